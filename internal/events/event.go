@@ -1,0 +1,77 @@
+// Package events is the vocabulary of what observerd produces: the event, its
+// identity, its CloudEvents encoding, and the relay that hands the event log
+// to sinks in order. It knows nothing of databases; what the relay needs from
+// one is declared here as an interface and arrives from outside.
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The event types of the three observers that ship. An observer's `event` key
+// replaces them.
+const (
+	TypeNewOrder  = "NewOrderObservedEvent"
+	TypeInventory = "InventoryObservedEvent"
+	TypeWesTask   = "WesTaskPolledEvent"
+)
+
+// Change says what happened to the source row.
+type Change string
+
+// The three things that can happen to a row between two polls.
+const (
+	ChangeNew     Change = "new"
+	ChangeChanged Change = "changed"
+	ChangeGone    Change = "gone"
+)
+
+// Event is one durable fact of the event log: a source row, or a version of
+// one, was observed.
+type Event struct {
+	// ID is derived from the row (see [NewID]), never from a node or a clock:
+	// whoever observes the same version of the same row gives it the same id.
+	ID uuid.UUID
+	// Stream is the id of the observer; order is promised within it.
+	Stream string
+	// Seq is the position in the stream, gapless from 1. It is 0 until the
+	// event log has accepted the event.
+	Seq int64
+	// Type is the CloudEvents type, such as NewOrderObservedEvent.
+	Type string
+	// Subject is the natural key of the row; parts of a compound key are
+	// joined with "/".
+	Subject string
+	// Version counts the versions of the row that were observed, from 1.
+	Version int64
+	// Change says whether the row is new, changed or gone.
+	Change Change
+	// Time is the row's own timestamp, or the time of the poll where the row
+	// has none.
+	Time time.Time
+	// Data is the row as a JSON object; of a row that is gone it is the key.
+	Data json.RawMessage
+}
+
+// NewID derives an event's identity: a version 8 UUID (RFC 9562, section 5.8)
+// made of the SHA-256 of stream, key, version and row hash. The version keeps
+// a row that goes from A to B and back to A apart; the hash keeps versions
+// apart that were counted anew after the coordination database was lost.
+func NewID(stream, key string, version int64, rowHash []byte) uuid.UUID {
+	h := sha256.New()
+	for _, part := range []string{stream, key, strconv.FormatInt(version, 10)} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	h.Write(rowHash)
+	var id uuid.UUID
+	copy(id[:], h.Sum(nil))
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}

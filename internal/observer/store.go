@@ -1,0 +1,94 @@
+package observer
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/observerd/observerd/internal/events"
+)
+
+// Cursor is what the coordination database remembers of a stream.
+type Cursor struct {
+	// ID is the stream's number in the tables, Stream its name.
+	ID     int64
+	Stream string
+	// Version grows by one with every commit: a commit names the version that
+	// it has read, so two pollers cannot both advance it.
+	Version int64
+	// LastSeq is the sequence of the stream's last event; 0 before the first.
+	LastSeq int64
+	// Low is the low-water mark: every row below it was observed and no more
+	// will appear there. Newest is the highest timestamp seen. Both are the
+	// source's own text; empty before the first commit.
+	Low, Newest string
+	// Rows is the highest row number given to a key, Live how many of the
+	// numbered rows are not gone.
+	Rows, Live int64
+	// Fingerprint identifies the query that the cursor belongs to; empty
+	// before the first commit.
+	Fingerprint string
+}
+
+// Observed is what is remembered of one key.
+type Observed struct {
+	Key string
+	// Hash is of the row's data, Version counts the versions, from 1.
+	Hash    []byte
+	Version int64
+	// Number is the row's dense number in the stream, from 1.
+	Number int64
+	Gone   bool
+}
+
+// Dead is a poison row: kept for a person to look at, never lost silently.
+type Dead struct {
+	// Key may be empty where it is the key that cannot be read.
+	Key string
+	// Reason names the column and the fault, never a value.
+	Reason string
+	// Raw is what could be read of the row, as JSON; it may be empty.
+	Raw []byte
+}
+
+// Chunk is the part of a poll that commits together.
+type Chunk struct {
+	// Cursor is the cursor that the chunk was computed from; its Version is
+	// compared.
+	Cursor Cursor
+	// CommitID is random for each chunk. When the answer to a commit is lost,
+	// it tells whether the commit happened.
+	CommitID uuid.UUID
+	// Low and Newest are the marks after this chunk.
+	Low, Newest string
+	// Fingerprint is the query's.
+	Fingerprint string
+	// New are keys seen for the first time, their numbers following
+	// Cursor.Rows in order; Changed are known keys with a new version, or
+	// gone.
+	New, Changed []Observed
+	// Live is the number of live rows after this chunk.
+	Live int64
+	// Events are appended in order; the store gives them their Seq.
+	Events []events.Event
+	// Dead are appended to the dead rows; one that is there already with the
+	// same key, reason and content is not repeated.
+	Dead []Dead
+}
+
+// Store is the coordination database, bound to the lease under which a poll
+// runs. Errors that mean the lease had ended are lock.ErrFenced.
+type Store interface {
+	// Cursor returns the stream's cursor and creates it at the first call.
+	Cursor(ctx context.Context, stream string) (Cursor, error)
+	// Observed returns what is remembered of these keys; unknown keys are
+	// missing from the result.
+	Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error)
+	// Live visits every row of the stream that is not gone, in any order.
+	Live(ctx context.Context, c Cursor, visit func(Observed) error) error
+	// Commit renews the lease, advances the cursor and writes all that the
+	// chunk holds, or nothing. It returns the cursor after the commit. A
+	// connection lost during the commit is resolved by reading the cursor
+	// again, so an error means that nothing was written.
+	Commit(ctx context.Context, ch Chunk) (Cursor, error)
+}
+
