@@ -1,0 +1,17 @@
+package observer
+
+import "time"
+
+// Stats counts what one poll did, up to its end or its failure.
+type Stats struct {
+	// Rows were read, Events written, Poison rows noted, Chunks committed.
+	Rows, Events, Poison, Chunks int64
+	// HorizonLag is how far the horizon lay behind the source's clock.
+	HorizonLag time.Duration
+	// ExactHorizon says that the horizon came from the source's open
+	// transactions and not from the overlap.
+	ExactHorizon bool
+	// Behind is how far the low-water mark lay behind the source's clock at
+	// the end; 0 for a query without a timestamp.
+	Behind time.Duration
+}
