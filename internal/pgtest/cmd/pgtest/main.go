@@ -1,0 +1,73 @@
+// Command pgtest runs a command beside a throw-away PostgreSQL cluster:
+//
+//	pgtest go test ./...
+//
+// The command finds the URL of the cluster's superuser in PGTEST_URL. When it
+// ends, however it ends, the cluster is removed, and pgtest exits with its code.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// Exit codes of our own; every other one is the command's.
+const (
+	exitFailed = 125
+	exitUsage  = 64
+)
+
+// patience is how long an interrupted command may take to end.
+const patience = 10 * time.Second
+
+func main() {
+	// The child asks the kernel to be told when the thread that started it ends.
+	runtime.LockOSThread()
+	os.Exit(run(os.Args[1:], os.Stderr))
+}
+
+func run(args []string, stderr io.Writer) int {
+	// Ctrl-C reaches the command too. We outlive it, to remove the cluster.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if len(args) == 0 {
+		fmt.Fprintln(stderr, "usage: pgtest COMMAND [ARGUMENT...]")
+		return exitUsage
+	}
+	server, err := pgtest.Open(ctx, pgtest.Options{})
+	if err != nil {
+		fmt.Fprintln(stderr, "pgtest:", err)
+		return exitFailed
+	}
+	code, err := execute(ctx, server, args)
+	if err = errors.Join(err, server.Close()); err != nil {
+		fmt.Fprintln(stderr, "pgtest:", err)
+		return max(code, exitFailed)
+	}
+	return code
+}
+
+// execute runs the command and returns its exit code.
+func execute(ctx context.Context, server *pgtest.Server, args []string) (int, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), pgtest.EnvURL+"="+server.URL("postgres"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = dieTogether()
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = patience
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}

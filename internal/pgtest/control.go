@@ -1,0 +1,145 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// stopTimeout bounds a shutdown that nobody else bounds.
+const stopTimeout = 30 * time.Second
+
+// Mode says how a server is stopped, in PostgreSQL's own words.
+type Mode syscall.Signal
+
+// The three ways to stop a server in order; for the fourth see [Server.Kill].
+const (
+	// Smart waits for all clients to leave.
+	Smart = Mode(syscall.SIGTERM)
+	// Fast rolls open transactions back and disconnects the clients.
+	Fast = Mode(syscall.SIGINT)
+	// Immediate quits at once; the next start recovers from the log.
+	Immediate = Mode(syscall.SIGQUIT)
+)
+
+// Start starts a server that was stopped or killed, on the port that it had,
+// and returns when it answers queries.
+func (s *Server) Start(ctx context.Context) error {
+	if s.process != nil && s.process.running() {
+		return errors.New("start PostgreSQL: it runs already")
+	}
+	logFile, err := os.OpenFile(s.dir.log(), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("open the server's log: %w", err)
+	}
+	defer logFile.Close()
+	// The server outlives ctx, which bounds its start alone.
+	cmd := s.command(context.WithoutCancel(ctx), "postgres", syscall.SIGQUIT, s.arguments()...)
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	if s.process, err = launch(cmd); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	if err := s.ready(ctx); err != nil {
+		_ = s.process.end(ctx, syscall.SIGQUIT) // The first error is the one to report.
+		return fmt.Errorf("start PostgreSQL: %w\n%s", err, s.LogTail())
+	}
+	return nil
+}
+
+// arguments carry all settings, so that the files of the cluster stay as
+// initdb wrote them and a test can still use ALTER SYSTEM for the rest.
+func (s *Server) arguments() []string {
+	settings := map[string]string{
+		"listen_addresses":        "127.0.0.1",
+		"unix_socket_directories": "", // A path in TMPDIR can be too long for a socket.
+		"max_connections":         "200",
+		// Nothing outside of the cluster's folder: no file in /dev/shm.
+		"dynamic_shared_memory_type": "mmap",
+		"shared_preload_libraries":   "",
+		"logging_collector":          "off",
+		"log_line_prefix":            "%m [%p] %d ",
+		"timezone":                   "UTC",
+		"fsync":                      "on",
+		// Tests of horizons leave prepared transactions open.
+		"max_prepared_transactions": "20",
+	}
+	maps.Copy(settings, s.options.Settings)
+	args := []string{"-D", s.dir.data(), "-p", strconv.Itoa(s.port)}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		args = append(args, "-c", name+"="+settings[name])
+	}
+	return args
+}
+
+// ready waits until a client gets an answer, or the server has given up.
+func (s *Server) ready(ctx context.Context) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := s.ping(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-s.process.exited:
+			return fmt.Errorf("it ended: %v", s.process.cmd.ProcessState)
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+func (s *Server) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// Stop stops the server and returns when it has ended; a server that does not
+// run is left alone. It is killed when ctx ends first, which is an error.
+func (s *Server) Stop(ctx context.Context, mode Mode) error {
+	if s.process == nil {
+		return nil
+	}
+	if err := s.process.end(ctx, syscall.Signal(mode)); err != nil {
+		return fmt.Errorf("stop PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// Kill ends the server and all its backends with SIGKILL, as a machine does
+// that loses its power: nobody says good-bye, and no orphaned backend finishes
+// what it was doing. Start recovers it.
+func (s *Server) Kill(ctx context.Context) error {
+	if s.process == nil || !s.process.running() {
+		return nil
+	}
+	pid := s.process.cmd.Process.Pid
+	// Stopped, it cannot give birth to a backend between our look and the kill.
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("kill PostgreSQL: %w", err)
+	}
+	backends := family(pid)
+	for _, victim := range append(backends, pid) {
+		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("kill PostgreSQL: %w", err)
+		}
+	}
+	if err := s.process.wait(ctx); err != nil {
+		return fmt.Errorf("kill PostgreSQL: %w", err)
+	}
+	return vanished(ctx, backends)
+}

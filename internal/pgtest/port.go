@@ -1,0 +1,45 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// startOnFreePort tries another port when somebody else took the first one
+// between our look and the server's start.
+func (s *Server) startOnFreePort(ctx context.Context) error {
+	var err error
+	for range 10 {
+		if s.port, err = freePort(ctx); err != nil {
+			return err
+		}
+		err = s.Start(ctx)
+		if err == nil || portFree(ctx, s.port) {
+			return err
+		}
+	}
+	return err
+}
+
+// freePort picks a port below the range from which kernels serve outgoing
+// connections. One from that range could be taken while the server is stopped.
+func freePort(ctx context.Context) (int, error) {
+	const lowest, count = 15000, 15000
+	for range 100 {
+		if port := lowest + rand.IntN(count); portFree(ctx, port) {
+			return port, nil
+		}
+	}
+	return 0, errors.New("no free TCP port on 127.0.0.1 between 15000 and 30000")
+}
+
+func portFree(ctx context.Context, port int) bool {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}

@@ -1,0 +1,89 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// postmasterLines reads the file in which a server describes itself: its
+// process id in the first line, its shared memory in the seventh.
+func postmasterLines(data string) []string {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(text), "\n")
+}
+
+// serverAlive reports whether a server runs on this data folder.
+func serverAlive(data string) bool {
+	lines := postmasterLines(data)
+	if len(lines) == 0 {
+		return false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	return err == nil && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && !zombie(pid)
+}
+
+// family returns the process ids of the children of pid.
+func family(pid int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // The pattern is well formed.
+	var children []int
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue // It ended while we looked.
+		}
+		// The name in parentheses may hold blanks; state and parent follow it.
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if err == nil {
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// vanished waits until none of the processes runs; one that has ended and was
+// not collected by its new parent counts as gone.
+func vanished(ctx context.Context, pids []int) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for _, pid := range pids {
+		for executing(pid) {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return fmt.Errorf("wait for the end of process %d: %w", pid, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+func executing(pid int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	return err == nil && !zombie(pid)
+}
+
+// zombie reports whether the process has ended and only waits to be collected,
+// which a container without an init never does.
+func zombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	return strings.HasPrefix(rest, "Z")
+}
