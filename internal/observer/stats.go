@@ -11,7 +11,8 @@ type Stats struct {
 	// ExactHorizon says that the horizon came from the source's open
 	// transactions and not from the overlap.
 	ExactHorizon bool
-	// Behind is how far the low-water mark lay behind the source's clock at
-	// the end; 0 for a query without a timestamp.
+	// Behind is how far the stream lay behind the source's clock at the end:
+	// HorizonLag after a full read, else at least the age of the last row that
+	// was compared; 0 for a query without a timestamp.
 	Behind time.Duration
 }

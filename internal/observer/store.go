@@ -75,6 +75,17 @@ type Chunk struct {
 	Dead []Dead
 }
 
+// Next is the cursor after the chunk.
+func (ch Chunk) Next() Cursor {
+	c := ch.Cursor
+	c.Version++
+	c.LastSeq += int64(len(ch.Events))
+	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
+	c.Rows += int64(len(ch.New))
+	c.Live = ch.Live
+	return c
+}
+
 // Store is the coordination database, bound to the lease under which a poll
 // runs. Errors that mean the lease had ended are lock.ErrFenced.
 type Store interface {
@@ -86,9 +97,8 @@ type Store interface {
 	// Live visits every row of the stream that is not gone, in any order.
 	Live(ctx context.Context, c Cursor, visit func(Observed) error) error
 	// Commit renews the lease, advances the cursor and writes all that the
-	// chunk holds, or nothing. It returns the cursor after the commit. A
+	// chunk holds, or nothing. It returns the cursor after it, as [Chunk.Next]. A
 	// connection lost during the commit is resolved by reading the cursor
 	// again, so an error means that nothing was written.
 	Commit(ctx context.Context, ch Chunk) (Cursor, error)
 }
-

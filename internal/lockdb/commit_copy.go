@@ -1,0 +1,131 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// advanceSQL is the compare-and-set of the cursor, the same on both databases.
+const advanceSQL = `
+UPDATE obs_cursor
+   SET version = version + 1, commit_id = $3, last_seq = last_seq + $4, low_ts = $5, newest_ts = $6,
+       row_count = row_count + $7, live_count = $8, query_fingerprint = $9
+ WHERE stream_id = $1 AND version = $2`
+
+const renewOneSQL = `
+UPDATE int_lock l
+   SET {touch}
+ WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
+
+const changeSQL = `
+UPDATE obs_observed o
+   SET row_hash = u.row_hash, version = u.version, gone = u.gone
+  FROM unnest($2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::boolean[])
+       AS u(key, row_hash, version, row_number, gone)
+ WHERE o.stream_id = $1 AND o.key = u.key`
+
+const buryPostgresSQL = `
+INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at)
+SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}
+  FROM unnest($2::text[], $3::bytea[], $4::text[], $5::text[]) AS u(key, digest, reason, raw)
+ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at`
+
+// commitCopy is the commit for large chunks. The cursor's row is locked and
+// compared first, then rows are copied, and the lease is renewed by the last
+// statement before COMMIT: its row is locked only for that moment, and a lease
+// that ended meanwhile undoes everything. The server ends a copy that stalls
+// by the session's statement_timeout.
+func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
+	conn, err := e.db.main.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // It only gives the connection back.
+	return conn.Raw(func(driver any) error {
+		native, ok := driver.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("unexpected driver %T", driver)
+		}
+		return inNativeTx(ctx, native.Conn(), func(tx pgx.Tx) error { return e.copyChunk(ctx, tx, g, ch) })
+	})
+}
+
+// inNativeTx runs f in a transaction. It is not pgx.BeginFunc, which answers a
+// lost COMMIT with the error of the rollback that it tries then, and that one
+// says "never sent".
+func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		// A connection that cannot roll back is closed, and the server rolls back.
+		_ = tx.Rollback(ctx)
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
+	advanced, err := tx.Exec(ctx, advanceSQL, ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
+		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint)
+	if err != nil {
+		return err
+	}
+	if advanced.RowsAffected() == 1 {
+		if err := e.copyRows(ctx, tx, ch); err != nil {
+			return err
+		}
+	}
+	renewed, err := tx.Exec(ctx, e.db.d.sql(e.db.table.sql(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
+	if err != nil {
+		return err
+	}
+	return verdict(renewed.RowsAffected() == 1, advanced.RowsAffected() == 1)
+}
+
+func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"obs_observed"},
+		[]string{"stream_id", "version", "row_number", "key", "row_hash"}, copyObserved(ch)); err != nil {
+		return err
+	}
+	if len(ch.Changed) > 0 {
+		args := append([]any{ch.Cursor.ID}, observedArgs(ch.Changed)...)
+		if _, err := tx.Exec(ctx, changeSQL, args...); err != nil {
+			return err
+		}
+	}
+	if len(ch.Dead) > 0 {
+		args := append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...)
+		if _, err := tx.Exec(ctx, e.db.d.sql(buryPostgresSQL), args...); err != nil {
+			return err
+		}
+	}
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"obs_event"},
+		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data"}, copyEvents(ch))
+	return err
+}
+
+func copyObserved(ch *observer.Chunk) pgx.CopyFromSource {
+	row := make([]any, 5)
+	return pgx.CopyFromSlice(len(ch.New), func(i int) ([]any, error) {
+		o := &ch.New[i]
+		row[0], row[1], row[2], row[3], row[4] = ch.Cursor.ID, o.Version, o.Number, o.Key, o.Hash
+		return row, nil
+	})
+}
+
+func copyEvents(ch *observer.Chunk) pgx.CopyFromSource {
+	row := make([]any, 9)
+	return pgx.CopyFromSlice(len(ch.Events), func(i int) ([]any, error) {
+		ev := &ch.Events[i]
+		row[0], row[1], row[2], row[3] = ch.Cursor.Stream, ch.Cursor.LastSeq+int64(i)+1, [16]byte(ev.ID), ev.Type
+		row[4], row[5], row[6], row[7], row[8] = ev.Subject, ev.Version, string(ev.Change), ev.Time, []byte(ev.Data)
+		return row, nil
+	})
+}

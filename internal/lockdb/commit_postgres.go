@@ -1,0 +1,130 @@
+package lockdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// commitSQL is the fenced commit in one statement: every part draws from the
+// one before it, so that without the lease, or with another version of the
+// cursor, nothing is written.
+const commitSQL = `
+WITH lease AS (
+  UPDATE int_lock l
+     SET {touch}
+   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}
+  RETURNING 1
+), cur AS (
+  UPDATE obs_cursor c
+     SET version = c.version + 1, commit_id = $7, last_seq = c.last_seq + $8, low_ts = $9, newest_ts = $10,
+         row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13
+    FROM lease
+   WHERE c.stream_id = $5 AND c.version = $6
+  RETURNING c.stream_id, c.stream, c.last_seq - $8 AS seq
+), noted AS (
+  INSERT INTO obs_observed AS o (stream_id, key, row_hash, version, row_number, gone)
+  SELECT cur.stream_id, u.key, u.row_hash, u.version, u.row_number, u.gone
+    FROM cur, unnest($14::text[], $15::bytea[], $16::integer[], $17::bigint[], $18::boolean[])
+              AS u(key, row_hash, version, row_number, gone)
+  ON CONFLICT (stream_id, key) DO UPDATE
+     SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
+), dead AS (
+  INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at)
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}
+    FROM cur, unnest($19::text[], $20::bytea[], $21::text[], $22::text[]) AS u(key, digest, reason, raw)
+  ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at
+), logged AS (
+  INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
+  SELECT cur.stream, cur.seq + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json
+    FROM cur, unnest($23::uuid[], $24::text[], $25::text[], $26::integer[], $27::text[], $28::timestamptz[], $29::text[])
+              WITH ORDINALITY AS u(id, type, subject, version, change, time, data, n)
+)
+SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur)`
+
+// copyFrom is the number of new rows from which COPY in a transaction is
+// faster than one statement with arrays.
+const copyFrom = 2000
+
+func (e *postgresEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
+	if len(ch.New) >= copyFrom {
+		return e.commitCopy(ctx, g, ch)
+	}
+	var leases, cursors int
+	args := append(cursorArgs(g, ch), noteArgs(ch)...)
+	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
+	text := e.db.d.sql(e.db.table.sql(commitSQL, "l", "$4::float8"))
+	if err := e.db.main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {
+		return err
+	}
+	return verdict(leases == 1, cursors == 1)
+}
+
+// verdict names what refused a commit.
+func verdict(leased, current bool) error {
+	switch {
+	case !leased:
+		return lock.ErrFenced
+	case !current:
+		return ErrConflict
+	}
+	return nil
+}
+
+func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
+	return []any{
+		g.Key, g.Region, g.Term, g.TTL.Seconds(),
+		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events), ch.Low, ch.Newest,
+		len(ch.New), ch.Live, ch.Fingerprint,
+	}
+}
+
+func noteArgs(ch *observer.Chunk) []any {
+	return observedArgs(append(append([]observer.Observed(nil), ch.New...), ch.Changed...))
+}
+
+func observedArgs(rows []observer.Observed) []any {
+	n := len(rows)
+	keys, hashes, versions := make([]string, n), make([][]byte, n), make([]int32, n)
+	numbers, gone := make([]int64, n), make([]bool, n)
+	for i, o := range rows {
+		keys[i], hashes[i], versions[i], numbers[i], gone[i] = o.Key, o.Hash, int32(o.Version), o.Number, o.Gone //nolint:gosec // A row does not have two billion versions.
+	}
+	return []any{keys, hashes, versions, numbers, gone}
+}
+
+func deadArgs(dead []observer.Dead) []any {
+	n := len(dead)
+	keys, digests, reasons, raws := make([]string, n), make([][]byte, n), make([]string, n), make([]string, n)
+	for i, d := range dead {
+		keys[i], digests[i], reasons[i], raws[i] = d.Key, deadDigest(d), d.Reason, string(d.Raw)
+	}
+	return []any{keys, digests, reasons, raws}
+}
+
+func eventArgs(ch *observer.Chunk) []any {
+	n := len(ch.Events)
+	ids, types, subjects, versions := make([][16]byte, n), make([]string, n), make([]string, n), make([]int32, n)
+	changes, times, data := make([]string, n), make([]time.Time, n), make([]string, n)
+	for i := range ch.Events {
+		ev := &ch.Events[i]
+		ids[i], types[i], subjects[i], versions[i] = ev.ID, ev.Type, ev.Subject, int32(ev.Version) //nolint:gosec // As above.
+		changes[i], times[i], data[i] = string(ev.Change), ev.Time, string(ev.Data)
+	}
+	return []any{ids, types, subjects, versions, changes, times, data}
+}
+
+// observed looks up keys of a stream.
+func (e *postgresEngine) observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error {
+	return e.db.query(ctx, "select", `
+		SELECT `+observedColumns+`
+		  FROM obs_observed
+		 WHERE stream_id = $1 AND key = ANY($2::text[])`,
+		func(scan func(...any) error) error {
+			o, err := scanObserved(scan)
+			visit(o)
+			return err
+		}, streamID, keys)
+}

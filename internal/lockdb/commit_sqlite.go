@@ -1,0 +1,125 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// commit on SQLite is a transaction that holds the write lock from its first
+// statement: nobody comes between the lease, the cursor and the rows. Prepared
+// inserts in a loop are the fastest that the driver offers.
+func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) (err error) {
+	tx, err := e.db.main.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = endTx(tx, err) }()
+	leased, err := e.touch(ctx, tx, g)
+	if err != nil {
+		return err
+	}
+	if !leased {
+		return lock.ErrFenced
+	}
+	if err := e.advance(ctx, tx, ch); err != nil {
+		return err
+	}
+	if err := e.note(ctx, tx, ch); err != nil {
+		return err
+	}
+	if err := e.bury(ctx, tx, ch); err != nil {
+		return err
+	}
+	return e.append(ctx, tx, ch)
+}
+
+func (e *sqliteEngine) advance(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
+	result, err := tx.ExecContext(ctx, e.db.d.sql(advanceSQL), ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(),
+		len(ch.Events), ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint)
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	return verdict(true, n == 1)
+}
+
+// each prepares a statement and runs it n times.
+func (e *sqliteEngine) each(ctx context.Context, tx *sql.Tx, text string, n int, args func(i int) []any) error {
+	if n == 0 {
+		return nil
+	}
+	statement, err := tx.PrepareContext(ctx, e.db.d.sql(text))
+	if err != nil {
+		return err
+	}
+	defer statement.Close() //nolint:errcheck // The transaction's end says what there is to say.
+	for i := range n {
+		if _, err := statement.ExecContext(ctx, args(i)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *sqliteEngine) note(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
+	rows := append(append([]observer.Observed(nil), ch.New...), ch.Changed...)
+	return e.each(ctx, tx, `
+		INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+		VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (stream_id, key) DO UPDATE
+		   SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`,
+		len(rows), func(i int) []any {
+			o := &rows[i]
+			return []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone}
+		})
+}
+
+func (e *sqliteEngine) bury(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
+	return e.each(ctx, tx, `
+		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at)
+		VALUES ($1, $2, $3, $4, $5, {now}, {now})
+		ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at`,
+		len(ch.Dead), func(i int) []any {
+			d := ch.Dead[i]
+			return []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw)}
+		})
+}
+
+func (e *sqliteEngine) append(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
+	return e.each(ctx, tx, `
+		INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		len(ch.Events), func(i int) []any {
+			ev := &ch.Events[i]
+			return []any{
+				ch.Cursor.Stream, ch.Cursor.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
+				ev.Version, string(ev.Change), e.db.d.bindTime(ev.Time), string(ev.Data),
+			}
+		})
+}
+
+// observed hands the keys over as one JSON array: SQLite has no array type and
+// limits the number of parameters.
+func (e *sqliteEngine) observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error {
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return fmt.Errorf("encode keys: %w", err)
+	}
+	return e.db.query(ctx, "select", `
+		SELECT `+observedColumns+`
+		  FROM obs_observed
+		 WHERE stream_id = $1 AND key IN (SELECT value FROM json_each($2))`,
+		func(scan func(...any) error) error {
+			o, err := scanObserved(scan)
+			visit(o)
+			return err
+		}, streamID, string(list))
+}

@@ -1,0 +1,195 @@
+package lockdb_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// chunk makes a chunk of n new rows that follows the cursor.
+func chunk(c observer.Cursor, n int) observer.Chunk {
+	ch := observer.Chunk{
+		Cursor: c, CommitID: uuid.New(), Fingerprint: "fp", Live: c.Live + int64(n),
+		Low: fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows), Newest: fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows+int64(n)),
+	}
+	for i := range n {
+		number := c.Rows + int64(i) + 1
+		key := fmt.Sprintf("ORD-%06d", number)
+		ch.New = append(ch.New, observer.Observed{Key: key, Hash: []byte("0123456789abcdef"), Version: 1, Number: number})
+		ch.Events = append(ch.Events, events.Event{
+			ID: events.NewID(c.Stream, key, 1, []byte("h")), Stream: c.Stream, Type: events.TypeNewOrder, Subject: key,
+			Version: 1, Change: events.ChangeNew, Time: time.Date(2026, 1, 1, 0, 0, 0, 123456000, time.UTC),
+			Data: []byte(`{"order_id":"` + key + `","total":0.10000000000000000000000000001,"note":"a\u0000b"}`),
+		})
+	}
+	return ch
+}
+
+func mustCommit(t *testing.T, s *lockdb.Store, ch observer.Chunk) observer.Cursor {
+	t.Helper()
+	c, err := s.Commit(t.Context(), ch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func cursorOf(t *testing.T, s *lockdb.Store, stream string) observer.Cursor {
+	t.Helper()
+	c, err := s.Cursor(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCommitWritesAllOfAChunk(t *testing.T) {
+	t.Parallel()
+	// 3 rows take the single statement of PostgreSQL, 2500 its COPY.
+	for _, n := range []int{3, 2500} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				c := cursorOf(t, s, "orders")
+				first := chunk(c, n)
+				first.Dead = []observer.Dead{{Key: "bad", Reason: "column total is not a number", Raw: []byte(`{}`)}}
+				c = mustCommit(t, s, first)
+				second := chunk(c, n)
+				second.Changed = []observer.Observed{{Key: "ORD-000001", Hash: []byte("fedcba9876543210"), Version: 2, Number: 1}}
+				second.Dead = first.Dead
+				c = mustCommit(t, s, second)
+
+				if again := cursorOf(t, s, "orders"); again != c {
+					t.Errorf("cursor in the database %+v, as the commit said %+v", again, c)
+				}
+				if want := int64(2 * n); c.LastSeq != want || c.Rows != want || c.Live != want || c.Version != 2 {
+					t.Errorf("cursor after %d rows: %+v", want, c)
+				}
+				read, err := db.Log().Read(t.Context(), "orders", 0, 2*n+1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkEvents(t, read, append(first.Events, second.Events...))
+				known, err := s.Observed(t.Context(), c, []string{"ORD-000001", "ORD-000002", "nobody", "it's \"quoted\""})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(known) != 2 || known["ORD-000001"].Version != 2 || string(known["ORD-000001"].Hash) != "fedcba9876543210" || known["ORD-000002"].Number != 2 {
+					t.Errorf("observed: %+v", known)
+				}
+				if n := count(t, url, `SELECT count(*) FROM obs_dead`); n != 1 {
+					t.Errorf("the same poison row is kept %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func checkEvents(t *testing.T, got, want []events.Event) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d events, want %d", len(got), len(want))
+	}
+	for i := range got {
+		g, w := got[i], want[i]
+		if g.Seq != int64(i)+1 || g.ID != w.ID || g.Subject != w.Subject || g.Type != w.Type || g.Change != w.Change ||
+			!g.Time.Equal(w.Time) || string(g.Data) != string(w.Data) || g.Version != w.Version || g.Stream != w.Stream {
+			t.Fatalf("event %d:\n got %+v\nwant %+v", i, g, w)
+		}
+	}
+}
+
+// TestCommitWithoutLeaseWritesNothing is the safety property: whatever has
+// become of the lease, a commit that names an ended term leaves no trace.
+func TestCommitWithoutLeaseWritesNothing(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(*testing.T, *lockdb.DB, string, lock.Grant){
+		"released": func(t *testing.T, db *lockdb.DB, _ string, g lock.Grant) {
+			if err := db.Leases().Release(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"expired": func(t *testing.T, _ *lockdb.DB, url string, g lock.Grant) { expire(t.Context(), t, url, g) },
+		"stolen": func(t *testing.T, db *lockdb.DB, url string, g lock.Grant) {
+			expire(t.Context(), t, url, g)
+			acquire(t, db, g.Key)
+		},
+		"deleted and taken": func(t *testing.T, db *lockdb.DB, _ string, g lock.Grant) {
+			if err := db.Leases().Release(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			acquire(t, db, g.Key)
+		},
+	}
+	for name, end := range ends {
+		for _, n := range []int{3, 2500} {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				t.Parallel()
+				onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+					g := acquire(t, db, "order-observer-poll")
+					s := db.Store(g)
+					before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
+					end(t, db, url, g)
+					_, err := s.Commit(t.Context(), chunk(before, n))
+					if !errors.Is(err, lock.ErrFenced) {
+						t.Fatalf("commit under an ended lease: %v", err)
+					}
+					if after := cursorOf(t, s, "orders"); after != before {
+						t.Errorf("the cursor moved from %+v to %+v", before, after)
+					}
+					for _, table := range []string{"obs_event", "obs_observed"} {
+						if n := count(t, url, `SELECT count(*) FROM `+table); n != 2 {
+							t.Errorf("%s has %d rows, want 2", table, n)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestCommitFromAnOldCursorWritesNothing(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 2500} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				old := cursorOf(t, s, "orders")
+				mustCommit(t, s, chunk(old, 2))
+				if _, err := s.Commit(t.Context(), chunk(old, n)); !errors.Is(err, lockdb.ErrConflict) {
+					t.Fatalf("commit from an old cursor: %v", err)
+				}
+				if n := count(t, url, `SELECT count(*) FROM obs_event`); n != 2 {
+					t.Errorf("%d events, want 2", n)
+				}
+			})
+		})
+	}
+}
+
+// TestCommitRenewsTheLease shows that a poll that commits needs no heartbeat.
+func TestCommitRenewsTheLease(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		g := acquire(t, db, "order-observer-poll")
+		exec(t.Context(), t, url, map[string]string{
+			"sqlite":   `UPDATE int_lock SET created_date = strftime('%Y-%m-%d %H:%M:%f000', 'now', '-20 seconds')`,
+			"postgres": `UPDATE int_lock SET created_date = (now() AT TIME ZONE 'UTC') - interval '20 s'`,
+		})
+		s := db.Store(g)
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
+		h, err := db.Leases().Holder(t.Context(), request(g.Key))
+		if err != nil || h.Left < 25*time.Second || h.Node != "node-a" || h.Fence != g.Fence {
+			t.Errorf("holder after the commit: %+v, %v", h, err)
+		}
+	})
+}

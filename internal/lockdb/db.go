@@ -1,0 +1,173 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options describe the coordination database.
+type Options struct {
+	// URL is "sqlite:PATH" or "postgres://…". Required.
+	URL string
+	// PoolSize bounds the connections for everything but leases, which have
+	// two of their own. 0 means 8. SQLite writes through one connection.
+	PoolSize int
+	// LockTimeout bounds how long a statement waits for another's row lock.
+	// 0 means 5 s.
+	LockTimeout time.Duration
+	// Logger is required; Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// DB is an open coordination database. It is safe for concurrent use.
+type DB struct {
+	// main runs everything but leases; on SQLite, where one connection
+	// writes, read has the others. lease is apart so that a busy pool never
+	// starves a heartbeat.
+	main, read, lease *sql.DB
+	d                 *dialect
+	engine            engine
+	table             tableForm
+	schema            schema
+	backend           string
+	log               *slog.Logger
+	metrics           *metrics
+	onCommit          func()
+}
+
+// schema says where the migrations are and how they run.
+type schema struct {
+	files fs.FS
+	up    func(ctx context.Context) error
+	state func(ctx context.Context) (current, target int64, err error)
+}
+
+// Open prepares a DB. It does not connect: a database that is down is waited
+// for by whoever uses it. It fails only for a URL that can never work.
+func Open(o Options) (*DB, error) {
+	if o.PoolSize == 0 {
+		o.PoolSize = 8
+	}
+	if o.LockTimeout == 0 {
+		o.LockTimeout = 5 * time.Second
+	}
+	scheme, _, _ := strings.Cut(o.URL, ":")
+	switch scheme {
+	case "sqlite":
+		return openSQLite(o)
+	case "postgres", "postgresql":
+		return openPostgres(o)
+	}
+	return nil, errors.New("coordination database: unsupported URL; write sqlite:PATH or postgres://…")
+}
+
+// Backend is "postgres" or "sqlite".
+func (db *DB) Backend() string { return db.backend }
+
+// OnCommit sets the function that is called after each commit that appended
+// events, so that relays of this process need not wait for their next look.
+// It must not block. Call it before the first poll.
+func (db *DB) OnCommit(f func()) { db.onCommit = f }
+
+// Close closes all connections.
+func (db *DB) Close() error {
+	return errors.Join(db.lease.Close(), db.main.Close(), closeOther(db.read, db.main))
+}
+
+func closeOther(a, b *sql.DB) error {
+	if a == b {
+		return nil
+	}
+	return a.Close()
+}
+
+// Now returns the database's clock.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := db.read.QueryRowContext(ctx, db.d.sql(`SELECT {now}`)).Scan(instant{&now})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the clock of the coordination database: %w", err)
+	}
+	return now, nil
+}
+
+// Ready returns nil when the database answers and its schema is the binary's.
+// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable], or
+// [Unavailable].
+func (db *DB) Ready(ctx context.Context) error {
+	current, target, err := db.schema.state(ctx)
+	switch {
+	case err != nil:
+		return err
+	case current > target:
+		return ErrSchemaNewer
+	case current < target:
+		return ErrPending
+	}
+	return db.engine.recognise(ctx)
+}
+
+// exec runs a statement for its effect.
+func (db *DB) exec(ctx context.Context, what, text string, args ...any) (int64, error) {
+	result, err := db.main.ExecContext(ctx, db.d.sql(text), args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return n, nil
+}
+
+// query visits each row of a result.
+func (db *DB) query(ctx context.Context, what, text string, visit func(scan func(...any) error) error, args ...any) error {
+	rows, err := db.read.QueryContext(ctx, db.d.sql(text), args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer rows.Close() //nolint:errcheck // Err below says what there is to say.
+	for rows.Next() {
+		if err := visit(rows.Scan); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// inTx runs f in a transaction of the main pool; its error rolls back.
+func (db *DB) inTx(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
+	tx, err := db.main.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: begin: %w", what, err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", what, err), rollback(tx))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: commit: %w", what, err)
+	}
+	return nil
+}
+
+// rollback ends a failed transaction. A transaction that its context has ended
+// already is not worth a word.
+func rollback(tx *sql.Tx) error {
+	err := tx.Rollback()
+	if errors.Is(err, sql.ErrTxDone) || Unavailable(err) {
+		return nil
+	}
+	return err
+}

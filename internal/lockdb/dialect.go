@@ -1,0 +1,73 @@
+package lockdb
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// dialect is what differs in the text of statements. Statements are written
+// once, with $1 placeholders and these tokens:
+//
+//	{now}     the database's clock, as the tables store it
+//	{ago $n}  the same, $n seconds (a number) earlier
+//	{utc}     the clock as INT_LOCK stores it: UTC without a zone
+//	{utcago $n}
+type dialect struct {
+	now, ago, utc, utcAgo string
+	// rewrite adapts the placeholders.
+	rewrite func(string) string
+	// bindTime makes an instant a parameter.
+	bindTime func(time.Time) any
+	cache    sync.Map
+}
+
+var agoToken = regexp.MustCompile(`\{(utc)?ago ([^}]+)\}`)
+
+// sql returns the statement in the dialect.
+func (d *dialect) sql(text string) string {
+	if done, ok := d.cache.Load(text); ok {
+		return done.(string)
+	}
+	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
+		m := agoToken.FindStringSubmatch(token)
+		form := d.ago
+		if m[1] != "" {
+			form = d.utcAgo
+		}
+		return strings.ReplaceAll(form, "$n", m[2])
+	})
+	done = strings.ReplaceAll(strings.ReplaceAll(done, "{now}", d.now), "{utc}", d.utc)
+	done = d.rewrite(done)
+	d.cache.Store(text, done)
+	return done
+}
+
+func postgresDialect() *dialect {
+	return &dialect{
+		now:      `clock_timestamp()`,
+		ago:      `(clock_timestamp() - make_interval(secs => $n))`,
+		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
+		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
+		rewrite:  func(s string) string { return s },
+		bindTime: func(t time.Time) any { return t },
+	}
+}
+
+// sqliteTime is the form of instants in SQLite: fixed width, UTC, so that
+// their order as text is their order in time.
+const sqliteTime = "2006-01-02 15:04:05.000000"
+
+var placeholder = regexp.MustCompile(`\$(\d+)`)
+
+func sqliteDialect() *dialect {
+	return &dialect{
+		now:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
+		ago:      `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
+		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
+		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
+		rewrite:  func(s string) string { return placeholder.ReplaceAllString(s, `?$1`) },
+		bindTime: func(t time.Time) any { return t.UTC().Format(sqliteTime) },
+	}
+}

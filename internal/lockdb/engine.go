@@ -1,0 +1,23 @@
+package lockdb
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// engine is what PostgreSQL and SQLite cannot share.
+type engine interface {
+	// recognise looks at the catalogue for what the statements depend on.
+	recognise(ctx context.Context) error
+	// acquire tries once to take the lock under a new term; errHeld when
+	// another has it.
+	acquire(ctx context.Context, term string, r lock.Request) (fence int64, err error)
+	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
+	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
+	// ErrConflict, or one for which outcomeUnknown may hold.
+	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
+	// observed looks up keys of a stream.
+	observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error
+}

@@ -1,0 +1,98 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+var (
+	// ErrConflict reports that a commit found another version of the cursor
+	// than it was computed from: another poller, a pause or a reset came
+	// first. Nothing was written.
+	ErrConflict = errors.New("the cursor was moved by another; nothing was written")
+	// ErrUnknownStream reports that no cursor has that name.
+	ErrUnknownStream = errors.New("no such stream")
+	// ErrSchemaNewer reports a database that a newer binary has migrated.
+	ErrSchemaNewer = errors.New("the schema of the coordination database is newer than this binary; install the version that migrated it, or a later one")
+	// ErrPending reports that migrations must run first.
+	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
+	// ErrMixedTable reports an INT_LOCK that is neither generation of
+	// Spring's table.
+	ErrMixedTable = errors.New("INT_LOCK has unexpected columns")
+)
+
+// Unavailable tells whether the error means that the coordination database
+// cannot be reached or is busy or full, so that waiting may help.
+func Unavailable(err error) bool {
+	if err == nil {
+		return false
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return unavailableState(pg.Code)
+	}
+	var lite *sqlite3.Error
+	if errors.As(err, &lite) {
+		return unavailableCode(lite.Code())
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
+}
+
+// unavailableState knows the SQLSTATEs of a server that is down, starting,
+// out of connections, out of disk, read-only after a failover, or busy.
+func unavailableState(code string) bool {
+	switch code {
+	case "25006", "40001", "40P01", "55P03", "57014":
+		return true
+	}
+	switch code[:2] {
+	case "08", "53", "57", "58":
+		return true
+	}
+	return false
+}
+
+func unavailableCode(code int) bool {
+	switch code & 0xff {
+	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_FULL,
+		sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_INTERRUPT:
+		return true
+	}
+	return false
+}
+
+// connectionLost tells whether pgx lost the connection or could not make one.
+func connectionLost(err error) bool {
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect) || pgconn.Timeout(err) || isClosed(err)
+}
+
+func isClosed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// outcomeUnknown tells whether a statement that failed with this error may
+// have committed all the same: it was sent, and the server did not say no.
+// SQLite has no server: what fails there has not happened. pgconn.SafeToRetry
+// is no help: pgx says it of a COMMIT whose answer was lost (see the tests).
+func outcomeUnknown(err error) bool {
+	var connect *pgconn.ConnectError
+	var lite *sqlite3.Error
+	if errors.As(err, &connect) || errors.As(err, &lite) {
+		return false
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code[:2] == "57" && pg.Code != "57014" || pg.Code[:2] == "08"
+	}
+	return true
+}

@@ -1,0 +1,45 @@
+package lockdb_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+)
+
+// raw opens the database beside observerd, as a person with psql would.
+func raw(t *testing.T, url string) (*sql.DB, string) {
+	t.Helper()
+	driver, dsn, dialect := "pgx", url, "postgres"
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, dsn, dialect = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)", "sqlite"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db, dialect
+}
+
+// exec runs the statement of the database's dialect.
+func exec(ctx context.Context, t *testing.T, url string, statements map[string]string, args ...any) {
+	t.Helper()
+	db, dialect := raw(t, url)
+	if _, err := db.ExecContext(ctx, statements[dialect], args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// count returns the one number of a query.
+func count(t *testing.T, url, query string) int {
+	t.Helper()
+	db, _ := raw(t, url)
+	var n int
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+package lockdb
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// instant scans a time of either database; NULL becomes the zero time.
+type instant struct{ to *time.Time }
+
+// Scan implements sql.Scanner.
+func (i instant) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*i.to = time.Time{}
+		return nil
+	case time.Time:
+		*i.to = v.UTC()
+		return nil
+	case string:
+		t, err := time.ParseInLocation(sqliteTime[:19], v[:min(len(v), 19)], time.UTC)
+		if err != nil {
+			return fmt.Errorf("read an instant of the coordination database: unexpected form")
+		}
+		*i.to = t.Add(fraction(v))
+		return nil
+	}
+	return fmt.Errorf("read an instant of the coordination database: unexpected type %T", value)
+}
+
+// fraction reads what follows the seconds, such as ".123000".
+func fraction(v string) time.Duration {
+	if len(v) <= 20 || v[19] != '.' {
+		return 0
+	}
+	d, err := time.ParseDuration("0." + strings.TrimSpace(v[20:]) + "s")
+	if err != nil {
+		return 0
+	}
+	return d
+}

@@ -1,0 +1,113 @@
+package lockdb_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+func retention() lockdb.Retention {
+	return lockdb.Retention{
+		Events: time.Hour, Polls: time.Hour, Dead: time.Hour, Audit: time.Hour, Nodes: time.Hour, StaleLocks: time.Hour,
+		Sinks: []string{"file"},
+	}
+}
+
+// age moves a column of a table far into the past.
+func age(t *testing.T, url, table, column string) {
+	t.Helper()
+	exec(t.Context(), t, url, map[string]string{
+		"sqlite":   `UPDATE ` + table + ` SET ` + column + ` = '2000-01-01 00:00:00.000000'`,
+		"postgres": `UPDATE ` + table + ` SET ` + column + ` = '2000-01-01'`,
+	})
+}
+
+func TestCleanBoundsEveryHistory(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		ctx := t.Context()
+		g := acquire(t, db, "order-observer-poll")
+		s := db.Store(g)
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 10))
+		now := time.Now()
+		for range 3 {
+			if err := db.NoteStream(ctx, g, turn.StreamTaken{Stream: "orders", Type: "order", At: now, Started: now, Finished: now}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Pause(ctx, "orders", "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Beat(ctx, turn.Node{BootID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []string{"obs_poll finished_at", "obs_audit at", "obs_node seen_at", "obs_event logged_at", "obs_lock acquired_at"} {
+			table, column, _ := strings.Cut(at, " ")
+			age(t, url, table, column)
+		}
+		if _, err := db.Clean(ctx, retention()); err != nil {
+			t.Fatal(err)
+		}
+		for table, want := range map[string]int{
+			"obs_poll": 0, "obs_audit": 0, "obs_node": 0,
+			"obs_event": 10, // No sink has stored them.
+			"int_lock":  1,  // Its lease is alive, whatever the age of obs_lock says.
+			"obs_lock":  1,
+		} {
+			if n := count(t, url, `SELECT count(*) FROM `+table); n != want {
+				t.Errorf("%s has %d rows, want %d", table, n, want)
+			}
+		}
+		if err := db.Log().Acknowledge(ctx, "file", "orders", 7, 1); err != nil {
+			t.Fatal(err)
+		}
+		age(t, url, "int_lock", "created_date")
+		if _, err := db.Clean(ctx, retention()); err != nil {
+			t.Fatal(err)
+		}
+		for table, want := range map[string]int{"obs_event": 3, "int_lock": 0, "obs_lock": 0, "obs_observed": 10, "obs_cursor": 1} {
+			if n := count(t, url, `SELECT count(*) FROM `+table); n != want {
+				t.Errorf("%s has %d rows, want %d", table, n, want)
+			}
+		}
+	})
+}
+
+func TestCleanLeavesTheLocksOfOthers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		g := acquire(t, db, "order-observer-poll")
+		// A Java node takes the lock after us: our row of obs_lock says nothing of it.
+		exec(t.Context(), t, url, map[string]string{
+			"sqlite":   `UPDATE int_lock SET client_id = 'java', created_date = '2000-01-01 00:00:00.000000' WHERE lock_key = ?1`,
+			"postgres": `UPDATE int_lock SET client_id = 'java', created_date = '2000-01-01' WHERE lock_key = $1`,
+		}, g.Key)
+		if _, err := db.Clean(t.Context(), retention()); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, url, `SELECT count(*) FROM int_lock`); n != 1 {
+			t.Error("the janitor removed a stranger's lock")
+		}
+	})
+}
+
+func TestCleanForgetsFormerSinks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		for _, sink := range []string{"file", "former"} {
+			if err := db.Log().Acknowledge(t.Context(), sink, "orders", 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		age(t, url, "obs_sink_offset", "updated_at")
+		if _, err := db.Clean(t.Context(), retention()); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, url, `SELECT count(*) FROM obs_sink_offset WHERE sink = 'file'`) + 10*count(t, url, `SELECT count(*) FROM obs_sink_offset`); n != 11 {
+			t.Errorf("offsets left: %d, want only that of the configured sink", n)
+		}
+	})
+}

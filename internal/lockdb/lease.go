@@ -1,0 +1,132 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// errHeld is the engines' word for a lock that another has.
+var errHeld = errors.New("held")
+
+// releaseGrace bounds the release of a lock whose acquisition was not
+// answered.
+const releaseGrace = 2 * time.Second
+
+// Leases grants locks in INT_LOCK. It is a [lock.Provider].
+type Leases struct{ db *DB }
+
+// Leases returns the provider of this database's locks.
+func (db *DB) Leases() *Leases { return &Leases{db: db} }
+
+// Acquire implements [lock.Provider]. An attempt that ends without an answer
+// may have succeeded; it is given back at once, so that its row does not stand
+// until the TTL.
+func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
+	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
+	fence, err := l.db.engine.acquire(ctx, g.Term, r)
+	switch {
+	case errors.Is(err, errHeld):
+		return lock.Grant{}, l.holder(ctx, r)
+	case err != nil:
+		if outcomeUnknown(err) {
+			l.giveBack(ctx, g)
+		}
+		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
+	}
+	g.Fence = fence
+	return g, nil
+}
+
+func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
+	defer cancel()
+	if err := l.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
+		l.db.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
+	}
+}
+
+// holder says who has the lock. What it finds may have changed since.
+func (l *Leases) holder(ctx context.Context, r lock.Request) error {
+	held := &lock.HeldError{Key: r.Key}
+	h, err := l.Holder(ctx, r)
+	if err == nil && h.Held {
+		held.Node, held.Left = h.Node, h.Left
+	}
+	return held
+}
+
+// Holder is who holds a lock at this moment.
+type Holder struct {
+	// Held says that the lock's row is there and not expired.
+	Held bool
+	// Node and Fence are empty for a holder that is not ours.
+	Node  string
+	Fence int64
+	Term  string
+	// Left is how long the lease still runs without a renewal.
+	Left time.Duration
+}
+
+const holderSQL = `
+SELECT l.client_id, {alive}, l.created_date, {utc}, o.node, o.fence
+  FROM int_lock l
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ WHERE l.lock_key = $1 AND l.region = $2`
+
+// Holder looks at the lock of the request; its TTL counts, where the row has
+// no expiry of its own.
+func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
+	var h Holder
+	var node sql.NullString
+	var fence sql.NullInt64
+	var touched, now time.Time
+	err := l.db.lease.QueryRowContext(ctx, l.db.d.sql(l.db.table.sql(holderSQL, "l", "$3")),
+		r.Key, r.Region, r.TTL.Seconds()).
+		Scan(&h.Term, &h.Held, instant{&touched}, instant{&now}, &node, &fence)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Holder{}, nil
+	}
+	if err != nil {
+		return Holder{}, fmt.Errorf("look at lock %s: %w", r.Key, err)
+	}
+	h.Term, h.Node, h.Fence = strings.TrimRight(h.Term, " "), node.String, fence.Int64
+	h.Left = max(0, r.TTL-now.Sub(touched))
+	return h, nil
+}
+
+// Renew implements [lock.Provider].
+func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+	if len(grants) == 0 {
+		return nil, nil
+	}
+	renewals, err := l.db.engine.renew(ctx, grants)
+	if err != nil {
+		return nil, fmt.Errorf("renew %d leases: %w", len(grants), err)
+	}
+	return renewals, nil
+}
+
+// Release implements [lock.Provider]: a compare-and-delete by the term.
+func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
+	result, err := l.db.lease.ExecContext(ctx, l.db.d.sql(`
+		DELETE FROM int_lock
+		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key, g.Region, g.Term)
+	if err != nil {
+		return fmt.Errorf("release lock %s: %w", g.Key, err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("release lock %s: %w", g.Key, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("release lock %s: %w", g.Key, lock.ErrLost)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// acquireSQL takes a free or expired lock in one round trip. The token is
+// drawn in the outer statement, when the row of INT_LOCK is already locked:
+// drawn before it, tokens would run backwards between contenders.
+const acquireSQL = `
+WITH l AS (
+  INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
+  VALUES ($1, $2, $3, {vals})
+  ON CONFLICT (lock_key, region) DO UPDATE
+     SET client_id = excluded.client_id, {touch}
+   WHERE {expired}
+  RETURNING lock_key, region, client_id
+)
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp()
+  FROM l
+ON CONFLICT (lock_key, region) DO UPDATE
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at
+RETURNING fence`
+
+func (e *postgresEngine) acquire(ctx context.Context, term string, r lock.Request) (int64, error) {
+	var fence int64
+	text := e.db.d.sql(e.db.table.sql(acquireSQL, "l", "$4::float8"))
+	err := e.db.lease.QueryRowContext(ctx, text,
+		r.Key, r.Region, term, r.TTL.Seconds(), r.Name, r.Node, r.Descriptor).Scan(&fence)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, errHeld
+	}
+	return fence, err
+}
+
+// renewSQL renews many leases in one statement. Rows are locked in the order
+// of their keys, so that two such statements cannot deadlock, and a row that
+// someone else has locked is skipped: nothing is known of it then.
+const renewSQL = `
+WITH want AS (
+  SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) WITH ORDINALITY AS u(k, g, t, s, n)
+), due AS (
+  SELECT l.lock_key, l.region, want.ttl
+    FROM int_lock l
+    JOIN want ON want.lock_key = l.lock_key AND want.region = l.region AND want.term = l.client_id
+   WHERE {alive}
+   ORDER BY l.lock_key, l.region
+     FOR UPDATE OF l SKIP LOCKED
+), renewed AS (
+  UPDATE int_lock l
+     SET {touch}
+    FROM due want
+   WHERE l.lock_key = want.lock_key AND l.region = want.region
+  RETURNING l.client_id
+)
+SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
+  FROM want
+  LEFT JOIN renewed ON renewed.client_id = want.term
+  LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND {alive}
+ ORDER BY want.n`
+
+func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+	keys, regions, terms, ttls := make([]string, len(grants)), make([]string, len(grants)), make([]string, len(grants)), make([]float64, len(grants))
+	for i, g := range grants {
+		keys[i], regions[i], terms[i], ttls[i] = g.Key, g.Region, g.Term, g.TTL.Seconds()
+	}
+	rows, err := e.db.lease.QueryContext(ctx, e.db.d.sql(e.db.table.sql(renewSQL, "l", "want.ttl")), keys, regions, terms, ttls)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err below says what there is to say.
+	renewals := make([]lock.Renewal, 0, len(grants))
+	for rows.Next() {
+		var renewed, present bool
+		if err := rows.Scan(&renewed, &present); err != nil {
+			return nil, err
+		}
+		renewals = append(renewals, renewal(renewed, present))
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(renewals) != len(grants) {
+		return nil, fmt.Errorf("%d of %d leases answered", len(renewals), len(grants))
+	}
+	return renewals, nil
+}
+
+// renewal reads the two facts of a row: a lease that is present and alive but
+// was not renewed was locked by someone at that moment.
+func renewal(renewed, present bool) lock.Renewal {
+	switch {
+	case renewed:
+		return lock.Renewed
+	case present:
+		return lock.Unknown
+	}
+	return lock.Lost
+}

@@ -1,0 +1,87 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+const takeSQL = `
+INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
+VALUES ($1, $2, $3, {vals})
+ON CONFLICT (lock_key, region) DO UPDATE
+   SET client_id = excluded.client_id, {touch}
+ WHERE {expired}
+RETURNING client_id`
+
+const describeSQL = `
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now})
+ON CONFLICT (lock_key, region) DO UPDATE
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at`
+
+func (e *sqliteEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, err error) {
+	tx, err := e.db.lease.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = endTx(tx, err) }()
+	take := e.db.d.sql(e.db.table.sql(takeSQL, "l", "$4"))
+	err = tx.QueryRowContext(ctx, take, r.Key, r.Region, term, r.TTL.Seconds()).Scan(new(string))
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, errHeld
+	}
+	if err != nil {
+		return 0, err
+	}
+	draw := `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
+	if err := tx.QueryRowContext(ctx, draw).Scan(&fence); err != nil {
+		return 0, err
+	}
+	_, err = tx.ExecContext(ctx, e.db.d.sql(describeSQL),
+		r.Key, r.Region, term, fence, r.Name, r.Node, r.Descriptor, r.TTL.Milliseconds())
+	return fence, err
+}
+
+// endTx commits, or rolls back for an error.
+func endTx(tx *sql.Tx, err error) error {
+	if err != nil {
+		return errors.Join(err, rollback(tx))
+	}
+	return tx.Commit()
+}
+
+const touchSQL = `
+UPDATE int_lock AS l
+   SET {touch}
+ WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
+
+func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals []lock.Renewal, err error) {
+	tx, err := e.db.lease.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = endTx(tx, err) }()
+	for _, g := range grants {
+		alive, err := e.touch(ctx, tx, g)
+		if err != nil {
+			return nil, err
+		}
+		renewals = append(renewals, renewal(alive, false))
+	}
+	return renewals, nil
+}
+
+// touch makes the lease run anew; false when it has ended.
+func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
+	result, err := tx.ExecContext(ctx, e.db.d.sql(e.db.table.sql(touchSQL, "l", "$4")),
+		g.Key, g.Region, g.Term, g.TTL.Seconds())
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}

@@ -1,0 +1,77 @@
+package lockdb_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/pgtest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Wrap(m)) }
+
+// onBoth runs a test on a migrated database of each dialect.
+func onBoth(t *testing.T, test func(t *testing.T, db *lockdb.DB, url string)) {
+	t.Helper()
+	urls := map[string]func(*testing.T) string{
+		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "observerd.db") },
+		"postgres": func(t *testing.T) string { return pgtest.New(t) },
+	}
+	for dialect, url := range urls {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			where := url(t)
+			db := open(t, where)
+			if err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			test(t, db, where)
+		})
+	}
+}
+
+// open opens a database as one more process would.
+func open(t *testing.T, url string) *lockdb.DB {
+	t.Helper()
+	db, err := lockdb.Open(lockdb.Options{URL: url, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func request(key string) lock.Request {
+	return lock.Request{Key: key, Region: "DEFAULT", TTL: 30 * time.Second, Name: key, Node: "node-a"}
+}
+
+func acquire(t *testing.T, db *lockdb.DB, key string) lock.Grant {
+	t.Helper()
+	g, err := db.Leases().Acquire(t.Context(), request(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// expire ages a lease past its TTL, as if its holder had slept.
+func expire(ctx context.Context, t *testing.T, url string, g lock.Grant) {
+	t.Helper()
+	exec(ctx, t, url, map[string]string{
+		"sqlite":   `UPDATE int_lock SET created_date = '2000-01-01 00:00:00.000000' WHERE lock_key = ?1`,
+		"postgres": `UPDATE int_lock SET created_date = '2000-01-01' WHERE lock_key = $1`,
+	}, g.Key)
+}

@@ -1,0 +1,136 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/observerd/observerd/internal/events"
+)
+
+// Log is the event log as a relay sees it. It is an [events.Log].
+type Log struct{ db *DB }
+
+// Log returns the event log.
+func (db *DB) Log() *Log { return &Log{db: db} }
+
+// Backlog implements [events.Log]: one query finds every stream that holds
+// events past the sink's offset.
+func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error) {
+	var backlog []events.Backlog
+	err := l.db.query(ctx, "look for undelivered events", `
+		SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq
+		  FROM obs_cursor c
+		  LEFT JOIN obs_sink_offset o ON o.sink = $1 AND o.stream = c.stream
+		 WHERE c.last_seq > coalesce(o.last_seq, 0)
+		 ORDER BY c.stream`,
+		func(scan func(...any) error) error {
+			var b events.Backlog
+			err := scan(&b.Stream, &b.Acknowledged, &b.Last)
+			backlog = append(backlog, b)
+			return err
+		}, sink)
+	return backlog, err
+}
+
+// Read implements [events.Log].
+func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
+	batch := make([]events.Event, 0, limit)
+	err := l.db.query(ctx, "read events of "+stream, `
+		SELECT seq, event_id, type, subject, version, change, time, data
+		  FROM obs_event
+		 WHERE stream = $1 AND seq > $2
+		 ORDER BY seq
+		 LIMIT $3`,
+		func(scan func(...any) error) error {
+			ev := events.Event{Stream: stream}
+			var id string
+			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, instant{&ev.Time}, (*[]byte)(&ev.Data))
+			if err != nil {
+				return err
+			}
+			if ev.ID, err = uuid.Parse(id); err != nil {
+				return fmt.Errorf("event %d has no valid id", ev.Seq)
+			}
+			batch = append(batch, ev)
+			return nil
+		}, stream, after, limit)
+	return batch, err
+}
+
+// Tail returns the last events of the log, oldest first: of one stream, or of
+// all when stream is empty.
+func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Event, error) {
+	statuses, err := l.db.StreamStatuses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tail []events.Event
+	for _, s := range statuses {
+		if stream != "" && s.Stream != stream {
+			continue
+		}
+		part, err := l.Read(ctx, s.Stream, max(0, s.LastSeq-int64(limit)), limit)
+		if err != nil {
+			return nil, err
+		}
+		tail = append(tail, part...)
+	}
+	return tail, nil
+}
+
+// Claim implements [events.Log]. Streams without an offset get one, so that
+// an earlier relay cannot create it.
+func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
+	_, err := l.db.exec(ctx, "claim sink "+sink, `
+		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
+		SELECT $1, c.stream, 0, $2, {now} FROM obs_cursor c WHERE c.stream_id > 0
+		ON CONFLICT (sink, stream) DO UPDATE
+		   SET epoch = excluded.epoch
+		 WHERE o.epoch < excluded.epoch`, sink, epoch)
+	return err
+}
+
+// Acknowledge implements [events.Log].
+func (l *Log) Acknowledge(ctx context.Context, sink, stream string, seq, epoch int64) error {
+	n, err := l.db.exec(ctx, "move the offset of sink "+sink, `
+		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
+		VALUES ($1, $2, $3, $4, {now})
+		ON CONFLICT (sink, stream) DO UPDATE
+		   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
+		 WHERE o.epoch <= excluded.epoch AND o.last_seq <= excluded.last_seq`, sink, stream, seq, epoch)
+	if err == nil && n == 0 {
+		return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrStale)
+	}
+	return err
+}
+
+// Offset is how far a sink has stored a stream.
+type Offset struct {
+	Sink, Stream string
+	// Acknowledged is the last sequence that the sink has stored, Last the
+	// last one of the stream.
+	Acknowledged, Last int64
+	// Oldest is when the first event that the sink has not stored was logged;
+	// zero when it has stored all.
+	Oldest time.Time
+}
+
+// Offsets returns every sink's position in every stream.
+func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
+	var all []Offset
+	err := l.db.query(ctx, "read the offsets of sinks", `
+		SELECT o.sink, o.stream, o.last_seq, c.last_seq, e.logged_at
+		  FROM obs_sink_offset o
+		  JOIN obs_cursor c ON c.stream = o.stream
+		  LEFT JOIN obs_event e ON e.stream = o.stream AND e.seq = o.last_seq + 1
+		 ORDER BY o.sink, o.stream`,
+		func(scan func(...any) error) error {
+			var o Offset
+			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, instant{&o.Oldest})
+			all = append(all, o)
+			return err
+		})
+	return all, err
+}

@@ -1,0 +1,39 @@
+package lockdb
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics count what the coordination database refused or had to find out.
+type metrics struct {
+	staleCommits   prometheus.Counter
+	conflicts      prometheus.Counter
+	unknownCommits *prometheus.CounterVec
+	cleaned        *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		staleCommits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_stale_commits_refused_total",
+			Help: "Commits that were refused because the lease had ended before they arrived.",
+		}),
+		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_commit_conflicts_total",
+			Help: "Commits that were refused because the cursor had moved: a pause, a reset or another poller came first.",
+		}),
+		unknownCommits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_unknown_commits_resolved_total",
+			Help: "Commits whose answer was lost, by what was found out afterwards.",
+		}, []string{"outcome"}),
+		cleaned: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_janitor_deleted_rows_total",
+			Help: "Rows that the janitor removed, by table.",
+		}, []string{"table"}),
+	}
+	for _, outcome := range []string{"committed", "aborted"} {
+		m.unknownCommits.WithLabelValues(outcome)
+	}
+	if reg != nil {
+		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.cleaned)
+	}
+	return m
+}

@@ -1,0 +1,54 @@
+package lockdb
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// Beat says that the node is alive, and what it polls.
+func (db *DB) Beat(ctx context.Context, n turn.Node) error {
+	_, err := db.exec(ctx, "note that this node is alive", `
+		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, started_at, seen_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, {now}, {now})
+		ON CONFLICT (boot_id) DO UPDATE
+		   SET types = excluded.types, unreachable = excluded.unreachable, seen_at = excluded.seen_at`,
+		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","))
+	return err
+}
+
+// Nodes returns the nodes that were seen within that time, sorted by name and
+// boot id.
+func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
+	var nodes []turn.Node
+	err := db.query(ctx, "read the live nodes", `
+		SELECT boot_id, name, version, backend, config_hash, types, unreachable, started_at, seen_at
+		  FROM obs_node
+		 WHERE seen_at >= {ago $1}
+		 ORDER BY name, boot_id`,
+		func(scan func(...any) error) error {
+			var n turn.Node
+			var types, unreachable string
+			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable,
+				instant{&n.StartedAt}, instant{&n.SeenAt})
+			n.Types, n.Unreachable = splitList(types), splitList(unreachable)
+			nodes = append(nodes, n)
+			return err
+		}, within.Seconds())
+	return nodes, err
+}
+
+// Leave takes the node out of the live ones, at a graceful stop.
+func (db *DB) Leave(ctx context.Context, bootID string) error {
+	_, err := db.exec(ctx, "take this node out", `DELETE FROM obs_node WHERE boot_id = $1`, bootID)
+	return err
+}
+
+func splitList(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}

@@ -1,0 +1,106 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Act is what an operator did, for the audit table.
+type Act struct {
+	At time.Time
+	// Actor is who did it, Action what, Subject to which stream or lock.
+	Actor, Action, Subject, Detail string
+}
+
+// Pause stops the polls of a stream on every node, until [DB.Resume]. A poll
+// that runs is refused its next commit. A stream that was never polled can be
+// paused too. Pausing twice is no error.
+func (db *DB) Pause(ctx context.Context, stream, actor string) error {
+	return db.operate(ctx, Act{Actor: actor, Action: "pause", Subject: stream}, `
+		INSERT INTO obs_cursor AS c (stream, paused) VALUES ($1, TRUE)
+		ON CONFLICT (stream) DO UPDATE SET paused = TRUE, version = c.version + 1`, stream)
+}
+
+// Resume lets a paused stream be polled again, from its next turn on, and ends
+// a backoff.
+func (db *DB) Resume(ctx context.Context, stream, actor string) error {
+	return db.operate(ctx, Act{Actor: actor, Action: "resume", Subject: stream}, `
+		UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1`, stream)
+}
+
+// ResetOptions say how much a reset forgets.
+type ResetOptions struct {
+	// Forget also forgets which rows were observed, so that every row becomes
+	// an event again, under the ids that it had before. Without it the source
+	// is read from its beginning and only what was missed becomes an event.
+	Forget bool
+}
+
+// Reset sets the cursor of a stream back to the beginning. The event log and
+// its sequence stay. A poll that runs is refused its next commit.
+func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) error {
+	act := Act{Actor: actor, Action: "reset", Subject: stream}
+	if !o.Forget {
+		return db.operate(ctx, act, `
+			UPDATE obs_cursor
+			   SET version = version + 1, low_ts = '', newest_ts = '', query_fingerprint = '', failures = 0, retry_at = NULL
+			 WHERE stream = $1`, stream)
+	}
+	act.Detail = "forget"
+	return db.operate(ctx, act, `
+		UPDATE obs_cursor
+		   SET version = version + 1, low_ts = '', newest_ts = '', query_fingerprint = '', failures = 0, retry_at = NULL,
+		       row_count = 0, live_count = 0
+		 WHERE stream = $1`, stream,
+		`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
+}
+
+// operate runs an operator's statements and their audit row together. The
+// first statement must find the stream. Each has the stream as $1.
+func (db *DB) operate(ctx context.Context, act Act, first, stream string, more ...string) error {
+	return db.inTx(ctx, act.Action+" "+stream, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, db.d.sql(first), stream)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return orUnknown(err, stream)
+		}
+		for _, text := range more {
+			if _, err := tx.ExecContext(ctx, db.d.sql(text), stream); err != nil {
+				return err
+			}
+		}
+		return db.audit(ctx, tx, act)
+	})
+}
+
+func orUnknown(err error, stream string) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
+}
+
+func (db *DB) audit(ctx context.Context, tx *sql.Tx, act Act) error {
+	_, err := tx.ExecContext(ctx, db.d.sql(`
+		INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`),
+		act.Actor, act.Action, act.Subject, act.Detail)
+	return err
+}
+
+// Acts returns the last acts of operators, newest first.
+func (db *DB) Acts(ctx context.Context, limit int) ([]Act, error) {
+	var acts []Act
+	err := db.query(ctx, "read the audit table",
+		`SELECT at, actor, action, subject, detail FROM obs_audit ORDER BY id DESC LIMIT $1`,
+		func(scan func(...any) error) error {
+			var a Act
+			err := scan(instant{&a.At}, &a.Actor, &a.Action, &a.Subject, &a.Detail)
+			acts = append(acts, a)
+			return err
+		}, limit)
+	return acts, err
+}

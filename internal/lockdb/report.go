@@ -1,0 +1,93 @@
+package lockdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/observerd/observerd/internal/status"
+)
+
+// recent is how long a node is listed after it was last seen.
+const recent = time.Minute
+
+// Report describes the cluster. Its parts are read one after the other, not in
+// one snapshot.
+func (db *DB) Report(ctx context.Context) (status.Report, error) {
+	r := status.Report{Backend: db.backend}
+	var err error
+	if r.At, err = db.Now(ctx); err != nil {
+		return r, err
+	}
+	for _, part := range []func(context.Context, *status.Report) error{
+		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks,
+	} {
+		if err := part(ctx, &r); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (db *DB) reportNodes(ctx context.Context, r *status.Report) error {
+	nodes, err := db.Nodes(ctx, recent)
+	for _, n := range nodes {
+		r.Nodes = append(r.Nodes, status.Node{
+			Name: n.Name, BootID: n.BootID, Version: n.Version, ConfigHash: n.ConfigHash,
+			Types: n.Types, Unreachable: n.Unreachable, StartedAt: n.StartedAt, SeenAt: n.SeenAt,
+		})
+	}
+	return err
+}
+
+func (db *DB) reportTypes(ctx context.Context, r *status.Report) error {
+	turns, err := db.Turns(ctx)
+	for _, t := range turns {
+		r.Types = append(r.Types, status.Type{
+			Name: t.Type, TurnAt: t.At, LastNode: t.Node, LastOutcome: string(t.Outcome), LastDuration: t.Finished.Sub(t.Started),
+		})
+	}
+	return err
+}
+
+func (db *DB) reportObservers(ctx context.Context, r *status.Report) error {
+	streams, err := db.StreamStatuses(ctx)
+	for _, s := range streams {
+		r.Observers = append(r.Observers, status.Observer{
+			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
+			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Dead: s.Dead, LowWater: s.Low, Newest: s.Newest,
+		})
+	}
+	return err
+}
+
+func (s StreamStatus) state(now time.Time) string {
+	switch {
+	case s.Paused:
+		return status.StatePaused
+	case s.RetryAt.After(now):
+		return status.StateBackoff
+	}
+	return status.StateActive
+}
+
+func (db *DB) reportSinks(ctx context.Context, r *status.Report) error {
+	offsets, err := db.Log().Offsets(ctx)
+	for _, o := range offsets {
+		s := status.Sink{Sink: o.Sink, Stream: o.Stream, Offset: o.Acknowledged, Last: o.Last}
+		if !o.Oldest.IsZero() {
+			s.Lag = r.At.Sub(o.Oldest)
+		}
+		r.Sinks = append(r.Sinks, s)
+	}
+	return err
+}
+
+func (db *DB) reportLocks(ctx context.Context, r *status.Report) error {
+	locks, err := db.Locks(ctx)
+	for _, l := range locks {
+		r.Locks = append(r.Locks, status.Lock{
+			Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left,
+		})
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/pressly/goose/v3"
+	gooselock "github.com/pressly/goose/v3/lock"
+)
+
+// schemaTable remembers which migrations have run.
+const schemaTable = "obs_migration"
+
+// Migrate brings the schema up to date. Nodes that start together run it one
+// after the other, under a lock. It returns [ErrSchemaNewer] for a database
+// that a newer binary has migrated, and changes nothing then.
+func (db *DB) Migrate(ctx context.Context) error {
+	current, target, err := db.schema.state(ctx)
+	if err != nil {
+		return err
+	}
+	if current > target {
+		return ErrSchemaNewer
+	}
+	if current == target {
+		return nil
+	}
+	if err := db.schema.up(ctx); err != nil {
+		return fmt.Errorf("migrate the coordination database: %w", err)
+	}
+	return nil
+}
+
+// SchemaVersion returns the version of the database and the one of the binary.
+func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err error) {
+	return db.schema.state(ctx)
+}
+
+func postgresSchema(pool *sql.DB, files fs.FS) schema {
+	return schema{
+		files: files,
+		up: func(ctx context.Context) error {
+			locker, err := gooselock.NewPostgresSessionLocker(gooselock.WithLockTimeout(1, 300))
+			if err != nil {
+				return err
+			}
+			return migrateUp(ctx, goose.DialectPostgres, pool, files, goose.WithSessionLocker(locker))
+		},
+		state: func(ctx context.Context) (int64, int64, error) {
+			return schemaState(ctx, goose.DialectPostgres, pool, files, `SELECT to_regclass('`+schemaTable+`') IS NOT NULL`)
+		},
+	}
+}
+
+// sqliteSchema guards the migrations with a lock on a file beside the
+// database: SQLite's own lock is given back between two migrations.
+func sqliteSchema(pool *sql.DB, path string, files fs.FS) schema {
+	return schema{
+		files: files,
+		up: func(ctx context.Context) (err error) {
+			guard := flock.New(path + ".migrate.lock")
+			if _, err := guard.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+				return fmt.Errorf("lock the migrations: %w", err)
+			}
+			defer func() { err = errors.Join(err, guard.Unlock()) }()
+			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
+		},
+		state: func(ctx context.Context) (int64, int64, error) {
+			return schemaState(ctx, goose.DialectSQLite3, pool, files,
+				`SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+schemaTable+`'`)
+		},
+	}
+}
+
+func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, options ...goose.ProviderOption) error {
+	provider, err := newGoose(d, pool, files, options...)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// schemaState compares without writing: goose would create its table.
+func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, exists string) (current, target int64, err error) {
+	provider, err := newGoose(d, pool, files)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, source := range provider.ListSources() {
+		target = max(target, source.Version)
+	}
+	var made bool
+	if err := pool.QueryRowContext(ctx, exists).Scan(&made); err != nil {
+		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
+	}
+	if !made {
+		return 0, target, nil
+	}
+	err = pool.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+schemaTable).Scan(&current)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
+	}
+	return current, target, nil
+}
+
+func newGoose(d goose.Dialect, pool *sql.DB, files fs.FS, options ...goose.ProviderOption) (*goose.Provider, error) {
+	options = append(options, goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
+	return goose.NewProvider(d, pool, files, options...)
+}

@@ -1,0 +1,101 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// Streams returns what is remembered of the turns of these observers. One that
+// was never polled is missing from the result.
+func (db *DB) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
+	wanted := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	found := make(map[string]turn.Stream, len(ids))
+	err := db.query(ctx, "read the turns of observers",
+		`SELECT stream, turn_at, paused, failures, retry_at FROM obs_cursor`,
+		func(scan func(...any) error) error {
+			var s turn.Stream
+			err := scan(&s.Stream, instant{&s.At}, &s.Paused, &s.Failures, instant{&s.RetryAt})
+			if wanted[s.Stream] {
+				found[s.Stream] = s
+			}
+			return err
+		})
+	return found, err
+}
+
+// NoteStream notes one observer's part of a turn, and adds it to the history
+// of polls. It is refused with lock.ErrFenced when the lease has ended.
+func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error {
+	var at, retry any
+	if !t.Left {
+		at = db.d.bindTime(t.At)
+	}
+	if !t.RetryAt.IsZero() {
+		retry = db.d.bindTime(t.RetryAt)
+	}
+	err := db.guardedExec(ctx, "note the turn of "+t.Stream, g, `
+		INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at)
+		SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END WHERE {guard}
+		ON CONFLICT (stream) DO UPDATE
+		   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
+		       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at)`,
+		t.Stream, at, t.Failures, retry, t.Reason, string(t.Outcome))
+	if err != nil {
+		return err
+	}
+	return db.addPoll(ctx, t)
+}
+
+func (db *DB) addPoll(ctx context.Context, t turn.StreamTaken) error {
+	_, err := db.exec(ctx, "add to the history of polls", `
+		INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
+		string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison)
+	return err
+}
+
+// StreamStatus is what a person wants to know of one observer.
+type StreamStatus struct {
+	Stream            string
+	LastSeq           int64
+	Low, Newest       string
+	Live              int64
+	Paused            bool
+	TurnAt, LastOK    time.Time
+	Failures          int
+	RetryAt           time.Time
+	LastError         string
+	Dead              int64
+	Version, StreamID int64
+}
+
+// StreamStatuses returns the state of all observers that were ever polled,
+// sorted by name.
+func (db *DB) StreamStatuses(ctx context.Context) ([]StreamStatus, error) {
+	var all []StreamStatus
+	err := db.query(ctx, "read the state of observers", `
+		SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.paused,
+		       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error,
+		       (SELECT count(*) FROM obs_dead d WHERE d.stream = c.stream)
+		  FROM obs_cursor c
+		 ORDER BY c.stream`,
+		func(scan func(...any) error) error {
+			var s StreamStatus
+			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Paused,
+				instant{&s.TurnAt}, instant{&s.LastOK}, &s.Failures, instant{&s.RetryAt}, &s.LastError, &s.Dead)
+			all = append(all, s)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("stream status: %w", err)
+	}
+	return all, nil
+}

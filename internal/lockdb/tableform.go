@@ -1,0 +1,37 @@
+package lockdb
+
+import (
+	"strings"
+	"sync/atomic"
+)
+
+// tableForm writes the parts of a statement that depend on the generation of
+// INT_LOCK: Spring Integration up to 6 keeps the TTL in the reader, 7 keeps the
+// expiry in the row. On a table that has EXPIRED_AFTER both columns are
+// written, so that neither generation mistakes ours for expired.
+type tableForm struct{ perRow atomic.Bool }
+
+func (f *tableForm) set(perRow bool) { f.perRow.Store(perRow) }
+
+// sql fills in the form's tokens: {cols} and {vals} are the time columns of an
+// insert, {touch} the assignments that make a lease run anew, {expired} and
+// {alive} compare. ttl is the placeholder of the TTL in seconds, row the alias
+// of the INT_LOCK row that is compared.
+func (f *tableForm) sql(text, row, ttl string) string {
+	parts := []string{
+		"{cols}", "created_date", "{vals}", "{utc}",
+		"{touch}", "created_date = {utc}",
+		"{expired}", row + ".created_date < {utcago " + ttl + "}",
+		"{alive}", row + ".created_date >= {utcago " + ttl + "}",
+	}
+	if f.perRow.Load() {
+		later := "({utc} + make_interval(secs => " + ttl + "))"
+		parts = []string{
+			"{cols}", "created_date, expired_after", "{vals}", "{utc}, " + later,
+			"{touch}", "created_date = {utc}, expired_after = " + later,
+			"{expired}", row + ".expired_after < {utc}",
+			"{alive}", row + ".expired_after >= {utc}",
+		}
+	}
+	return strings.NewReplacer(parts...).Replace(text)
+}

@@ -1,0 +1,67 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+const turnSQL = `
+SELECT {now}, s.turn_at, l.client_id IS NOT NULL, o.node
+  FROM (SELECT 1 AS one) x
+  LEFT JOIN obs_schedule s ON s.type = $1
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {alive}
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
+
+// Turn returns what is known of the type's turns, and whether someone holds
+// the lock of that request.
+func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
+	var s turn.State
+	var holder sql.NullString
+	text := db.d.sql(db.table.sql(turnSQL, "l", "$4"))
+	err := db.lease.QueryRowContext(ctx, text, typ, r.Key, r.Region, r.TTL.Seconds()).
+		Scan(instant{&s.Now}, instant{&s.At}, &s.Held, &holder)
+	if err != nil {
+		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, err)
+	}
+	s.Holder = holder.String
+	return s, nil
+}
+
+// guarded is a subquery that is true while the lease of the grant lives; its
+// parameters follow one another from $1.
+const guarded = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive})`
+
+// guardedExec runs a statement that writes nothing once the lease has ended;
+// it must hold {guard} and use its own parameters from $5. 0 rows mean
+// lock.ErrFenced.
+func (db *DB) guardedExec(ctx context.Context, what string, g lock.Grant, text string, args ...any) error {
+	text = db.table.sql(strings.ReplaceAll(text, "{guard}", guarded), "l", "$4")
+	args = append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)
+	n, err := db.exec(ctx, what, text, args...)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%s: %w", what, lock.ErrFenced)
+	}
+	if errors.Is(err, lock.ErrFenced) {
+		db.metrics.staleCommits.Inc()
+	}
+	return err
+}
+
+// TakeTurn notes that a turn was taken. It is refused with lock.ErrFenced when
+// the lease has ended. An instant in the future, left by a clock that went
+// back, is overwritten.
+func (db *DB) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
+	return db.guardedExec(ctx, "take the turn of "+t.Type, g, `
+		INSERT INTO obs_schedule (type, turn_at, last_node, last_started, last_finished, last_outcome)
+		SELECT $5, $6, $7, $8, $9, $10 WHERE {guard}
+		ON CONFLICT (type) DO UPDATE
+		   SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
+		       last_finished = excluded.last_finished, last_outcome = excluded.last_outcome`,
+		t.Type, db.d.bindTime(t.At), t.Node, db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))
+}

@@ -1,0 +1,124 @@
+package observer_test
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stream is the one that every test polls.
+const stream = "orders"
+
+// stage is a source, a database and how the one is polled into the other.
+type stage struct {
+	t    *testing.T
+	src  *observertest.Source
+	db   *observertest.DB
+	spec observer.Spec
+}
+
+// setup prepares a stage; chunks hold three rows, so that most tests have
+// several.
+func setup(t *testing.T, detect observer.Detect, adapt ...func(*observer.Spec)) *stage {
+	t.Helper()
+	s := &stage{t: t, src: observertest.NewSource(), db: observertest.NewDB()}
+	s.spec = observer.Spec{
+		Stream:    stream,
+		EventType: "Tested",
+		Detect:    detect,
+		Query:     observer.Query{Table: "t", Key: []string{"id"}, Timestamp: "at"},
+		ChunkRows: 3,
+	}
+	for _, f := range adapt {
+		f(&s.spec)
+	}
+	if s.spec.Query.Timestamp == "" {
+		s.src.Unordered = true
+	}
+	return s
+}
+
+func noTimestamp(s *observer.Spec) { s.Query.Timestamp = "" }
+
+func (s *stage) observer() *observer.Observer {
+	s.t.Helper()
+	o, err := observer.New(s.spec)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return o
+}
+
+// tryPoll polls once under a new lease.
+func (s *stage) tryPoll() (observer.Stats, error) {
+	s.t.Helper()
+	return s.observer().Poll(s.t.Context(), s.src, s.db.Acquire())
+}
+
+func (s *stage) poll() observer.Stats {
+	s.t.Helper()
+	stats, err := s.tryPoll()
+	if err != nil {
+		s.t.Fatalf("poll: %v", err)
+	}
+	return stats
+}
+
+// story is the events in order, each as "key change version".
+func (s *stage) story() []string {
+	var story []string
+	for _, e := range s.db.Events(stream) {
+		story = append(story, fmt.Sprintf("%s %s %d", e.Subject, e.Change, e.Version))
+	}
+	return story
+}
+
+// put gives n keys from first on their first value.
+func (s *stage) put(first, n int) {
+	for i := first; i < first+n; i++ {
+		s.src.Put(key(i), "a")
+	}
+}
+
+func key(i int) string { return fmt.Sprintf("k%04d", i) }
+
+// checkLog fails the test unless the log is gapless, without a repeated id,
+// and with versions of each key that follow one another.
+func (s *stage) checkLog() map[string][]events.Event {
+	s.t.Helper()
+	ids := make(map[string]bool)
+	versions := make(map[string][]events.Event)
+	for i, e := range s.db.Events(stream) {
+		if e.Seq != int64(i)+1 {
+			s.t.Fatalf("event %d has seq %d", i, e.Seq)
+		}
+		if ids[e.ID.String()] {
+			s.t.Fatalf("event %s of %s is repeated", e.ID, e.Subject)
+		}
+		ids[e.ID.String()] = true
+		versions[e.Subject] = append(versions[e.Subject], e)
+		if e.Version != int64(len(versions[e.Subject])) {
+			s.t.Fatalf("event of %s has version %d, want %d", e.Subject, e.Version, len(versions[e.Subject]))
+		}
+	}
+	return versions
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func equalList(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	equal(t, what, fmt.Sprint(got), fmt.Sprint(want))
+}
