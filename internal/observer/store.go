@@ -94,10 +94,11 @@ type Store interface {
 	// Observed returns what is remembered of these keys; unknown keys are
 	// missing from the result.
 	Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error)
-	// Live visits every row of the stream that is not gone, in any order.
+	// Live visits every row of the stream that is not gone, in any order. An
+	// error of visit ends it and is wrapped in the result.
 	Live(ctx context.Context, c Cursor, visit func(Observed) error) error
 	// Commit renews the lease, advances the cursor and writes all that the
-	// chunk holds, or nothing. It returns the cursor after it, as [Chunk.Next]. A
+	// chunk holds, or nothing. It returns the cursor after it, see [Chunk.Next]. A
 	// connection lost during the commit is resolved by reading the cursor
 	// again, so an error means that nothing was written.
 	Commit(ctx context.Context, ch Chunk) (Cursor, error)

@@ -1,0 +1,28 @@
+package observer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// fingerprint identifies what a cursor and the remembered keys belong to. The
+// columns are not part of it: another choice of columns makes new versions of
+// the same rows, and that is what it looks like to a consumer.
+func fingerprint(s Spec) string {
+	q := s.Query
+	text, err := json.Marshal([]any{q.Table, q.SQL, q.Key, q.Timestamp, s.Detect})
+	if err != nil {
+		panic(err) // Strings always encode.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+func (o *Observer) checkFingerprint(c Cursor) error {
+	if c.Fingerprint == "" || c.Fingerprint == o.fingerprint {
+		return nil
+	}
+	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`", ErrQueryChanged, o.spec.Stream)
+}

@@ -1,0 +1,123 @@
+package observer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// goneScan is how many chunks of missing rows one look at the live rows
+// collects; more are found by looking again. It bounds the memory.
+const goneScan = 20
+
+// errEnough ends a visit of the live rows.
+var errEnough = errors.New("enough")
+
+// goneHash stands in for the hash of a row that has no data any more. No row
+// of a source has it, so one that comes back always differs.
+func goneHash() []byte {
+	sum := sha256.Sum256([]byte("gone"))
+	return sum[:hashSize]
+}
+
+// markGone makes an event of each live row that the snapshot lacked. The rows
+// it had are known by their numbers, so as a rule nothing is read here.
+func (p *poll) markGone(ctx context.Context) error {
+	missing := p.cursor.Live - p.seen.count
+	if missing == 0 {
+		return nil
+	}
+	if err := p.believe(missing); err != nil {
+		return err
+	}
+	for p.cursor.Live != p.seen.count {
+		found, err := p.findMissing(ctx)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		for part := range slices.Chunk(found, p.spec.ChunkRows) {
+			if err := p.commit(ctx, p.goneChunk(part)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// believe refuses a snapshot that is more likely to be broken than true: a
+// table in the middle of a reload, a view that lost its join.
+func (p *poll) believe(missing int64) error {
+	before := p.start.Live
+	if p.stats.Rows == 0 {
+		return fmt.Errorf("%w: it has no rows, %d were live: no row was marked as gone; "+
+			"if the table is meant to be empty, run `observerd observers reset %s`", ErrMassDisappearance, before, p.spec.Stream)
+	}
+	if allowed := max(1, int64(p.spec.MaxGone*float64(before))); missing > allowed {
+		return fmt.Errorf("%w: %d of %d live rows, at most %d may go at once: no row was marked as gone; "+
+			"if they are meant to be gone, raise max-gone for one poll", ErrMassDisappearance, missing, before, allowed)
+	}
+	return nil
+}
+
+func (p *poll) findMissing(ctx context.Context) ([]Observed, error) {
+	var found []Observed
+	err := p.st.Live(ctx, p.cursor, func(o Observed) error {
+		if p.seen.has(o.Number) {
+			return nil
+		}
+		if len(found) == goneScan*p.spec.ChunkRows {
+			return errEnough
+		}
+		found = append(found, o)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, failed(ctx, "read live rows", err)
+	}
+	slices.SortFunc(found, func(a, b Observed) int { return cmp.Compare(a.Number, b.Number) })
+	return found, nil
+}
+
+func (p *poll) goneChunk(rows []Observed) Chunk {
+	ch := p.newChunk()
+	ch.Live -= int64(len(rows))
+	for _, o := range rows {
+		o.Hash, o.Version, o.Gone = goneHash(), o.Version+1, true
+		ch.Changed = append(ch.Changed, o)
+		data := keyObject(p.spec.Query.Key, o.Key)
+		ch.Events = append(ch.Events, p.newEvent(o, events.ChangeGone, p.at, data))
+	}
+	return ch
+}
+
+// keyObject is the key of a row as a JSON object, all of it text: the types
+// of the columns went with the row.
+func keyObject(columns []string, key string) []byte {
+	var b bytes.Buffer
+	text := json.NewEncoder(&b)
+	text.SetEscapeHTML(false)
+	separator := byte('{')
+	for i, part := range SplitKey(key, len(columns)) {
+		b.WriteByte(separator)
+		separator = ','
+		writeText(&b, text, columns[i])
+		b.WriteByte(':')
+		writeText(&b, text, part)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+func writeText(b *bytes.Buffer, to *json.Encoder, text string) {
+	if err := to.Encode(text); err != nil {
+		panic(err) // Strings always encode.
+	}
+	b.Truncate(b.Len() - 1) // The encoder's line break.
+}

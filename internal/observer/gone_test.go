@@ -1,0 +1,165 @@
+package observer_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
+)
+
+func TestSnapshotFindsRowsThatAreGoneAndBack(t *testing.T) {
+	t.Parallel()
+	for _, adapt := range []func(*observer.Spec){func(*observer.Spec) {}, noTimestamp} {
+		s := setup(t, observer.DetectSnapshot, adapt)
+		s.put(0, 10)
+		s.poll()
+		s.src.Delete(key(3))
+		s.src.Put(key(4), "b")
+		s.poll()
+		s.poll()
+		s.src.Put(key(3), "a")
+		s.poll()
+		s.poll()
+		equalList(t, "events", s.story()[10:],
+			key(4)+" changed 2", key(3)+" gone 2", key(3)+" new 3")
+		s.checkLog()
+		equal(t, "live rows", len(s.db.Live(stream)), 10)
+		equal(t, "last read began at", s.src.Reads()[4], "")
+	}
+}
+
+func TestGoneEventHoldsTheKey(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, time.May, 4, 3, 2, 1, 0, time.UTC)
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) {
+		s.Query.Key = []string{"warehouse", "sku"}
+		s.Now = func() time.Time { return now }
+	})
+	gone := observer.JoinKey([]string{"A/1", `<"x">`})
+	s.put(0, 5)
+	s.src.Put(gone, "a")
+	s.poll()
+	s.src.Delete(gone)
+	s.poll()
+	last := s.db.Events(stream)[6]
+	equal(t, "subject", last.Subject, gone)
+	equal(t, "time", last.Time, now)
+	equal(t, "data", string(last.Data), `{"warehouse":"A/1","sku":"<\"x\">"}`)
+}
+
+// A scan collects at most 20 chunks of missing rows at a time; here are more.
+func TestManyRowsGoneInChunks(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.MaxGone = 1 })
+	s.put(0, 200)
+	s.poll()
+	for i := range 199 {
+		s.src.Delete(key(i))
+	}
+	equal(t, "events", s.poll().Events, 199)
+	equalList(t, "live rows", s.db.Live(stream), key(199))
+	for _, ch := range s.db.Chunks(stream) {
+		if len(ch.Events) > 3 {
+			t.Fatalf("chunk of %d events", len(ch.Events))
+		}
+	}
+	s.checkLog()
+}
+
+func TestMassDisappearanceIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		live, missing int
+		maxGone       float64
+		refused       bool
+	}{
+		"at the limit":            {20, 4, 0, false},
+		"above the limit":         {20, 5, 0, true},
+		"one of few":              {2, 1, 0, false},
+		"two of few":              {4, 2, 0, true},
+		"own limit":               {20, 5, 0.25, false},
+		"all but one, without":    {20, 19, 1, false},
+		"an empty read":           {20, 20, 1, true},
+		"an empty read of a row":  {1, 1, 0.5, true},
+		"nothing live, none read": {0, 0, 0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.MaxGone = test.maxGone })
+			s.put(0, test.live)
+			s.poll()
+			for i := range test.missing {
+				s.src.Delete(key(i))
+			}
+			_, err := s.tryPoll()
+			equal(t, fmt.Sprintf("refused (%v)", err), errors.Is(err, observer.ErrMassDisappearance), test.refused)
+			live := test.live - test.missing
+			if test.refused {
+				live = test.live
+			}
+			equal(t, "live rows", len(s.db.Live(stream)), live)
+		})
+	}
+}
+
+func TestMassDisappearanceKeepsTheRestOfThePoll(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp)
+	s.put(0, 10)
+	s.poll()
+	for i := range 5 {
+		s.src.Delete(key(i))
+	}
+	s.put(100, 10)
+	_, err := s.tryPoll()
+	if !errors.Is(err, observer.ErrMassDisappearance) || !strings.Contains(err.Error(), "5 of 10 live rows") {
+		t.Fatalf("got %v", err)
+	}
+	equal(t, "live rows", len(s.db.Live(stream)), 20)
+}
+
+func TestNothingIsGoneAfterABrokenRead(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.MaxGone = 1 })
+	s.put(0, 10)
+	s.poll()
+	s.src.Step = failAt("next", 8)
+	_, err := s.tryPoll()
+	if !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want %v", err, errBroken)
+	}
+	equal(t, "live rows", len(s.db.Live(stream)), 10)
+}
+
+func TestPoisonRowIsNotGone(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp)
+	s.put(0, 5)
+	s.poll()
+	s.src.Delete(key(2))
+	bad := observertest.At(key(2), "a", 0)
+	bad.Err = errBad
+	s.src.Add(bad)
+	s.poll()
+	equal(t, "live rows", len(s.db.Live(stream)), 5)
+	equal(t, "poison rows", len(s.db.Dead(stream)), 1)
+}
+
+func TestNothingIsGoneInAPollThatEndedAtItsLimit(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.MaxChanged = 4 })
+	s.put(0, 4)
+	s.poll()
+	s.src.Delete(key(0))
+	s.put(10, 5)
+	s.poll()
+	equal(t, "live rows at the limit", len(s.db.Live(stream)), 8)
+	s.poll()
+	equal(t, "live rows in the end", len(s.db.Live(stream)), 8)
+	equal(t, "last event", s.story()[9], key(0)+" gone 2")
+}

@@ -1,0 +1,179 @@
+package observertest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+var (
+	// ErrFenced is what a lease's commit returns after another was acquired.
+	ErrFenced = errors.New("lease had ended")
+	// ErrStale is what a commit returns whose cursor is not the present one.
+	ErrStale = errors.New("cursor has moved")
+)
+
+// DB is a coordination database in memory. The zero value is not ready; see
+// [NewDB].
+type DB struct {
+	mu      sync.Mutex
+	streams map[string]*stream
+	fence   int
+
+	// Fenced replaces [ErrFenced], for tests of what knows the real one.
+	Fenced error
+	// Step is called before each call; its error takes the call's place. Nil
+	// means none.
+	Step func(call string) error
+}
+
+type stream struct {
+	cursor   observer.Cursor
+	observed map[string]observer.Observed
+	events   []events.Event
+	dead     []observer.Dead
+	chunks   []observer.Chunk
+}
+
+// NewDB returns an empty database.
+func NewDB() *DB { return &DB{streams: make(map[string]*stream)} }
+
+// Acquire returns a store under a new lease; those before it have ended.
+func (db *DB) Acquire() observer.Store {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.fence++
+	return &lease{db: db, fence: db.fence}
+}
+
+// Events returns the stream's events in order.
+func (db *DB) Events(name string) []events.Event {
+	return read(db, name, func(s *stream) []events.Event { return slices.Clone(s.events) })
+}
+
+// Dead returns the stream's poison rows.
+func (db *DB) Dead(name string) []observer.Dead {
+	return read(db, name, func(s *stream) []observer.Dead { return slices.Clone(s.dead) })
+}
+
+// Chunks returns the chunks that were committed, in order.
+func (db *DB) Chunks(name string) []observer.Chunk {
+	return read(db, name, func(s *stream) []observer.Chunk { return slices.Clone(s.chunks) })
+}
+
+// Cursor returns the stream's cursor.
+func (db *DB) Cursor(name string) observer.Cursor {
+	return read(db, name, func(s *stream) observer.Cursor { return s.cursor })
+}
+
+// Live returns the sorted keys of the rows that are not gone.
+func (db *DB) Live(name string) []string {
+	return read(db, name, func(s *stream) (keys []string) {
+		for key, o := range s.observed {
+			if !o.Gone {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		return keys
+	})
+}
+
+func read[T any](db *DB, name string, get func(*stream) T) T {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return get(db.stream(name))
+}
+
+func (db *DB) stream(name string) *stream {
+	s := db.streams[name]
+	if s == nil {
+		id := int64(len(db.streams) + 1)
+		s = &stream{
+			cursor:   observer.Cursor{ID: id, Stream: name},
+			observed: make(map[string]observer.Observed),
+		}
+		db.streams[name] = s
+	}
+	return s
+}
+
+// begin is the start of each call of a store.
+func (db *DB) begin(ctx context.Context, call string) error {
+	if db.Step != nil {
+		if err := db.Step(call); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// commit appends what was checked.
+func (s *stream) commit(ch observer.Chunk) observer.Cursor {
+	for i, e := range ch.Events {
+		e.Seq = s.cursor.LastSeq + int64(i) + 1
+		s.events = append(s.events, e)
+	}
+	for _, o := range slices.Concat(ch.New, ch.Changed) {
+		s.observed[o.Key] = o
+	}
+	for _, d := range ch.Dead {
+		if !slices.ContainsFunc(s.dead, func(x observer.Dead) bool { return sameDead(x, d) }) {
+			s.dead = append(s.dead, d)
+		}
+	}
+	s.chunks = append(s.chunks, ch)
+	s.cursor = ch.Next()
+	return s.cursor
+}
+
+func sameDead(a, b observer.Dead) bool {
+	return a.Key == b.Key && a.Reason == b.Reason && bytes.Equal(a.Raw, b.Raw)
+}
+
+// check refuses a chunk that breaks the contract of observer.Chunk.
+func (s *stream) check(ch observer.Chunk) error {
+	live := s.cursor.Live + int64(len(ch.New))
+	for i, o := range ch.New {
+		if _, known := s.observed[o.Key]; known || o.Version != 1 || o.Gone {
+			return fmt.Errorf("key %q is not new", o.Key)
+		}
+		if o.Number != s.cursor.Rows+int64(i)+1 {
+			return fmt.Errorf("key %q has number %d", o.Key, o.Number)
+		}
+	}
+	for _, o := range ch.Changed {
+		old, known := s.observed[o.Key]
+		if !known || o.Version != old.Version+1 || o.Number != old.Number || old.Gone && o.Gone {
+			return fmt.Errorf("key %q is not the next version", o.Key)
+		}
+		switch {
+		case o.Gone:
+			live--
+		case old.Gone:
+			live++
+		}
+	}
+	return cmp.Or(
+		expect("live rows", ch.Live == live),
+		expect("number of events", len(ch.Events) == len(ch.New)+len(ch.Changed)),
+		expect("low-water mark", ch.Low >= s.cursor.Low),
+		expect("newest", ch.Newest >= s.cursor.Newest && ch.Low <= ch.Newest),
+		expect("fingerprint", ch.Fingerprint != ""),
+		expect("commit id", len(s.chunks) == 0 || ch.CommitID != s.chunks[len(s.chunks)-1].CommitID),
+	)
+}
+
+func expect(what string, ok bool) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("chunk breaks the contract: %s", what)
+}

@@ -1,0 +1,77 @@
+package observertest
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// lease is a store under one lease.
+type lease struct {
+	db    *DB
+	fence int
+}
+
+func (l *lease) Cursor(ctx context.Context, name string) (observer.Cursor, error) {
+	if err := l.db.begin(ctx, "cursor"); err != nil {
+		return observer.Cursor{}, err
+	}
+	return l.db.Cursor(name), nil
+}
+
+func (l *lease) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
+	if err := l.db.begin(ctx, "observed"); err != nil {
+		return nil, err
+	}
+	l.db.mu.Lock()
+	defer l.db.mu.Unlock()
+	known := make(map[string]observer.Observed)
+	for _, key := range keys {
+		if o, ok := l.db.stream(c.Stream).observed[key]; ok {
+			known[key] = o
+		}
+	}
+	return known, nil
+}
+
+func (l *lease) Live(ctx context.Context, c observer.Cursor, visit func(observer.Observed) error) error {
+	if err := l.db.begin(ctx, "live"); err != nil {
+		return err
+	}
+	live := read(l.db, c.Stream, func(s *stream) (rows []observer.Observed) {
+		for _, o := range s.observed {
+			if !o.Gone {
+				rows = append(rows, o)
+			}
+		}
+		return rows
+	})
+	for _, o := range live {
+		if err := visit(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit compares the fence, then the version, as one statement of the real
+// database does.
+func (l *lease) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
+	if err := l.db.begin(ctx, "commit"); err != nil {
+		return observer.Cursor{}, err
+	}
+	l.db.mu.Lock()
+	defer l.db.mu.Unlock()
+	if l.fence != l.db.fence {
+		return observer.Cursor{}, cmp.Or(l.db.Fenced, ErrFenced)
+	}
+	s := l.db.stream(ch.Cursor.Stream)
+	if ch.Cursor.Version != s.cursor.Version {
+		return observer.Cursor{}, ErrStale
+	}
+	if err := s.check(ch); err != nil {
+		return observer.Cursor{}, err
+	}
+	return s.commit(ch), nil
+}
