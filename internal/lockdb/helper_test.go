@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/observerd/observerd/internal/pgtest"
 )
 
 // raw opens the database beside observerd, as a person with psql would.
@@ -42,4 +43,28 @@ func count(t *testing.T, url, query string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// hasExpiry tells whether INT_LOCK is that of Spring Integration 7.
+func hasExpiry(ctx context.Context, t *testing.T, db *sql.DB) bool {
+	t.Helper()
+	var has bool
+	err := db.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_name = 'int_lock' AND column_name = 'expired_after')`).Scan(&has)
+	if err != nil {
+		t.Error(err)
+	}
+	return has
+}
+
+// withExpiry makes a database whose INT_LOCK Spring Integration 7 has created.
+func withExpiry(t *testing.T) string {
+	t.Helper()
+	url := pgtest.New(t)
+	exec(t.Context(), t, url, map[string]string{"postgres": `
+		CREATE TABLE INT_LOCK (
+		  LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36),
+		  CREATED_DATE TIMESTAMP NOT NULL, EXPIRED_AFTER TIMESTAMP NOT NULL,
+		  CONSTRAINT INT_LOCK_PK PRIMARY KEY (LOCK_KEY, REGION))`})
+	return url
 }

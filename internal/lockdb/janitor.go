@@ -68,7 +68,7 @@ func (db *DB) chores(r Retention) []chore {
 		aged("obs_dead", "last_at", r.Dead),
 		aged("obs_audit", "at", r.Audit),
 		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{r.Nodes.Seconds()}},
-		{"int_lock", db.table.sql(staleLocksSQL, "l", "(CAST($1 AS DOUBLE PRECISION) + o.ttl_ms / 1000.0)"), []any{r.StaleLocks.Seconds()}},
+		{"int_lock", staleLocksSQL + db.table.staleSQL("l", "o.ttl_ms / 1000.0", "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{r.StaleLocks.Seconds()}},
 		{"obs_lock", `
 			DELETE FROM obs_lock
 			 WHERE acquired_at < {ago $1}
@@ -83,7 +83,7 @@ func (db *DB) chores(r Retention) []chore {
 const staleLocksSQL = `
 DELETE FROM int_lock AS l
  WHERE EXISTS (SELECT 1 FROM obs_lock o
-                WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND {expired})`
+                WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND `
 
 // cleanOffsets removes the offsets of sinks that are configured no more.
 func (db *DB) cleanOffsets(ctx context.Context, r Retention) (int64, error) {

@@ -64,7 +64,7 @@ func TestCleanBoundsEveryHistory(t *testing.T) {
 		if err := db.Log().Acknowledge(ctx, "file", "orders", 7, 1); err != nil {
 			t.Fatal(err)
 		}
-		age(t, url, "int_lock", "created_date")
+		expire(ctx, t, url, g)
 		if _, err := db.Clean(ctx, retention()); err != nil {
 			t.Fatal(err)
 		}

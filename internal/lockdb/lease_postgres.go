@@ -59,11 +59,11 @@ WITH want AS (
      SET {touch}
     FROM due want
    WHERE l.lock_key = want.lock_key AND l.region = want.region
-  RETURNING l.client_id
+  RETURNING l.lock_key, l.region, l.client_id
 )
 SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   FROM want
-  LEFT JOIN renewed ON renewed.client_id = want.term
+  LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.client_id = want.term
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND {alive}
  ORDER BY want.n`
 

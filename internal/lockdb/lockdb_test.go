@@ -22,6 +22,8 @@ func onBoth(t *testing.T, test func(t *testing.T, db *lockdb.DB, url string)) {
 	urls := map[string]func(*testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "observerd.db") },
 		"postgres": func(t *testing.T) string { return pgtest.New(t) },
+		// Spring Integration 7 keeps the expiry in the row.
+		"postgres with EXPIRED_AFTER": withExpiry,
 	}
 	for dialect, url := range urls {
 		t.Run(dialect, func(t *testing.T) {
@@ -71,7 +73,11 @@ func acquire(t *testing.T, db *lockdb.DB, key string) lock.Grant {
 func expire(ctx context.Context, t *testing.T, url string, g lock.Grant) {
 	t.Helper()
 	exec(ctx, t, url, map[string]string{
-		"sqlite":   `UPDATE int_lock SET created_date = '2000-01-01 00:00:00.000000' WHERE lock_key = ?1`,
-		"postgres": `UPDATE int_lock SET created_date = '2000-01-01' WHERE lock_key = $1`,
-	}, g.Key)
+		"sqlite":   `UPDATE int_lock SET created_date = '2000-01-01 00:00:00.000000' WHERE client_id = ?1`,
+		"postgres": `UPDATE int_lock SET created_date = '2000-01-01' WHERE client_id = $1`,
+	}, g.Term)
+	db, dialect := raw(t, url)
+	if dialect == "postgres" && hasExpiry(ctx, t, db) {
+		exec(ctx, t, url, map[string]string{"postgres": `UPDATE int_lock SET expired_after = '2000-01-01' WHERE client_id = $1`}, g.Term)
+	}
 }

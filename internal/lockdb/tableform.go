@@ -26,12 +26,23 @@ func (f *tableForm) sql(text, row, ttl string) string {
 	}
 	if f.perRow.Load() {
 		later := "({utc} + make_interval(secs => " + ttl + "))"
+		// The row knows its own expiry; the parameter must still be used.
+		used := " AND CAST(" + ttl + " AS DOUBLE PRECISION) IS NOT NULL"
 		parts = []string{
 			"{cols}", "created_date, expired_after", "{vals}", "{utc}, " + later,
 			"{touch}", "created_date = {utc}, expired_after = " + later,
-			"{expired}", row + ".expired_after < {utc}",
-			"{alive}", row + ".expired_after >= {utc}",
+			"{expired}", row + ".expired_after < {utc}" + used,
+			"{alive}", row + ".expired_after >= {utc}" + used,
 		}
 	}
 	return strings.NewReplacer(parts...).Replace(text)
+}
+
+// staleSQL is the condition that row has been expired for longer than since;
+// both are expressions in seconds.
+func (f *tableForm) staleSQL(row, ttl, since string) string {
+	if f.perRow.Load() {
+		return row + ".expired_after < {utcago " + since + "}"
+	}
+	return row + ".created_date < {utcago (" + since + " + " + ttl + ")}"
 }

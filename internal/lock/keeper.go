@@ -1,0 +1,210 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ErrClosed reports that the keeper was closed. It is the cause of the context
+// of a lease that was still held then.
+var ErrClosed = errors.New("keeper of leases is closed")
+
+// maxAttempt bounds one attempt to acquire a lock.
+const maxAttempt = 10 * time.Second
+
+// KeeperOptions are what a keeper needs.
+type KeeperOptions struct {
+	// Provider grants the leases. Required.
+	Provider Provider
+	// Logger is told of leases that are lost and renewals that fail; nil
+	// discards.
+	Logger *slog.Logger
+	// Registerer receives the metrics; nil registers none.
+	Registerer prometheus.Registerer
+}
+
+// Keeper holds the leases of a process and renews them, all that are due in
+// one call. It is safe for concurrent use. Its goroutine starts with the first
+// lease and ends with [Keeper.Close].
+type Keeper struct {
+	provider Provider
+	log      *slog.Logger
+	metrics  *keeperMetrics
+
+	ctx    context.Context // of all renewals
+	cancel context.CancelFunc
+	wake   chan struct{} // the earliest renewal may have changed
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	leases  map[*Lease]struct{}
+	running bool
+	closed  bool
+}
+
+// NewKeeper returns a keeper of leases from the provider.
+func NewKeeper(o KeeperOptions) *Keeper {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Keeper{
+		provider: o.Provider,
+		log:      o.Logger,
+		metrics:  newKeeperMetrics(o.Registerer),
+		ctx:      ctx,
+		cancel:   cancel,
+		wake:     make(chan struct{}, 1),
+		leases:   make(map[*Lease]struct{}),
+	}
+}
+
+// Acquire tries once to take the lock. The error is [ErrHeld] when another has
+// it, and ctx's cause when ctx ended. The lease is renewed until it is
+// released; its context derives from ctx.
+//
+// After any other error the attempt may still have succeeded at the provider.
+// It is the provider that gives such an acquisition back; at worst the lock
+// stands until its TTL is over.
+func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	if k.isClosed() {
+		return nil, ErrClosed
+	}
+	attempt, cancel := context.WithTimeout(ctx, min(r.trust(), maxAttempt))
+	defer cancel()
+	g, err := k.provider.Acquire(attempt, r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return k.keep(ctx, g)
+}
+
+// AcquireWithin tries again, at growing and random distances, while another
+// has the lock, until wait is over; it returns the [ErrHeld] of the last
+// attempt then. A wait of 0 or less tries once.
+func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duration) (*Lease, error) {
+	end := time.Now().Add(wait)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+		l, err := k.Acquire(ctx, r)
+		left := time.Until(end)
+		if !errors.Is(err, ErrHeld) || left <= 0 {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(min(jitter(pause), left)):
+		}
+	}
+}
+
+// Close refuses new leases, takes back those that are still held (their
+// contexts end with [ErrClosed]) and waits until nothing of the keeper runs,
+// or ctx ends.
+func (k *Keeper) Close(ctx context.Context) error {
+	var errs []error
+	for _, l := range k.shut() {
+		l.end(ErrClosed)
+		if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
+			errs = append(errs, err)
+		}
+	}
+	k.cancel()
+	done := make(chan struct{})
+	go func() {
+		k.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		errs = append(errs, fmt.Errorf("close the keeper of leases: %w", context.Cause(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// shut closes the keeper for new leases and returns those it has.
+func (k *Keeper) shut() []*Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	held := make([]*Lease, 0, len(k.leases))
+	for l := range k.leases {
+		held = append(held, l)
+	}
+	return held
+}
+
+func (k *Keeper) isClosed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.closed
+}
+
+// keep begins to watch and renew a grant. One whose answer came so late that
+// it cannot be trusted any more, or after Close, is given back.
+func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
+	l := newLease(ctx, k, g)
+	if !k.add(l) {
+		l.end(ErrClosed)
+		return nil, errors.Join(ErrClosed, l.Release(ctx))
+	}
+	if time.Now().Before(l.trustedUntil()) {
+		k.poke()
+		return l, nil
+	}
+	l.end(ErrLost)
+	if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
+		k.log.Warn("Late lease not given back; it ends with its TTL", "lock", g.Key, "err", err)
+	}
+	return nil, fmt.Errorf("acquire lock %s: the answer came after the lease could be trusted: %w", g.Key, ErrLost)
+}
+
+// add takes the lease into the keeper's care; false after Close.
+func (k *Keeper) add(l *Lease) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.leases[l] = struct{}{}
+	k.metrics.held.Set(float64(len(k.leases)))
+	if !k.running {
+		k.running = true
+		k.work.Go(k.loop)
+	}
+	return true
+}
+
+func (k *Keeper) remove(l *Lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.leases, l)
+	k.metrics.held.Set(float64(len(k.leases)))
+}
+
+// poke lets the loop look again at what is due.
+func (k *Keeper) poke() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// jitter is a random time between half of d and d.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1)
+}

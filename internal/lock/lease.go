@@ -1,0 +1,126 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// releaseTimeout bounds a release; the caller's own deadline and cancellation
+// play no part, because a lease that is not released stands until its TTL.
+const releaseTimeout = 5 * time.Second
+
+// Lease is a lock that this process holds, as far as it can know. Its context
+// says for how long that may be trusted.
+type Lease struct {
+	keeper *Keeper
+	grant  Grant
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	release    sync.Once
+	releaseErr error
+
+	mu       sync.Mutex
+	timer    *time.Timer // fires when trust ends
+	trusted  time.Time
+	due      time.Time // of the next renewal
+	renewing bool
+	ended    error // why the lease is over; nil while it is held
+	gone     bool  // the provider itself said that the term has ended
+}
+
+func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
+	l := &Lease{keeper: k, grant: g}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	l.trusted = g.Began.Add(g.trust())
+	l.due = g.Began.Add(g.TTL / 3)
+	l.mu.Lock() // the timer may fire at once
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(time.Until(l.trusted), l.expire)
+	return l
+}
+
+// Grant returns the acquisition, whose term every guarded write names.
+func (l *Lease) Grant() Grant { return l.grant }
+
+// Fence returns the fencing token.
+func (l *Lease) Fence() int64 { return l.grant.Fence }
+
+// Context is the work's context. It ends with the cause [ErrLost] at the
+// moment the lease cannot be trusted any more, and with [context.Canceled] at
+// its release.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Release ends the lease's context, stops its renewal and gives the lock back,
+// also when ctx has ended. The error is [ErrLost] when the lease had been lost
+// before. A second call returns what the first did.
+func (l *Lease) Release(ctx context.Context) error {
+	l.release.Do(func() { l.releaseErr = l.giveBack(ctx) })
+	return l.releaseErr
+}
+
+func (l *Lease) giveBack(ctx context.Context) error {
+	lost := l.end(nil)
+	l.keeper.remove(l)
+	if l.isGone() {
+		return fmt.Errorf("release lock %s: %w", l.grant.Key, ErrLost)
+	}
+	// A lease that was given up because no renewal was answered may still
+	// stand at the provider, in the way of the next holder.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	err := l.keeper.provider.Release(ctx, l.grant)
+	switch {
+	case errors.Is(lost, ErrLost) && !errors.Is(err, ErrLost):
+		return errors.Join(fmt.Errorf("release lock %s: %w", l.grant.Key, ErrLost), err)
+	case lost == nil && errors.Is(err, ErrLost):
+		l.keeper.metrics.lost.Inc() // first noticed here
+	}
+	return err
+}
+
+// end ends the lease for the given reason, if nothing ended it before, and
+// returns the reason that holds; nil is a release.
+func (l *Lease) end(why error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.endLocked(why)
+}
+
+func (l *Lease) endLocked(why error) error {
+	if l.ended != nil {
+		return l.ended
+	}
+	l.timer.Stop()
+	if l.ended = why; why == nil {
+		l.ended = context.Canceled
+	}
+	l.cancel(l.ended)
+	return why
+}
+
+// expire is the timer's: trust is over, unless a renewal has just extended it.
+func (l *Lease) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended != nil || time.Now().Before(l.trusted) {
+		return
+	}
+	_ = l.endLocked(ErrLost)
+	l.keeper.lost(l, "not renewed in time")
+}
+
+func (l *Lease) trustedUntil() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trusted
+}
+
+func (l *Lease) isGone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone
+}

@@ -1,0 +1,100 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// tenure is the time for which a contender could trust its lease.
+type tenure struct {
+	grant      lock.Grant
+	from, till time.Time
+}
+
+// contenders lets many compete for one lock, some of which die with it, and
+// looks at the whole history afterwards.
+func contenders(t *testing.T, h Harness) {
+	const nodes, each = 8, 6
+	var (
+		mu      sync.Mutex
+		history []tenure
+		work    sync.WaitGroup
+	)
+	for n := range nodes {
+		p := h.Provider()
+		work.Go(func() {
+			for i := range each {
+				held := contend(t, h, p, h.Expire != nil && (n+i)%5 == 0)
+				mu.Lock()
+				history = append(history, held)
+				mu.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	if t.Failed() {
+		return
+	}
+	check(t, history)
+}
+
+// contend acquires, holds for a moment, and releases; one that dies lets its
+// lease expire in place of the release.
+func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		g, err := p.Acquire(ctx, h.request("contender"))
+		if err != nil && !errors.Is(err, lock.ErrHeld) {
+			t.Errorf("acquire: %v", err)
+			return tenure{}
+		}
+		if err == nil {
+			held := tenure{grant: g, from: time.Now()}
+			wait(ctx, 2*time.Millisecond)
+			held.till = time.Now()
+			if dies {
+				h.Expire(t, g)
+			} else if err := p.Release(ctx, g); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			return held
+		}
+		wait(ctx, time.Millisecond)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func check(t *testing.T, history []tenure) {
+	t.Helper()
+	slices.SortFunc(history, func(a, b tenure) int { return a.from.Compare(b.from) })
+	terms := make(map[string]bool)
+	for i, held := range history {
+		if terms[held.grant.Term] {
+			t.Errorf("term %s was given twice", held.grant.Term)
+		}
+		terms[held.grant.Term] = true
+		if i == 0 {
+			continue
+		}
+		before := history[i-1]
+		if held.from.Before(before.till) {
+			t.Errorf("two holders at a time, fences %d and %d", before.grant.Fence, held.grant.Fence)
+		}
+		if held.grant.Fence <= before.grant.Fence {
+			t.Errorf("fence %d was given after %d", held.grant.Fence, before.grant.Fence)
+		}
+	}
+}

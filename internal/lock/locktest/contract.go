@@ -1,0 +1,210 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+func granted(t *testing.T, h Harness) {
+	r := h.request("a")
+	before := time.Now()
+	g := acquire(t, h.Provider(), r)
+	if g.Request != r {
+		t.Errorf("grant is of %+v, want %+v", g.Request, r)
+	}
+	if g.Term == "" || g.Fence <= 0 {
+		t.Errorf("term %q and fence %d, want both", g.Term, g.Fence)
+	}
+	if g.Began.Before(before) || g.Began.After(time.Now()) {
+		t.Error("Began is not the moment at which the attempt began")
+	}
+}
+
+func refused(t *testing.T, h Harness) {
+	g := acquire(t, h.Provider(), h.request("a"))
+	var held *lock.HeldError
+	if err := refuse(t, h.Provider(), h.request("b")); !errors.As(err, &held) {
+		t.Fatalf("error %v (%T) does not say who holds the lock", err, err)
+	}
+	if held.Key != g.Key || held.Node != "a" || held.Left <= 0 || held.Left > g.TTL {
+		t.Errorf("holder is described as %+v", *held)
+	}
+}
+
+func notReentrant(t *testing.T, h Harness) {
+	p := h.Provider()
+	acquire(t, p, h.request("a"))
+	refuse(t, p, h.request("a"))
+}
+
+func released(t *testing.T, h Harness) {
+	a, b := h.Provider(), h.Provider()
+	first := acquire(t, a, h.request("a"))
+	release(t, a, first)
+	second := acquire(t, b, h.request("b"))
+	if first.Term == second.Term {
+		t.Error("two acquisitions share a term")
+	}
+	if err := a.Release(t.Context(), first); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("second release: %v, want ErrLost", err)
+	}
+}
+
+func releaseByTerm(t *testing.T, h Harness) {
+	a, b := h.Provider(), h.Provider()
+	stale := acquire(t, a, h.mortal("a"))
+	h.expire(t, stale)
+	fresh := acquire(t, b, h.request("b"))
+	if err := a.Release(t.Context(), stale); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of a lease that another has taken: %v, want ErrLost", err)
+	}
+	refuse(t, a, h.request("a"))
+	release(t, b, fresh)
+}
+
+func renewed(t *testing.T, h Harness) {
+	p := h.Provider()
+	keyed := func(key string) lock.Grant {
+		r := h.request("a")
+		r.Key = key
+		return acquire(t, p, r)
+	}
+	live, gone, foreign, last := keyed("z"), keyed("y"), keyed("x"), keyed("w")
+	release(t, p, gone)
+	foreign.Term = live.Term
+	if got, err := p.Renew(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("renewal of nothing: %v, %v", got, err)
+	}
+	want := []lock.Renewal{lock.Renewed, lock.Lost, lock.Lost, lock.Renewed}
+	if got := renew(t, h.Provider(), live, gone, foreign, last); !slices.Equal(got, want) {
+		t.Errorf("renewals are %v, want %v", got, want)
+	}
+}
+
+func notRevived(t *testing.T, h Harness) {
+	a, b := h.Provider(), h.Provider()
+	g := acquire(t, a, h.mortal("a"))
+	h.expire(t, g)
+	if got := renew(t, a, g); got[0] != lock.Lost {
+		t.Errorf("renewal of an expired lease: %v", got[0])
+	}
+	stolen := acquire(t, b, h.request("b"))
+	if stolen.Fence <= g.Fence {
+		t.Errorf("fence %d after %d", stolen.Fence, g.Fence)
+	}
+	if got := renew(t, a, g); got[0] != lock.Lost {
+		t.Errorf("renewal of a lease that another has taken: %v", got[0])
+	}
+	if got := renew(t, b, stolen); got[0] != lock.Renewed {
+		t.Errorf("renewal of the thief: %v", got[0])
+	}
+}
+
+func outlives(t *testing.T, h Harness) {
+	r := h.request("a")
+	r.TTL = h.MinTTL
+	a, b := h.Provider(), h.Provider()
+	g := acquire(t, a, r)
+	for end := time.Now().Add(3 * r.TTL / 2); time.Now().Before(end); {
+		pause(t, r.TTL/4)
+		if got := renew(t, a, g); got[0] != lock.Renewed {
+			t.Fatalf("renewal: %v", got[0])
+		}
+		r.Node = "b"
+		refuse(t, b, r)
+	}
+}
+
+func expires(t *testing.T, h Harness) {
+	r := h.request("a")
+	r.TTL = h.MinTTL
+	g := acquire(t, h.Provider(), r)
+	b := h.Provider()
+	r.Node = "b"
+	limit := time.Now().Add(2*r.TTL + 5*time.Second)
+	for {
+		_, err := b.Acquire(t.Context(), r)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, lock.ErrHeld) || time.Now().After(limit) {
+			t.Fatalf("expired lease was not taken: %v", err)
+		}
+		pause(t, r.TTL/20)
+	}
+	// The provider may round to milliseconds.
+	if early := time.Until(g.Began.Add(r.TTL)); early > 5*time.Millisecond {
+		t.Errorf("lease was taken %s before its TTL was over", early)
+	}
+}
+
+func fencesGrow(t *testing.T, h Harness) {
+	a, b := h.Provider(), h.Provider()
+	var last int64
+	grew := func(g lock.Grant) {
+		t.Helper()
+		if g.Fence <= last {
+			t.Errorf("fence %d after %d", g.Fence, last)
+		}
+		last = g.Fence
+	}
+	for range 2 {
+		first := acquire(t, a, h.request("a"))
+		grew(first)
+		release(t, a, first)
+		second := acquire(t, b, h.mortal("b"))
+		grew(second)
+		h.expire(t, second)
+		third := acquire(t, a, h.request("a"))
+		grew(third)
+		release(t, a, third)
+	}
+}
+
+func strangers(t *testing.T, h Harness) {
+	p := h.Provider()
+	acquire(t, p, h.request("a"))
+	region, key := h.request("a"), h.request("a")
+	region.Region = "OTHER"
+	key.Key = "01234567-89ab-cdef-0123-456789abcdef"
+	release(t, p, acquire(t, p, region))
+	release(t, p, acquire(t, p, key))
+	refuse(t, p, h.request("b"))
+}
+
+func endsWithContext(t *testing.T, h Harness) {
+	p := h.Provider()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Acquire(over, h.mortal("a")); err == nil || errors.Is(err, lock.ErrHeld) {
+		t.Errorf("acquisition under a context that has ended: %v", err)
+	}
+	g := acquireSoon(t, p, h.mortal("b"))
+	if _, err := p.Renew(over, []lock.Grant{g}); err == nil {
+		t.Error("renewal under a context that has ended succeeded")
+	}
+	if err := p.Release(over, g); err == nil {
+		t.Error("release under a context that has ended succeeded")
+	}
+}
+
+// acquireSoon allows for an attempt whose answer nobody waited for: at worst
+// its lock stands for a TTL.
+func acquireSoon(t *testing.T, p lock.Provider, r lock.Request) lock.Grant {
+	t.Helper()
+	for limit := time.Now().Add(r.TTL + time.Second); ; {
+		g, err := p.Acquire(t.Context(), r)
+		if err == nil {
+			return g
+		}
+		if !errors.Is(err, lock.ErrHeld) || time.Now().After(limit) {
+			t.Fatalf("acquire: %v", err)
+		}
+		pause(t, 50*time.Millisecond)
+	}
+}

@@ -1,0 +1,145 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// Harness is what the suite needs of a provider. Each test has its own; its
+// locks must not be those of another test.
+type Harness struct {
+	// Provider returns a client of its own of the same locks, as another
+	// process would have. Required.
+	Provider func() lock.Provider
+	// MinTTL is the shortest TTL that the provider keeps well; some tests wait
+	// for twice as long. Required.
+	MinTTL time.Duration
+	// Expire makes a lease expire at once. Nil lets the suite wait for its TTL.
+	// It may be called from any goroutine, so it reports with t.Error.
+	Expire func(t *testing.T, g lock.Grant)
+}
+
+// Run tests a provider against the contract.
+func Run(t *testing.T, harness func(t *testing.T) Harness) {
+	t.Helper()
+	for _, story := range []struct {
+		name string
+		test func(t *testing.T, h Harness)
+	}{
+		{"a free lock is granted", granted},
+		{"a held lock is refused and names its holder", refused},
+		{"nobody enters twice", notReentrant},
+		{"a released lock is free", released},
+		{"release is by term", releaseByTerm},
+		{"renewal is by term and in order", renewed},
+		{"an expired lease is not revived", notRevived},
+		{"a renewed lease outlives its first TTL", outlives},
+		{"a lease ends with its TTL and not before", expires},
+		{"fences only grow", fencesGrow},
+		{"regions and keys are strangers", strangers},
+		{"a call ends with its context", endsWithContext},
+		{"contenders never overlap", contenders},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			t.Parallel()
+			story.test(t, harness(t))
+		})
+	}
+}
+
+// request describes a lock like those of real use.
+func (h Harness) request(node string) lock.Request {
+	return lock.Request{
+		Key: "order-observer-poll", Region: "DEFAULT", TTL: h.ttl(),
+		Name: "order-observer-poll", Node: node, Descriptor: "lock:exclusive:it's an \"order\":poll",
+	}
+}
+
+// ttl is long enough that no lease of a test ends by itself on a busy machine.
+func (h Harness) ttl() time.Duration { return max(30*time.Second, h.MinTTL) }
+
+// expire ends the lease by the provider's own means, or by waiting.
+func (h Harness) expire(t *testing.T, g lock.Grant) {
+	t.Helper()
+	if h.Expire != nil {
+		h.Expire(t, g)
+		return
+	}
+	pause(t, time.Until(g.Began.Add(g.TTL+g.TTL/10)))
+}
+
+// mortal is the request of a lease that the test wants to see expire.
+func (h Harness) mortal(node string) lock.Request {
+	r := h.request(node)
+	if h.Expire == nil {
+		r.TTL = h.MinTTL
+	}
+	return r
+}
+
+func pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+		t.Fatal(context.Cause(t.Context()))
+	}
+}
+
+func acquire(t *testing.T, p lock.Provider, r lock.Request) lock.Grant {
+	t.Helper()
+	g, err := p.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%s could not acquire: %v", r.Node, err)
+	}
+	return g
+}
+
+func refuse(t *testing.T, p lock.Provider, r lock.Request) error {
+	t.Helper()
+	g, err := p.Acquire(t.Context(), r)
+	if !errors.Is(err, lock.ErrHeld) {
+		t.Fatalf("%s acquired a held lock: grant %+v, error %v", r.Node, g, err)
+	}
+	return err
+}
+
+func release(t *testing.T, p lock.Provider, g lock.Grant) {
+	t.Helper()
+	if err := p.Release(t.Context(), g); err != nil {
+		t.Fatalf("%s could not release: %v", g.Node, err)
+	}
+}
+
+// renew asks again while the provider does not know.
+func renew(t *testing.T, p lock.Provider, grants ...lock.Grant) []lock.Renewal {
+	t.Helper()
+	for range 50 {
+		renewals, err := p.Renew(t.Context(), grants)
+		if err != nil {
+			t.Fatalf("renew: %v", err)
+		}
+		if len(renewals) != len(grants) {
+			t.Fatalf("%d answers for %d leases", len(renewals), len(grants))
+		}
+		if !contains(renewals, lock.Unknown) {
+			return renewals
+		}
+		pause(t, 20*time.Millisecond)
+	}
+	t.Fatal("renewal stays unknown though nobody else is there")
+	return nil
+}
+
+func contains(all []lock.Renewal, one lock.Renewal) bool {
+	for _, r := range all {
+		if r == one {
+			return true
+		}
+	}
+	return false
+}

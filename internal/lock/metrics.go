@@ -1,0 +1,34 @@
+package lock
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// keeperMetrics tell how the keeper's leases fare.
+type keeperMetrics struct {
+	held     prometheus.Gauge
+	renewals *prometheus.CounterVec
+	lost     prometheus.Counter
+}
+
+func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
+	m := &keeperMetrics{
+		held: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_leases_held",
+			Help: "Leases that this process holds.",
+		}),
+		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_lease_renewals_total",
+			Help: "Renewals of leases by result; a call that failed counts once as error.",
+		}, []string{"result"}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_leases_lost_total",
+			Help: "Leases that ended before they were released.",
+		}),
+	}
+	for _, result := range []string{Renewed.String(), Unknown.String(), Lost.String(), "error"} {
+		m.renewals.WithLabelValues(result)
+	}
+	if reg != nil {
+		reg.MustRegister(m.held, m.renewals, m.lost)
+	}
+	return m
+}

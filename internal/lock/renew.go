@@ -1,0 +1,141 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// loop starts a renewal whenever one is due. It never waits for an answer, so
+// that a hung call for some leases costs the others nothing.
+func (k *Keeper) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-k.wake:
+		case <-timer.C:
+		}
+		if batch := k.due(time.Now()); len(batch) > 0 {
+			k.work.Go(func() { k.renew(batch) })
+		}
+		timer.Reset(k.untilNext())
+	}
+}
+
+// due returns the leases to renew now and marks them. If one is due, those
+// that will be within a twelfth of their TTL come along, so that leases taken
+// one after the other soon share their calls.
+func (k *Keeper) due(now time.Time) []*Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var batch []*Lease
+	anyDue := false
+	for l := range k.leases {
+		l.mu.Lock()
+		if l.ended == nil && !l.renewing && !l.due.After(now.Add(l.grant.TTL/12)) {
+			batch = append(batch, l)
+			anyDue = anyDue || !l.due.After(now)
+		}
+		l.mu.Unlock()
+	}
+	if !anyDue {
+		return nil
+	}
+	for _, l := range batch {
+		l.mark()
+	}
+	return batch
+}
+
+func (l *Lease) mark() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewing = true
+}
+
+// untilNext is the time to the earliest renewal that is not under way.
+func (k *Keeper) untilNext() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := time.Hour // whoever changes something wakes the loop
+	for l := range k.leases {
+		l.mu.Lock()
+		if l.ended == nil && !l.renewing {
+			next = min(next, time.Until(l.due))
+		}
+		l.mu.Unlock()
+	}
+	return max(next, 0)
+}
+
+// renew renews the batch in one call and notes the answer for each lease.
+func (k *Keeper) renew(batch []*Lease) {
+	defer k.poke()
+	grants := make([]Grant, len(batch))
+	for i, l := range batch {
+		grants[i] = l.grant
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(k.ctx, patience(batch, began))
+	defer cancel()
+	renewals, err := k.provider.Renew(ctx, grants)
+	if err != nil && k.ctx.Err() == nil {
+		k.metrics.renewals.WithLabelValues("error").Inc()
+		k.log.Warn("Leases not renewed; trying again", "leases", len(batch), "err", err)
+	}
+	for i, l := range batch {
+		answer := Unknown
+		if err == nil && i < len(renewals) {
+			answer = renewals[i]
+		}
+		l.renewed(answer, began, err == nil)
+	}
+}
+
+// patience is how long a renewal of the batch may take: a quarter of the TTL,
+// so that a hung call leaves time for another, and never past the trust in any
+// of them.
+func patience(batch []*Lease, now time.Time) time.Duration {
+	d := maxAttempt
+	for _, l := range batch {
+		d = min(d, l.grant.TTL/4, l.trustedUntil().Sub(now))
+	}
+	return d
+}
+
+// renewed notes the answer to a renewal that began at that moment. Trust grows
+// from there and not from the answer, which may have been slow. A lease that
+// has ended stays so.
+func (l *Lease) renewed(answer Renewal, began time.Time, answered bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewing = false
+	if answered {
+		l.keeper.metrics.renewals.WithLabelValues(answer.String()).Inc()
+	}
+	if l.ended != nil {
+		l.gone = l.gone || answer == Lost
+		return
+	}
+	switch answer {
+	case Renewed:
+		l.trusted = began.Add(l.grant.trust())
+		l.due = began.Add(l.grant.TTL / 3)
+		l.timer.Reset(time.Until(l.trusted))
+	case Lost:
+		l.gone = true
+		_ = l.endLocked(ErrLost)
+		l.keeper.lost(l, "taken, released or expired")
+	default:
+		l.due = time.Now().Add(max(jitter(l.grant.TTL/12), 100*time.Millisecond))
+	}
+}
+
+// lost tells of a lease that was lost. The lease stays with the keeper until
+// its holder, who has yet to notice, releases it.
+func (k *Keeper) lost(l *Lease, reason string) {
+	k.metrics.lost.Inc()
+	k.log.Warn("Lease lost", "lock", l.grant.Key, "name", l.grant.Name, "fence", l.grant.Fence, "reason", reason)
+}

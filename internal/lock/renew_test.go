@@ -1,0 +1,178 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// answer is a renewal that gives every lease the same answer.
+func answer(r lock.Renewal) func(context.Context, []lock.Grant) ([]lock.Renewal, error) {
+	return func(_ context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+		renewals := make([]lock.Renewal, len(grants))
+		for i := range renewals {
+			renewals[i] = r
+		}
+		return renewals, nil
+	}
+}
+
+func down(context.Context, []lock.Grant) ([]lock.Renewal, error) { return nil, errDown }
+
+// hang is a renewal whose connection is dead.
+func hang(ctx context.Context, _ []lock.Grant) ([]lock.Renewal, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestLeaseIsLostTheInstantTrustEnds(t *testing.T) {
+	for name, renewal := range map[string]func(context.Context, []lock.Grant) ([]lock.Renewal, error){
+		"errors":          down,
+		"unknown answers": answer(lock.Unknown),
+		"no answers":      hang,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+				p.answerWith(renewal)
+				l := acquire(t, k, want("order"))
+				if after := lostAfter(t, l); after != trust {
+					t.Errorf("lost after %s, want %s", after, trust)
+				}
+				if n := len(p.calls()); n < 2 {
+					t.Errorf("%d renewals were tried, want several", n)
+				}
+				if err := l.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+					t.Errorf("release: %v, want ErrLost", err)
+				}
+				if p.Holds(l.Grant()) {
+					t.Error("what stood at the provider was not given back")
+				}
+			})
+		})
+	}
+}
+
+func TestErrorsBelowTheEndOfTrustAreNoLoss(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		p.answerWith(down)
+		l := acquire(t, k, want("order"))
+		time.Sleep(trust - 10*time.Second)
+		alive(t, l)
+		p.answerWith(nil)
+		time.Sleep(5 * ttl)
+		alive(t, l)
+		release(t, l)
+	})
+}
+
+func TestSlowSuccessDoesNotStretchTrust(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		const slow = 9 * time.Second
+		p.answerWith(func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+			renewals, err := p.Memory.Renew(ctx, grants)
+			time.Sleep(slow)
+			p.answerWith(down)
+			return renewals, err
+		})
+		// The one renewal that succeeds begins after a third of the TTL.
+		if after := lostAfter(t, l); after != ttl/3+trust {
+			t.Errorf("lost after %s, want %s: trust counts from the beginning of the renewal", after, ttl/3+trust)
+		}
+		_ = l.Release(t.Context())
+	})
+}
+
+func TestSuccessAfterTheEndOfTrustDoesNotRevive(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		p.answerWith(func(context.Context, []lock.Grant) ([]lock.Renewal, error) {
+			time.Sleep(trust) // deaf to its context
+			return []lock.Renewal{lock.Renewed}, nil
+		})
+		if after := lostAfter(t, l); after != trust {
+			t.Errorf("lost after %s, want %s", after, trust)
+		}
+		time.Sleep(ttl)
+		if err := l.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+	})
+}
+
+func TestTermThatWasReplacedIsLostAtTheNextRenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		p.Expire(l.Grant())
+		thief, err := p.Acquire(t.Context(), want("order"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := lostAfter(t, l); after != ttl/3 {
+			t.Errorf("lost after %s, want %s", after, ttl/3)
+		}
+		if err := l.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("release: %v, want ErrLost", err)
+		}
+		if !p.Holds(thief) {
+			t.Error("release took the thief's lock away")
+		}
+	})
+}
+
+func TestReleaseDuringARenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		p.answerWith(func(context.Context, []lock.Grant) ([]lock.Renewal, error) {
+			time.Sleep(5 * time.Second)
+			return []lock.Renewal{lock.Lost}, nil // because it was released meanwhile
+		})
+		time.Sleep(ttl/3 + time.Second)
+		release(t, l)
+		time.Sleep(10 * time.Second)
+		if cause := context.Cause(l.Context()); !errors.Is(cause, context.Canceled) {
+			t.Errorf("lease ended because of %v, want its release", cause)
+		}
+	})
+}
+
+func TestHungRenewalHoldsUpNoOtherLease(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		p.answerWith(func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+			for _, g := range grants {
+				if g.Key == "order" {
+					return hang(ctx, grants)
+				}
+			}
+			return p.Memory.Renew(ctx, grants)
+		})
+		slow := acquire(t, k, want("order"))
+		time.Sleep(ttl/3 + time.Second) // its renewal hangs now
+		brief := want("wes")
+		brief.TTL = 3 * time.Second
+		l := acquire(t, k, brief)
+		time.Sleep(10 * time.Second)
+		alive(t, l)
+		alive(t, slow)
+		release(t, l)
+		release(t, slow)
+	})
+}
+
+func TestShortLeaseIsTrustedForAtLeastHalfItsTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		p.answerWith(down)
+		r := want("order")
+		r.TTL = 100 * time.Millisecond
+		l := acquire(t, k, r)
+		if after := lostAfter(t, l); after != r.TTL/2 {
+			t.Errorf("lost after %s, want half the TTL", after)
+		}
+		synctest.Wait()
+		_ = l.Release(t.Context())
+	})
+}

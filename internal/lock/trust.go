@@ -1,0 +1,46 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The margin is kept between the end of our trust in a lease and the moment
+// another may take it: clocks do not tick alike, and a timer fires late.
+const (
+	minMargin = 100 * time.Millisecond
+	maxMargin = 2 * time.Second
+)
+
+// trust is how long a lease may be trusted from the moment the attempt that
+// got or renewed it began: the TTL less a tenth, at least 100 ms and at most
+// 2 s, but never more than half of it.
+func (r Request) trust() time.Duration {
+	margin := min(max(r.TTL/10, minMargin), maxMargin)
+	return r.TTL - min(margin, r.TTL/2)
+}
+
+// validate reports a request that no provider can serve.
+func (r Request) validate() error {
+	switch {
+	case r.Key == "" || r.Region == "":
+		return errors.New("a lock needs a key and a region")
+	case len(r.Key) > maxKey:
+		return fmt.Errorf("key %q of a lock is longer than %d bytes", r.Key, maxKey)
+	case r.TTL <= 0:
+		return fmt.Errorf("TTL %s of lock %s is not positive", r.TTL, r.Key)
+	}
+	return nil
+}
+
+// String is the renewal's name in metrics.
+func (r Renewal) String() string {
+	switch r {
+	case Renewed:
+		return "renewed"
+	case Lost:
+		return "lost"
+	}
+	return "unknown"
+}
