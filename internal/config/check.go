@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// check looks at what single keys cannot tell, and fills in what depends on
+// other keys.
+func (l *loader) check(cfg *Config) {
+	l.checkNode(cfg)
+	l.checkDatabase(&cfg.Database)
+	l.checkScheduler(cfg)
+	l.checkSources(cfg.Sources)
+	l.checkObservers(cfg)
+	l.checkSinks(cfg.Sinks)
+	l.checkListen(cfg.HTTP.Listen)
+}
+
+func (l *loader) checkNode(cfg *Config) {
+	if cfg.Node.Name == "" {
+		cfg.Node.Name = l.hostName()
+	}
+	l.checkLabel("node.name", cfg.Node.Name)
+}
+
+// checkLabel accepts a short text that can stand in one line of a log.
+func (l *loader) checkLabel(key, text string) {
+	switch {
+	case utf8.RuneCountInString(text) > 100:
+		l.reject(key, lastKey(key)+" is longer than 100 characters; write a shorter one")
+	case strings.TrimSpace(text) != text || strings.ContainsFunc(text, unicode.IsControl):
+		l.reject(key, lastKey(key)+" has blanks around it or control characters in it; remove them")
+	}
+}
+
+func (l *loader) checkListen(listen string) {
+	if listen == "" {
+		return
+	}
+	_, port, err := net.SplitHostPort(listen)
+	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
+		l.reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
+	}
+}
+
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+// badName says why a name cannot be used; empty means that it can.
+func badName(text string) string {
+	if namePattern.MatchString(text) {
+		return ""
+	}
+	return "this is not a name; write a to z, 0 to 9 and -, at most 64 of them, a letter or digit first"
+}
+
+// checkName checks the names that ids, types and sources have.
+func (l *loader) checkName(key, text string) {
+	if why := badName(text); why != "" && l.ok(key) {
+		l.reject(key, why)
+	}
+}
+
+// checkUnique rejects the second of two entries with the same value.
+func (l *loader) checkUnique(seen map[string]string, value, key, what string) {
+	if first, ok := seen[value]; ok {
+		l.reject(key, fmt.Sprintf("%s is there already, at %s; write another", what, l.place(first)))
+		return
+	}
+	seen[value] = key
+}

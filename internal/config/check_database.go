@@ -1,0 +1,75 @@
+package config
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+func (l *loader) checkDatabase(d *Database) {
+	if u, ok := l.resolveURL("database"); ok {
+		d.URL = u
+		l.checkFileSystem(l.urlKey("database"), u)
+	}
+}
+
+// urlKey is the key that gave a section its URL.
+func (l *loader) urlKey(path string) string {
+	urlKey, fileKey := join(path, "url"), join(path, "url-file")
+	if l.layerOf(fileKey) > l.layerOf(urlKey) {
+		return fileKey
+	}
+	return urlKey
+}
+
+func (l *loader) checkSources(sources map[string]Source) {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		path, s := join("sources", name), sources[name]
+		if u, ok := l.resolveURL(path); ok {
+			s.URL = u
+			sources[name] = s
+			l.checkFileSystem(l.urlKey(path), u)
+		}
+		key := join(path, "timezone")
+		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
+			l.reject(key, quote(s.Timezone)+" is not an IANA time zone; write for example UTC or Europe/Berlin")
+		}
+	}
+}
+
+// checkFileSystem refuses an SQLite file where the locks of one host mean
+// nothing to another: two hosts would write it at once and break it.
+func (l *loader) checkFileSystem(key string, u URL) {
+	if u.Dialect() != SQLite {
+		return
+	}
+	magic, err := l.options.StatFS(nearestExisting(u.Path()))
+	if err != nil {
+		return // Not for lack of a file system: opening the file says why.
+	}
+	switch kind, network := fileSystem(magic); {
+	case network:
+		l.reject(key, "the file would be on a network file system ("+kind+
+			"), where SQLite loses data; write a path on a local disk, or use PostgreSQL")
+	case kind != "":
+		l.warn(key, "the file is on "+kind+", which may be a network file system, where SQLite loses data; "+
+			"make sure that it is local")
+	}
+}
+
+// nearestExisting is the path itself, or the deepest directory above it that
+// is there already.
+func nearestExisting(path string) string {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return path
+		}
+		path = parent
+	}
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+func (l *loader) checkScheduler(cfg *Config) {
+	l.checkSettings("scheduler.observer", cfg.Scheduler.Settings, cfg.Database.URL)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Scheduler.Types)) {
+		l.checkSettings("scheduler."+name+"-observer", cfg.Scheduler.Types[name], cfg.Database.URL)
+	}
+}
+
+// checkSettings looks at what is set at this path. What a type inherits is
+// looked at where it was set.
+func (l *loader) checkSettings(path string, s Settings, database URL) {
+	ttl, delay, region := path+".lock.ttl", path+".fixed-delay", path+".lock.region"
+	if l.set(ttl) {
+		l.checkTTL(ttl, s.Lock.TTL, database)
+	}
+	if l.set(region) {
+		l.checkRegion(region, s.Lock.Region)
+	}
+	if l.set(ttl) || l.set(delay) {
+		l.warnShortTTL(ttl, delay, s)
+	}
+}
+
+func (l *loader) checkTTL(key string, ttl time.Duration, database URL) {
+	if least, kind := leastTTL(database); l.ok(key) && ttl < least {
+		l.reject(key, fmt.Sprintf("a TTL of %s is too short for %s; write %s or more", short(ttl), kind, short(least)))
+	}
+}
+
+// leastTTL leaves room for a heartbeat every third of it: a commit of another
+// may block SQLite for seconds.
+func leastTTL(database URL) (time.Duration, string) {
+	switch database.Dialect() {
+	case SQLite:
+		return 15 * time.Second, "SQLite"
+	case Postgres:
+		return 3 * time.Second, "PostgreSQL"
+	}
+	return 0, ""
+}
+
+func (l *loader) checkRegion(key, region string) {
+	if region == "" {
+		l.reject(key, "region is empty; write DEFAULT")
+	}
+	l.checkLabel(key, region)
+}
+
+func (l *loader) warnShortTTL(ttl, delay string, s Settings) {
+	if !l.ok(ttl, delay) || s.Lock.TTL >= s.FixedDelay {
+		return
+	}
+	key := ttl
+	if l.layerOf(ttl) < l.layerOf(delay) {
+		key = delay
+	}
+	l.warn(key, fmt.Sprintf("lock.ttl (%s) is shorter than fixed-delay (%s): a node that stalls loses its lock before the next turn; "+
+		"write a TTL of %s or more", short(s.Lock.TTL), short(s.FixedDelay), short(s.FixedDelay)))
+}

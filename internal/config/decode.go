@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// decode makes the typed value of the layered texts.
+func (l *loader) decode() *Config {
+	cfg := new(Config)
+	l.section(reflect.ValueOf(cfg).Elem(), l.k.Raw(), "")
+	return cfg
+}
+
+func (l *loader) section(v reflect.Value, values map[string]any, path string) {
+	for _, f := range l.names.fieldsOf(v.Type()) {
+		target, at := v.FieldByIndex(f.index), join(path, f.key)
+		if f.entry != "" {
+			l.typeSettings(target, f, values, at)
+			continue
+		}
+		switch shapeOf(f.typ) {
+		case section:
+			l.section(target, asMap(values[f.key]), at)
+		case table:
+			l.table(target, asMap(values[f.key]), at)
+		case list:
+			l.list(target, values[f.key], at)
+		default:
+			l.leaf(target, f, values[f.key], at)
+		}
+	}
+}
+
+// typeSettings decodes the settings of one type: those for all types, with its
+// own laid over them. Only the switch is not shared.
+func (l *loader) typeSettings(m reflect.Value, f field, values map[string]any, path string) {
+	shared := maps.Clone(asMap(values["observer"]))
+	maps.Copy(shared, map[string]any{"enabled": "true"})
+	settings := reflect.New(f.typ).Elem()
+	quiet := &loader{ledger: newLedger(l.file), options: l.options, names: l.names}
+	quiet.origins = l.origins
+	quiet.section(settings, laidOver(shared, asMap(values[f.key])), path)
+	l.adopt(quiet.ledger)
+	setEntry(m, f.entry, settings)
+}
+
+// adopt takes over the mistakes of keys that were set; those that a type
+// inherited are reported once, where they were made.
+func (l *loader) adopt(from *ledger) {
+	for _, p := range from.problems {
+		if l.layerOf(p.Key) != fromDefault {
+			l.reject(p.Key, p.Text)
+		}
+		l.wrong[p.Key] = true
+	}
+}
+
+func (l *loader) table(m reflect.Value, values map[string]any, path string) {
+	m.Set(reflect.MakeMap(m.Type()))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		t := m.Type().Elem()
+		entry := reflect.New(t).Elem()
+		l.section(entry, laidOver(defaults(t), asMap(values[name])), join(path, name))
+		setEntry(m, name, entry)
+	}
+}
+
+func setEntry(m reflect.Value, name string, entry reflect.Value) {
+	if m.IsNil() {
+		m.Set(reflect.MakeMap(m.Type()))
+	}
+	m.SetMapIndex(reflect.ValueOf(name), entry)
+}
+
+func (l *loader) list(s reflect.Value, value any, path string) {
+	items, _ := value.([]any)
+	t := s.Type().Elem()
+	s.Set(reflect.MakeSlice(s.Type(), len(items), len(items)))
+	for i, item := range items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		given, ok := item.(map[string]any)
+		if !ok || !l.ok(at) {
+			l.wrong[at] = true
+			continue
+		}
+		l.section(s.Index(i), laidOver(defaults(t), given), at)
+	}
+}
+
+// leaf decodes one text, or a list of them. The text of a URL stays where it
+// is until it is resolved.
+func (l *loader) leaf(v reflect.Value, f field, value any, path string) {
+	if value == nil {
+		if f.tag.Get("required") != "" && l.ok(path) {
+			l.reject(path, f.key+" is missing; write it")
+		}
+		return
+	}
+	if v.Type() == reflect.TypeFor[URL]() {
+		return
+	}
+	if shapeOf(f.typ) == words {
+		v.Set(reflect.ValueOf(asWords(value)))
+		return
+	}
+	text, _ := value.(string)
+	if why := setScalar(v, f, text); why != "" {
+		l.reject(path, why)
+	}
+}
+
+func asMap(value any) map[string]any {
+	m, _ := value.(map[string]any)
+	if m == nil {
+		m = make(map[string]any)
+	}
+	return m
+}
+
+func asWords(value any) []string {
+	if text, ok := value.(string); ok {
+		return []string{text}
+	}
+	items, _ := value.([]any)
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i], _ = item.(string)
+	}
+	return texts
+}

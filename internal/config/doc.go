@@ -1,0 +1,24 @@
+// Package config turns defaults, config.yaml, the environment and flags into
+// one typed, validated value. [Load] is the only way in: validate, run and
+// reload all take it, so that none accepts what another refuses.
+//
+// The structs are the schema. Their tags give each key's name, default,
+// limits and unit, and everything else is derived from them: which keys are
+// unknown, which variables exist, what [Keys] lists and what the manual must
+// say. The tags are
+//
+//	key      the key's name; "<name>" and "<type>-observer" stand for any
+//	default  the text of the default
+//	shown    how the manual puts a default that is not a constant
+//	min, max limits of a number or a duration, inclusive
+//	oneof    the accepted words, separated by "|"
+//	unit     what a number counts, or what a text is
+//
+// A file is read in three steps. Its YAML nodes are held against the schema,
+// which leaves texts by dotted key, each with its position. koanf lays the
+// environment and the flags over them. Then the texts are decoded and
+// checked. Every step collects its mistakes and goes on, so that all of them
+// are reported at once; a key that has one mistake is not given a second.
+//
+// No mistake, log line or print-out holds the secret part of a URL: see [URL].
+package config

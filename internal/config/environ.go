@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	env "github.com/knadh/koanf/providers/env/v2"
+)
+
+// EnvPrefix begins the name of every variable that sets a key.
+const EnvPrefix = "OBSERVERD_"
+
+// In Kubernetes each service of the namespace puts variables into every
+// container; a service named observerd, or observerd-metrics, makes these.
+var kubernetesVariable = regexp.MustCompile(
+	`^OBSERVERD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// EnvName returns the variable of a dotted key: OBSERVERD_LOG_LEVEL for
+// log.level.
+func EnvName(key string) string {
+	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
+}
+
+// environment lays the variables over the file. A variable says neither where
+// a "-" nor where a "." was, so it is looked up among the keys that exist.
+func (l *loader) environment() {
+	variables := make(map[string]string)
+	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
+		variables[EnvName(f.key)] = f.key
+	}
+	transform := func(name, value string) (string, any) {
+		key, ok := variables[name]
+		if !ok {
+			l.unknownVariable(name, variables)
+			return "", nil
+		}
+		l.origins[key] = origin{layer: fromEnvironment, name: name}
+		return key, value
+	}
+	_ = l.k.Load(env.Provider(".", env.Opt{
+		Prefix:        EnvPrefix,
+		TransformFunc: transform,
+		EnvironFunc:   func() []string { return l.options.Environ },
+	}), nil)
+}
+
+func (l *loader) unknownVariable(name string, known map[string]string) {
+	if kubernetesVariable.MatchString(name) {
+		return
+	}
+	o := origin{layer: fromEnvironment, name: name}
+	if inList(name, EnvPrefix+"OBSERVERS", EnvPrefix+"SINKS") {
+		l.rejectAt(o, "", "observers and sinks are lists; write them in the file")
+		return
+	}
+	text := "this variable sets no key; "
+	if near := nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
+		text += "write " + near
+	} else {
+		text += "remove it, or see the keys in docs/configuration.md"
+	}
+	l.rejectAt(o, "", text)
+}
+
+func inList(name string, lists ...string) bool {
+	return slices.ContainsFunc(lists, func(list string) bool { return strings.HasPrefix(name, list) })
+}
+
+// overrides lays the flags over all else.
+func (l *loader) overrides() {
+	known := make(map[string]bool)
+	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
+		known[f.key] = true
+	}
+	values := make(map[string]any)
+	for key, value := range l.options.Overrides {
+		o := origin{layer: fromFlag, name: l.flagName(key)}
+		switch {
+		case known[key]:
+			l.origins[key] = o
+			values[key] = fmt.Sprint(value)
+		case inList(key, "observers", "sinks"):
+			l.rejectAt(o, "", "observers and sinks are lists; write them in the file")
+		default:
+			l.rejectAt(o, "", "there is no such key; "+nearestKey(key, known))
+		}
+	}
+	l.layer(values, ".")
+}
+
+func nearestKey(key string, known map[string]bool) string {
+	if near := nearest(key, slices.Sorted(maps.Keys(known))); near != "" {
+		return "write " + near
+	}
+	return "see docs/configuration.md"
+}
+
+func (l *loader) flagName(key string) string {
+	if name, ok := l.options.FlagNames[key]; ok {
+		return name
+	}
+	if !printableKey.MatchString(key) {
+		return "--set"
+	}
+	return "--set " + key
+}

@@ -1,0 +1,57 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/config"
+)
+
+// FuzzLoad: whatever is in the file and the environment, Load returns a
+// configuration that prints and loads again, or positioned mistakes.
+func FuzzLoad(f *testing.F) {
+	seeds, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(seeds) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, seed := range append(seeds, "../../config.yaml") {
+		text, err := os.ReadFile(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text), "OBSERVERD_LOG_LEVEL=debug")
+	}
+	f.Add(minimal, "OBSERVERD_SOURCES_WAREHOUSE_URL=${A}")
+	path := filepath.Join(f.TempDir(), "config.yaml")
+	f.Fuzz(func(t *testing.T, text, variable string) {
+		if strings.Contains(text, "-file") || strings.Contains(variable, "FILE") {
+			t.Skip("would read any file of this host")
+		}
+		loadFuzzed(t, path, text, variable)
+	})
+}
+
+func loadFuzzed(t *testing.T, path, text, variable string) {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Load(config.Options{Path: path, Environ: []string{variable}})
+	if err == nil {
+		_, _, _ = cfg.String(), cfg.Hash(), cfg.Types()
+		return
+	}
+	var mistakes *config.Error
+	if !errors.As(err, &mistakes) || len(mistakes.Problems) == 0 || cfg != nil {
+		t.Fatalf("not a list of mistakes: %v, %v", cfg, err)
+	}
+	lines := strings.Count(text, "\n") + strings.Count(text, "\r") + strings.Count(text, "\u0085") +
+		strings.Count(text, "\u2028") + strings.Count(text, "\u2029") + 1
+	for _, p := range mistakes.Problems {
+		if p.Text == "" || p.Line > lines || p.Origin == "" && p.Line > 0 && p.Column < 1 {
+			t.Errorf("problem %+v in a text of %d lines", p, lines)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package config_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/config"
+)
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	base := load(t, minimal).Hash()
+	if !regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(base) {
+		t.Errorf("hash %q", base)
+	}
+	postgres := func(password string) string {
+		return load(t, "database: {url: \"postgres://u:"+password+"@h/db\"}\n"+minimal).Hash()
+	}
+	if postgres("one") != postgres("two") {
+		t.Error("the hash tells passwords apart")
+	}
+	for _, same := range []string{
+		"node: {name: other}\n", "log: {level: debug}\n", "http: {listen: \"\"}\n", "# a comment\n",
+		"scheduler: {observer: {fixed-delay: 30000}, order-observer: {lock: {ttl: 1m}}}\n", "database: {pool-size: 8}\n",
+	} {
+		if got := load(t, same+minimal).Hash(); got != base {
+			t.Errorf("the hash changes with %q", same)
+		}
+	}
+	for _, other := range []string{
+		"database: {url: \"sqlite:x.db\"}\n", "scheduler: {order-observer: {enabled: false}}\n",
+		"scheduler: {observer: {enabled: false}}\n", "database: {retention: {polls: 73h}}\n",
+	} {
+		if got := load(t, other+minimal).Hash(); got == base {
+			t.Errorf("the hash does not change with %q", other)
+		}
+	}
+	if got := load(t, strings.Replace(minimal, "updated_at}", "updated_at, overlap: 0}", 1)).Hash(); got == base {
+		t.Error("the hash does not change with an overlap that is set")
+	}
+}
+
+// What is printed is a configuration that means the same.
+func TestPrintedConfigurationLoads(t *testing.T) {
+	t.Parallel()
+	first := load(t, `
+http: {listen: ""}
+scheduler: {returns-observer: {fixed-delay: 90s, lock: {ttl: 2m}}}
+sources: {"123": {url: "sqlite:w.db", timezone: Europe/Berlin}}
+observers:
+  - {id: "true", type: returns, source: "123", query: "SELECT a: FROM b", key: [a, "null"], timestamp: u, event: E, overlap: 0, max-lookback: 0}
+sinks: [{id: s, type: stdout}]
+`)
+	// It is spelt out, with keys that have no effect: warnings are expected.
+	second, _, err := config.Load(config.Options{Path: write(t, first.String())})
+	if err != nil {
+		t.Fatalf("printed\n%s\nwhich has mistakes\n%v", first, err)
+	}
+	if first.String() != second.String() || first.Hash() != second.Hash() {
+		t.Errorf("printed\n%s\nand read again\n%s", first, second)
+	}
+	text, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, _, err := config.Load(config.Options{Path: write(t, string(text))}) // JSON is YAML.
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Hash() != third.Hash() {
+		t.Errorf("as JSON\n%s", text)
+	}
+}
+
+func TestKeysAreUnique(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, key := range config.Keys() {
+		if seen[key.Name] || key.Unit == "" {
+			t.Errorf("%+v is there twice, or has no unit", key)
+		}
+		seen[key.Name] = true
+	}
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"os"
+	"reflect"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+)
+
+// Options say where the configuration comes from.
+type Options struct {
+	// Path is the YAML file, repeated in problems as it is given here. Empty
+	// means that there is none: defaults, environment and flags only.
+	Path string
+	// Environ is the environment as os.Environ returns it: OBSERVERD_…
+	// variables set keys, and ${NAME} in a URL may name any. nil is an empty
+	// environment.
+	Environ []string
+	// Overrides are what flags set, by dotted key, above all else. Values are
+	// texts, numbers, bools or durations.
+	Overrides map[string]any
+	// FlagNames has, by dotted key, the flag to name in a problem. A key that
+	// is missing here is named "--set KEY".
+	FlagNames map[string]string
+	// StatFS returns the magic number of the file system that holds a path
+	// that exists. nil asks the kernel; 0 is an unknown one.
+	StatFS func(path string) (uint32, error)
+}
+
+// Load reads, layers, decodes and checks the configuration. The warnings are
+// in order, and there may be some beside an error. The error is nil or an
+// [*Error] with every mistake; the Config is nil then.
+func Load(o Options) (*Config, []Problem, error) {
+	if o.StatFS == nil {
+		o.StatFS = statFS
+	}
+	l := &loader{ledger: newLedger(o.Path), options: o, k: koanf.New(".")}
+	cfg := l.load()
+	sortProblems(l.warnings)
+	if len(l.problems) > 0 {
+		sortProblems(l.problems)
+		return nil, l.warnings, &Error{Problems: l.problems}
+	}
+	return cfg, l.warnings, nil
+}
+
+// loader is one run of Load.
+type loader struct {
+	*ledger
+	options Options
+	names   names
+	k       *koanf.Koanf
+}
+
+// load goes on after mistakes, unless there is no tree to look at.
+func (l *loader) load() *Config {
+	t := reflect.TypeFor[Config]()
+	l.names = scanNames(nil)
+	var file map[string]any
+	if l.file != "" {
+		root := l.readFile()
+		if root == nil {
+			return nil
+		}
+		l.names = scanNames(root)
+		file = reader{l.ledger, l.names}.section(root, t, "")
+	}
+	l.layer(defaults(t), "")
+	l.layer(file, "")
+	l.environment()
+	l.overrides()
+	cfg := l.decode()
+	l.check(cfg)
+	return cfg
+}
+
+// layer lays values over those that are there. With a delimiter the keys are
+// dotted. The provider cannot fail: it hands over a map.
+func (l *loader) layer(values map[string]any, delim string) {
+	_ = l.k.Load(confmap.Provider(values, delim), nil)
+}
+
+// laidOver returns a map with over laid on under.
+func laidOver(under, over map[string]any) map[string]any {
+	k := koanf.New(".")
+	_ = k.Load(confmap.Provider(under, ""), nil)
+	_ = k.Load(confmap.Provider(over, ""), nil)
+	return k.Raw()
+}
+
+// defaults returns the texts of the defaults of a section, nested. What a
+// table or list holds gets its own when it is decoded.
+func defaults(t reflect.Type) map[string]any {
+	values := make(map[string]any)
+	for _, f := range (names{}).fieldsOf(t) {
+		if shapeOf(f.typ) == section {
+			values[f.key] = defaults(f.typ)
+		} else if text, ok := f.tag.Lookup("default"); ok {
+			values[f.key] = text
+		}
+	}
+	return values
+}
+
+// hostName is the default of node.name.
+func (l *loader) hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		l.reject("node.name", "the host has no readable name; write a name here")
+	}
+	return name
+}

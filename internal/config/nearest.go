@@ -1,0 +1,35 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// nearest returns the candidate that name was probably meant to be, or "" when
+// none is near: at most every third letter may differ. Case and separators do
+// not count, so fixedDelay and fixed_delay are fixed-delay.
+func nearest(name string, candidates []string) string {
+	best, least := "", max(1, len(name)/3)+1
+	for _, c := range candidates {
+		if d := levenshtein.ComputeDistance(plain(name), plain(c)); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func plain(name string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// instead words what to write: the nearest candidate, or else all of them.
+func instead(name string, candidates []string) string {
+	if near := nearest(name, candidates); near != "" {
+		return "write " + near
+	}
+	if len(candidates) == 0 {
+		return "there is none"
+	}
+	return "there is " + strings.Join(candidates, ", ")
+}

@@ -1,0 +1,82 @@
+package config
+
+import "time"
+
+// The ways to detect what happened to a row.
+const (
+	// DetectNew makes one event of each key, ever.
+	DetectNew = "new"
+	// DetectChange makes an event of each new content of a row.
+	DetectChange = "change"
+	// DetectSnapshot reads every row each time, and notices rows that are
+	// gone too.
+	DetectSnapshot = "snapshot"
+)
+
+// Observer is one query of a source and what becomes of its rows.
+type Observer struct {
+	// ID names the observer and the stream of its events: letters a-z, digits
+	// and "-", at most 64. Required.
+	ID string `key:"id" shown:"required" required:"true" unit:"name"`
+	// Type is the observer type: order, inventory, wes or a name of your own,
+	// of the same letters. Observers of one type are polled together, under
+	// one lock. Required.
+	Type string `key:"type" shown:"required" required:"true" unit:"name"`
+	// Source is a name under sources. Required.
+	Source string `key:"source" shown:"required" required:"true" unit:"name"`
+	// Table is a table or view, optionally with its schema. Either this or
+	// Query is set.
+	Table string `key:"table" shown:"this or query is required" unit:"identifier"`
+	// Query is a SELECT, without a semicolon at its end.
+	Query string `key:"query" shown:"this or table is required" unit:"SQL"`
+	// Key are the columns of the natural key: one name or a list. Required.
+	Key []string `key:"key" shown:"required" required:"true" unit:"columns"`
+	// Timestamp is the column that says when a row changed last. Without it
+	// every poll reads every row. Default: none.
+	Timestamp string `key:"timestamp" unit:"column"`
+	// Columns become the event's data. Default: all of them.
+	Columns []string `key:"columns" shown:"all" unit:"columns"`
+	// Event is the type of the events. Default: by type; required for types
+	// that are not built in.
+	Event string `key:"event" shown:"by type" unit:"text"`
+	// Detect is new, change or snapshot. Default: by type; change for types
+	// that are not built in.
+	Detect string `key:"detect" shown:"by type" oneof:"new|change|snapshot"`
+	// ChunkSize is how many rows are compared and committed together.
+	// Default: 5000.
+	ChunkSize int `key:"chunk-size" default:"5000" min:"1" max:"100000" unit:"rows"`
+	// Overlap is how far behind the source's clock the horizon stays. nil
+	// means that it was not set: then it is 1 minute where a source cannot
+	// tell its open transactions, and nothing where it can. 0 is the same.
+	Overlap *time.Duration `key:"overlap" shown:"1m where the source needs it"`
+	// MaxLookback is how far the horizon may stay behind the source's clock
+	// before that is an alarm; 0 never alarms. Default: 24 hours.
+	MaxLookback time.Duration `key:"max-lookback" default:"24h"`
+	// NullTimestamp says what becomes of rows without a timestamp: include
+	// reads them in every poll, skip leaves them out, error makes them poison
+	// rows. Default: include.
+	NullTimestamp string `key:"null-timestamp" default:"include" oneof:"include|skip|error"`
+	// MaxRowBytes bounds the JSON of one row; a larger row is a poison row.
+	// Default: 1 MiB.
+	MaxRowBytes int `key:"max-row-bytes" default:"1048576" min:"1024" max:"8388608" unit:"bytes"`
+	// MaxGone is the largest part of the known rows that one snapshot may
+	// find gone; more is taken for a broken source. Above 0%; a single row may
+	// always be gone, all of them never. Default: 20%.
+	MaxGone Percent `key:"max-gone" default:"20%"`
+	// PollTimeout bounds one poll. Default: 5 minutes.
+	PollTimeout time.Duration `key:"poll-timeout" default:"5m" min:"1s"`
+	// Enabled is the switch of the observer. Default: true.
+	Enabled bool `key:"enabled" default:"true"`
+}
+
+// builtin is what a built-in type presets.
+type builtin struct{ name, event, detect string }
+
+// builtins returns the types that exist without an observer, sorted by name.
+func builtins() []builtin {
+	return []builtin{
+		{"inventory", "InventoryObservedEvent", DetectSnapshot},
+		{"order", "NewOrderObservedEvent", DetectNew},
+		{"wes", "WesTaskPolledEvent", DetectChange},
+	}
+}

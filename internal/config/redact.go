@@ -1,0 +1,147 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// String is the effective configuration as YAML, in the order of the manual
+// and without secrets. Load accepts it, but for the passwords.
+func (c *Config) String() string {
+	text, err := yaml.Marshal(sectionNode(reflect.ValueOf(c).Elem()))
+	if err != nil {
+		return "configuration cannot be printed: " + err.Error()
+	}
+	return string(text)
+}
+
+// Redacted is the effective configuration without secrets, by the keys of the
+// file, for a printer of YAML or JSON.
+func (c *Config) Redacted() map[string]any {
+	values := make(map[string]any)
+	// The node was made here, of maps with text keys: it always decodes.
+	_ = sectionNode(reflect.ValueOf(c).Elem()).Decode(&values)
+	return values
+}
+
+// MarshalJSON prints without secrets.
+func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.Redacted()) }
+
+// Hash identifies what nodes of one cluster have in common: 12 hexadecimal
+// digits that change with every key but those of node, http and log, which are
+// each node's own affair. Secrets are not part of it, so that it can be shown.
+func (c *Config) Hash() string {
+	values := c.Redacted()
+	for _, own := range []string{"node", "http", "log"} {
+		delete(values, own)
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic("config: hash: " + err.Error()) // Texts, numbers and bools always marshal.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// sectionNode writes the keys that have a value. A URL that came from a file
+// is left to the file.
+func sectionNode(v reflect.Value) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	fromFile := v.FieldByName("URLFile")
+	for _, f := range entriesOf(v) {
+		isURL := f.typ == reflect.TypeFor[URL]()
+		if isURL && fromFile.IsValid() && fromFile.String() != "" {
+			continue
+		}
+		if child := valueNode(f.value, f.field); child != nil {
+			node.Content = append(node.Content, textNode(f.key), child)
+		}
+	}
+	return node
+}
+
+// filled is a key with its value.
+type filled struct {
+	field
+	value reflect.Value
+}
+
+func entriesOf(v reflect.Value) []filled {
+	var entries []filled
+	for _, f := range (names{types: []string{"<type>"}}).fieldsOf(v.Type()) {
+		value := v.FieldByIndex(f.index)
+		if f.entry == "" {
+			entries = append(entries, filled{f, value})
+			continue
+		}
+		for _, name := range sortedKeys(value) {
+			f.key = name + "-observer"
+			entries = append(entries, filled{f, value.MapIndex(reflect.ValueOf(name))})
+		}
+	}
+	return entries
+}
+
+func valueNode(v reflect.Value, f field) *yaml.Node {
+	switch shapeOf(f.typ) {
+	case section:
+		return sectionNode(v)
+	case table:
+		node := &yaml.Node{Kind: yaml.MappingNode}
+		for _, name := range sortedKeys(v) {
+			node.Content = append(node.Content, textNode(name), sectionNode(v.MapIndex(reflect.ValueOf(name))))
+		}
+		return node
+	case list:
+		node := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			node.Content = append(node.Content, sectionNode(v.Index(i)))
+		}
+		return node
+	}
+	_, hasDefault := f.tag.Lookup("default")
+	if v.IsZero() && !hasDefault {
+		return nil // It was not set.
+	}
+	return scalarNode(v.Interface())
+}
+
+func scalarNode(value any) *yaml.Node {
+	switch v := value.(type) {
+	case *time.Duration:
+		value = short(*v)
+	case time.Duration:
+		value = short(v)
+	case fmt.Stringer:
+		value = v.String()
+	}
+	node := new(yaml.Node)
+	if err := node.Encode(value); err != nil {
+		return textNode("cannot be printed")
+	}
+	if node.Kind == yaml.SequenceNode {
+		node.Style = yaml.FlowStyle
+	}
+	return node
+}
+
+func textNode(text string) *yaml.Node {
+	node := new(yaml.Node)
+	node.SetString(text)
+	return node
+}
+
+func sortedKeys(m reflect.Value) []string {
+	keys := make([]string, 0, m.Len())
+	for _, key := range m.MapKeys() {
+		keys = append(keys, key.String())
+	}
+	return slices.Sorted(slices.Values(keys))
+}

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Percent is a part of a whole; 20 is a fifth.
+type Percent float64
+
+// String is "20%".
+func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%" }
+
+// setScalar sets v from a text, within the limits of its key. The reason why
+// it cannot says what to write instead.
+func setScalar(v reflect.Value, f field, text string) (why string) {
+	switch target := v.Addr().Interface().(type) {
+	case *string:
+		*target, why = word(text, f)
+	case *bool:
+		*target, why = truth(text)
+	case *int:
+		*target, why = number(text, f)
+	case *time.Duration:
+		*target, why = duration(text, f)
+	case **time.Duration:
+		*target = new(time.Duration)
+		**target, why = duration(text, f)
+	case *Percent:
+		*target, why = percent(text)
+	default:
+		panic("config: no way to read a " + v.Type().String())
+	}
+	return why
+}
+
+func word(text string, f field) (string, string) {
+	accepted := f.tag.Get("oneof")
+	if accepted == "" {
+		return text, ""
+	}
+	words := strings.Split(accepted, "|")
+	for _, w := range words {
+		if text == w {
+			return text, ""
+		}
+	}
+	if near := nearest(text, words); near != "" {
+		return "", fmt.Sprintf("%s is not %s; write %s", quote(text), either(words), near)
+	}
+	return "", fmt.Sprintf("%s is not a %s; write %s", quote(text), f.key, either(words))
+}
+
+func either(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func truth(text string) (bool, string) {
+	switch strings.ToLower(text) {
+	case "true":
+		return true, ""
+	case "false":
+		return false, ""
+	case "yes", "on", "y", "1":
+		return false, quote(text) + " is not true or false; write true"
+	case "no", "off", "n", "0":
+		return false, quote(text) + " is not true or false; write false"
+	}
+	return false, quote(text) + " is not true or false; write one of them"
+}
+
+func number(text string, f field) (int, string) {
+	low, high := limit(f, "min", 0), limit(f, "max", math.MaxInt32)
+	n, err := strconv.Atoi(text)
+	if err != nil || int64(n) < low || int64(n) > high {
+		return 0, fmt.Sprintf("%s is not a number of %s from %d to %d; write for example %s",
+			quote(text), f.unit(), low, high, f.tag.Get("default"))
+	}
+	return n, ""
+}
+
+func limit(f field, name string, otherwise int64) int64 {
+	n, err := strconv.ParseInt(f.tag.Get(name), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func percent(text string) (Percent, string) {
+	digits, ok := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(n > 0 && n <= 100) {
+		return 0, quote(text) + " is not a percentage above 0% and up to 100%; write for example 20%"
+	}
+	return Percent(n), ""
+}
+
+// quote repeats a value in a message, shortened. What may be a URL in the wrong
+// place is not repeated.
+func quote(text string) string {
+	const most = 40
+	if strings.Contains(text, "://") || strings.Contains(text, "@") {
+		return "(not shown)"
+	}
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}

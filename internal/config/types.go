@@ -1,0 +1,53 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Type is an observer type that has at least one enabled observer, with its
+// effective settings.
+type Type struct {
+	Name string
+	// Enabled is the switch of the type; see also Scheduler.Enabled.
+	Enabled bool
+	// Interval is the distance between the starts of polls.
+	Interval time.Duration
+	// TTL and Wait are of the type's lock, Region and KeyFormat of its row.
+	TTL, Wait         time.Duration
+	Region, KeyFormat string
+	// LockName is the name that the lock's key is made of.
+	LockName string
+	// Observers are the enabled ones, in the order of the file.
+	Observers []Observer
+}
+
+// Types returns the types that have work, sorted by name.
+func (c *Config) Types() []Type {
+	observers := make(map[string][]Observer)
+	for _, o := range c.Observers {
+		if o.Enabled {
+			observers[o.Type] = append(observers[o.Type], o)
+		}
+	}
+	types := make([]Type, 0, len(observers))
+	for _, name := range slices.Sorted(maps.Keys(observers)) {
+		types = append(types, newType(name, c.Scheduler.Types[name], observers[name]))
+	}
+	return types
+}
+
+func newType(name string, s Settings, observers []Observer) Type {
+	return Type{
+		Name:      name,
+		Enabled:   s.Enabled,
+		Interval:  s.FixedDelay,
+		TTL:       s.Lock.TTL,
+		Wait:      s.Lock.Wait,
+		Region:    s.Lock.Region,
+		KeyFormat: s.Lock.KeyFormat,
+		LockName:  name + "-observer-poll",
+		Observers: observers,
+	}
+}

@@ -1,0 +1,88 @@
+package lockdb_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		ctx, log := t.Context(), db.Log()
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 5))
+		cursorOf(t, s, "silent")
+		check := func(acknowledged int64) {
+			t.Helper()
+			backlog, err := log.Backlog(ctx, "file")
+			if err != nil || len(backlog) != 1 || backlog[0] != (events.Backlog{Stream: "orders", Acknowledged: acknowledged, Last: 5}) {
+				t.Fatalf("backlog: %+v, %v", backlog, err)
+			}
+		}
+		check(0)
+		if err := log.Claim(ctx, "file", 7); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Acknowledge(ctx, "file", "orders", 3, 6); !errors.Is(err, events.ErrStale) {
+			t.Errorf("a former relay moved the offset: %v", err)
+		}
+		check(0)
+		if err := log.Acknowledge(ctx, "file", "orders", 3, 7); err != nil {
+			t.Fatal(err)
+		}
+		check(3)
+		// The answer to an acknowledgement was lost, and it is sent again.
+		if err := log.Acknowledge(ctx, "file", "orders", 3, 7); err != nil {
+			t.Error(err)
+		}
+		if err := log.Acknowledge(ctx, "file", "orders", 2, 7); !errors.Is(err, events.ErrStale) {
+			t.Errorf("the offset went back: %v", err)
+		}
+		check(3)
+		part, err := log.Read(ctx, "orders", 3, 1)
+		if err != nil || len(part) != 1 || part[0].Seq != 4 {
+			t.Errorf("read after 3: %+v, %v", part, err)
+		}
+		offsets, err := log.Offsets(ctx)
+		if err != nil || len(offsets) != 2 || offsets[0].Acknowledged != 3 || offsets[0].Oldest.IsZero() || !offsets[1].Oldest.IsZero() {
+			t.Errorf("offsets: %+v, %v", offsets, err)
+		}
+		if err := log.Acknowledge(ctx, "file", "orders", 5, 7); err != nil {
+			t.Fatal(err)
+		}
+		if backlog, err := log.Backlog(ctx, "file"); err != nil || len(backlog) != 0 {
+			t.Errorf("all is stored, and yet: %+v, %v", backlog, err)
+		}
+	})
+}
+
+func TestReportOfABusyDatabase(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		g := acquire(t, db, "order-observer-poll")
+		s := db.Store(g)
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 5))
+		if err := db.Log().Claim(t.Context(), "file", 1); err != nil {
+			t.Fatal(err)
+		}
+		r, err := db.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Observers) != 1 || r.Observers[0].Events != 5 || r.Observers[0].State != "active" || r.At.IsZero() {
+			t.Errorf("observers: %+v", r.Observers)
+		}
+		if len(r.Locks) != 1 || r.Locks[0].Holder != "node-a" || r.Locks[0].Fence != g.Fence || r.Locks[0].Left <= 0 || r.Locks[0].Key != g.Key {
+			t.Errorf("locks: %+v", r.Locks)
+		}
+		if len(r.Sinks) != 1 || r.Sinks[0].Last != 5 || r.Sinks[0].Offset != 0 || r.Sinks[0].Lag < 0 {
+			t.Errorf("sinks: %+v", r.Sinks)
+		}
+	})
+}

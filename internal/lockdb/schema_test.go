@@ -1,0 +1,142 @@
+package lockdb_test
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// empty runs a test on a database of each dialect that nobody has migrated.
+func empty(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, "sqlite:"+filepath.Join(t.TempDir(), "new", "observerd.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, pgtest.New(t))
+	})
+}
+
+func TestPendingMigrationsAreNotReady(t *testing.T) {
+	t.Parallel()
+	empty(t, func(t *testing.T, url string) {
+		db := open(t, url)
+		if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrPending) {
+			t.Fatalf("before the migrations: %v", err)
+		}
+		for range 2 {
+			if err := db.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		current, target, err := db.SchemaVersion(t.Context())
+		if err != nil || current != target || current == 0 {
+			t.Errorf("schema %d of %d, %v", current, target, err)
+		}
+	})
+}
+
+func TestNodesMigrateTogether(t *testing.T) {
+	t.Parallel()
+	empty(t, func(t *testing.T, url string) {
+		var nodes sync.WaitGroup
+		for range 5 {
+			db := open(t, url)
+			nodes.Go(func() {
+				if err := db.Migrate(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		nodes.Wait()
+		if n := count(t, url, `SELECT count(*) FROM obs_migration WHERE version_id = 1`); n != 1 {
+			t.Errorf("the first migration is noted %d times", n)
+		}
+	})
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		insert := `INSERT INTO obs_migration (version_id, is_applied) VALUES (99999, TRUE)`
+		exec(t.Context(), t, url, map[string]string{"sqlite": insert, "postgres": insert})
+		for name, err := range map[string]error{"ready": db.Ready(t.Context()), "migrate": db.Migrate(t.Context())} {
+			if !errors.Is(err, lockdb.ErrSchemaNewer) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestSpringsTableIsLeftAlone shows that a table of Spring Integration 6 is
+// used as it is, with the rows that are in it.
+func TestSpringsTableIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	exec(t.Context(), t, url, map[string]string{"postgres": `
+		CREATE TABLE INT_LOCK (
+		  LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36), CREATED_DATE TIMESTAMP NOT NULL,
+		  constraint INT_LOCK_PK primary key (LOCK_KEY, REGION))`})
+	exec(t.Context(), t, url, map[string]string{"postgres": `
+		INSERT INTO INT_LOCK VALUES ('order-observer-poll', 'DEFAULT', 'java', clock_timestamp() AT TIME ZONE 'UTC')`})
+	db := open(t, url)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, url, `SELECT count(*) FROM pg_index WHERE indrelid = 'int_lock'::regclass`); n != 1 {
+		t.Errorf("Spring's table has %d indexes, want its own alone", n)
+	}
+	if n := count(t, url, `SELECT count(*) FROM pg_trigger WHERE tgrelid = 'int_lock'::regclass`); n != 0 {
+		t.Errorf("%d triggers hang on Spring's table", n)
+	}
+	if _, err := db.Leases().Acquire(t.Context(), request("order-observer-poll")); err == nil {
+		t.Error("the lock of a Java node was taken")
+	}
+	acquire(t, db, "wes-observer-poll")
+}
+
+func TestForeignTableIsRefused(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	exec(t.Context(), t, url, map[string]string{"postgres": `CREATE TABLE INT_LOCK (id INTEGER)`})
+	db := open(t, url)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrMixedTable) {
+		t.Errorf("a table of somebody else: %v", err)
+	}
+}
+
+func TestUnusableURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "mysql://x", "sqlite:", "sqlite::memory:", "postgres://user:hunter2@host:port/db"} {
+		db, err := lockdb.Open(lockdb.Options{URL: url})
+		if err == nil {
+			_ = db.Close()
+			t.Errorf("%q was accepted", url)
+			continue
+		}
+		if s := err.Error(); len(s) < 20 || contains(s, "hunter2") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
+func TestDatabaseThatIsDownIsUnavailable(t *testing.T) {
+	t.Parallel()
+	db := open(t, "postgres://observerd:hunter2@127.0.0.1:1/none?sslmode=disable&connect_timeout=1")
+	err := db.Ready(t.Context())
+	if !lockdb.Unavailable(err) || contains(err.Error(), "hunter2") {
+		t.Errorf("nobody listens there: %v", err)
+	}
+}
