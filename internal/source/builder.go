@@ -1,0 +1,156 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
+const defaultMaxRowBytes = 1 << 20
+
+// Builder puts rows together, one after the other, in buffers that it reuses.
+// A source calls Start, then for each column of the data Member and an append
+// to Data, then the key and the timestamp, then Finish.
+type Builder struct {
+	// Data is the JSON object under construction.
+	Data []byte
+
+	selection Selection
+	policy    observer.NullPolicy
+	max       int
+	members   []string // `,"name":`, ready to be appended
+
+	key      []byte
+	keyFault bool
+	err      error
+	row      observer.Row
+}
+
+// NewBuilder prepares for the rows of one read.
+func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
+	b := &Builder{selection: s, policy: q.NullTimestamp, max: q.MaxRowBytes}
+	if b.max <= 0 {
+		b.max = defaultMaxRowBytes
+	}
+	for i, c := range s.Columns[:s.Data] {
+		open := ","
+		if i == 0 {
+			open = "{"
+		}
+		name, ok := AppendString([]byte(open), c.Name)
+		if !ok {
+			return nil, errors.New("a column's name is not valid UTF-8")
+		}
+		b.members = append(b.members, string(name)+":")
+	}
+	return b, nil
+}
+
+// Start begins a row.
+func (b *Builder) Start() {
+	b.Data = b.Data[:0]
+	b.key = b.key[:0]
+	b.keyFault = false
+	b.err = nil
+}
+
+// Member begins the i-th member of the data; its value is appended to Data.
+func (b *Builder) Member(i int) { b.Data = append(b.Data, b.members[i]...) }
+
+// Null appends the value of a member that is NULL.
+func (b *Builder) Null() { b.Data = append(b.Data, "null"...) }
+
+// Text appends a member's value as a string. Text that no event can hold makes
+// the row poison, and the value null.
+func (b *Builder) Text(i int, text string) { appendText(b, i, text) }
+
+// TextBytes is Text for a buffer of the driver.
+func (b *Builder) TextBytes(i int, text []byte) { appendText(b, i, text) }
+
+func appendText[T ~string | ~[]byte](b *Builder, i int, text T) {
+	size := len(b.Data)
+	var ok bool
+	if b.Data, ok = AppendString(b.Data, text); !ok {
+		b.Data = b.Data[:size]
+		b.Null()
+		b.Fail(i, "is not valid text (UTF-8 without NUL)")
+	}
+}
+
+// Fail makes the row poison. The first fault of a row is the one reported.
+func (b *Builder) Fail(i int, fault string) {
+	if b.err == nil {
+		b.err = fmt.Errorf("column %s %s", b.selection.Columns[i].Name, fault)
+	}
+}
+
+// KeyPart adds the n-th part of the key, as [observer.JoinKey] would. nil is
+// NULL, which is a fault as the empty text is: neither identifies a row.
+func (b *Builder) KeyPart(n int, part []byte) {
+	i := b.selection.Key[n]
+	switch {
+	case part == nil:
+		b.failKey(i, "is NULL in the key")
+	case len(part) == 0:
+		b.failKey(i, "is empty in the key")
+	case !validKey(part):
+		b.failKey(i, "is not valid text (UTF-8 without NUL)")
+	}
+	if len(b.selection.Key) == 1 {
+		b.key = append(b.key, part...)
+		return
+	}
+	if n > 0 {
+		b.key = append(b.key, '/')
+	}
+	for _, c := range part {
+		switch c {
+		case '%':
+			b.key = append(b.key, "%25"...)
+		case '/':
+			b.key = append(b.key, "%2F"...)
+		default:
+			b.key = append(b.key, c)
+		}
+	}
+}
+
+func validKey(part []byte) bool {
+	return bytes.IndexByte(part, 0) < 0 && utf8.Valid(part)
+}
+
+func (b *Builder) failKey(i int, fault string) {
+	b.keyFault = true
+	b.Fail(i, fault)
+}
+
+// Finish ends the row. cursor is its timestamp, nil for NULL or for a query
+// without one. The row is valid until the next Start.
+func (b *Builder) Finish(cursor []byte, at time.Time) *observer.Row {
+	if cursor == nil && b.selection.Timestamp >= 0 && b.policy == observer.NullError {
+		b.Fail(b.selection.Timestamp, "is NULL")
+	}
+	b.Data = append(b.Data, '}')
+	b.row.Data = b.Data
+	if len(b.Data) > b.max {
+		b.row.Data = nil
+		if b.err == nil {
+			b.err = fmt.Errorf("the row is larger than %d bytes", b.max)
+		}
+	}
+	b.row.Key = ""
+	if !b.keyFault {
+		b.row.Key = string(b.key)
+	}
+	if b.row.Cursor != string(cursor) { // neighbours often share it
+		b.row.Cursor = string(cursor)
+	}
+	b.row.Time = at
+	b.row.Err = b.err
+	return &b.row
+}

@@ -1,0 +1,63 @@
+package source
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// maxNearest is how many names a message offers instead of a wrong one.
+const maxNearest = 3
+
+// MissingError says that a table or a column does not exist.
+type MissingError struct {
+	// Kind is "table" or "column".
+	Kind string
+	// Name is the name that was asked for.
+	Name string
+	// In is where a column was looked for: a table, or empty for a query.
+	In string
+	// Nearest are the existing names most like it, the best first.
+	Nearest []string
+}
+
+func (e *MissingError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q does not exist", e.Kind, e.Name)
+	if e.In != "" {
+		fmt.Fprintf(&b, " in %s", e.In)
+	}
+	if len(e.Nearest) > 0 {
+		quoted := make([]string, len(e.Nearest))
+		for i, name := range e.Nearest {
+			quoted[i] = fmt.Sprintf("%q", name)
+		}
+		fmt.Fprintf(&b, "; is it %s?", strings.Join(quoted, " or "))
+	}
+	return b.String()
+}
+
+// Nearest returns the names most like the given one, the best first, at most
+// three, and none that differ in more than half of its letters.
+func Nearest(name string, names []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	limit := max(2, len(name)/2)
+	for _, n := range names {
+		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n))
+		if d <= limit {
+			found = append(found, candidate{n, d})
+		}
+	}
+	sort.SliceStable(found, func(i, j int) bool { return found[i].distance < found[j].distance })
+	var nearest []string
+	for _, c := range found[:min(len(found), maxNearest)] {
+		nearest = append(nearest, c.name)
+	}
+	return nearest
+}

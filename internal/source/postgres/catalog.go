@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// relation is what a query reads, as the catalogue knows it.
+type relation struct {
+	oid     string // of a table or view; empty for a query
+	indexed bool   // of a kind that can have indexes
+	name    string // quoted, for messages; empty for a query
+	from    string // what follows FROM
+	columns []source.Column
+	types   []uint32 // of the columns, domains resolved
+}
+
+// kinds are the relations that can be read: tables, partitioned and foreign
+// ones too, views, materialized views.
+const kinds = `('r', 'p', 'f', 'v', 'm')`
+
+const tableSQL = `
+SELECT c.oid, n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+       CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
+       c.relkind IN ('r', 'p', 'm')
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid
+WHERE c.relkind IN ` + kinds + ` AND %s
+ORDER BY c.oid, a.attnum`
+
+const (
+	exactName = `c.relname = $1 AND (n.nspname = $2 OR $2 = '' AND pg_table_is_visible(c.oid))`
+	// The path does not matter for system tables, which nobody means here.
+	foldedName = `lower(c.relname) = lower($1)
+  AND (lower(n.nspname) = lower($2) OR $2 = '' AND pg_table_is_visible(c.oid))`
+)
+
+const namesSQL = `
+SELECT CASE WHEN $1 <> '' THEN n.nspname || '.' ELSE '' END || c.relname
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ` + kinds + `
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND n.nspname NOT LIKE 'pg\_toast%'
+  AND ($1 <> '' OR pg_table_is_visible(c.oid))
+ORDER BY 1
+LIMIT 5000`
+
+func (c *session) describe(ctx context.Context, q observer.Query) (relation, error) {
+	if err := source.CheckQuery(q); err != nil {
+		return relation{}, err
+	}
+	if q.Table == "" {
+		return c.describeQuery(ctx, q.SQL)
+	}
+	schema, name := "", q.Table
+	if i := strings.IndexByte(q.Table, '.'); i > 0 {
+		schema, name = q.Table[:i], q.Table[i+1:]
+	}
+	for _, match := range []string{exactName, foldedName} {
+		rows, err := c.rows(ctx, "look up the table", fmt.Sprintf(tableSQL, match), name, schema)
+		if err != nil {
+			return relation{}, err
+		}
+		if r, ok := oneRelation(rows); ok {
+			return r, nil
+		}
+	}
+	return relation{}, c.missingTable(ctx, q.Table, schema)
+}
+
+// oneRelation reads the rows of one relation; it refuses to choose among more.
+func oneRelation(rows [][][]byte) (relation, bool) {
+	if len(rows) == 0 {
+		return relation{}, false
+	}
+	first := rows[0]
+	r := relation{oid: string(first[0]), indexed: string(first[7]) == "t"}
+	r.from = source.Quote(string(first[1])) + "." + source.Quote(string(first[2]))
+	r.name = string(first[1]) + "." + string(first[2])
+	for _, row := range rows {
+		if string(row[0]) != r.oid {
+			return relation{}, false
+		}
+		r.columns = append(r.columns, source.Column{
+			Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t",
+		})
+		r.types = append(r.types, parseOID(row[6]))
+	}
+	return r, true
+}
+
+func parseOID(text []byte) uint32 {
+	oid, err := strconv.ParseUint(string(text), 10, 32)
+	if err != nil {
+		return 0 // An unknown type, whose values become strings.
+	}
+	return uint32(oid)
+}
+
+func (c *session) missingTable(ctx context.Context, table, schema string) error {
+	rows, err := c.rows(ctx, "list tables", namesSQL, schema)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = string(row[0])
+	}
+	return &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
+}
+
+// describeQuery lets the server parse the query and say what it would return.
+// It cannot say what may be NULL, as an outer join makes anything so.
+func (c *session) describeQuery(ctx context.Context, sql string) (relation, error) {
+	r := relation{from: source.Subquery(sql)}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
+	defer cancel()
+	d, err := c.conn.Prepare(ctx, "", "SELECT * FROM "+r.from+" AS q", nil)
+	if err != nil {
+		return relation{}, c.source.translate(ctx, "describe the query", err)
+	}
+	for _, f := range d.Fields {
+		r.columns = append(r.columns, source.Column{Name: f.Name, Nullable: true})
+		r.types = append(r.types, f.DataTypeOID)
+	}
+	return r, nil
+}

@@ -1,0 +1,167 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// sampleRows bounds the search for two rows with one key.
+const sampleRows = 10000
+
+const indexesSQL = `
+SELECT i.indisunique AND i.indimmediate,
+       i.indpred IS NULL,
+       (SELECT string_agg(coalesce(a.attname, ''), E'\x01' ORDER BY k.n)
+          FROM generate_series(1, i.indnkeyatts) AS k(n)
+          LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1])
+FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_am m ON m.oid = c.relam
+WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND m.amname = 'btree'`
+
+type index struct {
+	unique, whole bool
+	columns       []string // "" for an expression
+}
+
+// Describe finds out, for `validate`, whether the query can be polled and how
+// well. A missing table or column is a [source.MissingError].
+func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
+	var d source.Description
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		r, err := c.describe(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := c.nameTypes(ctx, &r); err != nil {
+			return err
+		}
+		d, err = c.description(ctx, q, r)
+		return err
+	})
+	return d, err
+}
+
+func (c *session) description(ctx context.Context, q observer.Query, r relation) (source.Description, error) {
+	p, err := c.plan(ctx, q, "")
+	if err != nil {
+		return source.Description{}, err
+	}
+	// The plan alone does not need the right to SELECT; running it does.
+	if _, err := c.rows(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) AS q LIMIT 0"); err != nil {
+		return source.Description{}, err
+	}
+	d := source.Description{
+		Table: r.name, Columns: r.columns,
+		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
+		OrderIndexed: source.Unknown,
+	}
+	indexes, err := c.indexes(ctx, r)
+	if err != nil {
+		return source.Description{}, err
+	}
+	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil || d.Timestamp == "" {
+		return d, err
+	}
+	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
+	if r.indexed {
+		d.OrderIndexed = ordered(indexes, d.Timestamp)
+	}
+	a, err := c.activity(ctx)
+	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
+	return d, err
+}
+
+// nameTypes fills in the types of a query's columns, which the server sends as
+// numbers.
+func (c *session) nameTypes(ctx context.Context, r *relation) error {
+	if r.oid != "" {
+		return nil
+	}
+	oids := make([]string, len(r.types))
+	for i, oid := range r.types {
+		oids[i] = strconv.FormatUint(uint64(oid), 10)
+	}
+	rows, err := c.rows(ctx, "name the types",
+		"SELECT format_type(t.oid, NULL) FROM unnest($1::oid[]) WITH ORDINALITY AS t(oid, n) ORDER BY t.n",
+		"{"+strings.Join(oids, ",")+"}")
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		r.columns[i].Type = string(row[0])
+	}
+	return nil
+}
+
+func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
+	if !r.indexed {
+		return nil, nil
+	}
+	rows, err := c.rows(ctx, "read indexes", indexesSQL, r.oid)
+	if err != nil {
+		return nil, err
+	}
+	indexes := make([]index, len(rows))
+	for i, row := range rows {
+		indexes[i] = index{
+			unique:  string(row[0]) == "t",
+			whole:   string(row[1]) == "t",
+			columns: strings.Split(string(row[2]), "\x01"),
+		}
+	}
+	return indexes, nil
+}
+
+// keyUnique asks the indexes first: one whose columns are all in the key
+// guarantees it. Otherwise some rows are looked at, which can only disprove it.
+func (c *session) keyUnique(ctx context.Context, key []string, from string, indexes []index) (source.Answer, error) {
+	for _, i := range indexes {
+		if i.unique && i.whole && subset(i.columns, key) {
+			return source.Yes, nil
+		}
+	}
+	columns := make([]string, len(key))
+	for i, name := range key {
+		columns[i] = "q." + source.Quote(name)
+	}
+	list := strings.Join(columns, ", ")
+	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf(
+		"SELECT 1 FROM (SELECT %s FROM %s AS q LIMIT %d) AS q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
+		list, from, sampleRows, list))
+	var refused *Error
+	switch {
+	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:
+		return source.Unknown, nil
+	case err != nil:
+		return source.Unknown, err
+	case len(rows) > 0:
+		return source.No, nil
+	}
+	return source.Unknown, nil
+}
+
+// queryCanceled is the SQLSTATE of a statement that took too long.
+const queryCanceled = "57014"
+
+func subset(columns, key []string) bool {
+	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
+}
+
+// ordered tells whether an index begins with the timestamp. The columns of the
+// key behind it are welcome, but PostgreSQL sorts equal timestamps on its way.
+func ordered(indexes []index, timestamp string) source.Answer {
+	for _, i := range indexes {
+		if i.whole && i.columns[0] == timestamp {
+			return source.Yes
+		}
+	}
+	return source.No
+}

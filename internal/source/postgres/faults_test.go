@@ -1,0 +1,145 @@
+package postgres_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/postgres"
+)
+
+func TestFaultyURL(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "orders", "mysql://u:hunter2@h/db", "postgres://u:hun%ter2@h/db", "postgres://u:hunter2@h:port/db",
+		"postgres://u:hunter2/x@h:5432/db", "postgres://u:hunter2@h/db?sslmode=hunter2", "host=h password=hunter2",
+		"postgres://u@h/db?password=hunter2&sslmode=never", "postgres://u:hunter2@h/db?sslmode=verify-ca&sslrootcert=/missing.pem",
+	} {
+		s, err := postgres.Open(postgres.Options{URL: text})
+		if err == nil {
+			t.Errorf("Open(%q) succeeded", text)
+			_ = s.Close()
+		} else if strings.Contains(err.Error(), "hunter") || strings.Contains(err.Error(), "ter2") {
+			t.Errorf("Open(%q): %v holds the password", text, err)
+		}
+	}
+}
+
+// A refusal that every node would meet is not "unreachable".
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, v text); INSERT INTO orders VALUES (1, 'confidential')`)
+	wrong, err := url.Parse(pgtest.NewRole(t, address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := wrong.String()
+	missing := *wrong
+	missing.Path = "/nowhere_at_all"
+	q := observer.Query{Table: "orders", Key: []string{"id"}}
+	cast := observer.Query{SQL: "SELECT id, v::int AS v FROM orders", Key: []string{"id"}}
+	for name, test := range map[string]struct {
+		url   string
+		query observer.Query
+		state string
+	}{
+		"no such database": {missing.String(), q, "3D000"},
+		"no rights":        {stranger, q, "42501"},
+		"a faulty cast":    {address, cast, "22P02"},
+	} {
+		s := open(t, postgres.Options{URL: test.url})
+		rows, err := s.Read(t.Context(), test.query, "")
+		if err == nil {
+			if rows.Next() {
+				t.Errorf("%s: a row", name)
+			}
+			err = errors.Join(rows.Err(), rows.Close())
+		}
+		var refused *postgres.Error
+		if !errors.As(err, &refused) || refused.SQLSTATE != test.state || !strings.Contains(err.Error(), test.state) {
+			t.Errorf("%s: %v, want SQLSTATE %s", name, err, test.state)
+		}
+		if errors.Is(err, observer.ErrUnreachable) || strings.Contains(err.Error(), "confidential") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := open(t, postgres.Options{URL: stranger}).Describe(t.Context(), q); err == nil || !strings.Contains(err.Error(), "42501") {
+		t.Errorf("Describe without rights: %v", err)
+	}
+}
+
+func TestSessionKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	writer := connect(t, address)
+	s := open(t, postgres.Options{URL: address, Name: "idle"})
+	q := observer.Query{Stream: "long 'one'", SQL: "SELECT i AS id, repeat('x', 1000) AS v FROM generate_series(1, 100000) AS i", Key: []string{"id"}}
+	rows, err := s.Read(t.Context(), q, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	if !rows.Next() {
+		t.Fatal(rows.Err())
+	}
+	var killed bool
+	err = writer.QueryRow(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = 'observerd source long ?one?'`).Scan(&killed)
+	if err != nil || !killed {
+		t.Fatalf("find the session by its name: %v", err)
+	}
+	for rows.Next() {
+		continue
+	}
+	if err := rows.Err(); !errors.Is(err, observer.ErrUnreachable) {
+		t.Errorf("Err = %v, want ErrUnreachable", err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if n := len(readAll(t, s, observer.Query{SQL: "SELECT 1 AS id", Key: []string{"id"}}, "")); n != 1 {
+		t.Errorf("%d rows from a new session, want 1", n)
+	}
+}
+
+func TestSilentDatabase(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: 200 * time.Millisecond})
+	rows, err := s.Read(t.Context(), observer.Query{SQL: "SELECT 1 AS id FROM pg_sleep(60)", Key: []string{"id"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows.Next() || !errors.Is(rows.Err(), source.ErrSilent) {
+		t.Errorf("Err = %v, want ErrSilent", rows.Err())
+	}
+	if err := rows.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// The timeout is for the database; a reader may take longer over its rows.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	const timeout = 100 * time.Millisecond
+	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: timeout})
+	q := observer.Query{SQL: "SELECT i AS id, repeat('x', 1000) AS v FROM generate_series(1, 20000) AS i", Key: []string{"id"}}
+	rows, err := s.Read(t.Context(), q, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for rows.Next() {
+		if n++; n == 10 {
+			<-time.After(5 * timeout) // The very thing under test is time.
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 20000 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}

@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+const (
+	// margin covers the moment between a transaction's fixing its time and its
+	// showing that time to others.
+	margin = time.Second
+	// defaultOverlap applies where nothing better than the clock is known.
+	defaultOverlap = time.Minute
+)
+
+// horizonSQL takes the clock from the beginning of the statement, before it
+// looks at the sessions: a transaction that it does not see began after that.
+// Times are microseconds since 1970.
+//
+// Waited for are clients and background workers (pg_cron's jobs are such), but
+// not autovacuum and not our own sessions, which never write. What counts as
+// hidden: a session of a role that we may not look at, or one in which
+// track_activities is off. Two-phase transactions began before they show up.
+const horizonSQL = `
+SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
+       (extract(epoch FROM min(a.xact_start)
+          FILTER (WHERE a.backend_type IN ('client backend', 'background worker')
+                    AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
+       count(*) FILTER (WHERE a.backend_type IS NULL),
+       count(*) FILTER (WHERE a.backend_type = 'client backend' AND (a.state IS NULL OR a.state = 'disabled')),
+       (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
+          FROM pg_prepared_xacts p WHERE p.database = current_database()),
+       pg_is_in_recovery(),
+       (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000000)::bigint,
+       current_setting('track_activities')
+FROM pg_stat_activity a
+WHERE a.datname = current_database()
+  AND a.pid <> pg_backend_pid()`
+
+// activity is what the server says of its open transactions.
+type activity struct {
+	now              time.Time
+	oldest           time.Time // zero when no transaction is open
+	hidden, untraced int64
+	prepared         time.Time // zero without two-phase transactions
+	replica          bool
+	replayed         time.Time // of a replica; zero when nothing was replayed
+	tracking         bool
+}
+
+// Horizon implements [observer.Source]. It is exact where every session of the
+// database can be seen. Otherwise, on a replica, and where track_activities is
+// off, it is the clock less the overlap, on a replica less its delay as well.
+//
+// A prepared (two-phase) transaction has a time of preparation, but none of its
+// start, so the horizon then is empty, the cursor before all others: the
+// low-water mark stays where it was when that transaction was still visible.
+func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	var h observer.Horizon
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, "")
+		if err != nil || p.selection.Timestamp < 0 {
+			return err
+		}
+		a, err := c.activity(ctx)
+		if err != nil {
+			return err
+		}
+		h = a.horizon(q.Overlap, p.time, s.options.Location)
+		return nil
+	})
+	return h, err
+}
+
+func (c *session) activity(ctx context.Context) (activity, error) {
+	rows, err := c.rows(ctx, "read open transactions", horizonSQL, sessionPrefix)
+	if err != nil {
+		return activity{}, err
+	}
+	if len(rows) != 1 || rows[0][0] == nil {
+		return activity{}, fmt.Errorf("read open transactions: %d rows where one is expected", len(rows))
+	}
+	r := rows[0]
+	return activity{
+		now:      instant(r[0]),
+		oldest:   instant(r[1]),
+		hidden:   count(r[2]),
+		untraced: count(r[3]),
+		prepared: instant(r[4]),
+		replica:  string(r[5]) == "t",
+		replayed: instant(r[6]),
+		tracking: string(r[7]) == "on",
+	}, nil
+}
+
+func instant(text []byte) time.Time {
+	if text == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(count(text)).UTC()
+}
+
+func count(text []byte) int64 {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return 1 // Unreadable is not "none": the horizon is not exact then.
+	}
+	return n
+}
+
+// exact tells whether every open transaction was seen.
+func (a activity) exact() bool {
+	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica
+}
+
+// held tells whether something is open, or not yet replayed, of which nobody
+// knows when it began.
+func (a activity) held() bool {
+	return !a.prepared.IsZero() || a.replica && a.replayed.IsZero()
+}
+
+func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
+	at := a.now
+	exact := a.exact()
+	switch {
+	case exact:
+		at = earlier(at, a.oldest).Add(-margin)
+		if overlap > 0 {
+			at = earlier(at, a.now.Add(-overlap))
+		}
+	case overlap > 0:
+		at = earlier(at, a.delay()).Add(-overlap)
+	default:
+		at = earlier(at, a.delay()).Add(-defaultOverlap)
+	}
+	if a.held() {
+		return observer.Horizon{Lag: a.now.Sub(earlier(at, a.prepared)), Exact: exact}
+	}
+	return observer.Horizon{Cursor: k.horizon(at, loc), Lag: a.now.Sub(at), Exact: exact}
+}
+
+// delay is the instant up to which a replica has caught up; zero elsewhere.
+func (a activity) delay() time.Time {
+	if a.replica {
+		return a.replayed
+	}
+	return time.Time{}
+}
+
+func earlier(t, other time.Time) time.Time {
+	if !other.IsZero() && other.Before(t) {
+		return other
+	}
+	return t
+}
+
+// warnings says why the horizon is not exact, and what would make it so.
+func (a activity) warnings() []string {
+	var w []string
+	if a.hidden > 0 {
+		w = append(w, "Sessions of other roles are hidden, so the horizon is the clock less the overlap. GRANT pg_read_all_stats to the role that reads.")
+	}
+	if !a.tracking || a.untraced > 0 {
+		w = append(w, "track_activities is off, so open transactions cannot be seen and the horizon is the clock less the overlap.")
+	}
+	if a.replica {
+		w = append(w, "This is a replica, which does not know the open transactions of its primary: the horizon is what was replayed, less the overlap.")
+	}
+	if !a.prepared.IsZero() {
+		w = append(w, "A prepared (two-phase) transaction is open; the low-water mark does not move until it ends.")
+	}
+	return w
+}

@@ -1,0 +1,114 @@
+package postgres_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(pgtest.Wrap(m))
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	for column, now := range map[string]string{
+		"timestamptz": "now()",
+		"timestamp":   "(now() AT TIME ZONE 'UTC')",
+	} {
+		t.Run(column, func(t *testing.T) {
+			t.Parallel()
+			sourcetest.Run(t, func(t *testing.T) sourcetest.Fixture { return fixture(t, column, now) })
+		})
+	}
+}
+
+func fixture(t *testing.T, column, now string) sourcetest.Fixture {
+	url := pgtest.New(t)
+	writer := connect(t, url)
+	exec(t, writer, `CREATE TABLE unused (id int)`)
+	return sourcetest.Fixture{
+		Source:      open(t, postgres.Options{URL: url}),
+		Unreachable: open(t, postgres.Options{URL: "postgres://someone:secret@127.0.0.1:1/nowhere"}),
+		Exec: func(text string) {
+			if strings.Contains(text, "CREATE TABLE orders") {
+				text += `; CREATE FUNCTION empty_orders() RETURNS int LANGUAGE sql AS 'DELETE FROM orders; SELECT 1'`
+			}
+			exec(t, writer, text)
+		},
+		Begin: func() (func(string), func()) {
+			tx := connect(t, url)
+			exec(t, tx, "BEGIN")
+			return func(text string) { exec(t, tx, text) }, func() { exec(t, tx, "COMMIT") }
+		},
+		Explain:     func(text string) string { return explain(t, writer, text) },
+		Sort:        "Sort",
+		Placeholder: "$1",
+		Now:         now,
+		Write:       "SELECT empty_orders() AS order_id",
+		Exact:       true,
+		Types: map[string]string{
+			"text": "text", "integer": "bigint", "decimal": "numeric", "bytes": "bytea", "timestamp": column,
+		},
+		Decimal: func(text string) string { return text },
+		BadTime: "'infinity'",
+	}
+}
+
+func open(t testing.TB, options postgres.Options) *postgres.Source {
+	t.Helper()
+	s, err := postgres.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// connect is the program that owns the database.
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.RuntimeParams["timezone"] = "UTC"
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func exec(t testing.TB, conn *pgx.Conn, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if _, err := conn.PgConn().Exec(ctx, text).ReadAll(); err != nil {
+		t.Fatalf("%s: %v", text[:min(len(text), 100)], err)
+	}
+}
+
+func explain(t testing.TB, conn *pgx.Conn, text string) string {
+	t.Helper()
+	rows, err := conn.Query(context.Background(), "EXPLAIN "+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,138 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// Selection is a query whose names were found among the columns.
+type Selection struct {
+	// Columns are those to select: the Data first columns make the event's
+	// data, the others are read for the key or the timestamp alone.
+	Columns []Column
+	Data    int
+	// Key are the indexes of the key's columns in Columns, in the key's order.
+	Key []int
+	// Timestamp is the index of the timestamp in Columns, or -1.
+	Timestamp int
+}
+
+// CheckQuery reports what makes a query unfit for any database. A name with a
+// NUL is refused here, since a database would silently cut it off there.
+func CheckQuery(q observer.Query) error {
+	if (q.Table == "") == (q.SQL == "") {
+		return errors.New("exactly one of table and query must be set")
+	}
+	if len(q.Key) == 0 {
+		return errors.New("the key has no column")
+	}
+	names := append([]string{q.Table, q.SQL, q.Timestamp}, q.Key...)
+	for _, name := range append(names, q.Columns...) {
+		if strings.ContainsRune(name, 0) {
+			return errors.New("a name of the query holds a NUL character")
+		}
+	}
+	return nil
+}
+
+// Select finds the columns that q names. in is where they were looked for, for
+// the message of a [MissingError].
+func Select(q observer.Query, columns []Column, in string) (Selection, error) {
+	if name, twice := duplicate(columns); twice {
+		return Selection{}, fmt.Errorf("the query returns two columns named %q", name)
+	}
+	s := Selection{Timestamp: -1}
+	for _, name := range q.Columns {
+		if _, err := s.add(name, columns, in); err != nil {
+			return Selection{}, err
+		}
+	}
+	if len(q.Columns) == 0 {
+		s.Columns = append(s.Columns, columns...)
+	}
+	s.Data = len(s.Columns)
+	for _, name := range q.Key {
+		i, err := s.add(name, columns, in)
+		if err != nil {
+			return Selection{}, err
+		}
+		s.Key = append(s.Key, i)
+	}
+	if q.Timestamp == "" {
+		return s, nil
+	}
+	var err error
+	s.Timestamp, err = s.add(q.Timestamp, columns, in)
+	return s, err
+}
+
+// add returns the index of the column, which is appended unless it is there.
+func (s *Selection) add(name string, columns []Column, in string) (int, error) {
+	column, err := find(name, columns, in)
+	if err != nil {
+		return 0, err
+	}
+	for i := range s.Columns {
+		if s.Columns[i].Name == column.Name {
+			return i, nil
+		}
+	}
+	s.Columns = append(s.Columns, column)
+	return len(s.Columns) - 1, nil
+}
+
+// find prefers the exact name and accepts another case when it is unambiguous:
+// databases fold the case of unquoted names, each in its own direction.
+func find(name string, columns []Column, in string) (Column, error) {
+	var folded []Column
+	var names []string
+	for _, c := range columns {
+		if c.Name == name {
+			return c, nil
+		}
+		if strings.EqualFold(c.Name, name) {
+			folded = append(folded, c)
+		}
+		names = append(names, c.Name)
+	}
+	if len(folded) == 1 {
+		return folded[0], nil
+	}
+	return Column{}, &MissingError{Kind: "column", Name: name, In: in, Nearest: Nearest(name, names)}
+}
+
+func duplicate(columns []Column) (string, bool) {
+	seen := make(map[string]bool, len(columns))
+	for _, c := range columns {
+		if seen[c.Name] {
+			return c.Name, true
+		}
+		seen[c.Name] = true
+	}
+	return "", false
+}
+
+// KeyNames returns the names of the key's columns.
+func (s Selection) KeyNames() []string {
+	names := make([]string, len(s.Key))
+	for i, k := range s.Key {
+		names[i] = s.Columns[k].Name
+	}
+	return names
+}
+
+// TimestampName returns the name of the timestamp, or "".
+func (s Selection) TimestampName() string {
+	if s.Timestamp < 0 {
+		return ""
+	}
+	return s.Columns[s.Timestamp].Name
+}
+
+// Quote writes an identifier as PostgreSQL, SQLite and Oracle read it.
+func Quote(name string) string {
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}

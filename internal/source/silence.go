@@ -1,0 +1,71 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrSilent is the cause of a stream that ended because the database sent
+// nothing for longer than the query timeout.
+var ErrSilent = errors.New("the database sent nothing within the query timeout")
+
+// silenceTicks is how often a limit is looked at before it has passed.
+const silenceTicks = 4
+
+// Silence watches over one stream. It measures only the time in which the
+// database is waited for; a consumer may take as long as it likes between two
+// rows, so a deadline on the whole would be wrong.
+type Silence struct {
+	// calls is odd while the database is waited for, and grows with each row:
+	// two atomic adds a row, where reading a clock would cost ten times that.
+	calls  atomic.Uint64
+	cancel context.CancelCauseFunc
+	done   sync.WaitGroup
+}
+
+// WatchSilence returns a context that ends with [ErrSilent] when the database
+// was waited for longer than limit. The caller must call Stop.
+func WatchSilence(ctx context.Context, limit time.Duration) (context.Context, *Silence) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Silence{cancel: cancel}
+	s.done.Go(func() { s.watch(ctx, limit) })
+	return ctx, s
+}
+
+func (s *Silence) watch(ctx context.Context, limit time.Duration) {
+	ticker := time.NewTicker(max(limit/silenceTicks, time.Millisecond))
+	defer ticker.Stop()
+	var last uint64
+	strikes := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := s.calls.Load()
+		if now%2 == 0 || now != last {
+			last, strikes = now, 0
+			continue
+		}
+		if strikes++; strikes >= silenceTicks {
+			s.cancel(ErrSilent)
+			return
+		}
+	}
+}
+
+// Wait says that the database is waited for from now on, Got that it answered.
+func (s *Silence) Wait() { s.calls.Add(1) }
+
+// Got ends what Wait began.
+func (s *Silence) Got() { s.calls.Add(1) }
+
+// Stop ends the watch and its context, and waits for both.
+func (s *Silence) Stop() {
+	s.cancel(context.Canceled)
+	s.done.Wait()
+}

@@ -1,0 +1,235 @@
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// everywhere calls each method that takes a query and returns their errors.
+func (f Fixture) everywhere(t *testing.T, q observer.Query) map[string]error {
+	t.Helper()
+	_, describe := f.Source.Describe(t.Context(), q)
+	_, horizon := f.Source.Horizon(t.Context(), q)
+	_, text := f.Source.SQL(t.Context(), q, "")
+	rows, read := f.Source.Read(t.Context(), q, "")
+	if read == nil {
+		for rows.Next() {
+			continue
+		}
+		read = errors.Join(rows.Err(), rows.Close())
+	}
+	return map[string]error{"Describe": describe, "Horizon": horizon, "SQL": text, "Read": read}
+}
+
+func missingTable(t *testing.T, f Fixture) {
+	f.exec(ordersTable)
+	q := orders()
+	q.Table = "ordres"
+	for method, err := range f.everywhere(t, q) {
+		var missing *source.MissingError
+		if !errors.As(err, &missing) || missing.Kind != "table" || missing.Name != "ordres" || !slices.Contains(missing.Nearest, "orders") {
+			t.Errorf("%s: %v, want the missing table and the nearest one", method, err)
+		}
+		if errors.Is(err, observer.ErrUnreachable) {
+			t.Errorf("%s: %v is not about reaching the database", method, err)
+		}
+	}
+}
+
+func missingColumn(t *testing.T, f Fixture) {
+	f.exec(ordersTable)
+	for name, change := range map[string]func(*observer.Query){
+		"key":       func(q *observer.Query) { q.Key = []string{"oder_id"} },
+		"timestamp": func(q *observer.Query) { q.Timestamp = "updated_on" },
+		"columns":   func(q *observer.Query) { q.Columns = []string{"stauts"} },
+		"query": func(q *observer.Query) {
+			q.Table, q.SQL, q.Key = "", "SELECT * FROM orders", []string{"oder_id"}
+		},
+	} {
+		q := orders()
+		change(&q)
+		for method, err := range f.everywhere(t, q) {
+			var missing *source.MissingError
+			if !errors.As(err, &missing) || missing.Kind != "column" || len(missing.Nearest) == 0 {
+				t.Errorf("%s, %s: %v, want the missing column and the nearest one", name, method, err)
+			}
+		}
+	}
+}
+
+func changedTable(t *testing.T, f Fixture) {
+	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00')`)
+	for range 3 {
+		f.read(t, orders(), "")
+	}
+	f.exec("ALTER TABLE orders ADD COLUMN carrier {text}", "UPDATE orders SET carrier = 'post'")
+	rows := f.read(t, orders(), "")
+	if !strings.Contains(rows[0].data, `"carrier":"post"`) {
+		t.Errorf("data = %s, want the new column in it", rows[0].data)
+	}
+	f.exec("ALTER TABLE orders DROP COLUMN status")
+	if rows := f.read(t, orders(), ""); strings.Contains(rows[0].data, "status") {
+		t.Errorf("data = %s, want it without the dropped column", rows[0].data)
+	}
+}
+
+func faultyQueries(t *testing.T, f Fixture) {
+	f.exec(ordersTable)
+	for name, change := range map[string]func(*observer.Query){
+		"neither table nor query": func(q *observer.Query) { q.Table = "" },
+		"both":                    func(q *observer.Query) { q.SQL = "SELECT 1" },
+		"no key":                  func(q *observer.Query) { q.Key = nil },
+		"NUL in the table":        func(q *observer.Query) { q.Table = "orders\x00" },
+		"NUL in a column":         func(q *observer.Query) { q.Columns = []string{"status\x00"} },
+		"quotes in the table":     func(q *observer.Query) { q.Table = `orders" WHERE "1"="1` },
+		"no SQL":                  func(q *observer.Query) { q.Table, q.SQL = "", "DELET FROM orders" },
+		"no timestamp":            func(q *observer.Query) { q.Table, q.SQL = "", "SELECT order_id FROM orders" },
+	} {
+		q := orders()
+		change(&q)
+		for method, err := range f.everywhere(t, q) {
+			if err == nil || errors.Is(err, observer.ErrUnreachable) {
+				t.Errorf("%s: %s returned %v, want an error that blames the query", name, method, err)
+			}
+		}
+	}
+}
+
+func garbledCursor(t *testing.T, f Fixture) {
+	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00')`)
+	for _, cursor := range []string{"yesterday", "2024-13-01 10:00:00", "2024-05-01 10:00:00'; --", "\x00", "é"} {
+		rows, err := f.Source.Read(t.Context(), orders(), cursor)
+		if err == nil {
+			t.Errorf("Read from %q succeeded", cursor)
+			_ = rows.Close()
+		} else if errors.Is(err, observer.ErrUnreachable) {
+			t.Errorf("Read from %q: %v", cursor, err)
+		}
+	}
+}
+
+func readOnly(t *testing.T, f Fixture) {
+	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00')`)
+	q := observer.Query{SQL: f.Write, Key: []string{"order_id"}}
+	if err := f.everywhere(t, q)["Read"]; err == nil {
+		t.Error("a query that writes succeeded")
+	}
+	if got := keys(f.read(t, orders(), "")); got != "1" {
+		t.Errorf("keys = %q after a query that deletes, want 1", got)
+	}
+}
+
+func unreachable(t *testing.T, f Fixture) {
+	defer func() {
+		if err := f.Unreachable.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}()
+	f.Source = f.Unreachable
+	for method, err := range f.everywhere(t, orders()) {
+		if !errors.Is(err, observer.ErrUnreachable) {
+			t.Errorf("%s: %v, want ErrUnreachable", method, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v holds the password", method, err)
+		}
+	}
+}
+
+// manyOrders fills the table with 5000 rows, one a second.
+func (f Fixture) manyOrders() {
+	f.exec(ordersTable, ordersIndex)
+	var b strings.Builder
+	for i := range 5000 {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		at := second(i)
+		b.WriteString("(" + number(i) + ", 'status of " + number(i) + "', '" + at + "')")
+	}
+	f.exec("INSERT INTO orders VALUES "+b.String(), "ANALYZE")
+}
+
+func closedEarly(t *testing.T, f Fixture) {
+	f.manyOrders()
+	for range 10 {
+		rows, err := f.Source.Read(t.Context(), orders(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rows.Next() {
+			t.Fatalf("no row: %v", rows.Err())
+		}
+		for range 2 {
+			if err := rows.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}
+		if rows.Next() || rows.Err() != nil {
+			t.Errorf("after Close there is another row, or an error: %v", rows.Err())
+		}
+	}
+	if n := len(f.read(t, orders(), "")); n != 5000 {
+		t.Errorf("%d rows afterwards, want 5000", n)
+	}
+}
+
+func cancelled(t *testing.T, f Fixture) {
+	f.manyOrders()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	rows, err := f.Source.Read(ctx, orders(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if !rows.Next() {
+			t.Fatalf("Next: %v", rows.Err())
+		}
+	}
+	lost := errors.New("the lease was lost")
+	cancel(lost)
+	if rows.Next() {
+		t.Error("another row after the context has ended")
+	}
+	if err := rows.Err(); !errors.Is(err, lost) || errors.Is(err, observer.ErrUnreachable) {
+		t.Errorf("Err = %v, want the cause of the context's end", err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := f.Source.Read(ctx, orders(), ""); !errors.Is(err, lost) {
+		t.Errorf("Read with an ended context: %v", err)
+	}
+	if n := len(f.read(t, orders(), "")); n != 5000 {
+		t.Errorf("%d rows afterwards, want 5000", n)
+	}
+}
+
+func concurrent(t *testing.T, f Fixture) {
+	f.manyOrders()
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			rows, err := f.Source.Read(t.Context(), orders(), "")
+			if err != nil {
+				t.Errorf("Read: %v", err)
+				return
+			}
+			n := 0
+			for rows.Next() {
+				n++
+			}
+			if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 5000 {
+				t.Errorf("%d rows, %v", n, err)
+			}
+		})
+	}
+	wait.Wait()
+}

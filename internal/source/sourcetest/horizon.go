@@ -1,0 +1,131 @@
+package sourcetest
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+func number(i int) string { return strconv.Itoa(i) }
+
+// second returns the i-th second of May 2024.
+func second(i int) string {
+	return time.Date(2024, 5, 1, 0, 0, i, 0, time.UTC).Format(time.DateTime)
+}
+
+func (f Fixture) horizon(t *testing.T, q observer.Query) observer.Horizon {
+	t.Helper()
+	h, err := f.Source.Horizon(t.Context(), q)
+	if err != nil {
+		t.Fatalf("Horizon: %v", err)
+	}
+	return h
+}
+
+// lateCommit is the reason why there is a horizon: a row whose timestamp is
+// older than rows that were read long before it became visible.
+func lateCommit(t *testing.T, f Fixture) {
+	f.exec(ordersTable, "INSERT INTO orders VALUES (1, 'early', "+f.Now+")")
+	exec, commit := f.Begin()
+	exec("INSERT INTO orders VALUES (2, 'late', " + f.Now + ")")
+	h := f.horizon(t, orders())
+	if h.Exact != f.Exact {
+		t.Errorf("Exact = %t, want %t", h.Exact, f.Exact)
+	}
+	if got := keys(f.read(t, orders(), "")); got != "1" {
+		t.Fatalf("keys = %s before the commit, want 1", got)
+	}
+	commit()
+	late := f.read(t, orders(), h.Cursor)
+	if !strings.Contains(keys(late), "2") {
+		t.Errorf("keys = %s from the horizon %s, want the late row among them", keys(late), h.Cursor)
+	}
+	if later := f.horizon(t, orders()); f.Source.Compare(later.Cursor, h.Cursor) < 0 {
+		t.Errorf("the horizon went back from %s to %s", h.Cursor, later.Cursor)
+	}
+}
+
+func overlap(t *testing.T, f Fixture) {
+	f.exec(ordersTable, "INSERT INTO orders VALUES (1, 'a', "+f.Now+")")
+	q := orders()
+	q.Overlap = time.Hour
+	wide := f.horizon(t, q)
+	q.Overlap = 2 * time.Minute
+	narrow := f.horizon(t, q)
+	if f.Source.Compare(wide.Cursor, narrow.Cursor) >= 0 {
+		t.Errorf("the horizon is %s with an hour of overlap and %s with two minutes", wide.Cursor, narrow.Cursor)
+	}
+	if wide.Lag < time.Hour || wide.Lag > time.Hour+time.Minute {
+		t.Errorf("Lag = %s, want about an hour", wide.Lag)
+	}
+	if row := f.read(t, q, "")[0]; f.Source.Compare(row.cursor, narrow.Cursor) <= 0 {
+		t.Errorf("the horizon %s is not behind a row of now, %s", narrow.Cursor, row.cursor)
+	}
+}
+
+// plan looks at how the database would run the statements. Over a column that
+// cannot be NULL, the statement for NULL runs only where the source could not
+// know that, and returns at once however its plan is worded.
+func plan(t *testing.T, f Fixture) {
+	f.manyOrders()
+	f.exec("CREATE TABLE loose (order_id {integer} PRIMARY KEY, status {text}, updated_at {timestamp})",
+		"INSERT INTO loose SELECT * FROM orders",
+		"CREATE INDEX loose_by_time ON loose (updated_at, order_id)", "ANALYZE")
+	from := f.read(t, orders(), "")[4990].cursor
+	loose, query := orders(), orders()
+	loose.Table = "loose"
+	query.Table, query.SQL = "", "SELECT order_id, status, updated_at FROM orders"
+	for index, queries := range map[string][]observer.Query{
+		"orders_by_time": {orders(), query},
+		"loose_by_time":  {loose},
+	} {
+		for _, q := range queries {
+			text, err := f.Source.SQL(t.Context(), q, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, statement := range strings.Split(text, ";\n") {
+				if index == "orders_by_time" && !strings.Contains(statement, f.Placeholder) {
+					continue
+				}
+				plan := f.Explain(strings.ReplaceAll(statement, f.Placeholder, "'"+from+"'"))
+				if !strings.Contains(plan, index) || strings.Contains(plan, f.Sort) {
+					t.Errorf("the plan of\n%s\nis\n%s", statement, plan)
+				}
+			}
+		}
+	}
+	if text, err := f.Source.SQL(t.Context(), loose, from); err != nil || strings.Count(text, "SELECT") != 2 {
+		t.Errorf("SQL = %s, %v, want a second statement for NULL", text, err)
+	}
+}
+
+func describe(t *testing.T, f Fixture) {
+	f.exec(ordersTable, ordersIndex, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00'), (2, 'a', '2024-05-01 10:00:01')`,
+		"CREATE TABLE plain (id {integer}, status {text}, updated_at {timestamp})",
+		`INSERT INTO plain VALUES (1, 'a', '2024-05-01 10:00:00'), (2, 'a', NULL)`)
+	d, err := f.Source.Describe(t.Context(), orders())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.KeyUnique != source.Yes || d.OrderIndexed != source.Yes || d.TimestampNullable || len(d.Columns) != 3 || d.HorizonExact != f.Exact {
+		t.Errorf("orders: %+v", d)
+	}
+	q := orders()
+	q.Table, q.Key = "plain", []string{"id"}
+	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.KeyUnique != source.Unknown || d.OrderIndexed != source.No || !d.TimestampNullable {
+		t.Errorf("plain: %+v, %v", d, err)
+	}
+	q.Key = []string{"status"}
+	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.KeyUnique != source.No {
+		t.Errorf("plain, by status: %+v, %v", d, err)
+	}
+	q.Table, q.SQL = "", "SELECT status, updated_at FROM orders"
+	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.KeyUnique != source.No || d.Table != "" {
+		t.Errorf("query: %+v, %v", d, err)
+	}
+}

@@ -1,0 +1,41 @@
+package sourcetest
+
+import "testing"
+
+// Run runs the suite. setup is called once for each test, from its goroutine.
+func Run(t *testing.T, setup func(t *testing.T) Fixture) {
+	for name, test := range map[string]func(*testing.T, Fixture){
+		"rows come in the order of timestamp and key":   order,
+		"the range begins at the cursor":                fromCursor,
+		"a source without a timestamp returns all":      noTimestamp,
+		"columns are chosen":                            chosenColumns,
+		"names match in another case":                   otherCase,
+		"a query is read like a table":                  query,
+		"NULL timestamps follow the policy":             nullPolicies,
+		"compound keys are escaped":                     compoundKeys,
+		"numbers stay exact":                            exactNumbers,
+		"text stays as it is":                           unicodeText,
+		"faulty rows are poison":                        poisonRows,
+		"a row over the limit is poison":                sizeLimit,
+		"the data of equal rows is equal":               deterministic,
+		"a missing table is named with its neighbours":  missingTable,
+		"a missing column is named with its neighbours": missingColumn,
+		"a table that changes between reads":            changedTable,
+		"a query that cannot be":                        faultyQueries,
+		"a garbled cursor is refused":                   garbledCursor,
+		"sessions are read-only":                        readOnly,
+		"the plan uses the index":                       plan,
+		"a description says what is known":              describe,
+		"an unreachable database":                       unreachable,
+		"a read may be closed early":                    closedEarly,
+		"a read ends with its context":                  cancelled,
+		"many reads at once":                            concurrent,
+		"a late commit stays above the horizon":         lateCommit,
+		"the horizon keeps the overlap":                 overlap,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, setup(t))
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package sourcetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func exactNumbers(t *testing.T, f Fixture) {
+	const decimal = "0.100000000000000000000000000001"
+	f.exec("CREATE TABLE orders (order_id {integer} PRIMARY KEY, total {decimal}, updated_at {timestamp} NOT NULL)",
+		`INSERT INTO orders VALUES (9223372036854775807, '`+decimal+`', '2024-05-01 10:00:00'),
+			(-9223372036854775808, NULL, '2024-05-01 10:00:01')`)
+	q := orders()
+	q.Columns = []string{"order_id", "total"}
+	rows := f.read(t, q, "")
+	if want := `{"order_id":9223372036854775807,"total":` + f.Decimal(decimal) + `}`; rows[0].data != want {
+		t.Errorf("data = %s, want %s", rows[0].data, want)
+	}
+	if want := `{"order_id":-9223372036854775808,"total":null}`; rows[1].data != want {
+		t.Errorf("data = %s, want %s", rows[1].data, want)
+	}
+	if rows[0].key != "9223372036854775807" {
+		t.Errorf("key = %s", rows[0].key)
+	}
+}
+
+func unicodeText(t *testing.T, f Fixture) {
+	f.exec(ordersTable)
+	texts := []string{"", "plain", "grüße", "日本語", "🚚 heavy", `"quoted" \ back`, "line\nbreak\ttab\r", "\x01\x1f", "\u2028<&>", "null"}
+	for i, text := range texts {
+		f.exec(fmt.Sprintf("INSERT INTO orders VALUES (%d, '%s', '2024-05-01 10:00:00')", i, text))
+	}
+	for i, r := range f.read(t, orders(), "") {
+		var got struct{ Status string }
+		if err := json.Unmarshal([]byte(r.data), &got); err != nil || r.err != nil {
+			t.Errorf("row %d: %v, %v in %s", i, err, r.err, r.data)
+		}
+		if got.Status != texts[i] {
+			t.Errorf("text %q arrived as %q", texts[i], got.Status)
+		}
+	}
+}
+
+func poisonRows(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE stock (warehouse {text}, sku {text}, note {text}, updated_at {timestamp})",
+		`INSERT INTO stock VALUES ('w', 's', 'good', '2024-05-01 10:00:00')`,
+		`INSERT INTO stock VALUES (NULL, 's', 'x', '2024-05-01 10:00:01')`,
+		`INSERT INTO stock VALUES ('w', '', 'x', '2024-05-01 10:00:02')`,
+		`INSERT INTO stock VALUES ('w', 't', 'x', `+f.BadTime+`)`)
+	q := orders()
+	q.Table, q.Key = "stock", []string{"warehouse", "sku"}
+	want := map[string]string{"warehouse": "NULL", "sku": "empty", "updated_at": "is"}
+	if f.Poison != "" {
+		f.exec(`INSERT INTO stock VALUES ('w', 'u', ` + f.Poison + `, '2024-05-01 10:00:03')`)
+		want["note"] = "valid text"
+	}
+	good := 0
+	for _, r := range f.read(t, q, "") {
+		if r.err == nil {
+			good++
+			continue
+		}
+		for column, fault := range want {
+			if strings.Contains(r.err.Error(), "column "+column+" ") && strings.Contains(r.err.Error(), fault) {
+				delete(want, column)
+				checkPoison(t, column, r)
+			}
+		}
+	}
+	if good != 1 || len(want) > 0 {
+		t.Errorf("%d good rows, want 1; faults that were not reported: %v", good, want)
+	}
+}
+
+// checkPoison checks that what can be read of a faulty row is there, and that
+// nothing else is made up.
+func checkPoison(t *testing.T, column string, r row) {
+	t.Helper()
+	if inKey := column == "warehouse" || column == "sku"; inKey != (r.key == "") {
+		t.Errorf("a fault in %s left the key %q", column, r.key)
+	}
+	if (column == "updated_at") != (r.cursor == "") {
+		t.Errorf("a fault in %s left the cursor %q", column, r.cursor)
+	}
+	if !json.Valid([]byte(r.data)) {
+		t.Errorf("a fault in %s left the data %q", column, r.data)
+	}
+}
+
+func sizeLimit(t *testing.T, f Fixture) {
+	f.exec(ordersTable,
+		`INSERT INTO orders VALUES (1, 'small', '2024-05-01 10:00:00')`,
+		`INSERT INTO orders VALUES (2, '`+strings.Repeat("x", 200)+`', '2024-05-01 10:00:01')`,
+		`INSERT INTO orders VALUES (3, 'small', '2024-05-01 10:00:02')`)
+	q := orders()
+	q.MaxRowBytes = 150
+	rows := f.read(t, q, "")
+	if keys(rows) != "1 2 3" || rows[0].err != nil || rows[2].err != nil {
+		t.Fatalf("rows = %+v, want three, the first and the last of them good", rows)
+	}
+	if r := rows[1]; r.err == nil || !strings.Contains(r.err.Error(), "larger than 150 bytes") || r.data != "" || r.cursor == "" {
+		t.Errorf("row = %+v, want it poison for its size, without data", r)
+	}
+}
+
+func deterministic(t *testing.T, f Fixture) {
+	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00'), (2, 'b', '2024-05-01 10:00:01')`)
+	first := f.read(t, orders(), "")
+	for range 3 {
+		again := f.read(t, orders(), "")
+		for i := range first {
+			if again[i] != first[i] {
+				t.Errorf("row %d = %+v, then %+v", i, first[i], again[i])
+			}
+		}
+	}
+	if !strings.HasPrefix(first[0].data, `{"order_id":1,"status":"a","updated_at":"2024-05-01`) {
+		t.Errorf("data = %s, want the members in the order of the columns", first[0].data)
+	}
+}

@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// relation is what a query reads, as the catalogue knows it.
+type relation struct {
+	name    string // as the catalogue spells it; empty for a query
+	view    bool
+	from    string // what follows FROM
+	columns []source.Column
+}
+
+const tableSQL = `
+SELECT s.name, s.type, c.name, c.type, c."notnull" OR c.pk = 1 AND upper(c.type) = 'INTEGER'
+FROM sqlite_schema AS s
+JOIN pragma_table_xinfo(s.name) AS c
+WHERE s.name = $1 COLLATE NOCASE
+  AND s.type IN ('table', 'view')
+  AND c.hidden <> 1
+ORDER BY c.cid`
+
+const namesSQL = `
+SELECT name
+FROM sqlite_schema
+WHERE type IN ('table', 'view')
+  AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+ORDER BY name
+LIMIT 5000`
+
+func (s *Source) describe(ctx context.Context, db queryer, q observer.Query) (relation, error) {
+	if err := source.CheckQuery(q); err != nil {
+		return relation{}, err
+	}
+	if q.Table == "" {
+		return s.describeQuery(ctx, db, q.SQL)
+	}
+	name := q.Table
+	if len(name) > len("main.") && strings.EqualFold(name[:len("main.")], "main.") {
+		name = name[len("main."):]
+	}
+	var r relation
+	err := each(ctx, db, tableSQL, []any{name}, func(rows *sql.Rows) error {
+		var kind string
+		var c source.Column
+		var notNull bool
+		if err := rows.Scan(&r.name, &kind, &c.Name, &c.Type, &notNull); err != nil {
+			return err
+		}
+		c.Nullable = !notNull
+		r.view = kind == "view"
+		r.columns = append(r.columns, c)
+		return nil
+	})
+	if err != nil {
+		return relation{}, s.translate(ctx, "look up the table", err)
+	}
+	if len(r.columns) == 0 {
+		return relation{}, s.missingTable(ctx, db, q.Table)
+	}
+	r.from = source.Quote(r.name)
+	return r, nil
+}
+
+func (s *Source) missingTable(ctx context.Context, db queryer, table string) error {
+	var names []string
+	err := each(ctx, db, namesSQL, nil, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		return s.translate(ctx, "list tables", err)
+	}
+	return &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
+}
+
+// describeQuery prepares the query and reads the names of its columns. It
+// cannot say what may be NULL, as an outer join makes anything so.
+func (s *Source) describeQuery(ctx context.Context, db queryer, text string) (relation, error) {
+	r := relation{from: source.Subquery(text)}
+	rows, err := db.QueryContext(ctx, "SELECT * FROM "+r.from+" AS q LIMIT 0")
+	if err != nil {
+		return relation{}, s.translate(ctx, "describe the query", err)
+	}
+	types, err := rows.ColumnTypes()
+	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		return relation{}, s.translate(ctx, "describe the query", err)
+	}
+	for _, t := range types {
+		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: true})
+	}
+	if len(r.columns) == 0 {
+		return relation{}, fmt.Errorf("describe the query: it returns no columns")
+	}
+	return r, nil
+}
+
+// each visits the rows of a small query.
+func each(ctx context.Context, db queryer, text string, args []any, visit func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() && err == nil {
+		err = visit(rows)
+	}
+	return errors.Join(err, rows.Err(), rows.Close())
+}

@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// sampleRows bounds the search for two rows with one key.
+const sampleRows = 10000
+
+// uniqueSQL returns the columns of each unique index, joined by the character
+// 1. A primary key that is the rowid itself has no index.
+const uniqueSQL = `
+SELECT group_concat(coalesce(c.name, ''), char(1))
+FROM pragma_index_list($1) AS i
+JOIN pragma_index_info(i.name) AS c
+WHERE i."unique" AND NOT i.partial
+GROUP BY i.name
+UNION ALL
+SELECT group_concat(name, char(1))
+FROM pragma_table_xinfo($1)
+WHERE pk > 0
+HAVING count(*) > 0`
+
+// Describe finds out, for `validate`, whether the query can be polled and how
+// well. A missing table or column is a [source.MissingError].
+func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	r, err := s.describe(ctx, s.db, q)
+	if err != nil {
+		return source.Description{}, err
+	}
+	p, err := planFor(r, q, "")
+	if err != nil {
+		return source.Description{}, err
+	}
+	d := source.Description{
+		Table: r.name, Columns: r.columns,
+		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
+		OrderIndexed: source.Unknown,
+	}
+	if d.KeyUnique, err = s.keyUnique(ctx, d.Key, r); err != nil || d.Timestamp == "" {
+		return d, err
+	}
+	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
+	if d.OrderIndexed, err = s.orderIndexed(ctx, p); err != nil {
+		return d, err
+	}
+	d.Warnings, err = s.formWarnings(ctx, p)
+	return d, err
+}
+
+// keyUnique asks the indexes first: one whose columns are all in the key
+// guarantees it. Otherwise some rows are looked at, which can only disprove it.
+func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (source.Answer, error) {
+	answer := source.Unknown
+	if r.name != "" && !r.view {
+		err := each(ctx, s.db, uniqueSQL, []any{r.name}, func(rows *sql.Rows) error {
+			var columns string
+			err := rows.Scan(&columns)
+			if subset(strings.Split(columns, "\x01"), key) {
+				answer = source.Yes
+			}
+			return err
+		})
+		if err != nil || answer == source.Yes {
+			return answer, s.translate(ctx, "read indexes", err)
+		}
+	}
+	columns := make([]string, len(key))
+	for i, name := range key {
+		columns[i] = "q." + source.Quote(name)
+	}
+	list := strings.Join(columns, ", ")
+	text := fmt.Sprintf("SELECT 1 FROM (SELECT %s FROM %s AS q LIMIT %d) AS q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
+		list, r.from, sampleRows, list)
+	err := each(ctx, s.db, text, nil, func(*sql.Rows) error {
+		answer = source.No
+		return nil
+	})
+	return answer, s.translate(ctx, "look for equal keys", err)
+}
+
+func subset(columns, key []string) bool {
+	return !slices.ContainsFunc(columns, func(name string) bool {
+		return !slices.ContainsFunc(key, func(k string) bool { return strings.EqualFold(name, k) })
+	})
+}
+
+// orderIndexed asks the planner, whose answer does not depend on the size of
+// the table: a sort of the whole result is a "temp B-tree". The sort of the
+// last terms alone, among equal timestamps, costs nothing.
+func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error) {
+	answer := source.Yes
+	err := each(ctx, s.db, "EXPLAIN QUERY PLAN "+p.steps[len(p.steps)-1].sql, nil, func(rows *sql.Rows) error {
+		var id, parent, unused int
+		var detail string
+		err := rows.Scan(&id, &parent, &unused, &detail)
+		if strings.HasSuffix(detail, "TEMP B-TREE FOR ORDER BY") {
+			answer = source.No
+		}
+		return err
+	})
+	return answer, s.translate(ctx, "explain the query", err)
+}
+
+// formWarnings looks whether the newest timestamps can be read.
+func (s *Source) formWarnings(ctx context.Context, p plan) ([]string, error) {
+	newest, err := s.newest(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	var first form
+	for _, value := range newest {
+		f, _, ok := parseValue(value, s.options.Location)
+		switch {
+		case !ok:
+			return append(warnings, fmt.Sprintf("Column %s holds timestamps that are not understood; their rows will be poison.", p.selection.TimestampName())), nil
+		case first.kind == 0:
+			first = f
+		case f.kind != first.kind || f.separator != first.separator || f.zoned != first.zoned:
+			warnings = []string{fmt.Sprintf("Column %s holds timestamps in several forms, which SQLite does not sort by time.", p.selection.TimestampName())}
+		}
+	}
+	return warnings, nil
+}

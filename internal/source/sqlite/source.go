@@ -1,0 +1,128 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+const (
+	defaultPoolSize     = 4
+	defaultQueryTimeout = 30 * time.Second
+	// maxBusy bounds the wait for a writer that locks out readers.
+	maxBusy = 5 * time.Second
+)
+
+// Options say which database to read and how.
+type Options struct {
+	// URL is "sqlite:" and the path of the file.
+	URL string
+	// Location is the zone of timestamps that name none. nil means UTC.
+	Location *time.Location
+	// PoolSize bounds the connections; a read keeps one to its end. 0 means 4.
+	PoolSize int
+	// QueryTimeout bounds each small statement, and how long a stream may be
+	// silent while its reader waits. 0 means 30 seconds.
+	QueryTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	if o.PoolSize <= 0 {
+		o.PoolSize = defaultPoolSize
+	}
+	if o.QueryTimeout <= 0 {
+		o.QueryTimeout = defaultQueryTimeout
+	}
+	return o
+}
+
+// Source reads one database file. It is safe for concurrent use.
+type Source struct {
+	options Options
+	path    string
+	db      *sql.DB
+}
+
+var _ observer.Source = (*Source)(nil)
+
+// Open prepares a source. The file is opened at the first use, so it may be
+// missing until then.
+func Open(options Options) (*Source, error) {
+	o := options.withDefaults()
+	path, err := parseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", dsn(path, min(maxBusy, o.QueryTimeout)))
+	if err != nil {
+		return nil, fmt.Errorf("prepare %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(o.PoolSize)
+	db.SetMaxIdleConns(1)
+	db.SetConnMaxIdleTime(time.Minute)
+	return &Source{options: o, path: path, db: db}, nil
+}
+
+// Close closes the file. It waits for statements that are running.
+func (s *Source) Close() error { return s.db.Close() }
+
+func parseURL(text string) (string, error) {
+	path, ok := strings.CutPrefix(text, "sqlite:")
+	path = strings.TrimPrefix(path, "//")
+	switch {
+	case !ok || path == "":
+		return "", errors.New("sqlite url cannot be read: write sqlite:path/to/file.db")
+	case strings.ContainsAny(path, "?\x00"):
+		return "", errors.New("sqlite url takes no parameters: write sqlite:path/to/file.db")
+	case strings.HasPrefix(path, ":"):
+		return "", errors.New("sqlite url names a database in memory, which nobody else could fill")
+	}
+	return path, nil
+}
+
+// dsn opens the file read-only twice over: mode=ro for the file, query_only for
+// the session, which also keeps temporary tables out.
+func dsn(path string, busy time.Duration) string {
+	escaped := strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(path)
+	if strings.HasPrefix(escaped, "//") {
+		escaped = "//" + escaped // "//x" would name a host.
+	}
+	parameters := url.Values{
+		"mode":          {"ro"},
+		"_query_only":   {"1"},
+		"_busy_timeout": {strconv.FormatInt(busy.Milliseconds(), 10)},
+	}
+	return "file:" + escaped + "?" + parameters.Encode()
+}
+
+// SQL returns the statements that Read would run, for people and for EXPLAIN.
+func (s *Source) SQL(ctx context.Context, q observer.Query, from string) (string, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	p, err := s.plan(ctx, s.db, q, from)
+	return p.text(), err
+}
+
+var errTimeout = errors.New("no answer within the query timeout")
+
+// deadline bounds a small statement.
+func (s *Source) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.options.QueryTimeout, errTimeout)
+}
+
+// queryer is a database or a transaction on it.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}

@@ -1,0 +1,112 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/internal/source/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sourcetest.Run(t, func(t *testing.T) sourcetest.Fixture {
+		path := filepath.Join(t.TempDir(), "odd %20#name.db")
+		writer := openWriter(t, path)
+		return sourcetest.Fixture{
+			Source:      open(t, sqlite.Options{URL: "sqlite:" + path}),
+			Unreachable: open(t, sqlite.Options{URL: "sqlite:" + path + ".missing"}),
+			Exec:        func(text string) { exec(t, writer, text) },
+			Begin: func() (func(string), func()) {
+				tx, err := writer.BeginTx(context.Background(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return func(text string) { exec(t, tx, text) }, func() {
+					if err := tx.Commit(); err != nil {
+						t.Error(err)
+					}
+				}
+			},
+			Explain:     func(text string) string { return explain(t, writer, text) },
+			Sort:        "TEMP B-TREE",
+			Placeholder: "$1",
+			Now:         "datetime('now')",
+			Write:       "SELECT 1 AS order_id\n) AS q; DELETE FROM orders; SELECT * FROM (SELECT 1 AS order_id",
+			Types: map[string]string{
+				"text": "TEXT", "integer": "INTEGER", "decimal": "TEXT", "bytes": "BLOB", "timestamp": "DATETIME",
+			},
+			Decimal: strconv.Quote,
+			Poison:  "CAST(x'41ff42' AS TEXT)",
+			BadTime: "'soon'",
+		}
+	})
+}
+
+func open(t testing.TB, options sqlite.Options) *sqlite.Source {
+	t.Helper()
+	s, err := sqlite.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close the source: %v", err)
+		}
+	})
+	return s
+}
+
+// openWriter is the program that owns the database.
+func openWriter(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	escaped := strings.NewReplacer("%", "%25", "#", "%23").Replace(path)
+	db, err := sql.Open("sqlite", "file:"+escaped+"?_journal_mode=WAL&_busy_timeout=5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	exec(t, db, "CREATE TABLE owner (name TEXT)")
+	return db
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func exec(t testing.TB, db execer, text string) {
+	t.Helper()
+	if _, err := db.ExecContext(context.Background(), text); err != nil {
+		t.Fatalf("%s: %v", text[:min(len(text), 100)], err)
+	}
+}
+
+func explain(t testing.TB, db *sql.DB, text string) string {
+	t.Helper()
+	rows, err := db.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(plan, "\n")
+}
