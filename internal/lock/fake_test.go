@@ -55,8 +55,8 @@ func (p *provider) calls() []int {
 	return append([]int(nil), p.sizes...)
 }
 
-// ttl gives a trust of 54 s after each attempt, and a renewal every 20 s.
-const ttl = 20 * 3 * time.Second
+// ttl gives a trust of 58 s after each attempt, and a renewal every 20 s.
+const ttl = time.Minute
 
 const trust = ttl - 2*time.Second
 

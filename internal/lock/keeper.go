@@ -117,7 +117,7 @@ func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duratio
 func (k *Keeper) Close(ctx context.Context) error {
 	var errs []error
 	for _, l := range k.shut() {
-		l.end(ErrClosed)
+		_ = l.end(ErrClosed)
 		if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
 			errs = append(errs, err)
 		}
@@ -159,14 +159,14 @@ func (k *Keeper) isClosed() bool {
 func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
 	l := newLease(ctx, k, g)
 	if !k.add(l) {
-		l.end(ErrClosed)
+		_ = l.end(ErrClosed)
 		return nil, errors.Join(ErrClosed, l.Release(ctx))
 	}
 	if time.Now().Before(l.trustedUntil()) {
 		k.poke()
 		return l, nil
 	}
-	l.end(ErrLost)
+	_ = l.end(ErrLost)
 	if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
 		k.log.Warn("Late lease not given back; it ends with its TTL", "lock", g.Key, "err", err)
 	}

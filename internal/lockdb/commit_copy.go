@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -45,7 +46,7 @@ func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *obser
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // It only gives the connection back.
+	defer conn.Close()
 	return conn.Raw(func(driver any) error {
 		native, ok := driver.(*stdlib.Conn)
 		if !ok {

@@ -116,12 +116,22 @@ func eventArgs(ch *observer.Chunk) []any {
 	return []any{ids, types, subjects, versions, changes, times, data}
 }
 
+// observedSQL looks each key up in the index, and OFFSET 0 keeps the planner
+// from doing better: for some thousand keys it prefers to read all that was
+// ever observed, be it by "= ANY" or by a join, so that a chunk would cost the
+// more the longer the stream is (measured at 0.9 million rows: 4 ms, not 78).
+const observedSQL = `
+SELECT o.*
+  FROM unnest($2::text[]) AS u(key)
+ CROSS JOIN LATERAL (
+       SELECT ` + observedColumns + `
+         FROM obs_observed
+        WHERE stream_id = $1 AND key = u.key
+       OFFSET 0) AS o`
+
 // observed looks up keys of a stream.
 func (e *postgresEngine) observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error {
-	return e.db.query(ctx, "select", `
-		SELECT `+observedColumns+`
-		  FROM obs_observed
-		 WHERE stream_id = $1 AND key = ANY($2::text[])`,
+	return e.db.query(ctx, "select", observedSQL,
 		func(scan func(...any) error) error {
 			o, err := scanObserved(scan)
 			visit(o)

@@ -60,7 +60,7 @@ func (e *sqliteEngine) each(ctx context.Context, tx *sql.Tx, text string, n int,
 	if err != nil {
 		return err
 	}
-	defer statement.Close() //nolint:errcheck // The transaction's end says what there is to say.
+	defer statement.Close()
 	for i := range n {
 		if _, err := statement.ExecContext(ctx, args(i)...); err != nil {
 			return err

@@ -135,7 +135,7 @@ func (db *DB) query(ctx context.Context, what, text string, visit func(scan func
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	defer rows.Close() //nolint:errcheck // Err below says what there is to say.
+	defer rows.Close()
 	for rows.Next() {
 		if err := visit(rows.Scan); err != nil {
 			return fmt.Errorf("%s: %w", what, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+
 	"github.com/observerd/observerd/internal/pgtest"
 )
 

@@ -76,7 +76,7 @@ func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // Err below says what there is to say.
+	defer rows.Close()
 	renewals := make([]lock.Renewal, 0, len(grants))
 	for rows.Next() {
 		var renewed, present bool

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/observerd/observerd/migrations"
 	_ "modernc.org/sqlite" // The driver "sqlite".
+
+	"github.com/observerd/observerd/migrations"
 )
 
 // sqlitePragmas make a commit durable before it is answered (FULL), let

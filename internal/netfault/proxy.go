@@ -100,7 +100,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	defer client.Close() //nolint:errcheck // Closing is all that is wanted.
+	defer client.Close()
 	p.mu.Lock()
 	refuse := p.refuse
 	p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *Proxy) serve(client net.Conn) {
 	if err != nil {
 		return
 	}
-	defer server.Close() //nolint:errcheck // As above.
+	defer server.Close()
 	p.track(client, server)
 	defer p.forget(client, server)
 	l := &link{client: client, server: server}
@@ -134,7 +134,7 @@ type link struct {
 
 // answers forwards what the server sends, until one of the two is gone.
 func (l *link) answers() {
-	defer l.client.Close() //nolint:errcheck // Closing is all that is wanted.
+	defer l.client.Close()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := l.server.Read(buf)

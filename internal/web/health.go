@@ -33,5 +33,5 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	fmt.Fprintln(w, text) //nolint:errcheck // A client that went away needs no answer.
+	fmt.Fprintln(w, text)
 }

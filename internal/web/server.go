@@ -13,9 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/observerd/observerd/internal/status"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/observerd/observerd/internal/status"
 )
 
 // Options say what the server shows. All fields are required.

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/status"
-	"github.com/observerd/observerd/internal/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+
+	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/web"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

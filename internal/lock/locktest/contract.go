@@ -39,7 +39,7 @@ func refused(t *testing.T, h Harness) {
 func notReentrant(t *testing.T, h Harness) {
 	p := h.Provider()
 	acquire(t, p, h.request("a"))
-	refuse(t, p, h.request("a"))
+	_ = refuse(t, p, h.request("a"))
 }
 
 func released(t *testing.T, h Harness) {
@@ -63,7 +63,7 @@ func releaseByTerm(t *testing.T, h Harness) {
 	if err := a.Release(t.Context(), stale); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release of a lease that another has taken: %v, want ErrLost", err)
 	}
-	refuse(t, a, h.request("a"))
+	_ = refuse(t, a, h.request("a"))
 	release(t, b, fresh)
 }
 
@@ -116,7 +116,7 @@ func outlives(t *testing.T, h Harness) {
 			t.Fatalf("renewal: %v", got[0])
 		}
 		r.Node = "b"
-		refuse(t, b, r)
+		_ = refuse(t, b, r)
 	}
 }
 
@@ -174,7 +174,7 @@ func strangers(t *testing.T, h Harness) {
 	key.Key = "01234567-89ab-cdef-0123-456789abcdef"
 	release(t, p, acquire(t, p, region))
 	release(t, p, acquire(t, p, key))
-	refuse(t, p, h.request("b"))
+	_ = refuse(t, p, h.request("b"))
 }
 
 func endsWithContext(t *testing.T, h Harness) {
