@@ -1,0 +1,152 @@
+package events
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// encodedHead begins every encoded event; the id and a quote follow it.
+	encodedHead = `{"specversion":"1.0","id":"`
+	// sourcePrefix comes before the stream. It never names a node: two nodes
+	// that observe one stream are one source, or consumers that compare source
+	// and id would not recognise a repeat.
+	sourcePrefix = "/observerd/"
+	// encodedSource follows the id.
+	encodedSource = `","source":"` + sourcePrefix
+	// encodedTime has microseconds, always six digits: what the coordination
+	// database keeps of an instant, so that an event has one text for ever.
+	encodedTime = "2006-01-02T15:04:05.000000Z"
+	idLength    = 36
+	seqDigits   = 20
+)
+
+// AppendJSON appends the event as one CloudEvents 1.0 object in structured
+// JSON, on one line and without a newline at its end. The result is valid JSON
+// whatever the event holds, and equal events have equal texts, so that a
+// redelivery can be recognised by its bytes.
+//
+// Invalid UTF-8 becomes U+FFFD. A time that RFC 3339 cannot write, the zero
+// time, an empty subject and empty data are left out, as CloudEvents asks. Data
+// that is not JSON travels as data_base64.
+func AppendJSON(dst []byte, e *Event) []byte {
+	dst = append(dst, encodedHead...)
+	dst = appendUUID(dst, e.ID)
+	dst = append(dst, encodedSource...)
+	// An escaped path holds nothing that JSON would have to escape again.
+	dst = append(dst, url.PathEscape(e.Stream)...)
+	dst = append(dst, `","type":`...)
+	dst = appendString(dst, e.Type)
+	if e.Subject != "" {
+		dst = append(dst, `,"subject":`...)
+		dst = appendString(dst, e.Subject)
+	}
+	dst = appendTime(dst, e.Time)
+	// Text of fixed width, so that order by string is order by number; a JSON
+	// number would lose digits in consumers that read doubles.
+	dst = append(dst, `,"sequence":"`...)
+	dst = appendPadded(dst, e.Seq)
+	dst = append(dst, `","rowversion":`...)
+	dst = strconv.AppendInt(dst, e.Version, 10)
+	dst = append(dst, `,"change":`...)
+	dst = appendString(dst, string(e.Change))
+	dst = appendData(dst, e.Data)
+	return append(dst, '}')
+}
+
+func appendUUID(dst []byte, id uuid.UUID) []byte {
+	var text [idLength]byte
+	for i, at := 0, 0; i < len(id); i++ {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			text[at] = '-'
+			at++
+		}
+		text[at], text[at+1] = hexDigits[id[i]>>4], hexDigits[id[i]&0xf]
+		at += 2
+	}
+	return append(dst, text[:]...)
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
+	t = t.UTC().Truncate(time.Microsecond)
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return dst
+	}
+	dst = append(dst, `,"time":"`...)
+	dst = t.AppendFormat(dst, encodedTime)
+	return append(dst, '"')
+}
+
+func appendPadded(dst []byte, n int64) []byte {
+	var digits [seqDigits]byte
+	text := strconv.AppendInt(digits[:0], n, 10)
+	for range seqDigits - len(text) {
+		dst = append(dst, '0')
+	}
+	return append(dst, text...)
+}
+
+func appendData(dst []byte, data json.RawMessage) []byte {
+	if len(data) == 0 {
+		return dst
+	}
+	if !utf8.Valid(data) || !json.Valid(data) {
+		dst = append(dst, `,"datacontenttype":"application/octet-stream","data_base64":"`...)
+		dst = base64.StdEncoding.AppendEncode(dst, data)
+		return append(dst, '"')
+	}
+	dst = append(dst, `,"datacontenttype":"application/json","data":`...)
+	return appendOneLine(dst, bytes.Trim(data, " \t\r\n"))
+}
+
+// appendOneLine leaves out line breaks, which valid JSON holds between its
+// tokens only: an event is one line of a file.
+func appendOneLine(dst, data []byte) []byte {
+	for {
+		at := bytes.IndexAny(data, "\r\n")
+		if at < 0 {
+			return append(dst, data...)
+		}
+		dst = append(dst, data[:at]...)
+		data = data[at+1:]
+	}
+}
+
+// EncodedID returns the id of an event that [AppendJSON] encoded, without
+// reading further than the beginning of the source. It reports false for any
+// other text.
+func EncodedID(text []byte) (uuid.UUID, bool) {
+	rest, ok := bytes.CutPrefix(text, []byte(encodedHead))
+	if !ok || len(rest) < idLength || !bytes.HasPrefix(rest[idLength:], []byte(encodedSource)) {
+		return uuid.Nil, false
+	}
+	id, err := uuid.ParseBytes(rest[:idLength])
+	// Other spellings of an id are not ours.
+	return id, err == nil && bytes.Equal(appendUUID(nil, id), rest[:idLength])
+}
+
+// MaybeEncoded reports whether the text may be the beginning, of any length,
+// of an event that [AppendJSON] encoded. Who repairs a torn file asks it before
+// cutting anything off.
+func MaybeEncoded(text []byte) bool {
+	n := min(len(text), len(encodedHead))
+	return string(text[:n]) == encodedHead[:n]
+}
+
+// streamOf undoes what AppendJSON made of the stream.
+func streamOf(source string) (string, bool) {
+	escaped, ok := strings.CutPrefix(source, sourcePrefix)
+	if !ok {
+		return "", false
+	}
+	stream, err := url.PathUnescape(escaped)
+	return stream, err == nil
+}

@@ -1,0 +1,66 @@
+package events
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ErrNotEvent reports that a text is not an event that [AppendJSON] encoded.
+var ErrNotEvent = errors.New("not an event of observerd")
+
+type encoded struct {
+	SpecVersion string          `json:"specversion"`
+	ID          string          `json:"id"`
+	Source      string          `json:"source"`
+	Type        string          `json:"type"`
+	Subject     string          `json:"subject"`
+	Time        string          `json:"time"`
+	Sequence    string          `json:"sequence"`
+	RowVersion  int64           `json:"rowversion"`
+	Change      Change          `json:"change"`
+	Data        json.RawMessage `json:"data"`
+	DataBase64  []byte          `json:"data_base64"`
+}
+
+// Decode reads an event that [AppendJSON] encoded. The error is [ErrNotEvent]
+// for anything else, and never quotes the text.
+func Decode(text []byte) (Event, error) {
+	var c encoded
+	if err := json.Unmarshal(text, &c); err != nil {
+		return Event{}, fmt.Errorf("%w: no valid JSON object", ErrNotEvent)
+	}
+	if c.SpecVersion != "1.0" {
+		return Event{}, notEvent("specversion")
+	}
+	e := Event{Type: c.Type, Subject: c.Subject, Version: c.RowVersion, Change: c.Change, Data: c.Data}
+	if c.DataBase64 != nil {
+		e.Data = c.DataBase64
+	}
+	var err error
+	if e.ID, err = uuid.Parse(c.ID); err != nil {
+		return Event{}, notEvent("id")
+	}
+	var ok bool
+	if e.Stream, ok = streamOf(c.Source); !ok {
+		return Event{}, notEvent("source")
+	}
+	if e.Seq, err = strconv.ParseInt(c.Sequence, 10, 64); err != nil {
+		return Event{}, notEvent("sequence")
+	}
+	if c.Time == "" {
+		return e, nil
+	}
+	if e.Time, err = time.Parse(time.RFC3339, c.Time); err != nil {
+		return Event{}, notEvent("time")
+	}
+	return e, nil
+}
+
+func notEvent(attribute string) error {
+	return fmt.Errorf("%w: no valid %s", ErrNotEvent, attribute)
+}

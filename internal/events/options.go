@@ -1,0 +1,86 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The defaults of [Options].
+const (
+	DefaultBatchSize = 500
+	DefaultPoll      = 500 * time.Millisecond
+	DefaultStandby   = 5 * time.Second
+	DefaultTimeout   = 30 * time.Second
+	DefaultGiveUp    = 8
+)
+
+// Options say what a relay delivers, and where to.
+type Options struct {
+	// Sink is the id under which the event log keeps the sink's offsets.
+	// Required.
+	Sink string
+	// Log is the event log. Required.
+	Log Log
+	// Open returns the sink; it is called at the beginning of each term, and
+	// again while it fails. The sink must not live on ctx, which ends with the
+	// call. Required.
+	Open func(ctx context.Context) (Sink, error)
+	// Lead tries once to take the sink's lease, and bounds the attempt itself,
+	// since a lease may live on the context that it was taken with. It returns
+	// [ErrHeld] while another relay leads. Required.
+	Lead func(ctx context.Context) (Lease, error)
+	// BatchSize is how many events are read and delivered at once. 0: 500.
+	BatchSize int
+	// Poll is how long the relay waits before it looks for new events, unless
+	// [Relay.Wake] comes first. 0: 500 ms.
+	Poll time.Duration
+	// Standby is the time between two attempts to lead, give or take a quarter
+	// of it. 0: 5 s.
+	Standby time.Duration
+	// Timeout bounds each call to the event log and to the sink. 0: 30 s.
+	Timeout time.Duration
+	// GiveUp is the number of failures of the sink in a row after which the
+	// lease is given back, so that a node that does reach the sink may try:
+	// about half a minute. 0: 8; negative: never.
+	GiveUp int
+	// Logger is told what a person may have to act on. nil: nobody is.
+	Logger *slog.Logger
+	// Registerer takes the metrics, all labelled with the sink. nil: none does.
+	Registerer prometheus.Registerer
+	// Pulse hears that the relay is alive, whether it leads or stands by. nil:
+	// nobody does.
+	Pulse beater
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Sink == "":
+		return errors.New("relay: the sink has no id")
+	case o.Log == nil || o.Open == nil || o.Lead == nil:
+		return errors.New("relay: event log, sink and lease are required")
+	case o.BatchSize < 0 || o.Poll < 0 || o.Standby < 0 || o.Timeout < 0:
+		return errors.New("relay: a negative size or duration")
+	}
+	return nil
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.BatchSize, DefaultBatchSize)
+	setDefault(&o.Poll, DefaultPoll)
+	setDefault(&o.Standby, DefaultStandby)
+	setDefault(&o.Timeout, DefaultTimeout)
+	setDefault(&o.GiveUp, DefaultGiveUp)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+func setDefault[T int | time.Duration](value *T, otherwise T) {
+	if *value == 0 {
+		*value = otherwise
+	}
+}

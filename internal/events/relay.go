@@ -1,0 +1,178 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// errRunning reports a second Run beside the first.
+var errRunning = errors.New("relay: already running")
+
+// Relay delivers the event log to one sink, in the order of the sequence
+// within each stream, and moves the sink's offset past what the sink has
+// stored and never further.
+//
+// Every node runs a relay for every sink; the one that holds the sink's lease
+// leads, and keeps leading while it is healthy. The others stand by. A term
+// goes: open the sink, claim its offsets with the lease's fence, then deliver
+// round by round, one batch for each stream that has a backlog.
+//
+//   - The sink fails: the batch is repeated with growing pauses, and after
+//     [Options].GiveUp failures in a row the lease is given back and this node
+//     stands aside once, because the fault may be this host's (a full disk, a
+//     route) and not the sink's.
+//   - The coordination database fails: the relay waits, keeps the lease as
+//     long as the lease keeps itself, and says so once.
+//   - The lease is lost, or a later relay has claimed the sink: the batch is
+//     abandoned, nothing more is acknowledged, and the relay stands by.
+//   - The log has a gap: that stream is halted until its offset is moved or
+//     another term begins; the others go on.
+type Relay struct {
+	opts    Options
+	metrics *relayMetrics
+	wake    chan struct{}
+	running atomic.Bool
+	// database is the state of the event log and of the lease, as far as this
+	// relay has said it.
+	database trouble
+}
+
+// NewRelay returns a relay that delivers nothing until [Relay.Run]. It fails
+// on options that are missing or negative.
+func NewRelay(opts Options) (*Relay, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	opts.setDefaults()
+	opts.Logger = opts.Logger.With("sink", opts.Sink)
+	return &Relay{
+		opts:    opts,
+		metrics: newRelayMetrics(opts.Registerer, opts.Sink),
+		wake:    make(chan struct{}, 1),
+	}, nil
+}
+
+// Wake says that events were committed in this process, so that the relay need
+// not wait for its next look. It never blocks.
+func (r *Relay) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // A nudge that was not heard yet says the same.
+	}
+}
+
+// Run stands by, leads, and stands by again until ctx ends. It then
+// acknowledges what the sink has stored, closes the sink, releases the lease
+// and returns nil: a fault is waited out and never ends a relay. Calls must not
+// overlap.
+func (r *Relay) Run(ctx context.Context) error {
+	if !r.running.CompareAndSwap(false, true) {
+		return errRunning
+	}
+	defer r.running.Store(false)
+	defer r.beat(0)
+	for ctx.Err() == nil {
+		r.pause(ctx, jitter(r.tryToLead(ctx)))
+	}
+	return nil
+}
+
+// tryToLead leads for one term if it can, and returns how long to stand by
+// before the next attempt.
+func (r *Relay) tryToLead(ctx context.Context) time.Duration {
+	r.beat(r.opts.Timeout)
+	lease, err := r.opts.Lead(ctx)
+	switch {
+	case err == nil:
+		r.databaseAnswers()
+		return r.lead(ctx, lease)
+	case errors.Is(err, ErrHeld):
+		r.databaseAnswers()
+	default:
+		r.databaseFails(ctx, err)
+	}
+	return r.opts.Standby
+}
+
+// lead runs one term.
+func (r *Relay) lead(ctx context.Context, lease Lease) time.Duration {
+	defer r.release(ctx, lease)
+	work, cancel := context.WithCancelCause(lease.Context())
+	defer cancel(nil)
+	// The lease may or may not live on ctx; the work ends with either.
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+
+	t := newTerm(ctx, r, lease)
+	defer t.close()
+	r.opts.Logger.Info("Relay leads", "epoch", lease.Fence())
+	err := t.run(work)
+	switch {
+	case ctx.Err() != nil:
+		r.opts.Logger.Info("Relay stopped")
+	case errors.Is(err, errGaveUp):
+		r.opts.Logger.Error("Sink keeps failing, letting another node try", "err", err)
+		// Others try every Standby, give or take a quarter: twice that, they
+		// come first.
+		return 2 * r.opts.Standby
+	default:
+		r.opts.Logger.Warn("Relay lost the lead", "err", err)
+	}
+	return r.opts.Standby
+}
+
+// release gives the lease back, on a context that outlives shutdown: a lease
+// that stays behind would keep the other nodes waiting for its TTL.
+func (r *Relay) release(ctx context.Context, lease Lease) {
+	lost := lease.Context().Err() != nil && ctx.Err() == nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if err := lease.Release(ctx); err != nil && !lost {
+		r.opts.Logger.Error("Error releasing lock", "err", err)
+	}
+}
+
+// farewell bounds what is still done after the work's context has ended.
+const farewell = 5 * time.Second
+
+// pause waits, or less when ctx ends.
+func (r *Relay) pause(ctx context.Context, d time.Duration) {
+	r.beat(d)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// idle waits for new events.
+func (r *Relay) idle(ctx context.Context) {
+	r.beat(r.opts.Poll)
+	timer := time.NewTimer(r.opts.Poll)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-r.wake:
+	}
+}
+
+// beat says that the loop lives and will be heard of again after what it does
+// next, which takes at most d. 0 says that it has ended.
+func (r *Relay) beat(d time.Duration) {
+	if r.opts.Pulse == nil {
+		return
+	}
+	if d > 0 {
+		d = 2*d + time.Minute // The process may be starved of CPU without being stuck.
+	}
+	r.opts.Pulse.Beat("relay "+r.opts.Sink, d)
+}
+
+// jitter spreads the attempts of nodes that were started together.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.75 + 0.5*rand.Float64()))
+}

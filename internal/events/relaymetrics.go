@@ -1,0 +1,51 @@
+package events
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// relayMetrics are those of one relay; the sink is a constant label, so that
+// the relays of a process register side by side.
+type relayMetrics struct {
+	delivered prometheus.Counter
+	failures  prometheus.Counter
+	leads     prometheus.Gauge
+	halted    prometheus.Gauge
+	lag       *prometheus.GaugeVec
+}
+
+func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
+	labels := prometheus.Labels{"sink": sink}
+	m := &relayMetrics{
+		delivered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_relay_delivered_events_total", ConstLabels: labels,
+			Help: "Events that the sink has stored and that were acknowledged.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_relay_sink_failures_total", ConstLabels: labels,
+			Help: "Attempts to open the sink, or to deliver to it, that failed.",
+		}),
+		leads: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_leads_count", ConstLabels: labels,
+			Help: "1 while this node feeds the sink; the sum over all nodes should be 1.",
+		}),
+		halted: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_relay_halted_streams", ConstLabels: labels,
+			Help: "Streams that are not delivered because the event log has a gap.",
+		}),
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "observerd_relay_lag_events", ConstLabels: labels,
+			Help: "Events of the stream that the sink has not stored, as the leading node sees it.",
+		}, []string{"stream"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.lag)
+	}
+	return m
+}
+
+// leave takes back what only a leading relay knows; a lag that stayed behind
+// would be believed for ever.
+func (m *relayMetrics) leave() {
+	m.leads.Set(0)
+	m.halted.Set(0)
+	m.lag.Reset()
+}

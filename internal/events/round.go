@@ -1,0 +1,191 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// round serves each stream that has a backlog with one batch. It reports
+// whether anything was stored.
+func (t *term) round(ctx context.Context) (busy bool, err error) {
+	backlog, err := t.backlog(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, b := range rotate(backlog, t.after) {
+		if at, ok := t.halted[b.Stream]; ok && at == b.Acknowledged {
+			continue
+		}
+		t.after = b.Stream
+		stored, err := t.serve(ctx, b)
+		if stored > 0 {
+			busy = true
+			t.progressed()
+		}
+		if err != nil {
+			return busy, err
+		}
+	}
+	return busy, nil
+}
+
+func (t *term) backlog(ctx context.Context) ([]Backlog, error) {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	backlog, err := t.opts.Log.Backlog(ctx, t.opts.Sink)
+	if err != nil {
+		return nil, fmt.Errorf("look for undelivered events: %w", err)
+	}
+	t.showLag(backlog)
+	return backlog, nil
+}
+
+// showLag keeps the streams that have caught up at 0: one that vanished could
+// not be told from one that nobody looks at.
+func (t *term) showLag(backlog []Backlog) {
+	lag := make(map[string]int64, len(backlog))
+	for _, b := range backlog {
+		t.lagged[b.Stream] = true
+		lag[b.Stream] = b.Last - b.Acknowledged
+	}
+	for stream := range t.lagged {
+		t.metrics.lag.WithLabelValues(stream).Set(float64(lag[stream]))
+	}
+}
+
+// rotate returns the streams in order, beginning behind the given one.
+func rotate(backlog []Backlog, after string) []Backlog {
+	for i, b := range backlog {
+		if b.Stream > after {
+			return append(backlog[i:len(backlog):len(backlog)], backlog[:i]...)
+		}
+	}
+	return backlog
+}
+
+// serve delivers one batch of a stream, and reports how much of it the sink
+// has stored.
+func (t *term) serve(ctx context.Context, b Backlog) (stored int, err error) {
+	batch, err := t.read(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	batch = gapless(batch, b.Acknowledged)
+	if len(batch) == 0 {
+		t.halt(b)
+		return 0, nil
+	}
+	t.resume(b.Stream)
+	for len(batch) > 0 {
+		n, err := t.deliver(ctx, batch)
+		stored += n
+		if err != nil {
+			return stored, err
+		}
+		batch = batch[n:]
+	}
+	return stored, nil
+}
+
+func (t *term) read(ctx context.Context, b Backlog) ([]Event, error) {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	batch, err := t.opts.Log.Read(ctx, b.Stream, b.Acknowledged, t.opts.BatchSize)
+	if err != nil {
+		return nil, fmt.Errorf("read events of %s: %w", b.Stream, err)
+	}
+	return batch, nil
+}
+
+// gapless returns the part of the batch that follows on acknowledged without a
+// gap. A sink that has stored nothing yet begins wherever retention has left
+// the log.
+func gapless(batch []Event, acknowledged int64) []Event {
+	next := acknowledged + 1
+	if acknowledged == 0 && len(batch) > 0 {
+		next = batch[0].Seq
+	}
+	for i := range batch {
+		if batch[i].Seq != next {
+			return batch[:i]
+		}
+		next++
+	}
+	return batch
+}
+
+// halt leaves a stream alone until its offset has moved.
+func (t *term) halt(b Backlog) {
+	if b.Acknowledged == 0 {
+		return // All of the stream has gone with retention; there is nothing to skip.
+	}
+	t.halted[b.Stream] = b.Acknowledged
+	t.metrics.halted.Set(float64(len(t.halted)))
+	err := fmt.Errorf("%w: stream %s has nothing at %d, though it reaches to %d",
+		ErrGap, b.Stream, b.Acknowledged+1, b.Last)
+	t.opts.Logger.Error("Events are missing, stream halted", "stream", b.Stream, "err", err)
+}
+
+func (t *term) resume(stream string) {
+	if _, ok := t.halted[stream]; !ok {
+		return
+	}
+	delete(t.halted, stream)
+	t.metrics.halted.Set(float64(len(t.halted)))
+	t.opts.Logger.Info("Stream goes on", "stream", stream)
+}
+
+// deliver hands the batch to the sink and acknowledges what it has stored.
+func (t *term) deliver(ctx context.Context, batch []Event) (stored int, err error) {
+	stored, err = t.hand(ctx, batch)
+	if stored == 0 {
+		return 0, err
+	}
+	t.unsettled = &position{batch[0].Stream, batch[stored-1].Seq}
+	if settleErr := t.settle(ctx); settleErr != nil {
+		return stored, settleErr
+	}
+	t.metrics.delivered.Add(float64(stored))
+	return stored, err
+}
+
+func (t *term) hand(ctx context.Context, batch []Event) (int, error) {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	stored, err := t.sink.Deliver(ctx, batch)
+	switch {
+	case stored < 0 || stored > len(batch):
+		return 0, &sinkError{fmt.Errorf("the sink claims to have stored %d of %d events", stored, len(batch))}
+	case err != nil:
+		return stored, &sinkError{fmt.Errorf("deliver: %w", err)}
+	case stored == 0:
+		return 0, &sinkError{errors.New("the sink stored nothing and does not say why")}
+	}
+	return stored, nil
+}
+
+// settle acknowledges what the sink has stored. Shutdown does not cut it
+// short, since it is brief, and saves a repetition; a lost lease forbids it. A
+// repeat after an answer that was lost changes nothing, and the epoch keeps a
+// late one from moving what is another's by now.
+func (t *term) settle(ctx context.Context) error {
+	if t.unsettled == nil {
+		return nil
+	}
+	if t.lost() {
+		return context.Cause(ctx)
+	}
+	t.beat(farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	err := t.opts.Log.Acknowledge(ctx, t.opts.Sink, t.unsettled.stream, t.unsettled.seq, t.epoch)
+	if err != nil {
+		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled.stream, err)
+	}
+	t.unsettled = nil
+	return nil
+}

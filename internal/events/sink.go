@@ -1,0 +1,43 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+var (
+	// ErrHeld is what [Options].Lead returns while another relay leads the
+	// sink. It is the normal state of all nodes but one.
+	ErrHeld = errors.New("another relay leads the sink")
+	// ErrGap reports that the event log lacks events that the sink has not
+	// stored. Going on would hide the loss, so the stream is halted.
+	ErrGap = errors.New("the event log has a gap")
+)
+
+// Sink stores events outside. A relay calls it from one goroutine at a time.
+type Sink interface {
+	// Deliver stores the events, all of one stream and in order, and returns
+	// how many of them, from the first, are durably stored: also together with
+	// an error, and also when it gave up because ctx ended. Fewer than all
+	// without an error means "that much at once, call again". What a sink can
+	// recognise as stored before counts as stored.
+	Deliver(ctx context.Context, batch []Event) (stored int, err error)
+	// Close lets go of the sink. What was stored stays stored.
+	Close() error
+}
+
+// Lease is the right to feed one sink. *lock.Lease is one.
+type Lease interface {
+	// Context ends when the lease can no longer be trusted; its cause says why.
+	Context() context.Context
+	// Fence grows with every lease on the same sink.
+	Fence() int64
+	// Release gives the lease back. It is called once, lost or not.
+	Release(ctx context.Context) error
+}
+
+// beater hears that a loop is alive, see *pulse.Set.
+type beater interface {
+	Beat(loop string, within time.Duration)
+}

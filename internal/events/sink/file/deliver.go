@@ -1,0 +1,87 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// maxText bounds the memory of one write; it still takes at least one event.
+const maxText = 1 << 20
+
+// Deliver implements [events.Sink]. It appends the events with one write and
+// one sync; what is large it takes in parts. Events that the file holds
+// already are skipped and count as stored. After an error, a full disk for
+// one, the file ends behind the last event that was stored.
+func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (int, error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.ready(); err != nil {
+		return 0, err
+	}
+	s.encode(batch)
+	durable, err := s.append(s.text)
+	stored := 0
+	for stored < len(s.ends) && s.ends[stored] <= durable {
+		s.recent.add(batch[stored].ID)
+		stored++
+	}
+	if cap(s.text) > 2*maxText {
+		s.text = nil // One huge event should not take its memory for ever.
+	}
+	return stored, err
+}
+
+// encode sets text to the lines of the events that the file does not hold, and
+// ends to where each event's line ends in it.
+func (s *Sink) encode(batch []events.Event) {
+	s.text, s.ends = s.text[:0], s.ends[:0]
+	clear(s.fresh)
+	for i := range batch {
+		id := batch[i].ID
+		if _, twice := s.fresh[id]; !twice && !s.recent.has(id) {
+			s.fresh[id] = struct{}{}
+			s.text = append(events.AppendJSON(s.text, &batch[i]), '\n')
+		}
+		s.ends = append(s.ends, len(s.text))
+		if len(s.text) > maxText {
+			return
+		}
+	}
+}
+
+// append writes the lines and returns how many of their bytes are durable:
+// whole lines, behind which the file ends.
+func (s *Sink) append(text []byte) (durable int, err error) {
+	if len(text) == 0 {
+		return 0, nil
+	}
+	n, err := s.f.Write(text)
+	if err != nil {
+		err = fmt.Errorf("append events: %w", err)
+		n = bytes.LastIndexByte(text[:n], '\n') + 1
+		if cutErr := s.cutBack(n); cutErr != nil {
+			return 0, errors.Join(err, cutErr)
+		}
+	}
+	if n == 0 {
+		return 0, err
+	}
+	if syncErr := s.sync(s.f); syncErr != nil {
+		// The kernel may have dropped what it could not write, and report
+		// success the next time: these lines are written anew.
+		return 0, errors.Join(err, fmt.Errorf("sync file: %w", syncErr), s.cutBack(0))
+	}
+	s.end += int64(n)
+	return n, err
+}
+
+// cutBack keeps the first n bytes behind end, or, while it fails, none.
+func (s *Sink) cutBack(n int) error {
+	s.uncut = true
+	return s.cut(s.end + int64(n))
+}

@@ -1,0 +1,97 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+var (
+	// ErrHeld reports that another process, or another sink of this one,
+	// writes to the file.
+	ErrHeld = errors.New("the file is held by another process")
+	// ErrForeign reports a file that ends in the middle of a line that
+	// observerd did not write: events appended to it would be spoiled, and
+	// cutting the line off would destroy what is another's.
+	ErrForeign = errors.New("the file ends in an unfinished line that is not an event of observerd; finish the line or choose another file")
+)
+
+// Options say where events are written to.
+type Options struct {
+	// Path is the file. It is created (mode 0640) with its folders (0750)
+	// where they are missing. Required.
+	Path string
+	// Remember is how many events, of the last that were written, are
+	// recognised when they are delivered again: at least twice the batch size
+	// of the relay. 0: 20,000, which take about 2 MB of memory.
+	Remember int
+	// Logger is told of repairs and rotations. nil: nobody is.
+	Logger *slog.Logger
+}
+
+const defaultRemember = 20_000
+
+// Sink appends to one file. It is an [events.Sink].
+type Sink struct {
+	path string
+	log  *slog.Logger
+	f    *os.File
+	// end is where the last line ends that is durable; -1 until the file was
+	// inspected.
+	end int64
+	// uncut says that lines behind end have failed and could not be cut off.
+	uncut  bool
+	recent memory
+	// sync makes what was written durable; tests have it fail.
+	sync func(*os.File) error
+
+	text  []byte
+	ends  []int
+	fresh map[uuid.UUID]struct{}
+}
+
+// Open opens and locks the file, repairs its end and reads the ids of the last
+// events. The error is [ErrHeld] while another process has the file open, and
+// [ErrForeign] for a file that must not be appended to.
+func Open(ctx context.Context, opts Options) (*Sink, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if opts.Path == "" {
+		return nil, errors.New("file sink: the path is empty")
+	}
+	if opts.Remember <= 0 {
+		opts.Remember = defaultRemember
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Sink{
+		path:   opts.Path,
+		log:    opts.Logger.With("path", opts.Path),
+		recent: newMemory(opts.Remember),
+		sync:   (*os.File).Sync,
+		fresh:  make(map[uuid.UUID]struct{}),
+	}
+	if err := s.reopen(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close closes the file, which unlocks it.
+func (s *Sink) Close() error {
+	if s.f == nil {
+		return nil
+	}
+	err := s.f.Close()
+	s.f = nil
+	return err
+}
+
+var _ events.Sink = (*Sink)(nil)

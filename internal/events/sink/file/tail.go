@@ -1,0 +1,128 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// window is how much of the file's end is read: eight times what is written at
+// once.
+const window = 8 * maxText
+
+// tail is what the end of a file holds.
+type tail struct {
+	// ids are those of the whole events, oldest first.
+	ids []uuid.UUID
+	// keep is the offset behind the last line that stays; what follows was
+	// torn by a crash.
+	keep int64
+	// unfinished says that the last line, which stays, lacks its line break.
+	unfinished bool
+	// damaged counts events that are broken and have whole lines behind them.
+	// They stay, since cutting would take those lines too.
+	damaged int
+}
+
+// readTail reads the last lines of a file of that size. The error is
+// [ErrForeign] when the file ends in a piece of a line of somebody else.
+func readTail(r io.ReaderAt, size int64) (tail, error) {
+	for span := int64(window); ; span *= 2 {
+		start := max(0, size-span)
+		t, lines, err := readFrom(r, start, size)
+		// A window in which no line stays is too small.
+		if err != nil || start == 0 || lines > 0 {
+			return t, err
+		}
+	}
+}
+
+// readFrom reads the lines that begin behind start, and counts those that stay.
+func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(r, start, size-start), 64<<10)
+	at, torn := start, 0
+	if start > 0 {
+		n, err := skipLine(in)
+		if err != nil {
+			return t, 0, err
+		}
+		at += n
+	}
+	t.keep = at
+	for at < size {
+		line, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return t, lines, fmt.Errorf("read the end of the file: %w", err)
+		}
+		if len(line) == 0 {
+			break // The file became shorter while it was read.
+		}
+		at += int64(len(line))
+		text, ended := bytes.CutSuffix(line, []byte{'\n'})
+		switch kind, id := judge(text, ended); kind {
+		case whole:
+			lines++
+			t.ids = append(t.ids, id)
+			t.keep, t.unfinished = at, !ended
+			t.damaged, torn = t.damaged+torn, 0
+		case foreign:
+			if !ended {
+				return t, lines, ErrForeign
+			}
+			lines++
+			t.keep = at
+			t.damaged, torn = t.damaged+torn, 0
+		case broken:
+			torn++
+		}
+	}
+	return t, lines, nil
+}
+
+// skipLine reads over the rest of a line and returns its length.
+func skipLine(in *bufio.Reader) (n int64, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		n += int64(len(part))
+		switch {
+		case err == nil, errors.Is(err, io.EOF):
+			return n, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return n, fmt.Errorf("read the end of the file: %w", err)
+		}
+	}
+}
+
+// kind is what a line is.
+type kind int
+
+const (
+	whole   kind = iota // an event of ours
+	broken              // one of which a crash has left a part
+	foreign             // neither
+)
+
+// judge tells what a line is, and the id if it is an event. A line is checked
+// to its last byte: after a crash of the machine blocks in the middle of it may
+// hold zeros, and its event would be lost if its id were believed.
+func judge(text []byte, ended bool) (kind, uuid.UUID) {
+	id, ours := events.EncodedID(text)
+	switch {
+	case ours && json.Valid(text):
+		return whole, id
+	case json.Valid(text):
+		return foreign, uuid.Nil
+	case ours, bytes.IndexByte(text, 0) >= 0:
+		return broken, uuid.Nil
+	case events.MaybeEncoded(text) && (!ended || len(text) > 1):
+		return broken, uuid.Nil // An empty line and a lone brace may be anybody's.
+	}
+	return foreign, uuid.Nil
+}

@@ -1,0 +1,109 @@
+// Package stdout writes events as JSON lines to a stream that somebody reads
+// at this moment: a terminal, a pipe, a log collector.
+package stdout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// ErrClosed reports that nobody reads the stream any more.
+var ErrClosed = errors.New("the reader of the output has gone away")
+
+// maxUnreported bounds what is remembered of writes that outlasted their
+// Deliver: events that another node has delivered since are never asked for.
+const maxUnreported = 20_000
+
+// Sink writes a batch with one Write, or with several where it is large. An
+// event is stored once the writer has taken its whole line; what happens to
+// the line behind the writer is not noticed, so this sink is for eyes and
+// pipes.
+//
+// There is one Sink for a writer, for the life of the process: it remembers
+// where a line broke off and what is still being written, so that lines stay
+// whole from one term of a relay to the next.
+type Sink struct {
+	w   io.Writer
+	buf []byte
+	// torn is the line of which the writer took only a part.
+	torn tornLine
+	// writing is the write that outlasted its Deliver; nil when there is none.
+	writing *write
+	// unreported are the events that such writes have stored since.
+	unreported map[uuid.UUID]struct{}
+}
+
+// New returns a sink that writes to w and never closes it.
+func New(w io.Writer) *Sink {
+	return &Sink{w: w, unreported: make(map[uuid.UUID]struct{})}
+}
+
+// Close implements [events.Sink]. The writer belongs to the process, so there
+// is nothing to let go of.
+func (s *Sink) Close() error { return nil }
+
+// Deliver implements [events.Sink]. Nothing can interrupt a write to a reader
+// that stands still: when ctx ends, the write goes on by itself, and the next
+// Deliver waits for it before it writes anything else.
+func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (int, error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	if s.writing != nil {
+		if err := s.catchUp(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if n := s.report(batch); n > 0 || len(batch) == 0 {
+		return n, nil
+	}
+	s.writing = s.start(batch)
+	if err := s.wait(ctx); err != nil {
+		return 0, err
+	}
+	ids, err := s.finish()
+	return len(ids), err
+}
+
+// catchUp waits for a write that outlasted its Deliver, and remembers what it
+// stored until the relay asks for it.
+func (s *Sink) catchUp(ctx context.Context) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	ids, err := s.finish()
+	if len(s.unreported)+len(ids) > maxUnreported {
+		clear(s.unreported)
+	}
+	for _, id := range ids {
+		s.unreported[id] = struct{}{}
+	}
+	return err
+}
+
+// report returns how many events of the batch, from the first, are stored
+// already, and forgets them.
+func (s *Sink) report(batch []events.Event) int {
+	for n := range batch {
+		if _, ok := s.unreported[batch[n].ID]; !ok {
+			return n
+		}
+		delete(s.unreported, batch[n].ID)
+	}
+	return len(batch)
+}
+
+func (s *Sink) wait(ctx context.Context) error {
+	select {
+	case <-s.writing.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("write events, which nobody reads: %w", context.Cause(ctx))
+	}
+}

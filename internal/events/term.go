@@ -1,0 +1,183 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// errGaveUp ends a term whose sink failed too often in a row.
+var errGaveUp = errors.New("the sink failed too often")
+
+// sinkError tells a failure of the sink from one of the event log.
+type sinkError struct{ err error }
+
+func (e *sinkError) Error() string { return e.err.Error() }
+func (e *sinkError) Unwrap() error { return e.err }
+
+// term is one spell of leading.
+type term struct {
+	*Relay
+	epoch int64
+	// lost reports that the lease has ended while nobody asked us to stop.
+	lost func() bool
+
+	sink    Sink
+	claimed bool
+	// unsettled is what the sink has stored and the event log does not know
+	// yet. Nothing else is delivered before it does, so that at most one batch
+	// of a term can be repeated after a crash, however many streams there are.
+	unsettled *position
+	// after is the stream that was served last: the next round begins behind
+	// it, so that a stream whose events the sink refuses cannot starve others.
+	after string
+	// lagged are the streams whose lag was ever shown.
+	lagged map[string]bool
+	// halted maps a stream with a gap to the offset at which it was found.
+	halted map[string]int64
+
+	failures    int
+	sinkTrouble trouble
+	pace        *backoff.ExponentialBackOff
+}
+
+type position struct {
+	stream string
+	seq    int64
+}
+
+// newTerm returns a term that has done nothing yet; stop ends when the relay
+// is asked to stop.
+func newTerm(stop context.Context, r *Relay, lease Lease) *term {
+	leased := lease.Context()
+	return &term{
+		Relay:  r,
+		epoch:  lease.Fence(),
+		lost:   func() bool { return leased.Err() != nil && stop.Err() == nil },
+		lagged: make(map[string]bool),
+		halted: make(map[string]int64),
+		pace:   newBackoff(),
+	}
+}
+
+// run delivers until ctx ends, a later relay has claimed the sink, or the sink
+// has failed too often. It returns why.
+func (t *term) run(ctx context.Context) error {
+	t.metrics.leads.Set(1)
+	defer t.metrics.leave()
+	for {
+		busy, err := t.step(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch {
+		case err == nil:
+			t.recovered()
+			if !busy {
+				t.idle(ctx)
+			}
+		case errors.Is(err, ErrStale):
+			return err
+		default:
+			if err := t.failed(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// step does the next thing that is missing. It reports false when there was
+// nothing to deliver.
+func (t *term) step(ctx context.Context) (busy bool, err error) {
+	if t.sink == nil {
+		if err := t.open(ctx); err != nil {
+			return false, err
+		}
+	}
+	if !t.claimed {
+		if err := t.claim(ctx); err != nil {
+			return false, err
+		}
+	}
+	if err := t.settle(ctx); err != nil {
+		return false, err
+	}
+	return t.round(ctx)
+}
+
+func (t *term) open(ctx context.Context) error {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	sink, err := t.opts.Open(ctx)
+	if err != nil {
+		return &sinkError{fmt.Errorf("open sink: %w", err)}
+	}
+	t.sink = sink
+	return nil
+}
+
+func (t *term) claim(ctx context.Context) error {
+	t.beat(t.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.opts.Timeout)
+	defer cancel()
+	if err := t.opts.Log.Claim(ctx, t.opts.Sink, t.epoch); err != nil {
+		return fmt.Errorf("claim sink: %w", err)
+	}
+	t.claimed = true
+	return nil
+}
+
+// failed waits before the next step, or ends the term.
+func (t *term) failed(ctx context.Context, err error) error {
+	var sinkErr *sinkError
+	if !errors.As(err, &sinkErr) {
+		t.databaseFails(ctx, err)
+	} else if err := t.sinkFailed(err); err != nil {
+		return err
+	}
+	t.pause(ctx, t.pace.NextBackOff())
+	return context.Cause(ctx)
+}
+
+func (t *term) sinkFailed(err error) error {
+	t.metrics.failures.Inc()
+	t.failures++
+	if t.opts.GiveUp > 0 && t.failures >= t.opts.GiveUp {
+		return fmt.Errorf("%w: %d times in a row, lastly: %w", errGaveUp, t.failures, err)
+	}
+	if t.sinkTrouble.begins() {
+		t.opts.Logger.Warn("Sink fails, repeating", "err", err)
+	}
+	return nil
+}
+
+// recovered notes that a whole step went well.
+func (t *term) recovered() {
+	t.progressed()
+	t.databaseAnswers()
+	if lasted, over := t.sinkTrouble.ends(); over {
+		t.opts.Logger.Info("Sink works again", "after", lasted)
+	}
+}
+
+// progressed forgets earlier failures.
+func (t *term) progressed() {
+	t.failures = 0
+	t.pace.Reset()
+}
+
+// close lets go of the sink. What it stored was acknowledged, or will be
+// delivered again.
+func (t *term) close() {
+	if t.sink == nil {
+		return
+	}
+	t.beat(time.Minute)
+	if err := t.sink.Close(); err != nil {
+		t.opts.Logger.Warn("Error closing sink", "err", err)
+	}
+}
