@@ -21,10 +21,12 @@ type Backlog struct {
 type Log interface {
 	// Backlog returns the streams that hold events past the sink's offset.
 	Backlog(ctx context.Context, sink string) ([]Backlog, error)
-	// Read returns up to limit events after seq, in order.
+	// Read returns up to limit events after seq, in order; fewer where they
+	// are large, but at least one if there is one.
 	Read(ctx context.Context, stream string, after int64, limit int) ([]Event, error)
 	// Claim stamps the epoch on the sink's offsets, so that a relay with an
-	// earlier epoch cannot move them any more.
+	// earlier epoch cannot move them any more. The error is [ErrStale] when a
+	// later epoch has claimed the sink.
 	Claim(ctx context.Context, sink string, epoch int64) error
 	// Acknowledge moves the sink's offset of the stream to seq. The error is
 	// [ErrStale] when a later epoch has claimed the sink.

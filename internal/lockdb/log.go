@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,9 +36,17 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 	return backlog, err
 }
 
-// Read implements [events.Log].
+// readBytes bounds what one Read holds in memory, beyond its last event.
+const readBytes = 8 << 20
+
+// errEnough ends a Read before its limit.
+var errEnough = errors.New("enough")
+
+// Read implements [events.Log]. It returns fewer events than the limit where
+// they are large.
 func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
 	batch := make([]events.Event, 0, limit)
+	bytes := 0
 	err := l.db.query(ctx, "read events of "+stream, `
 		SELECT seq, event_id, type, subject, version, change, time, data
 		  FROM obs_event
@@ -55,8 +64,14 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 				return fmt.Errorf("event %d has no valid id", ev.Seq)
 			}
 			batch = append(batch, ev)
+			if bytes += len(ev.Data); bytes > readBytes {
+				return errEnough
+			}
 			return nil
 		}, stream, after, limit)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return batch, err
 }
 
@@ -90,7 +105,19 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
 		ON CONFLICT (sink, stream) DO UPDATE
 		   SET epoch = excluded.epoch
 		 WHERE o.epoch < excluded.epoch`, sink, epoch)
-	return err
+	if err != nil {
+		return err
+	}
+	var later int
+	err = l.db.main.QueryRowContext(ctx, l.db.d.sql(`
+		SELECT count(*) FROM obs_sink_offset WHERE sink = $1 AND epoch > $2`), sink, epoch).Scan(&later)
+	if err != nil {
+		return fmt.Errorf("claim sink %s: %w", sink, err)
+	}
+	if later > 0 {
+		return fmt.Errorf("claim sink %s: %w", sink, events.ErrStale)
+	}
+	return nil
 }
 
 // Acknowledge implements [events.Log].

@@ -29,6 +29,9 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 		if err := log.Claim(ctx, "file", 7); err != nil {
 			t.Fatal(err)
 		}
+		if err := log.Claim(ctx, "file", 6); !errors.Is(err, events.ErrStale) {
+			t.Errorf("a former relay claimed the sink: %v", err)
+		}
 		if err := log.Acknowledge(ctx, "file", "orders", 3, 6); !errors.Is(err, events.ErrStale) {
 			t.Errorf("a former relay moved the offset: %v", err)
 		}
@@ -83,6 +86,23 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		}
 		if len(r.Sinks) != 1 || r.Sinks[0].Last != 5 || r.Sinks[0].Offset != 0 || r.Sinks[0].Lag < 0 {
 			t.Errorf("sinks: %+v", r.Sinks)
+		}
+	})
+}
+
+// TestReadIsBoundedByBytes keeps a relay's memory bounded when rows are large.
+func TestReadIsBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		ch := chunk(cursorOf(t, s, "orders"), 20)
+		for i := range ch.Events {
+			ch.Events[i].Data = []byte(`{"note":"` + strings.Repeat("x", 1<<20) + `"}`)
+		}
+		mustCommit(t, s, ch)
+		part, err := db.Log().Read(t.Context(), "orders", 0, 20)
+		if err != nil || len(part) == 0 || len(part) > 10 {
+			t.Errorf("%d events of 1 MiB at once, %v", len(part), err)
 		}
 	})
 }
