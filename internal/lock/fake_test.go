@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/locktest"
 )
@@ -21,7 +23,8 @@ type provider struct {
 	mu    sync.Mutex
 	sizes []int
 	// renew stands in for a renewal; nil is the Memory's.
-	renew func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
+	renew   func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
+	metrics *prometheus.Registry
 	// answer delays the answer to an acquisition.
 	answer time.Duration
 }
@@ -68,8 +71,8 @@ func want(key string) lock.Request {
 func bubble(t *testing.T, story func(t *testing.T, p *provider, k *lock.Keeper)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		k := lock.NewKeeper(lock.KeeperOptions{Provider: p})
+		p := &provider{metrics: prometheus.NewRegistry()}
+		k := lock.NewKeeper(lock.KeeperOptions{Provider: p, Registerer: p.metrics})
 		story(t, p, k)
 		if err := k.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)
@@ -101,6 +104,22 @@ func lostAfter(t *testing.T, l *lock.Lease) time.Duration {
 		t.Errorf("lease ended because of %v, want ErrLost", cause)
 	}
 	return time.Since(l.Grant().Began)
+}
+
+// lost returns how many leases were counted as lost.
+func (p *provider) lost(t *testing.T) float64 {
+	t.Helper()
+	families, err := p.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "observerd_leases_lost_total" {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatal("losses are not counted")
+	return 0
 }
 
 func alive(t *testing.T, l *lock.Lease) {

@@ -115,6 +115,9 @@ func TestTermThatWasReplacedIsLostAtTheNextRenewal(t *testing.T) {
 		if after := lostAfter(t, l); after != ttl/3 {
 			t.Errorf("lost after %s, want %s", after, ttl/3)
 		}
+		if n := p.lost(t); n != 1 {
+			t.Errorf("%v leases counted as lost", n)
+		}
 		if err := l.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("release: %v, want ErrLost", err)
 		}
@@ -136,6 +139,9 @@ func TestReleaseDuringARenewal(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if cause := context.Cause(l.Context()); !errors.Is(cause, context.Canceled) {
 			t.Errorf("lease ended because of %v, want its release", cause)
+		}
+		if n := p.lost(t); n != 0 {
+			t.Errorf("%v leases counted as lost", n)
 		}
 	})
 }

@@ -1,0 +1,35 @@
+// Package schedule decides when a type of observers is polled, and by which
+// node. Every node runs the same job for a type at the same instants, which
+// are multiples of the interval on the database's clock; the turn of an
+// instant is taken once by the whole cluster.
+//
+// A node goes through a turn like this:
+//
+//	fire ──> stand in line: k × grace for the k-th node of the rotation
+//	            │
+//	            v
+//	  ┌──────> look ──taken──────────────────────────────────> stand back
+//	  │ pause   │  │
+//	  └──held───┘  └─free──> lock ──> look again ──taken──┐
+//	                                     │                │
+//	                                     v                v
+//	                        poll the observers ──────> release
+//	                                     │                ^
+//	                                     └─> take turn ───┘
+//
+// Rotation spreads the work and keeps nodes from meeting at the lock; it
+// promises nothing. That a turn is taken once rests on the lock and on reading
+// the turn again under it; that a stale holder writes nothing rests on the
+// fence. So nodes that disagree about who is alive, or whose clocks differ, do
+// no harm.
+//
+// What fails:
+//   - A node dies: its place in line is skipped after a grace, its lease ends
+//     with the TTL.
+//   - An observer fails: the turn is taken all the same, and it alone backs
+//     off.
+//   - A source cannot be reached from here: that observer's part of the turn
+//     is left to the next node, and this node ranks last for the type.
+//   - The coordination database is away: everyone waits, and goes on when it
+//     is back.
+package schedule

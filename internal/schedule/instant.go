@@ -1,0 +1,21 @@
+package schedule
+
+import "time"
+
+// The instants of an interval are its multiples since 1970 on the database's
+// clock, numbered in that order.
+
+// slack is how far before an instant a job may fire and still serve it. The
+// offset between two clocks is never known exactly, so jobs fire a little
+// early or late; a late one has the whole interval.
+func slack(interval time.Duration) time.Duration { return min(interval/4, time.Second) }
+
+// number is that of the instant which a job serves at the given time.
+func number(now time.Time, interval time.Duration) int64 {
+	return now.Add(slack(interval)).UnixNano() / int64(interval)
+}
+
+// instant is the time of the instant of that number.
+func instant(n int64, interval time.Duration) time.Time {
+	return time.Unix(0, n*int64(interval)).UTC()
+}

@@ -1,0 +1,107 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/jonboulle/clockwork"
+)
+
+// jobs are the types' jobs in gocron. The nil value has none.
+type jobs struct{ cron gocron.Scheduler }
+
+// startJobs starts the jobs, once. They fire at once for the instant that is
+// under way, so that a fresh node need not idle through it, then at each
+// following one.
+func (s *Scheduler) startJobs() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.jobs != nil || s.stopping || len(s.opts.Types) == 0 {
+		return
+	}
+	started, err := s.newJobs()
+	if err != nil {
+		s.opts.Logger.Error("Jobs not started; trying again", "err", err)
+		return
+	}
+	s.jobs = started
+	s.cycles.expect(s.clock.now())
+	started.cron.Start()
+}
+
+func (s *Scheduler) newJobs() (*jobs, error) {
+	cron, err := gocron.NewScheduler(
+		gocron.WithLocation(time.UTC),
+		gocron.WithClock(steadyClock{clockwork.NewRealClock(), s.clock}))
+	if err != nil {
+		return nil, err
+	}
+	for _, typ := range s.opts.Types {
+		s.opts.Beat(loopName(typ.Name), s.patience(typ))
+		_, err := cron.NewJob(
+			gocron.CronJob("* * * * *", false), // aligned stands in for it
+			gocron.NewTask(func() { s.fire(typ) }),
+			gocron.WithName(typ.Name),
+			gocron.WithCronImplementation(newAligned(s.clock, typ.Interval)),
+			gocron.WithSingletonMode(gocron.LimitModeReschedule),
+			gocron.WithStartAt(gocron.WithStartImmediately()))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("job of type %s: %w", typ.Name, err), cron.Shutdown())
+		}
+	}
+	return &jobs{cron: cron}, nil
+}
+
+// shutdown ends gocron; no job may run any more.
+func (j *jobs) shutdown(ctx context.Context) error {
+	if j == nil {
+		return nil
+	}
+	if err := j.cron.ShutdownWithContext(ctx); err != nil {
+		return fmt.Errorf("shut gocron down: %w", err)
+	}
+	return nil
+}
+
+// steadyClock is gocron's clock: it takes no part in steps of the node's
+// clock, which would let jobs wait for as long as the clock went back.
+type steadyClock struct {
+	clockwork.Clock
+	clock *clock
+}
+
+// Now implements clockwork.Clock.
+func (c steadyClock) Now() time.Time { return c.clock.local() }
+
+// aligned is a gocron.Cron that fires at the instants of an interval on the
+// database's clock. It is asked in our own time, whose offset to that clock
+// may have changed since it last answered: as long as the change stays within
+// the slack, the instant after the last one is neither repeated nor left out.
+type aligned struct {
+	clock    *clock
+	interval time.Duration
+	away     *time.Location
+}
+
+func newAligned(c *clock, interval time.Duration) aligned {
+	return aligned{clock: c, interval: interval, away: time.FixedZone("away", 3600)}
+}
+
+// IsValid implements gocron.Cron; there is no crontab to check.
+func (aligned) IsValid(string, *time.Location, time.Time) error { return nil }
+
+// Next implements gocron.Cron. The zone of its answers alternates: gocron
+// takes two firings within one second of the wall clock for the end of summer
+// time and leaves the second out, but instants that are a second apart may
+// come a little closer when the offset changes.
+func (a aligned) Next(last time.Time) time.Time {
+	ahead := a.clock.ahead()
+	next := instant(number(last.Add(ahead), a.interval)+1, a.interval).Add(-ahead)
+	if last.Location() == a.away {
+		return next
+	}
+	return next.In(a.away)
+}

@@ -1,0 +1,110 @@
+package schedule
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// metrics tell what became of locks, polls and cycles. Label sets of all types
+// exist from the start, so that a rate over them is never undefined.
+type metrics struct {
+	acquired, failed, errors, panics, futureTurns *prometheus.CounterVec // type
+	rows, events, poison                          *prometheus.CounterVec // type
+	acquiredByNode                                *prometheus.CounterVec // node, type
+	polls                                         *prometheus.CounterVec // type, outcome
+	polling, acquire, hold                        *prometheus.HistogramVec
+	lastSuccess                                   *prometheus.GaugeVec // type, observer
+	horizonLag                                    *prometheus.GaugeVec // observer
+	cycle                                         prometheus.Histogram
+	cycleLocked, cycleSkipped, liveNodes          prometheus.Gauge
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := factory{reg}
+	return &metrics{
+		acquired:       f.counter("scheduler_observer_lock_acquired_total", "Locks acquired.", "type"),
+		failed:         f.counter("scheduler_observer_lock_failed_total", "Turns in which this node met another holder of the lock.", "type"),
+		errors:         f.counter("observerd_lock_errors_total", "Attempts to acquire or release a lock that ended in an error.", "type"),
+		panics:         f.counter("observerd_poll_panics_total", "Panics that were caught in a poll or a turn.", "type"),
+		futureTurns:    f.counter("observerd_future_turns_ignored_total", "Turns recorded more than an interval ahead of the database's clock, which were ignored.", "type"),
+		rows:           f.counter("observerd_rows_read_total", "Rows read from sources.", "type"),
+		events:         f.counter("observerd_events_written_total", "Events written to the event log.", "type"),
+		poison:         f.counter("observerd_poison_rows_total", "Rows that could not be read.", "type"),
+		acquiredByNode: f.counter("scheduler_observer_lock_acquired_by_node_total", "Locks acquired, by node.", "node", "type"),
+		polls:          f.counter("scheduler_observer_polls_total", "Polls of a type, by the worst outcome of its observers.", "type", "outcome"),
+		polling:        f.histogram("scheduler_observer_polling_duration_seconds", "Duration of the polls of a type.", 600),
+		acquire:        f.histogram("observerd_lock_acquire_duration_seconds", "Duration of attempts to acquire a lock, with or without success.", 10),
+		hold:           f.histogram("observerd_lock_hold_duration_seconds", "Time for which a lock was held.", 600),
+		lastSuccess:    f.gauge("observerd_poll_last_success_timestamp_seconds", "When this node last polled the observer with success; 0 for never.", "type", "observer"),
+		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
+		cycle:          f.one("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one instant.", 600),
+		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
+		cycleSkipped:   f.value("scheduler_observer_cycle_skipped_count", "Types that this node left to others in its last cycle."),
+		liveNodes:      f.value("observerd_live_nodes", "Nodes that are alive, this one included."),
+	}
+}
+
+// prepare creates the label sets of a type.
+func (m *metrics) prepare(node string, typ Type) {
+	for _, counter := range []*prometheus.CounterVec{
+		m.acquired, m.failed, m.errors, m.panics, m.futureTurns, m.rows, m.events, m.poison,
+	} {
+		counter.WithLabelValues(typ.Name)
+	}
+	for _, histogram := range []*prometheus.HistogramVec{m.polling, m.acquire, m.hold} {
+		histogram.WithLabelValues(typ.Name)
+	}
+	m.acquiredByNode.WithLabelValues(node, typ.Name)
+	for _, outcome := range []turn.Outcome{turn.OK, turn.Error, turn.Lost, turn.Fenced} {
+		m.polls.WithLabelValues(typ.Name, string(outcome))
+	}
+	for _, o := range typ.Observers {
+		m.lastSuccess.WithLabelValues(typ.Name, o.ID())
+		m.horizonLag.WithLabelValues(o.ID())
+	}
+}
+
+// factory makes metrics and registers them, if there is somewhere to.
+type factory struct{ reg prometheus.Registerer }
+
+func (f factory) register(c prometheus.Collector) {
+	if f.reg != nil {
+		f.reg.MustRegister(c)
+	}
+}
+
+func (f factory) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	f.register(c)
+	return c
+}
+
+func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	f.register(g)
+	return g
+}
+
+func (f factory) value(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	f.register(g)
+	return g
+}
+
+// buckets reach from a millisecond to at least the given number of seconds.
+func buckets(name, help string, seconds float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBucketsRange(0.001, seconds, 14)}
+}
+
+func (f factory) histogram(name, help string, seconds float64) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(buckets(name, help, seconds), []string{"type"})
+	f.register(h)
+	return h
+}
+
+func (f factory) one(name, help string, seconds float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(buckets(name, help, seconds))
+	f.register(h)
+	return h
+}

@@ -1,0 +1,138 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// Defaults of [Options] and [Type].
+const (
+	DefaultHeartbeat       = 5 * time.Second
+	DefaultShutdownTimeout = 20 * time.Second
+	DefaultPollTimeout     = 10 * time.Minute
+	DefaultConcurrency     = 8
+)
+
+// callTimeout bounds one call of the store.
+const callTimeout = 10 * time.Second
+
+// Options are what a scheduler needs.
+type Options struct {
+	// Node describes this process; BootID and Name are required. Types,
+	// Unreachable and SeenAt are the scheduler's to fill in.
+	Node turn.Node
+	// Types are the types of observers that this node polls; it may be empty.
+	Types []Type
+	// Keeper takes and renews the locks. Required; it outlives the scheduler.
+	Keeper *lock.Keeper
+	// Store is the coordination database. Required.
+	Store Store
+	// Enabled is the switch of the node. False: it is seen as alive, but takes
+	// no lock and no turn.
+	Enabled bool
+	// Concurrency is how many observers of one type run side by side;
+	// 0 means 8.
+	Concurrency int
+	// Heartbeat is the distance between two signs of life; a node that is
+	// silent for three of them counts as dead. 0 means 5 s. It is the same on
+	// all nodes.
+	Heartbeat time.Duration
+	// ShutdownTimeout is how long Stop waits for polls to finish or abandon
+	// their chunk; 0 means 20 s.
+	ShutdownTimeout time.Duration
+	// Logger is the scheduler's; nil discards.
+	Logger *slog.Logger
+	// Registerer receives the metrics; nil registers none.
+	Registerer prometheus.Registerer
+	// Beat is told that a loop is alive and will be so again within the given
+	// time; 0 says that it has ended. Nil is told nothing.
+	Beat func(loop string, within time.Duration)
+}
+
+// Type is a type of observers: polled together, under one lock.
+type Type struct {
+	// Name is the type's, such as "order". Required, and unique.
+	Name string
+	// Interval is the distance between the starts of two polls of the whole
+	// cluster. Required; at least a second, in whole milliseconds.
+	Interval time.Duration
+	// Request is the type's lock. Required.
+	Request lock.Request
+	// Wait is how long an attempt waits for another holder; 0 tries once.
+	Wait time.Duration
+	// Observers are polled side by side.
+	Observers []Observer
+	// PollTimeout bounds the poll of one observer; 0 means 10 minutes.
+	PollTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Concurrency == 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = DefaultHeartbeat
+	}
+	if o.ShutdownTimeout == 0 {
+		o.ShutdownTimeout = DefaultShutdownTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Beat == nil {
+		o.Beat = func(string, time.Duration) {}
+	}
+	types := make([]Type, len(o.Types))
+	for i, typ := range o.Types {
+		if typ.PollTimeout == 0 {
+			typ.PollTimeout = DefaultPollTimeout
+		}
+		types[i] = typ
+	}
+	o.Types = types
+	return o
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Keeper == nil || o.Store == nil {
+		errs = append(errs, errors.New("a keeper and a store are required"))
+	}
+	if o.Node.BootID == "" || o.Node.Name == "" {
+		errs = append(errs, errors.New("the node needs a boot id and a name"))
+	}
+	if o.Concurrency < 0 || o.Heartbeat < 0 || o.ShutdownTimeout < 0 {
+		errs = append(errs, errors.New("concurrency, heartbeat and shutdown timeout may not be negative"))
+	}
+	known := make(map[string]bool)
+	for _, typ := range o.Types {
+		if known[typ.Name] {
+			errs = append(errs, fmt.Errorf("type %q occurs twice", typ.Name))
+		}
+		known[typ.Name] = true
+		errs = append(errs, typ.validate())
+	}
+	return errors.Join(errs...)
+}
+
+func (t Type) validate() error {
+	switch {
+	case t.Name == "":
+		return errors.New("a type has no name")
+	case t.Interval < time.Second || t.Interval%time.Millisecond != 0:
+		// The database keeps milliseconds, and gocron full seconds apart.
+		return fmt.Errorf("type %q: interval %s is not at least a second, in whole milliseconds", t.Name, t.Interval)
+	case t.Request.Key == "" || t.Request.Region == "" || t.Request.TTL <= 0:
+		return fmt.Errorf("type %q: its lock needs a key, a region and a TTL", t.Name)
+	case t.Wait < 0 || t.PollTimeout < 0:
+		return fmt.Errorf("type %q: wait and poll timeout may not be negative", t.Name)
+	}
+	return nil
+}

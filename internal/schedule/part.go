@@ -1,0 +1,108 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// ErrPollTimeout is the cause of the end of a poll that took too long.
+var ErrPollTimeout = errors.New("poll exceeded its time limit")
+
+// abandoned is the outcome of a poll that ended because the scheduler stops.
+// It is neither counted nor noted: another node takes the turn.
+const abandoned turn.Outcome = "abandoned"
+
+// part is one observer's part of a turn.
+type part struct {
+	*run
+	observer Observer
+	was      turn.Stream
+	log      *slog.Logger
+}
+
+// poll polls the observer within its time and notes what came of it.
+func (p *part) poll(ctx context.Context, g lock.Grant) result {
+	began, started := time.Now(), p.clock.now()
+	limited, cancel := context.WithTimeoutCause(ctx, p.typ.PollTimeout, ErrPollTimeout)
+	defer cancel()
+	stats, err := p.safely(limited, g)
+	res := result{outcome: p.outcome(ctx, err), stats: stats}
+	p.count(stats, res.outcome)
+	switch res.outcome {
+	case turn.OK:
+		p.log.Debug("Observer polled", "rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", time.Since(began))
+	case abandoned:
+		p.log.Info("Poll abandoned; another node will take the turn", "err", err)
+	default:
+		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
+	}
+	res.outcome = p.note(ctx, g, started, res, err)
+	return res
+}
+
+// outcome reads the error of a poll. ctx is the lease's.
+func (p *part) outcome(ctx context.Context, err error) turn.Outcome {
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil:
+		return turn.OK
+	case errors.Is(err, lock.ErrFenced):
+		return turn.Fenced
+	case errors.Is(cause, lock.ErrLost) || errors.Is(err, lock.ErrLost):
+		return turn.Lost
+	case cause != nil:
+		return abandoned
+	case errors.Is(err, observer.ErrUnreachable):
+		return turn.Unreachable
+	}
+	return turn.Error
+}
+
+func (p *part) count(stats observer.Stats, outcome turn.Outcome) {
+	p.metrics.rows.WithLabelValues(p.typ.Name).Add(float64(stats.Rows))
+	p.metrics.events.WithLabelValues(p.typ.Name).Add(float64(stats.Events))
+	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
+	if outcome == turn.OK {
+		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
+		p.metrics.horizonLag.WithLabelValues(p.observer.ID()).Set(stats.HorizonLag.Seconds())
+	}
+}
+
+// note writes the observer's part into the store, unless the lease is over,
+// and returns the outcome that holds then.
+func (p *part) note(ctx context.Context, g lock.Grant, started time.Time, res result, err error) turn.Outcome {
+	if res.unnoted() {
+		return res.outcome
+	}
+	t := turn.StreamTaken{
+		Stream: p.observer.ID(), Type: p.typ.Name, Node: p.opts.Node.Name,
+		At: p.at, Started: started, Finished: p.clock.now(), Outcome: res.outcome,
+		Rows: res.stats.Rows, Events: res.stats.Events, Poison: res.stats.Poison,
+	}
+	switch res.outcome {
+	case turn.Error:
+		t.Reason = err.Error()
+		t.Failures = p.was.Failures + 1
+		t.RetryAt = p.at.Add(backoff(t.Failures, p.typ.Interval))
+	case turn.Unreachable:
+		t.Reason = err.Error()
+		t.Failures, t.Left = p.was.Failures, true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	switch err := p.opts.Store.NoteStream(ctx, g, t); {
+	case errors.Is(err, lock.ErrFenced):
+		p.log.Error("Error during polling", "err", err, "outcome", string(turn.Fenced))
+		return turn.Fenced
+	case err != nil:
+		p.log.Error("Poll not noted; it may be repeated", "err", err)
+		return abandoned
+	}
+	return res.outcome
+}

@@ -1,0 +1,93 @@
+package schedule
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// poll polls the observers of the type, side by side, and takes the turn once
+// each of them has ended one way or the other.
+func (r *run) poll(lease *lock.Lease, state turn.State) {
+	ctx := lease.Context()
+	began, started := time.Now(), r.clock.now()
+	known, err := r.streams(ctx)
+	if err != nil {
+		r.unanswered(ctx, err)
+		return
+	}
+	var all sum
+	var group errgroup.Group
+	group.SetLimit(r.opts.Concurrency)
+	for _, o := range r.typ.Observers {
+		was := known[o.ID()]
+		if !r.ready(was, state) {
+			continue
+		}
+		group.Go(func() error {
+			p := &part{run: r, observer: o, was: was, log: r.log.With("observer", o.ID())}
+			all.add(p.poll(ctx, lease.Grant()))
+			return nil
+		})
+	}
+	_ = group.Wait() // parts return no error: each notes its own
+
+	all.report(r, time.Since(began))
+	if all.complete() {
+		r.take(ctx, lease.Grant(), started, all.outcome())
+	}
+}
+
+func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
+	ids := make([]string, len(r.typ.Observers))
+	for i, o := range r.typ.Observers {
+		ids[i] = o.ID()
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return r.opts.Store.Streams(ctx, ids)
+}
+
+// ready tells whether the observer is to be polled: it is not paused, has no
+// backoff to wait for, and was not polled by an earlier node of this turn.
+func (r *run) ready(was turn.Stream, state turn.State) bool {
+	now := state.Now
+	if now.Before(r.at) {
+		now = r.at // the job came a moment early
+	}
+	// Like a turn in the future, a backoff that ends later than any could is
+	// of a clock that has gone back.
+	waits := was.RetryAt.After(now) && was.RetryAt.Sub(now) <= backoff(was.Failures, r.typ.Interval)
+	polled := !was.At.Before(r.at) && !r.absurd(was.At, state.Now)
+	return !was.Paused && !waits && !polled
+}
+
+// take takes the turn. The lease may be about to end with everything else, so
+// the note is on a context of its own; the fence decides whether it counts.
+func (r *run) take(ctx context.Context, g lock.Grant, started time.Time, outcome turn.Outcome) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	err := r.opts.Store.TakeTurn(ctx, g, turn.Taken{
+		Type: r.typ.Name, At: r.at, Started: started, Finished: r.clock.now(),
+		Node: r.opts.Node.Name, Outcome: outcome,
+	})
+	if err != nil {
+		r.log.Error("Turn not taken; another node may repeat it", "err", err, "instant", r.at)
+	}
+}
+
+// safely polls and turns a panic into an error: one observer's mistake is not
+// the others'.
+func (p *part) safely(ctx context.Context, g lock.Grant) (stats observer.Stats, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = p.panicked(v)
+		}
+	}()
+	return p.observer.Poll(ctx, g)
+}

@@ -1,0 +1,117 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// run is one turn of one type on this node.
+type run struct {
+	*Scheduler
+	typ Type
+	n   int64     // number of the instant
+	at  time.Time // the instant, on the database's clock
+	log *slog.Logger
+	met bool // another holder of the lock, and said so
+	odd bool // met a turn in the future, and said so
+}
+
+// turn goes through the turn (see the package's documentation). It returns
+// whether this node polled.
+func (r *run) turn(ctx context.Context) bool {
+	lease, err := r.win(ctx)
+	if err != nil {
+		r.standBack(err)
+		return false
+	}
+	began := time.Now()
+	defer r.release(ctx, lease, began)
+	r.log.Info("Lock acquired", "fence", lease.Fence())
+	r.metrics.acquired.WithLabelValues(r.typ.Name).Inc()
+	r.metrics.acquiredByNode.WithLabelValues(r.opts.Node.Name, r.typ.Name).Inc()
+
+	// Between the look and the lock someone may have been here.
+	state, err := r.look(lease.Context())
+	switch {
+	case err != nil:
+		r.unanswered(lease.Context(), err)
+		return false
+	case r.taken(state):
+		r.standBack(errTaken)
+		return false
+	}
+	r.poll(lease, state)
+	return true
+}
+
+// The reasons for which a node stands back from a turn.
+var (
+	errTaken       = errors.New("turn taken")
+	errPolling     = errors.New("another node is polling")
+	errNoDatabase  = errors.New("coordination database does not answer")
+	errInterrupted = errors.New("interrupted")
+)
+
+// standBack tells why this node does not poll.
+func (r *run) standBack(err error) {
+	switch {
+	case errors.Is(err, errInterrupted):
+		r.log.Warn("Interrupted while waiting for lock", "err", err)
+	case !r.met:
+		r.log.Debug("Lock not acquired", "reason", err.Error(), "instant", r.at)
+	}
+}
+
+// look reads the turn.
+func (r *run) look(ctx context.Context) (turn.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return r.opts.Store.Turn(ctx, r.typ.Name, r.typ.Request)
+}
+
+// unanswered tells of a database that is away, unless it was the context that
+// ended.
+func (r *run) unanswered(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		r.outage.failed(loopName(r.typ.Name), err)
+	}
+}
+
+// taken tells whether the turn was taken already. One that lies further ahead
+// than an interval was written by a clock that has gone back, or under a
+// longer interval; if it counted, the type would not be polled until then.
+func (r *run) taken(s turn.State) bool {
+	if s.At.Before(r.at) {
+		return false
+	}
+	if !r.absurd(s.At, s.Now) {
+		return true
+	}
+	if !r.odd {
+		r.odd = true
+		r.metrics.futureTurns.WithLabelValues(r.typ.Name).Inc()
+		r.log.Warn("Turn in the future ignored", "recorded", s.At, "now", s.Now, "instant", r.at)
+	}
+	return false
+}
+
+func (r *run) absurd(at, now time.Time) bool { return at.Sub(now) > r.typ.Interval }
+
+// release gives the lock back, also when everything is about to stop.
+func (r *run) release(ctx context.Context, lease *lock.Lease, began time.Time) {
+	err := lease.Release(ctx)
+	held := time.Since(began)
+	r.metrics.hold.WithLabelValues(r.typ.Name).Observe(held.Seconds())
+	if err != nil {
+		r.metrics.errors.WithLabelValues(r.typ.Name).Inc()
+		r.log.Error("Error releasing lock", "err", err, "fence", lease.Fence())
+		return
+	}
+	r.noteRelease(r.typ.Request)
+	r.log.Debug("Lock released", "fence", lease.Fence(), "held", held)
+}
