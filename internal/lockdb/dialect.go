@@ -14,8 +14,9 @@ import (
 //	{ago $n}  the same, $n seconds (a number) earlier
 //	{utc}     the clock as INT_LOCK stores it: UTC without a zone
 //	{utcago $n}
+//	{share}   locks the rows of a subquery against change, where that is needed
 type dialect struct {
-	now, ago, utc, utcAgo string
+	now, ago, utc, utcAgo, share string
 	// rewrite adapts the placeholders.
 	rewrite func(string) string
 	// bindTime makes an instant a parameter.
@@ -38,7 +39,7 @@ func (d *dialect) sql(text string) string {
 		}
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
-	done = strings.ReplaceAll(strings.ReplaceAll(done, "{now}", d.now), "{utc}", d.utc)
+	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share).Replace(done)
 	done = d.rewrite(done)
 	d.cache.Store(text, done)
 	return done
@@ -50,6 +51,7 @@ func postgresDialect() *dialect {
 		ago:      `(clock_timestamp() - make_interval(secs => $n))`,
 		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
+		share:    ` FOR SHARE`,
 		rewrite:  func(s string) string { return s },
 		bindTime: func(t time.Time) any { return t },
 	}

@@ -42,8 +42,11 @@ func Unavailable(err error) bool {
 	if errors.As(err, &lite) {
 		return unavailableCode(lite.Code())
 	}
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) ||
+	// Not every net.Error is one: a bare errno, such as a missing right, has its
+	// methods too.
+	var network *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &network) || errors.As(err, &name) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
 }
 

@@ -32,6 +32,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, outcome := range []string{"committed", "aborted"} {
 		m.unknownCommits.WithLabelValues(outcome)
 	}
+	for _, table := range []string{
+		"int_lock", "obs_audit", "obs_dead", "obs_event", "obs_lock", "obs_node", "obs_poll", "obs_sink_offset",
+	} {
+		m.cleaned.WithLabelValues(table)
+	}
 	if reg != nil {
 		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.cleaned)
 	}

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -40,27 +41,28 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 	if !t.RetryAt.IsZero() {
 		retry = db.d.bindTime(t.RetryAt)
 	}
-	err := db.guardedExec(ctx, "note the turn of "+t.Stream, g, `
-		INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at)
-		SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END WHERE {guard}
-		ON CONFLICT (stream) DO UPDATE
-		   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
-		       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at)`,
-		t.Stream, at, t.Failures, retry, t.Reason, string(t.Outcome))
-	if err != nil {
+	return db.inTx(ctx, "note the turn of "+t.Stream, func(tx *sql.Tx) error {
+		err := db.guardedExec(ctx, tx, g, noteStreamSQL, t.Stream, at, t.Failures, retry, t.Reason, string(t.Outcome))
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, db.d.sql(addPollSQL),
+			t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
+			string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison)
 		return err
-	}
-	return db.addPoll(ctx, t)
+	})
 }
 
-func (db *DB) addPoll(ctx context.Context, t turn.StreamTaken) error {
-	_, err := db.exec(ctx, "add to the history of polls", `
-		INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
-		string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison)
-	return err
-}
+const noteStreamSQL = `
+INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at)
+SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END WHERE {guard}
+ON CONFLICT (stream) DO UPDATE
+   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
+       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at)`
+
+const addPollSQL = `
+INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
 // StreamStatus is what a person wants to know of one observer.
 type StreamStatus struct {

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -9,7 +10,18 @@ import (
 // INT_LOCK: Spring Integration up to 6 keeps the TTL in the reader, 7 keeps the
 // expiry in the row. On a table that has EXPIRED_AFTER both columns are
 // written, so that neither generation mistakes ours for expired.
-type tableForm struct{ perRow atomic.Bool }
+type tableForm struct {
+	perRow atomic.Bool
+	// done holds the statements that were filled in already. There are only as
+	// many as the code has, and the filling costs a tenth of an acquisition.
+	done sync.Map
+}
+
+// formKey is all that a filled in statement depends on.
+type formKey struct {
+	text, row, ttl string
+	perRow         bool
+}
 
 func (f *tableForm) set(perRow bool) { f.perRow.Store(perRow) }
 
@@ -18,13 +30,24 @@ func (f *tableForm) set(perRow bool) { f.perRow.Store(perRow) }
 // {alive} compare. ttl is the placeholder of the TTL in seconds, row the alias
 // of the INT_LOCK row that is compared.
 func (f *tableForm) sql(text, row, ttl string) string {
+	key := formKey{text, row, ttl, f.perRow.Load()}
+	if done, ok := f.done.Load(key); ok {
+		return done.(string)
+	}
+	done := key.fill()
+	f.done.Store(key, done)
+	return done
+}
+
+func (k formKey) fill() string {
+	row, ttl := k.row, k.ttl
 	parts := []string{
 		"{cols}", "created_date", "{vals}", "{utc}",
 		"{touch}", "created_date = {utc}",
 		"{expired}", row + ".created_date < {utcago " + ttl + "}",
 		"{alive}", row + ".created_date >= {utcago " + ttl + "}",
 	}
-	if f.perRow.Load() {
+	if k.perRow {
 		later := "({utc} + make_interval(secs => " + ttl + "))"
 		// The row knows its own expiry; the parameter must still be used.
 		used := " AND CAST(" + ttl + " AS DOUBLE PRECISION) IS NOT NULL"
@@ -35,7 +58,7 @@ func (f *tableForm) sql(text, row, ttl string) string {
 			"{alive}", row + ".expired_after >= {utc}" + used,
 		}
 	}
-	return strings.NewReplacer(parts...).Replace(text)
+	return strings.NewReplacer(parts...).Replace(k.text)
 }
 
 // staleSQL is the condition that row has been expired for longer than since;

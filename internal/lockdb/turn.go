@@ -3,7 +3,6 @@ package lockdb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -33,35 +32,42 @@ func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State,
 	return s, nil
 }
 
-// guarded is a subquery that is true while the lease of the grant lives; its
-// parameters follow one another from $1.
-const guarded = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive})`
+// guarded is a subquery that is true while the lease of the grant lives, and
+// keeps it from being stolen until the transaction ends. Its parameters are
+// the first four.
+const guarded = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive}{share})`
 
 // guardedExec runs a statement that writes nothing once the lease has ended;
 // it must hold {guard} and use its own parameters from $5. 0 rows mean
 // lock.ErrFenced.
-func (db *DB) guardedExec(ctx context.Context, what string, g lock.Grant, text string, args ...any) error {
-	text = db.table.sql(strings.ReplaceAll(text, "{guard}", guarded), "l", "$4")
-	args = append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)
-	n, err := db.exec(ctx, what, text, args...)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("%s: %w", what, lock.ErrFenced)
+func (db *DB) guardedExec(ctx context.Context, tx *sql.Tx, g lock.Grant, text string, args ...any) error {
+	text = db.d.sql(db.table.sql(strings.ReplaceAll(text, "{guard}", guarded), "l", "$4"))
+	result, err := tx.ExecContext(ctx, text, append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)...)
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, lock.ErrFenced) {
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
 		db.metrics.staleCommits.Inc()
+		err = lock.ErrFenced
 	}
 	return err
 }
 
 // TakeTurn notes that a turn was taken. It is refused with lock.ErrFenced when
-// the lease has ended. An instant in the future, left by a clock that went
-// back, is overwritten.
+// the lease has ended, or a later turn was taken. An instant in the future,
+// left by a clock that went back, is overwritten.
 func (db *DB) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
-	return db.guardedExec(ctx, "take the turn of "+t.Type, g, `
-		INSERT INTO obs_schedule (type, turn_at, last_node, last_started, last_finished, last_outcome)
-		SELECT $5, $6, $7, $8, $9, $10 WHERE {guard}
-		ON CONFLICT (type) DO UPDATE
-		   SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
-		       last_finished = excluded.last_finished, last_outcome = excluded.last_outcome`,
-		t.Type, db.d.bindTime(t.At), t.Node, db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))
+	return db.inTx(ctx, "take the turn of "+t.Type, func(tx *sql.Tx) error {
+		return db.guardedExec(ctx, tx, g, takeTurnSQL, t.Type, db.d.bindTime(t.At), t.Node,
+			db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))
+	})
 }
+
+const takeTurnSQL = `
+INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
+SELECT $5, $6, $7, $8, $9, $10 WHERE {guard}
+ON CONFLICT (type) DO UPDATE
+   SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
+       last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
+ WHERE s.turn_at < excluded.turn_at OR s.turn_at > {now}`

@@ -28,6 +28,11 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 		if err != nil || !s.At.Equal(at) || !s.Held || s.Holder != "node-a" {
 			t.Errorf("while held: %+v, %v", s, err)
 		}
+		earlier := taken
+		earlier.At = at.Add(-time.Hour)
+		if err := db.TakeTurn(ctx, g, earlier); !errors.Is(err, lock.ErrFenced) {
+			t.Errorf("the turn went back: %v", err)
+		}
 		expire(ctx, t, url, g)
 		later := taken
 		later.At = at.Add(time.Hour)

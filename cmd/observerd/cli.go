@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// cli is one run of the program: where it reads and writes, and what its
+// global flags say.
+type cli struct {
+	environ        []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	configPath string
+	settings   []string
+	logLevel   string
+	// began says that the command line was understood: what fails from then
+	// on is not the fault of its form.
+	began bool
+}
+
+// run does what the arguments say and returns the exit code.
+func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := &cli{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !c.began {
+		err = usageError{err}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = interrupted(err, cause)
+	}
+	c.explain(command, err)
+	return exitCode(err)
+}
+
+// interrupted makes an error that a signal has brought about say so.
+func interrupted(err, cause error) error {
+	var signal signalError
+	if errors.As(cause, &signal) && (errors.Is(err, context.Canceled) || errors.As(err, &signal)) {
+		return cause
+	}
+	return err
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "observerd",
+		Short: "Turn rows of databases that others own into durable events",
+		Long: `observerd polls databases that other teams own and turns each new or changed
+row into exactly one durable event. Any number of identical nodes share the work.`,
+		Example: `  observerd validate                  check config.yaml and the databases in it
+  observerd run                       run a node
+  observerd status                    what the cluster does
+  observerd poll ID --once --dry-run  what an observer would find now`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              c.needsCommand,
+		PersistentPreRun:  func(*cobra.Command, []string) { c.began = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVarP(&c.configPath, "config", "c", "config.yaml", "the configuration `file`")
+	flags.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as log.level=debug; may be repeated")
+	flags.StringVar(&c.logLevel, "log-level", "", "the least `level` to log: debug, info, warn or error")
+	root.AddCommand(
+		c.runCommand(), c.validateCommand(), c.statusCommand(), c.migrateCommand(), c.pollCommand(),
+		c.eventsCommand(), c.observersCommand(), c.sampleCommand(), c.versionCommand(), exitCodesTopic(),
+	)
+	return root
+}
+
+// group is a command that only has others below it.
+func (c *cli) group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: c.needsCommand}
+	g.AddCommand(commands...)
+	return g
+}
+
+// needsCommand refuses a group that is called without one of its commands, or
+// with one that it does not have.
+func (c *cli) needsCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		cmd.SetOut(c.stderr)
+		_ = cmd.Help()
+		return usageError{errors.New("a command is missing")}
+	}
+	text := fmt.Sprintf("there is no command %q", args[0])
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text += "; is it " + strings.Join(near, " or ") + "?"
+	}
+	return usageError{errors.New(text)}
+}

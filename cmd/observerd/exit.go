@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/config"
+)
+
+// The exit codes. From 64 on they are those of sysexits.h.
+const (
+	exitOK            = 0
+	exitFailure       = 1
+	exitUsage         = 2
+	exitUnavailable   = 69
+	exitDenied        = 77
+	exitConfiguration = 78
+	exitPipe          = 128 + int(syscall.SIGPIPE)
+)
+
+// exitCodesTopic is a help topic, not a command: it has nothing to run.
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `Exit codes:
+
+    0  done, or stopped as asked
+    1  failed; the message says why
+    2  the command line is wrong
+   69  a database cannot be reached, or has pending migrations; try again later
+   77  a right is missing: a folder that cannot be written, a file (also one that
+       holds a secret) that cannot be read
+   78  the configuration is wrong, or the schema is newer than this binary:
+       trying again will not help
+  130  ended by SIGINT before the work was done; 143 by SIGTERM, 141 because
+       nobody reads stdout any more
+
+'observerd run' ends with 0 after one SIGINT or SIGTERM. A second one ends it
+at once, with 130 or 143; its leases then stand until their TTL is over.`,
+	}
+}
+
+// usageError is a fault of the command line.
+type usageError struct{ error }
+
+// Unwrap returns the fault itself.
+func (e usageError) Unwrap() error { return e.error }
+
+// saidError is an error that needs no further word: its text is on the screen.
+type saidError struct{ error }
+
+// Unwrap returns the error itself, which decides the exit code.
+func (e saidError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var usage usageError
+	var signal signalError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &signal):
+		return signal.code()
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, errPipeClosed):
+		return exitPipe
+	}
+	switch app.FaultOf(err) {
+	case app.Misused:
+		return exitUsage
+	case app.Misconfigured:
+		return exitConfiguration
+	case app.Denied:
+		return exitDenied
+	case app.Unavailable:
+		return exitUnavailable
+	}
+	return exitFailure
+}
+
+// explain says on stderr what went wrong and what to try next.
+func (c *cli) explain(command *cobra.Command, err error) {
+	var said saidError
+	var usage usageError
+	var configuration *config.Error
+	switch {
+	case errors.As(err, &said), errors.Is(err, syscall.EPIPE):
+	case errors.As(err, &configuration):
+		fmt.Fprintln(c.stderr, configuration)
+	case errors.As(err, &usage):
+		// Cobra breaks the line before its suggestions, and indents them.
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		fmt.Fprintf(c.stderr, "observerd: %s\nSee '%s --help'.\n", text, command.CommandPath())
+	default:
+		fmt.Fprintf(c.stderr, "observerd: %v\n", err)
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+// operate runs act with an operator on the cluster of the configuration.
+func (c *cli) operate(ctx context.Context, timeout time.Duration, create bool, act func(context.Context, *app.Operator) error) (err error) {
+	cfg, err := c.configure()
+	if err != nil {
+		return err
+	}
+	operator, err := app.NewOperator(app.OperatorOptions{Config: cfg, Logger: c.quietLogger(cfg.Log), Create: create})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, operator.Close()) }()
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	return act(ctx, operator)
+}
+
+func (c *cli) migrateCommand() *cobra.Command {
+	return c.group("migrate", "Bring the coordination database up to date", c.migrateUp(), c.migrateStatus())
+}
+
+func (c *cli) migrateUp() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run the pending migrations",
+		Long: `Run the pending migrations, under a lock. Nodes that run need not be stopped.
+'observerd run' does the same at its start, unless database.auto-migrate is false.`,
+		Args: cobra.NoArgs,
+	}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 10*time.Minute)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.operate(cmd.Context(), *timeout, true, func(ctx context.Context, operator *app.Operator) error {
+			before, after, err := operator.Migrate(ctx)
+			switch {
+			case err != nil:
+				return err
+			case *output == formatJSON:
+				return printJSON(c.stdout, after)
+			case before.Current == after.Current:
+				fmt.Fprintf(c.stdout, "schema is up to date (version %d)\n", after.Current)
+			default:
+				fmt.Fprintf(c.stdout, "schema migrated from version %d to %d\n", before.Current, after.Current)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func (c *cli) migrateStatus() *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "Show the version of the schema, changing nothing", Args: cobra.NoArgs}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+			schema, err := operator.Schema(ctx)
+			switch {
+			case err != nil:
+				return err
+			case *output == formatJSON:
+				return printJSON(c.stdout, schema)
+			case schema.State == app.SchemaAbsent:
+				fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' makes it")
+			default:
+				fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)
+			}
+			return nil
+		})
+	}
+	return cmd
+}

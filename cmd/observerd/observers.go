@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+const operateTimeout = 30 * time.Second
+
+func (c *cli) observersCommand() *cobra.Command {
+	return c.group("observers", "List, pause, resume and reset observers",
+		c.observersList(), c.observersPause(), c.observersResume(), c.observersReset())
+}
+
+func (c *cli) observersList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the observers and their state", Args: cobra.NoArgs}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+			observers, now, err := operator.Observers(ctx)
+			switch {
+			case err != nil:
+				return err
+			case *output == formatJSON:
+				return printJSON(c.stdout, observers)
+			}
+			var rows [][]string
+			for _, o := range observers {
+				rows = append(rows, []string{
+					o.ID, orDash(o.Type), orDash(o.Source), orDash(o.Detect), o.State, ago(now, o.LastOKAt),
+					strconv.FormatInt(o.Events, 10), orDash(oneLine(o.LastError)),
+				})
+			}
+			return table(c.stdout, []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}, rows)
+		})
+	}
+	return cmd
+}
+
+func (c *cli) observersPause() *cobra.Command {
+	return c.act("pause", &cobra.Command{
+		Short: "Stop the polls of an observer on every node, until it is resumed",
+		Long: `Stop the polls of an observer on every node. The pause is kept in the
+coordination database and outlives restarts; a poll that runs is refused its
+next commit.`,
+	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+		changed, err := operator.Pause(ctx, id, actor)
+		return either(changed, "paused", "was paused already"), err
+	})
+}
+
+func (c *cli) observersResume() *cobra.Command {
+	return c.act("resume", &cobra.Command{
+		Short: "Let a paused observer be polled again, or end its backoff",
+	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+		changed, err := operator.Resume(ctx, id, actor)
+		return either(changed, "resumed", "is neither paused nor in backoff"), err
+	})
+}
+
+func (c *cli) observersReset() *cobra.Command {
+	var forget, yes bool
+	cmd := c.act("reset", &cobra.Command{
+		Short: "Read the source of an observer from its beginning again",
+		Long: `Set an observer back to the beginning of its source. Rows that were observed are
+recognised and make no event; only what was missed does. With --forget they are
+not recognised: every row becomes an event again, under the id that it had. The
+event log stays as it is.`,
+	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+		if err := operator.KnowsObserver(ctx, id); err != nil {
+			return "", err
+		}
+		if err := c.confirm(ctx, yes, resetQuestion(id, forget)); err != nil {
+			return "", err
+		}
+		changed, err := operator.Reset(ctx, id, actor, forget)
+		return either(changed, "reset", "was never polled; there is nothing to reset"), err
+	})
+	cmd.Flags().BoolVar(&forget, "forget", false, "also forget which rows were observed")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func resetQuestion(id string, forget bool) string {
+	if forget {
+		return fmt.Sprintf("Reset %s and make an event of every row again?", id)
+	}
+	return fmt.Sprintf("Reset %s and read its source from the beginning?", id)
+}
+
+func either(changed bool, yes, no string) string {
+	if changed {
+		return yes
+	}
+	return no
+}
+
+// act makes a command that does something to one observer, under the name of
+// whoever runs it.
+func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, operator *app.Operator, id, actor string) (string, error)) *cobra.Command {
+	var actor string
+	cmd.Use = verb + " OBSERVER"
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.ValidArgsFunction = c.completeObserver
+	timeout := timeoutFlag(cmd, operateTimeout)
+	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if actor == "" {
+			actor = self()
+		}
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+			done, err := do(ctx, operator, args[0], actor)
+			if err == nil {
+				fmt.Fprintf(c.stdout, "%s: %s\n", args[0], done)
+			}
+			return err
+		})
+	}
+	return cmd
+}
+
+// self names who runs the program.
+func self() string {
+	name, host := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}
+
+var errNotConfirmed = errors.New("not confirmed; nothing was changed")
+
+// confirm asks a person who sits at a terminal; anybody else has to say --yes.
+func (c *cli) confirm(ctx context.Context, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if !isTerminal(c.stdin) {
+		return usageError{errors.New("nobody is there to be asked; write --yes")}
+	}
+	fmt.Fprint(c.stderr, question+" [y/N] ")
+	answer := make(chan string, 1)
+	// A read from a terminal cannot be interrupted; it ends with the process.
+	go func() {
+		line, _ := bufio.NewReader(c.stdin).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case line := <-answer:
+		if line != "y" && line != "yes" {
+			return errNotConfirmed
+		}
+	}
+	return nil
+}

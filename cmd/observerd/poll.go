@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+// poller is one run of poll.
+type poller struct {
+	*cli
+	once, dry bool
+	limit     int
+	output    *format
+	timeout   *time.Duration
+}
+
+func (c *cli) pollCommand() *cobra.Command {
+	p := &poller{cli: c}
+	cmd := &cobra.Command{
+		Use:   "poll OBSERVER",
+		Short: "Poll an observer once, or show what a poll would find",
+		Long: `With --dry-run, show the rows that a poll would read now and the events that it
+would make. Nothing is written and no lock is taken.
+
+With --once alone, poll the observer now, under the lock of its type. The turns
+of the cluster stay as they are; a node that runs delivers the events.`,
+		Example: `  observerd poll warehouse-orders --once --dry-run
+  observerd poll warehouse-orders --once`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completeObserver,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !p.once && !p.dry {
+				return usageError{errors.New("write --once to poll once now, or --dry-run to write nothing; 'observerd run' polls again and again")}
+			}
+			if p.limit < 0 {
+				return usageError{errors.New("--limit is negative; write 0 for all")}
+			}
+			return c.operate(cmd.Context(), *p.timeout, false, func(ctx context.Context, operator *app.Operator) error {
+				if p.dry {
+					return p.dryRun(ctx, operator, args[0])
+				}
+				return p.pollOnce(ctx, operator, args[0])
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&p.once, "once", false, "poll once and return")
+	cmd.Flags().BoolVar(&p.dry, "dry-run", false, "show rows and events, write nothing")
+	cmd.Flags().IntVar(&p.limit, "limit", 20, "with --dry-run, show so many `rows` and events; 0: all")
+	p.output = outputFlag(cmd)
+	p.timeout = timeoutFlag(cmd, 10*time.Minute)
+	return cmd
+}
+
+func (p *poller) pollOnce(ctx context.Context, operator *app.Operator, id string) error {
+	polled, err := operator.PollOnce(ctx, id)
+	if polled.Outcome == "" {
+		return err
+	}
+	if *p.output == formatJSON {
+		return errors.Join(err, printJSON(p.stdout, polled))
+	}
+	fmt.Fprintf(p.stdout, "%s: %s in %s under lock %s (fence %d): %d rows read, %d events written, %d poison rows\n",
+		polled.Observer, polled.Outcome, span(polled.Took), polled.Lock, polled.Fence, polled.Rows, polled.Events, polled.Poison)
+	return err
+}
+
+func (p *poller) dryRun(ctx context.Context, operator *app.Operator, id string) error {
+	d, err := operator.DryRun(ctx, id, p.limit)
+	if err != nil && d.RowsRead == 0 {
+		return err
+	}
+	if *p.output == formatJSON {
+		return errors.Join(err, printJSON(p.stdout, d))
+	}
+	return errors.Join(err, printDryRun(p.stdout, d))
+}
+
+func printDryRun(w io.Writer, d app.DryRun) error {
+	from := "from " + d.From
+	if d.From == "" {
+		from = "from the beginning"
+	}
+	fmt.Fprintf(w, "observer %s (type %s, detect %s): source %s, %s\n", d.Observer, d.Type, d.Detect, d.Source, from)
+	if d.Blank {
+		fmt.Fprintln(w, "the coordination database remembers nothing yet, so every row is new")
+	}
+	var rows [][]string
+	for _, r := range d.Rows {
+		content := string(r.Data)
+		if r.Problem != "" {
+			content = "cannot be read: " + r.Problem
+		}
+		rows = append(rows, []string{orDash(oneLine(r.Key)), orDash(r.Timestamp), oneLine(content)})
+	}
+	fmt.Fprintf(w, "\nROWS: %d read%s\n", d.RowsRead, first(len(d.Rows), d.RowsRead))
+	if len(rows) > 0 {
+		if err := table(w, []string{"KEY", "TIMESTAMP", "ROW"}, rows); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nEVENTS: %d%s\n", d.EventCount, first(len(d.Events), d.EventCount))
+	for _, e := range d.Events {
+		fmt.Fprintf(w, "%s\n", e)
+	}
+	if d.DeadCount > 0 {
+		fmt.Fprintf(w, "\nPOISON ROWS: %d%s\n", d.DeadCount, first(len(d.Dead), d.DeadCount))
+		for _, dead := range d.Dead {
+			fmt.Fprintf(w, "%s: %s\n", orDash(oneLine(dead.Key)), dead.Reason)
+		}
+	}
+	if d.Ended > 0 {
+		fmt.Fprintf(w, "\nended after %d new and changed rows; there may be more\n", d.Ended)
+	}
+	fmt.Fprintln(w, "\nnothing was written")
+	return nil
+}
+
+// first says that a list holds only the first of what was counted.
+func first(shown int, all int64) string {
+	if int64(shown) >= all {
+		return ""
+	}
+	return fmt.Sprintf(", the first %d:", shown)
+}

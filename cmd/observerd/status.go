@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+func (c *cli) statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show nodes, types, observers, sinks and locks of the cluster",
+		Args:  cobra.NoArgs,
+	}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+			report, err := operator.Report(ctx)
+			switch {
+			case err != nil:
+				return err
+			case *output == formatJSON:
+				return printJSON(c.stdout, report)
+			}
+			return printReport(c.stdout, report)
+		})
+	}
+	return cmd
+}
+
+// section is one table of the report.
+type section struct {
+	title    string
+	headings []string
+	rows     [][]string
+}
+
+func printReport(w io.Writer, r app.Report) error {
+	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
+	for _, s := range []section{nodeSection(r), typeSection(r), observerSection(r), sinkSection(r), lockSection(r)} {
+		fmt.Fprintf(w, "\n%s\n", s.title)
+		if len(s.rows) == 0 {
+			fmt.Fprintln(w, "none")
+			continue
+		}
+		if err := table(w, s.headings, s.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nodeSection(r app.Report) section {
+	s := section{title: "NODES", headings: []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "UP", "SEEN"}}
+	for _, n := range r.Nodes {
+		s.rows = append(s.rows, []string{
+			n.Name, orDash(n.Version), n.ConfigHash, orDash(strings.Join(n.Types, ",")), orDash(strings.Join(n.Unreachable, ",")),
+			span(r.At.Sub(n.StartedAt)), ago(r.At, n.SeenAt),
+		})
+	}
+	return s
+}
+
+func typeSection(r app.Report) section {
+	s := section{title: "TYPES", headings: []string{"TYPE", "LAST TURN", "NODE", "OUTCOME", "TOOK"}}
+	for _, t := range r.Types {
+		s.rows = append(s.rows, []string{t.Name, ago(r.At, t.TurnAt), orDash(t.LastNode), orDash(t.LastOutcome), span(t.LastDuration)})
+	}
+	return s
+}
+
+func observerSection(r app.Report) section {
+	s := section{title: "OBSERVERS", headings: []string{"OBSERVER", "STATE", "LAST OK", "EVENTS", "ROWS", "DEAD", "NEWEST", "LAST ERROR"}}
+	for _, o := range r.Observers {
+		state := o.State
+		if o.RetryAt.After(r.At) {
+			state += " for " + span(o.RetryAt.Sub(r.At))
+		}
+		s.rows = append(s.rows, []string{
+			o.ID, state, ago(r.At, o.LastOKAt), strconv.FormatInt(o.Events, 10), strconv.FormatInt(o.Live, 10),
+			strconv.FormatInt(o.Dead, 10), orDash(o.Newest), orDash(oneLine(o.LastError)),
+		})
+	}
+	return s
+}
+
+func sinkSection(r app.Report) section {
+	s := section{title: "SINKS", headings: []string{"SINK", "OBSERVER", "STORED", "OF", "LAG"}}
+	for _, k := range r.Sinks {
+		s.rows = append(s.rows, []string{k.Sink, k.Stream, strconv.FormatInt(k.Offset, 10), strconv.FormatInt(k.Last, 10), span(k.Lag)})
+	}
+	return s
+}
+
+func lockSection(r app.Report) section {
+	s := section{title: "LOCKS", headings: []string{"LOCK", "REGION", "HOLDER", "FENCE", "TERM", "TTL LEFT"}}
+	for _, l := range r.Locks {
+		name, holder, left := l.Name, l.Holder, "expired"
+		switch {
+		case holder == "":
+			// A Java node for example: only its key and term are known.
+			name, holder, left = l.Key, "not observerd", "unknown"
+		case l.Left > 0:
+			left = span(l.Left)
+		}
+		s.rows = append(s.rows, []string{orDash(name), l.Region, holder, strconv.FormatInt(l.Fence, 10), l.Term, left})
+	}
+	return s
+}
+
+// oneLine keeps a text from breaking a table.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/config"
+)
+
+// validation is what validate prints with -o json.
+type validation struct {
+	OK bool `json:"ok"`
+	// Problems and Warnings are those of the configuration itself.
+	Problems []config.Problem `json:"problems"`
+	Warnings []config.Problem `json:"warnings"`
+	// Online is what the databases say; nil with --offline, or when the
+	// configuration has mistakes.
+	Online *app.Validation `json:"online,omitempty"`
+}
+
+// validator is one run of validate.
+type validator struct {
+	*cli
+	offline, strict, sql bool
+	output               *format
+	timeout              *time.Duration
+}
+
+func (c *cli) validateCommand() *cobra.Command {
+	v := &validator{cli: c}
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check the configuration and the databases in it",
+		Long: `Check the configuration and name every mistake in it at once. Then connect to
+the coordination database and to the source of every enabled observer, and name
+what does not fit: a missing table or column, a key that is not unique, a
+timestamp that can be NULL. Nothing is created or changed.
+
+Mistakes end with exit code 78, a database that is down with 69.`,
+		Example: `  observerd validate
+  observerd validate --offline --config new.yaml
+  observerd validate --sql            show the statements that polls send`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
+	}
+	v.output = outputFlag(cmd)
+	v.timeout = timeoutFlag(cmd, 15*time.Second)
+	cmd.Flags().BoolVar(&v.offline, "offline", false, "look at the configuration alone, connect to nothing")
+	cmd.Flags().BoolVar(&v.strict, "strict", false, "take warnings for mistakes")
+	cmd.Flags().BoolVar(&v.sql, "sql", false, "show the SQL that a first poll of each observer sends")
+	return cmd
+}
+
+func (v *validator) run(ctx context.Context) error {
+	cfg, warnings, err := v.loadConfig()
+	result := validation{Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}
+	var mistakes *config.Error
+	if errors.As(err, &mistakes) {
+		result.Problems = mistakes.Problems
+	} else if err != nil {
+		return err
+	}
+	found := err
+	if err == nil && !v.offline {
+		online := app.Validate(ctx, cfg, v.quietLogger(cfg.Log), *v.timeout)
+		result.Online, found = &online, online.Err()
+	}
+	if found == nil && v.strict && result.warnings() > 0 {
+		found = &config.Error{Problems: []config.Problem{{Text: "there are warnings, and --strict was given"}}}
+	}
+	result.OK = found == nil
+	if err := v.print(result); err != nil || found == nil {
+		return err
+	}
+	return saidError{found}
+}
+
+func (r validation) warnings() int {
+	n := len(r.Warnings)
+	if r.Online != nil {
+		n += r.Online.Warnings()
+	}
+	return n
+}
+
+// print prints the result, and problems to stderr.
+func (v *validator) print(r validation) error {
+	if *v.output == formatJSON {
+		return printJSON(v.stdout, r)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(v.stderr, p)
+	}
+	warn(v.stderr, r.Warnings)
+	if r.Online != nil {
+		v.printOnline(*r.Online)
+	}
+	switch {
+	case r.OK && r.warnings() == 0:
+		fmt.Fprintf(v.stdout, "%s: ok\n", v.configPath)
+	case r.OK:
+		fmt.Fprintf(v.stdout, "%s: ok, with warnings\n", v.configPath)
+	}
+	return nil
+}
+
+func (v *validator) printOnline(online app.Validation) {
+	for _, f := range online.Findings {
+		if f.Severity == app.SeverityWarning {
+			fmt.Fprint(v.stderr, "warning: ")
+		}
+		fmt.Fprintf(v.stderr, "%s: %s\n", f.Subject, f.Text)
+	}
+	d := online.Database
+	fmt.Fprintf(v.stdout, "database %s: %s\n", d.URL, schemaText(d))
+	for _, o := range online.Observers {
+		state := "reachable"
+		if !o.Reachable {
+			state = "out of reach"
+		}
+		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, state)
+		if v.sql && o.SQL != "" {
+			fmt.Fprintf(v.stdout, "%s;\n\n", o.SQL)
+		}
+	}
+}
+
+func schemaText(d app.DatabaseCheck) string {
+	switch {
+	case d.Reachable:
+		return "reachable, schema " + string(d.Schema.State)
+	case d.Schema.State == app.SchemaAbsent:
+		return "does not exist yet"
+	}
+	return "out of reach"
+}

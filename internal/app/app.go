@@ -1,0 +1,153 @@
+// Package app builds a node from its configuration, starts it and stops it. It
+// is the one place that knows all packages; nothing imports it but the
+// command.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events/sink/stdout"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/pulse"
+	"github.com/observerd/observerd/internal/web"
+)
+
+// Options are what a node is made of. All fields are required.
+type Options struct {
+	Config  *config.Config
+	Version string
+	Logger  *slog.Logger
+	// Stdout receives the events of stdout sinks.
+	Stdout io.Writer
+}
+
+// App is one node.
+type App struct {
+	cfg      *config.Config
+	version  string
+	bootID   string
+	log      *slog.Logger // with the node's name
+	bare     *slog.Logger
+	registry *prometheus.Registry
+	pulse    *pulse.Set
+	cleanups cleanups
+
+	db     *lockdb.DB
+	keeper *lock.Keeper
+	web    *web.Server
+	parts  *parts
+	stdout *stdout.Sink
+
+	// ctx is the life of the goroutines that Start begins.
+	ctx    context.Context //nolint:containedctx // Start and Stop are its ends.
+	cancel context.CancelCauseFunc
+	work   sync.WaitGroup
+	state  state
+}
+
+// New acquires what the node needs, without connecting to any database: those
+// are waited for after [App.Start]. When it fails, nothing is left behind.
+func New(ctx context.Context, o Options) (_ *App, err error) {
+	a := &App{
+		cfg: o.Config, version: o.Version, bootID: uuid.NewString(),
+		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), pulse: &pulse.Set{}, stdout: stdout.New(o.Stdout),
+	}
+	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = joinCleanup(err, a.cleanups.run(context.WithoutCancel(ctx), a.log))
+		}
+	}()
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(o.Version))
+	if a.cfg.HTTP.Listen != "" {
+		if a.web, err = web.New(ctx, a.webOptions()); err != nil {
+			return nil, err
+		}
+		a.cleanups.add("http", a.web.Stop)
+	}
+	a.db, err = lockdb.Open(lockdb.Options{
+		URL: a.cfg.Database.URL.Reveal(), PoolSize: a.cfg.Database.PoolSize, Logger: a.component("lockdb"), Registerer: a.registry,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.cleanups.close("coordination database", a.db)
+	a.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: a.db.Leases(), Logger: a.component("lock"), Registerer: a.registry})
+	a.cleanups.add("leases", a.keeper.Close)
+	if a.parts, err = a.newParts(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Start serves HTTP at once, and begins to work when the coordination database
+// is ready, which it waits for in the background. Call it once.
+func (a *App) Start() {
+	if a.web != nil {
+		a.web.Start()
+		a.log.Info("Listening", "address", a.web.Addr())
+	}
+	a.work.Go(a.begin)
+}
+
+// Addr is the address of the status page; empty when it is switched off.
+func (a *App) Addr() string {
+	if a.web == nil {
+		return ""
+	}
+	return a.web.Addr()
+}
+
+// Done is closed when the node cannot go on; [App.Err] says why.
+func (a *App) Done() <-chan struct{} { return a.ctx.Done() }
+
+// Err is why the node cannot go on; nil while it can, and after Stop.
+func (a *App) Err() error { return a.state.failure() }
+
+// Stop ends the node: polls finish or abandon their chunk, leases are given
+// back, sinks acknowledge what they have stored. It is safe to call twice, and
+// before Start.
+func (a *App) Stop(ctx context.Context) error {
+	a.log.Info("Stopping")
+	err := a.parts.stop(ctx)
+	a.cancel(nil)
+	a.work.Wait()
+	err = joinCleanup(err, a.cleanups.run(ctx, a.log))
+	a.log.Info("Stopped")
+	return err
+}
+
+func (a *App) component(name string) *slog.Logger { return a.log.With("component", name) }
+
+func joinCleanup(err, cleanup error) error {
+	switch {
+	case cleanup == nil:
+		return err
+	case err == nil:
+		return cleanup
+	}
+	return fmt.Errorf("%w (and while cleaning up: %w)", err, cleanup)
+}
+
+func buildInfo(version string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "observerd_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
+	}, func() float64 { return 1 })
+}
+
+func (a *App) webOptions() web.Options {
+	return web.Options{
+		Listen: a.cfg.HTTP.Listen, Node: a.cfg.Node.Name, Version: a.version, Gatherer: a.registry, Logger: a.component("web"),
+		Stuck: a.pulse.Stuck, Ready: a.ready, Report: a.Report,
+	}
+}

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/status"
+)
+
+// state is how far the node has come.
+type state struct {
+	mu      sync.Mutex
+	began   bool
+	waiting error // why it does not work yet
+	failed  error
+}
+
+func (s *state) set(f func(*state)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+func (s *state) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// errStarting is what readiness says before the first look at the database.
+var errStarting = errors.New("starting")
+
+// Waiting for the database: attempts, their distance and how long one may take.
+const (
+	firstWait  = 200 * time.Millisecond
+	longestTry = 10 * time.Second
+	longWait   = 5 * time.Second
+)
+
+// begin waits for the coordination database and starts the work. A database
+// that is down is no failure; one that a newer binary has migrated is.
+func (a *App) begin() {
+	wait := &backoff.ExponentialBackOff{InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longWait}
+	said := ""
+	for {
+		a.pulse.Beat("start", longestTry+2*longWait)
+		err := a.prepare(a.ctx)
+		if err == nil {
+			break
+		}
+		if a.ctx.Err() != nil {
+			return
+		}
+		a.state.set(func(s *state) { s.waiting = err })
+		if fatal(err) {
+			a.fail(err)
+			return
+		}
+		if said != err.Error() {
+			said = err.Error()
+			a.log.Warn("Waiting for the coordination database", "err", err)
+		}
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
+	a.pulse.Beat("start", 0)
+	if err := a.parts.start(a.ctx); err != nil {
+		a.fail(err)
+		return
+	}
+	a.state.set(func(s *state) { s.began, s.waiting = true, nil })
+	a.log.Info("Ready", "backend", a.db.Backend(), "boot_id", a.bootID)
+}
+
+// prepare brings the schema up to date, if that is wanted, and checks it.
+func (a *App) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, longestTry)
+	defer cancel()
+	err := a.db.Ready(ctx)
+	if errors.Is(err, lockdb.ErrPending) && a.cfg.Database.AutoMigrate {
+		if err = a.db.Migrate(ctx); err == nil {
+			a.log.Info("Schema of the coordination database is up to date")
+			err = a.db.Ready(ctx)
+		}
+	}
+	return err
+}
+
+// fatal tells whether waiting cannot help.
+func fatal(err error) bool {
+	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable)
+}
+
+// fail ends the node.
+func (a *App) fail(err error) {
+	a.state.set(func(s *state) { s.failed = err })
+	a.cancel(err)
+}
+
+// ready is what /readyz asks.
+func (a *App) ready(ctx context.Context) error {
+	a.state.mu.Lock()
+	began, waiting := a.state.began, a.state.waiting
+	a.state.mu.Unlock()
+	switch {
+	case !began && waiting == nil:
+		return errStarting
+	case !began:
+		return waiting
+	}
+	return a.db.Ready(ctx)
+}
+
+// Report describes the cluster.
+func (a *App) Report(ctx context.Context) (status.Report, error) { return a.db.Report(ctx) }

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"syscall"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// Fault says what kind of trouble an error is, and so who can mend it.
+type Fault int
+
+const (
+	// Failure is every error that is none of the others.
+	Failure Fault = iota
+	// Misused means that an argument names something that does not exist.
+	Misused
+	// Misconfigured means that trying again cannot help: the configuration is
+	// wrong, or a newer binary has migrated the database.
+	Misconfigured
+	// Denied means that this user lacks a right.
+	Denied
+	// Unavailable means that a database cannot be reached, or was not
+	// migrated yet, so that trying again later may help.
+	Unavailable
+)
+
+// FaultOf classifies an error of this package. Of several faults that were
+// joined, the one that has to be mended first counts.
+func FaultOf(err error) Fault {
+	var configuration *config.Error
+	var unknown *UnknownObserverError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &unknown):
+		return Misused
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return Denied
+	case errors.As(err, &configuration), errors.Is(err, errMistake), fatal(err):
+		return Misconfigured
+	case errors.As(err, &network) && network.Op == "listen":
+		return Failure // An address of our own, not a database.
+	case errors.Is(err, errAbsent), errors.Is(err, lockdb.ErrPending), errors.Is(err, observer.ErrUnreachable), lockdb.Unavailable(err):
+		return Unavailable
+	}
+	return Failure
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// judge says what is wrong, or could be better, with a query that its source
+// understands.
+func judge(o config.Observer, d source.Description) []Finding {
+	j := judgement{subject: "observer " + o.ID}
+	key, where := strings.Join(d.Key, ", "), d.Table
+	if where == "" {
+		where = "the query"
+	}
+	switch {
+	case d.KeyUnique == source.No:
+		j.mistake("key %s is not unique in %s; name more columns, until no two rows share a key", key, where)
+	case d.KeyUnique == source.Unknown && d.Table != "":
+		j.warn("no index keeps the key %s unique in %s; rows that share a key would be taken for versions of one row", key, where)
+	}
+	if d.Timestamp != "" {
+		j.timestamp(o, d, where)
+	}
+	for _, text := range d.Warnings {
+		j.warn("%s", text)
+	}
+	return j.findings
+}
+
+type judgement struct {
+	subject  string
+	findings []Finding
+}
+
+// timestamp looks at what a query with a timestamp column rests on.
+func (j *judgement) timestamp(o config.Observer, d source.Description, where string) {
+	if d.TimestampNullable && o.NullTimestamp == string(observer.NullInclude) {
+		j.warn("timestamp %s can be NULL in %s; such rows are read again in every poll: "+
+			"write null-timestamp: skip to leave them out, or error to have them reported", d.Timestamp, where)
+	}
+	if d.OrderIndexed == source.No {
+		columns := strings.Join(append([]string{d.Timestamp}, d.Key...), ", ")
+		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, columns)
+	}
+	if !d.HorizonExact && o.Overlap == nil {
+		j.warn("the source cannot tell its open transactions; a row that is committed more than a minute after its %s is lost: "+
+			"write overlap, longer than any transaction that writes there", d.Timestamp)
+	}
+}
+
+func (j *judgement) mistake(format string, args ...any) {
+	err := mistake{fmt.Errorf(format, args...)}
+	j.findings = append(j.findings, Finding{SeverityError, j.subject, err.Error(), err})
+}
+
+func (j *judgement) warn(format string, args ...any) {
+	j.findings = append(j.findings, Finding{SeverityWarning, j.subject, fmt.Sprintf(format, args...), nil})
+}

@@ -1,0 +1,55 @@
+package app_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// TestMetricsAreDocumented compares the names of a running node's metrics with
+// docs/metrics.md, both ways.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := names("(?m)^\\| `((?:observerd|scheduler)_[a-z_]+)`", string(manual))
+	exposed := names(`(?m)^# TYPE ((?:observerd|scheduler)_[a-z_]+) `, metricsOfABusyNode(t))
+	for name := range exposed {
+		if !documented[name] {
+			t.Errorf("%s is not in docs/metrics.md", name)
+		}
+	}
+	for name := range documented {
+		if !exposed[name] {
+			t.Errorf("docs/metrics.md has %s, a running node has not", name)
+		}
+	}
+}
+
+func names(pattern, text string) map[string]bool {
+	found := map[string]bool{}
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found[m[1]] = true
+	}
+	return found
+}
+
+// metricsOfABusyNode runs a node until it has delivered something: some
+// metrics exist from then on.
+func metricsOfABusyNode(t *testing.T) (text string) {
+	t.Helper()
+	p := setup(t, "")
+	node := p.start(t)
+	delivered := regexp.MustCompile(`(?m)^observerd_relay_lag_events\{.*\} 0$`)
+	eventually(t, func() error {
+		if _, text = get(t, node, "/metrics"); !delivered.MatchString(text) {
+			return errors.New("nothing was delivered")
+		}
+		return nil
+	})
+	return text
+}

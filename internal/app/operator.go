@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/status"
+)
+
+// Report is the state of a cluster, see package status.
+type Report = status.Report
+
+// errAbsent reports an SQLite file that is not there. It is not made on the
+// way: an empty database in the wrong folder would only hide the mistake.
+var errAbsent = errors.New("the coordination database does not exist")
+
+// OperatorOptions say on which cluster an operator acts.
+type OperatorOptions struct {
+	// Config and Logger are required.
+	Config *config.Config
+	Logger *slog.Logger
+	// Create allows the SQLite file of the coordination database to be made.
+	Create bool
+}
+
+// Operator is a person's hand in a cluster: what one-shot commands do, beside
+// nodes that run.
+type Operator struct {
+	cfg *config.Config
+	log *slog.Logger
+	// db is nil when the SQLite file does not exist and may not be made.
+	db *lockdb.DB
+}
+
+// NewOperator opens the coordination database of the configuration without
+// connecting to it. The caller closes the operator.
+func NewOperator(o OperatorOptions) (*Operator, error) {
+	op := &Operator{cfg: o.Config, log: o.Logger}
+	if err := op.lookForFile(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && !o.Create {
+			return op, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	var err error
+	op.db, err = lockdb.Open(lockdb.Options{
+		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, Logger: o.Logger.With("component", "lockdb"),
+	})
+	return op, err
+}
+
+// lookForFile returns nil where there is no file to look for. SQLite itself
+// would say of a file that may not be written no more than that it cannot be
+// opened.
+func (op *Operator) lookForFile() error {
+	if op.cfg.Database.URL.Dialect() != config.SQLite {
+		return nil
+	}
+	path := op.cfg.Database.URL.Path()
+	if err := mayWrite("database.url", path); err != nil {
+		return err
+	}
+	_, err := os.Stat(path)
+	return err
+}
+
+// Close closes the database.
+func (op *Operator) Close() error {
+	if op.db == nil {
+		return nil
+	}
+	return op.db.Close()
+}
+
+// Report describes the cluster.
+func (op *Operator) Report(ctx context.Context) (Report, error) {
+	if err := op.ready(ctx); err != nil {
+		return Report{}, err
+	}
+	return op.db.Report(ctx)
+}
+
+// ready is what everything but a migration needs: a database that answers and
+// has this binary's schema.
+func (op *Operator) ready(ctx context.Context) error {
+	if op.db == nil {
+		return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", errAbsent, op.cfg.Database.URL.Path())
+	}
+	return op.db.Ready(ctx)
+}

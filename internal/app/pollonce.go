@@ -1,0 +1,154 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// cleanupTimeout bounds what a poll still has to do when its time is over.
+const cleanupTimeout = 5 * time.Second
+
+// Polled is what one poll at a person's request has done.
+type Polled struct {
+	Observer string        `json:"observer"`
+	Lock     string        `json:"lock"`
+	Fence    int64         `json:"fence"`
+	Outcome  turn.Outcome  `json:"outcome"`
+	Rows     int64         `json:"rows"`
+	Events   int64         `json:"events"`
+	Poison   int64         `json:"poison_rows"`
+	Took     time.Duration `json:"took_ns"`
+}
+
+// PollOnce polls an observer now, under the lock of its type, and lets the
+// type's turn stand as it is: the cluster polls when it would have. The error
+// says who holds the lock when another does. What a poll that failed had
+// committed stays, and Polled counts it.
+func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return Polled{}, err
+	}
+	known, err := op.known(ctx, id)
+	if err != nil {
+		return Polled{}, err
+	}
+	if known[id].Paused {
+		return Polled{}, fmt.Errorf("observer %s is paused; 'observerd observers resume %s' ends that", id, id)
+	}
+	src, err := openSource(o.Source, op.cfg.Sources[o.Source])
+	if err != nil {
+		return Polled{}, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	p, err := newPoller(o, src, op.db, op.log)
+	if err != nil {
+		return Polled{}, err
+	}
+	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) (Polled, error) {
+		return op.poll(ctx, o, p, g)
+	})
+}
+
+// underLease runs a poll while this process holds the lock of the type.
+func (op *Operator) underLease(ctx context.Context, o config.Observer, poll func(context.Context, lock.Grant) (Polled, error)) (_ Polled, err error) {
+	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: op.db.Leases(), Logger: op.log.With("component", "lock")})
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		err = errors.Join(err, keeper.Close(ctx)) // It gives the lease back.
+	}()
+	t := typeOf(op.cfg, o)
+	lease, err := keeper.AcquireWithin(ctx, typeRequest(t, op.cfg.Node.Name), t.Wait)
+	var held *lock.HeldError
+	if errors.As(err, &held) && held.Left > 0 {
+		return Polled{}, fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
+	}
+	if err != nil {
+		return Polled{}, err
+	}
+	return poll(lease.Context(), lease.Grant())
+}
+
+// poll polls once and notes it in the history.
+func (op *Operator) poll(ctx context.Context, o config.Observer, p *poller, g lock.Grant) (Polled, error) {
+	began := time.Now()
+	stats, err := p.Poll(ctx, g)
+	done := Polled{
+		Observer: o.ID, Lock: g.Name, Fence: g.Fence, Outcome: outcomeOf(err),
+		Rows: stats.Rows, Events: stats.Events, Poison: stats.Poison, Took: time.Since(began),
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	return done, errors.Join(advise(err, o.ID), op.note(ctx, o, g, done, err))
+}
+
+// note adds the poll to the history. The observer's turn and its backoff are
+// left to the scheduler; a poll that went well ends the backoff.
+func (op *Operator) note(ctx context.Context, o config.Observer, g lock.Grant, done Polled, cause error) error {
+	now, err := op.db.Now(ctx)
+	if err != nil {
+		return err
+	}
+	taken := turn.StreamTaken{
+		Stream: o.ID, Type: o.Type, Node: op.cfg.Node.Name, At: now, Started: now.Add(-done.Took), Finished: now,
+		Outcome: done.Outcome, Rows: done.Rows, Events: done.Events, Poison: done.Poison, Left: true,
+	}
+	if cause != nil {
+		before, err := op.db.Streams(ctx, []string{o.ID})
+		if err != nil {
+			return err
+		}
+		taken.Reason, taken.Failures, taken.RetryAt = cause.Error(), before[o.ID].Failures, before[o.ID].RetryAt
+	}
+	err = op.db.NoteStream(ctx, g, taken)
+	if errors.Is(err, lock.ErrFenced) {
+		return nil // Whoever has the lease now writes the history.
+	}
+	return err
+}
+
+func outcomeOf(err error) turn.Outcome {
+	switch {
+	case err == nil:
+		return turn.OK
+	case errors.Is(err, lock.ErrFenced):
+		return turn.Fenced
+	case errors.Is(err, lock.ErrLost):
+		return turn.Lost
+	case errors.Is(err, observer.ErrUnreachable):
+		return turn.Unreachable
+	}
+	return turn.Error
+}
+
+// advise adds to an error what a person can do about it.
+func advise(err error, id string) error {
+	if errors.Is(err, observer.ErrQueryChanged) {
+		return fmt.Errorf("%w; 'observerd observers reset %s' reads the source from its beginning", err, id)
+	}
+	return err
+}
+
+// typeOf returns the type of an observer with its effective settings, whether
+// it is enabled or not.
+func typeOf(cfg *config.Config, o config.Observer) config.Type {
+	o.Enabled = true
+	alone := *cfg
+	alone.Observers = []config.Observer{o}
+	return alone.Types()[0]
+}
+
+// typeRequest describes the lock under which a type is polled.
+func typeRequest(t config.Type, node string) lock.Request {
+	return lock.Request{
+		Key: lock.Key(lock.KeyFormat(t.KeyFormat), t.LockName), Region: t.Region, TTL: t.TTL, Name: t.LockName, Node: node,
+	}
+}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/events/sink/file"
+	"github.com/observerd/observerd/internal/lock"
+)
+
+func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
+	name := "sink-" + s.ID
+	return events.NewRelay(events.Options{
+		Sink: s.ID, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
+		Open: func(ctx context.Context) (events.Sink, error) { return a.openSink(ctx, s) },
+		Lead: func(ctx context.Context) (events.Lease, error) {
+			lease, err := a.keeper.Acquire(ctx, a.request(name))
+			if errors.Is(err, lock.ErrHeld) {
+				return nil, events.ErrHeld
+			}
+			if err != nil {
+				return nil, err
+			}
+			return lease, nil
+		},
+	})
+}
+
+// openSink opens a sink of the configured type. A new type is one package and
+// one line here. The process has one stdout, and so one sink for it.
+func (a *App) openSink(ctx context.Context, s config.Sink) (events.Sink, error) {
+	switch s.Type {
+	case config.SinkStdout:
+		return a.stdout, nil
+	case config.SinkFile:
+		return file.Open(ctx, file.Options{
+			Path: s.Path, Remember: 2 * max(s.BatchSize, 10_000), Logger: a.component("sink").With("sink", s.ID),
+		})
+	}
+	return nil, fmt.Errorf("unknown type %q", s.Type)
+}
