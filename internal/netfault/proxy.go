@@ -21,6 +21,10 @@ type Fault struct {
 	// Late closes the client's side at once and lets the bytes reach the
 	// server this much later; 0 means no such fault.
 	Late time.Duration
+	// Hold keeps the bytes back until the channel is closed; nil means no such
+	// fault. What follows on the connection waits behind them. When the proxy
+	// stops first, they never arrive.
+	Hold <-chan struct{}
 }
 
 // Proxy forwards connections to one target.
@@ -177,6 +181,13 @@ func (p *Proxy) forward(request []byte, l *link) bool {
 		select {
 		case <-time.After(fault.Late):
 		case <-p.ctx.Done():
+		}
+	}
+	if fault.Hold != nil {
+		select {
+		case <-fault.Hold:
+		case <-p.ctx.Done():
+			return false
 		}
 	}
 	_, err := l.server.Write(request)
