@@ -1,0 +1,124 @@
+// Command bench measures observerd beside the barest code that does the same
+// work, and prints what it found beside the goals:
+//
+//	make bench
+//
+// What is compared runs in turns within one run (A, B, A, B, …), so that
+// whatever else the machine does meets both alike; a figure is the median of
+// its rounds. The cluster named by PGTEST_URL must be a throw-away one: the
+// command makes databases in it and drops them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) //nolint:forbidigo // It is the main of a command.
+}
+
+// Exit codes. A missed goal is a result, not a failure.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 64
+)
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) > 0 && args[0] == workerCommand {
+		return exitCode(work(ctx, stdin, stdout), stderr)
+	}
+	o, err := parseOptions(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		return exitUsage // The flags have said why.
+	}
+	return exitCode(bench(ctx, o, stdout, stderr), stderr)
+}
+
+func exitCode(err error, stderr io.Writer) int {
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// measurement is one of the things that the command can measure.
+type measurement struct {
+	name    string
+	measure func(context.Context, *suite) ([]figure, error)
+}
+
+// measurements are in the order in which they run and are reported.
+func measurements() []measurement {
+	return []measurement{
+		{"locks", measureLocks},
+		{"backlog", measureBacklog},
+		{"turn", measureTurn},
+		{"idle", measureIdle},
+	}
+}
+
+// suite is what all measurements of a run share.
+type suite struct {
+	options
+	cluster *cluster
+	stderr  io.Writer
+}
+
+// progress tells a person who waits what is going on.
+func (s *suite) progress(format string, args ...any) {
+	fmt.Fprintf(s.stderr, "bench: "+format+"\n", args...)
+}
+
+func bench(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	c, err := openCluster(ctx, o.admin)
+	if err != nil {
+		return err
+	}
+	defer c.close(context.WithoutCancel(ctx))
+	s := &suite{options: o, cluster: c, stderr: stderr}
+	r := report{}
+	if r.circumstances, err = circumstances(ctx, s); err != nil {
+		return err
+	}
+	for _, m := range measurements() {
+		if !o.wants(m.name) {
+			continue
+		}
+		figures, err := s.profiled(ctx, m)
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", m.name, err)
+		}
+		r.figures = append(r.figures, figures...)
+	}
+	if err := r.text(stdout); err != nil {
+		return err
+	}
+	if o.write == "" {
+		return nil
+	}
+	return r.update(o.write)
+}
+
+// profiled measures, and profiles this process meanwhile if that is wanted.
+func (s *suite) profiled(ctx context.Context, m measurement) ([]figure, error) {
+	finish, err := startProfile(s.profile, m.name)
+	if err != nil {
+		return nil, err
+	}
+	figures, err := m.measure(ctx, s)
+	return figures, errors.Join(err, finish())
+}

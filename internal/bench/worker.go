@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"time"
+)
+
+// workerCommand is the hidden subcommand that does one job. Each side of the
+// backlog runs in a process of its own, so that its peak of memory is its own
+// and no garbage of another round slows it down.
+const workerCommand = "worker"
+
+// job is what a worker is asked for, as JSON on its standard input.
+type job struct {
+	Kind string
+	// Source and Database are URLs.
+	Source, Database string
+	// Chunk is how many rows commit together; 0 means the default of a poll.
+	Chunk int
+	// Folder holds the pre-encoded rows of the bare COPY.
+	Folder string
+	// Profile is where profiles go; empty for none. Name begins their names.
+	Profile, Name string
+}
+
+// outcome is what a worker has measured.
+type outcome struct {
+	Rows    int64
+	Seconds float64
+	// CPU is the worker's own, not the server's.
+	CPU float64
+	// Peak is the highest resident memory of the process, in bytes.
+	Peak int64
+}
+
+func (o outcome) rate() float64 { return float64(o.Rows) / o.Seconds }
+
+// do runs a job in a process of its own.
+func (s *suite) do(ctx context.Context, j job) (outcome, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return outcome{}, err
+	}
+	j.Profile = s.profile
+	input, err := json.Marshal(j)
+	if err != nil {
+		return outcome{}, err
+	}
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, workerCommand)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &output, s.stderr
+	if err := cmd.Run(); err != nil {
+		return outcome{}, fmt.Errorf("%s in a process of its own: %w", j.Kind, err)
+	}
+	var o outcome
+	if err := json.Unmarshal(output.Bytes(), &o); err != nil {
+		return outcome{}, fmt.Errorf("read the answer of %s: %w", j.Kind, err)
+	}
+	return o, nil
+}
+
+// work is the worker's side.
+func work(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	var j job
+	if err := json.NewDecoder(stdin).Decode(&j); err != nil {
+		return fmt.Errorf("read the job: %w", err)
+	}
+	doing, known := map[string]func(context.Context, job, *stopwatch) (int64, error){
+		"poll": pollBacklog, "loop": loopBacklog, "copy": copyBacklog,
+	}[j.Kind]
+	if !known {
+		return fmt.Errorf("no job is named %q", j.Kind)
+	}
+	finish, err := startProfile(j.Profile, j.Name)
+	if err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	var watch stopwatch
+	rows, err := doing(ctx, j, &watch)
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.Kind, err)
+	}
+	if err := finish(); err != nil {
+		return err
+	}
+	peak, err := peakMemory()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(outcome{Rows: rows, Seconds: watch.took.Seconds(), CPU: cpuTime().Seconds(), Peak: peak})
+}
+
+// stopwatch leaves out what a job prepares.
+type stopwatch struct {
+	began time.Time
+	took  time.Duration
+}
+
+func (w *stopwatch) start() { w.began = time.Now() }
+func (w *stopwatch) stop()  { w.took = time.Since(w.began) }
