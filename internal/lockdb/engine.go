@@ -20,4 +20,7 @@ type engine interface {
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
 	// observed looks up keys of a stream.
 	observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error
+	// noteStream notes an observer's turn and adds it to the history of polls,
+	// both or, when the lease has ended, neither: lock.ErrFenced.
+	noteStream(ctx context.Context, note, poll []any) error
 }

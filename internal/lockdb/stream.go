@@ -2,7 +2,6 @@ package lockdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -41,16 +40,14 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 	if !t.RetryAt.IsZero() {
 		retry = db.d.bindTime(t.RetryAt)
 	}
-	return db.inTx(ctx, "note the turn of "+t.Stream, func(tx *sql.Tx) error {
-		err := db.guardedExec(ctx, tx, g, noteStreamSQL, t.Stream, at, t.Failures, retry, t.Reason, string(t.Outcome))
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, db.d.sql(addPollSQL),
-			t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
-			string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison)
-		return err
+	err := db.engine.noteStream(ctx, guardedArgs(g, t.Stream, at, t.Failures, retry, t.Reason, string(t.Outcome)), []any{
+		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
+		string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison,
 	})
+	if err != nil {
+		return fmt.Errorf("note the turn of %s: %w", t.Stream, err)
+	}
+	return nil
 }
 
 const noteStreamSQL = `
@@ -61,8 +58,27 @@ ON CONFLICT (stream) DO UPDATE
        last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at)`
 
 const addPollSQL = `
-INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)`
+
+// noteStream on PostgreSQL is one statement and one commit.
+func (e *postgresEngine) noteStream(ctx context.Context, note, poll []any) error {
+	text := e.db.guardedSQL(`WITH noted AS (` + noteStreamSQL + ` RETURNING 1)` + addPollSQL + `
+SELECT $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM noted`)
+	return e.db.wrote(e.db.main.ExecContext(ctx, text, append(note, poll...)...))
+}
+
+func (e *sqliteEngine) noteStream(ctx context.Context, note, poll []any) (err error) {
+	tx, err := e.db.main.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = endTx(tx, err) }()
+	if err := e.db.wrote(tx.ExecContext(ctx, e.db.guardedSQL(noteStreamSQL), note...)); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, e.db.d.sql(addPollSQL+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`), poll...)
+	return err
+}
 
 // StreamStatus is what a person wants to know of one observer.
 type StreamStatus struct {

@@ -37,12 +37,19 @@ func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State,
 // the first four.
 const guarded = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive}{share})`
 
-// guardedExec runs a statement that writes nothing once the lease has ended;
-// it must hold {guard} and use its own parameters from $5. 0 rows mean
-// lock.ErrFenced.
-func (db *DB) guardedExec(ctx context.Context, tx *sql.Tx, g lock.Grant, text string, args ...any) error {
-	text = db.d.sql(db.table.sql(strings.ReplaceAll(text, "{guard}", guarded), "l", "$4"))
-	result, err := tx.ExecContext(ctx, text, append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)...)
+// guardedSQL fills {guard} into a statement that must write nothing once the
+// lease has ended. Its own parameters follow from $5.
+func (db *DB) guardedSQL(text string) string {
+	return db.d.sql(db.table.sql(strings.ReplaceAll(text, "{guard}", guarded), "l", "$4"))
+}
+
+// guardedArgs are the parameters of such a statement.
+func guardedArgs(g lock.Grant, args ...any) []any {
+	return append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)
+}
+
+// wrote reads the result of such a statement: no row means lock.ErrFenced.
+func (db *DB) wrote(result sql.Result, err error) error {
 	if err != nil {
 		return err
 	}
@@ -58,10 +65,12 @@ func (db *DB) guardedExec(ctx context.Context, tx *sql.Tx, g lock.Grant, text st
 // the lease has ended, or a later turn was taken. An instant in the future,
 // left by a clock that went back, is overwritten.
 func (db *DB) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
-	return db.inTx(ctx, "take the turn of "+t.Type, func(tx *sql.Tx) error {
-		return db.guardedExec(ctx, tx, g, takeTurnSQL, t.Type, db.d.bindTime(t.At), t.Node,
-			db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))
-	})
+	err := db.wrote(db.main.ExecContext(ctx, db.guardedSQL(takeTurnSQL), guardedArgs(g, t.Type, db.d.bindTime(t.At), t.Node,
+		db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))...))
+	if err != nil {
+		return fmt.Errorf("take the turn of %s: %w", t.Type, err)
+	}
+	return nil
 }
 
 const takeTurnSQL = `
