@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/jsontext"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -42,7 +44,7 @@ func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
 		if i == 0 {
 			open = "{"
 		}
-		name, ok := AppendString([]byte(open), c.Name)
+		name, ok := jsontext.AppendString([]byte(open), c.Name)
 		if !ok {
 			return nil, errors.New("a column's name is not valid UTF-8")
 		}
@@ -67,15 +69,18 @@ func (b *Builder) Null() { b.Data = append(b.Data, "null"...) }
 
 // Text appends a member's value as a string. Text that no event can hold makes
 // the row poison, and the value null.
-func (b *Builder) Text(i int, text string) { appendText(b, i, text) }
+func (b *Builder) Text(i int, text string) { appendText(b, i, text, strings.IndexByte(text, 0) < 0) }
 
 // TextBytes is Text for a buffer of the driver.
-func (b *Builder) TextBytes(i int, text []byte) { appendText(b, i, text) }
+func (b *Builder) TextBytes(i int, text []byte) { appendText(b, i, text, bytes.IndexByte(text, 0) < 0) }
 
-func appendText[T ~string | ~[]byte](b *Builder, i int, text T) {
+// appendText appends text that PostgreSQL can store: it must not hold a NUL.
+func appendText[T ~string | ~[]byte](b *Builder, i int, text T, ok bool) {
 	size := len(b.Data)
-	var ok bool
-	if b.Data, ok = AppendString(b.Data, text); !ok {
+	if ok {
+		b.Data, ok = jsontext.AppendString(b.Data, text)
+	}
+	if !ok {
 		b.Data = b.Data[:size]
 		b.Null()
 		b.Fail(i, "is not valid text (UTF-8 without NUL)")
