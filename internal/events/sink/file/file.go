@@ -84,12 +84,12 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 	return s, nil
 }
 
-// Close closes the file, which unlocks it.
+// Close unlocks the file and closes it.
 func (s *Sink) Close() error {
 	if s.f == nil {
 		return nil
 	}
-	err := s.f.Close()
+	err := letGo(s.f)
 	s.f = nil
 	return err
 }

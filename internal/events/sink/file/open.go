@@ -27,7 +27,7 @@ func openLocked(path string) (*os.File, error) {
 		if current && err == nil {
 			return f, nil
 		}
-		_ = f.Close() // Nothing was written through it.
+		_ = letGo(f) // Nothing was written through it.
 		if err != nil {
 			return nil, err
 		}
@@ -92,4 +92,10 @@ func syncDir(dir string) error {
 		return fmt.Errorf("open folder: %w", err)
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// letGo unlocks the file and closes it. Closing alone leaves the lock in place
+// for as long as a process that is being started has a copy of the descriptor.
+func letGo(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }
