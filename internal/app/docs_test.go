@@ -1,0 +1,50 @@
+package app_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocumentsNameTestsThatExist keeps docs/reliability.md honest: each test
+// that it names must be there.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reliability.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exist := testsBelow(t, filepath.Join(".."))
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1)
+	if len(named) < 10 {
+		t.Errorf("docs/reliability.md names %d tests: has its form changed?", len(named))
+	}
+	for _, m := range named {
+		if !exist[m[1]] {
+			t.Errorf("docs/reliability.md names %s, which does not exist", m[1])
+		}
+	}
+}
+
+func testsBelow(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	found := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
