@@ -12,6 +12,10 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
+// maxKeyBytes bounds a key: PostgreSQL's indexes hold no more than a third of a
+// page.
+const maxKeyBytes = 1024
+
 // defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
 const defaultMaxRowBytes = 1 << 20
 
@@ -147,6 +151,9 @@ func (b *Builder) Finish(cursor []byte, at time.Time) *observer.Row {
 		if b.err == nil {
 			b.err = fmt.Errorf("the row is larger than %d bytes", b.max)
 		}
+	}
+	if len(b.key) > maxKeyBytes {
+		b.failKey(b.selection.Key[0], fmt.Sprintf("makes a key longer than %d bytes", maxKeyBytes))
 	}
 	b.row.Key = ""
 	if !b.keyFault {

@@ -17,6 +17,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"text stays as it is":                           unicodeText,
 		"faulty rows are poison":                        poisonRows,
 		"a row over the limit is poison":                sizeLimit,
+		"a key too long for an index is poison":         longKey,
 		"the data of equal rows is equal":               deterministic,
 		"a missing table is named with its neighbours":  missingTable,
 		"a missing column is named with its neighbours": missingColumn,

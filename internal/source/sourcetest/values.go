@@ -89,6 +89,20 @@ func checkPoison(t *testing.T, column string, r row) {
 	}
 }
 
+// longKey shows that a key which no index can hold is a poison row, and that
+// one of a kilobyte is none.
+func longKey(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE stock (sku {text}, updated_at {timestamp})",
+		`INSERT INTO stock VALUES ('`+strings.Repeat("k", 1024)+`', '2024-05-01 10:00:00')`,
+		`INSERT INTO stock VALUES ('`+strings.Repeat("k", 1025)+`', '2024-05-01 10:00:01')`)
+	q := orders()
+	q.Table, q.Key = "stock", []string{"sku"}
+	rows := f.read(t, q, "")
+	if len(rows) != 2 || rows[0].err != nil || rows[1].err == nil || !strings.Contains(rows[1].err.Error(), "column sku makes a key longer") || rows[1].key != "" {
+		t.Errorf("%d rows; faults %v and %v", len(rows), rows[0].err, rows[1].err)
+	}
+}
+
 func sizeLimit(t *testing.T, f Fixture) {
 	f.exec(ordersTable,
 		`INSERT INTO orders VALUES (1, 'small', '2024-05-01 10:00:00')`,
