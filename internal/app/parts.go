@@ -21,14 +21,19 @@ type parts struct {
 	relays   []*events.Relay
 	janitor  *lockdb.Janitor
 
+	// enabled is the switch of the node: without it, it takes no lock at all.
+	enabled bool
+
 	mu sync.Mutex
+	// stopped says that stop came, before or after start.
+	stopped bool
 	// cancel ends the relays and the janitor; work waits for them.
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
 
 func (a *App) newParts() (p *parts, err error) {
-	p = &parts{cancel: func() {}}
+	p = &parts{cancel: func() {}, enabled: a.cfg.Scheduler.Enabled}
 	sources, err := openSources(a.cfg, &a.cleanups)
 	if err != nil {
 		return nil, err
@@ -52,12 +57,19 @@ func (a *App) newParts() (p *parts, err error) {
 	return p, nil
 }
 
-// start begins the polls, the delivery and the cleaning.
+// start begins the polls, the delivery and the cleaning. A node that is
+// switched off only shows that it is there. After stop it does nothing.
 func (p *parts) start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.stopped {
+		return nil
+	}
 	if err := p.schedule.Start(ctx); err != nil {
 		return err
+	}
+	if !p.enabled {
+		return nil
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
 	for _, relay := range p.relays {
@@ -72,10 +84,26 @@ func (p *parts) start(ctx context.Context) error {
 func (p *parts) stop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.stopped = true
 	err := p.schedule.Stop(ctx)
 	p.cancel()
-	p.work.Wait()
-	return err
+	return errors.Join(err, waitFor(ctx, &p.work, "delivery"))
+}
+
+// waitFor waits for goroutines, but no longer than ctx: one that hangs in the
+// kernel must not keep the rest from being given back.
+func waitFor(ctx context.Context, work *sync.WaitGroup, what string) error {
+	done := make(chan struct{})
+	go func() {
+		work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s did not end in time: %w", what, context.Cause(ctx))
+	}
 }
 
 func (a *App) newSchedule(sources map[string]foreign) (*schedule.Scheduler, error) {
@@ -94,6 +122,7 @@ func (a *App) newSchedule(sources map[string]foreign) (*schedule.Scheduler, erro
 	return schedule.New(schedule.Options{
 		Node: turn.Node{
 			BootID: a.bootID, Name: a.cfg.Node.Name, Version: a.version, Backend: a.db.Backend(), ConfigHash: a.cfg.Hash(),
+			Sinks: a.sinkIDs(),
 		},
 		Types: types, Keeper: a.keeper, Store: a.db, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.pulse.Beat,
@@ -125,16 +154,20 @@ func (a *App) request(name string) lock.Request {
 
 func (a *App) newJanitor() *lockdb.Janitor {
 	r := a.cfg.Database.Retention
-	sinks := make([]string, len(a.cfg.Sinks))
-	for i, s := range a.cfg.Sinks {
-		sinks[i] = s.ID
-	}
 	return &lockdb.Janitor{
 		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), Guard: a.underLock("observerd-janitor"),
 		Retention: lockdb.Retention{
-			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks, Sinks: sinks,
+			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks, Sinks: a.sinkIDs(),
 		},
 	}
+}
+
+func (a *App) sinkIDs() []string {
+	ids := make([]string, len(a.cfg.Sinks))
+	for i, s := range a.cfg.Sinks {
+		ids[i] = s.ID
+	}
+	return ids
 }
 
 // underLock runs work on one node at a time.

@@ -39,8 +39,8 @@ ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at`
 // commitCopy is the commit for large chunks. The cursor's row is locked and
 // compared first, then rows are copied, and the lease is renewed by the last
 // statement before COMMIT: its row is locked only for that moment, and a lease
-// that ended meanwhile undoes everything. The server ends a copy that stalls
-// by the session's statement_timeout.
+// that ended meanwhile undoes everything. A copy that stalls is ended by the
+// next node whose commit it blocks.
 func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	conn, err := e.db.main.Conn(ctx)
 	if err != nil {

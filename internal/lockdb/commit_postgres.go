@@ -10,11 +10,16 @@ import (
 
 // commitSQL is the fenced commit in one statement: every part draws from the
 // one before it, so that without the lease, or with another version of the
-// cursor, nothing is written.
+// cursor, nothing is written. The cursor's row is locked first: whoever waits
+// for it must not hold the lease's row, which the other observers of the type
+// and the heartbeat need.
 const commitSQL = `
-WITH lease AS (
+WITH held AS MATERIALIZED (
+  SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE
+), lease AS (
   UPDATE int_lock l
      SET {touch}
+    FROM (SELECT count(*) FROM held) AS h
    WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}
   RETURNING 1
 ), cur AS (
@@ -49,9 +54,14 @@ SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur)`
 const copyFrom = 2000
 
 func (e *postgresEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
+	how := e.commitStatement
 	if len(ch.New) >= copyFrom {
-		return e.commitCopy(ctx, g, ch)
+		how = e.commitCopy
 	}
+	return e.unblocked(ctx, func() error { return how(ctx, g, ch) })
+}
+
+func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
@@ -68,7 +78,7 @@ func verdict(leased, current bool) error {
 	case !leased:
 		return lock.ErrFenced
 	case !current:
-		return ErrConflict
+		return observer.ErrConflict
 	}
 	return nil
 }
@@ -95,11 +105,19 @@ func observedArgs(rows []observer.Observed) []any {
 	return []any{keys, hashes, versions, numbers, gone}
 }
 
+// deadArgs leaves out repeats: rows without a readable key look alike, and an
+// upsert may meet a row once only.
 func deadArgs(dead []observer.Dead) []any {
-	n := len(dead)
-	keys, digests, reasons, raws := make([]string, n), make([][]byte, n), make([]string, n), make([]string, n)
-	for i, d := range dead {
-		keys[i], digests[i], reasons[i], raws[i] = d.Key, deadDigest(d), d.Reason, string(d.Raw)
+	keys, digests, reasons, raws := []string{}, [][]byte{}, []string{}, []string{}
+	seen := make(map[string]bool, len(dead))
+	for _, d := range dead {
+		digest := deadDigest(d)
+		if seen[string(digest)] {
+			continue
+		}
+		seen[string(digest)] = true
+		keys, digests = append(keys, d.Key), append(digests, digest)
+		reasons, raws = append(reasons, d.Reason), append(raws, string(d.Raw))
 	}
 	return []any{keys, digests, reasons, raws}
 }

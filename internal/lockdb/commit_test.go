@@ -166,7 +166,7 @@ func TestCommitFromAnOldCursorWritesNothing(t *testing.T) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				old := cursorOf(t, s, "orders")
 				mustCommit(t, s, chunk(old, 2))
-				if _, err := s.Commit(t.Context(), chunk(old, n)); !errors.Is(err, lockdb.ErrConflict) {
+				if _, err := s.Commit(t.Context(), chunk(old, n)); !errors.Is(err, observer.ErrConflict) {
 					t.Fatalf("commit from an old cursor: %v", err)
 				}
 				if n := count(t, url, `SELECT count(*) FROM obs_event`); n != 2 {

@@ -23,6 +23,10 @@ type Options struct {
 	// LockTimeout bounds how long a statement waits for another's row lock.
 	// 0 means 5 s.
 	LockTimeout time.Duration
+	// StalledCopy is the age from which a COPY of another session of ours, in
+	// whose way it stands, counts as stalled and is ended. 0 means
+	// [DefaultStalledCopy].
+	StalledCopy time.Duration
 	// Logger is required; Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -59,6 +63,9 @@ func Open(o Options) (*DB, error) {
 	}
 	if o.LockTimeout == 0 {
 		o.LockTimeout = 5 * time.Second
+	}
+	if o.StalledCopy == 0 {
+		o.StalledCopy = DefaultStalledCopy
 	}
 	scheme, _, _ := strings.Cut(o.URL, ":")
 	switch scheme {

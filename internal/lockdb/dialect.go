@@ -14,9 +14,12 @@ import (
 //	{ago $n}  the same, $n seconds (a number) earlier
 //	{utc}     the clock as INT_LOCK stores it: UTC without a zone
 //	{utcago $n}
+//	{past $n} like {ago $n}, but the same for all rows of a statement, so that
+//	          an index can serve it
 //	{share}   locks the rows of a subquery against change, where that is needed
+//	{update}  locks them for a change
 type dialect struct {
-	now, ago, utc, utcAgo, share string
+	now, ago, past, utc, utcAgo, share, update string
 	// rewrite adapts the placeholders.
 	rewrite func(string) string
 	// bindTime makes an instant a parameter.
@@ -24,7 +27,7 @@ type dialect struct {
 	cache    sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(utc)?ago ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|utcago|past) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -33,13 +36,10 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := d.ago
-		if m[1] != "" {
-			form = d.utcAgo
-		}
+		form := map[string]string{"ago": d.ago, "utcago": d.utcAgo, "past": d.past}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
-	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share).Replace(done)
+	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update).Replace(done)
 	done = d.rewrite(done)
 	d.cache.Store(text, done)
 	return done
@@ -49,9 +49,11 @@ func postgresDialect() *dialect {
 	return &dialect{
 		now:      `clock_timestamp()`,
 		ago:      `(clock_timestamp() - make_interval(secs => $n))`,
+		past:     `(now() - make_interval(secs => $n))`,
 		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
 		share:    ` FOR SHARE`,
+		update:   ` FOR UPDATE`,
 		rewrite:  func(s string) string { return s },
 		bindTime: func(t time.Time) any { return t },
 	}
@@ -67,6 +69,7 @@ func sqliteDialect() *dialect {
 	return &dialect{
 		now:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		ago:      `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
+		past:     `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		rewrite:  func(s string) string { return placeholder.ReplaceAllString(s, `?$1`) },

@@ -16,7 +16,7 @@ type engine interface {
 	acquire(ctx context.Context, term string, r lock.Request) (fence int64, err error)
 	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
-	// ErrConflict, or one for which outcomeUnknown may hold.
+	// observer.ErrConflict, or one for which outcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
 	// observed looks up keys of a stream.
 	observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite"
@@ -13,10 +14,6 @@ import (
 )
 
 var (
-	// ErrConflict reports that a commit found another version of the cursor
-	// than it was computed from: another poller, a pause or a reset came
-	// first. Nothing was written.
-	ErrConflict = errors.New("the cursor was moved by another; nothing was written")
 	// ErrUnknownStream reports that no cursor has that name.
 	ErrUnknownStream = errors.New("no such stream")
 	// ErrSchemaNewer reports a database that a newer binary has migrated.
@@ -57,9 +54,10 @@ func unavailableState(code string) bool {
 	case "25006", "40001", "40P01", "55P03", "57014":
 		return true
 	}
-	switch code[:2] {
-	case "08", "53", "57", "58":
-		return true
+	for _, class := range []string{"08", "53", "57", "58"} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
 	}
 	return false
 }
@@ -95,7 +93,7 @@ func outcomeUnknown(err error) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return pg.Code[:2] == "57" && pg.Code != "57014" || pg.Code[:2] == "08"
+		return strings.HasPrefix(pg.Code, "57") && pg.Code != "57014" || strings.HasPrefix(pg.Code, "08")
 	}
 	return true
 }

@@ -4,22 +4,22 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 )
 
 // Retention says how long each history is kept. Every field must be positive.
 type Retention struct {
-	// Events are kept this long, and longer while a sink of Sinks has not
-	// stored them.
+	// Events are kept this long, and longer while a sink has not stored them:
+	// one of Sinks, one of another node that was seen within Nodes, or one
+	// that a relay has fed within Events.
 	Events time.Duration
 	// Polls, Dead, Audit and Nodes bound the tables of these names.
 	Polls, Dead, Audit, Nodes time.Duration
 	// StaleLocks is how long a lock of ours may have been expired before its
 	// rows are removed. Rows of others are never touched.
 	StaleLocks time.Duration
-	// Sinks are the configured sinks. The offsets of others are removed when
-	// they have not moved for as long as Events.
+	// Sinks are those of this node. The offsets of sinks that no node has any
+	// more are removed when no relay has fed them for as long as Events.
 	Sinks []string
 }
 
@@ -44,13 +44,48 @@ func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
 			}
 		}
 	}
-	n, err := db.cleanOffsets(ctx, r)
+	used, fed, err := db.sinks(ctx, r)
+	if err != nil {
+		return total, err
+	}
+	n, err := db.cleanOffsets(ctx, used, fed)
 	total += n
 	if err != nil {
 		return total, err
 	}
-	n, err = db.cleanEvents(ctx, r)
+	n, err = db.cleanEvents(ctx, r, used)
 	return total + n, err
+}
+
+// sinks returns the sinks that are in use, by this node's word, by that of
+// others, or by a relay's recent work, and all that have offsets.
+func (db *DB) sinks(ctx context.Context, r Retention) (used, fed map[string]bool, err error) {
+	used, fed = map[string]bool{}, map[string]bool{}
+	for _, sink := range r.Sinks {
+		used[sink] = true
+	}
+	nodes, err := db.Nodes(ctx, r.Nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range nodes {
+		for _, sink := range n.Sinks {
+			used[sink] = true
+		}
+	}
+	err = db.query(ctx, "look for the sinks in use", `
+		SELECT sink, max(updated_at) >= {ago $1} FROM obs_sink_offset GROUP BY sink`,
+		func(scan func(...any) error) error {
+			var sink string
+			var recently bool
+			err := scan(&sink, &recently)
+			fed[sink] = true
+			if recently {
+				used[sink] = true
+			}
+			return err
+		}, r.Events.Seconds())
+	return used, fed, err
 }
 
 type chore struct {
@@ -60,7 +95,7 @@ type chore struct {
 
 func (db *DB) chores(r Retention) []chore {
 	aged := func(table, column string, age time.Duration) chore {
-		return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s < {ago $1} ORDER BY id LIMIT %[3]d)`,
+		return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s < {past $1} ORDER BY %[2]s LIMIT %[3]d)`,
 			table, column, cleanBatch), []any{age.Seconds()}}
 	}
 	return []chore{
@@ -85,24 +120,13 @@ DELETE FROM int_lock AS l
  WHERE EXISTS (SELECT 1 FROM obs_lock o
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND `
 
-// cleanOffsets removes the offsets of sinks that are configured no more.
-func (db *DB) cleanOffsets(ctx context.Context, r Retention) (int64, error) {
-	var gone []string
-	err := db.query(ctx, "look for offsets of former sinks", `
-		SELECT sink FROM obs_sink_offset GROUP BY sink HAVING max(updated_at) < {ago $1}`,
-		func(scan func(...any) error) error {
-			var sink string
-			err := scan(&sink)
-			if !slices.Contains(r.Sinks, sink) {
-				gone = append(gone, sink)
-			}
-			return err
-		}, r.Events.Seconds())
-	if err != nil {
-		return 0, err
-	}
+// cleanOffsets removes the offsets of sinks that nobody uses any more.
+func (db *DB) cleanOffsets(ctx context.Context, used, fed map[string]bool) (int64, error) {
 	var total int64
-	for _, sink := range gone {
+	for sink := range fed {
+		if used[sink] {
+			continue
+		}
 		n, err := db.exec(ctx, "clean obs_sink_offset", `DELETE FROM obs_sink_offset WHERE sink = $1`, sink)
 		if err != nil {
 			return total, err
@@ -113,9 +137,9 @@ func (db *DB) cleanOffsets(ctx context.Context, r Retention) (int64, error) {
 	return total, nil
 }
 
-// cleanEvents removes old events that every configured sink has stored.
-func (db *DB) cleanEvents(ctx context.Context, r Retention) (int64, error) {
-	offsets, err := db.Log().storedByAll(ctx, r.Sinks)
+// cleanEvents removes old events that every sink in use has stored.
+func (db *DB) cleanEvents(ctx context.Context, r Retention, used map[string]bool) (int64, error) {
+	offsets, err := db.Log().storedByAll(ctx, used)
 	if err != nil {
 		return 0, err
 	}
@@ -142,16 +166,12 @@ func (db *DB) cleanEvents(ctx context.Context, r Retention) (int64, error) {
 
 // storedByAll returns, for each stream, the sequence up to which all of the
 // sinks have stored it. Without sinks that is everything.
-func (l *Log) storedByAll(ctx context.Context, sinks []string) (map[string]int64, error) {
-	stored := map[string]int64{}
-	statuses, err := l.db.StreamStatuses(ctx)
+func (l *Log) storedByAll(ctx context.Context, sinks map[string]bool) (map[string]int64, error) {
+	stored, err := l.lastSeqs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range statuses {
-		stored[s.Stream] = s.LastSeq
-	}
-	for _, sink := range sinks {
+	for sink := range sinks {
 		backlog, err := l.Backlog(ctx, sink)
 		if err != nil {
 			return nil, err

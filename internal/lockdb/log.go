@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,16 +80,16 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 // Tail returns the last events of the log, oldest first: of one stream, or of
 // all when stream is empty.
 func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Event, error) {
-	statuses, err := l.db.StreamStatuses(ctx)
+	last, err := l.lastSeqs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var tail []events.Event
-	for _, s := range statuses {
-		if stream != "" && s.Stream != stream {
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		if stream != "" && name != stream {
 			continue
 		}
-		part, err := l.Read(ctx, s.Stream, max(0, s.LastSeq-int64(limit)), limit)
+		part, err := l.Read(ctx, name, max(0, last[name]-int64(limit)), limit)
 		if err != nil {
 			return nil, err
 		}
@@ -96,38 +98,44 @@ func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Even
 	return tail, nil
 }
 
-// Claim implements [events.Log]. Streams without an offset get one, so that
-// an earlier relay cannot create it.
+// lastSeqs returns the last sequence of every stream.
+func (l *Log) lastSeqs(ctx context.Context) (map[string]int64, error) {
+	last := map[string]int64{}
+	err := l.db.query(ctx, "read the ends of the streams", `SELECT stream, last_seq FROM obs_cursor`,
+		func(scan func(...any) error) error {
+			var stream string
+			var seq int64
+			err := scan(&stream, &seq)
+			last[stream] = seq
+			return err
+		})
+	return last, err
+}
+
+// Claim implements [events.Log]. The epoch stands in a row of its own, without
+// a stream, which every acknowledgement looks at: streams come and go.
 func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
-	_, err := l.db.exec(ctx, "claim sink "+sink, `
+	n, err := l.db.exec(ctx, "claim sink "+sink, `
 		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
-		SELECT $1, c.stream, 0, $2, {now} FROM obs_cursor c WHERE c.stream_id > 0
+		VALUES ($1, '', 0, $2, {now})
 		ON CONFLICT (sink, stream) DO UPDATE
-		   SET epoch = excluded.epoch
-		 WHERE o.epoch < excluded.epoch`, sink, epoch)
-	if err != nil {
-		return err
-	}
-	var later int
-	err = l.db.main.QueryRowContext(ctx, l.db.d.sql(`
-		SELECT count(*) FROM obs_sink_offset WHERE sink = $1 AND epoch > $2`), sink, epoch).Scan(&later)
-	if err != nil {
-		return fmt.Errorf("claim sink %s: %w", sink, err)
-	}
-	if later > 0 {
+		   SET epoch = excluded.epoch, updated_at = excluded.updated_at
+		 WHERE o.epoch <= excluded.epoch`, sink, epoch)
+	if err == nil && n == 0 {
 		return fmt.Errorf("claim sink %s: %w", sink, events.ErrStale)
 	}
-	return nil
+	return err
 }
 
 // Acknowledge implements [events.Log].
 func (l *Log) Acknowledge(ctx context.Context, sink, stream string, seq, epoch int64) error {
 	n, err := l.db.exec(ctx, "move the offset of sink "+sink, `
 		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
-		VALUES ($1, $2, $3, $4, {now})
+		SELECT $1, $2, $3, $4, {now}
+		 WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4{share})
 		ON CONFLICT (sink, stream) DO UPDATE
 		   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
-		 WHERE o.epoch <= excluded.epoch AND o.last_seq <= excluded.last_seq`, sink, stream, seq, epoch)
+		 WHERE o.last_seq <= excluded.last_seq`, sink, stream, seq, epoch)
 	if err == nil && n == 0 {
 		return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrStale)
 	}
@@ -145,15 +153,18 @@ type Offset struct {
 	Oldest time.Time
 }
 
-// Offsets returns every sink's position in every stream.
+// Offsets returns the position, in every stream, of every sink that a relay has
+// ever fed.
 func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 	var all []Offset
 	err := l.db.query(ctx, "read the offsets of sinks", `
-		SELECT o.sink, o.stream, o.last_seq, c.last_seq, e.logged_at
-		  FROM obs_sink_offset o
-		  JOIN obs_cursor c ON c.stream = o.stream
-		  LEFT JOIN obs_event e ON e.stream = o.stream AND e.seq = o.last_seq + 1
-		 ORDER BY o.sink, o.stream`,
+		SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at
+		  FROM obs_sink_offset s
+		 CROSS JOIN obs_cursor c
+		  LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream
+		  LEFT JOIN obs_event e ON e.stream = c.stream AND e.seq = coalesce(o.last_seq, 0) + 1
+		 WHERE s.stream = ''
+		 ORDER BY s.sink, c.stream`,
 		func(scan func(...any) error) error {
 			var o Offset
 			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, instant{&o.Oldest})

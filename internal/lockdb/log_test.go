@@ -106,3 +106,28 @@ func TestReadIsBoundedByBytes(t *testing.T) {
 		}
 	})
 }
+
+// TestFormerRelayCannotTouchANewStream covers streams that are born after the
+// sink was claimed.
+func TestFormerRelayCannotTouchANewStream(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		ctx, log := t.Context(), db.Log()
+		for _, epoch := range []int64{1, 2} {
+			if err := log.Claim(ctx, "file", epoch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 10))
+		if err := log.Acknowledge(ctx, "file", "orders", 10, 1); !errors.Is(err, events.ErrStale) {
+			t.Errorf("a former relay acknowledged a new stream: %v", err)
+		}
+		if err := log.Acknowledge(ctx, "file", "orders", 5, 2); err != nil {
+			t.Errorf("the present relay was refused: %v", err)
+		}
+		if backlog, err := log.Backlog(ctx, "file"); err != nil || len(backlog) != 1 || backlog[0].Acknowledged != 5 {
+			t.Errorf("backlog %+v, %v", backlog, err)
+		}
+	})
+}

@@ -7,6 +7,7 @@ type metrics struct {
 	staleCommits   prometheus.Counter
 	conflicts      prometheus.Counter
 	unknownCommits *prometheus.CounterVec
+	endedSessions  prometheus.Counter
 	cleaned        *prometheus.CounterVec
 }
 
@@ -24,6 +25,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "observerd_unknown_commits_resolved_total",
 			Help: "Commits whose answer was lost, by what was found out afterwards.",
 		}, []string{"outcome"}),
+		endedSessions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_stalled_sessions_ended_total",
+			Help: "Database sessions of stopped nodes that were ended because they stood in the way of a commit.",
+		}),
 		cleaned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_janitor_deleted_rows_total",
 			Help: "Rows that the janitor removed, by table.",
@@ -38,7 +43,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.cleaned.WithLabelValues(table)
 	}
 	if reg != nil {
-		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.cleaned)
+		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.endedSessions, m.cleaned)
 	}
 	return m
 }

@@ -11,11 +11,11 @@ import (
 // Beat says that the node is alive, and what it polls.
 func (db *DB) Beat(ctx context.Context, n turn.Node) error {
 	_, err := db.exec(ctx, "note that this node is alive", `
-		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, started_at, seen_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, {now}, {now})
+		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now})
 		ON CONFLICT (boot_id) DO UPDATE
-		   SET types = excluded.types, unreachable = excluded.unreachable, seen_at = excluded.seen_at`,
-		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","))
+		   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at`,
+		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","))
 	return err
 }
 
@@ -24,16 +24,17 @@ func (db *DB) Beat(ctx context.Context, n turn.Node) error {
 func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
 	var nodes []turn.Node
 	err := db.query(ctx, "read the live nodes", `
-		SELECT boot_id, name, version, backend, config_hash, types, unreachable, started_at, seen_at
+		SELECT boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at
 		  FROM obs_node
 		 WHERE seen_at >= {ago $1}
 		 ORDER BY name, boot_id`,
 		func(scan func(...any) error) error {
 			var n turn.Node
-			var types, unreachable string
-			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable,
+			var types, unreachable, sinks string
+			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &sinks,
 				instant{&n.StartedAt}, instant{&n.SeenAt})
 			n.Types, n.Unreachable = splitList(types), splitList(unreachable)
+			n.Sinks = splitList(sinks)
 			nodes = append(nodes, n)
 			return err
 		}, within.Seconds())

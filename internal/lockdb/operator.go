@@ -33,7 +33,8 @@ func (db *DB) Resume(ctx context.Context, stream, actor string) error {
 // ResetOptions say how much a reset forgets.
 type ResetOptions struct {
 	// Forget also forgets which rows were observed, so that every row becomes
-	// an event again, under the ids that it had before. Without it the source
+	// an event again, as version 1: under its former id if it never changed,
+	// under another if it did. Without it the source
 	// is read from its beginning and only what was missed becomes an event.
 	Forget bool
 }

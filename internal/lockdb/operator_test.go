@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
 )
 
 func TestPauseRefusesTheRunningPoll(t *testing.T) {
@@ -15,7 +16,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 		if err := db.Pause(t.Context(), "orders", "alice"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Commit(t.Context(), chunk(c, 1)); !errors.Is(err, lockdb.ErrConflict) {
+		if _, err := s.Commit(t.Context(), chunk(c, 1)); !errors.Is(err, observer.ErrConflict) {
 			t.Errorf("commit after a pause: %v", err)
 		}
 		if states, err := db.Streams(t.Context(), []string{"orders"}); err != nil || !states["orders"].Paused {

@@ -16,7 +16,7 @@ import (
 
 // Server-side limits of every session. They end what a sleeping or cut-off
 // node has left behind on the server, so that its row locks never outlive it
-// by more than this.
+// by more than this; but for a COPY, see endStalledSQL.
 const (
 	statementTimeout = 30 * time.Second
 	idleInTxTimeout  = 10 * time.Second
@@ -44,8 +44,10 @@ func openPostgres(o Options) (*DB, error) {
 		main: main, read: main, lease: openPool(config, 2),
 		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer),
 	}
-	db.schema = postgresSchema(db.main, migrations.Postgres())
-	db.engine = &postgresEngine{db: db}
+	unlimited := config.Copy()
+	unlimited.RuntimeParams["statement_timeout"] = "0"
+	db.schema = postgresSchema(db.main, func() *sql.DB { return openPool(unlimited, 2) }, migrations.Postgres())
+	db.engine = &postgresEngine{db: db, stalled: o.StalledCopy}
 	return db, nil
 }
 
@@ -66,7 +68,11 @@ func setDefault(params map[string]string, name, value string) {
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // postgresEngine holds the statements of PostgreSQL.
-type postgresEngine struct{ db *DB }
+type postgresEngine struct {
+	db *DB
+	// stalled is the age from which a COPY counts as stalled.
+	stalled time.Duration
+}
 
 // recognise reads which generation of Spring's table INT_LOCK is.
 func (e *postgresEngine) recognise(ctx context.Context) error {

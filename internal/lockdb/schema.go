@@ -41,10 +41,14 @@ func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err err
 	return db.schema.state(ctx)
 }
 
-func postgresSchema(pool *sql.DB, files fs.FS) schema {
+// postgresSchema migrates through a pool of its own, which migrations opens:
+// its sessions have no limit on the time of a statement.
+func postgresSchema(pool *sql.DB, migrations func() *sql.DB, files fs.FS) schema {
 	return schema{
 		files: files,
-		up: func(ctx context.Context) error {
+		up: func(ctx context.Context) (err error) {
+			pool := migrations()
+			defer func() { err = errors.Join(err, pool.Close()) }()
 			locker, err := gooselock.NewPostgresSessionLocker(gooselock.WithLockTimeout(1, 300))
 			if err != nil {
 				return err
@@ -59,7 +63,8 @@ func postgresSchema(pool *sql.DB, files fs.FS) schema {
 
 // sqliteSchema guards the migrations with a lock on a file beside the
 // database: SQLite's own lock is given back between two migrations.
-func sqliteSchema(pool *sql.DB, path string, files fs.FS) schema {
+// Looking goes through the readers, so that it waits for no writer.
+func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 	return schema{
 		files: files,
 		up: func(ctx context.Context) (err error) {
@@ -71,7 +76,7 @@ func sqliteSchema(pool *sql.DB, path string, files fs.FS) schema {
 			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
-			return schemaState(ctx, goose.DialectSQLite3, pool, files,
+			return schemaState(ctx, goose.DialectSQLite3, readers, files,
 				`SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+schemaTable+`'`)
 		},
 	}

@@ -39,7 +39,7 @@ func openSQLite(o Options) (*DB, error) {
 		opened.SetMaxIdleConns(size)
 		*pool = opened
 	}
-	db.schema = sqliteSchema(db.main, path, migrations.SQLite())
+	db.schema = sqliteSchema(db.main, db.read, path, migrations.SQLite())
 	db.engine = &sqliteEngine{db: db}
 	return db, nil
 }

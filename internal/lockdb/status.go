@@ -63,15 +63,14 @@ func (db *DB) Turns(ctx context.Context) ([]turn.Taken, error) {
 	return all, err
 }
 
-// Polls returns the last polls, newest first: of one stream, or of all when
-// stream is empty.
+// Polls returns the last polls of a stream, newest first.
 func (db *DB) Polls(ctx context.Context, stream string, limit int) ([]turn.StreamTaken, error) {
 	var all []turn.StreamTaken
 	err := db.query(ctx, "read the history of polls", `
 		SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
 		  FROM obs_poll
-		 WHERE $1 = '' OR stream = $1
-		 ORDER BY id DESC
+		 WHERE stream = $1
+		 ORDER BY finished_at DESC, id DESC
 		 LIMIT $2`,
 		func(scan func(...any) error) error {
 			var t turn.StreamTaken

@@ -44,16 +44,28 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 		return observer.Cursor{Stream: stream}, nil
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		if _, err := s.db.exec(ctx, "create the cursor of "+stream,
-			`INSERT INTO obs_cursor (stream) VALUES ($1) ON CONFLICT (stream) DO NOTHING`, stream); err != nil {
+		if err := s.create(ctx, stream); err != nil {
 			return observer.Cursor{}, err
 		}
 		c, err = scanCursor(s.db.read.QueryRowContext(ctx, s.db.d.sql(read), stream).Scan)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = lock.ErrFenced
+		}
 	}
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("read the cursor of %s: %w", stream, err)
 	}
 	return c, nil
+}
+
+// create makes the cursor, if the lease still lives and nobody else has.
+func (s *Store) create(ctx context.Context, stream string) error {
+	text := s.db.guardedSQL(`
+		INSERT INTO obs_cursor (stream) SELECT $5 WHERE {guard} ON CONFLICT (stream) DO NOTHING`)
+	if _, err := s.db.main.ExecContext(ctx, text, guardedArgs(s.grant, stream)...); err != nil {
+		return fmt.Errorf("create the cursor of %s: %w", stream, err)
+	}
+	return nil
 }
 
 // Observed implements [observer.Store].
@@ -79,15 +91,41 @@ func scanObserved(scan func(...any) error) (observer.Observed, error) {
 
 // Live implements [observer.Store].
 func (s *Store) Live(ctx context.Context, c observer.Cursor, visit func(observer.Observed) error) error {
-	return s.db.query(ctx, "read the live rows of "+c.Stream,
-		`SELECT `+observedColumns+` FROM obs_observed WHERE stream_id = $1 AND NOT gone`,
+	for after := ""; ; {
+		page, err := s.livePage(ctx, c, after)
+		if err != nil {
+			return err
+		}
+		for _, o := range page {
+			if err := visit(o); err != nil {
+				return fmt.Errorf("visit the live rows of %s: %w", c.Stream, err)
+			}
+			after = o.Key
+		}
+		if len(page) < livePage {
+			return nil
+		}
+	}
+}
+
+// livePage bounds what Live reads at once: whoever visits may stop early, and
+// would pay for all that was asked for.
+const livePage = 2000
+
+func (s *Store) livePage(ctx context.Context, c observer.Cursor, after string) ([]observer.Observed, error) {
+	page := make([]observer.Observed, 0, livePage)
+	err := s.db.query(ctx, "read the live rows of "+c.Stream, `
+		SELECT `+observedColumns+`
+		  FROM obs_observed
+		 WHERE stream_id = $1 AND key > $2 AND NOT gone
+		 ORDER BY key
+		 LIMIT $3`,
 		func(scan func(...any) error) error {
 			o, err := scanObserved(scan)
-			if err != nil {
-				return err
-			}
-			return visit(o)
-		}, c.ID)
+			page = append(page, o)
+			return err
+		}, c.ID, after, livePage)
+	return page, err
 }
 
 // resolveTimeout bounds how long the fate of a commit is looked into after its
@@ -95,7 +133,7 @@ func (s *Store) Live(ctx context.Context, c observer.Cursor, visit func(observer
 const resolveTimeout = 20 * time.Second
 
 // Commit implements [observer.Store]. Its error is lock.ErrFenced when the
-// lease had ended and [ErrConflict] when the cursor had moved.
+// lease had ended and [observer.ErrConflict] when the cursor had moved.
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
 	err := s.db.engine.commit(ctx, s.grant, &ch)
 	if err != nil && outcomeUnknown(err) && !refused(err) {
@@ -104,7 +142,7 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	switch {
 	case errors.Is(err, lock.ErrFenced):
 		s.db.metrics.staleCommits.Inc()
-	case errors.Is(err, ErrConflict):
+	case errors.Is(err, observer.ErrConflict):
 		s.db.metrics.conflicts.Inc()
 	}
 	if err != nil {
@@ -117,14 +155,15 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 }
 
 func refused(err error) bool {
-	return errors.Is(err, lock.ErrFenced) || errors.Is(err, ErrConflict)
+	return errors.Is(err, lock.ErrFenced) || errors.Is(err, observer.ErrConflict)
 }
 
 // resolve finds out what became of a commit whose answer was lost. The
 // orphaned backend may still be at work, so it is not enough to look: the
 // version is moved, which waits for the orphan's row lock and makes its
-// compare-and-set fail should it come later. If the version had moved before,
-// the commit id tells by whom.
+// compare-and-set fail should it come later. Without the lease nothing is
+// moved: the orphan is fenced then. In both cases the commit id tells whether
+// it came before.
 func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
@@ -153,23 +192,23 @@ func (s *Store) resolved(committed bool, cause error) error {
 	return fmt.Errorf("the connection was lost before the commit: %w", cause)
 }
 
-// fate moves the version if the commit has not.
+// fate moves the version if the commit has not, and the lease still lives.
 func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, err error) {
 	err = s.db.inTx(ctx, "resolve a commit", func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, s.db.d.sql(`
-			UPDATE obs_cursor
-			   SET version = version + 1, commit_id = NULL
-			 WHERE stream_id = $1 AND version = $2`), ch.Cursor.ID, ch.Cursor.Version)
+		// Waits for an orphan that holds the row, and so comes before the lease.
+		var id sql.NullString
+		err := tx.QueryRowContext(ctx, s.db.d.sql(`
+			SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1{update}`), ch.Cursor.ID).Scan(&id)
 		if err != nil {
 			return err
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 1 {
-			return err
+		if committed = id.String == ch.CommitID.String(); committed {
+			return nil
 		}
-		var id sql.NullString
-		err = tx.QueryRowContext(ctx, s.db.d.sql(`
-			SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1`), ch.Cursor.ID).Scan(&id)
-		committed = id.String == ch.CommitID.String()
+		_, err = tx.ExecContext(ctx, s.db.guardedSQL(`
+			UPDATE obs_cursor
+			   SET version = version + 1, commit_id = NULL
+			 WHERE stream_id = $5 AND version = $6 AND {guard}`), guardedArgs(s.grant, ch.Cursor.ID, ch.Cursor.Version)...)
 		return err
 	})
 	return committed, err

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,6 +45,9 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
 		string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison,
 	})
+	if errors.Is(err, lock.ErrFenced) {
+		db.metrics.staleCommits.Inc()
+	}
 	if err != nil {
 		return fmt.Errorf("note the turn of %s: %w", t.Stream, err)
 	}
@@ -64,7 +68,7 @@ INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outc
 func (e *postgresEngine) noteStream(ctx context.Context, note, poll []any) error {
 	text := e.db.guardedSQL(`WITH noted AS (` + noteStreamSQL + ` RETURNING 1)` + addPollSQL + `
 SELECT $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM noted`)
-	return e.db.wrote(e.db.main.ExecContext(ctx, text, append(note, poll...)...))
+	return wrote(e.db.main.ExecContext(ctx, text, append(note, poll...)...))
 }
 
 func (e *sqliteEngine) noteStream(ctx context.Context, note, poll []any) (err error) {
@@ -73,7 +77,7 @@ func (e *sqliteEngine) noteStream(ctx context.Context, note, poll []any) (err er
 		return err
 	}
 	defer func() { err = endTx(tx, err) }()
-	if err := e.db.wrote(tx.ExecContext(ctx, e.db.guardedSQL(noteStreamSQL), note...)); err != nil {
+	if err := wrote(tx.ExecContext(ctx, e.db.guardedSQL(noteStreamSQL), note...)); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, e.db.d.sql(addPollSQL+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`), poll...)
@@ -102,8 +106,9 @@ func (db *DB) StreamStatuses(ctx context.Context) ([]StreamStatus, error) {
 	err := db.query(ctx, "read the state of observers", `
 		SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.paused,
 		       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error,
-		       (SELECT count(*) FROM obs_dead d WHERE d.stream = c.stream)
+		       coalesce(d.n, 0)
 		  FROM obs_cursor c
+		  LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
 		 ORDER BY c.stream`,
 		func(scan func(...any) error) error {
 			var s StreamStatus

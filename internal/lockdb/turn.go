@@ -49,13 +49,12 @@ func guardedArgs(g lock.Grant, args ...any) []any {
 }
 
 // wrote reads the result of such a statement: no row means lock.ErrFenced.
-func (db *DB) wrote(result sql.Result, err error) error {
+func wrote(result sql.Result, err error) error {
 	if err != nil {
 		return err
 	}
 	n, err := result.RowsAffected()
 	if err == nil && n == 0 {
-		db.metrics.staleCommits.Inc()
 		err = lock.ErrFenced
 	}
 	return err
@@ -65,7 +64,7 @@ func (db *DB) wrote(result sql.Result, err error) error {
 // the lease has ended, or a later turn was taken. An instant in the future,
 // left by a clock that went back, is overwritten.
 func (db *DB) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
-	err := db.wrote(db.main.ExecContext(ctx, db.guardedSQL(takeTurnSQL), guardedArgs(g, t.Type, db.d.bindTime(t.At), t.Node,
+	err := wrote(db.main.ExecContext(ctx, db.guardedSQL(takeTurnSQL), guardedArgs(g, t.Type, db.d.bindTime(t.At), t.Node,
 		db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))...))
 	if err != nil {
 		return fmt.Errorf("take the turn of %s: %w", t.Type, err)

@@ -2,11 +2,17 @@ package observer
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
 )
+
+// ErrConflict reports that a commit found another version of the cursor than
+// it was computed from: a pause, a reset or another poller came first. Nothing
+// was written, and the poll itself has no fault.
+var ErrConflict = errors.New("the cursor was moved by another; nothing was written")
 
 // Cursor is what the coordination database remembers of a stream.
 type Cursor struct {
@@ -88,7 +94,8 @@ func (ch Chunk) Next() Cursor {
 }
 
 // Store is the coordination database, bound to the lease under which a poll
-// runs. Errors that mean the lease had ended are lock.ErrFenced.
+// runs. Errors that mean the lease had ended are lock.ErrFenced; a commit may
+// also be refused with [ErrConflict].
 type Store interface {
 	// Cursor returns the stream's cursor and creates it at the first call.
 	Cursor(ctx context.Context, stream string) (Cursor, error)

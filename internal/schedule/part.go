@@ -39,6 +39,8 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 		p.log.Debug("Observer polled", "rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", time.Since(began))
 	case abandoned:
 		p.log.Info("Poll abandoned; another node will take the turn", "err", err)
+	case turn.Conflict:
+		p.log.Info("Poll ended early: the observer was paused or reset", "err", err)
 	default:
 		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
 	}
@@ -60,6 +62,8 @@ func (p *part) outcome(ctx context.Context, err error) turn.Outcome {
 		return abandoned
 	case errors.Is(err, observer.ErrUnreachable):
 		return turn.Unreachable
+	case errors.Is(err, observer.ErrConflict):
+		return turn.Conflict
 	}
 	return turn.Error
 }

@@ -34,7 +34,7 @@ func (s *sum) add(r result) {
 
 // severity orders outcomes for the type's, which is the worst.
 func severity(o turn.Outcome) int {
-	return slices.Index([]turn.Outcome{turn.OK, abandoned, turn.Unreachable, turn.Error, turn.Lost, turn.Fenced}, o)
+	return slices.Index([]turn.Outcome{turn.OK, abandoned, turn.Conflict, turn.Unreachable, turn.Error, turn.Lost, turn.Fenced}, o)
 }
 
 // outcome is the worst of the observers'; OK when none was polled.
@@ -52,7 +52,9 @@ func (s *sum) outcome() turn.Outcome {
 // and none of it is left to another node.
 func (s *sum) complete() bool {
 	for _, p := range s.parts {
-		if p.outcome != turn.OK && p.outcome != turn.Error {
+		switch p.outcome {
+		case turn.OK, turn.Error, turn.Conflict:
+		default:
 			return false
 		}
 	}
@@ -88,6 +90,8 @@ func countedAs(o turn.Outcome) turn.Outcome {
 	switch o {
 	case turn.Unreachable:
 		return turn.Error
+	case turn.Conflict:
+		return turn.Fenced
 	case abandoned:
 		return ""
 	}

@@ -190,6 +190,23 @@ func TestFencedPollTakesNoTurn(t *testing.T) {
 	})
 }
 
+// TestPollThatAnOperatorInterruptsIsNoFailure covers a pause or a reset in the
+// middle of a poll: it refuses the commit, and must not lead to a backoff that
+// undoes the reset.
+func TestPollThatAnOperatorInterruptsIsNoFailure(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		a := start(t, db, "a", only("order"), does("order-1", fails(observer.ErrConflict)))
+		pass(time.Second)
+		equal(t, "fenced", a.metric(t, "scheduler_observer_polls_total{outcome=fenced,type=order}"), 1)
+		equal(t, "turns", len(db.taken("order")), 1)
+		notes := db.noted("order-1")
+		equal(t, "notes", len(notes), 1)
+		equal(t, "failures", notes[0].Failures, 0)
+		equal(t, "backoff", notes[0].RetryAt.IsZero(), true)
+		equal(t, "errors in the log", a.log.count("level=ERROR"), 0)
+	})
+}
+
 func TestStaleHolderNotesNothing(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), does("order-1", func(_ context.Context, g lock.Grant) (observer.Stats, error) {

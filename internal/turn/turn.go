@@ -19,6 +19,9 @@ const (
 	Lost Outcome = "lost"
 	// Fenced means that a commit was refused because the lease had ended.
 	Fenced Outcome = "fenced"
+	// Conflict means that a commit was refused because the cursor had moved: an
+	// operator paused or reset the observer. It is no failure.
+	Conflict Outcome = "conflict"
 	// Unreachable means that this node could not reach the source; the
 	// stream's turn is left to another node.
 	Unreachable Outcome = "unreachable"
@@ -82,5 +85,7 @@ type Node struct {
 	// Types are the observer types that the node polls, Unreachable those
 	// among them with a source that it cannot reach at present. Both sorted.
 	Types, Unreachable []string
-	StartedAt, SeenAt  time.Time
+	// Sinks are the sinks of the node's configuration.
+	Sinks             []string
+	StartedAt, SeenAt time.Time
 }

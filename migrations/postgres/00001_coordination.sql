@@ -48,6 +48,7 @@ CREATE TABLE obs_node (
   config_hash TEXT        NOT NULL,
   types       TEXT        NOT NULL,
   unreachable TEXT        NOT NULL,
+  sinks       TEXT        NOT NULL,
   started_at  TIMESTAMPTZ NOT NULL,
   seen_at     TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50);
@@ -109,7 +110,8 @@ CREATE TABLE obs_event (
   PRIMARY KEY (stream, seq)
 );
 
--- How far each sink has stored each stream.
+-- How far each sink has stored each stream. The row without a stream carries
+-- the epoch of the relay that feeds the sink.
 CREATE TABLE obs_sink_offset (
   sink       TEXT        NOT NULL,
   stream     TEXT        NOT NULL,
@@ -131,6 +133,7 @@ CREATE TABLE obs_dead (
   last_at  TIMESTAMPTZ NOT NULL,
   UNIQUE (stream, digest)
 );
+CREATE INDEX obs_dead_last ON obs_dead (last_at);
 
 -- History of polls.
 CREATE TABLE obs_poll (

@@ -43,6 +43,7 @@ CREATE TABLE obs_node (
   config_hash TEXT        NOT NULL,
   types       TEXT        NOT NULL,
   unreachable TEXT        NOT NULL,
+  sinks       TEXT        NOT NULL,
   started_at  TEXT        NOT NULL,
   seen_at     TEXT        NOT NULL
 );
@@ -104,7 +105,8 @@ CREATE TABLE obs_event (
   PRIMARY KEY (stream, seq)
 ) WITHOUT ROWID;
 
--- How far each sink has stored each stream.
+-- How far each sink has stored each stream. The row without a stream carries
+-- the epoch of the relay that feeds the sink.
 CREATE TABLE obs_sink_offset (
   sink       TEXT        NOT NULL,
   stream     TEXT        NOT NULL,
@@ -126,6 +128,7 @@ CREATE TABLE obs_dead (
   last_at  TEXT        NOT NULL,
   UNIQUE (stream, digest)
 );
+CREATE INDEX obs_dead_last ON obs_dead (last_at);
 
 -- History of polls.
 CREATE TABLE obs_poll (

@@ -1,0 +1,53 @@
+package lockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// DefaultStalledCopy is the default of [Options].StalledCopy. A chunk is at
+// most some megabytes; a copy of one that has lasted so long is not coming
+// to an end.
+const DefaultStalledCopy = 15 * time.Second
+
+// lockNotAvailable is the SQLSTATE of a lock_timeout.
+const lockNotAvailable = "55P03"
+
+// endStalledSQL ends sessions of ours whose client has stopped in the middle
+// of a COPY. The server itself never does: while it waits for the rest of the
+// rows it heeds neither statement_timeout nor
+// idle_in_transaction_session_timeout, and the kernel of a host whose process
+// is stopped keeps the connection alive. The role may end its own sessions
+// without further rights.
+const endStalledSQL = `
+SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
+  FROM pg_stat_activity
+ WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+   AND state = 'active' AND wait_event = 'ClientRead' AND query ILIKE 'copy "obs\_%'
+   AND query_start < {ago $1}`
+
+// unblocked runs f, and once more if it met a lock that a stalled session held
+// and no longer holds. What the ended session had written is undone, and its
+// client, should it wake, finds its commit not done.
+func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
+	err := f()
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != lockNotAvailable {
+		return err
+	}
+	var ended int
+	sweep := e.db.lease.QueryRowContext(ctx, e.db.d.sql(endStalledSQL), e.stalled.Seconds()).Scan(&ended)
+	if sweep != nil {
+		return errors.Join(err, fmt.Errorf("look for stalled sessions: %w", sweep))
+	}
+	if ended == 0 {
+		return err
+	}
+	e.db.metrics.endedSessions.Add(float64(ended))
+	e.db.log.Warn("Ended sessions of a node that has stopped in the middle of a commit", "sessions", ended)
+	return f()
+}
