@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -121,7 +122,7 @@ func (a *App) Stop(ctx context.Context) error {
 	a.log.Info("Stopping")
 	err := a.parts.stop(ctx)
 	a.cancel(nil)
-	a.work.Wait()
+	err = errors.Join(err, waitFor(ctx, &a.work, "start"))
 	err = joinCleanup(err, a.cleanups.run(ctx, a.log))
 	a.log.Info("Stopped")
 	return err

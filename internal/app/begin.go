@@ -40,6 +40,8 @@ const (
 	firstWait  = 200 * time.Millisecond
 	longestTry = 10 * time.Second
 	longWait   = 5 * time.Second
+	// A migration may move many rows, and waits for a node that migrates.
+	longestMigration = 30 * time.Minute
 )
 
 // begin waits for the coordination database and starts the work. A database
@@ -48,7 +50,7 @@ func (a *App) begin() {
 	wait := &backoff.ExponentialBackOff{InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longWait}
 	said := ""
 	for {
-		a.pulse.Beat("start", longestTry+2*longWait)
+		a.pulse.Beat("start", 2*longestTry+2*longWait)
 		err := a.prepare(a.ctx)
 		if err == nil {
 			break
@@ -82,16 +84,25 @@ func (a *App) begin() {
 
 // prepare brings the schema up to date, if that is wanted, and checks it.
 func (a *App) prepare(ctx context.Context) error {
+	err := a.look(ctx)
+	if !errors.Is(err, lockdb.ErrPending) || !a.cfg.Database.AutoMigrate {
+		return err
+	}
+	a.pulse.Beat("start", longestMigration+time.Minute)
+	migrating, cancel := context.WithTimeout(ctx, longestMigration)
+	defer cancel()
+	if err := a.db.Migrate(migrating); err != nil {
+		return err
+	}
+	a.log.Info("Schema of the coordination database is up to date")
+	return a.look(ctx)
+}
+
+// look asks whether the database can be worked with.
+func (a *App) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, longestTry)
 	defer cancel()
-	err := a.db.Ready(ctx)
-	if errors.Is(err, lockdb.ErrPending) && a.cfg.Database.AutoMigrate {
-		if err = a.db.Migrate(ctx); err == nil {
-			a.log.Info("Schema of the coordination database is up to date")
-			err = a.db.Ready(ctx)
-		}
-	}
-	return err
+	return a.db.Ready(ctx)
 }
 
 // fatal tells whether waiting cannot help.
@@ -105,18 +116,31 @@ func (a *App) fail(err error) {
 	a.cancel(err)
 }
 
-// ready is what /readyz asks.
+// errNoAnswer is what readiness says of a database that fails. The driver's own
+// words name users and hosts; they stand in the log.
+var errNoAnswer = errors.New("the coordination database does not answer")
+
+// ready is what /readyz asks. Its words are for everyone.
 func (a *App) ready(ctx context.Context) error {
 	a.state.mu.Lock()
-	began, waiting := a.state.began, a.state.waiting
+	began, err := a.state.began, a.state.waiting
 	a.state.mu.Unlock()
 	switch {
-	case !began && waiting == nil:
+	case began:
+		err = a.db.Ready(ctx)
+	case err == nil:
 		return errStarting
-	case !began:
-		return waiting
 	}
-	return a.db.Ready(ctx)
+	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable} {
+		if errors.Is(err, plain) {
+			return plain
+		}
+	}
+	if err != nil {
+		a.log.Debug("Not ready", "err", err)
+		return errNoAnswer
+	}
+	return nil
 }
 
 // Report describes the cluster.
