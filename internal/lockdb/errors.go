@@ -81,6 +81,13 @@ func isClosed(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// tableChanged tells whether a statement does not fit the table any more: a
+// column that it does not know must not be NULL, or one that it knows is gone.
+func tableChanged(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "23502" || pg.Code == "42703")
+}
+
 // outcomeUnknown tells whether a statement that failed with this error may
 // have committed all the same: it was sent, and the server did not say no.
 // SQLite has no server: what fails there has not happened. pgconn.SafeToRetry

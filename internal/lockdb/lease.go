@@ -32,6 +32,12 @@ func (db *DB) Leases() *Leases { return &Leases{db: db} }
 func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
 	fence, err := l.db.engine.acquire(ctx, g.Term, r)
+	if tableChanged(err) {
+		// INT_LOCK has become one of another generation while we run.
+		if err = l.db.engine.recognise(ctx); err == nil {
+			fence, err = l.db.engine.acquire(ctx, g.Term, r)
+		}
+	}
 	switch {
 	case errors.Is(err, errHeld):
 		return lock.Grant{}, l.holder(ctx, r)

@@ -140,3 +140,22 @@ func TestDatabaseThatIsDownIsUnavailable(t *testing.T) {
 		t.Errorf("nobody listens there: %v", err)
 	}
 }
+
+// TestTableMayChangeWhileNodesRun covers the migration from Spring Integration
+// 6 to 7 under nodes that are at work.
+func TestTableMayChangeWhileNodesRun(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	db := open(t, url)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t.Context(), t, url, map[string]string{"postgres": `ALTER TABLE INT_LOCK ADD EXPIRED_AFTER TIMESTAMP NOT NULL`})
+	acquire(t, db, "order-observer-poll")
+	if n := count(t, url, `SELECT count(*) FROM int_lock WHERE expired_after > clock_timestamp() AT TIME ZONE 'UTC'`); n != 1 {
+		t.Error("the lease has no expiry of its own")
+	}
+}
