@@ -1,0 +1,120 @@
+package clustertest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// cycles is how many turns of each type the two nodes share.
+const cycles = 100
+
+// waverings is how many of them may be shared unevenly or late because the
+// machine stood still for longer than the patience that one node has with
+// another: a quarter of an interval.
+const waverings = 5
+
+// TestTwoNodesOverAHundredCycles compares two nodes that share a coordination
+// database with two that have one each, as if nothing guarded them: all read
+// the same warehouse, which really moves.
+func TestTwoNodesOverAHundredCycles(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, m memory) {
+		w := openWarehouse(t)
+		guarded := []*node{join(t, m, "a", w.jobs(t)...), join(t, m, "b", w.jobs(t)...)}
+		alone := make([]*node, 2)
+		for i := range alone {
+			own := remember(t, "sqlite:"+filepath.Join(t.TempDir(), "alone.db"))
+			alone[i] = join(t, own, fmt.Sprintf("alone-%d", i), w.jobs(t)...)
+		}
+		names := []string{"a", "b"}
+		eventually(t, func() error { return m.shared(t, 3, names, 1, 2, 3) })
+		from := lastTurns(m.mustPolls(t), 1)[0] + 2*interval.Milliseconds()
+		queries := -reads(guarded)
+		unguarded := -reads(alone)
+		over := awaitTurn(t, m, from+cycles*interval.Milliseconds())
+		queries += reads(guarded)
+		unguarded += reads(alone)
+		window := selected(over, func(p polled) bool {
+			return p.at >= from && p.at < from+cycles*interval.Milliseconds()
+		})
+		if err := polledTwice(over); err != nil {
+			t.Error(err)
+		}
+		fairByType(t, window, names)
+		fairByCycle(t, window, names)
+		if part := float64(queries) / float64(unguarded); part < 0.47 || part > 0.53 {
+			t.Errorf("the source was asked %d times, by unguarded nodes %d times: %.2f, want half", queries, unguarded, part)
+		}
+		log, err := m.logged(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := disorder(log); err != nil {
+			t.Error(err)
+		}
+		if len(log) < cycles {
+			t.Errorf("%d events: the warehouse hardly moved, the test proves little", len(log))
+		}
+		t.Logf("%d queries, unguarded %d; %d events", queries, unguarded, len(log))
+	})
+}
+
+// awaitTurn waits until that turn is over and returns all polls.
+func awaitTurn(t *testing.T, m memory, at int64) (polls []polled) {
+	t.Helper()
+	err := within(t.Context(), cycles*interval+patience, func() (err error) {
+		polls, err = m.polls(t)
+		if last := lastTurns(polls, 1); err == nil && (len(last) == 0 || last[0] < at) {
+			err = errNothingYet
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return polls
+}
+
+func reads(nodes []*node) (sum int64) {
+	for _, n := range nodes {
+		sum += n.reads.Load()
+	}
+	return sum
+}
+
+// fairByType wants every turn of each type polled, and each node to have had
+// about half of them.
+func fairByType(t *testing.T, polls []polled, nodes []string) {
+	t.Helper()
+	for _, typ := range []string{"inventory", "order", "wes"} {
+		all := selected(polls, func(p polled) bool { return p.typ == typ })
+		if len(all) < cycles-waverings || len(all) > cycles {
+			t.Errorf("%s was polled in %d of %d turns", typ, len(all), cycles)
+		}
+		for _, node := range nodes {
+			if n := len(selected(all, func(p polled) bool { return p.node == node })); n < 45 || n > 55 {
+				t.Errorf("%s polled %s %d times in %d turns, want 45 to 55", node, typ, n, cycles)
+			}
+		}
+	}
+}
+
+// fairByCycle wants each node to have one or two of the three types in each
+// cycle: 33 to 66%.
+func fairByCycle(t *testing.T, polls []polled, nodes []string) {
+	t.Helper()
+	uneven := 0
+	for at, counts := range shares(polls) {
+		for _, node := range nodes {
+			if n := counts[node]; n < 1 || n > 2 {
+				uneven++
+				t.Logf("at %d the shares were %v", at, counts)
+				break
+			}
+		}
+	}
+	if uneven > waverings {
+		t.Errorf("%d of %d cycles were shared unevenly", uneven, cycles)
+	}
+}
