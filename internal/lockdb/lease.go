@@ -16,9 +16,13 @@ import (
 // errHeld is the engines' word for a lock that another has.
 var errHeld = errors.New("held")
 
-// releaseGrace bounds the release of a lock whose acquisition was not
-// answered.
-const releaseGrace = 2 * time.Second
+const (
+	// acquireGrace bounds an attempt to acquire that its caller has given up.
+	acquireGrace = 5 * time.Second
+	// releaseGrace bounds the release of a lock that nobody wants any more, or
+	// whose acquisition was not answered.
+	releaseGrace = 2 * time.Second
+)
 
 // Leases grants locks in INT_LOCK. It is a [lock.Provider].
 type Leases struct{ db *DB }
@@ -26,19 +30,20 @@ type Leases struct{ db *DB }
 // Leases returns the provider of this database's locks.
 func (db *DB) Leases() *Leases { return &Leases{db: db} }
 
-// Acquire implements [lock.Provider]. An attempt that ends without an answer
-// may have succeeded; it is given back at once, so that its row does not stand
-// until the TTL.
+// Acquire implements [lock.Provider]. An attempt that has been sent is not
+// cancelled: it might be carried out after all, behind the back of the release
+// that would follow, and stand until the TTL. It is waited for, for a moment,
+// and given back. One that ends without an answer is given back too.
 func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
-	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
-	fence, err := l.db.engine.acquire(ctx, g.Term, r)
-	if tableChanged(err) {
-		// INT_LOCK has become one of another generation while we run.
-		if err = l.db.engine.recognise(ctx); err == nil {
-			fence, err = l.db.engine.acquire(ctx, g.Term, r)
-		}
+	if ctx.Err() != nil {
+		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	}
+	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
+	fence, err := l.attempt(ctx, g)
 	switch {
+	case err == nil && ctx.Err() != nil:
+		l.giveBack(ctx, g)
+		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, errHeld):
 		return lock.Grant{}, l.holder(ctx, r)
 	case err != nil:
@@ -49,6 +54,24 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	}
 	g.Fence = fence
 	return g, nil
+}
+
+// attempt runs to its end, whatever becomes of ctx, but for its deadline.
+func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, err error) {
+	limit := acquireGrace
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	fence, err = l.db.engine.acquire(ctx, g.Term, g.Request)
+	if tableChanged(err) {
+		// INT_LOCK has become one of another generation while we run.
+		if err = l.db.engine.recognise(ctx); err == nil {
+			fence, err = l.db.engine.acquire(ctx, g.Term, g.Request)
+		}
+	}
+	return fence, err
 }
 
 func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {

@@ -2,8 +2,11 @@ package lockdb_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,4 +109,49 @@ func through(t *testing.T, direct string) (string, *netfault.Proxy) {
 	proxy := netfault.Start(t, u.Host)
 	u.Host = proxy.Addr()
 	return u.String(), proxy
+}
+
+// TestAcquisitionThatIsGivenUpLeavesNoLock cancels an attempt while its
+// statement is on the way. It is carried out all the same, and given back.
+func TestAcquisitionThatIsGivenUpLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	direct := pgtest.New(t)
+	proxied, proxy := through(t, direct)
+	db := open(t, proxied)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Leases().Release(t.Context(), acquire(t, db, "order-observer-poll")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	sent, release := make(chan struct{}), make(chan struct{})
+	var hold sync.Once
+	proxy.Inspect(func(request []byte) (f netfault.Fault) {
+		if bytes.Contains(request, []byte("order-observer-poll")) {
+			hold.Do(func() {
+				f.Hold = release
+				close(sent)
+			})
+		}
+		return f
+	})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := db.Leases().Acquire(ctx, request("order-observer-poll"))
+		failed <- err
+	}()
+	<-sent
+	cancel()
+	close(release)
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("an attempt that was given up: %v", err)
+	}
+	if n := count(t, direct, `SELECT count(*) FROM int_lock`); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+	if n := count(t, direct, `SELECT count(*) FROM obs_lock WHERE fence > 1`); n != 1 {
+		t.Error("the attempt was never carried out: the test proves nothing")
+	}
 }
