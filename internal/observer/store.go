@@ -106,8 +106,9 @@ type Store interface {
 	// error of visit ends it and is wrapped in the result.
 	Live(ctx context.Context, c Cursor, visit func(Observed) error) error
 	// Commit renews the lease, advances the cursor and writes all that the
-	// chunk holds, or nothing. It returns the cursor after it, see [Chunk.Next]. A
-	// connection lost during the commit is resolved by reading the cursor
-	// again, so an error means that nothing was written.
+	// chunk holds, or nothing. It returns the cursor after it, see [Chunk.Next].
+	// After an error the poll must end: nothing was written, unless another
+	// poller has committed before it could be found out what became of a commit
+	// whose answer was lost. The next poll recognises what there is.
 	Commit(ctx context.Context, ch Chunk) (Cursor, error)
 }
