@@ -44,7 +44,7 @@ type section struct {
 
 func printReport(w io.Writer, r app.Report) error {
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
-	for _, s := range []section{nodeSection(r), typeSection(r), observerSection(r), sinkSection(r), lockSection(r)} {
+	for _, s := range []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r), sinkSection(r), lockSection(r)} {
 		fmt.Fprintf(w, "\n%s\n", s.title)
 		if len(s.rows) == 0 {
 			fmt.Fprintln(w, "none")
@@ -86,6 +86,17 @@ func observerSection(r app.Report) section {
 		s.rows = append(s.rows, []string{
 			o.ID, state, ago(r.At, o.LastOKAt), strconv.FormatInt(o.Events, 10), strconv.FormatInt(o.Live, 10),
 			strconv.FormatInt(o.Dead, 10), orDash(o.Newest), orDash(oneLine(o.LastError)),
+		})
+	}
+	return s
+}
+
+func pollSection(r app.Report) section {
+	s := section{title: "LAST POLLS", headings: []string{"OBSERVER", "NODE", "WHEN", "TOOK", "OUTCOME", "ROWS", "EVENTS", "POISON", "WHY"}}
+	for _, p := range r.Polls {
+		s.rows = append(s.rows, []string{
+			p.Observer, p.Node, ago(r.At, p.StartedAt), span(p.Duration), p.Outcome, strconv.FormatInt(p.Rows, 10),
+			strconv.FormatInt(p.Events, 10), strconv.FormatInt(p.Poison, 10), orDash(oneLine(p.Reason)),
 		})
 	}
 	return s

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/turn"
 )
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
@@ -74,6 +76,11 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		if err := db.Log().Claim(t.Context(), "file", 1); err != nil {
 			t.Fatal(err)
 		}
+		began := time.Now()
+		note := turn.StreamTaken{Stream: "orders", Node: "node-a", Started: began, Finished: began.Add(time.Second), Outcome: turn.OK, Rows: 5}
+		if err := db.NoteStream(t.Context(), g, note); err != nil {
+			t.Fatal(err)
+		}
 		r, err := db.Report(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -83,6 +90,9 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		}
 		if len(r.Locks) != 1 || r.Locks[0].Holder != "node-a" || r.Locks[0].Fence != g.Fence || r.Locks[0].Left <= 0 || r.Locks[0].Key != g.Key {
 			t.Errorf("locks: %+v", r.Locks)
+		}
+		if len(r.Polls) != 1 || r.Polls[0].Observer != "orders" || r.Polls[0].Rows != 5 || r.Polls[0].Duration != time.Second || r.Polls[0].Outcome != "ok" {
+			t.Errorf("polls: %+v", r.Polls)
 		}
 		if len(r.Sinks) != 1 || r.Sinks[0].Last != 5 || r.Sinks[0].Offset != 0 || r.Sinks[0].Lag < 0 {
 			t.Errorf("sinks: %+v", r.Sinks)

@@ -7,8 +7,12 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// recent is how long a node is listed after it was last seen.
-const recent = time.Minute
+const (
+	// recent is how long a node is listed after it was last seen.
+	recent = time.Minute
+	// lastPolls is how many polls are listed.
+	lastPolls = 10
+)
 
 // Report describes the cluster. Its parts are read one after the other, not in
 // one snapshot.
@@ -19,7 +23,7 @@ func (db *DB) Report(ctx context.Context) (status.Report, error) {
 		return r, err
 	}
 	for _, part := range []func(context.Context, *status.Report) error{
-		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks,
+		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks, db.reportPolls,
 	} {
 		if err := part(ctx, &r); err != nil {
 			return r, err
@@ -87,6 +91,17 @@ func (db *DB) reportLocks(ctx context.Context, r *status.Report) error {
 	for _, l := range locks {
 		r.Locks = append(r.Locks, status.Lock{
 			Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left,
+		})
+	}
+	return err
+}
+
+func (db *DB) reportPolls(ctx context.Context, r *status.Report) error {
+	polls, err := db.Polls(ctx, lastPolls)
+	for _, p := range polls {
+		r.Polls = append(r.Polls, status.Poll{
+			Observer: p.Stream, Node: p.Node, StartedAt: p.Started, Duration: p.Finished.Sub(p.Started),
+			Outcome: string(p.Outcome), Reason: p.Reason, Rows: p.Rows, Events: p.Events, Poison: p.Poison,
 		})
 	}
 	return err

@@ -63,21 +63,20 @@ func (db *DB) Turns(ctx context.Context) ([]turn.Taken, error) {
 	return all, err
 }
 
-// Polls returns the last polls of a stream, newest first.
-func (db *DB) Polls(ctx context.Context, stream string, limit int) ([]turn.StreamTaken, error) {
+// Polls returns the last polls of all streams, newest first.
+func (db *DB) Polls(ctx context.Context, limit int) ([]turn.StreamTaken, error) {
 	var all []turn.StreamTaken
 	err := db.query(ctx, "read the history of polls", `
 		SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
 		  FROM obs_poll
-		 WHERE stream = $1
 		 ORDER BY finished_at DESC, id DESC
-		 LIMIT $2`,
+		 LIMIT $1`,
 		func(scan func(...any) error) error {
 			var t turn.StreamTaken
 			err := scan(&t.Type, &t.Stream, &t.Node, instant{&t.At}, instant{&t.Started}, instant{&t.Finished},
 				&t.Outcome, &t.Reason, &t.Rows, &t.Events, &t.Poison)
 			all = append(all, t)
 			return err
-		}, stream, limit)
+		}, limit)
 	return all, err
 }

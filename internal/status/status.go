@@ -14,7 +14,9 @@ type Report struct {
 	Types     []Type     `json:"types"`
 	Observers []Observer `json:"observers"`
 	Sinks     []Sink     `json:"sinks"`
-	Locks     []Lock     `json:"locks"`
+	// Polls are the last ones, newest first.
+	Polls []Poll `json:"polls"`
+	Locks []Lock `json:"locks"`
 }
 
 // Node is a process of the cluster.
@@ -61,6 +63,20 @@ const (
 	StatePaused  = "paused"
 	StateBackoff = "backoff"
 )
+
+// Poll is one poll of one observer.
+type Poll struct {
+	Observer  string        `json:"observer"`
+	Node      string        `json:"node"`
+	StartedAt time.Time     `json:"started_at"`
+	Duration  time.Duration `json:"duration_ns"`
+	Outcome   string        `json:"outcome"`
+	// Reason says why it failed; empty when it did not.
+	Reason string `json:"reason,omitempty"`
+	Rows   int64  `json:"rows"`
+	Events int64  `json:"events"`
+	Poison int64  `json:"poison_rows"`
+}
 
 // Sink is a sink's position in one stream.
 type Sink struct {

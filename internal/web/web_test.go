@@ -32,6 +32,7 @@ func serve(t *testing.T, change func(*web.Options)) func(method, path string) (i
 			return status.Report{
 				Backend: "sqlite", At: time.Now(),
 				Nodes:     []status.Node{{Name: "<script>alert(1)</script>"}},
+				Polls:     []status.Poll{{Observer: "orders", Outcome: "error", Reason: "a poll that failed"}},
 				Observers: []status.Observer{{ID: "orders", State: status.StateBackoff, LastError: "table is missing"}},
 			}, nil
 		},
@@ -87,6 +88,7 @@ func TestPages(t *testing.T) {
 		"not ready":         {func(o *web.Options) { o.Ready = func(context.Context) error { return down } }, "/readyz", 503, "no such host"},
 		"metrics":           {nil, "/metrics", 200, "observerd_test_total 0"},
 		"page":              {nil, "/", 200, "table is missing"},
+		"page shows polls":  {nil, "/", 200, "a poll that failed"},
 		"page escapes":      {nil, "/", 200, "&lt;script&gt;"},
 		"page when down": {func(o *web.Options) {
 			o.Report = func(context.Context) (status.Report, error) { return status.Report{}, down }

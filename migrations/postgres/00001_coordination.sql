@@ -150,8 +150,7 @@ CREATE TABLE obs_poll (
   event_count BIGINT      NOT NULL,
   poison_count BIGINT     NOT NULL
 );
-CREATE INDEX obs_poll_finished ON obs_poll (finished_at);
-CREATE INDEX obs_poll_stream ON obs_poll (stream, finished_at);
+CREATE INDEX obs_poll_finished ON obs_poll (finished_at, id);
 
 -- What an operator did.
 CREATE TABLE obs_audit (
