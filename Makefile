@@ -41,9 +41,11 @@ run: build ## Run config.yaml against a sample warehouse that really moves
 pgtest:
 	@$(GO) build -o bin/pgtest ./internal/pgtest/cmd/pgtest
 
+# One package at a time: each runs its own tests side by side, and clusters of
+# real processes should not have to share the cores with others' too.
 .PHONY: test
 test: pgtest ## Run all tests, on SQLite and a throw-away PostgreSQL
-	bin/pgtest $(GO) test -timeout 15m $(TESTFLAGS) $(PACKAGES)
+	bin/pgtest $(GO) test -p 1 -timeout 15m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race
 race: pgtest ## Run the tests of single packages under the race detector (needs a C compiler)
