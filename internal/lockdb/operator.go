@@ -34,8 +34,8 @@ func (db *DB) Resume(ctx context.Context, stream, actor string) error {
 type ResetOptions struct {
 	// Forget also forgets which rows were observed, so that every row becomes
 	// an event again, as version 1: under its former id if it never changed,
-	// under another if it did. Without it the source
-	// is read from its beginning and only what was missed becomes an event.
+	// under another if it did. Without it the source is read from its beginning
+	// and only what was missed becomes an event.
 	Forget bool
 }
 
