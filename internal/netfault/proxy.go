@@ -1,13 +1,14 @@
-// Package netfault is a TCP proxy for tests that breaks connections at the
-// moment that matters: after a request was sent and before its answer, or long
-// before the request arrives.
+// Package netfault is a TCP proxy that breaks connections, for tests: at the
+// moment that matters ([Fault]: after a request was sent and before its answer,
+// or long before the request arrives), or all of them at once, as networks do
+// ([Weather], [Proxy.Reset], [Proxy.HalfOpen]). It counts what really happened.
 package netfault
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -27,32 +28,57 @@ type Fault struct {
 	Hold <-chan struct{}
 }
 
-// Proxy forwards connections to one target.
+// Proxy forwards connections to one target. Its methods may be used by several
+// goroutines.
 type Proxy struct {
 	target   string
 	listener net.Listener
 	done     context.CancelFunc
 	ctx      context.Context //nolint:containedctx // It is the proxy's own life.
 	work     sync.WaitGroup
+	count    counters
 
 	mu      sync.Mutex
-	conns   map[net.Conn]bool
+	links   map[*link]bool
 	refuse  bool
 	inspect func(request []byte) Fault
+	weather Weather
+	// changed is closed, and made anew, when the weather changes.
+	changed chan struct{}
 }
 
 // Start runs a proxy before the target until the test ends.
 func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	p, err := Open(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{target: target, listener: listener, conns: map[net.Conn]bool{}, ctx: ctx, done: cancel}
-	p.work.Go(p.accept)
-	t.Cleanup(p.stop)
+	t.Cleanup(p.Close)
 	return p
+}
+
+// Open runs a proxy before the target, a host and a port. The caller must Close
+// it; ctx bounds only the start.
+func Open(ctx context.Context, target string) (*Proxy, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen before %s: %w", target, err)
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &Proxy{
+		target: target, listener: listener, links: map[*link]bool{}, ctx: life, done: cancel, changed: make(chan struct{}),
+	}
+	p.work.Go(p.accept)
+	return p, nil
+}
+
+// Close ends all connections and waits for what serves them.
+func (p *Proxy) Close() {
+	p.done()
+	_ = p.listener.Close()
+	p.Cut()
+	p.work.Wait()
 }
 
 // Addr is the address that clients connect to.
@@ -78,19 +104,26 @@ func (p *Proxy) Refuse(refuse bool) {
 }
 
 // Cut closes all present connections.
-func (p *Proxy) Cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for conn := range p.conns {
-		_ = conn.Close()
-	}
-}
+func (p *Proxy) Cut() { p.each(func(l *link) { l.cut(false) }) }
 
-func (p *Proxy) stop() {
-	p.done()
-	_ = p.listener.Close()
-	p.Cut()
-	p.work.Wait()
+// Reset ends all present connections as a host does that has forgotten them:
+// both ends are told by a reset, and what was on its way is lost.
+func (p *Proxy) Reset() { p.each(func(l *link) { l.cut(true) }) }
+
+// HalfOpen ends the server's side of all present connections and leaves the
+// client's side open: whoever writes there gets neither an answer nor an error.
+func (p *Proxy) HalfOpen() { p.each((*link).halve) }
+
+func (p *Proxy) each(do func(*link)) {
+	p.mu.Lock()
+	links := make([]*link, 0, len(p.links))
+	for l := range p.links {
+		links = append(links, l)
+	}
+	p.mu.Unlock()
+	for _, l := range links {
+		do(l)
+	}
 }
 
 func (p *Proxy) accept() {
@@ -105,10 +138,14 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
-	p.mu.Lock()
-	refuse := p.refuse
-	p.mu.Unlock()
-	if refuse {
+	l := &link{proxy: p, client: client, over: make(chan struct{})}
+	if !p.register(l) {
+		p.count.refused.Add(1)
+		return
+	}
+	defer p.forget(l)
+	p.count.connections.Add(1)
+	if !l.passable() {
 		return
 	}
 	server, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.target)
@@ -116,96 +153,32 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	p.track(client, server)
-	defer p.forget(client, server)
-	l := &link{client: client, server: server}
+	if !l.connected(server) {
+		return
+	}
 	answers := make(chan struct{})
 	go func() {
 		defer close(answers)
 		l.answers()
 	}()
-	p.requests(l)
+	l.requests()
 	_ = server.Close()
 	<-answers
 }
 
-// link is one connection through the proxy.
-type link struct {
-	client, server net.Conn
-	// mute swallows the next answer and closes the client's side with it.
-	mute atomic.Bool
-}
-
-// answers forwards what the server sends, until one of the two is gone.
-func (l *link) answers() {
-	defer l.client.Close()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := l.server.Read(buf)
-		if err != nil || l.mute.Load() {
-			return
-		}
-		if _, err := l.client.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
-// requests forwards what the client sends, and injects faults.
-func (p *Proxy) requests(l *link) {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := l.client.Read(buf)
-		if n > 0 && !p.forward(buf[:n], l) {
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (p *Proxy) forward(request []byte, l *link) bool {
-	p.mu.Lock()
-	inspect := p.inspect
-	p.mu.Unlock()
-	var fault Fault
-	if inspect != nil {
-		fault = inspect(request)
-	}
-	if fault.LoseAnswer {
-		l.mute.Store(true)
-	}
-	if fault.Late > 0 {
-		_ = l.client.Close()
-		select {
-		case <-time.After(fault.Late):
-		case <-p.ctx.Done():
-		}
-	}
-	if fault.Hold != nil {
-		select {
-		case <-fault.Hold:
-		case <-p.ctx.Done():
-			return false
-		}
-	}
-	_, err := l.server.Write(request)
-	return err == nil
-}
-
-func (p *Proxy) track(conns ...net.Conn) {
+// register makes a link known to those who end links, unless none is welcome.
+func (p *Proxy) register(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range conns {
-		p.conns[c] = true
+	if p.refuse || p.ctx.Err() != nil {
+		return false
 	}
+	p.links[l] = true
+	return true
 }
 
-func (p *Proxy) forget(conns ...net.Conn) {
+func (p *Proxy) forget(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range conns {
-		delete(p.conns, c)
-	}
+	delete(p.links, l)
 }

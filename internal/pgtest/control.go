@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"syscall"
@@ -33,23 +32,14 @@ const (
 // Start starts a server that was stopped or killed, on the port that it had,
 // and returns when it answers queries.
 func (s *Server) Start(ctx context.Context) error {
-	if s.process != nil && s.process.running() {
+	if s.process != nil && s.process.Running() {
 		return errors.New("start PostgreSQL: it runs already")
 	}
-	logFile, err := os.OpenFile(s.dir.log(), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return fmt.Errorf("open the server's log: %w", err)
-	}
-	defer logFile.Close()
 	// The server outlives ctx, which bounds its start alone.
 	cmd := s.command(context.WithoutCancel(ctx), "postgres", syscall.SIGQUIT, s.arguments()...)
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	if s.process, err = launch(cmd); err != nil {
+	var err error
+	if s.process, err = s.dir.Serve(ctx, cmd, s.ping, syscall.SIGQUIT); err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	if err := s.ready(ctx); err != nil {
-		_ = s.process.end(ctx, syscall.SIGQUIT) // The first error is the one to report.
-		return fmt.Errorf("start PostgreSQL: %w\n%s", err, s.LogTail())
 	}
 	return nil
 }
@@ -72,35 +62,14 @@ func (s *Server) arguments() []string {
 		"max_prepared_transactions": "20",
 	}
 	maps.Copy(settings, s.options.Settings)
-	args := []string{"-D", s.dir.data(), "-p", strconv.Itoa(s.port)}
+	args := []string{"-D", s.dir.Data(), "-p", strconv.Itoa(s.port)}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}
 	return args
 }
 
-// ready waits until a client gets an answer, or the server has given up.
-func (s *Server) ready(ctx context.Context) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := s.ping(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-s.process.exited:
-			return fmt.Errorf("it ended: %v", s.process.cmd.ProcessState)
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		}
-	}
-}
-
 func (s *Server) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
 		return err
@@ -114,7 +83,7 @@ func (s *Server) Stop(ctx context.Context, mode Mode) error {
 	if s.process == nil {
 		return nil
 	}
-	if err := s.process.end(ctx, syscall.Signal(mode)); err != nil {
+	if err := s.process.End(ctx, syscall.Signal(mode)); err != nil {
 		return fmt.Errorf("stop PostgreSQL: %w", err)
 	}
 	return nil
@@ -124,10 +93,10 @@ func (s *Server) Stop(ctx context.Context, mode Mode) error {
 // that loses its power: nobody says good-bye, and no orphaned backend finishes
 // what it was doing. Start recovers it.
 func (s *Server) Kill(ctx context.Context) error {
-	if s.process == nil || !s.process.running() {
+	if s.process == nil || !s.process.Running() {
 		return nil
 	}
-	pid := s.process.cmd.Process.Pid
+	pid := s.process.Pid()
 	// Stopped, it cannot give birth to a backend between our look and the kill.
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("kill PostgreSQL: %w", err)
@@ -138,7 +107,7 @@ func (s *Server) Kill(ctx context.Context) error {
 			return fmt.Errorf("kill PostgreSQL: %w", err)
 		}
 	}
-	if err := s.process.wait(ctx); err != nil {
+	if err := s.process.Wait(ctx); err != nil {
 		return fmt.Errorf("kill PostgreSQL: %w", err)
 	}
 	return vanished(ctx, backends)

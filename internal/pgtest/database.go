@@ -5,12 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // databaseTimeout bounds the making and the dropping of a database, which take
@@ -22,7 +23,7 @@ const databaseTimeout = 2 * time.Minute
 // with the connections that are still open.
 func New(t testing.TB) string {
 	t.Helper()
-	return clone(t, adminURL(t), "template0")
+	return clone(t, own.AdminURL(t), "template0")
 }
 
 // clone makes a database from a template and drops it when the test ends.
@@ -42,7 +43,7 @@ func clone(t testing.TB, admin, template string) string {
 			t.Errorf("drop the database of the test: %v", err)
 		}
 	})
-	return withDatabase(admin, name)
+	return servertest.WithDatabase(admin, name)
 }
 
 // execute runs statements without parameters on a connection of their own,
@@ -58,16 +59,6 @@ func execute(ctx context.Context, url string, statements ...string) error {
 		}
 	}
 	return conn.Close(ctx)
-}
-
-// withDatabase returns the URL with another database in it.
-func withDatabase(admin, name string) string {
-	parsed, err := url.Parse(admin)
-	if err != nil {
-		panic(fmt.Sprintf("pgtest: %s is not a URL", EnvURL))
-	}
-	parsed.Path = "/" + name
-	return parsed.String()
 }
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -13,9 +13,9 @@
 //
 //   - A plain `go test ./internal/lockdb` has no such variable. Then the first
 //     call of [New] starts a cluster for this test binary, which a package ends
-//     tidily with [Run] or [Wrap] in its TestMain:
+//     tidily with [Wrap] in its TestMain:
 //
-//     func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+//     func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Wrap(m)) }
 //
 //   - A test that stops, kills or configures its server takes one for itself
 //     with [Start].
@@ -24,12 +24,6 @@
 // usual folders. Where there are none, the package manager installs them, since
 // a test that skips itself proves nothing.
 //
-// # What is left behind
-//
-// Nothing runs on. The kernel tells the server to quit when the thread that
-// started it ends (Pdeathsig), so a panic, a timeout or kill -9 of the tests
-// ends it as well. Nothing is written outside of one folder under the temporary
-// directory. [Run] and the cleanups of [Start] remove it; one that a killed run
-// left there is removed by the next run, which knows it by a lock that nobody
-// holds any more.
+// Nothing is left behind: see package servertest, which runs servers of all
+// kinds. [Run] and the cleanups of [Start] remove what they started.
 package pgtest

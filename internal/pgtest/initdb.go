@@ -13,33 +13,22 @@ import (
 // that tests make do, as they would elsewhere.
 func (s *Server) initialise(ctx context.Context) error {
 	cmd := s.command(ctx, "initdb", syscall.SIGKILL,
-		"--pgdata", s.dir.data(), "--username", superuser, "--auth", "trust",
+		"--pgdata", s.dir.Data(), "--username", superuser, "--auth", "trust",
 		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
-	logFile, err := os.Create(s.dir.log())
-	if err != nil {
-		return fmt.Errorf("create the server's log: %w", err)
-	}
-	defer logFile.Close()
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	p, err := launch(cmd)
-	if err != nil {
-		return fmt.Errorf("start initdb: %w", err)
-	}
-	<-p.exited // The command's context ends it in time.
-	if !cmd.ProcessState.Success() {
-		return fmt.Errorf("initdb: %v\n%s", cmd.ProcessState, s.LogTail())
+	if err := s.dir.Prepare(cmd); err != nil {
+		return fmt.Errorf("initdb: %w", err)
 	}
 	access := fmt.Sprintf("host all %s 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n", superuser)
 	// The file belongs to the server's user already and keeps its owner.
-	return os.WriteFile(filepath.Join(s.dir.data(), "pg_hba.conf"), []byte(access), 0o600)
+	return os.WriteFile(filepath.Join(s.dir.Data(), "pg_hba.conf"), []byte(access), 0o600)
 }
 
 // command prepares a server program. It inherits no environment: variables like
 // PGDATA or LANG would make clusters differ from machine to machine.
 func (s *Server) command(ctx context.Context, program string, onDeath syscall.Signal, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bindir, program), args...)
-	cmd.Dir = s.dir.path
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir.path, "LC_ALL=C", "TZ=UTC"}
-	cmd.SysProcAttr = s.who.attributes(onDeath)
+	cmd.Dir = s.dir.Path
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir.Path, "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = s.who.Attributes(onDeath)
 	return cmd
 }

@@ -2,14 +2,14 @@ package pgtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // postmasterLines reads the file in which a server describes itself: its
@@ -24,12 +24,8 @@ func postmasterLines(data string) []string {
 
 // serverAlive reports whether a server runs on this data folder.
 func serverAlive(data string) bool {
-	lines := postmasterLines(data)
-	if len(lines) == 0 {
-		return false
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
-	return err == nil && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) && !zombie(pid)
+	pid := servertest.ReadPid(filepath.Join(data, "postmaster.pid"))
+	return pid != 0 && servertest.Alive(pid)
 }
 
 // family returns the process ids of the children of pid.
@@ -74,16 +70,5 @@ func vanished(ctx context.Context, pids []int) error {
 
 func executing(pid int) bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
-	return err == nil && !zombie(pid)
-}
-
-// zombie reports whether the process has ended and only waits to be collected,
-// which a container without an init never does.
-func zombie(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return strings.HasPrefix(rest, "Z")
+	return err == nil && !servertest.Zombie(pid)
 }

@@ -20,12 +20,18 @@ func removeSegment(data string) error {
 	if len(fields) != 2 {
 		return nil
 	}
-	id, err := strconv.Atoi(fields[1])
-	if err != nil {
+	key, keyErr := strconv.ParseUint(fields[0], 10, 64)
+	id, idErr := strconv.Atoi(fields[1])
+	if err := errors.Join(keyErr, idErr); err != nil {
 		return fmt.Errorf("read the id of the shared memory: %w", err)
 	}
-	_, err = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
+	// Ids begin anew when the machine starts: this one may be another server's.
+	var segment unix.SysvShmDesc
+	_, err := unix.SysvShmCtl(id, unix.IPC_STAT, &segment)
+	if err == nil && segment.Perm.Key == int32(key) { //nolint:gosec // It was an int32 before it was written.
+		_, err = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	}
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) && !errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("free the shared memory: %w", err)
 	}
 	return nil

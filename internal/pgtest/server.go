@@ -5,16 +5,19 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // startTimeout bounds the making and the start of a cluster, which take about
 // a second on a machine that has nothing else to do.
 const startTimeout = 2 * time.Minute
+
+// kind tells the folders of this package, and what a killed cluster has left.
+var kind = servertest.Kind{Prefix: "observerd-pgtest-", Alive: serverAlive, Free: removeSegment}
 
 // superuser is the role that owns a cluster; it needs no password.
 const superuser = "postgres"
@@ -34,33 +37,21 @@ type Options struct {
 // stays the same over restarts. Its methods are not for concurrent use.
 type Server struct {
 	bindir  string
-	who     account
-	dir     workdir
+	who     servertest.Account
+	dir     servertest.Workdir
 	options Options
 	port    int
 	// process is nil before the first start.
-	process *process
+	process *servertest.Process
 }
 
 // Start gives a test a server of its own and removes it when the test ends. A
 // test that fails logs the end of the server's log.
 func Start(t testing.TB, options Options) *Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	server, err := Open(ctx, options)
-	if err != nil {
-		t.Fatalf("start PostgreSQL: %v", err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the server's log ends with:\n%s", server.LogTail())
-		}
-		if err := server.Close(); err != nil {
-			t.Errorf("remove the server: %v", err)
-		}
+	return servertest.Give(t, "PostgreSQL", servertest.InstallTimeout+startTimeout, func(ctx context.Context) (*Server, error) {
+		return Open(ctx, options)
 	})
-	return server
 }
 
 // Open makes a cluster and starts its server. The caller must Close it.
@@ -69,11 +60,11 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, err := serverAccount()
+	who, err := servertest.AccountOf("PostgreSQL", "postgres", "nobody")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := newWorkdir(options.Dir, who)
+	dir, err := servertest.NewWorkdir(kind, options.Dir, who)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +72,11 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	if err := s.initialise(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.startOnFreePort(ctx); err != nil {
+	start := func(port int) error {
+		s.port = port
+		return s.Start(ctx)
+	}
+	if err := servertest.StartOnFreePort(ctx, start); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -103,19 +98,11 @@ func (s *Server) URL(database string) string {
 }
 
 // LogTail returns the last lines of the server's log.
-func (s *Server) LogTail() string {
-	const lines = 30
-	text, err := os.ReadFile(s.dir.log())
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
+func (s *Server) LogTail() string { return s.dir.LogTail() }
 
 // Close stops the server without mercy and removes all that it wrote.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return errors.Join(s.Stop(ctx, Immediate), removeSegment(s.dir.data()), s.dir.remove())
+	return errors.Join(s.Stop(ctx, Immediate), removeSegment(s.dir.Data()), s.dir.Remove())
 }

@@ -2,9 +2,6 @@ package pgtest_test
 
 import (
 	"context"
-	"os"
-	osexec "os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 func TestServerKeepsCommitsAndPortOverEveryEnd(t *testing.T) {
@@ -41,7 +39,7 @@ func TestServerKeepsCommitsAndPortOverEveryEnd(t *testing.T) {
 func restart(t *testing.T, server *pgtest.Server, name string, end func(context.Context) error) {
 	t.Helper()
 	// Smart waits for clients, so the test's own must not be what it waits for.
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if name == "smart" {
 		closeOthers(t, server)
@@ -91,7 +89,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parent := openDir(t)
+			parent := servertest.OpenDir(t)
 			server, err := pgtest.Open(t.Context(), pgtest.Options{Dir: parent})
 			if err != nil {
 				t.Fatal(err)
@@ -102,141 +100,21 @@ func TestCloseLeavesNothing(t *testing.T) {
 			if err := server.Close(); err != nil {
 				t.Error(err)
 			}
-			wantEmpty(t, parent)
+			servertest.WantEmpty(t, parent)
 		})
 	}
 }
 
-// openDir makes a folder that the server's user can enter, which those of
-// t.TempDir are not.
-func openDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "pgtest-parent-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+var victims = servertest.Victims{
+	Test: "TestVictim", Env: "PGTEST_VICTIM_DIR", Pid: "data/postmaster.pid",
+	Open: func(ctx context.Context, dir string) (servertest.Server, error) {
+		return pgtest.Open(ctx, pgtest.Options{Dir: dir})
+	},
 }
 
-func wantEmpty(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		t.Errorf("%s is left", filepath.Join(dir, entry.Name()))
-	}
-}
-
-// TestKilledTestsLeaveNoServer runs this test binary a second time, lets it
-// start a cluster and kills it with -9: no server may live on, and the next
-// cluster removes the folder of the dead one.
 func TestKilledTestsLeaveNoServer(t *testing.T) {
 	t.Parallel()
-	parent := openDir(t)
-	child := startVictim(t, parent)
-	if len(postmasters(t, parent)) != 1 {
-		t.Fatal("the victim has no server, so nothing is proved")
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = child.Wait() // It was killed; the error says so.
-	waitUntilGone(t, parent)
-	makeOld(t, parent)
-	server, err := pgtest.Open(t.Context(), pgtest.Options{Dir: parent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
-	wantEmpty(t, parent)
+	victims.Check(t)
 }
 
-// victimDir is set in the second run of this test binary.
-const victimDir = "PGTEST_VICTIM_DIR"
-
-// TestVictim is the second run's only test: it starts a server, says
-// so and waits to be killed.
-func TestVictim(t *testing.T) {
-	parent := os.Getenv(victimDir)
-	if parent == "" {
-		return // An ordinary run; TestKilledTestsLeaveNoServer does the work.
-	}
-	server, err := pgtest.Open(t.Context(), pgtest.Options{Dir: parent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = os.Stdout.WriteString(server.URL("postgres") + "\n")
-	select {}
-}
-
-// startVictim returns once the victim's server runs.
-func startVictim(t *testing.T, parent string) *osexec.Cmd {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	t.Cleanup(cancel)
-	cmd := osexec.CommandContext(ctx, os.Args[0], "-test.run=^TestVictim$")
-	cmd.Env = append(os.Environ(), victimDir+"="+parent)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stdout.Read(make([]byte, 256)); err != nil {
-		t.Fatalf("wait for the victim's server: %v", err)
-	}
-	return cmd
-}
-
-// waitUntilGone waits until the victim's server has removed the file by which
-// it says that it runs. Nobody but the kernel told it to stop.
-func waitUntilGone(t *testing.T, parent string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for len(postmasters(t, parent)) > 0 {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatal("the server outlived the tests that started it")
-		}
-	}
-}
-
-func postmasters(t *testing.T, parent string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(parent, "*", "data", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-// makeOld lets what is in dir look older than the minute that sweep spares.
-func makeOld(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(entries) == 0 {
-		t.Fatal("the killed run left no folder, so nothing is proved")
-	}
-	old := time.Now().Add(-time.Hour)
-	for _, entry := range entries {
-		if err := os.Chtimes(filepath.Join(dir, entry.Name()), old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+func TestVictim(t *testing.T) { victims.Be(t) }

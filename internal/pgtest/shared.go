@@ -2,10 +2,8 @@ package pgtest
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"sync"
-	"testing"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // EnvURL names the environment variable that carries the URL of a superuser of
@@ -13,79 +11,16 @@ import (
 const EnvURL = "PGTEST_URL"
 
 // Runner is what [testing.M] and the result of [Wrap] have in common.
-type Runner interface {
-	// Run runs the tests and returns the code to exit with.
-	Run() int
-}
+type Runner = servertest.Runner
 
-// Run runs the tests of a package and then removes the cluster that they
-// started, if they did. Call it from TestMain: os.Exit(pgtest.Run(m)).
-func Run(m Runner) int { return Wrap(m).Run() }
+// Wrap removes, after the tests of a package, the server that they started, if
+// they did: goleak.VerifyTestMain(pgtest.Wrap(m)).
+func Wrap(m Runner) Runner { return own.Wrap(m) }
 
-// Wrap does the work of [Run] for helpers that run the tests themselves, such
-// as goleak: goleak.VerifyTestMain(pgtest.Wrap(m)) looks for leaks after the
-// cluster, which has a goroutine of its own, was removed.
-func Wrap(m Runner) Runner { return wrapped{m} }
-
-type wrapped struct{ inner Runner }
-
-func (w wrapped) Run() int {
-	code := w.inner.Run()
-	if err := own.close(); err != nil {
-		fmt.Fprintf(os.Stderr, "pgtest: remove the cluster: %v\n", err)
-		code = max(code, 1)
-	}
-	return code
-}
-
-// own is the cluster of this test binary. It is the one variable of this
-// package: tests have nothing else in common that could carry it, and a
-// cluster for each of them would cost a second each.
-var own cluster
-
-// cluster is started by the first test that needs it.
-type cluster struct {
-	mu     sync.Mutex
-	server *Server
-	// err is kept, so that a hundred tests do not wait for the same failure.
-	err error
-}
-
-// adminURL of the cluster that this test binary uses.
-func adminURL(t testing.TB) string {
-	t.Helper()
-	if url := os.Getenv(EnvURL); url != "" {
-		return url
-	}
-	url, err := own.url()
-	if err != nil {
-		t.Fatalf("start PostgreSQL: %v", err)
-	}
-	return url
-}
-
-func (c *cluster) url() (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.server == nil && c.err == nil {
-		// Not the context of the test that happens to be first: others follow.
-		ctx, cancel := context.WithTimeout(context.Background(), installTimeout+startTimeout)
-		defer cancel()
-		c.server, c.err = Open(ctx, Options{})
-	}
-	if c.err != nil {
-		return "", c.err
-	}
-	return c.server.URL("postgres"), nil
-}
-
-func (c *cluster) close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.server == nil {
-		return nil
-	}
-	server := c.server
-	c.server = nil
-	return server.Close()
+// own is the server of this test binary. It is the one variable of this
+// package: tests have nothing else in common that could carry it.
+var own = servertest.Shared[*Server]{
+	Name: "PostgreSQL", Timeout: servertest.InstallTimeout + startTimeout,
+	EnvURL: EnvURL, URL: func(s *Server) string { return s.URL("postgres") },
+	Open: func(ctx context.Context) (*Server, error) { return Open(ctx, Options{}) },
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // templateName keeps names within PostgreSQL's 63 bytes, prefix included.
@@ -25,7 +27,7 @@ func NewFrom(t testing.TB, name string, prepare func(ctx context.Context, url st
 	if !templateName.MatchString(name) {
 		t.Fatalf("the template name %q must match %s", name, templateName)
 	}
-	admin := adminURL(t)
+	admin := own.AdminURL(t)
 	ctx, cancel := context.WithTimeout(t.Context(), databaseTimeout)
 	defer cancel()
 	template := "template_" + name
@@ -67,7 +69,7 @@ func buildTemplate(ctx context.Context, conn *pgx.Conn, admin, template string, 
 			return err
 		}
 	}
-	if err := prepare(ctx, withDatabase(admin, draft)); err != nil {
+	if err := prepare(ctx, servertest.WithDatabase(admin, draft)); err != nil {
 		return err
 	}
 	// Nobody can copy a database to which somebody is connected.

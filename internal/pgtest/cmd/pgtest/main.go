@@ -1,9 +1,11 @@
-// Command pgtest runs a command beside a throw-away PostgreSQL cluster:
+// Command pgtest runs a command beside throw-away servers of PostgreSQL and
+// MariaDB:
 //
 //	pgtest go test ./...
 //
-// The command finds the URL of the cluster's superuser in PGTEST_URL. When it
-// ends, however it ends, the cluster is removed, and pgtest exits with its code.
+// The command finds the URL of the account that may do everything in PGTEST_URL
+// and MARIATEST_URL. When it ends, however it ends, the servers are removed, and
+// pgtest exits with its code.
 package main
 
 import (
@@ -17,8 +19,6 @@ import (
 	"runtime"
 	"syscall"
 	"time"
-
-	"github.com/observerd/observerd/internal/pgtest"
 )
 
 // Exit codes of our own; every other one is the command's.
@@ -44,13 +44,12 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "usage: pgtest COMMAND [ARGUMENT...]")
 		return exitUsage
 	}
-	server, err := pgtest.Open(ctx, pgtest.Options{})
-	if err != nil {
-		fmt.Fprintln(stderr, "pgtest:", err)
-		return exitFailed
+	servers, err := start(ctx)
+	code := 0
+	if err == nil {
+		code, err = execute(ctx, servers, args)
 	}
-	code, err := execute(ctx, server, args)
-	if err = errors.Join(err, server.Close()); err != nil {
+	if err = errors.Join(err, servers.close()); err != nil {
 		fmt.Fprintln(stderr, "pgtest:", err)
 		return max(code, exitFailed)
 	}
@@ -58,9 +57,9 @@ func run(args []string, stderr io.Writer) int {
 }
 
 // execute runs the command and returns its exit code.
-func execute(ctx context.Context, server *pgtest.Server, args []string) (int, error) {
+func execute(ctx context.Context, servers servers, args []string) (int, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), pgtest.EnvURL+"="+server.URL("postgres"))
+	cmd.Env = append(os.Environ(), servers.environ()...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = dieTogether()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

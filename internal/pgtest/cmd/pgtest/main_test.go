@@ -12,7 +12,7 @@ func TestRunGivesTheClusterAndTakesTheCode(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"success":     {args: []string{"sh", "-c", `case "$PGTEST_URL" in postgres://postgres@127.0.0.1:*) ;; *) exit 1; esac`}},
+		"success":     {args: []string{"sh", "-c", `case "$PGTEST_URL $MARIATEST_URL" in "postgres://postgres@127.0.0.1:"*" mysql://root@127.0.0.1:"*) ;; *) exit 1; esac`}},
 		"its code":    {args: []string{"sh", "-c", "exit 7"}, code: 7},
 		"no command":  {code: exitUsage, stderr: "usage: pgtest COMMAND"},
 		"not a file":  {args: []string{"/no/such/command"}, code: exitFailed, stderr: "/no/such/command"},

@@ -1,4 +1,4 @@
-package pgtest
+package servertest
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 	"strconv"
 )
 
-// startOnFreePort tries another port when somebody else took the first one
-// between our look and the server's start.
-func (s *Server) startOnFreePort(ctx context.Context) error {
+// StartOnFreePort calls start with a port of 127.0.0.1 that is free, and with
+// another one when somebody took the first between our look and the start.
+func StartOnFreePort(ctx context.Context, start func(port int) error) error {
 	var err error
 	for range 10 {
-		if s.port, err = freePort(ctx); err != nil {
-			return err
+		port, free := freePort(ctx)
+		if free != nil {
+			return free
 		}
-		err = s.Start(ctx)
-		if err == nil || portFree(ctx, s.port) {
+		err = start(port)
+		if err == nil || portFree(ctx, port) {
 			return err
 		}
 	}

@@ -1,0 +1,123 @@
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// InstallTimeout bounds a package manager that downloads from a slow mirror.
+const InstallTimeout = 10 * time.Minute
+
+// Product is a server that package managers can install.
+type Product struct {
+	// Name is for messages, such as "PostgreSQL server".
+	Name string
+	// Packages are its packages by the command of the package manager.
+	Packages map[string]string
+	// Find looks for the programs and returns their folder, or Missing.
+	Find func(ctx context.Context) (string, error)
+	// Missing is the error of a machine without the programs.
+	Missing error
+	// Instead says what a person may do who cannot install it: "set
+	// PGTEST_BINDIR to …".
+	Instead string
+}
+
+// manager is a package manager: what it runs first, and what it puts before
+// the name of a package.
+type manager struct {
+	name    string
+	refresh []string
+	install []string
+}
+
+// managers are asked in this order: the first that this machine has decides.
+var managers = []manager{
+	{"apt-get", []string{"apt-get", "update"}, []string{"apt-get", "install", "-y", "--no-install-recommends"}},
+	{"dnf", nil, []string{"dnf", "install", "-y"}},
+	{"yum", nil, []string{"yum", "install", "-y"}},
+	{"apk", nil, []string{"apk", "add", "--no-cache"}},
+	{"zypper", nil, []string{"zypper", "--non-interactive", "install"}},
+	{"pacman", nil, []string{"pacman", "-Sy", "--noconfirm"}},
+	{"brew", nil, []string{"brew", "install"}},
+}
+
+// Programs returns the folder of the server's programs, and installs them
+// first where there are none.
+func (p Product) Programs(ctx context.Context) (string, error) {
+	dir, err := p.Find(ctx)
+	if err == nil || !errors.Is(err, p.Missing) {
+		return dir, err
+	}
+	if err := p.installOnce(ctx); err != nil {
+		return "", err
+	}
+	return p.Find(ctx)
+}
+
+// installOnce installs under a lock that all products share: `go test` starts
+// the binaries of several packages at once, and package managers refuse to run
+// twice. Each user has one of its own, as nobody may open that of another.
+func (p Product) installOnce(ctx context.Context) error {
+	lock, err := lockFile(ctx, filepath.Join(os.TempDir(), fmt.Sprintf("observerd-install-%d.lock", os.Geteuid())))
+	if err != nil {
+		return fmt.Errorf("wait for another installation: %w", err)
+	}
+	defer lock.Close()
+	if _, err := p.Find(ctx); err == nil {
+		return nil
+	}
+	return p.install(ctx)
+}
+
+func (p Product) install(ctx context.Context) error {
+	for _, m := range managers {
+		name, known := p.Packages[m.name]
+		if _, err := exec.LookPath(m.name); err != nil || !known {
+			continue
+		}
+		command := append(append([]string{}, m.install...), name)
+		prefix, err := privileges(ctx, m.name)
+		if err != nil {
+			return fmt.Errorf("%w: run `%s` as root, or %s: %w", p.Missing, strings.Join(command, " "), p.Instead, err)
+		}
+		return p.run(ctx, prefix, m.refresh, command)
+	}
+	return fmt.Errorf("%w and no package manager known here: install the %s, or %s", p.Missing, p.Name, p.Instead)
+}
+
+// privileges returns the words to put before a command that needs root.
+func privileges(ctx context.Context, name string) ([]string, error) {
+	if os.Geteuid() == 0 || name == "brew" {
+		return nil, nil
+	}
+	if err := exec.CommandContext(ctx, "sudo", "-n", "true").Run(); err != nil {
+		return nil, errors.New("neither root nor sudo without a password")
+	}
+	return []string{"sudo", "-n"}, nil
+}
+
+func (p Product) run(ctx context.Context, prefix []string, commands ...[]string) error {
+	ctx, cancel := context.WithTimeout(ctx, InstallTimeout)
+	defer cancel()
+	for _, command := range commands {
+		if len(command) == 0 {
+			continue
+		}
+		// sudo clears the environment, so env sets it on the far side. RUNLEVEL=1
+		// keeps Debian from starting a server of its own that nobody asked for.
+		words := append(append([]string{}, prefix...), "env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
+		words = append(words, command...)
+		out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("install the %s with %v: %w\n%s", p.Name, command, err, out)
+		}
+	}
+	return nil
+}

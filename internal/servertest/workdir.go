@@ -1,0 +1,150 @@
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Kind says how the folders of one kind of server are told from others, and
+// what those of a killed run have left.
+type Kind struct {
+	// Prefix begins the name of each folder, such as "observerd-pgtest-".
+	Prefix string
+	// Alive reports whether a server still runs on a folder of data.
+	Alive func(data string) bool
+	// Free gives back what a killed server keeps outside of its folder of
+	// data; nil means nothing.
+	Free func(data string) error
+}
+
+// Workdir is the one folder that a server writes to.
+type Workdir struct {
+	// Path is the folder.
+	Path string
+	// lock is held for as long as this process uses the folder. The kernel
+	// frees it when the process dies, which is how sweep knows a leftover.
+	lock *os.File
+}
+
+// Data is the folder of the server's own files.
+func (w Workdir) Data() string { return filepath.Join(w.Path, "data") }
+
+// Log is the file of what the server says.
+func (w Workdir) Log() string { return filepath.Join(w.Path, "server.log") }
+
+// LogTail returns the last lines of the server's log.
+func (w Workdir) LogTail() string {
+	const lines = 30
+	text, err := os.ReadFile(w.Log())
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// NewWorkdir makes a folder below parent, or below the temporary directory
+// when parent is empty, that the account may use. It removes what killed runs
+// have left there, and in folders of [OpenDir].
+func NewWorkdir(kind Kind, parent string, who Account) (Workdir, error) {
+	parent, err := chooseParent(parent, who)
+	if err != nil {
+		return Workdir{}, err
+	}
+	kind.sweep(parent)
+	kind.sweepOpened()
+	path, err := os.MkdirTemp(parent, kind.Prefix)
+	if err != nil {
+		return Workdir{}, fmt.Errorf("make a folder for the server: %w", err)
+	}
+	w := Workdir{Path: path}
+	if err := w.prepare(who); err != nil {
+		return Workdir{}, errors.Join(fmt.Errorf("prepare the server's folder: %w", err), w.Remove())
+	}
+	return w, nil
+}
+
+func (w *Workdir) prepare(who Account) error {
+	lock, err := tryLockFile(filepath.Join(w.Path, "lock"))
+	if err != nil {
+		return err
+	}
+	w.lock = lock
+	if err := os.Mkdir(w.Data(), 0o700); err != nil {
+		return err
+	}
+	if err := who.Own(w.Data()); err != nil {
+		return err
+	}
+	// The server walks through this folder; only what is below it is private.
+	return os.Chmod(w.Path, 0o711)
+}
+
+// Remove removes the folder and all that is in it.
+func (w Workdir) Remove() error {
+	err := os.RemoveAll(w.Path)
+	if w.lock != nil {
+		err = errors.Join(err, w.lock.Close())
+	}
+	return err
+}
+
+func chooseParent(parent string, who Account) (string, error) {
+	if parent != "" {
+		if !who.reaches(parent) {
+			return "", fmt.Errorf("the folder %s cannot be entered by the user that runs the server", parent)
+		}
+		return parent, nil
+	}
+	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if who.reaches(dir) {
+			return dir, nil
+		}
+	}
+	return "", errors.New("no temporary folder that the user that runs the server can enter")
+}
+
+// sweep removes the folders of runs that were killed. It is a courtesy: what
+// cannot be removed, for example because it is another user's, stays.
+func (k Kind) sweep(parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, k.Prefix+"*")) // The pattern is well formed.
+	for _, dir := range dirs {
+		if !k.leftover(dir) {
+			continue
+		}
+		if k.Free != nil {
+			_ = k.Free(filepath.Join(dir, "data"))
+		}
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// ownAndOld reports whether dir is a folder of this user that can be a leftover. A
+// new one is not locked for an instant; a server whose tests have just died is
+// still on its way down.
+func ownAndOld(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && time.Since(info.ModTime()) >= time.Minute
+}
+
+// leftover reports whether dir belonged to a process of this user that is gone.
+func (k Kind) leftover(dir string) bool {
+	if !ownAndOld(dir) {
+		return false
+	}
+	lock, err := tryLockFile(filepath.Join(dir, "lock"))
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return !k.Alive(filepath.Join(dir, "data"))
+}
