@@ -1,0 +1,24 @@
+//go:build !failpoints
+
+package failpoint
+
+import "time"
+
+// Enabled tells whether the build has failpoints.
+const Enabled = false
+
+// Knows tells whether a variable of the environment is one of this package's.
+func Knows(string) bool { return false }
+
+// Check reports an environment that names a point or an action which does not
+// exist. It is asked once, at the start.
+func Check() error { return nil }
+
+// Hit says that the node has come to the named step.
+func Hit(string) {}
+
+// ClockOffset is by how much the node's clock is set wrong.
+func ClockOffset() time.Duration { return 0 }
+
+// Now is the time of day as the node takes it.
+func Now() time.Time { return time.Now() }

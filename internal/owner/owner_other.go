@@ -1,0 +1,11 @@
+//go:build !unix
+
+package owner
+
+import "io/fs"
+
+// numbers are not known here.
+func numbers(fs.FileInfo) (uid, gid string, ok bool) { return "", "", false }
+
+// OthersMayRead is not known here: files have no mode.
+func OthersMayRead(fs.FileInfo) bool { return false }
