@@ -13,8 +13,9 @@ import (
 // cli is one run of the program: where it reads and writes, and what its
 // global flags say.
 type cli struct {
-	environ        []string
-	stdin          io.Reader
+	environ []string
+	stdin   io.Reader
+	// stdout and stderr are for text; see [asIs].
 	stdout, stderr io.Writer
 
 	configPath string
@@ -27,12 +28,13 @@ type cli struct {
 
 // run does what the arguments say and returns the exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
+	c := &cli{environ: environ, stdin: stdin, stdout: textWriter{stdout}, stderr: textWriter{stderr}}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	c.refuseStrangers(root)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -65,6 +67,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 		Example: `  observerd validate                  check config.yaml and the databases in it
   observerd run                       run a node
   observerd status                    what the cluster does
+  observerd doctor                    what is wrong with it, or might be
   observerd poll ID --once --dry-run  what an observer would find now`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -78,8 +81,8 @@ row into exactly one durable event. Any number of identical nodes share the work
 	flags.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as log.level=debug; may be repeated")
 	flags.StringVar(&c.logLevel, "log-level", "", "the least `level` to log: debug, info, warn or error")
 	root.AddCommand(
-		c.runCommand(), c.validateCommand(), c.statusCommand(), c.migrateCommand(), c.pollCommand(),
-		c.eventsCommand(), c.observersCommand(), c.sampleCommand(), c.versionCommand(), exitCodesTopic(),
+		c.runCommand(), c.reloadCommand(), c.validateCommand(), c.doctorCommand(), c.statusCommand(), c.healthcheckCommand(), c.migrateCommand(), c.pollCommand(),
+		c.eventsCommand(), c.observersCommand(), c.sampleCommand(), c.versionCommand(), c.manCommand(), exitCodesTopic(),
 	)
 	return root
 }
@@ -89,6 +92,29 @@ func (c *cli) group(use, short string, commands ...*cobra.Command) *cobra.Comman
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: c.needsCommand}
 	g.AddCommand(commands...)
 	return g
+}
+
+// refuseStrangers gives the commands that cobra brings the manners of ours: by
+// themselves they print help, and end well, when they are asked for what is not
+// there. They write where root does now, so that has to be settled.
+func (c *cli) refuseStrangers(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, c.needsCommand
+		case "help":
+			help := cmd.Run
+			cmd.Run, cmd.RunE = nil, func(cmd *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err == nil && len(rest) > 0 {
+					return c.needsCommand(found, rest)
+				}
+				help(cmd, args)
+				return nil
+			}
+		}
+	}
 }
 
 // needsCommand refuses a group that is called without one of its commands, or

@@ -21,7 +21,7 @@ func (c *cli) eventsCommand() *cobra.Command {
 func (c *cli) eventsTail() *cobra.Command {
 	o := app.TailOptions{Every: lookEvery}
 	cmd := &cobra.Command{
-		Use:   "tail [OBSERVER]",
+		Use:   "tail [ID]",
 		Short: "Print the last events of the log",
 		Long: `Print the last events of each observer, or of one, oldest first: as CloudEvents
 JSON, one event a line, or with -o text as a summary. The order of events is that
@@ -58,7 +58,7 @@ of their observer; between observers there is none.`,
 func (c *cli) printEvent(f format) func(*app.Event, []byte) error {
 	if f == formatJSON {
 		return func(_ *app.Event, line []byte) error {
-			_, err := c.stdout.Write(append(line, '\n'))
+			_, err := asIs(c.stdout).Write(append(line, '\n'))
 			return err
 		}
 	}

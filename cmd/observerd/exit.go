@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"syscall"
 
@@ -17,6 +18,7 @@ const (
 	exitOK            = 0
 	exitFailure       = 1
 	exitUsage         = 2
+	exitFindings      = 3
 	exitUnavailable   = 69
 	exitDenied        = 77
 	exitConfiguration = 78
@@ -33,11 +35,15 @@ func exitCodesTopic() *cobra.Command {
     0  done, or stopped as asked
     1  failed; the message says why
     2  the command line is wrong
+    3  'observerd doctor' has found problems
    69  a database cannot be reached, or has pending migrations; try again later
    77  a right is missing: a folder that cannot be written, a file (also one that
-       holds a secret) that cannot be read
-   78  the configuration is wrong, or the schema is newer than this binary:
-       trying again will not help
+       holds a secret) that cannot be read, a port that needs a privilege
+   78  the configuration is wrong, or does not suit this host: a port in use, a
+       credential that is missing, a password in a file that everybody may read,
+       a password that a database refuses ('observerd run' waits for that of the
+       coordination database), a file that is no SQLite database; or the schema
+       is newer than this binary. Trying again will not help
   130  ended by SIGINT before the work was done; 143 by SIGTERM, 141 because
        nobody reads stdout any more
 
@@ -61,13 +67,18 @@ func (e saidError) Unwrap() error { return e.error }
 func exitCode(err error) int {
 	var usage usageError
 	var signal signalError
+	var reload reloadError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &reload):
+		return reload.code
 	case errors.As(err, &signal):
 		return signal.code()
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, errPipeClosed):
+	case brokenPipe(err), errors.Is(err, errPipeClosed):
 		return exitPipe
+	case errors.Is(err, errFindings):
+		return exitFindings
 	}
 	switch app.FaultOf(err) {
 	case app.Misused:
@@ -82,13 +93,20 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
+// brokenPipe tells whether nobody reads stdout any more. A connection to a
+// database breaks with the same error, and is none of this.
+func brokenPipe(err error) bool {
+	var connection *net.OpError
+	return errors.Is(err, syscall.EPIPE) && !errors.As(err, &connection)
+}
+
 // explain says on stderr what went wrong and what to try next.
 func (c *cli) explain(command *cobra.Command, err error) {
 	var said saidError
 	var usage usageError
 	var configuration *config.Error
 	switch {
-	case errors.As(err, &said), errors.Is(err, syscall.EPIPE):
+	case errors.As(err, &said), brokenPipe(err):
 	case errors.As(err, &configuration):
 		fmt.Fprintln(c.stderr, configuration)
 	case errors.As(err, &usage):

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -15,10 +18,31 @@ import (
 // newLogger returns the logger of the program. It writes to w, which is
 // stderr: stdout carries results and events alone.
 func newLogger(w io.Writer, cfg config.Log, level slog.Level) *slog.Logger {
+	w = asIs(w) // Colours are for the terminal to obey.
 	if cfg.Format == "tint" || cfg.Format == "auto" && isTerminal(w) {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly + ".000", NoColor: !isTerminal(w)}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly + ".000", NoColor: !isTerminal(w), ReplaceAttr: harmless}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// harmless escapes what a terminal would obey. With colours, tint takes its own
+// quotation of an escape character back, and takes those letters in a text for one.
+func harmless(_ []string, a slog.Attr) slog.Attr {
+	if kind := a.Value.Kind(); kind != slog.KindString && kind != slog.KindAny {
+		return a
+	}
+	value := a.Value.Any()
+	text := fmt.Sprint(value)
+	shown := strings.ReplaceAll(escaped(text), `\x1b`, `\x1B`)
+	_, failure := value.(error)
+	switch {
+	case shown == text:
+	case failure:
+		a.Value = slog.AnyValue(errors.New(shown))
+	default:
+		a.Value = slog.StringValue(shown)
+	}
+	return a
 }
 
 // quietLogger is the logger of one-shot commands, whose news is their result:
@@ -33,6 +57,9 @@ func (c *cli) quietLogger(cfg config.Log) *slog.Logger {
 
 // isTerminal tells whether a person looks at the stream, or types into it.
 func isTerminal(stream any) bool {
+	if w, is := stream.(io.Writer); is {
+		stream = asIs(w)
+	}
 	f, ok := stream.(*os.File)
 	return ok && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }

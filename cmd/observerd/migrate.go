@@ -72,13 +72,15 @@ func (c *cli) migrateStatus() *cobra.Command {
 			case err != nil:
 				return err
 			case *output == formatJSON:
-				return printJSON(c.stdout, schema)
+				if err := printJSON(c.stdout, schema); err != nil {
+					return err
+				}
 			case schema.State == app.SchemaAbsent:
 				fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' makes it")
 			default:
 				fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)
 			}
-			return nil
+			return schema.Err()
 		})
 	}
 	return cmd

@@ -19,8 +19,8 @@ import (
 const operateTimeout = 30 * time.Second
 
 func (c *cli) observersCommand() *cobra.Command {
-	return c.group("observers", "List, pause, resume and reset observers",
-		c.observersList(), c.observersPause(), c.observersResume(), c.observersReset())
+	return c.group("observers", "List, pause, resume, reset and backfill observers",
+		c.observersList(), c.observersPause(), c.observersResume(), c.observersReset(), c.observersBackfill())
 }
 
 func (c *cli) observersList() *cobra.Command {
@@ -63,6 +63,8 @@ next commit.`,
 func (c *cli) observersResume() *cobra.Command {
 	return c.act("resume", &cobra.Command{
 		Short: "Let a paused observer be polled again, or end its backoff",
+		Long: `Let a paused observer be polled again, or end its backoff. If its source has
+refused the account, the account may be tried again at once.`,
 	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
 		changed, err := operator.Resume(ctx, id, actor)
 		return either(changed, "resumed", "is neither paused nor in backoff"), err
@@ -70,31 +72,43 @@ func (c *cli) observersResume() *cobra.Command {
 }
 
 func (c *cli) observersReset() *cobra.Command {
-	var forget, yes bool
+	var o app.ResetOptions
+	var yes bool
 	cmd := c.act("reset", &cobra.Command{
 		Short: "Read the source of an observer from its beginning again",
-		Long: `Set an observer back to the beginning of its source. Rows that were observed are
-recognised and make no event; only what was missed does. With --forget they are
-not recognised: every row becomes an event again, under the id that it had. The
-event log stays as it is.`,
+		Long: `Set an observer back to the beginning of its source, or to its start if it has
+one. Rows that were observed are recognised and make no event; only what was
+missed does. With --forget they are not recognised: every row becomes an event
+again, as version 1: under its former id if the row never changed, under another
+if it did. The event log stays as it is.
+
+With --keep-cursor the observer goes on where it is: it accepts another query, or
+other columns of the source, and what lies behind the cursor is not read again.`,
 	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+		if o.Forget && o.KeepCursor {
+			return "", usageError{errors.New("--forget and --keep-cursor exclude each other")}
+		}
 		if err := operator.KnowsObserver(ctx, id); err != nil {
 			return "", err
 		}
-		if err := c.confirm(ctx, yes, resetQuestion(id, forget)); err != nil {
+		if err := c.confirm(ctx, yes, resetQuestion(id, o)); err != nil {
 			return "", err
 		}
-		changed, err := operator.Reset(ctx, id, actor, forget)
+		changed, err := operator.Reset(ctx, id, actor, o)
 		return either(changed, "reset", "was never polled; there is nothing to reset"), err
 	})
-	cmd.Flags().BoolVar(&forget, "forget", false, "also forget which rows were observed")
+	cmd.Flags().BoolVar(&o.Forget, "forget", false, "also forget which rows were observed")
+	cmd.Flags().BoolVar(&o.KeepCursor, "keep-cursor", false, "go on at the cursor, with the query and the columns as they are now")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func resetQuestion(id string, forget bool) string {
-	if forget {
+func resetQuestion(id string, o app.ResetOptions) string {
+	switch {
+	case o.Forget:
 		return fmt.Sprintf("Reset %s and make an event of every row again?", id)
+	case o.KeepCursor:
+		return fmt.Sprintf("Let %s go on at its cursor with another query, or other columns?", id)
 	}
 	return fmt.Sprintf("Reset %s and read its source from the beginning?", id)
 }
@@ -110,7 +124,7 @@ func either(changed bool, yes, no string) string {
 // whoever runs it.
 func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, operator *app.Operator, id, actor string) (string, error)) *cobra.Command {
 	var actor string
-	cmd.Use = verb + " OBSERVER"
+	cmd.Use = verb + " ID"
 	cmd.Args = cobra.ExactArgs(1)
 	cmd.ValidArgsFunction = c.completeObserver
 	timeout := timeoutFlag(cmd, operateTimeout)

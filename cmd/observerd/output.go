@@ -45,12 +45,34 @@ func outputFlag(cmd *cobra.Command) *format {
 
 // timeoutFlag gives a command the flag --timeout.
 func timeoutFlag(cmd *cobra.Command, preset time.Duration) *time.Duration {
-	return cmd.Flags().Duration("timeout", preset, "give up after this time")
+	timeout := preset
+	cmd.Flags().Var((*positive)(&timeout), "timeout", "give up after this time")
+	return &timeout
 }
+
+// positive is a duration above 0. Without that limit a slip of the pen would end
+// a command as a database that is down does, or a node that is ill.
+type positive time.Duration
+
+// Set implements pflag.Value.
+func (p *positive) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return errors.New("write a time above 0, such as 30s")
+	}
+	*p = positive(d)
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *positive) String() string { return time.Duration(*p).String() }
+
+// Type implements pflag.Value.
+func (p *positive) Type() string { return "duration" }
 
 // printJSON prints one indented value.
 func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(asIs(w))
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
@@ -60,7 +82,11 @@ func printJSON(w io.Writer, value any) error {
 func table(w io.Writer, headings []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{headings}, rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = escaped(strings.Join(strings.Fields(cell), " ")) // Before its width is taken.
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
 }

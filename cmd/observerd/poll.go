@@ -24,10 +24,10 @@ type poller struct {
 func (c *cli) pollCommand() *cobra.Command {
 	p := &poller{cli: c}
 	cmd := &cobra.Command{
-		Use:   "poll OBSERVER",
+		Use:   "poll ID",
 		Short: "Poll an observer once, or show what a poll would find",
-		Long: `With --dry-run, show the rows that a poll would read now and the events that it
-would make. Nothing is written and no lock is taken.
+		Long: `With --dry-run, show the SQL that a poll would send now, the rows that it would
+read and the events that it would make. Nothing is written and no lock is taken.
 
 With --once alone, poll the observer now, under the lock of its type. The turns
 of the cluster stay as they are; a node that runs delivers the events.`,
@@ -91,6 +91,9 @@ func printDryRun(w io.Writer, d app.DryRun) error {
 	if d.Blank {
 		fmt.Fprintln(w, "the coordination database remembers nothing yet, so every row is new")
 	}
+	if d.SQL != "" {
+		fmt.Fprintf(w, "\nSQL:\n%s;\n", d.SQL)
+	}
 	var rows [][]string
 	for _, r := range d.Rows {
 		content := string(r.Data)
@@ -112,7 +115,7 @@ func printDryRun(w io.Writer, d app.DryRun) error {
 	if d.DeadCount > 0 {
 		fmt.Fprintf(w, "\nPOISON ROWS: %d%s\n", d.DeadCount, first(len(d.Dead), d.DeadCount))
 		for _, dead := range d.Dead {
-			fmt.Fprintf(w, "%s: %s\n", orDash(oneLine(dead.Key)), dead.Reason)
+			fmt.Fprintf(w, "%s: %s\n", orDash(oneLine(dead.Key)), oneLine(dead.Reason))
 		}
 	}
 	if d.Ended > 0 {

@@ -28,7 +28,7 @@ func TestFolderWithoutRights(t *testing.T) {
 			if code != exitDenied {
 				t.Errorf("exit code %d, want %d:\n%s", code, exitDenied, output)
 			}
-			if want := "cannot be written by this user"; !strings.Contains(output, want) {
+			if want := "database.url: " + folder + " cannot be written by this user"; !strings.Contains(output, want) {
 				t.Errorf("%q is missing in:\n%s", want, output)
 			}
 		})

@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
 	"sync"
-	"time"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/systemd"
 )
-
-// stopGrace is what a stop may take beyond the time that polls have to finish.
-const stopGrace = 15 * time.Second
 
 func (c *cli) runCommand() *cobra.Command {
 	var feed feeder
@@ -25,6 +25,11 @@ func (c *cli) runCommand() *cobra.Command {
 		Short: "Run a node",
 		Long: `Run a node until SIGINT or SIGTERM. Polls then finish their chunk, leases are
 given back, and the exit code is 0; a second signal ends the node at once.
+
+SIGHUP reloads the configuration: the node stops gracefully, and one with the
+new configuration takes its place in the same process. A configuration that is
+wrong changes nothing; the log names its mistakes. The SIGHUP of a terminal
+that was closed ends the node as SIGTERM does, if its log went to the terminal.
 
 Logs go to stderr. stdout carries the events of stdout sinks, one JSON a line.`,
 		Example: `  observerd run
@@ -43,49 +48,26 @@ Logs go to stderr. stdout carries the events of stdout sinks, one JSON a line.`,
 	return cmd
 }
 
+// runNode runs a node, and others after it when the configuration is reloaded. It
+// tells the service manager, if there is one, how that goes.
 func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
-	cfg, warnings, err := c.loadConfig()
-	if err != nil {
-		warn(c.stderr, warnings)
-		return err
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	manager, problem := systemd.New()
+	if problem != nil {
+		fmt.Fprintf(c.stderr, "warning: the service manager's watchdog is not fed: %v\n", problem)
 	}
-	log := newLogger(c.stderr, cfg.Log, cfg.Log.SlogLevel())
-	for _, p := range warnings {
-		log.Warn("Configuration can be improved", "warning", p.String())
+	defer func() {
+		manager.Ending(farewell(err))
+		manager.Close()
+	}()
+	ctx, out := watchPipe(ctx, asIs(c.stdout))
+	s := &service{
+		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
+		manager: manager, reloads: app.NewReloads(), hangups: hangups, attended: isTerminal(c.stderr),
 	}
-	if err := app.CheckRights(cfg); err != nil {
-		return err
-	}
-	stopFeeding, err := feed.start(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stopFeeding()) }()
-	ctx, out := watchPipe(ctx, c.stdout)
-	node, err := app.New(ctx, app.Options{Config: cfg, Version: buildVersion(), Logger: log, Stdout: out})
-	if err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	return serve(ctx, node, cfg.Scheduler.ShutdownTimeout+stopGrace)
-}
-
-// serve runs the node until ctx ends or the node cannot go on.
-func serve(ctx context.Context, node *app.App, patience time.Duration) error {
-	node.Start()
-	select {
-	case <-ctx.Done():
-	case <-node.Done():
-	}
-	failure := node.Err()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	if err := node.Stop(stopping); err != nil {
-		failure = errors.Join(failure, fmt.Errorf("stop: %w", err))
-	}
-	if errors.Is(context.Cause(ctx), errPipeClosed) {
-		failure = errors.Join(failure, errPipeClosed)
-	}
-	return failure
+	return s.run(ctx)
 }
 
 // feeder keeps the sample warehouse moving beside a node.
@@ -121,6 +103,15 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 		feeding.Wait()
 		return warehouse.Close()
 	}, nil
+}
+
+// check tells whether there would be something to feed.
+func (f feeder) check(cfg *config.Config) error {
+	if !f.wanted {
+		return nil
+	}
+	_, err := f.path(cfg)
+	return err
 }
 
 // path is the file of the source that is the sample warehouse.

@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(path, shared, 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "sql": query, "eventually": eventually, "terminate": terminate, "hold": hold,
+			"exits": exits, "sql": query, "eventually": eventually, "terminate": terminate, "hangup": hangup, "hold": hold,
 			"events": eventFile, "jsonlines": jsonLines, "address": address,
 		},
 	})
@@ -141,6 +141,13 @@ func hold(ts *testscript.TestScript, _ bool, args []string) {
 func terminate(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, cmd := range ts.BackgroundCmds() {
 		ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	}
+}
+
+// hangup sends SIGHUP to the commands in the background.
+func hangup(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(syscall.SIGHUP))
 	}
 }
 

@@ -9,9 +9,16 @@ import (
 	"github.com/observerd/observerd/internal/config"
 )
 
+// errNoConfig is an empty variable of a script, most likely: a node on defaults
+// would look well and poll nothing.
+var errNoConfig = usageError{errors.New("--config is empty; name a file")}
+
 // loadConfig loads the configuration as the global flags say. The error of a
 // mistake in the configuration is a [*config.Error].
 func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
+	if c.configPath == "" {
+		return nil, nil, errNoConfig
+	}
 	overrides, err := c.overrides()
 	if err != nil {
 		return nil, nil, err

@@ -44,7 +44,13 @@ type section struct {
 
 func printReport(w io.Writer, r app.Report) error {
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
-	for _, s := range []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r), sinkSection(r), lockSection(r)} {
+	sections := []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r), sinkSection(r), lockSection(r)}
+	for _, rare := range []section{sweepSection(r), accountSection(r)} {
+		if len(rare.rows) > 0 {
+			sections = append(sections, rare)
+		}
+	}
+	for _, s := range sections {
 		fmt.Fprintf(w, "\n%s\n", s.title)
 		if len(s.rows) == 0 {
 			fmt.Fprintln(w, "none")
@@ -77,7 +83,7 @@ func typeSection(r app.Report) section {
 }
 
 func observerSection(r app.Report) section {
-	s := section{title: "OBSERVERS", headings: []string{"OBSERVER", "STATE", "LAST OK", "EVENTS", "ROWS", "DEAD", "NEWEST", "LAST ERROR"}}
+	s := section{title: "OBSERVERS", headings: []string{"OBSERVER", "STATE", "LAST OK", "EVENTS", "ROWS", "POISON", "NEWEST", "LAST ERROR"}}
 	for _, o := range r.Observers {
 		state := o.State
 		if o.RetryAt.After(r.At) {
@@ -126,5 +132,40 @@ func lockSection(r app.Report) section {
 	return s
 }
 
-// oneLine keeps a text from breaking a table.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// sweepSection has the backfills and reconciles that run.
+func sweepSection(r app.Report) section {
+	s := section{title: "SWEEPS", headings: []string{"OBSERVER", "KIND", "FROM", "BEFORE", "AT", "ROWS", "EVENTS", "STARTED", "LAST STEP"}}
+	for _, w := range r.Sweeps {
+		s.rows = append(s.rows, []string{
+			w.Observer, w.Kind, orDash(w.From), orDash(w.Before), orDash(w.Position), strconv.FormatInt(w.Rows, 10),
+			strconv.FormatInt(w.Events, 10), ago(r.At, w.StartedAt), ago(r.At, w.UpdatedAt),
+		})
+	}
+	return s
+}
+
+// accountSection has the accounts that nobody tries.
+func accountSection(r app.Report) section {
+	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "TIMES", "NEXT TRY", "WHY"}}
+	for _, a := range r.Accounts {
+		s.rows = append(s.rows, []string{a.ID, a.Node, ago(r.At, a.Since), strconv.Itoa(a.Failures), nextTry(r.At, a.Until, a.Never), orDash(oneLine(a.Reason))})
+	}
+	return s
+}
+
+// nextTry words when a refused account is tried again.
+func nextTry(now, until time.Time, never bool) string {
+	switch {
+	case never:
+		return "never, until 'observerd observers resume'"
+	case until.After(now):
+		return "in " + span(until.Sub(now))
+	}
+	return "at the next poll"
+}
+
+// oneLine keeps a text from breaking a table, and a terminal from obeying it:
+// keys and messages are written by others.
+func oneLine(text string) string {
+	return escaped(strings.Join(strings.Fields(text), " "))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type validation struct {
 type validator struct {
 	*cli
 	offline, strict, sql bool
+	sample               int
 	output               *format
 	timeout              *time.Duration
 }
@@ -39,12 +41,16 @@ func (c *cli) validateCommand() *cobra.Command {
 		Long: `Check the configuration and name every mistake in it at once. Then connect to
 the coordination database and to the source of every enabled observer, and name
 what does not fit: a missing table or column, a key that is not unique, a
-timestamp that can be NULL. Nothing is created or changed.
+timestamp that can be NULL, a right that is not granted and what is lost without
+it, a large table that every poll would read whole. Nothing is created or changed.
+
+For each observer, show the SQL that its polls send, the plan of the database
+where it gives one, and the first rows as the events that they would become.
 
 Mistakes end with exit code 78, a database that is down with 69.`,
 		Example: `  observerd validate
   observerd validate --offline --config new.yaml
-  observerd validate --sql            show the statements that polls send`,
+  observerd validate --sample 0 --sql=false   say only what is wrong`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
@@ -52,11 +58,15 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 	v.timeout = timeoutFlag(cmd, 15*time.Second)
 	cmd.Flags().BoolVar(&v.offline, "offline", false, "look at the configuration alone, connect to nothing")
 	cmd.Flags().BoolVar(&v.strict, "strict", false, "take warnings for mistakes")
-	cmd.Flags().BoolVar(&v.sql, "sql", false, "show the SQL that a first poll of each observer sends")
+	cmd.Flags().BoolVar(&v.sql, "sql", true, "show the SQL that polls of each observer send, and its plan")
+	cmd.Flags().IntVar(&v.sample, "sample", 3, "show so many of the first `rows` of each observer as events; 0: read none")
 	return cmd
 }
 
 func (v *validator) run(ctx context.Context) error {
+	if v.sample < 0 {
+		return usageError{errors.New("--sample is negative; write 0 for no rows")}
+	}
 	cfg, warnings, err := v.loadConfig()
 	result := validation{Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}
 	var mistakes *config.Error
@@ -67,7 +77,7 @@ func (v *validator) run(ctx context.Context) error {
 	}
 	found := err
 	if err == nil && !v.offline {
-		online := app.Validate(ctx, cfg, v.quietLogger(cfg.Log), *v.timeout)
+		online := app.Validate(ctx, app.ValidateOptions{Config: cfg, Logger: v.quietLogger(cfg.Log), Timeout: *v.timeout, Sample: v.sample})
 		result.Online, found = &online, online.Err()
 	}
 	if found == nil && v.strict && result.warnings() > 0 {
@@ -124,11 +134,30 @@ func (v *validator) printOnline(online app.Validation) {
 			state = "out of reach"
 		}
 		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, state)
-		if v.sql && o.SQL != "" {
-			fmt.Fprintf(v.stdout, "%s;\n\n", o.SQL)
-		}
+		v.printObserver(o)
 	}
 }
+
+// printObserver prints what is known of the polls of an observer.
+func (v *validator) printObserver(o app.ObserverCheck) {
+	if v.sql && o.SQL != "" {
+		fmt.Fprintf(v.stdout, "  sql:\n%s;\n", indented(o.SQL))
+	}
+	if v.sql && o.Plan != "" {
+		fmt.Fprintf(v.stdout, "  plan:\n%s\n", indented(o.Plan))
+	}
+	if len(o.Sample) > 0 {
+		fmt.Fprintln(v.stdout, "  the first rows as events:")
+	}
+	for _, e := range o.Sample {
+		fmt.Fprintf(v.stdout, "    %s\n", e)
+	}
+	for _, d := range o.Dead {
+		fmt.Fprintf(v.stdout, "  a poison row: %s: %s\n", orDash(oneLine(d.Key)), oneLine(d.Reason))
+	}
+}
+
+func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 func schemaText(d app.DatabaseCheck) string {
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -14,7 +15,10 @@ func (c *cli) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b := build{Version: buildVersion(), Commit: commit(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+		b := build{
+			Version: buildVersion(), Commit: commit(), Date: commitDate(),
+			Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		}
 		var err error
 		if b.SQLite, err = app.SQLiteVersion(cmd.Context()); err != nil {
 			return err
@@ -22,7 +26,7 @@ func (c *cli) versionCommand() *cobra.Command {
 		if *output == formatJSON {
 			return printJSON(c.stdout, b)
 		}
-		fmt.Fprintf(c.stdout, "observerd %s (commit %s, %s, %s, SQLite %s)\n", b.Version, b.Commit, b.Go, b.Platform, b.SQLite)
+		fmt.Fprintf(c.stdout, "observerd %s (commit %s of %s, %s, %s, SQLite %s)\n", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
 		return nil
 	}
 	return cmd
@@ -30,12 +34,24 @@ func (c *cli) versionCommand() *cobra.Command {
 
 // build says what this binary was made of.
 type build struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit"`
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	// Date is when that commit was made, in RFC 3339: the same for everybody
+	// who builds it.
+	Date     string `json:"date"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	SQLite   string `json:"sqlite"`
 }
+
+// revision and committed are set by the linker, -X main.revision=… and
+// -X main.committed=…: the commit that this binary was built of, with
+// "-modified" behind it when files differed from it, and its date in RFC 3339.
+// Both are empty where the build did not know them.
+var revision, committed string
+
+// unknown is what a build without git says in the place of what git knows.
+const unknown = "unknown"
 
 // buildVersion is the linker's version, else that of the module.
 func buildVersion() string {
@@ -45,24 +61,37 @@ func buildVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
-	return "unknown"
+	return unknown
 }
 
-// commit is the revision that Go has noted in the binary, if it was asked to.
+// commit is the linker's revision, else that which Go has noted in the binary,
+// if it was asked to.
 func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if revision != "" {
+		return revision
 	}
-	settings := make(map[string]string)
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
+	noted := notes()
 	switch {
-	case settings["vcs.revision"] == "":
-		return "unknown"
-	case settings["vcs.modified"] == "true":
-		return settings["vcs.revision"] + "-modified"
+	case noted["vcs.revision"] == "":
+		return unknown
+	case noted["vcs.modified"] == "true":
+		return noted["vcs.revision"] + "-modified"
 	}
-	return settings["vcs.revision"]
+	return noted["vcs.revision"]
+}
+
+// commitDate is the linker's date of the commit, else Go's.
+func commitDate() string {
+	return cmp.Or(committed, notes()["vcs.time"], unknown)
+}
+
+// notes are the settings of the build that Go has noted in the binary.
+func notes() map[string]string {
+	settings := make(map[string]string)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+	}
+	return settings
 }

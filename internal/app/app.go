@@ -17,19 +17,23 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
+	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/pulse"
 	"github.com/observerd/observerd/internal/web"
 )
 
-// Options are what a node is made of. All fields are required.
+// Options are what a node is made of. All fields but Reloads are required.
 type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
 	// Stdout receives the events of stdout sinks.
 	Stdout io.Writer
+	// Reloads is what the nodes of one process know of each other; nil is that of
+	// a node which nobody reloads.
+	Reloads *Reloads
 }
 
 // App is one node.
@@ -42,12 +46,14 @@ type App struct {
 	registry *prometheus.Registry
 	pulse    *pulse.Set
 	cleanups cleanups
+	reloads  *Reloads
 
-	db     *lockdb.DB
-	keeper *lock.Keeper
-	web    *web.Server
-	parts  *parts
-	stdout *stdout.Sink
+	db       *lockdb.DB
+	liveness *lockdb.Liveness
+	keeper   *lock.Keeper
+	web      *web.Server
+	parts    *parts
+	stdout   *stdout.Sink
 
 	// ctx is the life of the goroutines that Start begins.
 	ctx    context.Context //nolint:containedctx // Start and Stop are its ends.
@@ -59,6 +65,9 @@ type App struct {
 // New acquires what the node needs, without connecting to any database: those
 // are waited for after [App.Start]. When it fails, nothing is left behind.
 func New(ctx context.Context, o Options) (_ *App, err error) {
+	if err := failpoint.Check(); err != nil {
+		return nil, err
+	}
 	a := &App{
 		cfg: o.Config, version: o.Version, bootID: uuid.NewString(),
 		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), pulse: &pulse.Set{}, stdout: stdout.New(o.Stdout),
@@ -70,21 +79,27 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 		}
 	}()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(o.Version))
-	if a.cfg.HTTP.Listen != "" {
-		if a.web, err = web.New(ctx, a.webOptions()); err != nil {
-			return nil, err
-		}
-		a.cleanups.add("http", a.web.Stop)
+	if o.Reloads == nil {
+		o.Reloads = NewReloads()
+	}
+	a.reloads = o.Reloads
+	a.registry.MustRegister(a.reloads.collectors()...)
+	if err = a.openWeb(ctx); err != nil {
+		return nil, err
 	}
 	a.db, err = lockdb.Open(lockdb.Options{
-		URL: a.cfg.Database.URL.Reveal(), PoolSize: a.cfg.Database.PoolSize, Logger: a.component("lockdb"), Registerer: a.registry,
+		URL: a.cfg.Database.URL.Reveal(), PoolSize: a.cfg.Database.PoolSize, BootID: a.bootID, Logger: a.component("lockdb"), Registerer: a.registry,
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.cleanups.close("coordination database", a.db)
 	a.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: a.db.Leases(), Logger: a.component("lock"), Registerer: a.registry})
-	a.cleanups.add("leases", a.keeper.Close)
+	a.liveness = a.db.NewLiveness(lockdb.LivenessOptions{
+		SignOfLife: a.keeper.RenewNow, Logger: a.component("liveness"), Beat: a.pulse.Beat,
+	})
+	a.cleanups.add("liveness", a.liveness.Stop)
+	a.cleanups.add("leases", a.keeper.Close) // before the liveness: without it, their holder would count as dead
 	if a.parts, err = a.newParts(); err != nil {
 		return nil, err
 	}
@@ -94,10 +109,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 // Start serves HTTP at once, and begins to work when the coordination database
 // is ready, which it waits for in the background. Call it once.
 func (a *App) Start() {
-	if a.web != nil {
-		a.web.Start()
-		a.log.Info("Listening", "address", a.web.Addr())
-	}
+	a.serveWeb()
 	a.work.Go(a.begin)
 }
 
@@ -120,9 +132,14 @@ func (a *App) Err() error { return a.state.failure() }
 // before Start.
 func (a *App) Stop(ctx context.Context) error {
 	a.log.Info("Stopping")
+	a.state.set(func(s *state) { s.stopping = true })
+	defer a.beatWhileStopping(ctx)()
 	err := a.parts.stop(ctx)
 	a.cancel(nil)
 	err = errors.Join(err, waitFor(ctx, &a.work, "start"))
+	if err != nil {
+		a.reloads.leave(a.gone())
+	}
 	err = joinCleanup(err, a.cleanups.run(ctx, a.log))
 	a.log.Info("Stopped")
 	return err
@@ -144,11 +161,4 @@ func buildInfo(version string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "observerd_build_info", Help: "Always 1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
-}
-
-func (a *App) webOptions() web.Options {
-	return web.Options{
-		Listen: a.cfg.HTTP.Listen, Node: a.cfg.Node.Name, Version: a.version, Gatherer: a.registry, Logger: a.component("web"),
-		Stuck: a.pulse.Stuck, Ready: a.ready, Report: a.Report,
-	}
 }

@@ -3,17 +3,18 @@ package app_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 func TestNodeStoresEachChangeOnce(t *testing.T) {
@@ -29,15 +30,8 @@ func TestNodeStoresEachChangeOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p.write(t, `INSERT INTO orders VALUES ('LAST', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now'))`)
-		eventually(t, func() error {
-			for _, e := range p.stored(t)["orders"] {
-				if e.Subject == "LAST" {
-					return nil
-				}
-			}
-			return errors.New("the last order is not stored")
-		})
+		p.order(t, "LAST")
+		eventually(t, p.orderStored(t, "LAST"))
 		eventually(t, p.delivered(t, op, "stock", len(before["stock"])+1))
 		p.checkOrders(t)
 		stop(t, node)
@@ -84,6 +78,24 @@ func (p place) write(t *testing.T, statement string) {
 	}
 }
 
+// order writes an order of this moment.
+func (p place) order(t *testing.T, id string) {
+	t.Helper()
+	p.write(t, `INSERT INTO orders VALUES ('`+id+`', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now'))`)
+}
+
+// orderStored complains until the sink has the event of the order.
+func (p place) orderStored(t *testing.T, id string) func() error {
+	return func() error {
+		for _, e := range p.stored(t)["orders"] {
+			if e.Subject == id {
+				return nil
+			}
+		}
+		return fmt.Errorf("order %s is not stored", id)
+	}
+}
+
 func TestPagesOfANode(t *testing.T) {
 	t.Parallel()
 	p := setup(t, "")
@@ -118,17 +130,11 @@ func TestTwoNodesPollEachTurnOnce(t *testing.T) {
 		if err := p.warehouse.Step(t.Context(), 50); err != nil {
 			t.Fatal(err)
 		}
-		p.write(t, `INSERT INTO orders VALUES ('LAST', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now'))`)
-		eventually(t, p.delivered(t, op, "orders", len(p.stored(t)["orders"])+1))
+		p.order(t, "LAST")
+		eventually(t, p.orderStored(t, "LAST"))
 		stop(t, first)
-		p.write(t, `INSERT INTO orders VALUES ('ALONE', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now'))`)
-		eventually(t, func() error {
-			stored := p.stored(t)["orders"]
-			if stored[len(stored)-1].Subject != "ALONE" {
-				return errors.New("the node that is left does not poll")
-			}
-			return nil
-		})
+		p.order(t, "ALONE") // For the node that is left.
+		eventually(t, p.orderStored(t, "ALONE"))
 		p.checkOrders(t)
 	})
 }
@@ -162,32 +168,25 @@ func TestNewThatFailsLeavesNothing(t *testing.T) {
 	node := p.start(t)
 	taken := setup(t, "")
 	taken.config.HTTP.Listen = node.Addr()
-	if _, err := app.New(t.Context(), taken.options()); err == nil || app.FaultOf(err) != app.Failure {
+	if _, err := app.New(t.Context(), taken.options()); err == nil || app.FaultOf(err) != app.Misconfigured {
 		t.Errorf("address in use: %v (fault %v)", err, app.FaultOf(err))
 	}
 	// What fails last gives back what came first: another try meets the same
 	// mistake again, and not an address in use.
 	late := setup(t, "")
-	late.config.HTTP.Listen = "127.0.0.1:" + freePort(t)
 	late.config.Observers[0].Key = nil
-	for range 2 {
-		if _, err := app.New(t.Context(), late.options()); err == nil || !strings.Contains(err.Error(), "key is empty") {
-			t.Errorf("an observer without a key: %v", err)
+	err := servertest.StartOnFreePort(t.Context(), func(port int) error {
+		late.config.HTTP.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		for range 2 {
+			if _, err := app.New(t.Context(), late.options()); err == nil || !strings.Contains(err.Error(), "key is empty") {
+				return fmt.Errorf("an observer without a key: %w", err)
+			}
 		}
-	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+		return nil
+	})
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err := errors.Join(err, listener.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func TestNodeWaitsForItsDatabase(t *testing.T) {
@@ -250,7 +249,7 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		if _, err := op.PollOnce(t.Context(), "orders"); err == nil {
 			t.Error("a paused observer was polled")
 		}
-		p.write(t, `INSERT INTO orders VALUES ('PAUSED', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now'))`)
+		p.order(t, "PAUSED")
 		d, err := op.DryRun(t.Context(), "orders", 0)
 		if err != nil || d.EventCount == 0 || int64(len(d.Events)) != d.EventCount {
 			t.Errorf("dry run: %d of %d events, %v", len(d.Events), d.EventCount, err)

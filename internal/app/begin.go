@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,10 +15,12 @@ import (
 
 // state is how far the node has come.
 type state struct {
-	mu      sync.Mutex
-	began   bool
-	waiting error // why it does not work yet
-	failed  error
+	mu        sync.Mutex
+	began     bool
+	migrating bool
+	stopping  bool
+	waiting   error // why it does not work yet
+	failed    error
 }
 
 func (s *state) set(f func(*state)) {
@@ -30,6 +33,12 @@ func (s *state) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
+}
+
+func (s *state) stops() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
 }
 
 // errStarting is what readiness says before the first look at the database.
@@ -65,7 +74,7 @@ func (a *App) begin() {
 		}
 		if said != err.Error() {
 			said = err.Error()
-			a.log.Warn("Waiting for the coordination database", "err", err)
+			a.log.Warn("Waiting for the coordination database", "err", advised(err))
 		}
 		select {
 		case <-a.ctx.Done():
@@ -74,6 +83,13 @@ func (a *App) begin() {
 		}
 	}
 	a.pulse.Beat("start", 0)
+	if a.parts.enabled {
+		select {
+		case <-a.liveness.Start(context.WithoutCancel(a.ctx)): // it ends after the leases: see New
+		case <-a.ctx.Done():
+			return
+		}
+	}
 	if err := a.parts.start(a.ctx); err != nil {
 		a.fail(err)
 		return
@@ -91,6 +107,8 @@ func (a *App) prepare(ctx context.Context) error {
 	a.pulse.Beat("start", longestMigration+time.Minute)
 	migrating, cancel := context.WithTimeout(ctx, longestMigration)
 	defer cancel()
+	a.state.set(func(s *state) { s.migrating = true })
+	defer a.state.set(func(s *state) { s.migrating = false })
 	if err := a.db.Migrate(migrating); err != nil {
 		return err
 	}
@@ -107,7 +125,15 @@ func (a *App) look(ctx context.Context) error {
 
 // fatal tells whether waiting cannot help.
 func fatal(err error) bool {
-	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable)
+	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase)
+}
+
+// advised adds to an error what a person can do while the node waits.
+func advised(err error) error {
+	if refusal := lockdb.Refusal(err); refusal != "" {
+		return fmt.Errorf("%s; the node waits until that is mended there, or until database.url is and the node reloads: %w", refusal, err)
+	}
+	return err
 }
 
 // fail ends the node.
@@ -131,17 +157,49 @@ func (a *App) ready(ctx context.Context) error {
 	case err == nil:
 		return errStarting
 	}
-	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable} {
+	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable, lockdb.ErrNoDatabase} {
 		if errors.Is(err, plain) {
 			return plain
 		}
 	}
 	if err != nil {
 		a.log.Debug("Not ready", "err", err)
-		return errNoAnswer
+		return unanswered(err)
 	}
 	return nil
 }
 
-// Report describes the cluster.
-func (a *App) Report(ctx context.Context) (status.Report, error) { return a.db.Report(ctx) }
+// unanswered words for everyone why there is no session with the database.
+func unanswered(err error) error {
+	if refusal := lockdb.Refusal(err); refusal != "" {
+		return fmt.Errorf("the coordination database cannot be used: %s", refusal)
+	}
+	return errNoAnswer
+}
+
+// Report describes the cluster. A database that answers, and cannot be worked
+// with, is said to be that rather than the first statement that it refuses.
+func (a *App) Report(ctx context.Context) (status.Report, error) {
+	report, err := a.db.Report(ctx)
+	if err == nil || lockdb.Unavailable(err) || lockdb.NoSession(err) {
+		return report, err
+	}
+	if unfit := a.db.Ready(ctx); unfit != nil {
+		err = unfit
+	}
+	return report, err
+}
+
+// plainly words for the page why there is no report. Once there is a session the
+// error names tables and columns, and no role, host or value of a row; without
+// one it names the role, the database and its address, and those stay in the log.
+// So does the path of a file.
+func plainly(err error) string {
+	switch {
+	case errors.Is(err, lockdb.ErrNoDatabase):
+		return lockdb.ErrNoDatabase.Error()
+	case lockdb.Unavailable(err), lockdb.NoSession(err):
+		return unanswered(err).Error()
+	}
+	return err.Error()
+}

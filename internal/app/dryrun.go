@@ -23,6 +23,8 @@ type DryRun struct {
 	Detect   string `json:"detect"`
 	// From is the low-water mark; empty for the beginning of the source.
 	From string `json:"from"`
+	// SQL is what the poll has sent; empty when it did not come to that.
+	SQL string `json:"sql,omitempty"`
 	// Blank says that there is no schema yet that could remember a row, so
 	// that every row is new.
 	Blank bool `json:"no_schema_yet"`
@@ -67,7 +69,7 @@ func (op *Operator) DryRun(ctx context.Context, id string, limit int) (_ DryRun,
 	if err != nil {
 		return d, err
 	}
-	src, err := openSource(o.Source, op.cfg.Sources[o.Source])
+	src, err := op.open(o.Source)
 	if err != nil {
 		return d, err
 	}
@@ -97,8 +99,10 @@ func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error)
 	return op.db.Peek(), nil
 }
 
-func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src observer.Source, st observer.Store, limit int, d *DryRun) error {
+func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src foreign, st observer.Store, limit int, d *DryRun) error {
 	s := spec(o, op.log)
+	s.Start.Began = op.db.Start
+	// What it finds is kept in memory.
 	s.MaxChanged = max(dryRunBound, limit)
 	made, err := observer.New(s)
 	if err != nil {
@@ -120,8 +124,13 @@ func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src observer
 	if changed >= s.MaxChanged {
 		d.Ended = changed
 	}
+	if in, read := recorded.first(); read {
+		if text, failed := src.SQL(ctx, s.Query, in); failed == nil {
+			d.SQL = text
+		}
+	}
 	if err != nil {
-		return advise(fmt.Errorf("dry run: %w", err), o.ID)
+		return fmt.Errorf("dry run: %w", err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/web"
 )
 
 // Fault says what kind of trouble an error is, and so who can mend it.
@@ -20,7 +21,8 @@ const (
 	// Misused means that an argument names something that does not exist.
 	Misused
 	// Misconfigured means that trying again cannot help: the configuration is
-	// wrong, or a newer binary has migrated the database.
+	// wrong, the coordination database's server refuses what it says, or a newer
+	// binary has migrated the database.
 	Misconfigured
 	// Denied means that this user lacks a right.
 	Denied
@@ -40,11 +42,11 @@ func FaultOf(err error) Fault {
 		return Misused
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return Denied
-	case errors.As(err, &configuration), errors.Is(err, errMistake), fatal(err):
+	case errors.As(err, &configuration), errors.Is(err, errMistake), errors.Is(err, web.ErrSetting), fatal(err), lockdb.Refusal(err) != "":
 		return Misconfigured
 	case errors.As(err, &network) && network.Op == "listen":
 		return Failure // An address of our own, not a database.
-	case errors.Is(err, errAbsent), errors.Is(err, lockdb.ErrPending), errors.Is(err, observer.ErrUnreachable), lockdb.Unavailable(err):
+	case errors.Is(err, errAbsent), errors.Is(err, lockdb.ErrPending), errors.Is(err, observer.ErrUnreachable), passing(observer.ClassOf(err)), lockdb.Unavailable(err):
 		return Unavailable
 	}
 	return Failure

@@ -53,6 +53,22 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 	}
 }
 
+// judgePlan says what the plan of a poll gives cause to.
+func judgePlan(o config.Observer, p source.Plan) []Finding {
+	j := judgement{subject: "observer " + o.ID}
+	for _, table := range p.FullScan {
+		switch {
+		case o.Timestamp == "":
+			j.warn("without a timestamp every poll reads all of %s; a column that says when a row changed, and an index on it, would spare the source that", table)
+		case o.Detect == config.DetectSnapshot:
+			j.warn("detect: snapshot reads all of %s in every poll; detect: change reads what is new, but notices no row that is gone", table)
+		default:
+			j.warn("every poll reads all of %s: no index serves the query; one that begins with %s would help", table, o.Timestamp)
+		}
+	}
+	return j.findings
+}
+
 func (j *judgement) mistake(format string, args ...any) {
 	err := mistake{fmt.Errorf(format, args...)}
 	j.findings = append(j.findings, Finding{SeverityError, j.subject, err.Error(), err})

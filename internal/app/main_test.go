@@ -3,9 +3,8 @@ package app_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Wrap(m)) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }

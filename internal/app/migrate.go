@@ -1,6 +1,10 @@
 package app
 
-import "context"
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/lockdb"
+)
 
 // SchemaState says how the schema of the coordination database compares with
 // the one that this binary knows.
@@ -21,6 +25,15 @@ type Schema struct {
 	// is the binary's, 0 when the database does not exist.
 	Current int64 `json:"current"`
 	Target  int64 `json:"target"`
+}
+
+// Err is why this binary cannot work with the schema even after a migration;
+// nil when it can.
+func (s Schema) Err() error {
+	if s.State == SchemaNewer {
+		return lockdb.ErrSchemaNewer
+	}
+	return nil
 }
 
 // Schema looks at the schema and changes nothing.

@@ -16,24 +16,47 @@ func (op *Operator) Pause(ctx context.Context, id, actor string) (changed bool, 
 	return true, op.db.Pause(ctx, id, actor)
 }
 
-// Resume lets a paused observer be polled again and ends its backoff. It
-// reports false when there was nothing to end.
+// Resume lets a paused observer be polled again and ends its backoff; an account
+// of its source that was refused may be tried again. It reports false when there
+// was nothing to end.
 func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool, err error) {
 	polled, err := op.known(ctx, id)
 	if err != nil {
 		return false, err
 	}
+	forgiven, err := op.forgive(ctx, id)
+	if err != nil {
+		return false, err
+	}
 	s := polled[id]
 	if !s.Paused && s.Failures == 0 {
-		return false, nil
+		return forgiven, nil
 	}
 	return true, op.db.Resume(ctx, id, actor)
 }
 
-// Reset sets an observer back to the beginning of its source; with forget,
-// every row becomes an event again. It reports false for an observer that was
-// never polled.
-func (op *Operator) Reset(ctx context.Context, id, actor string, forget bool) (changed bool, err error) {
+// forgive forgets that the account of an observer's source was refused. It
+// reports false when it was not.
+func (op *Operator) forgive(ctx context.Context, id string) (bool, error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return false, nil //nolint:nilerr // It is in the database alone: no source is known of it.
+	}
+	account, _ := op.cfg.Sources[o.Source].URL.Account()
+	if account == "" {
+		return false, nil
+	}
+	return op.db.ForgetAccount(ctx, account)
+}
+
+// ResetOptions say how much a reset forgets, see package lockdb.
+type ResetOptions = lockdb.ResetOptions
+
+// Reset sets an observer back to the beginning of its source, one that started
+// now to where that was, or lets it go on
+// with another query or other columns. It reports false for an observer that
+// was never polled.
+func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions) (changed bool, err error) {
 	polled, err := op.known(ctx, id)
 	if err != nil {
 		return false, err
@@ -41,7 +64,10 @@ func (op *Operator) Reset(ctx context.Context, id, actor string, forget bool) (c
 	if _, ok := polled[id]; !ok {
 		return false, nil
 	}
-	return true, op.db.Reset(ctx, id, actor, lockdb.ResetOptions{Forget: forget})
+	if configured, err := op.configured(id); err == nil {
+		o.FromStart, _ = configured.StartAt()
+	}
+	return true, op.db.Reset(ctx, id, actor, o)
 }
 
 // KnowsObserver returns nil when the configuration or the database has the id,

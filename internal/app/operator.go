@@ -72,6 +72,23 @@ func (op *Operator) lookForFile() error {
 	return err
 }
 
+// sources opens sources for one command.
+func (op *Operator) sources() *opener {
+	if op.db == nil {
+		return newOpener(op.cfg, nil, true, op.log)
+	}
+	return newOpener(op.cfg, op.db, true, op.log)
+}
+
+// open opens the source of that name.
+func (op *Operator) open(name string) (*guarded, error) {
+	src, err := op.sources().open(name)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", name, err)
+	}
+	return src, nil
+}
+
 // Close closes the database.
 func (op *Operator) Close() error {
 	if op.db == nil {

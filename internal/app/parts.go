@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
@@ -34,7 +36,7 @@ type parts struct {
 
 func (a *App) newParts() (p *parts, err error) {
 	p = &parts{cancel: func() {}, enabled: a.cfg.Scheduler.Enabled}
-	sources, err := openSources(a.cfg, &a.cleanups)
+	sources, err := openSources(newOpener(a.cfg, a.db, false, a.log), newSourceMetrics(a.registry), &a.cleanups)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +108,14 @@ func waitFor(ctx context.Context, work *sync.WaitGroup, what string) error {
 	}
 }
 
-func (a *App) newSchedule(sources map[string]foreign) (*schedule.Scheduler, error) {
+func (a *App) newSchedule(sources map[string]*guarded) (*schedule.Scheduler, error) {
 	var types []schedule.Type
+	found := newReconcileMetric(a.registry)
 	for _, t := range a.cfg.Types() {
 		if !t.Enabled {
 			continue
 		}
-		made, err := a.newType(t, sources)
+		made, err := a.newType(t, sources, found)
 		if err != nil {
 			return nil, err
 		}
@@ -124,19 +127,25 @@ func (a *App) newSchedule(sources map[string]foreign) (*schedule.Scheduler, erro
 			BootID: a.bootID, Name: a.cfg.Node.Name, Version: a.version, Backend: a.db.Backend(), ConfigHash: a.cfg.Hash(),
 			Sinks: a.sinkIDs(),
 		},
-		Types: types, Keeper: a.keeper, Store: a.db, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
+		Types: types, Keeper: a.keeper, Store: a.db, Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.pulse.Beat,
 	})
 }
 
-func (a *App) newType(t config.Type, sources map[string]foreign) (schedule.Type, error) {
-	made := schedule.Type{Name: t.Name, Interval: t.Interval, Wait: t.Wait, Request: typeRequest(t, a.cfg.Node.Name)}
+func (a *App) newType(t config.Type, sources map[string]*guarded, found *prometheus.CounterVec) (schedule.Type, error) {
+	progress := schedule.NewProgress()
+	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: typeRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
 		p, err := newPoller(o, sources[o.Source], a.db, a.component("observer"))
 		if err != nil {
 			return schedule.Type{}, err
 		}
-		made.Observers = append(made.Observers, p)
+		p.committed = progress.Committed
+		made.Observers = append(made.Observers, scheduled{
+			poller: p, gate: sources[o.Source].gate, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
+			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),
+			interval: t.Interval, setback: &setback{},
+		})
 		// The poller keeps its own time; the scheduler's limit lies behind it.
 		made.PollTimeout = max(made.PollTimeout, o.PollTimeout+time.Minute)
 	}
@@ -152,10 +161,13 @@ func (a *App) request(name string) lock.Request {
 	}
 }
 
+// janitorLock is the name of the lock under which a node cleans.
+const janitorLock = "observerd-janitor"
+
 func (a *App) newJanitor() *lockdb.Janitor {
 	r := a.cfg.Database.Retention
 	return &lockdb.Janitor{
-		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), Guard: a.underLock("observerd-janitor"),
+		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), Guard: a.underLock(janitorLock),
 		Retention: lockdb.Retention{
 			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks, Sinks: a.sinkIDs(),
 		},

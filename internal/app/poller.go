@@ -25,6 +25,8 @@ type poller struct {
 	timeout     time.Duration
 	maxLookback time.Duration
 	log         *slog.Logger
+	// committed is told of each chunk that was committed; nil: nobody is.
+	committed func()
 }
 
 // ID implements schedule.Observer.
@@ -34,7 +36,7 @@ func (p *poller) ID() string { return p.id }
 func (p *poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errPollTimeout)
 	defer cancel()
-	stats, err := p.observer.Poll(ctx, p.source, p.db.Store(g))
+	stats, err := p.observer.Poll(ctx, p.source, p.store(g))
 	if errors.Is(err, errPollTimeout) && stats.Chunks > 0 {
 		// A backlog is worked off turn by turn; that is no failure.
 		p.log.Info("Poll reached its time limit; the next turn goes on", "observer", p.id, "rows", stats.Rows)
@@ -47,8 +49,33 @@ func (p *poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error)
 	return stats, err
 }
 
+// store is the coordination database under the lease of a poll.
+func (p *poller) store(g lock.Grant) observer.Store {
+	if p.committed == nil {
+		return p.db.Store(g)
+	}
+	return toldStore{p.db.Store(g), p.committed}
+}
+
+// toldStore tells of what was committed.
+type toldStore struct {
+	observer.Store
+	committed func()
+}
+
+// Commit implements [observer.Store].
+func (s toldStore) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
+	next, err := s.Store.Commit(ctx, ch)
+	if err == nil {
+		s.committed()
+	}
+	return next, err
+}
+
 func newPoller(o config.Observer, src observer.Source, db *lockdb.DB, log *slog.Logger) (*poller, error) {
-	made, err := observer.New(spec(o, log))
+	s := spec(o, log)
+	s.Start.Began = db.Start
+	made, err := observer.New(s)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +87,13 @@ func spec(o config.Observer, log *slog.Logger) observer.Spec {
 	return observer.Spec{
 		Stream: o.ID, EventType: o.Event, Detect: observer.Detect(o.Detect), Query: query(o),
 		ChunkRows: o.ChunkSize, MaxGone: float64(o.MaxGone) / 100, Logger: log.With("observer", o.ID),
+		MaxChanged: o.MaxChanged, MaxRate: float64(o.MaxRate), Start: start(o),
 	}
+}
+
+func start(o config.Observer) observer.Start {
+	now, at := o.StartAt()
+	return observer.Start{Now: now, At: at}
 }
 
 func query(o config.Observer) observer.Query {

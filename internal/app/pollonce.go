@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -41,9 +42,9 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 		return Polled{}, err
 	}
 	if known[id].Paused {
-		return Polled{}, fmt.Errorf("observer %s is paused; 'observerd observers resume %s' ends that", id, id)
+		return Polled{}, pausedError(id)
 	}
-	src, err := openSource(o.Source, op.cfg.Sources[o.Source])
+	src, err := op.open(o.Source)
 	if err != nil {
 		return Polled{}, err
 	}
@@ -87,7 +88,7 @@ func (op *Operator) poll(ctx context.Context, o config.Observer, p *poller, g lo
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return done, errors.Join(advise(err, o.ID), op.note(ctx, o, g, done, err))
+	return done, errors.Join(err, op.note(ctx, o, g, done, err))
 }
 
 // note adds the poll to the history. The observer's turn and its backoff are
@@ -106,7 +107,7 @@ func (op *Operator) note(ctx context.Context, o config.Observer, g lock.Grant, d
 		if err != nil {
 			return err
 		}
-		taken.Reason, taken.Failures, taken.RetryAt = cause.Error(), before[o.ID].Failures, before[o.ID].RetryAt
+		taken.Reason, taken.Failures, taken.RetryAt = schedule.Reason(cause), before[o.ID].Failures, before[o.ID].RetryAt
 	}
 	err = op.db.NoteStream(ctx, g, taken)
 	if errors.Is(err, lock.ErrFenced) {
@@ -127,14 +128,6 @@ func outcomeOf(err error) turn.Outcome {
 		return turn.Unreachable
 	}
 	return turn.Error
-}
-
-// advise adds to an error what a person can do about it.
-func advise(err error, id string) error {
-	if errors.Is(err, observer.ErrQueryChanged) {
-		return fmt.Errorf("%w; 'observerd observers reset %s' reads the source from its beginning", err, id)
-	}
-	return err
 }
 
 // typeOf returns the type of an observer with its effective settings, whether

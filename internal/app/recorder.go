@@ -9,18 +9,23 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// recorder keeps the first rows that a poll reads from a source.
+// recorder keeps what a poll reads from a source: the ranges, and the first
+// rows.
 type recorder struct {
 	observer.Source
 	limit int
 
-	mu   sync.Mutex
-	rows []DryRow
+	mu     sync.Mutex
+	rows   []DryRow
+	ranges []observer.Range
 }
 
 // Read implements [observer.Source].
-func (r *recorder) Read(ctx context.Context, q observer.Query, from string) (observer.Rows, error) {
-	rows, err := r.Source.Read(ctx, q, from)
+func (r *recorder) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
+	r.mu.Lock()
+	r.ranges = append(r.ranges, in)
+	r.mu.Unlock()
+	rows, err := r.Source.Read(ctx, q, in)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +37,16 @@ func (r *recorder) taken() []DryRow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rows
+}
+
+// first returns the range of the first read, false when there was none.
+func (r *recorder) first() (observer.Range, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.ranges) == 0 {
+		return observer.Range{}, false
+	}
+	return r.ranges[0], true
 }
 
 func (r *recorder) note(row *observer.Row) {

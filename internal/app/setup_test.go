@@ -19,10 +19,11 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 const yaml = `
 node: {name: test-node}
@@ -127,20 +128,7 @@ func (p place) operator(t *testing.T) *app.Operator {
 // eventually asks again until there is no complaint.
 func eventually(t *testing.T, complaint func() error) {
 	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := complaint()
-		if err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal(err)
-		}
-	}
+	waittest.Eventually(t, patience, complaint)
 }
 
 // get returns the status and text of a page of the node.

@@ -12,10 +12,11 @@ import (
 )
 
 func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
-	name := "sink-" + s.ID
+	name := sinkLock(s.ID)
 	return events.NewRelay(events.Options{
 		Sink: s.ID, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
-		Open: func(ctx context.Context) (events.Sink, error) { return a.openSink(ctx, s) },
+		Freed: func() <-chan struct{} { return a.liveness.Freed(a.request(name)) },
+		Open:  func(ctx context.Context) (events.Sink, error) { return a.openSink(ctx, s) },
 		Lead: func(ctx context.Context) (events.Lease, error) {
 			lease, err := a.keeper.Acquire(ctx, a.request(name))
 			if errors.Is(err, lock.ErrHeld) {
@@ -28,6 +29,9 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 		},
 	})
 }
+
+// sinkLock is the name of the lock of the relay that feeds a sink.
+func sinkLock(id string) string { return "sink-" + id }
 
 // openSink opens a sink of the configured type. A new type is one package and
 // one line here. The process has one stdout, and so one sink for it.

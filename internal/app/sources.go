@@ -3,28 +3,81 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/oracle"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sqlite"
 )
 
 // foreign is what every kind of source offers. A new kind is one package and
-// one line in openSource.
+// one case in openKind.
 type foreign interface {
 	observer.Source
 	// Describe finds out what is wrong with a query before it is polled.
 	Describe(ctx context.Context, q observer.Query) (source.Description, error)
-	// SQL is the statement that a poll from that cursor sends.
-	SQL(ctx context.Context, q observer.Query, from string) (string, error)
+	// SQL is what a read of that range sends.
+	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
+	// Plan is how the database would run it.
+	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)
 	Close() error
 }
 
-func openSource(name string, c config.Source) (foreign, error) {
-	url := c.URL.Reveal()
+// opener opens the sources of a process. Sources with one account share its
+// gate.
+type opener struct {
+	cfg *config.Config
+	// store remembers refused accounts; nil where there is none. lenient is for
+	// the one-shot commands, see [gate].
+	store   accounts
+	lenient bool
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	gates map[string]*gate
+}
+
+func newOpener(cfg *config.Config, store accounts, lenient bool, log *slog.Logger) *opener {
+	return &opener{cfg: cfg, store: store, lenient: lenient, log: log.With("component", "source"), gates: make(map[string]*gate)}
+}
+
+// gate returns the gate of the account that the source of that name logs on
+// with; nil for one without accounts.
+func (o *opener) gate(name string) *gate {
+	id, secret := o.cfg.Sources[name].URL.Account()
+	if id == "" {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	// Another secret for the same account is another gate: it was not refused.
+	key := id + "\x00" + secret.Reveal()
+	if o.gates[key] == nil {
+		o.gates[key] = newGate(id, secret.Reveal(), o.cfg.Node.Name, o.store, o.lenient, o.log)
+	}
+	return o.gates[key]
+}
+
+// open opens the source of that name without connecting to it.
+func (o *opener) open(name string) (*guarded, error) {
+	src, err := o.openKind(name, o.cfg.Sources[name])
+	if err != nil {
+		return nil, mistake{err} // One in its URL, that only the source can see.
+	}
+	return &guarded{foreign: src, name: name, gate: o.gate(name)}, nil
+}
+
+func (o *opener) openKind(name string, c config.Source) (foreign, error) {
+	url, logons := c.URL.Reveal(), source.Gate(source.Open{})
+	if g := o.gate(name); g != nil {
+		logons = g
+	}
 	scheme, _, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "sqlite":
@@ -33,25 +86,38 @@ func openSource(name string, c config.Source) (foreign, error) {
 		})
 	case "postgres", "postgresql":
 		return postgres.Open(postgres.Options{
-			URL: url, Name: name, Location: c.Location(), PoolSize: c.PoolSize, QueryTimeout: c.QueryTimeout,
+			URL: url, Name: name, Location: c.Location(), PoolSize: c.PoolSize, QueryTimeout: c.QueryTimeout, Gate: logons,
+		})
+	case "oracle":
+		return oracle.Open(oracle.Options{
+			URL: url, Name: name, Node: o.cfg.Node.Name, Location: c.Location(), PoolSize: c.PoolSize, FetchSize: c.FetchSize,
+			QueryTimeout: c.QueryTimeout, Gate: logons,
+		})
+	case "mysql", "mariadb":
+		return mysql.Open(mysql.Options{
+			URL: url, Name: name, Location: c.Location(), PoolSize: c.PoolSize, QueryTimeout: c.QueryTimeout, Gate: logons,
 		})
 	}
-	return nil, fmt.Errorf("sources.%s: unsupported URL", name)
+	return nil, fmt.Errorf("this binary cannot read %s", scheme)
 }
 
-// openSources opens the sources that some enabled observer reads.
-func openSources(cfg *config.Config, c *cleanups) (map[string]foreign, error) {
-	opened := map[string]foreign{}
-	for _, o := range cfg.Observers {
-		if !o.Enabled || opened[o.Source] != nil {
+// openSources opens the sources that some enabled observer reads, each behind
+// the circuit of its database.
+func openSources(o *opener, m *sourceMetrics, c *cleanups) (map[string]*guarded, error) {
+	opened := map[string]*guarded{}
+	for _, observed := range o.cfg.Observers {
+		name := observed.Source
+		if !observed.Enabled || opened[name] != nil {
 			continue
 		}
-		src, err := openSource(o.Source, cfg.Sources[o.Source])
+		src, err := o.open(name)
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", o.Source, err)
+			return nil, fmt.Errorf("source %s: %w", name, err)
 		}
-		c.close("source "+o.Source, src)
-		opened[o.Source] = src
+		c.close("source "+name, src)
+		m.prepare(name)
+		src.metrics = m
+		opened[name] = src
 	}
 	return opened, nil
 }

@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -60,8 +62,14 @@ type ObserverCheck struct {
 	ID        string `json:"observer"`
 	Source    string `json:"source"`
 	Reachable bool   `json:"reachable"`
-	// SQL is what a first poll sends; empty when that could not be found out.
-	SQL string `json:"sql,omitempty"`
+	// SQL is what a poll sends, Plan how the database would run it; empty when
+	// that could not be found out.
+	SQL  string `json:"sql,omitempty"`
+	Plan string `json:"plan,omitempty"`
+	// Sample are the events of the first rows, Dead those among them that
+	// cannot be read.
+	Sample []json.RawMessage `json:"sample,omitempty"`
+	Dead   []DryDead         `json:"dead_rows,omitempty"`
 
 	findings []Finding
 }
@@ -90,9 +98,10 @@ func (v Validation) Warnings() int {
 }
 
 // Validate connects to the coordination database and to the source of every
-// enabled observer. It creates and changes nothing. timeout bounds what each
-// of them may take.
-func Validate(ctx context.Context, cfg *config.Config, log *slog.Logger, timeout time.Duration) Validation {
+// enabled observer. It creates and changes nothing in them, except that a
+// refused account is noted, as by a node.
+func Validate(ctx context.Context, o ValidateOptions) Validation {
+	cfg := o.Config
 	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
 	if err := CheckRights(cfg); err != nil {
 		v.Findings = append(v.Findings, Finding{SeverityError, "node", err.Error(), err})
@@ -105,18 +114,20 @@ func Validate(ctx context.Context, cfg *config.Config, log *slog.Logger, timeout
 	var coordination []Finding
 	var work sync.WaitGroup
 	work.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
+		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
-		coordination = v.Database.look(ctx, cfg, log)
+		coordination = v.Database.look(ctx, cfg, o.Logger)
 	})
+	sources, closed := validationSources(cfg, o.Logger)
 	for i := range v.Observers {
 		work.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, timeout)
+			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()
-			v.Observers[i].look(ctx, cfg)
+			v.Observers[i].look(ctx, cfg, sources, o.Sample)
 		})
 	}
 	work.Wait()
+	closed()
 	v.Findings = append(v.Findings, coordination...)
 	for _, o := range v.Observers {
 		v.Findings = append(v.Findings, o.findings...)
@@ -125,13 +136,25 @@ func Validate(ctx context.Context, cfg *config.Config, log *slog.Logger, timeout
 	return v
 }
 
-// onceEach drops repeats: a source that cannot be reached is met by each of
-// its observers, and by each in its own words.
+// ValidateOptions say what is looked at.
+type ValidateOptions struct {
+	// Config and Logger are required.
+	Config *config.Config
+	Logger *slog.Logger
+	// Timeout bounds what each database may take.
+	Timeout time.Duration
+	// Sample is how many of the first rows of each observer are shown as
+	// events; 0 reads none.
+	Sample int
+}
+
+// onceEach drops repeats: a source that gives no session is met by each of its
+// observers, and by each in its own words.
 func onceEach(findings []Finding) []Finding {
 	seen := make(map[string]bool)
 	kept := findings[:0]
 	for _, f := range findings {
-		if errors.Is(f.cause, observer.ErrUnreachable) {
+		if noSession(observer.ClassOf(f.cause)) {
 			if seen[f.Subject] {
 				continue
 			}
@@ -146,7 +169,7 @@ func onceEach(findings []Finding) []Finding {
 func (d *DatabaseCheck) look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Finding {
 	const subject = "database"
 	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, errPlace) {
 		return nil // CheckRights has said so.
 	}
 	if err != nil {
@@ -167,40 +190,6 @@ func (d *DatabaseCheck) look(ctx context.Context, cfg *config.Config, log *slog.
 		return []Finding{{SeverityWarning, subject, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
 	}
 	return nil
-}
-
-// look asks the source about the observer's query.
-func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config) {
-	o, err := configured(cfg, c.ID)
-	if err != nil {
-		c.fail("observer "+c.ID, err)
-		return
-	}
-	src, err := openSource(o.Source, cfg.Sources[o.Source])
-	if err != nil {
-		c.fail("source "+o.Source, fmt.Errorf("%w: %w", errMistake, err))
-		return
-	}
-	defer src.Close() // It was only read.
-	q := query(o)
-	d, err := src.Describe(ctx, q)
-	switch {
-	case errors.Is(err, observer.ErrUnreachable):
-		c.fail("source "+o.Source, err)
-		return
-	case ctx.Err() != nil:
-		c.fail("source "+o.Source, fmt.Errorf("%w: no answer in time", observer.ErrUnreachable))
-		return
-	case err != nil:
-		c.Reachable = true
-		c.fail("observer "+c.ID, mistake{err})
-		return
-	}
-	c.Reachable = true
-	c.findings = append(c.findings, judge(o, d)...)
-	if c.SQL, err = src.SQL(ctx, q, ""); err != nil {
-		c.fail("observer "+c.ID, mistake{err})
-	}
 }
 
 func (c *ObserverCheck) fail(subject string, err error) {

@@ -119,9 +119,8 @@ func (b *backlog) race(ctx context.Context) error {
 
 // once runs a side on empty tables.
 func (b *backlog) once(ctx context.Context, c *contender) (outcome, error) {
-	err := execute(ctx, b.database, `TRUNCATE obs_event, obs_observed, obs_dead, obs_cursor, int_lock, obs_lock RESTART IDENTITY`)
-	if err != nil {
-		return outcome{}, fmt.Errorf("empty the tables: %w", err)
+	if err := emptyTables(ctx, b.database); err != nil {
+		return outcome{}, err
 	}
 	if err := b.cluster.checkpoint(ctx); err != nil {
 		return outcome{}, err

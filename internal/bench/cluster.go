@@ -108,3 +108,12 @@ func execute(ctx context.Context, where string, statements ...string) error {
 	}
 	return nil
 }
+
+// emptyTables makes a coordination database as it was at the beginning.
+func emptyTables(ctx context.Context, database string) error {
+	err := execute(ctx, database, `TRUNCATE obs_event, obs_observed, obs_dead, obs_cursor, int_lock, obs_lock RESTART IDENTITY`)
+	if err != nil {
+		return fmt.Errorf("empty the tables: %w", err)
+	}
+	return nil
+}

@@ -5,80 +5,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/observerd/observerd/internal/daemon"
 )
 
-// startTimeout bounds how long a daemon may take until it is ready.
+// startTimeout bounds how long a daemon may take until it is ready, and until
+// it has ended.
 const startTimeout = time.Minute
 
-// daemon is a running observerd.
-type daemon struct {
-	cmd    *exec.Cmd
-	listen string
-	log    bytes.Buffer
-	// ended is closed when the process has ended, err says how.
-	ended chan struct{}
-	err   error
-}
-
-func startDaemon(ctx context.Context, binary, config, listen string) (*daemon, error) {
-	d := &daemon{listen: listen, ended: make(chan struct{})}
-	d.cmd = exec.CommandContext(ctx, binary, "run", "--config", config)
-	d.cmd.Stderr = &d.log
-	if err := d.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		d.err = d.cmd.Wait()
-		close(d.ended)
-	}()
-	return d, nil
-}
-
 // ready waits until the daemon says that it is.
-func (d *daemon) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errors.New("the daemon is not ready in time"))
+func ready(ctx context.Context, p *daemon.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for !d.asked(ctx) {
-		select {
-		case <-ticker.C:
-		case <-d.ended:
-			return errors.New("the daemon has ended")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-func (d *daemon) asked(ctx context.Context) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.listen+"/readyz", http.NoBody)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	return p.Ready(ctx)
 }
 
 // live lets the daemon run for that long.
-func (d *daemon) live(ctx context.Context, long time.Duration) error {
+func live(ctx context.Context, p *daemon.Process, long time.Duration) error {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-d.ended:
+	case <-p.Exited():
 		return errors.New("the daemon has ended")
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -90,8 +43,8 @@ func (d *daemon) live(ctx context.Context, long time.Duration) error {
 const ticksPerSecond = 100
 
 // cpu is what the daemon has used so far, in its own code and in the kernel.
-func (d *daemon) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
+func cpuOf(p *daemon.Process) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 	if err != nil {
 		return 0, fmt.Errorf("read the CPU time of the daemon: %w", err)
 	}
@@ -113,17 +66,15 @@ func (d *daemon) cpu() (time.Duration, error) {
 
 // stop ends the daemon as systemd does. When something had gone wrong before,
 // the end of the daemon's log says more.
-func (d *daemon) stop(before error) error {
-	_ = d.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-d.ended:
-	case <-time.After(startTimeout):
-		_ = d.cmd.Process.Kill()
-		<-d.ended
+func stop(ctx context.Context, p *daemon.Process, before error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	code, err := p.Stop(ctx)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("the daemon ended with %d", code)
 	}
-	if err := errors.Join(before, d.err); err != nil {
-		text := d.log.String()
-		return fmt.Errorf("%w; its log ends with:\n%s", err, text[max(0, len(text)-2000):])
+	if err := errors.Join(before, err); err != nil {
+		return fmt.Errorf("%w; its log ends with:\n%s", err, p.Log.Tail(2000))
 	}
 	return nil
 }

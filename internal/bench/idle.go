@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/observerd/observerd/internal/daemon"
 )
 
 const goalIdle = 0.01
@@ -21,25 +21,18 @@ func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
 	}
 	defer os.RemoveAll(folder)
 	binary := filepath.Join(folder, "observerd")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", binary,
-		"github.com/observerd/observerd/cmd/observerd")
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the daemon: %w\n%s", err, output)
+	if err := daemon.Build(ctx, daemon.BuildOptions{Out: binary}); err != nil {
+		return nil, err
 	}
-	listen, err := freeAddress(ctx)
+	if err := s.idleConfig(ctx, folder); err != nil {
+		return nil, err
+	}
+	p, err := daemon.Start(ctx, daemon.Options{Binary: binary, Name: "observerd", Folder: folder})
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.idleConfig(ctx, folder, listen)
-	if err != nil {
-		return nil, err
-	}
-	d, err := startDaemon(ctx, binary, config, listen)
-	if err != nil {
-		return nil, err
-	}
-	used, span, err := d.measure(ctx, s)
-	if err := d.stop(err); err != nil {
+	used, span, err := s.measureDaemon(ctx, p)
+	if err := stop(ctx, p, err); err != nil {
 		return nil, err
 	}
 	part := used.Seconds() / span.Seconds()
@@ -74,55 +67,45 @@ observers:
   - {id: warehouse-tasks, type: wes, source: warehouse, table: wes_tasks, key: task_id, timestamp: updated_at}
 sinks:
   - {id: file, type: file, path: "%s"}
-http: {listen: "%s"}
+http: {listen: "127.0.0.1:0"}
 log: {format: json}
 `
 
 // idleConfig makes both databases and the file of the configuration.
-func (s *suite) idleConfig(ctx context.Context, folder, listen string) (string, error) {
+func (s *suite) idleConfig(ctx context.Context, folder string) error {
 	source, err := s.cluster.database(ctx, "quiet")
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := execute(ctx, source, quietSQL); err != nil {
-		return "", fmt.Errorf("fill the quiet source: %w", err)
+		return fmt.Errorf("fill the quiet source: %w", err)
 	}
 	coordination, err := s.cluster.database(ctx, "idle")
 	if err != nil {
-		return "", err
+		return err
 	}
-	path := filepath.Join(folder, "config.yaml")
-	text := fmt.Sprintf(idleYAML, coordination, source, filepath.Join(folder, "events.jsonl"), listen)
-	return path, os.WriteFile(path, []byte(text), 0o600)
+	text := fmt.Sprintf(idleYAML, coordination, source, filepath.Join(folder, "events.jsonl"))
+	return os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600)
 }
 
-// freeAddress is one on which nobody listens at this moment.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-// measure waits until the daemon is ready and warm, and then says how much CPU
-// it has used in how much time.
-func (d *daemon) measure(ctx context.Context, s *suite) (used, span time.Duration, err error) {
-	if err := d.ready(ctx); err != nil {
+// measureDaemon waits until the daemon is ready and warm, and then says how
+// much CPU it has used in how much time.
+func (s *suite) measureDaemon(ctx context.Context, p *daemon.Process) (used, span time.Duration, err error) {
+	if err := ready(ctx, p); err != nil {
 		return 0, 0, err
 	}
 	s.progress("idle: the node is ready; measuring for %s after %s", s.idle, s.warmup)
-	if err := d.live(ctx, s.warmup); err != nil {
+	if err := live(ctx, p, s.warmup); err != nil {
 		return 0, 0, err
 	}
-	before, err := d.cpu()
+	before, err := cpuOf(p)
 	if err != nil {
 		return 0, 0, err
 	}
 	began := time.Now()
-	if err := d.live(ctx, s.idle); err != nil {
+	if err := live(ctx, p, s.idle); err != nil {
 		return 0, 0, err
 	}
-	after, err := d.cpu()
+	after, err := cpuOf(p)
 	return after - before, time.Since(began), err
 }

@@ -32,22 +32,29 @@ func pollBacklog(ctx context.Context, j job, watch *stopwatch) (rows int64, err 
 	return pollOnce(ctx, o, src, db, watch)
 }
 
+// pollOnce polls rows that are all new.
 func pollOnce(ctx context.Context, o *observer.Observer, src observer.Source, db *lockdb.DB, watch *stopwatch) (int64, error) {
+	stats, err := pollLeased(ctx, o, src, db, watch)
+	if err == nil && stats.Events != stats.Rows {
+		err = fmt.Errorf("%d events of %d rows", stats.Events, stats.Rows)
+	}
+	return stats.Events, err
+}
+
+// pollLeased polls under a lease of its own.
+func pollLeased(ctx context.Context, o *observer.Observer, src observer.Source, db *lockdb.DB, watch *stopwatch) (observer.Stats, error) {
 	watch.start()
 	g, err := db.Leases().Acquire(ctx, request("order-observer-poll"))
 	if err != nil {
-		return 0, err
+		return observer.Stats{}, err
 	}
 	stats, err := o.Poll(ctx, src, db.Store(g))
 	if err != nil {
-		return 0, err
+		return stats, err
 	}
 	err = db.Leases().Release(ctx, g)
 	watch.stop()
-	if stats.Events != stats.Rows {
-		return 0, fmt.Errorf("%d events of %d rows", stats.Events, stats.Rows)
-	}
-	return stats.Events, err
+	return stats, err
 }
 
 // request asks for a lock with the default TTL.

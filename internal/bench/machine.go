@@ -25,7 +25,7 @@ func circumstances(ctx context.Context, s *suite) ([]circumstance, error) {
 		{"machine", fmt.Sprintf("%s, %d cores, %s/%s; client and server together on it", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)},
 		{"Go", strings.TrimPrefix(runtime.Version(), "go")},
 		{"PostgreSQL", server + ": " + settings},
-		{"method", fmt.Sprintf("%d rounds in turns, medians", s.rounds)},
+		{"method", fmt.Sprintf("%d rounds in turns, %d where sources are read, medians", s.rounds, s.sourceRounds)},
 		{"command", "`" + command() + "`"},
 	}, nil
 }

@@ -68,6 +68,7 @@ func measurements() []measurement {
 		{"backlog", measureBacklog},
 		{"turn", measureTurn},
 		{"idle", measureIdle},
+		{"sources", measureSources},
 	}
 }
 
@@ -102,7 +103,7 @@ func bench(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("measure %s: %w", m.name, err)
 		}
-		r.figures = append(r.figures, figures...)
+		r.measured = append(r.measured, measured{m.name, figures})
 	}
 	if err := r.text(stdout); err != nil {
 		return err

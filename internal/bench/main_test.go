@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // TestMain lets the test binary be the worker of the backlog, as the command
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workerCommand {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	goleak.VerifyTestMain(pgtest.Wrap(m))
+	waittest.VerifyNoLeaks(mariatest.Wrap(pgtest.Wrap(m)))
 }
 
 // TestQuickRunMeasuresEverything runs the whole command on small sizes. It
@@ -32,7 +32,7 @@ func TestQuickRunMeasuresEverything(t *testing.T) {
 	if err := os.WriteFile(document, []byte(words), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := options{admin: pgtest.New(t), write: document, chunks: []int{2_500}, sizes: quickSizes()}
+	o := options{admin: pgtest.New(t), maria: mariatest.New(t), write: document, chunks: []int{2_500}, sizes: quickSizes()}
 	var stdout, stderr bytes.Buffer
 	if err := bench(t.Context(), o, &stdout, &stderr); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
@@ -45,10 +45,18 @@ func TestQuickRunMeasuresEverything(t *testing.T) {
 		for _, figure := range []string{
 			"p50, 1 connection", "p50, 8 connections", "8 contenders", "poll, default chunk", "poll, chunks of 2,500",
 			"hand-written loop", "bare COPY", "peak memory", "the lock: acquire and release", "three types", "fsync = on",
+			"Source PostgreSQL", "Source MariaDB", "Source Oracle, through the emulator", "poll that keeps nothing",
+			"poll into the event log", "bare driver loop", "peak memory of polls of 2,000", "round trips of a poll", "bytes per key",
+			"late commits", "repeated events", "from commit to event log", "late commits alone",
 		} {
 			if !strings.Contains(text, figure) {
 				t.Errorf("%q is missing in:\n%s", figure, text)
 			}
+		}
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if strings.Contains(line, "late commits") && strings.Contains(line, "MISSED") {
+			t.Errorf("late commits were not all seen once:\n%s", line)
 		}
 	}
 	if text := string(written); !strings.HasPrefix(text, "# Before") || !strings.HasSuffix(text, "# After\n") || strings.Contains(text, "old figures") {
@@ -80,12 +88,12 @@ func TestOptions(t *testing.T) {
 
 func TestMissedGoalIsSaid(t *testing.T) {
 	t.Parallel()
-	r := report{figures: []figure{
+	m := measured{figures: []figure{
 		{group: "g", what: "slow", value: "2 s", goal: "under 1 s"},
 		{group: "g", what: "fast", value: "0.5 s", goal: "under 1 s", met: true},
 		{group: "g", what: "only told", value: "3 s"},
 	}}
-	text := string(r.markdown())
+	text := m.tables()
 	for _, line := range []string{
 		"| slow | 2 s |  | under 1 s | **MISSED** |", "| fast | 0.5 s |  | under 1 s | **met** |", "| only told | 3 s |  |  |  |",
 	} {

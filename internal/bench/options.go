@@ -11,13 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
 // options are the flags of the command.
 type options struct {
-	// admin is the URL of a superuser of the throw-away cluster.
-	admin string
+	// admin is the URL of a superuser of the throw-away cluster, maria that of
+	// a throw-away MariaDB; empty starts one where it is needed.
+	admin, maria string
 	// write is the Markdown file whose figures are replaced; empty for none.
 	write string
 	// only names the measurements that are wanted; empty means all.
@@ -43,19 +45,34 @@ type sizes struct {
 	// warmup and idle are how long a node runs before its CPU is measured, and
 	// while it is.
 	warmup, idle time.Duration
+	// sources are the sizes of the tables that are read from PostgreSQL and
+	// MariaDB, emulated those from the emulator of Oracle, which keeps them in
+	// memory. They ascend, and the first is that of the round trips.
+	sources, emulated []int
+	// sourceRounds is how often each side of their comparison runs.
+	sourceRounds int
+	// late is how long the writers write whose transactions commit late.
+	late time.Duration
 }
 
 func fullSizes() sizes {
-	return sizes{rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute}
+	return sizes{
+		rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
+		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
+		late: 8 * time.Second,
+	}
 }
 
 // quickSizes prove that everything works; the figures mean little.
 func quickSizes() sizes {
-	return sizes{rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second}
+	return sizes{
+		rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second,
+		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, late: 300 * time.Millisecond,
+	}
 }
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
-	o := options{admin: os.Getenv(pgtest.EnvURL), chunks: []int{2_500, 10_000, 20_000}, sizes: fullSizes()}
+	o := options{admin: os.Getenv(pgtest.EnvURL), maria: os.Getenv(mariatest.EnvURL), chunks: []int{2_500, 10_000, 20_000}, sizes: fullSizes()}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	quick := flags.Bool("quick", false, "use small sizes, which prove that it works but measure little")
@@ -64,7 +81,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.profile, "profile", "", "write profiles of the polls to this `folder`")
 	flags.Func("chunks", "chunk `sizes` of the poll to try beside the default, separated by commas", o.setChunks)
 	rows := flags.Int("rows", 0, "size of the backlog; 0 means a million")
-	rounds := flags.Int("rounds", 0, "how often each side of a comparison runs; 0 means 5")
+	rounds := flags.Int("rounds", 0, "how often each side of a comparison runs; 0 means 5, or 3 where sources are read")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -75,7 +92,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		o.rows = *rows
 	}
 	if *rounds > 0 {
-		o.rounds = *rounds
+		o.rounds, o.sourceRounds = *rounds, *rounds
 	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")

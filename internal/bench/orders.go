@@ -12,10 +12,9 @@ import (
 // stream is the observer whose polls are measured.
 const stream = "bench-orders"
 
-// ordersSQL makes a table as teams have it: rows of about 330 bytes of JSON,
-// with the index that polling by a timestamp wants.
-const ordersSQL = `
-CREATE TABLE orders (
+// ordersColumns make a table as teams have it: rows of about 330 bytes of JSON.
+// PostgreSQL reads them, and MariaDB with other types.
+const ordersColumns = ` (
   id         bigint PRIMARY KEY,
   customer   text NOT NULL,
   status     text NOT NULL,
@@ -24,9 +23,9 @@ CREATE TABLE orders (
   updated_at timestamptz NOT NULL
 )`
 
-// The notes differ in length, so that the rows have 240 to 400 bytes.
-const fillOrdersSQL = `
-INSERT INTO orders
+// ordersSQL are the orders. The notes differ in length, so that the rows have
+// 240 to 400 bytes.
+const ordersSQL = `
 SELECT 1000000 + i,
        'customer ' || (i * 7919 %% 50000),
        (ARRAY['NEW', 'RELEASED', 'PICKED', 'SHIPPED'])[1 + i %% 4],
@@ -35,13 +34,17 @@ SELECT 1000000 + i,
        '2026-01-01 00:00:00Z'::timestamptz + i * interval '7 milliseconds'
   FROM generate_series(1::bigint, %d) AS i`
 
-// makeOrders makes a source database with that many orders.
+// ordersOf selects so many orders.
+func ordersOf(rows int) string { return fmt.Sprintf(ordersSQL, rows) }
+
+// makeOrders makes a source database with that many orders, in a table with the
+// index that polling by a timestamp wants.
 func (s *suite) makeOrders(ctx context.Context, rows int) (string, error) {
 	where, err := s.cluster.database(ctx, "source")
 	if err != nil {
 		return "", err
 	}
-	err = execute(ctx, where, ordersSQL, fmt.Sprintf(fillOrdersSQL, rows),
+	err = execute(ctx, where, "CREATE TABLE orders"+ordersColumns, "INSERT INTO orders"+ordersOf(rows),
 		`CREATE INDEX orders_updated ON orders (updated_at, id)`, `VACUUM (FREEZE, ANALYZE) orders`)
 	if err != nil {
 		return "", fmt.Errorf("fill the source with %s rows: %w", strconv.Itoa(rows), err)

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"time"
+
+	"github.com/observerd/observerd/internal/observer"
 )
 
 // workerCommand is the hidden subcommand that does one job. Each side of the
@@ -20,10 +22,15 @@ const workerCommand = "worker"
 // job is what a worker is asked for, as JSON on its standard input.
 type job struct {
 	Kind string
-	// Source and Database are URLs.
+	// Source and Database are URLs. Where the poll of a source has no
+	// database, it keeps nothing.
 	Source, Database string
 	// Chunk is how many rows commit together; 0 means the default of a poll.
 	Chunk int
+	// Origin is the kind of the source, Table what is read of it, and Detect
+	// how, where a job is about sources; empty is [observer.DetectNew].
+	Origin, Table string
+	Detect        observer.Detect
 	// Folder holds the pre-encoded rows of the bare COPY.
 	Folder string
 	// Profile is where profiles go; empty for none. Name begins their names.
@@ -74,6 +81,7 @@ func work(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	}
 	doing, known := map[string]func(context.Context, job, *stopwatch) (int64, error){
 		"poll": pollBacklog, "loop": loopBacklog, "copy": copyBacklog,
+		"source poll": pollSource, "source loop": loopSource,
 	}[j.Kind]
 	if !known {
 		return fmt.Errorf("no job is named %q", j.Kind)
@@ -102,7 +110,20 @@ func work(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 type stopwatch struct {
 	began time.Time
 	took  time.Duration
+	// look, if set, is called when the watch starts and when it stops.
+	look func()
 }
 
-func (w *stopwatch) start() { w.began = time.Now() }
-func (w *stopwatch) stop()  { w.took = time.Since(w.began) }
+func (w *stopwatch) start() {
+	if w.look != nil {
+		w.look()
+	}
+	w.began = time.Now()
+}
+
+func (w *stopwatch) stop() {
+	w.took = time.Since(w.began)
+	if w.look != nil {
+		w.look()
+	}
+}

@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 // limit sets how large a file of the process may become.
 func limit(t *testing.T, d *daemon, size uint64) {
 	t.Helper()
-	if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil); err != nil {
+	if err := unix.Prlimit(d.PID(), unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -29,7 +29,9 @@ type settings struct {
 	// database and source are URLs in the place of the host's.
 	database, source string
 	disabled         bool
-	attributes       syscall.SysProcAttr
+	// ttl of the leases in the place of the shortest that is allowed.
+	ttl        string
+	attributes syscall.SysProcAttr
 }
 
 const nodeYAML = `
@@ -61,12 +63,15 @@ func (h host) configure(t *testing.T, name string, s settings) string {
 	if s.source == "" {
 		s.source = h.source
 	}
+	if s.ttl == "" {
+		s.ttl = h.memory.ttl()
+	}
 	folder := filepath.Join(h.folder, name)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // Users without rights look at it too.
 		t.Fatal(err)
 	}
-	text := fmt.Appendf(nil, nodeYAML, name, s.database, !s.disabled, shutdownTimeout, h.memory.ttl(), s.source, h.sink())
-	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o644); err != nil { //nolint:gosec // As above.
+	text := fmt.Appendf(nil, nodeYAML, name, s.database, !s.disabled, shutdownTimeout, s.ttl, s.source, h.sink())
+	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o600); err != nil { // The URLs may have passwords.
 		t.Fatal(err)
 	}
 	return folder

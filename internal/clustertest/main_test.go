@@ -5,14 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	process "github.com/observerd/observerd/internal/daemon"
+	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // envBinary names the program under test. It is built where nobody has set it.
@@ -24,13 +24,13 @@ const sideBySide = "10"
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("test.parallel", sideBySide)
-	goleak.VerifyTestMain(withBinary{pgtest.Wrap(m)})
+	waittest.VerifyNoLeaks(withBinary{mariatest.Wrap(pgtest.Wrap(m))})
 }
 
 // withBinary builds the program before the tests and removes it after them.
 type withBinary struct{ tests pgtest.Runner }
 
-// Run implements the runner of goleak.
+// Run implements goleak.TestingM.
 func (w withBinary) Run() int {
 	if os.Getenv(envBinary) != "" {
 		return w.tests.Run()
@@ -57,12 +57,7 @@ func (w withBinary) Run() int {
 func build(binary string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "../../cmd/observerd")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build observerd: %w\n%s", err, output)
-	}
-	return nil
+	return process.Build(ctx, process.BuildOptions{Out: binary})
 }
 
 func failed(err error) int {

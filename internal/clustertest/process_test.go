@@ -1,84 +1,69 @@
 package clustertest_test
 
 import (
-	"io"
+	"context"
 	"os"
-	"os/exec"
-	"runtime"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	process "github.com/observerd/observerd/internal/daemon"
 )
 
 // daemon is a node that runs as a process of its own.
 type daemon struct {
-	name   string
-	cmd    *exec.Cmd
-	log    *logbook
-	exited chan struct{}
+	*process.Process
+	name string
+	log  logbook
 }
+
+// logbook is what a process writes to stderr.
+type logbook struct{ *process.Log }
+
+// count returns how many records hold all of these texts.
+func (l logbook) count(parts ...string) int { return l.Count(parts...) }
 
 // run starts the program in a folder. It is killed when the test ends, or the
 // tests do, whichever way.
 func run(t *testing.T, name, folder string, attributes syscall.SysProcAttr, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{name: name, log: &logbook{}, exited: make(chan struct{})}
-	d.cmd = exec.Command(os.Getenv(envBinary), args...)
-	d.cmd.Dir, d.cmd.Stdout, d.cmd.Stderr = folder, io.Discard, d.log
-	attributes.Setpgid = true
-	dieWithParent(&attributes)
-	d.cmd.SysProcAttr = &attributes
-	d.cmd.Env = []string{"HOME=" + folder, "TMPDIR=" + folder}
-	if err := d.launch(); err != nil {
+	p, err := process.Start(context.WithoutCancel(t.Context()), process.Options{
+		Binary: os.Getenv(envBinary), Name: name, Folder: folder, Args: args, Attributes: attributes,
+		LogFile: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		d.kill()
+		p.Kill()
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", name, tail(d.log.String()))
+			const most = 40_000
+			t.Logf("log of %s:\n%s", name, p.Log.Tail(most))
 		}
 	})
-	return d
-}
-
-// launch starts the process on a thread that lives as long as it does: the
-// kernel's signal at the parent's death follows the thread.
-func (d *daemon) launch() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(d.exited)
-		err := d.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = d.cmd.Wait() // How it ended stands in cmd.ProcessState.
-		}
-	}()
-	return <-started
+	return &daemon{p, name, logbook{p.Log}}
 }
 
 // signal sends a signal to a process that runs.
 func (d *daemon) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := d.cmd.Process.Signal(s); err != nil {
-		t.Fatalf("signal %s: %v", d.name, err)
+	if err := d.Signal(s); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // kill ends the process at once and waits for that. It may be called twice.
-func (d *daemon) kill() {
-	_ = d.cmd.Process.Kill()
-	<-d.exited
-}
+func (d *daemon) kill() { d.Kill() }
 
 // ends waits for the end of the process and returns its exit code.
 func (d *daemon) ends(t *testing.T, limit time.Duration) int {
 	t.Helper()
-	select {
-	case <-d.exited:
-	case <-time.After(limit):
-		t.Fatalf("%s has not ended within %s", d.name, limit)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	code, err := d.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return d.cmd.ProcessState.ExitCode()
+	return code
 }

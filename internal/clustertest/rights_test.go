@@ -33,6 +33,7 @@ func TestUserWithoutRights(t *testing.T) {
 			var attributes syscall.SysProcAttr
 			if os.Geteuid() == 0 {
 				attributes.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+				must(t, os.Chown(filepath.Join(d, "config.yaml"), nobody, nobody))
 			}
 			node := run(t, "a", d, attributes, "run")
 			if mode == 0o777 {

@@ -132,9 +132,11 @@ func (s shop) busy(t *testing.T) (quiet func()) {
 	}
 }
 
-// write is one transaction of the shop.
+// write is one transaction of the shop. It is not given up in its midst: a
+// COMMIT whose client has gone would take effect later than the test thinks.
 func (s shop) write(ctx context.Context, id string) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	whole := context.WithoutCancel(ctx)
+	tx, err := s.db.BeginTx(whole, nil)
 	if err != nil {
 		return err
 	}
@@ -151,14 +153,14 @@ func (s shop) write(ctx context.Context, id string) error {
 		{`INSERT INTO tasks VALUES ($1, $2, now())
 		  ON CONFLICT (task_id) DO UPDATE SET status = excluded.status, updated_at = greatest(tasks.updated_at, excluded.updated_at) + interval '1 microsecond'`, []any{task, id}},
 	} {
-		if _, err := tx.ExecContext(ctx, statement.text, statement.args...); err != nil {
+		if _, err := tx.ExecContext(whole, statement.text, statement.args...); err != nil {
 			return err
 		}
 	}
 	if err := lag(ctx); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE stock SET status = $2 WHERE sku = $1`, sku, id); err != nil {
+	if _, err := tx.ExecContext(whole, `UPDATE stock SET status = $2 WHERE sku = $1`, sku, id); err != nil {
 		return err
 	}
 	if rand.IntN(10) == 0 {

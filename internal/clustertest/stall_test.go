@@ -61,6 +61,16 @@ func (s *stalls) watch(ctx context.Context, file *os.File) {
 	}
 }
 
+// longest is the longest stall so far.
+func (s *stalls) longest() (most time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.from {
+		most = max(most, s.to[i].Sub(s.from[i]))
+	}
+	return most
+}
+
 // during tells whether the machine stood still while the turn of that instant
 // (milliseconds since 1970) was taken.
 func (s *stalls) during(at int64) bool {

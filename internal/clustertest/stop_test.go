@@ -8,14 +8,11 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/netfault"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-const (
-	// shutdownTimeout is that of the configuration of a [host]'s nodes.
-	shutdownTimeout = 8 * time.Second
-	// stopGrace is what the program allows itself beyond it.
-	stopGrace = 15 * time.Second
-)
+// shutdownTimeout is that of the configuration of a [host]'s nodes.
+const shutdownTimeout = 8 * time.Second
 
 // TestTermInAPoll asks a node to stop while it reads a source that does not
 // answer.
@@ -38,7 +35,7 @@ func TestTermInAPoll(t *testing.T) {
 		d.signal(t, syscall.SIGTERM)
 		// The locks are given back at once, however long the process then waits
 		// for a source that says nothing.
-		err := within(t.Context(), shutdownTimeout, func() error {
+		err := waittest.Within(t.Context(), shutdownTimeout, func() error {
 			n, err := m.held(t, "a")
 			if err == nil && n != 0 {
 				err = fmt.Errorf("%d locks are held after %s", n, shutdownTimeout)
@@ -48,7 +45,7 @@ func TestTermInAPoll(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if code := d.ends(t, shutdownTimeout+stopGrace); code != 0 {
+		if code := d.ends(t, patience); code != 0 { // It has a limit of its own, and would say so.
 			t.Errorf("exit code %d", code)
 		}
 		if n, err := m.number(t, `SELECT count(*) FROM obs_node`); err != nil || n != 0 {

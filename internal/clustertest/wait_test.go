@@ -1,41 +1,20 @@
 package clustertest_test
 
 import (
-	"context"
 	"testing"
 	"time"
+
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // patience is how long a test waits for what must happen, on a machine that
 // has much else to do.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // eventually asks again until there is no complaint.
 func eventually(t *testing.T, complaint func() error) {
 	t.Helper()
-	if err := within(t.Context(), patience, complaint); err != nil {
-		t.Fatalf("not within %s: %v", patience, err)
-	}
-}
-
-// within asks again until there is no complaint, and returns the last one when
-// the time is over.
-func within(ctx context.Context, limit time.Duration, complaint func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	tick := time.NewTicker(25 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := complaint()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
+	waittest.Eventually(t, patience, complaint)
 }
 
 // received waits for a signal of another goroutine.

@@ -99,7 +99,7 @@ type counting struct {
 }
 
 // Read implements observer.Source.
-func (c counting) Read(ctx context.Context, q observer.Query, from string) (observer.Rows, error) {
+func (c counting) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	c.node.reads.Add(1)
-	return c.Source.Read(ctx, q, from)
+	return c.Source.Read(ctx, q, in)
 }

@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,7 +17,7 @@ func (l *loader) check(cfg *Config) {
 	l.checkSources(cfg.Sources)
 	l.checkObservers(cfg)
 	l.checkSinks(cfg.Sinks)
-	l.checkListen(cfg.HTTP.Listen)
+	l.checkHTTP(&cfg.HTTP)
 }
 
 func (l *loader) checkNode(cfg *Config) {
@@ -36,16 +34,6 @@ func (l *loader) checkLabel(key, text string) {
 		l.reject(key, lastKey(key)+" is longer than 100 characters; write a shorter one")
 	case strings.TrimSpace(text) != text || strings.ContainsFunc(text, unicode.IsControl):
 		l.reject(key, lastKey(key)+" has blanks around it or control characters in it; remove them")
-	}
-}
-
-func (l *loader) checkListen(listen string) {
-	if listen == "" {
-		return
-	}
-	_, port, err := net.SplitHostPort(listen)
-	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
-		l.reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func (l *loader) checkDatabase(d *Database) {
-	if u, ok := l.resolveURL("database"); ok {
+	if u, ok := l.resolveURL("database", parseCoordination); ok {
 		d.URL = u
 		l.checkFileSystem(l.urlKey("database"), u)
 	}
@@ -27,15 +27,24 @@ func (l *loader) urlKey(path string) string {
 func (l *loader) checkSources(sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		path, s := join("sources", name), sources[name]
-		if u, ok := l.resolveURL(path); ok {
-			s.URL = u
-			sources[name] = s
+		if u, ok := l.resolveURL(path, ParseURL); ok {
+			if s.URL, ok = l.resolvePassword(path, u); ok {
+				sources[name] = s
+			}
 			l.checkFileSystem(l.urlKey(path), u)
+			l.checkFetchSize(join(path, "fetch-size"), u)
 		}
 		key := join(path, "timezone")
 		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
 			l.reject(key, quote(s.Timezone)+" is not an IANA time zone; write for example UTC or Europe/Berlin")
 		}
+	}
+}
+
+// checkFetchSize warns where a driver has no use for it: it streams.
+func (l *loader) checkFetchSize(key string, u URL) {
+	if d := u.Dialect(); l.set(key) && d != Oracle {
+		l.warn(key, "fetch-size has no effect on "+string(d)+", which streams its rows; remove it")
 	}
 }
 

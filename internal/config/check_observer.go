@@ -23,6 +23,8 @@ func (l *loader) checkObservers(cfg *Config) {
 		l.checkColumns(path, o)
 		l.presets(path, o)
 		l.checkDetection(path, o)
+		l.checkStart(path, o)
+		l.checkReconcile(path, o)
 	}
 	if len(cfg.Observers) == 0 && l.ok("observers") {
 		l.warn("observers", "there are no observers, so nothing will be polled; write some below observers")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,23 @@ func (l *loader) checkScheduler(cfg *Config) {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Scheduler.Types)) {
 		l.checkSettings("scheduler."+name+"-observer", cfg.Scheduler.Types[name], cfg.Database.URL)
 	}
+	l.checkSpread(cfg.Scheduler.Spread, cfg.Types())
+}
+
+// checkSpread keeps half of each interval free: for the line of nodes at a
+// turn, and for the polls of the last type before the next instant.
+func (l *loader) checkSpread(spread time.Duration, types []Type) {
+	const key = "scheduler.observer.spread"
+	if len(types) == 0 {
+		return
+	}
+	shortest := slices.MinFunc(types, func(a, b Type) int { return cmp.Compare(a.Interval, b.Interval) })
+	most := shortest.Interval / 2
+	if !l.ok(key, "scheduler.observer.fixed-delay", "scheduler."+shortest.Name+"-observer.fixed-delay") || spread <= most {
+		return
+	}
+	l.reject(key, fmt.Sprintf("a spread of %s is more than half of the shortest fixed-delay (%s, of %s); write %s or less",
+		short(spread), short(shortest.Interval), shortest.Name, short(most)))
 }
 
 // checkSettings looks at what is set at this path. What a type inherits is

@@ -14,7 +14,8 @@ func (l *loader) checkSinks(sinks []Sink) {
 		}
 		l.checkName(path+".id", s.ID)
 		l.checkUnique(ids, s.ID, path+".id", "a sink "+quote(s.ID))
-		l.checkPath(path, s, targets)
+		sinks[i].Path = l.fileName(path+".path", s.Path)
+		l.checkPath(path, sinks[i], targets)
 	}
 	if len(sinks) == 0 && l.ok("sinks") {
 		l.warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")

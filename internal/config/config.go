@@ -23,11 +23,31 @@ type Node struct {
 	Name string `key:"name" shown:"the host's name" unit:"text"`
 }
 
-// HTTP is the status page with its health checks and metrics.
+// HTTP is where the status page, the health checks and the metrics are served.
+// Nothing that is asked there changes anything.
 type HTTP struct {
 	// Listen is the address, as host:port; no host means every interface,
-	// port 0 a free one. Empty switches it off. Default: 127.0.0.1:8080.
+	// port 0 a free one. Unless it is a loopback address or localhost, it
+	// needs WebConfig with TLS and authentication, or Insecure. Empty switches
+	// it off. Default: 127.0.0.1:8080.
 	Listen string `key:"listen" default:"127.0.0.1:8080" unit:"host:port"`
+	// WebConfig is a web configuration file, as Prometheus and its exporters
+	// read it: TLS, users, client certificates. It holds for Listen and not
+	// for Socket. Relative names in it start at its folder. It is read anew
+	// for each connection and request, so that certificates and users can be
+	// replaced. Default: none, that is neither TLS nor authentication.
+	WebConfig string `key:"web-config" unit:"file name"`
+	// Insecure permits a Listen that other hosts can reach without TLS and
+	// authentication. It is warned of wherever it has effect. Default: false.
+	Insecure bool `key:"insecure" default:"false"`
+	// AllowedHosts are the names by which Listen may be asked, beside IP
+	// addresses, localhost, the host of Listen and the host's own name. They
+	// have no port; [Load] brings them to lower case. Default: none.
+	AllowedHosts []string `key:"allowed-hosts" unit:"names"`
+	// Socket is the path of a Unix socket that serves the same pages, and
+	// /debug/pprof/, to this user and root alone. Missing folders are made.
+	// Empty means that there is none. Default: none.
+	Socket string `key:"socket" unit:"file name"`
 }
 
 // Log is what goes to stderr.

@@ -12,7 +12,7 @@
 //	shown    how the manual puts a default that is not a constant
 //	min, max limits of a number or a duration, inclusive
 //	oneof    the accepted words, separated by "|"
-//	unit     what a number counts, or what a text is
+//	unit     what a number counts, or what a text is; a "file name" takes ${NAME}
 //
 // A file is read in three steps. Its YAML nodes are held against the schema,
 // which leaves texts by dotted key, each with its position. koanf lays the

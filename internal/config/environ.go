@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	env "github.com/knadh/koanf/providers/env/v2"
+
+	"github.com/observerd/observerd/internal/failpoint"
 )
 
 // EnvPrefix begins the name of every variable that sets a key.
@@ -49,7 +51,7 @@ func (l *loader) environment() {
 }
 
 func (l *loader) unknownVariable(name string, known map[string]string) {
-	if kubernetesVariable.MatchString(name) {
+	if kubernetesVariable.MatchString(name) || failpoint.Knows(name) {
 		return
 	}
 	o := origin{layer: fromEnvironment, name: name}

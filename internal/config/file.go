@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/observerd/observerd/internal/owner"
 )
 
 // maxFile bounds what is read as a configuration, so that a path such as
@@ -18,49 +21,77 @@ const maxFile = 1 << 20
 
 // readFile returns the root mapping of the file, or nil when there is none to
 // go on with; then the ledger says why.
-func (l *ledger) readFile() *yaml.Node {
-	text, reason := readLimited(l.file)
-	if reason != "" {
-		l.rejectAt(origin{layer: fromFile}, "", reason)
+func (l *loader) readFile() *yaml.Node {
+	text, info, why := readLimited(l.file)
+	if why != nil {
+		l.refuse("", *why)
 		return nil
 	}
+	l.info = info
 	return l.document(text)
 }
 
-// readLimited reads a file. The reason why it cannot does not name the file,
-// which may be a secret that was written in the wrong place.
-func readLimited(path string) (text []byte, reason string) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, whyUnreadable(err)
-	}
-	defer f.Close() // It was only read: there is nothing to lose.
-	text, err = io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, whyUnreadable(err)
-	}
-	if len(text) > maxFile {
-		return nil, "the file is larger than 1 MiB; name the right file"
-	}
-	return text, ""
+// refusal is why a file cannot be read.
+type refusal struct {
+	text string
+	// missing says that there is no such file, denied that this user may not
+	// read it.
+	missing, denied bool
 }
 
-const whyDenied = "the file may not be read by this user; change its mode or owner"
+// pipeTimeout is how long somebody may take who writes a file while it is read,
+// as in --config <(program).
+const pipeTimeout = 10 * time.Second
 
-func whyUnreadable(err error) string {
+// readLimited reads a file. The reason why it cannot does not name the file,
+// which may be a secret that was written in the wrong place.
+func readLimited(path string) ([]byte, fs.FileInfo, *refusal) {
+	// A pipe may have nobody at its other end, or somebody who says nothing: that
+	// must not keep the program from ending when it is told to.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, whyUnreadable(path, err)
+	}
+	defer f.Close()                                    // It was only read: there is nothing to lose.
+	_ = f.SetReadDeadline(time.Now().Add(pipeTimeout)) // What is no pipe has none, and needs none.
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, whyUnreadable(path, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, whyUnreadable(path, err)
+	}
+	if len(text) > maxFile {
+		return nil, nil, &refusal{text: "the file is larger than 1 MiB; name the right file"}
+	}
+	return text, info, nil
+}
+
+func whyUnreadable(path string, err error) *refusal {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "the file does not exist; create it, or name the right file"
+		return &refusal{text: "the file does not exist; create it, or name the right file", missing: true}
 	case errors.Is(err, fs.ErrPermission):
-		return whyDenied
+		return &refusal{text: whyDenied(path), denied: true}
 	case errors.Is(err, syscall.EISDIR):
-		return "this is a directory; name a file in it"
+		return &refusal{text: "this is a directory; name a file in it"}
 	}
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err
 	}
-	return fmt.Sprintf("the file cannot be read (%v); name the right file", err)
+	return &refusal{text: fmt.Sprintf("the file cannot be read (%v); name the right file", err)}
+}
+
+// whyDenied says what has to be changed: the file, or a folder above it where
+// not even its owner can be seen.
+func whyDenied(path string) string {
+	text := "the file may not be read by " + owner.Me()
+	if whose := owner.OfPath(path); whose != "" {
+		return text + ": " + whose + "; change its owner or mode, or run this as a user who may"
+	}
+	return text + ", who may not enter a folder above it; change the mode of that, or run this as a user who may"
 }
 
 // document parses the text, which must be one YAML document that is a mapping.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"os"
 	"reflect"
 
@@ -14,7 +15,8 @@ type Options struct {
 	// means that there is none: defaults, environment and flags only.
 	Path string
 	// Environ is the environment as os.Environ returns it: OBSERVERD_…
-	// variables set keys, and ${NAME} in a URL may name any. nil is an empty
+	// variables set keys, and ${NAME} in a URL or in the name of a file may
+	// name any. nil is an empty
 	// environment.
 	Environ []string
 	// Overrides are what flags set, by dotted key, above all else. Values are
@@ -26,17 +28,20 @@ type Options struct {
 	// StatFS returns the magic number of the file system that holds a path
 	// that exists. nil asks the kernel; 0 is an unknown one.
 	StatFS func(path string) (uint32, error)
+	// OthersMayRead tells whether every user of the host may read a file. nil
+	// asks its mode.
+	OthersMayRead func(fs.FileInfo) bool
 }
 
 // Load reads, layers, decodes and checks the configuration. The warnings are
 // in order, and there may be some beside an error. The error is nil or an
 // [*Error] with every mistake; the Config is nil then.
 func Load(o Options) (*Config, []Problem, error) {
-	if o.StatFS == nil {
-		o.StatFS = statFS
+	l := newLoader(o)
+	cfg := l.layered()
+	if cfg != nil {
+		l.check(cfg)
 	}
-	l := &loader{ledger: newLedger(o.Path), options: o, k: koanf.New(".")}
-	cfg := l.load()
 	sortProblems(l.warnings)
 	if len(l.problems) > 0 {
 		sortProblems(l.problems)
@@ -51,10 +56,24 @@ type loader struct {
 	options Options
 	names   names
 	k       *koanf.Koanf
+	// info is what the system knows of the file; nil when there is none.
+	info fs.FileInfo
 }
 
-// load goes on after mistakes, unless there is no tree to look at.
-func (l *loader) load() *Config {
+func newLoader(o Options) *loader {
+	if o.StatFS == nil {
+		o.StatFS = statFS
+	}
+	l := &loader{ledger: newLedger(o.Path), options: o, k: koanf.New(".")}
+	if o.OthersMayRead != nil {
+		l.othersMayRead = o.OthersMayRead
+	}
+	return l
+}
+
+// layered returns what was written, decoded and not checked. It goes on after
+// mistakes, unless there is no tree to look at: the result is nil then.
+func (l *loader) layered() *Config {
 	t := reflect.TypeFor[Config]()
 	l.names = scanNames(nil)
 	var file map[string]any
@@ -68,11 +87,10 @@ func (l *loader) load() *Config {
 	}
 	l.layer(defaults(t), "")
 	l.layer(file, "")
+	l.checkExposed()
 	l.environment()
 	l.overrides()
-	cfg := l.decode()
-	l.check(cfg)
-	return cfg
+	return l.decode()
 }
 
 // layer lays values over those that are there. With a delimiter the keys are

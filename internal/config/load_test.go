@@ -109,6 +109,12 @@ func TestDefaults(t *testing.T) {
 	if o.ChunkSize != 5000 || o.Overlap != nil || o.MaxGone != 20 || !o.Enabled || o.MaxRowBytes != 1<<20 {
 		t.Errorf("observer %+v", o)
 	}
+	if o.Start != config.StartBeginning || o.MaxChanged != 100_000 || o.MaxRate != 0 || o.ReconcileAt != "" || o.ReconcileWindow != 0 {
+		t.Errorf("observer %+v", o)
+	}
+	if s := cfg.Sources["warehouse"]; s.FetchSize != 1000 || s.QueryTimeout != time.Minute {
+		t.Errorf("source: fetch size %d, query timeout %v", s.FetchSize, s.QueryTimeout)
+	}
 	if cfg.Sources["warehouse"].Location() != time.UTC {
 		t.Errorf("location %v", cfg.Sources["warehouse"].Location())
 	}

@@ -45,6 +45,22 @@ type Observer struct {
 	// ChunkSize is how many rows are compared and committed together.
 	// Default: 5000.
 	ChunkSize int `key:"chunk-size" default:"5000" min:"1" max:"100000" unit:"rows"`
+	// Start is where a stream that was never polled begins: beginning, now, or
+	// an instant in RFC 3339. Rows below it are left to a backfill. It needs a
+	// timestamp, and a detection other than snapshot. Default: beginning.
+	Start string `key:"start" default:"beginning" unit:"beginning, now, instant"`
+	// MaxChanged is how many new or changed rows one poll takes before it ends;
+	// the next goes on from there. 0 is no limit. Default: 100000.
+	MaxChanged int `key:"max-changed" default:"100000" unit:"rows"`
+	// MaxRate is how many rows a second are read from the source; 0 is no
+	// limit. Default: 0.
+	MaxRate int `key:"max-rate" default:"0" unit:"rows per second"`
+	// ReconcileAt is the time of day, HH:MM in the source's zone, from which
+	// the range below the low-water mark is read again once, for rows that a
+	// back-dated timestamp has hidden. Default: none, never.
+	ReconcileAt string `key:"reconcile-at" unit:"HH:MM"`
+	// ReconcileWindow is how far back that goes; 0 is everything. Default: 0.
+	ReconcileWindow time.Duration `key:"reconcile-window" default:"0s"`
 	// Overlap is how far behind the source's clock the horizon stays. nil
 	// means that it was not set: then it is 1 minute where a source cannot
 	// tell its open transactions, and nothing where it can. 0 is the same.

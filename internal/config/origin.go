@@ -1,5 +1,11 @@
 package config
 
+import (
+	"io/fs"
+
+	"github.com/observerd/observerd/internal/owner"
+)
+
 // layer says where a value came from; a higher one wins.
 type layer int
 
@@ -25,10 +31,12 @@ type ledger struct {
 	wrong    map[string]bool
 	problems []Problem
 	warnings []Problem
+	// othersMayRead is that of [Options].
+	othersMayRead func(fs.FileInfo) bool
 }
 
 func newLedger(file string) *ledger {
-	return &ledger{file: file, origins: make(map[string]origin), wrong: make(map[string]bool)}
+	return &ledger{file: file, origins: make(map[string]origin), wrong: make(map[string]bool), othersMayRead: owner.OthersMayRead}
 }
 
 // at returns where a key was set, or else where the section is that it would
@@ -68,6 +76,18 @@ func (l *ledger) reject(key, text string) {
 	l.problems = append(l.problems, l.problem(l.at(key), key, text))
 }
 
+// refuse notes that the file of a key cannot be read; the key "" is the
+// configuration itself.
+func (l *ledger) refuse(key string, why refusal) {
+	if l.wrong[key] {
+		return
+	}
+	l.wrong[key] = true
+	p := l.problem(l.at(key), key, why.text)
+	p.denied = why.denied
+	l.problems = append(l.problems, p)
+}
+
 // rejectAt notes a mistake at a place of its own.
 func (l *ledger) rejectAt(o origin, key, text string) {
 	l.problems = append(l.problems, l.problem(o, key, text))
@@ -78,7 +98,7 @@ func (l *ledger) warn(key, text string) {
 }
 
 func (l *ledger) problem(o origin, key, text string) Problem {
-	p := Problem{File: l.file, Line: o.line, Column: o.column, Origin: o.name, Key: key, Text: text, denied: text == whyDenied}
+	p := Problem{File: l.file, Line: o.line, Column: o.column, Origin: o.name, Key: key, Text: text}
 	if o.name != "" {
 		p.File = ""
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -24,8 +25,15 @@ func TestFileThatMayNotBeRead(t *testing.T) {
 		t.Errorf("a file without rights: %v", err)
 	}
 	_, _, err = config.Load(config.Options{Environ: []string{"OBSERVERD_DATABASE_URL_FILE=" + path}})
-	if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "OBSERVERD_DATABASE_URL_FILE: ") {
+	if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "OBSERVERD_DATABASE_URL_FILE: database.url-file: ") {
 		t.Errorf("a secret without rights: %v", err)
+	}
+	_, _, err = config.Load(config.Options{Environ: []string{
+		"OBSERVERD_DATABASE_URL_FILE=${CREDENTIALS_DIRECTORY}/" + filepath.Base(path), "CREDENTIALS_DIRECTORY=" + filepath.Dir(path),
+	}})
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "the credential config.yaml may not be read by this user") ||
+		!strings.Contains(err.Error(), "systemd gives it to the user of the unit alone") {
+		t.Errorf("a credential without rights: %v", err)
 	}
 	_, _, err = config.Load(config.Options{Environ: []string{"OBSERVERD_DATABASE_URL_FILE=" + path, "OBSERVERD_LOG_LEVEL=loud"}})
 	if err == nil || errors.Is(err, fs.ErrPermission) {

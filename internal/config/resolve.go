@@ -1,13 +1,10 @@
 package config
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // resolveURL makes the URL of a section from its url or url-file: the one that
 // was set in the higher layer. Setting both in one is a mistake.
-func (l *loader) resolveURL(path string) (u URL, ok bool) {
+func (l *loader) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
 	urlKey, fileKey := join(path, "url"), join(path, "url-file")
 	byURL, byFile := l.k.Exists(urlKey), l.k.Exists(fileKey)
 	switch {
@@ -17,19 +14,19 @@ func (l *loader) resolveURL(path string) (u URL, ok bool) {
 		l.reject(fileKey, "url is set as well; remove one of them")
 		return URL{}, false
 	case byFile && (!byURL || l.layerOf(fileKey) > l.layerOf(urlKey)):
-		return l.parseURL(fileKey, l.urlFromFile(fileKey))
+		return l.parseURL(fileKey, l.fromFile(fileKey, "URL"), parse)
 	case byURL:
-		return l.parseURL(urlKey, l.expand(urlKey))
+		return l.parseURL(urlKey, l.expand(urlKey, l.k.String(urlKey), "url-file"), parse)
 	}
 	l.reject(path, "url is missing; write url or url-file")
 	return URL{}, false
 }
 
-func (l *loader) parseURL(key, text string) (URL, bool) {
+func (l *loader) parseURL(key, text string, parse func(string) (URL, error)) (URL, bool) {
 	if !l.ok(key) {
 		return URL{}, false
 	}
-	u, err := ParseURL(text)
+	u, err := parse(text)
 	if err != nil {
 		l.reject(key, err.Error())
 		return URL{}, false
@@ -37,54 +34,60 @@ func (l *loader) parseURL(key, text string) (URL, bool) {
 	return u, true
 }
 
-// urlFromFile reads a URL from its file. The file's name is not repeated: it
-// may be the URL itself, in the wrong place.
-func (l *loader) urlFromFile(key string) string {
-	name := l.k.String(key)
-	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
-		l.reject(key, "this is a URL; write it at url, or write here the name of a file that holds it")
+// fromFile reads a URL or a password from its file. The file's name is not
+// repeated: it may be the secret itself, in the wrong place.
+func (l *loader) fromFile(key, what string) string {
+	written := l.k.String(key)
+	name := l.fileName(key, written)
+	if !l.ok(key) {
 		return ""
 	}
-	text, why := readLimited(name)
-	url := strings.TrimRight(string(text), "\r\n")
+	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
+		l.reject(key, "this is a URL; write it at url, or write here the name of a file that holds "+holds(what))
+		return ""
+	}
+	text, info, why := readLimited(name)
+	if why != nil {
+		refused := why.ofCredential(written)
+		refused.text = key + ": " + refused.text
+		l.refuse(key, refused)
+		return ""
+	}
+	content := strings.TrimRight(string(text), "\r\n")
 	switch {
-	case why != "":
-		l.reject(key, why)
-	case url == "":
-		l.reject(key, "the file is empty; write the URL into it")
+	case content == "":
+		l.reject(key, "the file is empty; write the "+what+" into it")
+	case what != "URL" || holdsPassword(content):
+		l.warnOfReaders(key, name, info)
 	}
-	return url
+	return content
 }
 
-var (
-	reference    = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
-
-// expand replaces ${NAME} by the variable; $${ is a plain ${.
-func (l *loader) expand(key string) string {
-	return reference.ReplaceAllStringFunc(l.k.String(key), func(found string) string {
-		if strings.HasPrefix(found, "$$") {
-			return found[1:]
-		}
-		name, closed := strings.CutSuffix(strings.TrimPrefix(found, "${"), "}")
-		if !closed || !variableName.MatchString(name) {
-			l.reject(key, "the name of a variable cannot be read; write ${NAME}, or $${ for a plain ${")
-			return ""
-		}
-		value, ok := l.lookup(name)
-		if !ok {
-			l.reject(key, "the variable "+name+" is not set; set it in the environment, or write url-file")
-		}
-		return value
-	})
+func holds(what string) string {
+	if what == "URL" {
+		return "it"
+	}
+	return "the " + what
 }
 
-func (l *loader) lookup(name string) (string, bool) {
-	for _, entry := range l.options.Environ {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value, true
-		}
+// resolvePassword puts the password of its file into the URL of a source.
+func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
+	key := join(path, "password-file")
+	switch {
+	case !l.set(key) || !l.ok(key):
+		return u, l.ok(key)
+	case u.Dialect() == SQLite:
+		l.reject(key, "an SQLite file has no password; remove it")
+		return u, false
 	}
-	return "", false
+	password := l.fromFile(key, "password")
+	if !l.ok(key) {
+		return u, false
+	}
+	with, err := u.withPassword(password)
+	if err != nil {
+		l.reject(l.urlKey(path), err.Error())
+		return u, false
+	}
+	return with, true
 }

@@ -19,6 +19,10 @@ type Shared struct {
 	// ShutdownTimeout is how long a poll may take to finish its chunk when
 	// the process is asked to stop. Default: 20 s.
 	ShutdownTimeout time.Duration `key:"shutdown-timeout" default:"20s" min:"1s"`
+	// Spread is the time within which the types of one fixed-delay follow each
+	// other, evenly, in place of all at one instant; at most half of the
+	// shortest fixed-delay. Default: 0, all at one instant.
+	Spread time.Duration `key:"spread" default:"0s"`
 	// Concurrency is how many observers of one type run side by side.
 	// Default: 8.
 	Concurrency int `key:"concurrency" default:"8" min:"1" max:"100" unit:"observers"`
@@ -40,9 +44,10 @@ type Settings struct {
 type Lock struct {
 	// TTL is how long the lock outlives its last renewal. At least 3 s on
 	// PostgreSQL and 15 s on SQLite. Default: 60 s.
-	TTL time.Duration `key:"ttl" default:"60s" min:"1s"`
-	// Wait is how long an attempt waits for another holder; 0 tries once.
-	// Default: 1 s.
+	TTL time.Duration `key:"ttl" default:"60s"`
+	// Wait is how long another holder is waited for closely, with a look at
+	// least twice a second; then, and with 0 at once, looks come at growing
+	// distances. Default: 1 s.
 	Wait time.Duration `key:"wait" default:"1s"`
 	// Region separates applications that share the lock table, at most 100
 	// characters. Default: DEFAULT.

@@ -81,14 +81,14 @@ func (n names) keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// leaves returns the dotted keys that hold one text each, in order. Lists have
-// none.
+// leaves returns the dotted keys that hold one text each, or names, in order.
+// Lists of sections have none.
 func (n names) leaves(t reflect.Type, path string) []field {
 	var found []field
 	for _, f := range n.fieldsOf(t) {
 		f.key = join(path, f.key)
 		switch shapeOf(f.typ) {
-		case scalar:
+		case scalar, words:
 			found = append(found, f)
 		case section:
 			found = append(found, n.leaves(f.typ, f.key)...)

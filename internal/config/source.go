@@ -7,19 +7,27 @@ import (
 
 // Source is a database that is read and never written.
 type Source struct {
-	// URL is sqlite:PATH or postgres://… This or URLFile is required.
+	// URL is sqlite:PATH, or postgres, oracle, mysql or mariadb://… This or
+	// URLFile is required.
 	URL URL `key:"url" shown:"this or url-file is required" unit:"URL"`
 	// URLFile is a file that holds the URL, read when the configuration is
 	// loaded. Default: none.
 	URLFile string `key:"url-file" unit:"file name"`
+	// PasswordFile is a file that holds the password, any characters, read
+	// when the configuration is loaded. It replaces the one in the URL.
+	// Default: none.
+	PasswordFile string `key:"password-file" unit:"file name"`
 	// Timezone is the IANA name of the zone of the source's timestamps that
 	// have none of their own. Default: UTC.
 	Timezone string `key:"timezone" default:"UTC" unit:"IANA time zone"`
 	// PoolSize bounds the connections of this process. Default: 2.
 	PoolSize int `key:"pool-size" default:"2" min:"2" max:"4" unit:"connections"`
-	// QueryTimeout bounds one query, from its start to its last row.
-	// Default: 5 minutes.
-	QueryTimeout time.Duration `key:"query-timeout" default:"5m" min:"1s"`
+	// FetchSize is how many rows one round trip brings, where the database
+	// sends them on request. Default: 1000.
+	FetchSize int `key:"fetch-size" default:"1000" min:"1" max:"100000" unit:"rows"`
+	// QueryTimeout bounds each small statement, and how long the database may
+	// send nothing while rows are read. Default: 1 minute.
+	QueryTimeout time.Duration `key:"query-timeout" default:"1m" min:"1s"`
 }
 
 // Location is the zone named by Timezone. It was checked by [Load]; of a

@@ -17,6 +17,7 @@ import (
 var (
 	yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 	yamlAnchor  = regexp.MustCompile(`anchor '.*'`)
+	encodings   = regexp.MustCompile(`UTF-(8|16)|surrogate`)
 )
 
 // advice says what to write where the parser's message is known to puzzle.
@@ -33,14 +34,21 @@ func advice(message string) string {
 		"found a tab character that violates indentation":              "indent with spaces",
 		"found a tab character where an indentation space is expected": "indent with spaces",
 		"found unexpected end of stream":                               "close the quote that is opened here",
-		"control characters are not allowed":                           "write the file as plain UTF-8 text",
+		"control characters are not allowed":                           plainText,
 	}[message]
 }
+
+// plainText is the advice to whoever has saved the file in another encoding.
+const plainText = "write the file as plain UTF-8 text"
 
 func syntaxText(err error) string {
 	_, message := splitMessage(err)
 	if strings.Contains(message, "anchor") {
 		return yamlAnchor.ReplaceAllString(message, "anchor") + "; quote a value that begins with * or &"
+	}
+	if encodings.MatchString(message) {
+		// The parser speaks of octets, and its word differs with what follows.
+		return "the file is not UTF-8; " + plainText
 	}
 	return message + "; " + cmp.Or(advice(message), "correct the YAML")
 }

@@ -14,6 +14,9 @@ type Type struct {
 	Enabled bool
 	// Interval is the distance between the starts of polls.
 	Interval time.Duration
+	// Shift is how long after each instant of its interval the type is due;
+	// see Shared.Spread.
+	Shift time.Duration
 	// TTL and Wait are of the type's lock, Region and KeyFormat of its row.
 	TTL, Wait         time.Duration
 	Region, KeyFormat string
@@ -35,7 +38,23 @@ func (c *Config) Types() []Type {
 	for _, name := range slices.Sorted(maps.Keys(observers)) {
 		types = append(types, newType(name, c.Scheduler.Types[name], observers[name]))
 	}
+	shift(types, c.Scheduler.Spread)
 	return types
+}
+
+// shift lays the types of one interval evenly into the spread, in the order of
+// their names. Types that are switched off on this node keep their place, so
+// that nodes agree as long as their files name the same types.
+func shift(types []Type, spread time.Duration) {
+	peers := make(map[time.Duration][]*Type)
+	for i, t := range types {
+		peers[t.Interval] = append(peers[t.Interval], &types[i])
+	}
+	for _, same := range peers {
+		for i, t := range same {
+			t.Shift = (spread * time.Duration(i) / time.Duration(len(same))).Truncate(time.Millisecond)
+		}
+	}
 }
 
 func newType(name string, s Settings, observers []Observer) Type {

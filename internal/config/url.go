@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -18,7 +16,15 @@ type Dialect string
 const (
 	SQLite   Dialect = "sqlite"
 	Postgres Dialect = "postgres"
+	// Oracle, MySQL and MariaDB are read as sources; they cannot be the
+	// coordination database.
+	Oracle  Dialect = "oracle"
+	MySQL   Dialect = "mysql"
+	MariaDB Dialect = "mariadb"
 )
+
+// sourceOnly says that the database can be read, but not coordinate.
+func (d Dialect) sourceOnly() bool { return d == Oracle || d == MySQL || d == MariaDB }
 
 // URL is the address of a database. It prints, logs and marshals without its
 // password and without the values of parameters that are not known to be
@@ -28,27 +34,46 @@ type URL struct {
 	dialect Dialect
 	path    string
 	shown   string
+	account account
 }
 
-const supported = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
+// What to write in the place of a URL that cannot be used.
+const (
+	supported        = "write sqlite:PATH, or postgres, oracle, mysql or mariadb://USER@HOST/DATABASE"
+	supportedForWork = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
+)
 
 // foreign are schemes of databases that are known, and not yet spoken to.
-var foreign = regexp.MustCompile(`^(oracle|mysql|mariadb|sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
+var foreign = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
 
-// ParseURL reads the URL of a database. The text of an error holds nothing of
-// the URL but the name of an unsupported kind of database.
-func ParseURL(text string) (URL, error) {
+// ParseURL reads the URL of a database, of a source or the one that
+// coordinates. The text of an error holds nothing of the URL but the name of an
+// unsupported kind of database.
+func ParseURL(text string) (URL, error) { return parseURL(text, supported) }
+
+// parseCoordination reads the URL of the coordination database.
+func parseCoordination(text string) (URL, error) {
+	u, err := parseURL(text, supportedForWork)
+	if err == nil && u.dialect.sourceOnly() {
+		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, supportedForWork)
+	}
+	return u, err
+}
+
+func parseURL(text, instead string) (URL, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
 	switch scheme {
 	case "sqlite":
 		return parseSQLite(rest)
 	case "postgres", "postgresql":
-		return parsePostgres(text)
+		return parseNetwork(text, Postgres)
+	case "oracle", "mysql", "mariadb":
+		return parseNetwork(text, Dialect(scheme))
 	}
 	if m := foreign.FindStringSubmatch(text); m != nil {
-		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], supported)
+		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], instead)
 	}
-	return URL{}, errors.New("this is not the URL of a supported database; " + supported)
+	return URL{}, errors.New("this is not the URL of a supported database; " + instead)
 }
 
 func parseSQLite(rest string) (URL, error) {
@@ -70,54 +95,7 @@ func parseSQLite(rest string) (URL, error) {
 	}
 	path = filepath.Clean(path)
 	text := "sqlite:" + path
-	return URL{NewSecret(text), SQLite, path, text}, nil
-}
-
-// A parameter with another name is part of a password that was not encoded.
-var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
-
-func parsePostgres(text string) (URL, error) {
-	// What url.Parse says repeats the URL, password and all: never wrap it.
-	broken := errors.New("the URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, " +
-		"and in USER and PASSWORD %40 for @, %2F for /, %3A for :, %23 for #, %3F for ? and %25 for %")
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.Contains(u.Path, "@") {
-		return URL{}, broken
-	}
-	parameters, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return URL{}, broken
-	}
-	for name := range parameters {
-		if !parameterName.MatchString(name) {
-			return URL{}, broken
-		}
-	}
-	if !strings.HasPrefix(text, u.Scheme+"://") {
-		return URL{}, broken
-	}
-	return URL{NewSecret(text), Postgres, "", redactURL(u, parameters)}, nil
-}
-
-// redactURL rebuilds the URL from the parts that are no secret, so that a part
-// that was not understood cannot slip through.
-func redactURL(u *url.URL, parameters url.Values) string {
-	harmless := []string{"application_name", "connect_timeout", "dbname", "host", "port", "search_path", "sslmode",
-		"sslrootcert", "target_session_attrs", "user"}
-	shown := url.URL{Scheme: "postgres", Host: u.Host, Path: u.Path}
-	if u.User != nil {
-		shown.User = url.User(u.User.Username())
-		if _, has := u.User.Password(); has {
-			shown.User = url.UserPassword(u.User.Username(), hidden)
-		}
-	}
-	for name := range parameters {
-		if !slices.Contains(harmless, name) {
-			parameters.Set(name, hidden)
-		}
-	}
-	shown.RawQuery = parameters.Encode()
-	return shown.String()
+	return URL{secret: NewSecret(text), dialect: SQLite, path: path, shown: text}, nil
 }
 
 // IsZero says that there is no URL.

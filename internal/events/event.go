@@ -63,14 +63,12 @@ type Event struct {
 // a row that goes from A to B and back to A apart; the hash keeps versions
 // apart that were counted anew after the coordination database was lost.
 func NewID(stream, key string, version int64, rowHash []byte) uuid.UUID {
-	h := sha256.New()
-	for _, part := range []string{stream, key, strconv.FormatInt(version, 10)} {
-		h.Write([]byte(part))
-		h.Write([]byte{0})
-	}
-	h.Write(rowHash)
-	var id uuid.UUID
-	copy(id[:], h.Sum(nil))
+	var room [256]byte // enough for all but very long keys, without an allocation
+	text := append(append(room[:0], stream...), 0)
+	text = append(append(text, key...), 0)
+	text = append(strconv.AppendInt(text, version, 10), 0)
+	sum := sha256.Sum256(append(text, rowHash...))
+	id := uuid.UUID(sum[:len(uuid.UUID{})])
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
 	return id

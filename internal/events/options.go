@@ -33,6 +33,10 @@ type Options struct {
 	// since a lease may live on the context that it was taken with. It returns
 	// [ErrHeld] while another relay leads. Required.
 	Lead func(ctx context.Context) (Lease, error)
+	// Freed returns a channel that is closed when the sink's lease may have
+	// become free, so that a relay that stands by need not wait for its next
+	// attempt; nil where that is not known. nil: it never is.
+	Freed func() <-chan struct{}
 	// BatchSize is how many events are read and delivered at once. 0: 500.
 	BatchSize int
 	// Poll is how long the relay waits before it looks for new events, unless
@@ -74,6 +78,9 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Standby, DefaultStandby)
 	setDefault(&o.Timeout, DefaultTimeout)
 	setDefault(&o.GiveUp, DefaultGiveUp)
+	if o.Freed == nil {
+		o.Freed = func() <-chan struct{} { return nil }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

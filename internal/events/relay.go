@@ -17,7 +17,7 @@ var errRunning = errors.New("relay: already running")
 //
 // Every node runs a relay for every sink; the one that holds the sink's lease
 // leads, and keeps leading while it is healthy. The others stand by. A term
-// goes: open the sink, claim its offsets with the lease's fence, then deliver
+// goes: claim its offsets with the lease's fence, open the sink, then deliver
 // round by round, one batch for each stream that has a backlog.
 //
 //   - The sink fails: the batch is repeated with growing pauses, and after
@@ -75,26 +75,39 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer r.running.Store(false)
 	defer r.beat(0)
 	for ctx.Err() == nil {
-		r.pause(ctx, jitter(r.tryToLead(ctx)))
+		r.standBy(ctx)
 	}
 	return nil
 }
 
+// standBy tries to lead, and waits before the next attempt: until the leader
+// has gone, if somebody tells us. A relay that has just led gives the others
+// their time.
+func (r *Relay) standBy(ctx context.Context) {
+	freed := r.opts.Freed() // before the attempt, so that nothing is missed
+	d, held := r.tryToLead(ctx)
+	if !held {
+		freed = nil
+	}
+	r.pause(ctx, jitter(d), freed)
+}
+
 // tryToLead leads for one term if it can, and returns how long to stand by
-// before the next attempt.
-func (r *Relay) tryToLead(ctx context.Context) time.Duration {
+// before the next attempt, and whether that is because another leads.
+func (r *Relay) tryToLead(ctx context.Context) (d time.Duration, held bool) {
 	r.beat(r.opts.Timeout)
 	lease, err := r.opts.Lead(ctx)
 	switch {
 	case err == nil:
 		r.databaseAnswers()
-		return r.lead(ctx, lease)
+		return r.lead(ctx, lease), false
 	case errors.Is(err, ErrHeld):
 		r.databaseAnswers()
+		return r.opts.Standby, true
 	default:
 		r.databaseFails(ctx, err)
 	}
-	return r.opts.Standby
+	return r.opts.Standby, false
 }
 
 // lead runs one term.
@@ -137,14 +150,15 @@ func (r *Relay) release(ctx context.Context, lease Lease) {
 // farewell bounds what is still done after the work's context has ended.
 const farewell = 5 * time.Second
 
-// pause waits, or less when ctx ends.
-func (r *Relay) pause(ctx context.Context, d time.Duration) {
+// pause waits, or less when ctx ends or the channel is closed; nil never is.
+func (r *Relay) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	r.beat(d)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
+	case <-wake:
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/observerd/observerd/internal/failpoint"
 )
 
 // round serves each stream that has a backlog with one batch. It reports
@@ -97,6 +99,7 @@ func (t *term) read(ctx context.Context, b Backlog) ([]Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read events of %s: %w", b.Stream, err)
 	}
+	failpoint.Hit("relay.read")
 	return batch, nil
 }
 
@@ -144,6 +147,7 @@ func (t *term) deliver(ctx context.Context, batch []Event) (stored int, err erro
 	if stored == 0 {
 		return 0, err
 	}
+	failpoint.Hit("relay.stored")
 	t.unsettled = &position{batch[0].Stream, batch[stored-1].Seq}
 	if settleErr := t.settle(ctx); settleErr != nil {
 		return stored, settleErr
@@ -187,5 +191,6 @@ func (t *term) settle(ctx context.Context) error {
 		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled.stream, err)
 	}
 	t.unsettled = nil
+	failpoint.Hit("relay.moved")
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/observerd/observerd/internal/failpoint"
 )
 
 // errGaveUp ends a term whose sink failed too often in a row.
@@ -90,15 +92,16 @@ func (t *term) run(ctx context.Context) error {
 }
 
 // step does the next thing that is missing. It reports false when there was
-// nothing to deliver.
+// nothing to deliver. The claim comes first, because it says that the sink is in
+// use: the events that it lacks are kept, however long it cannot be opened.
 func (t *term) step(ctx context.Context) (busy bool, err error) {
-	if t.sink == nil {
-		if err := t.open(ctx); err != nil {
+	if !t.claimed {
+		if err := t.claim(ctx); err != nil {
 			return false, err
 		}
 	}
-	if !t.claimed {
-		if err := t.claim(ctx); err != nil {
+	if t.sink == nil {
+		if err := t.open(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -128,6 +131,7 @@ func (t *term) claim(ctx context.Context) error {
 		return fmt.Errorf("claim sink: %w", err)
 	}
 	t.claimed = true
+	failpoint.Hit("relay.claimed")
 	return nil
 }
 
@@ -139,7 +143,7 @@ func (t *term) failed(ctx context.Context, err error) error {
 	} else if err := t.sinkFailed(err); err != nil {
 		return err
 	}
-	t.pause(ctx, t.pace.NextBackOff())
+	t.pause(ctx, t.pace.NextBackOff(), nil)
 	return context.Cause(ctx)
 }
 

@@ -28,3 +28,20 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+// TestEveryByteInEveryPlace: eight bytes are looked at together, and each of
+// them must count wherever it stands.
+func TestEveryByteInEveryPlace(t *testing.T) {
+	t.Parallel()
+	for c := range 0x80 {
+		for place := range 17 {
+			text := []byte("abcdefgh abcdefgh")
+			text[place] = byte(c)
+			got, ok := jsontext.AppendString(nil, text)
+			var back string
+			if err := json.Unmarshal(got, &back); !ok || err != nil || back != string(text) {
+				t.Fatalf("%q became %s, %v", text, got, err)
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,6 +43,8 @@ type Keeper struct {
 	cancel context.CancelFunc
 	wake   chan struct{} // the earliest renewal may have changed
 	work   sync.WaitGroup
+	// failing says that the last renewal failed.
+	failing atomic.Bool
 
 	mu      sync.Mutex
 	leases  map[*Lease]struct{}
@@ -82,6 +85,7 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 	}
 	attempt, cancel := context.WithTimeout(ctx, min(r.trust(), maxAttempt))
 	defer cancel()
+	k.metrics.attempts.WithLabelValues(r.Name).Inc()
 	g, err := k.provider.Acquire(attempt, r)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -113,15 +117,10 @@ func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duratio
 
 // Close refuses new leases, takes back those that are still held (their
 // contexts end with [ErrClosed]) and waits until nothing of the keeper runs,
-// or ctx ends.
+// or ctx ends. Each lease has its try at a release, also when ctx has ended:
+// side by side, so that a provider which hangs costs the time of one.
 func (k *Keeper) Close(ctx context.Context) error {
-	var errs []error
-	for _, l := range k.shut() {
-		_ = l.end(ErrClosed)
-		if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
-			errs = append(errs, err)
-		}
-	}
+	errs := []error{takeBack(ctx, k.shut())}
 	k.cancel()
 	done := make(chan struct{})
 	go func() {
@@ -133,6 +132,22 @@ func (k *Keeper) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		errs = append(errs, fmt.Errorf("close the keeper of leases: %w", context.Cause(ctx)))
 	}
+	return errors.Join(errs...)
+}
+
+// takeBack ends the leases and gives them back.
+func takeBack(ctx context.Context, leases []*Lease) error {
+	errs := make([]error, len(leases))
+	var releases sync.WaitGroup
+	for i, l := range leases {
+		_ = l.end(ErrClosed)
+		releases.Go(func() {
+			if err := l.Release(ctx); !errors.Is(err, ErrLost) {
+				errs[i] = err
+			}
+		})
+	}
+	releases.Wait()
 	return errors.Join(errs...)
 }
 

@@ -155,6 +155,29 @@ func TestCloseTakesLeasesBackAndRefusesNewOnes(t *testing.T) {
 	})
 }
 
+// TestCloseOutlastsAProviderThatHangs has many leases and a database that does
+// not answer any more.
+func TestCloseOutlastsAProviderThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &provider{release: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		k := lock.NewKeeper(lock.KeeperOptions{Provider: p})
+		for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+			acquire(t, k, want(key))
+		}
+		began := time.Now()
+		if err := k.Close(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("close: %v", err)
+		}
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("closing took %s, the releases wait for each other", took)
+		}
+	})
+}
+
 func TestCloseWaitsForARenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
 		ended := false

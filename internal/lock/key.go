@@ -2,7 +2,6 @@ package lock
 
 import (
 	"crypto/md5" //nolint:gosec // Not for security: the format of Spring's UUIDConverter.
-	"strings"
 
 	"github.com/google/uuid"
 )
@@ -42,5 +41,5 @@ func springKey(name string) string {
 	id := uuid.UUID(md5.Sum([]byte(name))) //nolint:gosec // See the import.
 	id[6] = id[6]&0x0f | 0x30
 	id[8] = id[8]&0x3f | 0x80
-	return strings.ToLower(id.String())
+	return id.String()
 }

@@ -4,6 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // keeperMetrics tell how the keeper's leases fare.
 type keeperMetrics struct {
+	attempts *prometheus.CounterVec
 	held     prometheus.Gauge
 	renewals *prometheus.CounterVec
 	lost     prometheus.Counter
@@ -11,6 +12,10 @@ type keeperMetrics struct {
 
 func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
 	m := &keeperMetrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_lock_attempts_total",
+			Help: "Attempts to take a lock that were sent to its provider, with or without success, by the lock's name.",
+		}, []string{"lock"}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "observerd_leases_held",
 			Help: "Leases that this process holds.",
@@ -28,7 +33,7 @@ func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
 		m.renewals.WithLabelValues(result)
 	}
 	if reg != nil {
-		reg.MustRegister(m.held, m.renewals, m.lost)
+		reg.MustRegister(m.attempts, m.held, m.renewals, m.lost)
 	}
 	return m
 }

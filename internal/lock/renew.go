@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -49,6 +50,23 @@ func (k *Keeper) due(now time.Time) []*Lease {
 	return batch
 }
 
+// RenewNow makes all leases due at once and does not wait for the answers. It
+// is a sign of life for those who watch the rows. A renewal that is under way
+// stands for a new one.
+func (k *Keeper) RenewNow() {
+	now := time.Now()
+	k.mu.Lock()
+	for l := range k.leases {
+		l.mu.Lock()
+		if now.Before(l.due) {
+			l.due = now
+		}
+		l.mu.Unlock()
+	}
+	k.mu.Unlock()
+	k.poke()
+}
+
 func (l *Lease) mark() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,10 +99,7 @@ func (k *Keeper) renew(batch []*Lease) {
 	ctx, cancel := context.WithTimeout(k.ctx, patience(batch, began))
 	defer cancel()
 	renewals, err := k.provider.Renew(ctx, grants)
-	if err != nil && k.ctx.Err() == nil {
-		k.metrics.renewals.WithLabelValues("error").Inc()
-		k.log.Warn("Leases not renewed; trying again", "leases", len(batch), "err", err)
-	}
+	k.answered(len(batch), err)
 	for i, l := range batch {
 		answer := Unknown
 		if err == nil && i < len(renewals) {
@@ -92,6 +107,21 @@ func (k *Keeper) renew(batch []*Lease) {
 		}
 		l.renewed(answer, began, err == nil)
 	}
+}
+
+// answered tells of a renewal that failed: the first in a row aloud, since
+// there may be several a second.
+func (k *Keeper) answered(leases int, err error) {
+	if err == nil || k.ctx.Err() != nil {
+		k.failing.Store(false)
+		return
+	}
+	k.metrics.renewals.WithLabelValues("error").Inc()
+	level := slog.LevelWarn
+	if k.failing.Swap(true) {
+		level = slog.LevelDebug
+	}
+	k.log.Log(k.ctx, level, "Leases not renewed; trying again", "leases", leases, "err", err)
 }
 
 // patience is how long a renewal of the batch may take: a quarter of the TTL,

@@ -182,3 +182,25 @@ func TestShortLeaseIsTrustedForAtLeastHalfItsTTL(t *testing.T) {
 		_ = l.Release(t.Context())
 	})
 }
+
+func TestRenewNowDoesNotWaitForTheNextRenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		k.RenewNow() // there is nothing to renew
+		for _, key := range []string{"order", "wes"} {
+			l := acquire(t, k, want(key))
+			defer release(t, l)
+		}
+		time.Sleep(time.Second)
+		k.RenewNow()
+		synctest.Wait()
+		if got := p.calls(); len(got) != 1 || got[0] != 2 {
+			t.Fatalf("renewals were of %v leases, want both at once", got)
+		}
+		// A third of the TTL counts from here.
+		time.Sleep(ttl/3 - time.Millisecond)
+		synctest.Wait()
+		if n := len(p.calls()); n != 1 {
+			t.Errorf("%d renewals, want no other yet", n)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package lockdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,9 @@ import (
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
+// stalledCopy is the age of a COPY that counts as stalled in these tests.
+const stalledCopy = 100 * time.Millisecond
+
 // TestSessionThatStoppedInACopyIsEnded has a session lock a cursor and stop in
 // the middle of a COPY, as a node does that is sent SIGSTOP. The server would
 // wait for it for ever.
@@ -22,7 +26,7 @@ func TestSessionThatStoppedInACopyIsEnded(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	db, err := lockdb.Open(lockdb.Options{
-		URL: url, LockTimeout: 300 * time.Millisecond, StalledCopy: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		URL: url, LockTimeout: 3 * time.Second, StalledCopy: stalledCopy, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +48,9 @@ func TestSessionThatStoppedInACopyIsEnded(t *testing.T) {
 	}
 }
 
-// stopInACopy returns when a session has the cursor's row and waits for the
-// rest of its rows; what becomes of it is told by the channel.
+// stopInACopy returns when a session has the cursor's row and has waited for the
+// rest of its rows for so long that it counts as stalled; what becomes of it is
+// told by the channel.
 func stopInACopy(t *testing.T, url string) <-chan error {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -72,16 +77,26 @@ func stopInACopy(t *testing.T, url string) <-chan error {
 	if _, err := stop.Write([]byte("7\t")); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(200 * time.Millisecond) // It must have lasted for longer than StalledCopy.
+	waitFor(t, url, fmt.Sprintf(`
+		SELECT count(*) FROM pg_stat_activity
+		 WHERE pid = %d AND state = 'active' AND wait_event = 'ClientRead'
+		   AND query_start < clock_timestamp() - make_interval(secs => %f)`, conn.PgConn().PID(), stalledCopy.Seconds()))
 	return ended
 }
+
+// patiently has statements wait for a row until the test lets them go on.
+func patiently(o *lockdb.Options) { o.LockTimeout = patience }
+
+// soon is in time for a statement that waits for nobody: no machine stands still
+// for so long. Of one that waits patiently it is not.
+const soon = 10 * time.Second
 
 // TestBlockedCursorBlocksNoNeighbour shows that a commit that waits for its
 // cursor leaves the lease to the other observers of its type.
 func TestBlockedCursorBlocksNoNeighbour(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	db := open(t, url)
+	db := quiet(t, url, patiently)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +118,9 @@ func TestBlockedCursorBlocksNoNeighbour(t *testing.T) {
 	}()
 	waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 
-	soon, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	brief, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	if _, err := s.Commit(soon, chunk(free, 1)); err != nil {
+	if _, err := s.Commit(brief, chunk(free, 1)); err != nil {
 		t.Errorf("the neighbour's commit: %v", err)
 	}
 	if err := tx.Rollback(); err != nil {
@@ -119,12 +134,12 @@ func TestBlockedCursorBlocksNoNeighbour(t *testing.T) {
 // waitFor asks until the count is not 0.
 func waitFor(t *testing.T, url, query string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); count(t, url, query) == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("nobody waits for a lock: the test proves nothing")
+	eventually(t, func() error {
+		if count(t, url, query) == 0 {
+			return errors.New("nobody waits: the test proves nothing")
 		}
-		<-time.After(10 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 // TestPoisonRowsThatLookAlike covers rows without a readable key.

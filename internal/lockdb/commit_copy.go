@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -15,8 +16,18 @@ import (
 const advanceSQL = `
 UPDATE obs_cursor
    SET version = version + 1, commit_id = $3, last_seq = last_seq + $4, low_ts = $5, newest_ts = $6,
-       row_count = row_count + $7, live_count = $8, query_fingerprint = $9
+       row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
+       source_identity = $10, source_columns = $11, reread_at = $12,
+       start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
  WHERE stream_id = $1 AND version = $2`
+
+// advanceArgs are those of advanceSQL.
+func (db *DB) advanceArgs(ch *observer.Chunk) []any {
+	return append([]any{
+		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
+		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint,
+	}, db.sourceArgs(ch)...)
+}
 
 const renewOneSQL = `
 UPDATE int_lock l
@@ -37,9 +48,10 @@ SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}
 ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at`
 
 // commitCopy is the commit for large chunks. The cursor's row is locked and
-// compared first, then rows are copied, and the lease is renewed by the last
-// statement before COMMIT: its row is locked only for that moment, and a lease
-// that ended meanwhile undoes everything. A copy that stalls is ended by the
+// compared first, then rows are copied, then comes the step of the sweep if it
+// is one, and the lease is renewed by the last statement before COMMIT: its row
+// is locked only for that moment, and a lease, or a sweep, that ended meanwhile
+// undoes everything. A copy that stalls is ended by the
 // next node whose commit it blocks.
 func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	conn, err := e.db.main.Conn(ctx)
@@ -73,21 +85,39 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 }
 
 func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
-	advanced, err := tx.Exec(ctx, advanceSQL, ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
-		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint)
+	failpoint.Hit("copy.begun")
+	advanced, err := tx.Exec(ctx, advanceSQL, e.db.advanceArgs(ch)...)
 	if err != nil {
 		return err
 	}
+	failpoint.Hit("copy.fenced")
 	if advanced.RowsAffected() == 1 {
 		if err := e.copyRows(ctx, tx, ch); err != nil {
 			return err
 		}
 	}
+	failpoint.Hit("copy.copied")
+	if err := e.step(ctx, tx, ch); err != nil {
+		return err
+	}
 	renewed, err := tx.Exec(ctx, e.db.d.sql(e.db.table.sql(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}
+	failpoint.Hit("copy.renewed")
 	return verdict(renewed.RowsAffected() == 1, advanced.RowsAffected() == 1)
+}
+
+// step notes the chunk's step of a sweep, if it is one.
+func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+	if ch.Sweep == nil {
+		return nil
+	}
+	stepped, err := tx.Exec(ctx, e.db.d.sql(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
+	if err != nil {
+		return err
+	}
+	return verdict(true, stepped.RowsAffected() == 1)
 }
 
 func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -12,10 +13,10 @@ import (
 // one before it, so that without the lease, or with another version of the
 // cursor, nothing is written. The cursor's row is locked first: whoever waits
 // for it must not hold the lease's row, which the other observers of the type
-// and the heartbeat need.
+// and the heartbeat need. {held}, {of} and {swept} are where a step of a sweep
+// differs from a poll.
 const commitSQL = `
-WITH held AS MATERIALIZED (
-  SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE
+WITH held AS MATERIALIZED ({held}
 ), lease AS (
   UPDATE int_lock l
      SET {touch}
@@ -25,8 +26,10 @@ WITH held AS MATERIALIZED (
 ), cur AS (
   UPDATE obs_cursor c
      SET version = c.version + 1, commit_id = $7, last_seq = c.last_seq + $8, low_ts = $9, newest_ts = $10,
-         row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13
-    FROM lease
+         row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13,
+         source_identity = $30, source_columns = $31, reread_at = $32,
+         start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $9 ELSE c.start_ts END
+    FROM lease{of}
    WHERE c.stream_id = $5 AND c.version = $6
   RETURNING c.stream_id, c.stream, c.last_seq - $8 AS seq
 ), noted AS (
@@ -46,8 +49,32 @@ WITH held AS MATERIALIZED (
   SELECT cur.stream, cur.seq + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json
     FROM cur, unnest($23::uuid[], $24::text[], $25::text[], $26::integer[], $27::text[], $28::timestamptz[], $29::text[])
               WITH ORDINALITY AS u(id, type, subject, version, change, time, data, n)
-)
+){swept}
 SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur)`
+
+// A poll pays nothing for sweeps: its statement does not know them.
+var pollCommitSQL = strings.NewReplacer(
+	"{held}", `
+  SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE`,
+	"{of}", "", "{swept}", "").Replace(commitSQL)
+
+// A step of a sweep locks the sweep's row right after the cursor's, and finds
+// no cursor to advance when the sweep is not running any more.
+var sweepCommitSQL = strings.NewReplacer(
+	"{held}", `
+  SELECT s.id
+    FROM obs_cursor c
+    JOIN obs_sweep s ON s.id = $33 AND s.stream = c.stream AND s.state = 'running'
+   WHERE c.stream_id = $5
+     FOR UPDATE OF c, s`,
+	"{of}", ", held",
+	"{swept}", `, swept AS (
+  UPDATE obs_sweep s
+     SET position_ts = $34, row_count = s.row_count + $35, event_count = s.event_count + $36,
+         state = CASE WHEN $37 THEN 'done' ELSE s.state END, updated_at = {now}
+    FROM cur
+   WHERE s.id = $33
+)`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
 // faster than one statement with arrays.
@@ -65,7 +92,13 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
-	text := e.db.d.sql(e.db.table.sql(commitSQL, "l", "$4::float8"))
+	args = append(args, e.db.sourceArgs(ch)...)
+	text := pollCommitSQL
+	if ch.Sweep != nil {
+		text = sweepCommitSQL
+		args = append(args, stepArgs(ch.Sweep)...)
+	}
+	text = e.db.d.sql(e.db.table.sql(text, "l", "$4::float8"))
 	if err := e.db.main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {
 		return err
 	}
@@ -89,6 +122,15 @@ func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events), ch.Low, ch.Newest,
 		len(ch.New), ch.Live, ch.Fingerprint,
 	}
+}
+
+// sourceArgs are what the cursor notes of its source.
+func (db *DB) sourceArgs(ch *observer.Chunk) []any {
+	var reread any
+	if !ch.RereadAt.IsZero() {
+		reread = db.d.bindTime(ch.RereadAt)
+	}
+	return []any{ch.Identity, ch.Columns, reread}
 }
 
 func noteArgs(ch *observer.Chunk) []any {

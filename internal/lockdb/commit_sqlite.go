@@ -29,6 +29,9 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 	if err := e.advance(ctx, tx, ch); err != nil {
 		return err
 	}
+	if err := e.step(ctx, tx, ch); err != nil {
+		return err
+	}
 	if err := e.note(ctx, tx, ch); err != nil {
 		return err
 	}
@@ -39,8 +42,19 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 }
 
 func (e *sqliteEngine) advance(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
-	result, err := tx.ExecContext(ctx, e.db.d.sql(advanceSQL), ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(),
-		len(ch.Events), ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint)
+	return current(tx.ExecContext(ctx, e.db.d.sql(advanceSQL), e.db.advanceArgs(ch)...))
+}
+
+// step notes the chunk's step of a sweep, if it is one.
+func (e *sqliteEngine) step(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
+	if ch.Sweep == nil {
+		return nil
+	}
+	return current(tx.ExecContext(ctx, e.db.d.sql(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...))
+}
+
+// current makes a compare-and-set that met another state a conflict.
+func current(result sql.Result, err error) error {
 	if err != nil {
 		return err
 	}

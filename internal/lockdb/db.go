@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,15 +20,23 @@ type Options struct {
 	// URL is "sqlite:PATH" or "postgres://…". Required.
 	URL string
 	// PoolSize bounds the connections for everything but leases, which have
-	// two of their own. 0 means 8. SQLite writes through one connection.
+	// four of their own. 0 means 8. SQLite writes through one connection.
 	PoolSize int
 	// LockTimeout bounds how long a statement waits for another's row lock.
 	// 0 means 5 s.
 	LockTimeout time.Duration
+	// AcquireWait bounds how long an acquisition waits for another's row lock; a
+	// lock whose row is locked for longer counts as held. SQLite has no row locks.
+	// 0 means [DefaultAcquireWait].
+	AcquireWait time.Duration
 	// StalledCopy is the age from which a COPY of another session of ours, in
 	// whose way it stands, counts as stalled and is ended. 0 means
 	// [DefaultStalledCopy].
 	StalledCopy time.Duration
+	// BootID is the id of this process, another at each start. Locks that it
+	// acquires carry it, so that others may see its death; see [Liveness]. Empty
+	// for a process whose leases always live by their TTL.
+	BootID string
 	// Logger is required; Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -46,6 +56,39 @@ type DB struct {
 	log               *slog.Logger
 	metrics           *metrics
 	onCommit          func()
+
+	// acquire is apart from lease on PostgreSQL, because an acquisition may have
+	// to wait for a stranger that has locked the row. Its sessions wait for no
+	// longer than a moment.
+	acquire *sql.DB
+
+	bootID      string
+	newPresence func() presence
+	liveness    *Liveness // nil where there is none
+	// locked holds the locks whose rows were found locked by somebody.
+	locked sync.Map
+	// shown is how others see whether this process lives.
+	shown atomic.Value
+}
+
+// shownBy is the value of the columns liveness for this process.
+func (db *DB) shownBy() string {
+	kind, _ := db.shown.Load().(string)
+	return kind
+}
+
+func (db *DB) showBy(kind string) { db.shown.Store(kind) }
+
+// isOpen tells whether the process of that boot id is there, and whether we
+// know.
+func (db *DB) isOpen(bootID string) (open, known bool) {
+	if bootID == db.bootID {
+		return true, true
+	}
+	if db.liveness == nil {
+		return false, false
+	}
+	return db.liveness.news.isOpen(bootID)
 }
 
 // schema says where the migrations are and how they run.
@@ -63,6 +106,9 @@ func Open(o Options) (*DB, error) {
 	}
 	if o.LockTimeout == 0 {
 		o.LockTimeout = 5 * time.Second
+	}
+	if o.AcquireWait == 0 {
+		o.AcquireWait = DefaultAcquireWait
 	}
 	if o.StalledCopy == 0 {
 		o.StalledCopy = DefaultStalledCopy
@@ -87,7 +133,7 @@ func (db *DB) OnCommit(f func()) { db.onCommit = f }
 
 // Close closes all connections.
 func (db *DB) Close() error {
-	return errors.Join(db.lease.Close(), db.main.Close(), closeOther(db.read, db.main))
+	return errors.Join(closeOther(db.acquire, db.lease), db.lease.Close(), db.main.Close(), closeOther(db.read, db.main))
 }
 
 func closeOther(a, b *sql.DB) error {
@@ -108,8 +154,8 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Ready returns nil when the database answers and its schema is the binary's.
-// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable], or
-// [Unavailable].
+// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable] or
+// [ErrNoDatabase], or there is a [Refusal], or the database is [Unavailable].
 func (db *DB) Ready(ctx context.Context) error {
 	current, target, err := db.schema.state(ctx)
 	switch {
@@ -120,7 +166,7 @@ func (db *DB) Ready(ctx context.Context) error {
 	case current < target:
 		return ErrPending
 	}
-	return db.engine.recognise(ctx)
+	return db.recognise(ctx)
 }
 
 // exec runs a statement for its effect.

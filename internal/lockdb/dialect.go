@@ -12,14 +12,16 @@ import (
 //
 //	{now}     the database's clock, as the tables store it
 //	{ago $n}  the same, $n seconds (a number) earlier
+//	{in $n}   the same, $n seconds later
 //	{utc}     the clock as INT_LOCK stores it: UTC without a zone
 //	{utcago $n}
 //	{past $n} like {ago $n}, but the same for all rows of a statement, so that
 //	          an index can serve it
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
+//	{skip}    the same, but leaves out those that somebody has locked
 type dialect struct {
-	now, ago, past, utc, utcAgo, share, update string
+	now, ago, in, past, utc, utcAgo, share, update, skip string
 	// rewrite adapts the placeholders.
 	rewrite func(string) string
 	// bindTime makes an instant a parameter.
@@ -27,7 +29,7 @@ type dialect struct {
 	cache    sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(ago|utcago|past) ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|in|utcago|past) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -36,10 +38,10 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := map[string]string{"ago": d.ago, "utcago": d.utcAgo, "past": d.past}[m[1]]
+		form := map[string]string{"ago": d.ago, "in": d.in, "utcago": d.utcAgo, "past": d.past}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
-	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update).Replace(done)
+	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip).Replace(done)
 	done = d.rewrite(done)
 	d.cache.Store(text, done)
 	return done
@@ -49,11 +51,13 @@ func postgresDialect() *dialect {
 	return &dialect{
 		now:      `clock_timestamp()`,
 		ago:      `(clock_timestamp() - make_interval(secs => $n))`,
+		in:       `(clock_timestamp() + make_interval(secs => $n))`,
 		past:     `(now() - make_interval(secs => $n))`,
 		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
 		share:    ` FOR SHARE`,
 		update:   ` FOR UPDATE`,
+		skip:     ` FOR UPDATE SKIP LOCKED`,
 		rewrite:  func(s string) string { return s },
 		bindTime: func(t time.Time) any { return t },
 	}
@@ -69,6 +73,7 @@ func sqliteDialect() *dialect {
 	return &dialect{
 		now:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		ago:      `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
+		in:       `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', $n))`,
 		past:     `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,

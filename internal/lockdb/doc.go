@@ -7,8 +7,8 @@
 //
 // PostgreSQL serves a cluster, SQLite the processes of one host. Both run the
 // same SQL wherever they can; what differs sits behind [dialect] (how "now" is
-// written, how times are bound, which errors mean what) and [engine] (the
-// three statements that cannot be shared: acquire, renew, commit).
+// written, how times are bound) and [engine] (the statements that cannot be
+// shared, such as acquire, renew and commit).
 //
 // # The fenced commit
 //

@@ -13,7 +13,7 @@ type engine interface {
 	recognise(ctx context.Context) error
 	// acquire tries once to take the lock under a new term; errHeld when
 	// another has it.
-	acquire(ctx context.Context, term string, r lock.Request) (fence int64, err error)
+	acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error)
 	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
 	// observer.ErrConflict, or one for which outcomeUnknown may hold.

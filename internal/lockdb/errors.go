@@ -20,9 +20,18 @@ var (
 	ErrSchemaNewer = errors.New("the schema of the coordination database is newer than this binary; install the version that migrated it, or a later one")
 	// ErrPending reports that migrations must run first.
 	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
+	// ErrSweepRunning reports that a sweep of that stream and kind is running.
+	ErrSweepRunning = errors.New("such a sweep is running already")
+	// ErrSweepEnded reports that no sweep of that id is running: it is done, was
+	// cancelled, or never began.
+	ErrSweepEnded = errors.New("that sweep is not running")
 	// ErrMixedTable reports an INT_LOCK that is neither generation of
-	// Spring's table.
-	ErrMixedTable = errors.New("INT_LOCK has unexpected columns")
+	// Spring's table, or one that both could write to without seeing each
+	// other's locks. What is wrong, and what to do, follows where it is wrapped.
+	ErrMixedTable = errors.New("INT_LOCK is neither generation of Spring's lock table")
+	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
+	// and what to do, follows where it is wrapped.
+	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
 )
 
 // Unavailable tells whether the error means that the coordination database
@@ -30,6 +39,9 @@ var (
 func Unavailable(err error) bool {
 	if err == nil {
 		return false
+	}
+	if NoSession(err) { // Of several hosts one may refuse, and another come back.
+		return Refusal(err) == ""
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -45,6 +57,18 @@ func Unavailable(err error) bool {
 	var name *net.DNSError
 	return errors.As(err, &network) || errors.As(err, &name) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
+}
+
+// unreachable tells whether the error leaves nothing to try: nobody answers, or
+// nobody is let in. What a server answers concerns one statement, such as a row
+// that somebody has locked; a file that is busy or full is so for all of them.
+func unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true
+	}
+	var pg *pgconn.PgError
+	return !errors.As(err, &pg) && Unavailable(err)
 }
 
 // unavailableState knows the SQLSTATEs of a server that is down, starting,
@@ -71,10 +95,9 @@ func unavailableCode(code int) bool {
 	return false
 }
 
-// connectionLost tells whether pgx lost the connection or could not make one.
+// connectionLost tells whether pgx lost the connection.
 func connectionLost(err error) bool {
-	var connect *pgconn.ConnectError
-	return errors.As(err, &connect) || pgconn.Timeout(err) || isClosed(err)
+	return pgconn.Timeout(err) || isClosed(err)
 }
 
 func isClosed(err error) bool {

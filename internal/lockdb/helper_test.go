@@ -30,6 +30,7 @@ func raw(t *testing.T, url string) (*sql.DB, string) {
 func exec(ctx context.Context, t *testing.T, url string, statements map[string]string, args ...any) {
 	t.Helper()
 	db, dialect := raw(t, url)
+	defer db.Close()
 	if _, err := db.ExecContext(ctx, statements[dialect], args...); err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +40,7 @@ func exec(ctx context.Context, t *testing.T, url string, statements map[string]s
 func count(t *testing.T, url, query string) int {
 	t.Helper()
 	db, _ := raw(t, url)
+	defer db.Close() // tests ask again and again
 	var n int
 	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)

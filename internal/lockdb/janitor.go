@@ -1,25 +1,29 @@
 package lockdb
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 )
 
-// Retention says how long each history is kept. Every field must be positive.
+// Retention says how long each history is kept. Every duration must be positive.
 type Retention struct {
 	// Events are kept this long, and longer while a sink has not stored them:
-	// one of Sinks, one of another node that was seen within Nodes, or one
-	// that a relay has fed within Events.
+	// one of Sinks, one of another node that was seen within Nodes, or one that
+	// within Events a relay has fed or claimed, or a node had that then stopped.
+	// Of every other sink the offsets are removed, and only then the events.
 	Events time.Duration
-	// Polls, Dead, Audit and Nodes bound the tables of these names.
+	// Polls, Dead, Audit and Nodes bound the tables of these names. Polls bounds
+	// the sweeps that have ended, too; but the last of each stream and kind stays,
+	// so that it is known when it was.
 	Polls, Dead, Audit, Nodes time.Duration
 	// StaleLocks is how long a lock of ours may have been expired before its
 	// rows are removed. Rows of others are never touched.
 	StaleLocks time.Duration
-	// Sinks are those of this node. The offsets of sinks that no node has any
-	// more are removed when no relay has fed them for as long as Events.
+	// Sinks are those of this node.
 	Sinks []string
 }
 
@@ -28,64 +32,50 @@ const cleanBatch = 5000
 
 // Clean removes what is stale, a bounded number of rows at a time. It is run
 // under a lock of its own, so that one node does it; that two run it at once
-// does no harm. It returns the number of rows removed.
+// does no harm. It returns the number of rows removed. A table from which
+// nothing may be deleted, or of which somebody has locked a row, does not keep
+// it from the others.
 func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
-	var total int64
+	var done haul
 	for _, task := range db.chores(r) {
-		for {
-			n, err := db.exec(ctx, "clean "+task.table, task.text, task.args...)
-			if err != nil {
-				return total, err
-			}
-			total += n
-			db.metrics.cleaned.WithLabelValues(task.table).Add(float64(n))
-			if n < cleanBatch {
-				break
-			}
+		if n, err := db.do(ctx, task); !done.add(ctx, n, err) {
+			return done.result()
 		}
 	}
-	used, fed, err := db.sinks(ctx, r)
-	if err != nil {
-		return total, err
-	}
-	n, err := db.cleanOffsets(ctx, used, fed)
-	total += n
-	if err != nil {
-		return total, err
-	}
-	n, err = db.cleanEvents(ctx, r, used)
-	return total + n, err
+	db.cleanLog(ctx, r, &done)
+	return done.result()
 }
 
-// sinks returns the sinks that are in use, by this node's word, by that of
-// others, or by a relay's recent work, and all that have offsets.
-func (db *DB) sinks(ctx context.Context, r Retention) (used, fed map[string]bool, err error) {
-	used, fed = map[string]bool{}, map[string]bool{}
-	for _, sink := range r.Sinks {
-		used[sink] = true
-	}
-	nodes, err := db.Nodes(ctx, r.Nodes)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, n := range nodes {
-		for _, sink := range n.Sinks {
-			used[sink] = true
+// haul is what a clean-up has come to so far.
+type haul struct {
+	rows int64
+	errs []error
+}
+
+// add notes what one step of it has removed, and tells whether another may do
+// better: it may after whatever the server has answered.
+func (h *haul) add(ctx context.Context, n int64, err error) (goOn bool) {
+	h.rows += n
+	h.errs = append(h.errs, err)
+	return ctx.Err() == nil && !unreachable(err)
+}
+
+func (h *haul) result() (int64, error) { return h.rows, errors.Join(h.errs...) }
+
+// do removes all that is stale in one table.
+func (db *DB) do(ctx context.Context, task chore) (int64, error) {
+	var total int64
+	for {
+		n, err := db.exec(ctx, "clean "+task.table, task.text, task.args...)
+		if err != nil {
+			return total, err
+		}
+		total += n
+		db.metrics.cleaned.WithLabelValues(task.table).Add(float64(n))
+		if n < cleanBatch {
+			return total, nil
 		}
 	}
-	err = db.query(ctx, "look for the sinks in use", `
-		SELECT sink, max(updated_at) >= {ago $1} FROM obs_sink_offset GROUP BY sink`,
-		func(scan func(...any) error) error {
-			var sink string
-			var recently bool
-			err := scan(&sink, &recently)
-			fed[sink] = true
-			if recently {
-				used[sink] = true
-			}
-			return err
-		}, r.Events.Seconds())
-	return used, fed, err
 }
 
 type chore struct {
@@ -102,6 +92,12 @@ func (db *DB) chores(r Retention) []chore {
 		aged("obs_poll", "finished_at", r.Polls),
 		aged("obs_dead", "last_at", r.Dead),
 		aged("obs_audit", "at", r.Audit),
+		{"obs_sweep", `
+			DELETE FROM obs_sweep
+			 WHERE state <> 'running' AND updated_at < {ago $1}
+			   AND EXISTS (SELECT 1 FROM obs_sweep later
+			                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id)`,
+			[]any{r.Polls.Seconds()}},
 		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{r.Nodes.Seconds()}},
 		{"int_lock", staleLocksSQL + db.table.staleSQL("l", "o.ttl_ms / 1000.0", "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{r.StaleLocks.Seconds()}},
 		{"obs_lock", `
@@ -120,72 +116,12 @@ DELETE FROM int_lock AS l
  WHERE EXISTS (SELECT 1 FROM obs_lock o
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND `
 
-// cleanOffsets removes the offsets of sinks that nobody uses any more.
-func (db *DB) cleanOffsets(ctx context.Context, used, fed map[string]bool) (int64, error) {
-	var total int64
-	for sink := range fed {
-		if used[sink] {
-			continue
-		}
-		n, err := db.exec(ctx, "clean obs_sink_offset", `DELETE FROM obs_sink_offset WHERE sink = $1`, sink)
-		if err != nil {
-			return total, err
-		}
-		total += n
-		db.metrics.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
-	}
-	return total, nil
-}
-
-// cleanEvents removes old events that every sink in use has stored.
-func (db *DB) cleanEvents(ctx context.Context, r Retention, used map[string]bool) (int64, error) {
-	offsets, err := db.Log().storedByAll(ctx, used)
-	if err != nil {
-		return 0, err
-	}
-	var total int64
-	for stream, seq := range offsets {
-		for {
-			n, err := db.exec(ctx, "clean obs_event", fmt.Sprintf(`
-				DELETE FROM obs_event
-				 WHERE stream = $1 AND seq <= $2 AND logged_at < {ago $3}
-				   AND seq < (SELECT min(seq) + %d FROM obs_event WHERE stream = $1)`, cleanBatch),
-				stream, seq, r.Events.Seconds())
-			if err != nil {
-				return total, err
-			}
-			total += n
-			db.metrics.cleaned.WithLabelValues("obs_event").Add(float64(n))
-			if n < cleanBatch {
-				break
-			}
-		}
-	}
-	return total, nil
-}
-
-// storedByAll returns, for each stream, the sequence up to which all of the
-// sinks have stored it. Without sinks that is everything.
-func (l *Log) storedByAll(ctx context.Context, sinks map[string]bool) (map[string]int64, error) {
-	stored, err := l.lastSeqs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for sink := range sinks {
-		backlog, err := l.Backlog(ctx, sink)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range backlog {
-			stored[b.Stream] = min(stored[b.Stream], b.Acknowledged)
-		}
-	}
-	return stored, nil
-}
-
 // Guard runs f while this node holds the lock of the janitor; it returns
 // without an error when another node has it.
 type Guard func(ctx context.Context, f func(ctx context.Context) error) error
+
+// longestRun is the default of [Janitor].Limit.
+const longestRun = 10 * time.Minute
 
 // Janitor runs [DB.Clean] now and then.
 type Janitor struct {
@@ -194,6 +130,10 @@ type Janitor struct {
 	Retention Retention
 	// Every is the time between two runs on this node. Required.
 	Every time.Duration
+	// Limit bounds a run; what is left is for the next. The lease is no bound: it
+	// is renewed while one connection of many is not answered any more. 0 means
+	// 10 minutes.
+	Limit time.Duration
 	Log   *slog.Logger
 }
 
@@ -213,6 +153,8 @@ func (j *Janitor) Run(ctx context.Context) {
 
 func (j *Janitor) once(ctx context.Context) {
 	err := j.Guard(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(j.Limit, longestRun))
+		defer cancel()
 		n, err := j.DB.Clean(ctx, j.Retention)
 		if n > 0 {
 			j.Log.Debug("Removed stale rows", "rows", n)

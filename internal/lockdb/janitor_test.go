@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -70,6 +71,49 @@ func TestCleanBoundsEveryHistory(t *testing.T) {
 			if n := count(t, url, `SELECT count(*) FROM `+table); n != want {
 				t.Errorf("%s has %d rows, want %d", table, n, want)
 			}
+		}
+	})
+}
+
+func TestCleanKeepsTheLastSweeps(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		sweeps := func(kind observer.SweepKind, times int) {
+			for range times {
+				if err := db.CancelSweep(t.Context(), startSweep(t, db, "orders", kind).ID, "bob"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		sweeps(observer.SweepReconcile, 3)
+		sweeps(observer.SweepBackfill, 2)
+		running := startSweep(t, db, "orders", observer.SweepBackfill)
+		refuse(t, db, lockdb.Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte{1}}, time.Hour)
+		if _, err := db.Clean(t.Context(), retention()); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, url, `SELECT count(*) FROM obs_sweep`); n != 6 {
+			t.Errorf("%d of the 6 sweeps of the last hour are left", n)
+		}
+		for _, column := range []string{"obs_sweep updated_at", "obs_account refused_at", "obs_account retry_at"} {
+			table, column, _ := strings.Cut(column, " ")
+			age(t, url, table, column)
+		}
+		before := sweepOf(t, db, "orders", observer.SweepReconcile)
+		if _, err := db.Clean(t.Context(), retention()); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, url, `SELECT count(*) FROM obs_sweep`); n != 2 {
+			t.Errorf("%d sweeps are left, want the last of each kind", n)
+		}
+		if got := sweepOf(t, db, "orders", observer.SweepReconcile); got != before {
+			t.Errorf("the last reconcile was\n%+v, is\n%+v", before, got)
+		}
+		if got := sweepOf(t, db, "orders", observer.SweepBackfill); got.ID != running.ID || got.State != observer.SweepRunning {
+			t.Errorf("the running backfill: %+v", got)
+		}
+		if n := count(t, url, `SELECT count(*) FROM obs_account`); n != 1 {
+			t.Error("the janitor has accepted an account")
 		}
 	})
 }

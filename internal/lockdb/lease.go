@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +38,8 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
-	fence, err := l.attempt(ctx, g)
+	fence, before, err := l.attempt(ctx, g)
+	l.tellLocked(r, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
 		l.giveBack(ctx, g)
@@ -53,25 +53,33 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	g.Fence = fence
+	l.tookOver(g, before)
 	return g, nil
 }
 
 // attempt runs to its end, whatever becomes of ctx, but for its deadline.
-func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, err error) {
+func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before predecessor, err error) {
 	limit := acquireGrace
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	fence, err = l.db.engine.acquire(ctx, g.Term, g.Request)
+	acquire := func() (err error) {
+		fence, before, err = l.db.engine.acquire(ctx, g.Term, g.Request)
+		return err
+	}
+	if err := l.db.fits(ctx); err != nil {
+		return 0, before, err
+	}
+	err = persevere(ctx, acquire)
 	if tableChanged(err) {
 		// INT_LOCK has become one of another generation while we run.
-		if err = l.db.engine.recognise(ctx); err == nil {
-			fence, err = l.db.engine.acquire(ctx, g.Term, g.Request)
+		if err = l.db.recognise(ctx); err == nil {
+			err = persevere(ctx, acquire)
 		}
 	}
-	return fence, err
+	return fence, before, err
 }
 
 func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {
@@ -105,19 +113,20 @@ type Holder struct {
 }
 
 const holderSQL = `
-SELECT l.client_id, {alive}, l.created_date, {utc}, o.node, o.fence
+SELECT l.client_id, {alive}, {began}, {utc}, o.node, o.fence
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2`
 
 // Holder looks at the lock of the request; its TTL counts, where the row has
-// no expiry of its own.
+// no expiry of its own. Whoever did not get the lock asks, so that this never
+// takes a connection from a renewal.
 func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var h Holder
 	var node sql.NullString
 	var fence sql.NullInt64
 	var touched, now time.Time
-	err := l.db.lease.QueryRowContext(ctx, l.db.d.sql(l.db.table.sql(holderSQL, "l", "$3")),
+	err := l.db.acquire.QueryRowContext(ctx, l.db.d.sql(l.db.table.sql(holderSQL, "l", "$3")),
 		r.Key, r.Region, r.TTL.Seconds()).
 		Scan(&h.Term, &h.Held, instant{&touched}, instant{&now}, &node, &fence)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -126,7 +135,7 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	if err != nil {
 		return Holder{}, fmt.Errorf("look at lock %s: %w", r.Key, err)
 	}
-	h.Term, h.Node, h.Fence = strings.TrimRight(h.Term, " "), node.String, fence.Int64
+	h.Term, h.Node, h.Fence = unpadded(h.Term), node.String, fence.Int64
 	h.Left = max(0, r.TTL-now.Sub(touched))
 	return h, nil
 }
@@ -136,27 +145,53 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	renewals, err := l.db.engine.renew(ctx, grants)
+	var renewals []lock.Renewal
+	err := persevere(ctx, func() (err error) {
+		renewals, err = l.db.engine.renew(ctx, grants)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("renew %d leases: %w", len(grants), err)
 	}
 	return renewals, nil
 }
 
-// Release implements [lock.Provider]: a compare-and-delete by the term.
+// Release implements [lock.Provider]: a compare-and-delete by the term. A row
+// that somebody has locked is skipped and tried again until ctx ends: waiting
+// for it would take a connection from the renewals of other leases.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
-	result, err := l.db.lease.ExecContext(ctx, l.db.d.sql(`
-		DELETE FROM int_lock
-		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key, g.Region, g.Term)
+	err := untilUnlocked(ctx, func() error {
+		return persevere(ctx, func() error { return l.release(ctx, g) })
+	})
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
-	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("release lock %s: %w", g.Key, err)
-	}
-	if n == 0 {
-		return fmt.Errorf("release lock %s: %w", g.Key, lock.ErrLost)
 	}
 	return nil
+}
+
+// deleteUnlocked is a deletion from INT_LOCK that waits for nobody.
+func (db *DB) deleteUnlocked(where string) string {
+	return db.d.sql(`DELETE FROM int_lock WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock` + where + `{skip})`)
+}
+
+// release tries once. The error is errLocked when somebody has locked the row.
+func (l *Leases) release(ctx context.Context, g lock.Grant) error {
+	result, err := l.db.lease.ExecContext(ctx, l.db.deleteUnlocked(`
+		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key, g.Region, g.Term)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); n > 0 || err != nil {
+		return err
+	}
+	var ours bool
+	err = l.db.lease.QueryRowContext(ctx, l.db.d.sql(`
+		SELECT EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3)`), g.Key, g.Region, g.Term).Scan(&ours)
+	switch {
+	case err != nil:
+		return err
+	case ours:
+		return errLocked
+	}
+	return lock.ErrLost
 }

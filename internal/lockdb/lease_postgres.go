@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -12,8 +13,9 @@ import (
 // acquireSQL takes a free or expired lock in one round trip. The token is
 // drawn in the outer statement, when the row of INT_LOCK is already locked:
 // drawn before it, tokens would run backwards between contenders.
-const acquireSQL = `
-WITH l AS (
+var acquireSQL = `
+WITH was AS (` + strings.Replace(predecessorSQL, "{ended}", "COALESCE({expired}, FALSE)", 1) + `
+), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
   VALUES ($1, $2, $3, {vals})
   ON CONFLICT (lock_key, region) DO UPDATE
@@ -21,23 +23,27 @@ WITH l AS (
    WHERE {expired}
   RETURNING lock_key, region, client_id
 )
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at)
-SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp()
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9
   FROM l
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at
-RETURNING fence`
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness
+RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
-func (e *postgresEngine) acquire(ctx context.Context, term string, r lock.Request) (int64, error) {
-	var fence int64
+func (e *postgresEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
 	text := e.db.d.sql(e.db.table.sql(acquireSQL, "l", "$4::float8"))
-	err := e.db.lease.QueryRowContext(ctx, text,
-		r.Key, r.Region, term, r.TTL.Seconds(), r.Name, r.Node, r.Descriptor).Scan(&fence)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, errHeld
+	err = e.db.acquire.QueryRowContext(ctx, text,
+		r.Key, r.Region, term, r.TTL.Seconds(), r.Name, r.Node, r.Descriptor, e.db.bootID, e.db.shownBy()).
+		Scan(append([]any{&fence}, before.scan()...)...)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, predecessor{}, errHeld
+	case lockTimedOut(err):
+		return 0, predecessor{}, errLocked
 	}
-	return fence, err
+	return fence, before, err
 }
 
 // renewSQL renews many leases in one statement. Rows are locked in the order

@@ -4,9 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
 )
+
+// A row that could be taken had ended. Asked a moment before, in a statement of
+// its own, it might not have.
+var sqlitePredecessorSQL = strings.Replace(predecessorSQL, "{ended}", "l.client_id IS NOT NULL", 1)
 
 const takeSQL = `
 INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
@@ -17,33 +22,37 @@ ON CONFLICT (lock_key, region) DO UPDATE
 RETURNING client_id`
 
 const describeSQL = `
-INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now})
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $3, $10)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at`
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness`
 
-func (e *sqliteEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, err error) {
-	tx, err := e.db.lease.BeginTx(ctx, nil)
+func (e *sqliteEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
+	tx, err := e.db.acquire.BeginTx(ctx, nil)
 	if err != nil {
-		return 0, err
+		return 0, before, err
 	}
 	defer func() { err = endTx(tx, err) }()
+	if err := tx.QueryRowContext(ctx, e.db.d.sql(sqlitePredecessorSQL), r.Key, r.Region).Scan(before.scan()...); err != nil {
+		return 0, before, err
+	}
 	take := e.db.d.sql(e.db.table.sql(takeSQL, "l", "$4"))
 	err = tx.QueryRowContext(ctx, take, r.Key, r.Region, term, r.TTL.Seconds()).Scan(new(string))
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, errHeld
+		return 0, before, errHeld
 	}
 	if err != nil {
-		return 0, err
+		return 0, before, err
 	}
 	draw := `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
 	if err := tx.QueryRowContext(ctx, draw).Scan(&fence); err != nil {
-		return 0, err
+		return 0, before, err
 	}
 	_, err = tx.ExecContext(ctx, e.db.d.sql(describeSQL),
-		r.Key, r.Region, term, fence, r.Name, r.Node, r.Descriptor, r.TTL.Milliseconds())
-	return fence, err
+		r.Key, r.Region, term, fence, r.Name, r.Node, r.Descriptor, r.TTL.Milliseconds(), e.db.bootID, e.db.shownBy())
+	return fence, before, err
 }
 
 // endTx commits, or rolls back for an error.

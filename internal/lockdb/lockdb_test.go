@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Wrap(m)) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
 
 // onBoth runs a test on a migrated database of each dialect.
 func onBoth(t *testing.T, test func(t *testing.T, db *lockdb.DB, url string)) {

@@ -9,6 +9,8 @@ type metrics struct {
 	unknownCommits *prometheus.CounterVec
 	endedSessions  prometheus.Counter
 	cleaned        *prometheus.CounterVec
+	takeovers      *prometheus.CounterVec
+	liveness       prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -33,17 +35,28 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "observerd_janitor_deleted_rows_total",
 			Help: "Rows that the janitor removed, by table.",
 		}, []string{"table"}),
+		takeovers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_takeovers_total",
+			Help: "Locks acquired after a holder that did not give them back, by the rule that allowed it.",
+		}, []string{"rule"}),
+		liveness: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "observerd_liveness_active",
+			Help: "1 while other nodes can see whether this one lives; 0 while only the TTL ends its leases.",
+		}),
+	}
+	for _, rule := range []string{ruleSessionGone, ruleTTL} {
+		m.takeovers.WithLabelValues(rule)
 	}
 	for _, outcome := range []string{"committed", "aborted"} {
 		m.unknownCommits.WithLabelValues(outcome)
 	}
 	for _, table := range []string{
-		"int_lock", "obs_audit", "obs_dead", "obs_event", "obs_lock", "obs_node", "obs_poll", "obs_sink_offset",
+		"int_lock", "obs_audit", "obs_dead", "obs_event", "obs_lock", "obs_node", "obs_poll", "obs_sink_offset", "obs_sweep",
 	} {
 		m.cleaned.WithLabelValues(table)
 	}
 	if reg != nil {
-		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.endedSessions, m.cleaned)
+		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.endedSessions, m.cleaned, m.takeovers, m.liveness)
 	}
 	return m
 }

@@ -2,6 +2,10 @@ package lockdb
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,11 +15,12 @@ import (
 // Beat says that the node is alive, and what it polls.
 func (db *DB) Beat(ctx context.Context, n turn.Node) error {
 	_, err := db.exec(ctx, "note that this node is alive", `
-		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now})
+		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9)
 		ON CONFLICT (boot_id) DO UPDATE
-		   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at`,
-		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","))
+		   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
+		       liveness = excluded.liveness`,
+		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","), db.shownBy())
 	return err
 }
 
@@ -41,10 +46,29 @@ func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, err
 	return nodes, err
 }
 
-// Leave takes the node out of the live ones, at a graceful stop.
+// Leave takes the node out of the live ones, at a graceful stop. Its sinks count
+// as fed at this moment: it was the node's row that told the janitors of others
+// to keep what they need, and one that nobody could feed for long, or that had
+// nothing to store, would lose its offsets the moment the row has gone.
 func (db *DB) Leave(ctx context.Context, bootID string) error {
-	_, err := db.exec(ctx, "take this node out", `DELETE FROM obs_node WHERE boot_id = $1`, bootID)
-	return err
+	return db.inTx(ctx, "take this node out", func(tx *sql.Tx) error {
+		var sinks string
+		err := tx.QueryRowContext(ctx, db.d.sql(`DELETE FROM obs_node WHERE boot_id = $1 RETURNING sinks`), bootID).Scan(&sinks)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// In order, so that two nodes that leave cannot deadlock.
+		for _, sink := range slices.Sorted(slices.Values(splitList(sinks))) {
+			_, err := tx.ExecContext(ctx, db.d.sql(`UPDATE obs_sink_offset SET updated_at = {now} WHERE sink = $1 AND stream = ''`), sink)
+			if err != nil {
+				return fmt.Errorf("keep what sink %s needs: %w", sink, err)
+			}
+		}
+		return nil
+	})
 }
 
 func splitList(list string) []string {

@@ -37,25 +37,52 @@ type ResetOptions struct {
 	// under another if it did. Without it the source is read from its beginning
 	// and only what was missed becomes an event.
 	Forget bool
+	// KeepCursor keeps the marks as well, and sweeps that run: the stream goes on
+	// where it is, with the query, the columns and the source that it has now.
+	// Forget excludes it.
+	KeepCursor bool
+	// FromStart sets the marks back to [DB.Start] instead of the beginning of
+	// the source: for an observer that starts now, whose start would otherwise
+	// be the moment of its next poll, and all before that lost.
+	FromStart bool
 }
 
-// Reset sets the cursor of a stream back to the beginning. The event log and
-// its sequence stay. A poll that runs is refused its next commit.
+// Reset sets the cursor of a stream back to the beginning, unless it is kept,
+// and cancels the sweeps of the stream. The event log and its sequence stay. A
+// poll that runs is refused its next commit.
 func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) error {
 	act := Act{Actor: actor, Action: "reset", Subject: stream}
-	if !o.Forget {
-		return db.operate(ctx, act, `
-			UPDATE obs_cursor
-			   SET version = version + 1, low_ts = '', newest_ts = '', query_fingerprint = '', failures = 0, retry_at = NULL
-			 WHERE stream = $1`, stream)
+	rewind := rewind
+	if o.FromStart {
+		rewind = rewindToStart
 	}
-	act.Detail = "forget"
-	return db.operate(ctx, act, `
+	switch {
+	case o.Forget && o.KeepCursor:
+		return fmt.Errorf("reset %s: the cursor cannot be kept when the rows are forgotten", stream)
+	case o.KeepCursor:
+		act.Detail = "keep-cursor"
+		return db.operate(ctx, act, resetSQL(""), stream)
+	case o.Forget:
+		act.Detail = "forget"
+		return db.operate(ctx, act, resetSQL(rewind+`, row_count = 0, live_count = 0`), stream, cancelSweepsSQL,
+			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
+	}
+	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL)
+}
+
+// rewind is what a reset does to the marks.
+const (
+	rewind        = `, low_ts = '', newest_ts = '', reread_at = NULL`
+	rewindToStart = `, low_ts = start_ts, newest_ts = start_ts, reread_at = NULL`
+)
+
+// resetSQL makes the cursor accept whatever is read next, and sets more.
+func resetSQL(more string) string {
+	return `
 		UPDATE obs_cursor
-		   SET version = version + 1, low_ts = '', newest_ts = '', query_fingerprint = '', failures = 0, retry_at = NULL,
-		       row_count = 0, live_count = 0
-		 WHERE stream = $1`, stream,
-		`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
+		   SET version = version + 1, query_fingerprint = '', source_identity = '', source_columns = '',
+		       failures = 0, retry_at = NULL` + more + `
+		 WHERE stream = $1`
 }
 
 // operate runs an operator's statements and their audit row together. The

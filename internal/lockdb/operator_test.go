@@ -3,9 +3,11 @@ package lockdb_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/turn"
 )
 
 func TestPauseRefusesTheRunningPoll(t *testing.T) {
@@ -51,6 +53,9 @@ func TestResetKeepsOrForgetsObservedRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := cursorOf(t, s, "orders")
+				if c.Identity != "" || c.Columns != "" || !c.RereadAt.IsZero() {
+					t.Errorf("the cursor remembers its source after reset: %+v", c)
+				}
 				if c.Low != "" || c.Newest != "" || c.Fingerprint != "" || c.Version != before.Version+1 || c.LastSeq != 3 || c.Rows != tc.rows || c.Live != tc.rows {
 					t.Errorf("cursor after reset: %+v", c)
 				}
@@ -75,6 +80,88 @@ func TestOperatorOnUnknownStream(t *testing.T) {
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_audit`); n != 0 {
 			t.Errorf("refused acts left %d audit rows", n)
+		}
+	})
+}
+
+// TestResetMayKeepTheCursor accepts another query, or other columns, where the
+// stream is.
+func TestResetMayKeepTheCursor(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		before := mustCommit(t, s, chunk(mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3)), 3))
+		sweep := startSweep(t, db, "orders", observer.SweepReconcile)
+		if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: true}); err != nil {
+			t.Fatal(err)
+		}
+		want := before
+		want.Version++
+		want.Fingerprint, want.Identity, want.Columns = "", "", ""
+		if got := cursorOf(t, s, "orders"); got != want {
+			t.Errorf("cursor after the reset\n%+v, want\n%+v", got, want)
+		}
+		if _, err := s.Commit(t.Context(), chunk(before, 1)); !errors.Is(err, observer.ErrConflict) {
+			t.Errorf("a poll that ran while the cursor was reset: %v", err)
+		}
+		if got := sweepOf(t, db, "orders", sweep.Kind); got.State != observer.SweepRunning {
+			t.Errorf("the sweep is %s", got.State)
+		}
+		both := lockdb.ResetOptions{Forget: true, KeepCursor: true}
+		if err := db.Reset(t.Context(), "orders", "alice", both); err == nil {
+			t.Error("a cursor was kept and its rows forgotten")
+		}
+		if n := count(t, url, `SELECT count(*) FROM obs_observed`); n != 6 {
+			t.Errorf("%d observed rows, want 6", n)
+		}
+		acts, err := db.Acts(t.Context(), 1)
+		if err != nil || acts[0].Action != "reset" || acts[0].Detail != "keep-cursor" || acts[0].Actor != "alice" {
+			t.Errorf("audit: %+v, %v", acts, err)
+		}
+	})
+}
+
+// TestResetEndsABackoff shows that the next turn polls, whatever is reset.
+func TestResetEndsABackoff(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		g := acquire(t, db, "order-observer-poll")
+		for _, keep := range []bool{true, false} {
+			now := time.Now()
+			failed := turn.StreamTaken{
+				Stream: "orders", At: now, Started: now, Finished: now, Failures: 3, RetryAt: now.Add(time.Hour), Outcome: turn.Error,
+			}
+			if err := db.NoteStream(t.Context(), g, failed); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: keep}); err != nil {
+				t.Fatal(err)
+			}
+			states, err := db.Streams(t.Context(), []string{"orders"})
+			if s := states["orders"]; err != nil || s.Failures != 0 || !s.RetryAt.IsZero() {
+				t.Errorf("after the reset, cursor kept %v: %+v, %v", keep, s, err)
+			}
+		}
+	})
+}
+
+func TestResetCancelsSweeps(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3))
+		other := startSweep(t, db, "tasks", observer.SweepBackfill)
+		for _, forget := range []bool{true, false} {
+			for _, kind := range []observer.SweepKind{observer.SweepReconcile, observer.SweepBackfill} {
+				startSweep(t, db, "orders", kind)
+			}
+			if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: forget}); err != nil {
+				t.Fatal(err)
+			}
+			all := mustSweeps(t, db)
+			if len(all) != 3 || all[0].State != observer.SweepCancelled || all[1].State != observer.SweepCancelled || all[2] != other {
+				t.Errorf("sweeps after the reset: %+v", all)
+			}
 		}
 	})
 }

@@ -1,10 +1,8 @@
 package lockdb
 
 import (
-	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -22,6 +20,12 @@ const (
 	idleInTxTimeout  = 10 * time.Second
 )
 
+// DefaultAcquireWait is the default of [Options].AcquireWait. Spring's clients
+// and ours lock a row for moments. What has locked it for longer may be a
+// transaction that somebody forgot, and two of those must not take both
+// connections for acquisitions from the locks that are free.
+const DefaultAcquireWait = 300 * time.Millisecond
+
 func openPostgres(o Options) (*DB, error) {
 	config, err := pgx.ParseConfig(o.URL)
 	if err != nil {
@@ -32,6 +36,8 @@ func openPostgres(o Options) (*DB, error) {
 	setDefault(config.RuntimeParams, "statement_timeout", millis(statementTimeout))
 	setDefault(config.RuntimeParams, "idle_in_transaction_session_timeout", millis(idleInTxTimeout))
 	setDefault(config.RuntimeParams, "lock_timeout", millis(o.LockTimeout))
+	// The statements are written for it, whatever the role's own default is.
+	setDefault(config.RuntimeParams, "default_transaction_isolation", "read committed")
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
@@ -40,10 +46,13 @@ func openPostgres(o Options) (*DB, error) {
 	mainConfig := config.Copy()
 	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	main := openPool(mainConfig, o.PoolSize)
+	acquireConfig := config.Copy()
+	acquireConfig.RuntimeParams["lock_timeout"] = millis(o.AcquireWait)
 	db := &DB{
-		main: main, read: main, lease: openPool(config, 2),
-		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer),
+		main: main, read: main, lease: openPool(config, 2), acquire: openPool(acquireConfig, 2),
+		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID,
 	}
+	db.newPresence = func() presence { return newSessionPresence(db, config) }
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"
 	db.schema = postgresSchema(db.main, func() *sql.DB { return openPool(unlimited, 2) }, migrations.Postgres())
@@ -72,29 +81,4 @@ type postgresEngine struct {
 	db *DB
 	// stalled is the age from which a COPY counts as stalled.
 	stalled time.Duration
-}
-
-// recognise reads which generation of Spring's table INT_LOCK is.
-func (e *postgresEngine) recognise(ctx context.Context) error {
-	columns := map[string]bool{}
-	err := e.db.query(ctx, "look at the columns of INT_LOCK", `
-		SELECT attname::text
-		  FROM pg_attribute
-		 WHERE attrelid = to_regclass('int_lock') AND attnum > 0 AND NOT attisdropped`,
-		func(scan func(...any) error) error {
-			var name string
-			err := scan(&name)
-			columns[name] = true
-			return err
-		})
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"lock_key", "region", "client_id", "created_date"} {
-		if !columns[name] {
-			return fmt.Errorf("%w: %s is missing", ErrMixedTable, name)
-		}
-	}
-	e.db.table.set(columns["expired_after"])
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -24,6 +25,7 @@ func (db *DB) Report(ctx context.Context) (status.Report, error) {
 	}
 	for _, part := range []func(context.Context, *status.Report) error{
 		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks, db.reportPolls,
+		db.reportSweeps, db.reportAccounts,
 	} {
 		if err := part(ctx, &r); err != nil {
 			return r, err
@@ -102,6 +104,31 @@ func (db *DB) reportPolls(ctx context.Context, r *status.Report) error {
 		r.Polls = append(r.Polls, status.Poll{
 			Observer: p.Stream, Node: p.Node, StartedAt: p.Started, Duration: p.Finished.Sub(p.Started),
 			Outcome: string(p.Outcome), Reason: p.Reason, Rows: p.Rows, Events: p.Events, Poison: p.Poison,
+		})
+	}
+	return err
+}
+
+func (db *DB) reportSweeps(ctx context.Context, r *status.Report) error {
+	sweeps, err := db.Sweeps(ctx, "")
+	for _, s := range sweeps {
+		if s.State != observer.SweepRunning {
+			continue
+		}
+		r.Sweeps = append(r.Sweeps, status.Sweep{
+			ID: s.ID, Observer: s.Stream, Kind: string(s.Kind), From: s.From, Before: s.Before, Position: s.Position,
+			Rows: s.Rows, Events: s.Events, StartedAt: s.StartedAt, UpdatedAt: s.UpdatedAt,
+		})
+	}
+	return err
+}
+
+func (db *DB) reportAccounts(ctx context.Context, r *status.Report) error {
+	accounts, err := db.accounts(ctx, "")
+	for _, a := range accounts {
+		r.Accounts = append(r.Accounts, status.Account{
+			ID: a.ID, Since: a.RefusedAt, Until: a.RetryAt, Failures: a.Failures, Node: a.Node, Reason: a.Reason,
+			Never: a.GivenUp(),
 		})
 	}
 	return err

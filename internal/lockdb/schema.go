@@ -76,8 +76,9 @@ func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
-			return schemaState(ctx, goose.DialectSQLite3, readers, files,
+			current, target, err := schemaState(ctx, goose.DialectSQLite3, readers, files,
 				`SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+schemaTable+`'`)
+			return current, target, noDatabase(path, err)
 		},
 	}
 }

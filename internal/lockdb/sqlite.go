@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // The driver "sqlite".
+	sqlite3 "modernc.org/sqlite" // Registers the driver "sqlite".
+	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/observerd/observerd/migrations"
 )
@@ -29,9 +30,10 @@ func openSQLite(o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("coordination database: make its folder: %w", err)
 	}
-	db := &DB{d: sqliteDialect(), backend: "sqlite", log: o.Logger, metrics: newMetrics(o.Registerer)}
+	db := &DB{d: sqliteDialect(), backend: "sqlite", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID}
+	db.newPresence = func() presence { return newFilePresence(db, path) }
 	for pool, size := range map[**sql.DB]int{&db.main: 1, &db.lease: 1, &db.read: o.PoolSize} {
-		opened, err := sql.Open("sqlite", sqliteDSN(path, pool == &db.read))
+		opened, err := openSQLitePool(sqliteDSN(path, pool == &db.read))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.closeOpened())
 		}
@@ -39,6 +41,7 @@ func openSQLite(o Options) (*DB, error) {
 		opened.SetMaxIdleConns(size)
 		*pool = opened
 	}
+	db.acquire = db.lease
 	db.schema = sqliteSchema(db.main, db.read, path, migrations.SQLite())
 	db.engine = &sqliteEngine{db: db}
 	return db, nil
@@ -62,6 +65,25 @@ func (db *DB) closeOpened() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// noDatabase names the file that SQLite cannot read, and what to do about it:
+// only a person knows what else it is.
+func noDatabase(path string, err error) error {
+	var lite *sqlite3.Error
+	if !errors.As(err, &lite) {
+		return err
+	}
+	switch lite.Code() & 0xff {
+	case sqlitelib.SQLITE_NOTADB, sqlitelib.SQLITE_CORRUPT:
+	default:
+		return err
+	}
+	if full, absErr := filepath.Abs(path); absErr == nil {
+		path = full
+	}
+	return fmt.Errorf("%w: %s is left as it is; name another file at database.url, or move this one away and bring back a backup, if there is one: %w",
+		ErrNoDatabase, path, err)
 }
 
 // sqliteEngine holds the transactions of SQLite, which has no statement that

@@ -17,6 +17,13 @@ const DefaultStalledCopy = 15 * time.Second
 // lockNotAvailable is the SQLSTATE of a lock_timeout.
 const lockNotAvailable = "55P03"
 
+// lockTimedOut tells whether the server undid a statement because somebody's
+// lock stood in its way for too long.
+func lockTimedOut(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == lockNotAvailable
+}
+
 // endStalledSQL ends sessions of ours whose client has stopped in the middle
 // of a COPY. The server itself never does: while it waits for the rest of the
 // rows it heeds neither statement_timeout nor
@@ -35,8 +42,7 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
 // client, should it wake, finds its commit not done.
 func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 	err := f()
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || refused.Code != lockNotAvailable {
+	if !lockTimedOut(err) {
 		return err
 	}
 	var ended int

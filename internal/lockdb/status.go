@@ -3,7 +3,6 @@ package lockdb
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/turn"
@@ -36,7 +35,7 @@ func (db *DB) Locks(ctx context.Context) ([]HeldLock, error) {
 			var fence, ttl sql.NullInt64
 			var now time.Time
 			err := scan(&h.Key, &h.Region, &term, instant{&h.Touched}, instant{&now}, &name, &node, &fence, &ttl)
-			h.Key, h.Term = strings.TrimRight(h.Key, " "), strings.TrimRight(term.String, " ")
+			h.Key, h.Term = unpadded(h.Key), unpadded(term.String)
 			h.Name, h.Node, h.Fence = name.String, node.String, fence.Int64
 			if ttl.Valid {
 				h.Left = time.Duration(ttl.Int64)*time.Millisecond - now.Sub(h.Touched)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -28,11 +29,13 @@ func (db *DB) Store(g lock.Grant) *Store { return &Store{db: db, grant: g} }
 // ended.
 func (db *DB) Peek() *Store { return &Store{db: db, peek: true} }
 
-const cursorColumns = `stream_id, stream, version, last_seq, low_ts, newest_ts, row_count, live_count, query_fingerprint`
+const cursorColumns = `stream_id, stream, version, last_seq, low_ts, newest_ts, row_count, live_count, query_fingerprint,
+	source_identity, source_columns, reread_at`
 
 func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 	var c observer.Cursor
-	err := scan(&c.ID, &c.Stream, &c.Version, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint)
+	err := scan(&c.ID, &c.Stream, &c.Version, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint,
+		&c.Identity, &c.Columns, instant{&c.RereadAt})
 	return c, err
 }
 
@@ -133,8 +136,11 @@ func (s *Store) livePage(ctx context.Context, c observer.Cursor, after string) (
 const resolveTimeout = 20 * time.Second
 
 // Commit implements [observer.Store]. Its error is lock.ErrFenced when the
-// lease had ended and [observer.ErrConflict] when the cursor had moved.
+// lease had ended and [observer.ErrConflict] when the cursor had moved, or the
+// sweep that the chunk is a step of was not running any more.
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
+	ch.RereadAt = ch.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
+	failpoint.Hit("commit.before")
 	err := s.db.engine.commit(ctx, s.grant, &ch)
 	if err != nil && outcomeUnknown(err) && !refused(err) {
 		err = s.resolve(ctx, &ch, err)
@@ -148,6 +154,7 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("commit to %s: %w", ch.Cursor.Stream, err)
 	}
+	failpoint.Hit("commit.after")
 	if len(ch.Events) > 0 && s.db.onCommit != nil {
 		s.db.onCommit()
 	}
@@ -165,6 +172,7 @@ func refused(err error) bool {
 // moved: the orphan is fenced then. In both cases the commit id tells whether
 // it came before.
 func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) error {
+	failpoint.Hit("commit.unknown")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
 	for {

@@ -41,9 +41,10 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 	if !t.RetryAt.IsZero() {
 		retry = db.d.bindTime(t.RetryAt)
 	}
-	err := db.engine.noteStream(ctx, guardedArgs(g, t.Stream, at, t.Failures, retry, t.Reason, string(t.Outcome)), []any{
+	reason := storable(t.Reason)
+	err := db.engine.noteStream(ctx, guardedArgs(g, t.Stream, at, t.Failures, retry, reason, string(t.Outcome)), []any{
 		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
-		string(t.Outcome), t.Reason, t.Rows, t.Events, t.Poison,
+		string(t.Outcome), reason, t.Rows, t.Events, t.Poison,
 	})
 	if errors.Is(err, lock.ErrFenced) {
 		db.metrics.staleCommits.Inc()
@@ -82,6 +83,23 @@ func (e *sqliteEngine) noteStream(ctx context.Context, note, poll []any) (err er
 	}
 	_, err = tx.ExecContext(ctx, e.db.d.sql(addPollSQL+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`), poll...)
 	return err
+}
+
+// Start returns the low-water mark of the first commit of a stream, or of the
+// first after a reset. It is where the stream begins if its observer has a start
+// of its own; empty for a stream that was never polled.
+func (db *DB) Start(ctx context.Context, stream string) (start string, err error) {
+	err = db.query(ctx, "read the start of "+stream, `SELECT start_ts FROM obs_cursor WHERE stream = $1`,
+		func(scan func(...any) error) error { return scan(&start) }, stream)
+	return start, err
+}
+
+// LastError returns what the last poll of a stream has failed with; empty after
+// one that went well, and for a stream that was never polled.
+func (db *DB) LastError(ctx context.Context, stream string) (reason string, err error) {
+	err = db.query(ctx, "read the last failure of "+stream, `SELECT last_error FROM obs_cursor WHERE stream = $1`,
+		func(scan func(...any) error) error { return scan(&reason) }, stream)
+	return reason, err
 }
 
 // StreamStatus is what a person wants to know of one observer.

@@ -1,9 +1,14 @@
 package lockdb
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // tableForm writes the parts of a statement that depend on the generation of
@@ -12,6 +17,10 @@ import (
 // written, so that neither generation mistakes ours for expired.
 type tableForm struct {
 	perRow atomic.Bool
+	// looked is when the catalogue was last found in order, in Unix nanoseconds;
+	// 0 when it was not. looking lets those wait who come during a look.
+	looked  atomic.Int64
+	looking singleflight.Group
 	// done holds the statements that were filled in already. There are only as
 	// many as the code has, and the filling costs a tenth of an acquisition.
 	done sync.Map
@@ -23,11 +32,49 @@ type formKey struct {
 	perRow         bool
 }
 
-func (f *tableForm) set(perRow bool) { f.perRow.Store(perRow) }
+// relook is how long a look at the catalogue counts. A column that may be NULL,
+// or has a default, can be added without any statement of ours failing.
+const relook = 10 * time.Second
+
+func (f *tableForm) set(perRow bool) {
+	f.perRow.Store(perRow)
+	f.looked.Store(time.Now().UnixNano())
+}
+
+// fits looks at the catalogue again when the last look is old. The error is
+// [ErrMixedTable] when INT_LOCK has become a table that cannot be shared.
+func (db *DB) fits(ctx context.Context) error {
+	if time.Duration(time.Now().UnixNano()-db.table.looked.Load()).Abs() < relook {
+		return nil
+	}
+	return db.recognise(ctx)
+}
+
+// recognise looks at the catalogue. Until a look has found it in order, nobody
+// goes on by an earlier one. One that ended with the context of somebody else
+// has found nothing.
+func (db *DB) recognise(ctx context.Context) error {
+	for {
+		own := false
+		_, err, _ := db.table.looking.Do("", func() (any, error) {
+			own = true
+			err := db.engine.recognise(ctx)
+			if err != nil {
+				db.table.looked.Store(0)
+			}
+			return nil, err
+		})
+		interrupted := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		if own || !interrupted || ctx.Err() != nil {
+			return err
+		}
+	}
+}
 
 // sql fills in the form's tokens: {cols} and {vals} are the time columns of an
 // insert, {touch} the assignments that make a lease run anew, {expired} and
-// {alive} compare. ttl is the placeholder of the TTL in seconds, row the alias
+// {alive} compare, {began} is when a lease began to run that ends a TTL later.
+// ttl is the placeholder of the TTL in seconds, row the alias
 // of the INT_LOCK row that is compared.
 func (f *tableForm) sql(text, row, ttl string) string {
 	key := formKey{text, row, ttl, f.perRow.Load()}
@@ -46,6 +93,7 @@ func (k formKey) fill() string {
 		"{touch}", "created_date = {utc}",
 		"{expired}", row + ".created_date < {utcago " + ttl + "}",
 		"{alive}", row + ".created_date >= {utcago " + ttl + "}",
+		"{began}", row + ".created_date",
 	}
 	if k.perRow {
 		later := "({utc} + make_interval(secs => " + ttl + "))"
@@ -56,6 +104,8 @@ func (k formKey) fill() string {
 			"{touch}", "created_date = {utc}, expired_after = " + later,
 			"{expired}", row + ".expired_after < {utc}" + used,
 			"{alive}", row + ".expired_after >= {utc}" + used,
+			// Spring does not touch CREATED_DATE when it renews or takes over.
+			"{began}", "(" + row + ".expired_after - make_interval(secs => " + ttl + "))",
 		}
 	}
 	return strings.NewReplacer(parts...).Replace(k.text)

@@ -11,7 +11,7 @@ import (
 )
 
 const turnSQL = `
-SELECT {now}, s.turn_at, l.client_id IS NOT NULL, o.node
+SELECT {now}, s.turn_at, l.client_id IS NOT NULL, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {alive}
@@ -21,14 +21,14 @@ SELECT {now}, s.turn_at, l.client_id IS NOT NULL, o.node
 // the lock of that request.
 func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
-	var holder sql.NullString
+	var holder, boot sql.NullString
 	text := db.d.sql(db.table.sql(turnSQL, "l", "$4"))
 	err := db.lease.QueryRowContext(ctx, text, typ, r.Key, r.Region, r.TTL.Seconds()).
-		Scan(instant{&s.Now}, instant{&s.At}, &s.Held, &holder)
+		Scan(instant{&s.Now}, instant{&s.At}, &s.Held, &holder, &boot)
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, err)
 	}
-	s.Holder = holder.String
+	s.Holder, s.HolderBoot = holder.String, boot.String
 	return s, nil
 }
 

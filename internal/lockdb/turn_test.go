@@ -69,6 +69,9 @@ func TestStreamTurns(t *testing.T) {
 		if s := streamOf(t, db, "orders"); !s.At.Equal(at) || s.Failures != 2 || !s.RetryAt.Equal(at.Add(time.Minute)) {
 			t.Errorf("after a failure: %+v", s)
 		}
+		if reason, err := db.LastError(ctx, "orders"); err != nil || reason != "broken" {
+			t.Errorf("the last failure: %q, %v", reason, err)
+		}
 		ok := turn.StreamTaken{Stream: "orders", Type: "order", Node: "node-b", At: at.Add(time.Minute), Started: at, Finished: at, Outcome: turn.OK}
 		if err := db.NoteStream(ctx, g, ok); err != nil {
 			t.Fatal(err)

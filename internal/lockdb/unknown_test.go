@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,18 +22,25 @@ import (
 // or lost.
 func TestCommitWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
-	lost, late := netfault.Fault{LoseAnswer: true}, netfault.Fault{Late: 600 * time.Millisecond}
 	for name, tc := range map[string]struct {
-		rows   int
-		fault  netfault.Fault
+		rows int
+		// late has the commit arrive when its fate is known; else it arrives, and
+		// its answer is lost.
+		late   bool
 		marker string
 		// committed says what the store must find.
 		committed bool
+		// sweep makes the chunk a step of one.
+		sweep bool
 	}{
-		"statement, answer lost":      {3, lost, "", true},
-		"statement, arrives too late": {3, late, "", false},
-		"transaction, answer lost":    {2500, lost, "commit\x00", true},
-		"transaction, cut before":     {2500, late, "", false},
+		"statement, answer lost":      {3, false, "", true, false},
+		"statement, arrives too late": {3, true, "", false, false},
+		"transaction, answer lost":    {2500, false, "commit\x00", true, false},
+		"transaction, cut before":     {2500, true, "", false, false},
+		"step, answer lost":           {3, false, "", true, true},
+		"step, arrives too late":      {3, true, "", false, true},
+		"large step, answer lost":     {2500, false, "commit\x00", true, true},
+		"large step, cut before":      {2500, true, "", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,10 +53,17 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 			s := db.Store(acquire(t, db, "order-observer-poll"))
 			before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), tc.rows))
 			ch := chunk(before, tc.rows)
+			if tc.sweep {
+				ch = step(before, tc.rows, startSweep(t, db, "orders", observer.SweepBackfill).ID, "2021")
+			}
 			marker := []byte(tc.marker)
 			if tc.marker == "" {
 				id := ch.CommitID
 				marker = []byte(id.String())
+			}
+			fault, arrive := netfault.Fault{LoseAnswer: true}, func() {}
+			if tc.late {
+				fault, arrive = orphaned(t, direct)
 			}
 			var cut atomic.Bool
 			proxy.Inspect(func(request []byte) netfault.Fault {
@@ -56,7 +71,7 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 				if !hit {
 					return netfault.Fault{}
 				}
-				return tc.fault
+				return fault
 			})
 			after, err := s.Commit(t.Context(), ch)
 			proxy.Inspect(nil)
@@ -66,18 +81,44 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 			if (err == nil) != tc.committed {
 				t.Fatalf("commit: %v, want committed %v", err, tc.committed)
 			}
-			checkFate(t, direct, s, before, after, tc.committed, tc.rows, tc.fault.Late)
+			arrive()
+			checkFate(t, direct, s, before, after, tc.committed, tc.rows)
+			if n := count(t, direct, `SELECT coalesce(sum(row_count), 0) FROM obs_sweep`); tc.sweep && n != map[bool]int{true: tc.rows}[tc.committed] {
+				t.Errorf("the sweep counts %d rows", n)
+			}
 		})
 	}
 }
 
-// checkFate waits for a late orphan and counts what is in the tables.
-func checkFate(t *testing.T, direct string, s observer.Store, before, after observer.Cursor, committed bool, rows int, delay time.Duration) {
+// orphaned is the fault of a request whose client is gone before it arrives,
+// which it does when arrive is called. That returns when the session that was
+// asked has ended, whatever it made of it.
+func orphaned(t *testing.T, direct string) (fault netfault.Fault, arrive func()) {
 	t.Helper()
-	if delay > 0 {
-		// The orphan arrives meanwhile; there is no event to wait for, since it must do nothing.
-		<-time.After(2 * delay)
+	db, _ := raw(t, direct)
+	var present string
+	err := db.QueryRowContext(t.Context(), `
+		SELECT string_agg(pid::text, ',') FROM pg_stat_activity
+		 WHERE datname = current_database() AND application_name = 'observerd'`).Scan(&present)
+	if err != nil {
+		t.Fatal(err)
 	}
+	goOn := make(chan struct{})
+	return netfault.Fault{Late: time.Millisecond, Hold: goOn}, func() {
+		t.Helper()
+		close(goOn)
+		eventually(t, func() error {
+			if n := count(t, direct, `SELECT count(*) FROM pg_stat_activity WHERE pid IN (`+present+`)`); n > strings.Count(present, ",") {
+				return fmt.Errorf("all %d sessions are there still", n)
+			}
+			return nil
+		})
+	}
+}
+
+// checkFate counts what is in the tables.
+func checkFate(t *testing.T, direct string, s observer.Store, before, after observer.Cursor, committed bool, rows int) {
+	t.Helper()
 	want := rows
 	now, err := s.Cursor(t.Context(), "orders")
 	if err != nil {

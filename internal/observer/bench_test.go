@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -74,9 +75,13 @@ func (t *benchTable) observed(b *testing.B) map[string]observer.Observed {
 func (*benchTable) Horizon(context.Context, observer.Query) (observer.Horizon, error) {
 	return observer.Horizon{}, nil
 }
+func (*benchTable) Identity(context.Context) (string, error) { return "", nil }
+func (*benchTable) CursorAt(context.Context, observer.Query, time.Time) (string, error) {
+	return "", nil
+}
 func (*benchTable) Compare(x, y string) int { return strings.Compare(x, y) }
 
-func (t *benchTable) Read(context.Context, observer.Query, string) (observer.Rows, error) {
+func (t *benchTable) Read(context.Context, observer.Query, observer.Range) (observer.Rows, error) {
 	return &benchRows{left: t.rows}, nil
 }
 
@@ -92,9 +97,10 @@ func (r *benchRows) Next() bool {
 	r.row, r.left = &r.left[0], r.left[1:]
 	return true
 }
-func (r *benchRows) Row() *observer.Row { return r.row }
-func (r *benchRows) Err() error         { return nil }
-func (r *benchRows) Close() error       { return nil }
+func (r *benchRows) Columns() []observer.Column { return nil }
+func (r *benchRows) Row() *observer.Row         { return r.row }
+func (r *benchRows) Err() error                 { return nil }
+func (r *benchRows) Close() error               { return nil }
 
 // sinkStore knows a fixed set of keys and forgets every chunk.
 type sinkStore struct {

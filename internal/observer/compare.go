@@ -15,8 +15,6 @@ type comparison struct {
 	*poll
 	chunk Chunk
 	known map[string]Observed
-	// fresh are the keys of chunk.New.
-	fresh map[string]struct{}
 	// deadAgain is how many of chunk.Dead an earlier poll has read already.
 	deadAgain int
 }
@@ -32,6 +30,7 @@ func (p *poll) compare(ctx context.Context, b *batch) (Chunk, error) {
 		return Chunk{}, failed(ctx, "read observed rows", err)
 	}
 	c := &comparison{poll: p, chunk: p.newChunk(), known: known}
+	clear(p.fresh)
 	c.expect(len(b.rows) - len(known))
 	done := 0
 	for done < len(b.rows) && c.observe(&b.rows[done]) {
@@ -56,14 +55,16 @@ func (c *comparison) expect(n int) {
 	}
 	c.chunk.New = make([]Observed, 0, n)
 	c.chunk.Events = make([]events.Event, 0, n)
-	c.fresh = make(map[string]struct{}, n)
+	if c.fresh == nil {
+		c.fresh = make(map[string]struct{}, n)
+	}
 }
 
 // observe compares one row; false means that it has changed and that the poll
 // must not take more changed rows.
 func (c *comparison) observe(r *row) bool {
 	old, known := c.known[r.key]
-	switch _, twice := c.fresh[r.key]; {
+	switch {
 	case r.err != nil:
 		c.poison(r, r.err.Error())
 		if known && !old.Gone {
@@ -73,32 +74,41 @@ func (c *comparison) observe(r *row) bool {
 	case r.key == "":
 		c.poison(r, c.keyColumns()+" is empty")
 		return true
-	case !known && !twice:
+	case !known && c.isFirst(r.key):
 		return c.add(r)
 	case c.spec.Detect == DetectNew:
 		return true
-	case twice || c.seen.has(old.Number):
+	case !known || c.seen.has(old.Number):
 		// The first one stands. Were the second a change, the two would make
 		// versions of each other in every poll.
 		c.poison(r, c.keyColumns()+" is not unique")
 		return true
-	case !old.Gone && bytes.Equal(old.Hash, r.hash[:]):
+	}
+	r.hashData()
+	if !old.Gone && bytes.Equal(old.Hash, r.hash[:]) {
 		c.seen.add(old.Number)
 		return true
-	default:
-		return c.change(r, old)
 	}
+	return c.change(r, old)
+}
+
+// isFirst tells whether no row of the chunk before this one has the key, which is
+// not known, and notes it.
+func (c *comparison) isFirst(key string) bool {
+	if c.fresh == nil {
+		c.fresh = make(map[string]struct{})
+	}
+	before := len(c.fresh)
+	c.fresh[key] = struct{}{}
+	return len(c.fresh) > before
 }
 
 func (c *comparison) add(r *row) bool {
 	if !c.mayChange() {
 		return false
 	}
+	r.hashData()
 	o := Observed{Key: r.key, Hash: r.hash[:], Version: 1, Number: c.chunk.Cursor.Rows + int64(len(c.chunk.New)) + 1}
-	if c.fresh == nil {
-		c.fresh = make(map[string]struct{})
-	}
-	c.fresh[r.key] = struct{}{}
 	c.chunk.New = append(c.chunk.New, o)
 	c.chunk.Live++
 	if c.spec.Detect != DetectNew {
@@ -127,8 +137,8 @@ func (c *comparison) change(r *row, old Observed) bool {
 }
 
 func (c *comparison) mayChange() bool {
-	if c.spec.MaxChanged > 0 && c.changed == c.spec.MaxChanged {
-		return false
+	if limit := c.spec.MaxChanged; limit > 0 && c.changed == limit && c.sweep == nil {
+		return false // A sweep has a budget of its own.
 	}
 	c.changed++
 	return true
@@ -164,10 +174,22 @@ func (c *comparison) keyColumns() string {
 func (c *comparison) settle(rows []row) {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if r := &rows[i]; r.cursor != "" {
-			c.advance(r.cursor)
-			c.lastTime = r.time
+			c.reach(r)
 			break
 		}
 	}
-	c.chunk.Low, c.chunk.Newest = c.low, c.newest
+	c.noteFuture(rows)
+	c.sweep.count(len(rows))
+	c.mark(&c.chunk)
+}
+
+// reach moves what a poll or a sweep is known by up to a row.
+func (c *comparison) reach(r *row) {
+	if c.sweep != nil {
+		c.sweep.position = r.cursor
+		return
+	}
+	c.advance(r.cursor)
+	c.noteReread()
+	c.lastTime = r.time
 }

@@ -1,7 +1,16 @@
 // Package observer turns the rows of a foreign database into observations and
 // observations into events. [Observer.Poll] is the whole of it, in order:
-// cursor, horizon, one streaming read, comparison with what was observed
-// before, and commits in chunks.
+// cursor, identity of the source, horizon, streaming read, comparison with what
+// was observed before, and commits in chunks.
+//
+// What a stream has settled is a single mark, the low-water mark: below it
+// every row was observed, and none will appear any more. It follows the
+// horizon, and goes back only where that promise was broken: another database
+// answers, or the source's time went back. Then more is read than is new, and
+// what was observed is recognised, so no event is repeated.
+//
+// [Observer.Sweep] reads a range below the mark a second time, for what lies
+// before the start of a stream or was back-dated.
 //
 // It knows neither the databases that it reads nor the one that it writes:
 // [Source] and [Store] are what it needs of them.

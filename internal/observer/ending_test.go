@@ -15,7 +15,7 @@ var errLost = errors.New("lease was lost")
 
 func TestPollThatIsCancelledCommitsNoMore(t *testing.T) {
 	t.Parallel()
-	for _, call := range []string{"cursor", "horizon", "read", "observed", "commit"} {
+	for _, call := range []string{"cursor", "identity", "horizon", "read", "observed", "commit"} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t, observer.DetectNew)
@@ -132,6 +132,7 @@ func TestFailuresSayWhatFailed(t *testing.T) {
 	t.Parallel()
 	for call, text := range map[string]string{
 		"cursor":   "read cursor: ",
+		"identity": "read identity: ",
 		"horizon":  "read horizon: ",
 		"read":     "read source: ",
 		"next":     "read source: ",

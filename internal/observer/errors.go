@@ -14,8 +14,23 @@ var (
 	// rows are missing to believe it. None was marked gone; what the snapshot
 	// did contain was committed.
 	ErrMassDisappearance = errors.New("too many rows are missing from the snapshot")
+	// ErrSourcesAlternate reports that a database answers which was there before
+	// another had taken its place: two of them stand behind one address. Reading
+	// each from its beginning, in turns, would hurt both and end never.
+	ErrSourcesAlternate = errors.New("two databases answer in turns at one address")
 	// ErrOutOfOrder reports that the source returned a row with a timestamp
 	// below that of the row before. A low-water mark taken from such rows
 	// would lose some.
 	ErrOutOfOrder = errors.New("source returned rows out of order")
+	// ErrColumnsChanged reports that the source has taken away a column of the
+	// data, or has given it another type: whoever reads the events would be
+	// surprised. Nothing was committed. A column that is added passes through.
+	ErrColumnsChanged = errors.New("columns of the source have changed")
+	// ErrSourceReplaced reports that a sweep met another database than the
+	// cursor knows. The next poll begins that one anew, where the stream began;
+	// the sweep goes on after that.
+	ErrSourceReplaced = errors.New("source is another database than the cursor knows")
+	// ErrNotSwept reports a sweep of an observer that has none: one that reads
+	// everything in every poll has nothing left to sweep.
+	ErrNotSwept = errors.New("an observer that reads every row in every poll has no sweeps")
 )

@@ -24,5 +24,6 @@ func (o *Observer) checkFingerprint(c Cursor) error {
 	if c.Fingerprint == "" || c.Fingerprint == o.fingerprint {
 		return nil
 	}
-	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`", ErrQueryChanged, o.spec.Stream)
+	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`, "+
+		"and with --keep-cursor if it is meant to go on from where it was", ErrQueryChanged, o.spec.Stream)
 }

@@ -57,7 +57,7 @@ func (p *poll) believe(missing int64) error {
 	before := p.start.Live
 	if p.stats.Rows == 0 {
 		return fmt.Errorf("%w: it has no rows, %d were live: no row was marked as gone; "+
-			"if the table is meant to be empty, run `observerd observers reset %s`", ErrMassDisappearance, before, p.spec.Stream)
+			"if the table is meant to be empty, `observerd observers reset %s --forget` forgets them", ErrMassDisappearance, before, p.spec.Stream)
 	}
 	if allowed := max(1, int64(p.spec.MaxGone*float64(before))); missing > allowed {
 		return fmt.Errorf("%w: %d of %d live rows, at most %d may go at once: no row was marked as gone; "+

@@ -1,34 +1,42 @@
 package observer_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
+	"github.com/observerd/observerd/internal/simtest"
 )
 
-// TestRandomHistories drives random writers, late commits and crashing polls,
+// TestSimulatedPolls drives random writers, late commits and transactions that
+// stay open for long, clocks that go back, sources that are restored from a
+// backup, timestamps that are back-dated, and polls and sweeps that crash; it
 // lets everything come to rest, and compares the event log with the source.
-func TestRandomHistories(t *testing.T) {
+func TestSimulatedPolls(t *testing.T) {
 	t.Parallel()
 	for _, detect := range []observer.Detect{observer.DetectNew, observer.DetectChange, observer.DetectSnapshot} {
 		for _, timestamp := range []string{"at", ""} {
 			t.Run(fmt.Sprintf("%s/%s", detect, timestamp), func(t *testing.T) {
 				t.Parallel()
-				for range 60 {
-					m := newModel(t, rand.Uint64(), detect, timestamp)
-					for range 150 {
-						m.step()
-					}
+				tally := simtest.Check(t, func(t *rapid.T, tally *simtest.Tally) {
+					m := newModel(t, tally, detect, timestamp)
+					t.Repeat(m.actions())
 					m.rest()
 					m.check()
+				})
+				demand := []string{"poll failed", "poll fenced", "late commit", "source restored"}
+				if timestamp != "" {
+					demand = append(demand, "time went back")
 				}
+				if timestamp != "" && detect != observer.DetectSnapshot {
+					demand = append(demand, "light poll", "step of a sweep", "sweep found a row", "limited read")
+				}
+				tally.Demand(t, demand...)
 			})
 		}
 	}
@@ -36,149 +44,171 @@ func TestRandomHistories(t *testing.T) {
 
 type model struct {
 	*stage
-	seed uint64
-	rand *rand.Rand
-	open []*observertest.Tx
-	low  string
+	tally *simtest.Tally
+	open  []*observertest.Tx
 	// ever are the keys that were visible once.
 	ever map[string]bool
+	// backup is what the source is restored to, restored how often it was.
+	backup   []observer.Row
+	restored int
+	// steps counts how often the clock went back; room is for how long nobody
+	// need notice.
+	steps int
+	room  int64
+	// sweep is the running one; 0 for none.
+	sweep     int64
+	backDated bool
 }
 
-func newModel(t *testing.T, seed uint64, detect observer.Detect, timestamp string) *model {
-	m := &model{seed: seed, rand: rand.New(rand.NewPCG(seed, 0)), ever: make(map[string]bool)}
+func newModel(t *rapid.T, tally *simtest.Tally, detect observer.Detect, timestamp string) *model {
+	m := &model{tally: tally, ever: make(map[string]bool), room: unlimited}
 	m.stage = setup(t, detect, func(s *observer.Spec) {
 		s.Query.Timestamp = timestamp
-		s.ChunkRows = 1 + m.rand.IntN(6)
-		s.MaxChanged = m.rand.IntN(2) * (1 + m.rand.IntN(8))
+		s.ChunkRows = rapid.IntRange(1, 6).Draw(t, "rows a chunk")
+		s.MaxChanged = rapid.IntRange(0, 8).Draw(t, "changed rows a poll, 0 for any")
+		s.Limit = rapid.IntRange(0, 8).Draw(t, "rows a read, 0 for any")
 		s.MaxGone = 1
 	})
+	m.src.SetIdentity("db:0")
+	m.src.SetClock(10_000_000)
 	return m
 }
 
-func (m *model) step() {
-	switch n := m.rand.IntN(20); {
-	case n < 8:
-		m.src.Put(m.key(), m.value())
-	case n < 11 && len(m.open) < 3:
-		m.open = append(m.open, m.src.Begin())
-	case n < 15 && len(m.open) > 0:
-		m.open[m.rand.IntN(len(m.open))].Put(m.key(), m.value())
-	case n < 17:
-		m.commit()
-	case n == 17 && m.spec.Detect == observer.DetectSnapshot && len(m.src.Rows()) > 1:
-		m.src.Delete(m.key())
-	case n >= 17:
-		m.crash()
+// sweeps says that the observer may be swept.
+func (m *model) sweeps() bool {
+	return m.spec.Detect != observer.DetectSnapshot && m.spec.Query.Timestamp != ""
+}
+
+func (m *model) actions() simtest.Actions {
+	actions := simtest.Actions{
+		"": m.look, "put": m.put, "begin": m.begin, "put late": m.putLate, "commit": m.commit, "poll": m.crashPoll,
+		"pass": m.pass, "turn back": m.turnBack, "back up": m.backUp, "restore": m.restore,
 	}
+	if m.spec.Detect == observer.DetectSnapshot {
+		actions["delete"] = m.remove
+	}
+	if m.sweeps() {
+		actions["sweep"], actions["back-date"] = m.crashSweep, m.backDate
+	}
+	return actions.Often(4, "put").Often(3, "put late").Often(2, "begin").Often(8, "poll").Often(4, "pass")
+}
+
+// look notes what is visible.
+func (m *model) look(*rapid.T) {
 	for _, r := range m.src.Rows() {
 		m.ever[r.Key] = true
 	}
 }
 
-func (m *model) key() string   { return key(m.rand.IntN(25)) }
-func (m *model) value() string { return fmt.Sprint(m.rand.IntN(3)) }
+func drawKey(t *rapid.T) string   { return key(rapid.IntRange(0, 24).Draw(t, "key")) }
+func drawValue(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "value")) }
 
-func (m *model) commit() {
+func (m *model) put(t *rapid.T) { m.src.Put(drawKey(t), drawValue(t)) }
+
+func (m *model) remove(t *rapid.T) {
+	if k := drawKey(t); len(m.src.Rows()) > 1 {
+		m.src.Delete(k)
+	}
+}
+
+// begin begins a transaction, whose rows have its timestamp and appear at its
+// end.
+func (m *model) begin(*rapid.T) {
+	if len(m.open) < 3 {
+		m.open = append(m.open, m.src.Begin())
+	}
+}
+
+func (m *model) putLate(t *rapid.T) {
+	if len(m.open) == 0 {
+		t.Skip("no transaction is open")
+	}
+	m.open[rapid.IntRange(0, len(m.open)-1).Draw(t, "transaction")].Put(drawKey(t), drawValue(t))
+}
+
+func (m *model) commit(t *rapid.T) {
+	if len(m.open) == 0 {
+		t.Skip("no transaction is open")
+	}
+	m.commitThat(rapid.IntRange(0, 2).Draw(t, "transaction"))
+}
+
+func (m *model) commitThat(i int) {
 	if len(m.open) == 0 {
 		return
 	}
-	i := m.rand.IntN(len(m.open))
+	m.tally.Count("late commit")
+	i %= len(m.open)
 	m.open[i].Commit()
 	m.open = slices.Delete(m.open, i, i+1)
 }
 
-// crash polls and may end the poll anywhere: by an error, by the end of its
-// context, by another poller that overtakes it, or by a death after a commit. Or else a
-// writer commits within it.
-func (m *model) crash() {
-	ctx, cancel := context.WithCancelCause(m.t.Context())
-	defer cancel(nil)
-	n, how := 1+m.rand.IntN(40), m.rand.IntN(5)
-	fail := func(string) error {
-		if n--; n != 0 {
-			return nil
-		}
-		switch how {
-		case 0:
-			return errBroken
-		case 1:
-			cancel(errBroken)
-		case 2:
-			m.db.Step = nil
-			m.try(m.t.Context(), m.db.Acquire())
-		case 4:
-			m.commit()
-		}
-		return nil
-	}
-	st := m.db.Acquire()
-	if how == 3 {
-		st = &dying{st, int64(n)}
-	} else {
-		m.db.Step = fail
-	}
-	m.try(ctx, st)
-	m.db.Step = nil
-}
-
-func (m *model) try(ctx context.Context, st observer.Store) {
-	m.t.Helper()
-	_, err := m.observer().Poll(ctx, m.src, st)
-	switch {
-	case err == nil, errors.Is(err, errBroken), errors.Is(err, observertest.ErrFenced):
-	case errors.Is(err, observer.ErrMassDisappearance) && len(m.src.Rows()) == 0:
-	default:
-		m.t.Fatalf("seed %d: %v", m.seed, err)
-	}
-	low := m.db.Cursor(stream).Low
-	if low < m.low {
-		m.t.Fatalf("seed %d: low-water mark moved back from %s to %s", m.seed, m.low, low)
-	}
-	m.low = low
-}
-
-// rest ends all transactions and polls until nothing is new.
+// rest ends all transactions and polls until nothing is new. What was
+// back-dated is for a sweep to find.
 func (m *model) rest() {
 	for _, tx := range m.open {
 		tx.Commit()
 	}
 	m.src.Put("last", "a")
-	for _, r := range m.src.Rows() {
-		m.ever[r.Key] = true
+	m.look(nil)
+	m.settle()
+	if m.backDated {
+		id := m.db.StartSweep(stream, observer.SweepReconcile, "", "").ID
+		m.stage.sweep(id, observer.Budget{Rows: 5})
+		m.settle()
 	}
+}
+
+func (m *model) settle() {
 	for range 100 {
 		if m.poll().Events == 0 {
 			return
 		}
 	}
-	m.t.Fatalf("seed %d: never comes to rest", m.seed)
+	m.t.Fatal("never comes to rest")
 }
 
 func (m *model) check() {
+	m.checkMarks()
 	log := m.checkLog()
 	want := m.src.Rows()
 	for _, r := range want {
 		versions := log[r.Key]
 		if len(versions) == 0 {
-			m.t.Fatalf("seed %d: %s was never observed", m.seed, r.Key)
+			m.t.Fatalf("%s was never observed", r.Key)
 		}
 		last := versions[len(versions)-1]
 		if m.spec.Detect == observer.DetectNew {
 			if len(versions) != 1 {
-				m.t.Fatalf("seed %d: %s has %d events", m.seed, r.Key, len(versions))
+				m.t.Fatalf("%s has %d events", r.Key, len(versions))
 			}
 			continue
 		}
 		if last.Change == events.ChangeGone || string(last.Data) != string(r.Data) {
-			m.t.Fatalf("seed %d: %s is %s, observed last as %s", m.seed, r.Key, r.Data, last.Data)
+			m.t.Fatalf("%s is %s, observed last as %s", r.Key, r.Data, last.Data)
 		}
 	}
 	if m.spec.Detect == observer.DetectSnapshot && len(m.db.Live(stream)) != len(want) {
-		m.t.Fatalf("seed %d: %d live rows, want %d", m.seed, len(m.db.Live(stream)), len(want))
+		m.t.Fatalf("%d live rows, want %d", len(m.db.Live(stream)), len(want))
 	}
 	for subject := range log {
 		if !m.ever[subject] {
-			m.t.Fatalf("seed %d: %s was observed and never existed", m.seed, subject)
+			m.t.Fatalf("%s was observed and never existed", subject)
 		}
+	}
+}
+
+// checkMarks fails the test when the low-water mark went back without a reason,
+// or twice for one.
+func (m *model) checkMarks() {
+	low, back := "", 0
+	for _, ch := range m.db.Chunks(stream) {
+		if ch.Low < low {
+			back++
+		}
+		low = ch.Low
+	}
+	if back > m.steps+m.restored {
+		m.t.Fatalf("low-water mark went back %d times, the clock %d times, the source %d times", back, m.steps, m.restored)
 	}
 }

@@ -3,14 +3,26 @@ package observer
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// Observer polls one stream. It keeps nothing between two polls, so any node
-// may do the next one. It is safe for concurrent use; of two polls of one
-// stream at a time, one fails at its next commit.
+// Observer polls one stream. It remembers nothing between two polls but how
+// much the source can bear, so any node may do the next one. It is safe for
+// concurrent use; of two polls of one stream at a time, one fails at its next
+// commit.
 type Observer struct {
 	spec        Spec
 	fingerprint string
+	limit       limit
+	// met are the databases that have answered this observer.
+	met acquaintances
+	// tried is when a full read above a standing horizon was begun last.
+	tried atomic.Pointer[time.Time]
+	// rate is nil without a bound.
+	rate *rate.Limiter
 }
 
 // New returns an observer, or every mistake in its description at once.
@@ -19,7 +31,11 @@ func New(spec Spec) (*Observer, error) {
 	if err := spec.validate(); err != nil {
 		return nil, fmt.Errorf("observer %q: %w", spec.Stream, err)
 	}
-	return &Observer{spec: spec, fingerprint: fingerprint(spec)}, nil
+	o := &Observer{spec: spec, fingerprint: fingerprint(spec), limit: limit{most: spec.Limit}}
+	if spec.MaxRate > 0 {
+		o.rate = rate.NewLimiter(rate.Limit(spec.MaxRate), spec.ChunkRows)
+	}
+	return o, nil
 }
 
 // Poll reads what may have changed since the last poll and commits what is
@@ -29,13 +45,17 @@ func New(spec Spec) (*Observer, error) {
 //
 // When ctx ends, the error is its cause and no commit begins any more. Errors
 // of the source and the store are wrapped; of its own, a poll returns
-// [ErrQueryChanged], [ErrMostlyPoison], [ErrMassDisappearance] and
-// [ErrOutOfOrder]. The statistics are valid beside any error.
+// [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
+// [ErrMostlyPoison], [ErrMassDisappearance] and [ErrOutOfOrder]. The statistics are valid beside
+// any error.
 func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {
-	p := &poll{Observer: o, src: src, st: st, at: o.spec.Now()}
-	defer func() { stats = p.summary() }()
+	p := o.begin(src, st)
+	defer func() { stats = p.end(ctx, err) }()
 
 	if err := p.readCursor(ctx); err != nil {
+		return stats, err
+	}
+	if err := p.recogniseSource(ctx); err != nil {
 		return stats, err
 	}
 	// The horizon comes before the read: a row that commits between the two
@@ -43,32 +63,17 @@ func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats,
 	if err := p.readHorizon(ctx); err != nil {
 		return stats, err
 	}
-	rows, err := p.startReading(ctx)
-	if err != nil {
+	if err := p.placeMarks(ctx); err != nil {
 		return stats, err
 	}
-	defer rows.stop()
-
-	// Chunks are read ahead, but compared in order, each with what the one
-	// before it has committed.
-	for b := range rows.batches {
-		ch, err := p.compare(ctx, b)
-		if err != nil {
+	p.planReading()
+	for !p.complete && !p.full {
+		if err := p.readPart(ctx); err != nil {
 			return stats, err
 		}
-		if err := p.commitIfAny(ctx, ch); err != nil {
-			return stats, err
-		}
-		if p.full {
-			return stats, p.commitMarks(ctx)
-		}
 	}
-	if err := rows.failure(ctx); err != nil {
-		return stats, err
-	}
-	p.complete = true
 	// Only a snapshot that was read to its end can say what it lacks.
-	if o.spec.Detect == DetectSnapshot {
+	if p.complete && o.spec.Detect == DetectSnapshot {
 		if err := p.markGone(ctx); err != nil {
 			return stats, err
 		}

@@ -36,16 +36,38 @@ func (c *comparison) checkPoison(rows []row) error {
 	return nil
 }
 
+// looksMostlyPoison judges rows by what the source says of them alone, before
+// they are compared. However few they are, their majority counts: more rows may
+// follow that are like them.
+func (p *poll) looksMostlyPoison(rows []row) bool {
+	dead, fresh := 0, 0
+	for i := range rows {
+		if p.readBefore(&rows[i]) {
+			continue
+		}
+		fresh++
+		if rows[i].err != nil {
+			dead++
+		}
+	}
+	return 2*dead > fresh
+}
+
 func mostly(dead int, of int64) bool { return dead >= poisonFloor && 2*int64(dead) > of }
 
 // readBefore says whether an earlier poll may have read the row as well. A
 // read that always begins at the beginning has its old and its new rows in
-// the same proportion every time, so there it makes no difference.
-func (c *comparison) readBefore(r *row) bool {
-	if c.spec.Query.Timestamp == "" || c.spec.Detect == DetectSnapshot {
+// the same proportion every time, so there it makes no difference. A row in the
+// future is read by every poll until its time has come. A sweep reads only the
+// rows again at which its last step ended.
+func (p *poll) readBefore(r *row) bool {
+	switch {
+	case p.spec.readsAll():
 		return false
+	case p.sweep != nil:
+		return r.cursor == p.sweep.start
 	}
-	return r.cursor == "" || c.src.Compare(r.cursor, c.start.Newest) <= 0
+	return r.cursor == "" || p.isFuture(r.cursor) || p.src.Compare(r.cursor, p.start.Newest) <= 0
 }
 
 // commonReason returns the most frequent reason, the first of equals, and how

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// poll is the state of one poll.
+// poll is the state of one poll, or of one step of a sweep.
 type poll struct {
 	*Observer
 	src Source
@@ -20,16 +20,48 @@ type poll struct {
 	// last commit.
 	start, cursor Cursor
 	horizon       Horizon
+	// identity and columns are the source's; reread is when all rows above the
+	// low-water mark were read last.
+	identity, columns string
+	reread            time.Time
 	// low and newest are the marks after all that was compared so far.
 	low, newest string
 	lastTime    time.Time
-	// seen are the numbers of the live rows that this poll has met.
+	// from is where the next read begins and before where it ends, limit how
+	// many rows it may have, partRows how many the last one has had. A light
+	// poll does not begin at the low-water mark, so it does not move it.
+	from, before    string
+	limit, partRows int
+	parts           int
+	light           bool
+	// seen are the numbers of the live rows that this read has met.
 	seen bitmap
-	// changed counts new and changed rows; full says that there were more
-	// than MaxChanged, complete that the read came to its end.
+	// fresh are the keys of the chunk that were not known before it. It is kept
+	// from one chunk to the next for its room alone.
+	fresh map[string]struct{}
+	// quiet counts chunks since the last commit, none of which changed anything;
+	// committed is when that was, or when the poll began.
+	quiet     int
+	committed time.Time
+	// changed counts new and changed rows; full says that there were more than
+	// the poll may take, complete that the reading came to its end.
 	changed        int
 	full, complete bool
-	stats          Stats
+	// sweep is nil for a poll.
+	sweep    *sweeping
+	stats    Stats
+	furthest time.Duration
+}
+
+func (o *Observer) begin(src Source, st Store) *poll {
+	return &poll{Observer: o, src: src, st: st, at: o.spec.Now(), committed: time.Now()}
+}
+
+// end sums up, and lets the next poll learn from this one.
+func (p *poll) end(ctx context.Context, err error) Stats {
+	p.Observer.limit.adapt(err, p.partRows)
+	p.warnFuture(ctx)
+	return p.summary()
 }
 
 func (p *poll) readCursor(ctx context.Context) error {
@@ -38,6 +70,7 @@ func (p *poll) readCursor(ctx context.Context) error {
 		return failed(ctx, "read cursor", err)
 	}
 	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
+	p.identity, p.columns, p.reread = c.Identity, c.Columns, c.RereadAt
 	return p.checkFingerprint(c)
 }
 
@@ -53,37 +86,46 @@ func (p *poll) readHorizon(ctx context.Context) error {
 	return nil
 }
 
-// advance moves the marks up to a row's cursor, the low-water mark not beyond
-// the horizon. Neither ever moves back: the horizon may, and what lies below
-// an earlier one stays settled.
+// advance moves the marks up to a row's cursor: newest not beyond the source's
+// clock, lest one row in the future hide all that come before its time, and the
+// low-water mark not beyond the horizon. Rows never move a mark back.
 func (p *poll) advance(cursor string) {
 	if cursor == "" {
 		return
 	}
-	if p.src.Compare(cursor, p.newest) > 0 {
-		p.newest = cursor
+	newest := cursor
+	if p.isFuture(newest) {
+		newest = p.horizon.Clock
+	}
+	if p.src.Compare(newest, p.newest) > 0 {
+		p.newest = newest
 	}
 	if p.src.Compare(cursor, p.horizon.Cursor) > 0 {
 		cursor = p.horizon.Cursor
 	}
-	if p.src.Compare(cursor, p.low) > 0 {
+	if !p.light && p.src.Compare(cursor, p.low) > 0 {
 		p.low = cursor
 	}
 }
 
 func (p *poll) newChunk() Chunk {
-	return Chunk{
-		Cursor:      p.cursor,
-		CommitID:    uuid.New(),
-		Low:         p.low,
-		Newest:      p.newest,
-		Fingerprint: p.fingerprint,
-		Live:        p.cursor.Live,
+	ch := Chunk{Cursor: p.cursor, CommitID: uuid.New(), Live: p.cursor.Live}
+	p.mark(&ch)
+	return ch
+}
+
+// mark writes into a chunk how far the poll is.
+func (p *poll) mark(ch *Chunk) {
+	ch.Low, ch.Newest = p.low, p.newest
+	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprint, p.identity, p.columns
+	ch.RereadAt = p.reread
+	if p.sweep != nil {
+		ch.Sweep = p.sweep.step(len(ch.Events))
 	}
 }
 
 func (p *poll) commitIfAny(ctx context.Context, ch Chunk) error {
-	if len(ch.Events) == 0 && len(ch.Dead) == 0 {
+	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, ch) {
 		return context.Cause(ctx)
 	}
 	return p.commit(ctx, ch)
@@ -91,11 +133,13 @@ func (p *poll) commitIfAny(ctx context.Context, ch Chunk) error {
 
 // commitMarks stores marks that moved over rows in which nothing had changed.
 func (p *poll) commitMarks(ctx context.Context) error {
-	c := p.cursor
-	if c.Low == p.low && c.Newest == p.newest && c.Fingerprint == p.fingerprint {
+	p.noteReread()
+	c, ch := p.cursor, p.newChunk()
+	if c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
+		c.Identity == ch.Identity && c.Columns == ch.Columns && !p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}
-	return p.commit(ctx, p.newChunk())
+	return p.commit(ctx, ch)
 }
 
 // commit does not begin when the poll has ended, and is not interrupted once
@@ -111,7 +155,8 @@ func (p *poll) commit(ctx context.Context, ch Chunk) error {
 	if err != nil {
 		return fmt.Errorf("commit chunk: %w", err)
 	}
-	p.cursor = next
+	p.cursor, p.quiet, p.committed = next, 0, time.Now()
+	p.sweep.commit(ch.Sweep)
 	p.stats.Chunks++
 	p.stats.Events += int64(len(ch.Events))
 	p.stats.Poison += int64(len(ch.Dead))

@@ -2,24 +2,12 @@ package observer
 
 import (
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
-
-// hashSize is how much of the SHA-256 of a row's data is remembered: two rows
-// are never the same by accident, and ten million hashes take 160 MB.
-const hashSize = 16
-
-// row is a source's row that outlives the next one.
-type row struct {
-	key, cursor string
-	time        time.Time
-	data        []byte
-	err         error
-	hash        [hashSize]byte
-}
 
 // batch is the rows of one chunk and the keys to look up for them.
 type batch struct {
@@ -38,26 +26,42 @@ type reader struct {
 	cancel  context.CancelFunc
 	data    arena
 	size    int // Rows in the last batch, for the capacity of the next.
+	// hurry asks for the batch as it is at the next row, full or not.
+	hurry atomic.Bool
 
-	// These are set before batches is closed.
+	// These are set before batches is closed. count is the number of rows,
+	// dated of those that a limit may have counted, and last the highest
+	// timestamp.
+	count, dated int
+	last         string
+
 	err      error
 	panicked any
 }
 
 func (p *poll) startReading(ctx context.Context) (*reader, error) {
-	from := p.start.Low
-	if p.spec.Detect == DetectSnapshot {
-		from = ""
-	}
 	reading, cancel := context.WithCancel(ctx)
-	rows, err := p.src.Read(reading, p.spec.Query, from)
+	rows, err := p.src.Read(reading, p.partQuery(), Range{From: p.from, Before: p.before, Limit: p.limit})
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, "read source", err)
 	}
+	if err := p.checkColumns(rows.Columns()); err != nil {
+		cancel()
+		return nil, errors.Join(err, rows.Close())
+	}
 	r := &reader{poll: p, rows: rows, batches: make(chan *batch), cancel: cancel}
 	go r.run(reading)
 	return r, nil
+}
+
+// partQuery leaves the rows without a timestamp to the first read of a poll.
+func (p *poll) partQuery() Query {
+	q := p.spec.Query
+	if p.parts++; p.parts > 1 {
+		q.NullTimestamp = NullSkip
+	}
+	return q
 }
 
 // failure says why the batches ended, if not because all rows were read.
@@ -100,14 +104,11 @@ func (r *reader) read(ctx context.Context) (err error) {
 			err = closing
 		}
 	}()
-	b, last := r.newBatch(), ""
+	b := r.newBatch()
 	for r.rows.Next() {
 		row := r.rows.Row()
-		if !r.inOrder(last, row.Cursor) {
+		if !r.follow(row) {
 			return ErrOutOfOrder
-		}
-		if row.Cursor != "" {
-			last = row.Cursor
 		}
 		if r.isFull(b, row) {
 			if !r.send(ctx, b) {
@@ -126,23 +127,71 @@ func (r *reader) read(ctx context.Context) (err error) {
 
 func (r *reader) send(ctx context.Context, b *batch) bool {
 	r.size = len(b.rows)
+	if !r.throttle(ctx, r.size) {
+		return false
+	}
 	select {
 	case r.batches <- b:
+		r.hurry.Store(false)
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-func (r *reader) inOrder(last, cursor string) bool {
-	return cursor == "" || cursor == last || r.poll.src.Compare(last, cursor) <= 0
+// throttle waits until so many rows may be handed on. Meanwhile no more are
+// read.
+func (r *reader) throttle(ctx context.Context, rows int) bool {
+	if r.poll.rate == nil {
+		return true
+	}
+	// Not WaitN, which gives up at once where the deadline of ctx would come
+	// first: a poll that is cut off by its deadline is a poll like any other.
+	held := r.poll.rate.ReserveN(time.Now(), rows)
+	wait := time.NewTimer(held.Delay())
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return true
+	case <-ctx.Done():
+		held.Cancel()
+		return false
+	}
+}
+
+// follow counts a row; false means that it should have come before the last. A
+// poison row without a cursor may have a timestamp that cannot be read: were it
+// not counted, a read that its limit has ended would be taken for a whole one.
+func (r *reader) follow(row *Row) bool {
+	r.count++
+	cursor := row.Cursor
+	if cursor != "" || row.Err != nil {
+		r.dated++
+	}
+	if cursor == "" || cursor == r.last {
+		return true
+	}
+	ordered := r.poll.src.Compare(r.last, cursor) <= 0
+	r.last = cursor
+	return ordered
 }
 
 func (r *reader) isFull(b *batch, row *Row) bool {
 	if len(b.rows) == 0 {
 		return false
 	}
-	return len(b.rows) >= r.poll.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.poll.spec.ChunkBytes
+	return len(b.rows) >= r.poll.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.poll.spec.ChunkBytes || r.isWanted(b)
+}
+
+// isWanted says that a batch is waited for that is not full. One that would be
+// refused for its poison rows is not handed on: a whole chunk of a slow source
+// may have as many poison rows as that of a fast one.
+func (r *reader) isWanted(b *batch) bool {
+	if !r.hurry.Load() {
+		return false
+	}
+	r.hurry.Store(false)
+	return !r.poll.looksMostlyPoison(b.rows)
 }
 
 func (r *reader) newBatch() *batch {
@@ -156,10 +205,6 @@ func (r *reader) add(b *batch, from *Row) {
 		time:   from.Time,
 		data:   r.data.copy(from.Data),
 		err:    from.Err,
-	}
-	if to.err == nil {
-		sum := sha256.Sum256(to.data)
-		copy(to.hash[:], sum[:])
 	}
 	b.rows = append(b.rows, to)
 	b.bytes += len(to.key) + len(to.data)

@@ -1,40 +1,55 @@
 package observer_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
 // stream is the one that every test polls.
 const stream = "orders"
 
+// tester is a *testing.T or a *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
 // stage is a source, a database and how the one is polled into the other.
 type stage struct {
-	t    *testing.T
+	t    tester
 	src  *observertest.Source
 	db   *observertest.DB
 	spec observer.Spec
+	log  *bytes.Buffer
 }
 
 // setup prepares a stage; chunks hold three rows, so that most tests have
-// several.
-func setup(t *testing.T, detect observer.Detect, adapt ...func(*observer.Spec)) *stage {
+// several. The nodes' clock is that of the source, until somebody turns that.
+func setup(t tester, detect observer.Detect, adapt ...func(*observer.Spec)) *stage {
 	t.Helper()
-	s := &stage{t: t, src: observertest.NewSource(), db: observertest.NewDB()}
+	s := &stage{t: t, src: observertest.NewSource(), db: observertest.NewDB(), log: &bytes.Buffer{}}
 	s.spec = observer.Spec{
 		Stream:    stream,
 		EventType: "Tested",
 		Detect:    detect,
 		Query:     observer.Query{Table: "t", Key: []string{"id"}, Timestamp: "at"},
 		ChunkRows: 3,
+		Logger:    slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Now:       s.src.Now,
+		Start:     observer.Start{Began: s.db.Start},
 	}
 	for _, f := range adapt {
 		f(&s.spec)
@@ -46,6 +61,16 @@ func setup(t *testing.T, detect observer.Detect, adapt ...func(*observer.Spec)) 
 }
 
 func noTimestamp(s *observer.Spec) { s.Query.Timestamp = "" }
+
+// warnings returns what was logged since the last call, line by line.
+func (s *stage) warnings() []string {
+	text := strings.TrimSuffix(s.log.String(), "\n")
+	s.log.Reset()
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
 
 func (s *stage) observer() *observer.Observer {
 	s.t.Helper()

@@ -2,14 +2,8 @@ package observer
 
 import (
 	"context"
-	"errors"
 	"time"
 )
-
-// ErrUnreachable is wrapped by sources when the database could not be reached
-// or refused the session: another node may have more luck. Every other error
-// would meet any node.
-var ErrUnreachable = errors.New("source is unreachable")
 
 // NullPolicy says what becomes of rows whose timestamp is NULL.
 type NullPolicy string
@@ -53,13 +47,50 @@ type Query struct {
 // Horizon is the instant of a source before which no more rows will appear.
 type Horizon struct {
 	// Cursor is the horizon in the form of [Row.Cursor]; empty for a query
-	// without a timestamp.
+	// without a timestamp, and where something is open of which nobody knows
+	// when it began: the low-water mark then stays where it is. A transaction
+	// that began above the clock, because that went back, is such a thing.
 	Cursor string
+	// Earliest is the earliest timestamp that may still be written, as Cursor
+	// is, but without what Cursor allows for starts of transactions that cannot
+	// be told exactly: two looks at one transaction may differ by that, which is
+	// no time that has gone back. Empty means Cursor.
+	Earliest string
 	// Lag is how far it lies behind the source's clock.
 	Lag time.Duration
 	// Exact says that it was read from the source's open transactions; false
 	// means the source's clock less the overlap.
 	Exact bool
+	// Clock is the source's clock in the form of [Row.Cursor]: a row above it
+	// has a timestamp in the future. Empty for a query without a timestamp.
+	Clock string
+	// Now is the source's clock as an instant, as its time zone has it. Zero
+	// where the source does not say: how far rows lie in the future is then
+	// told by the node's clock, and a clock of the source that went back is
+	// followed to the horizon, and no further.
+	Now time.Time
+}
+
+// Range says which rows are read, by the cursors of earlier rows and horizons.
+// The zero value reads every row. It is for queries with a timestamp: those
+// without one always return every row.
+type Range struct {
+	// From is the first timestamp that is read, Before the first that is not
+	// read any more; empty means no bound. Rows without a timestamp belong to
+	// every range without Before, by the policy of the query, and to no other.
+	From, Before string
+	// Limit bounds the rows with a timestamp; 0 means no limit. The statement
+	// itself says so, so that the source may end its work early.
+	Limit int
+}
+
+// Column is one member of the data of an event.
+type Column struct {
+	// Name is the column's, as the catalogue of the source spells it.
+	Name string
+	// Type is what the source calls its type, without lengths: a type that
+	// becomes wider is the same type.
+	Type string
 }
 
 // Row is one row as a source hands it over. It is valid until the next call
@@ -85,6 +116,9 @@ type Row struct {
 // Rows streams the rows of one read. The caller closes it, also after an
 // error; Err is asked after Next returned false.
 type Rows interface {
+	// Columns are the columns of the data, in their order. They are known
+	// before the first row.
+	Columns() []Column
 	Next() bool
 	Row() *Row
 	Err() error
@@ -92,16 +126,22 @@ type Rows interface {
 }
 
 // Source reads a database that another team owns. Its sessions are read-only,
-// and it runs no DDL. Implementations are safe for concurrent use. Errors
-// wrap [ErrUnreachable] where that is what they mean, and never hold a secret
-// or a row's value.
+// and it runs no DDL. Implementations are safe for concurrent use. What the
+// database refuses is a [*Fault]; no error ever holds a secret or a row's value.
 type Source interface {
+	// Identity tells one database from another, as "KIND:VALUE": another value
+	// of the same kind means that another database answers now, or this one
+	// after it was restored. Empty where the source cannot tell.
+	Identity(ctx context.Context) (string, error)
 	// Horizon must be read before the Read that relies on it.
 	Horizon(ctx context.Context, q Query) (Horizon, error)
-	// Read runs one SELECT and streams its rows, those with a timestamp at or
-	// after from, ordered by (timestamp, key). from is a cursor of an earlier
-	// row or horizon; empty means from the beginning.
-	Read(ctx context.Context, q Query, from string) (Rows, error)
+	// CursorAt writes an instant as a cursor: the least that a row written at
+	// that instant or later may have, whatever the clocks of its time zone do.
+	// An error means that the query has no timestamp, or an unfit one.
+	CursorAt(ctx context.Context, q Query, at time.Time) (string, error)
+	// Read runs one SELECT and streams the rows of a range, ordered by
+	// (timestamp, key).
+	Read(ctx context.Context, q Query, r Range) (Rows, error)
 	// Compare orders two cursors of this source as its own ORDER BY does:
 	// negative, zero or positive. The empty cursor comes before all others.
 	Compare(a, b string) int

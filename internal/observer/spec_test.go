@@ -3,13 +3,16 @@ package observer_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 )
 
 func TestNewReportsEveryMistake(t *testing.T) {
 	t.Parallel()
-	_, err := observer.New(observer.Spec{Detect: "sometimes", ChunkRows: -1, MaxChanged: -1, MaxGone: 1.5, CommitTimeout: -1})
+	_, err := observer.New(observer.Spec{Detect: "sometimes", ChunkRows: -1, MaxChanged: -1, MaxGone: 1.5, CommitTimeout: -1,
+		Limit: -1, MaxRate: -1, Start: observer.Start{Now: true, At: time.Unix(1, 0)},
+	})
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -23,6 +26,10 @@ func TestNewReportsEveryMistake(t *testing.T) {
 		"limit of changed rows",
 		"may be gone",
 		"commit timeout",
+		"limit of rows",
+		"rate of rows",
+		"start is both",
+		"start needs a timestamp",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("does not say %q: %v", want, err)

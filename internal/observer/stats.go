@@ -15,4 +15,10 @@ type Stats struct {
 	// HorizonLag after a full read, else at least the age of the last row that
 	// was compared; 0 for a query without a timestamp.
 	Behind time.Duration
+	// Rewound says that the source was another database than before, so that
+	// it was read again from where the stream began.
+	Rewound bool
+	// Future are the rows whose timestamp lay more than a minute above the
+	// source's clock.
+	Future int64
 }

@@ -3,6 +3,7 @@ package observer
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -25,8 +26,10 @@ type Cursor struct {
 	// LastSeq is the sequence of the stream's last event; 0 before the first.
 	LastSeq int64
 	// Low is the low-water mark: every row below it was observed and no more
-	// will appear there. Newest is the highest timestamp seen. Both are the
-	// source's own text; empty before the first commit.
+	// will appear there. It goes back where the source's clock or its open
+	// transactions have, and to where the stream began with another source.
+	// Newest is the highest timestamp seen. Both are the source's own text; empty
+	// before the first commit.
 	Low, Newest string
 	// Rows is the highest row number given to a key, Live how many of the
 	// numbered rows are not gone.
@@ -34,6 +37,15 @@ type Cursor struct {
 	// Fingerprint identifies the query that the cursor belongs to; empty
 	// before the first commit.
 	Fingerprint string
+	// Identity is that of the source when the cursor was written, see
+	// [Source.Identity]; empty for none.
+	Identity string
+	// Columns are the columns of the data and their types, as
+	// [EncodeColumns] writes them; empty for none.
+	Columns string
+	// RereadAt is when the rows above the low-water mark were read last; zero
+	// for never. Between two such readings polls begin at Newest.
+	RereadAt time.Time
 }
 
 // Observed is what is remembered of one key.
@@ -67,8 +79,14 @@ type Chunk struct {
 	CommitID uuid.UUID
 	// Low and Newest are the marks after this chunk.
 	Low, Newest string
-	// Fingerprint is the query's.
-	Fingerprint string
+	// Fingerprint is the query's; Identity, Columns and RereadAt are those of
+	// the cursor after this chunk.
+	Fingerprint, Identity, Columns string
+	RereadAt                       time.Time
+	// Sweep is the step of a sweep that this chunk is part of; nil for a poll.
+	// A sweep that is not running any more refuses the chunk with
+	// [ErrConflict].
+	Sweep *SweepStep
 	// New are keys seen for the first time, their numbers following
 	// Cursor.Rows in order; Changed are known keys with a new version, or
 	// gone.
@@ -88,6 +106,7 @@ func (ch Chunk) Next() Cursor {
 	c.Version++
 	c.LastSeq += int64(len(ch.Events))
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
+	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c

@@ -3,6 +3,8 @@ package schedule
 import (
 	"sync"
 	"time"
+
+	"github.com/observerd/observerd/internal/failpoint"
 )
 
 // clock tells the database's time without asking it. It builds on the
@@ -19,7 +21,9 @@ type clock struct {
 func newClock() *clock { return &clock{base: time.Now()} }
 
 // local is this node's time, free of steps.
-func (c *clock) local() time.Time { return c.base.Add(time.Since(c.base)).Round(0) }
+func (c *clock) local() time.Time {
+	return c.base.Add(time.Since(c.base)).Round(0).Add(failpoint.ClockOffset())
+}
 
 // now is the database's time, as far as it is known.
 func (c *clock) now() time.Time { return c.local().Add(c.ahead()).UTC() }

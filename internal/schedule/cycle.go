@@ -22,7 +22,7 @@ type cycles struct {
 }
 
 type cycle struct {
-	began           time.Time
+	began, ended    time.Time       // ended is when the latest of its turns did
 	waiting         map[string]bool // due, not begun yet
 	running         int
 	locked, skipped int
@@ -40,7 +40,7 @@ func (c *cycles) expect(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, typ := range c.types {
-		c.next[typ.Name] = instant(number(now, typ.Interval), typ.Interval)
+		c.next[typ.Name] = instant(typ.serves(now), typ.Interval)
 	}
 }
 
@@ -61,11 +61,12 @@ func (c *cycles) begin(at time.Time, typ string) {
 	c.next[typ] = at.Add(1)
 }
 
-// due returns the types that will begin a turn at that instant.
+// due returns the types that will begin a turn of that instant. A type that is
+// busy lets its own firing pass; one with a shift may be done by then.
 func (c *cycles) due(at time.Time) map[string]bool {
 	due := make(map[string]bool)
 	for _, typ := range c.types {
-		if at.UnixNano()%int64(typ.Interval) == 0 && !c.busy[typ.Name] && !at.Before(c.next[typ.Name]) {
+		if at.UnixNano()%int64(typ.Interval) == 0 && (!c.busy[typ.Name] || typ.Shift > 0) && !at.Before(c.next[typ.Name]) {
 			due[typ.Name] = true
 		}
 	}
@@ -82,6 +83,7 @@ func (c *cycles) end(at time.Time, typ string, locked bool) {
 		return
 	}
 	cy.running--
+	cy.ended = time.Now()
 	if locked {
 		cy.locked++
 	} else {
@@ -103,7 +105,7 @@ func (c *cycles) closeStale(before time.Time) {
 
 func (c *cycles) close(at time.Time, cy *cycle) {
 	delete(c.open, at)
-	took := time.Since(cy.began)
+	took := cy.ended.Sub(cy.began)
 	c.metrics.cycle.Observe(took.Seconds())
 	c.metrics.cycleLocked.Set(float64(cy.locked))
 	c.metrics.cycleSkipped.Set(float64(cy.skipped))

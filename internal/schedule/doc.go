@@ -24,8 +24,9 @@
 // no harm.
 //
 // What fails:
-//   - A node dies: its place in line is skipped after a grace, its lease ends
-//     with the TTL.
+//   - A node dies: its place in line is skipped after a grace, or at once when
+//     its death was seen ([Liveness]). Its lease is taken from it then, which
+//     wakes those that wait for the lock; otherwise it ends with the TTL.
 //   - An observer fails: the turn is taken all the same, and it alone backs
 //     off.
 //   - A source cannot be reached from here: that observer's part of the turn

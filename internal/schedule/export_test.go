@@ -12,7 +12,7 @@ type Aligned struct {
 
 // NewAligned returns the schedule of an interval.
 func NewAligned(interval time.Duration) Aligned {
-	return Aligned{newAligned(newClock(), interval)}
+	return Aligned{newAligned(newClock(), Type{Interval: interval})}
 }
 
 // Ahead sets how far the database's clock is ahead.
@@ -24,7 +24,7 @@ func (a Aligned) Ahead(d time.Duration) {
 
 // Serves returns the instant that a job serves which fires at that time.
 func (a Aligned) Serves(at time.Time) time.Time {
-	return instant(number(at.Add(a.clock.ahead()), a.interval), a.interval)
+	return instant(a.typ.serves(at.Add(a.clock.ahead())), a.typ.Interval)
 }
 
 // ShutGocronDown ends what Stop had to leave running beside a hung poll.

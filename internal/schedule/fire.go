@@ -23,7 +23,7 @@ func (s *Scheduler) fire(typ Type) {
 	}
 	defer s.turns.Done()
 	s.opts.Beat(loopName(typ.Name), s.patience(typ))
-	n := number(s.clock.now(), typ.Interval)
+	n := typ.serves(s.clock.now())
 	r := &run{
 		Scheduler: s, typ: typ, n: n, at: instant(n, typ.Interval),
 		log: s.opts.Logger.With("type", typ.Name, "lock", typ.Request.Key),

@@ -7,6 +7,11 @@ import (
 
 const heartbeatLoop = "schedule/heartbeat"
 
+// beatGrace is how long a sign of life that is under way is still waited for at a
+// stop, at most. A statement that is abandoned may be carried out all the same, after the
+// farewell: the node would stand in line as alive when it has gone.
+const beatGrace = 2 * time.Second
+
 // heartbeats says every now and then that this node is alive. With the first
 // that succeeds, the jobs begin: before, neither the database's clock nor the
 // other nodes are known.
@@ -23,6 +28,7 @@ func (s *Scheduler) heartbeats(ctx context.Context) {
 		} else {
 			s.outage.passed(heartbeatLoop)
 			s.startJobs()
+			s.noteBegun()
 		}
 		select {
 		case <-ctx.Done():
@@ -33,7 +39,7 @@ func (s *Scheduler) heartbeats(ctx context.Context) {
 }
 
 func (s *Scheduler) heartbeat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := spared(ctx, min(beatGrace, s.opts.ShutdownTimeout/2))
 	defer cancel()
 	sent := s.clock.local()
 	db, err := s.opts.Store.Now(ctx)
@@ -46,4 +52,15 @@ func (s *Scheduler) heartbeat(ctx context.Context) error {
 	}
 	s.metrics.liveNodes.Set(float64(s.member.size()))
 	return nil
+}
+
+// spared returns the context of a call that the end of ctx interrupts only after
+// that time.
+func spared(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return call, func() {
+		stop()
+		cancel()
+	}
 }

@@ -19,3 +19,10 @@ func number(now time.Time, interval time.Duration) int64 {
 func instant(n int64, interval time.Duration) time.Time {
 	return time.Unix(0, n*int64(interval)).UTC()
 }
+
+// serves is the number of the instant that the type's job serves at the given
+// time: each instant is served from the shift on, until the next one is.
+func (t Type) serves(now time.Time) int64 { return number(now.Add(-t.Shift), t.Interval) }
+
+// due is when the type fires for the instant of that number.
+func (t Type) due(n int64) time.Time { return instant(n, t.Interval).Add(t.Shift) }

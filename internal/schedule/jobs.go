@@ -45,7 +45,7 @@ func (s *Scheduler) newJobs() (*jobs, error) {
 			gocron.CronJob("* * * * *", false), // aligned stands in for it
 			gocron.NewTask(func() { s.fire(typ) }),
 			gocron.WithName(typ.Name),
-			gocron.WithCronImplementation(newAligned(s.clock, typ.Interval)),
+			gocron.WithCronImplementation(newAligned(s.clock, typ)),
 			gocron.WithSingletonMode(gocron.LimitModeReschedule),
 			gocron.WithStartAt(gocron.WithStartImmediately()))
 		if err != nil {
@@ -76,18 +76,18 @@ type steadyClock struct {
 // Now implements clockwork.Clock.
 func (c steadyClock) Now() time.Time { return c.clock.local() }
 
-// aligned is a gocron.Cron that fires at the instants of an interval on the
+// aligned is a gocron.Cron that fires for the instants of a type on the
 // database's clock. It is asked in our own time, whose offset to that clock
 // may have changed since it last answered: as long as the change stays within
 // the slack, the instant after the last one is neither repeated nor left out.
 type aligned struct {
-	clock    *clock
-	interval time.Duration
-	away     *time.Location
+	clock *clock
+	typ   Type
+	away  *time.Location
 }
 
-func newAligned(c *clock, interval time.Duration) aligned {
-	return aligned{clock: c, interval: interval, away: time.FixedZone("away", 3600)}
+func newAligned(c *clock, typ Type) aligned {
+	return aligned{clock: c, typ: typ, away: time.FixedZone("away", 3600)}
 }
 
 // IsValid implements gocron.Cron; there is no crontab to check.
@@ -99,7 +99,7 @@ func (aligned) IsValid(string, *time.Location, time.Time) error { return nil }
 // come a little closer when the offset changes.
 func (a aligned) Next(last time.Time) time.Time {
 	ahead := a.clock.ahead()
-	next := instant(number(last.Add(ahead), a.interval)+1, a.interval).Add(-ahead)
+	next := a.typ.due(a.typ.serves(last.Add(ahead)) + 1).Add(-ahead)
 	if last.Location() == a.away {
 		return next
 	}

@@ -3,7 +3,7 @@ package schedule_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }

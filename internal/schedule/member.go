@@ -79,7 +79,8 @@ func (m *member) reached(typ Type, yes bool) {
 	m.unreachable[typ.Name] = time.Now().Add(unreachableIntervals * typ.Interval)
 }
 
-// place is where this node stands in line for instant n of the type.
-func (m *member) place(typ string, n int64) line {
-	return standIn(m.nodes(), m.self(), typ, n)
+// place is where this node stands in line for instant n of the type, among
+// those that are not out.
+func (m *member) place(typ string, n int64, out func(bootID string) bool) line {
+	return standIn(m.nodes(), m.self(), typ, n, out)
 }

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/turn"
@@ -9,23 +11,33 @@ import (
 // metrics tell what became of locks, polls and cycles. Label sets of all types
 // exist from the start, so that a rate over them is never undefined.
 type metrics struct {
-	acquired, failed, errors, panics, futureTurns *prometheus.CounterVec // type
-	rows, events, poison                          *prometheus.CounterVec // type
-	acquiredByNode                                *prometheus.CounterVec // node, type
-	polls                                         *prometheus.CounterVec // type, outcome
-	polling, acquire, hold                        *prometheus.HistogramVec
-	lastSuccess                                   *prometheus.GaugeVec // type, observer
-	horizonLag                                    *prometheus.GaugeVec // observer
-	cycle                                         prometheus.Histogram
-	cycleLocked, cycleSkipped, liveNodes          prometheus.Gauge
+	acquired, failed, panics, futureTurns *prometheus.CounterVec // type
+	rows, events, poison                  *prometheus.CounterVec // type
+	acquiredByNode                        *prometheus.CounterVec // node, type
+	polls                                 *prometheus.CounterVec // type, outcome
+	errors                                *prometheus.CounterVec // type, operation
+	polling, acquire, hold                *prometheus.HistogramVec
+	lastSuccess, paused                   *prometheus.GaugeVec // type, observer
+	horizonLag                            *prometheus.GaugeVec // observer
+	cycle                                 prometheus.Histogram
+	cycleLocked, cycleSkipped, liveNodes  prometheus.Gauge
+
+	factory factory
 }
+
+// The operations of observerd_lock_errors_total.
+const (
+	opAcquire = "acquire"
+	opRelease = "release"
+)
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := factory{reg}
 	return &metrics{
+		factory:        f,
 		acquired:       f.counter("scheduler_observer_lock_acquired_total", "Locks acquired.", "type"),
 		failed:         f.counter("scheduler_observer_lock_failed_total", "Turns in which this node met another holder of the lock.", "type"),
-		errors:         f.counter("observerd_lock_errors_total", "Attempts to acquire or release a lock that ended in an error.", "type"),
+		errors:         f.counter("observerd_lock_errors_total", "Attempts to acquire or release a lock that ended in an error.", "type", "operation"),
 		panics:         f.counter("observerd_poll_panics_total", "Panics that were caught in a poll or a turn.", "type"),
 		futureTurns:    f.counter("observerd_future_turns_ignored_total", "Turns recorded more than an interval ahead of the database's clock, which were ignored.", "type"),
 		rows:           f.counter("observerd_rows_read_total", "Rows read from sources.", "type"),
@@ -37,6 +49,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		acquire:        f.histogram("observerd_lock_acquire_duration_seconds", "Duration of attempts to acquire a lock, with or without success.", 10),
 		hold:           f.histogram("observerd_lock_hold_duration_seconds", "Time for which a lock was held.", 600),
 		lastSuccess:    f.gauge("observerd_poll_last_success_timestamp_seconds", "When this node last polled the observer with success; 0 for never.", "type", "observer"),
+		paused:         f.gauge("observerd_observer_paused", "1 when the observer was paused at this node's last turn of it.", "type", "observer"),
 		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
 		cycle:          f.one("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one instant.", 600),
 		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
@@ -48,12 +61,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // prepare creates the label sets of a type.
 func (m *metrics) prepare(node string, typ Type) {
 	for _, counter := range []*prometheus.CounterVec{
-		m.acquired, m.failed, m.errors, m.panics, m.futureTurns, m.rows, m.events, m.poison,
+		m.acquired, m.failed, m.panics, m.futureTurns, m.rows, m.events, m.poison,
 	} {
 		counter.WithLabelValues(typ.Name)
 	}
 	for _, histogram := range []*prometheus.HistogramVec{m.polling, m.acquire, m.hold} {
 		histogram.WithLabelValues(typ.Name)
+	}
+	for _, operation := range []string{opAcquire, opRelease} {
+		m.errors.WithLabelValues(typ.Name, operation)
 	}
 	m.acquiredByNode.WithLabelValues(node, typ.Name)
 	for _, outcome := range []turn.Outcome{turn.OK, turn.Error, turn.Lost, turn.Fenced} {
@@ -62,7 +78,40 @@ func (m *metrics) prepare(node string, typ Type) {
 	for _, o := range typ.Observers {
 		m.lastSuccess.WithLabelValues(typ.Name, o.ID())
 		m.horizonLag.WithLabelValues(o.ID())
+		m.notePaused(typ.Name, o.ID(), false)
 	}
+	m.prepareAges(typ)
+}
+
+// prepareAges registers what is measured when it is asked for.
+func (m *metrics) prepareAges(typ Type) {
+	p, own := typ.Progress, prometheus.Labels{"type": typ.Name}
+	seconds := func(name, help string, labels prometheus.Labels, d func() time.Duration) {
+		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return d().Seconds() }))
+	}
+	age := func(d deed) func() time.Duration { return func() time.Duration { return p.age(d) } }
+	seconds("observerd_poll_interval_seconds", "Distance between the starts of a type's polls.", own,
+		func() time.Duration { return typ.Interval })
+	seconds("observerd_lock_ttl_seconds", "How long a type's lock outlives its last renewal.", own,
+		func() time.Duration { return typ.Request.TTL })
+	seconds("observerd_lock_held_seconds", "For how long this node has held the type's lock; 0 when it does not.", own, p.held)
+	seconds("observerd_lock_last_acquired_age_seconds", "Time since this node last acquired the type's lock.", own, age(acquired))
+	seconds("observerd_poll_last_activity_age_seconds", "Time since this node last began, went on with or ended a poll of the type.",
+		own, age(active))
+	seconds("observerd_chunk_last_committed_age_seconds", "Time since this node last committed a chunk of the type.", own, age(committed))
+	for _, o := range typ.Observers {
+		seconds("observerd_poll_last_success_age_seconds", "Time since this node last polled the observer with success.",
+			prometheus.Labels{"type": typ.Name, "observer": o.ID()}, age(succeeded(o.ID())))
+	}
+}
+
+func (m *metrics) notePaused(typ, observer string, paused bool) {
+	value := 0.0
+	if paused {
+		value = 1
+	}
+	m.paused.WithLabelValues(typ, observer).Set(value)
 }
 
 // factory makes metrics and registers them, if there is somewhere to.

@@ -30,6 +30,8 @@ type poll func(ctx context.Context, g lock.Grant) (observer.Stats, error)
 type stream struct {
 	id string
 	do poll
+	// hope is asked while the observer waits; nil has none.
+	hope func() bool
 
 	mu            sync.Mutex
 	at            []time.Time
@@ -110,6 +112,7 @@ next:
 // node is one process of a cluster.
 type node struct {
 	name    string
+	boot    string
 	db      *wire
 	keeper  *lock.Keeper
 	sched   *schedule.Scheduler
@@ -185,12 +188,12 @@ func request(typ, node string) lock.Request {
 func newNode(t *testing.T, db *memory, name string, setups ...setup) *node {
 	t.Helper()
 	n := &node{
-		name: name, db: &wire{memory: db}, streams: make(map[string]*stream),
+		name: name, boot: uuid.NewString(), db: &wire{memory: db}, streams: make(map[string]*stream),
 		reg: prometheus.NewRegistry(), log: new(log), pulse: new(pulse.Set),
 	}
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: n.db})
 	o := schedule.Options{
-		Node:   turn.Node{BootID: uuid.NewString(), Name: name, StartedAt: time.Now()},
+		Node:   turn.Node{BootID: n.boot, Name: name, StartedAt: time.Now()},
 		Keeper: n.keeper, Store: n.db, Enabled: true, Registerer: n.reg, Beat: n.pulse.Beat,
 		Logger: slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

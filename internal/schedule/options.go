@@ -34,6 +34,9 @@ type Options struct {
 	Keeper *lock.Keeper
 	// Store is the coordination database. Required.
 	Store Store
+	// Liveness knows of other nodes that died. Nil knows of none: their leases
+	// end with the TTL.
+	Liveness Liveness
 	// Enabled is the switch of the node. False: it is seen as alive, but takes
 	// no lock and no turn.
 	Enabled bool
@@ -63,14 +66,23 @@ type Type struct {
 	// Interval is the distance between the starts of two polls of the whole
 	// cluster. Required; at least a second, in whole milliseconds.
 	Interval time.Duration
+	// Shift is how long after each instant the type fires, which keeps types
+	// apart that are due together; 0 means at the instant. Less than Interval.
+	// The turn is the instant's all the same, so that nodes which differ in the
+	// shift neither repeat a turn nor leave one out.
+	Shift time.Duration
 	// Request is the type's lock. Required.
 	Request lock.Request
-	// Wait is how long an attempt waits for another holder; 0 tries once.
+	// Wait is how long another holder is waited for closely, with a look at
+	// least twice a second; afterwards, and with 0 at once, looks come at growing
+	// distances, until the next turn is due.
 	Wait time.Duration
 	// Observers are polled side by side.
 	Observers []Observer
 	// PollTimeout bounds the poll of one observer; 0 means 10 minutes.
 	PollTimeout time.Duration
+	// Progress is told by whoever commits the type's chunks; nil: nobody tells.
+	Progress *Progress
 }
 
 func (o Options) withDefaults() Options {
@@ -83,6 +95,9 @@ func (o Options) withDefaults() Options {
 	if o.ShutdownTimeout == 0 {
 		o.ShutdownTimeout = DefaultShutdownTimeout
 	}
+	if o.Liveness == nil {
+		o.Liveness = unaware{}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -93,6 +108,9 @@ func (o Options) withDefaults() Options {
 	for i, typ := range o.Types {
 		if typ.PollTimeout == 0 {
 			typ.PollTimeout = DefaultPollTimeout
+		}
+		if typ.Progress == nil {
+			typ.Progress = NewProgress()
 		}
 		types[i] = typ
 	}
@@ -129,6 +147,8 @@ func (t Type) validate() error {
 	case t.Interval < time.Second || t.Interval%time.Millisecond != 0:
 		// The database keeps milliseconds, and gocron full seconds apart.
 		return fmt.Errorf("type %q: interval %s is not at least a second, in whole milliseconds", t.Name, t.Interval)
+	case t.Shift < 0 || t.Shift >= t.Interval:
+		return fmt.Errorf("type %q: shift %s does not lie between 0 and the interval, %s", t.Name, t.Shift, t.Interval)
 	case t.Request.Key == "" || t.Request.Region == "" || t.Request.TTL <= 0:
 		return fmt.Errorf("type %q: its lock needs a key, a region and a TTL", t.Name)
 	case t.Wait < 0 || t.PollTimeout < 0:

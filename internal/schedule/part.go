@@ -73,6 +73,7 @@ func (p *part) count(stats observer.Stats, outcome turn.Outcome) {
 	p.metrics.events.WithLabelValues(p.typ.Name).Add(float64(stats.Events))
 	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
 	if outcome == turn.OK {
+		p.typ.Progress.note(succeeded(p.observer.ID()))
 		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
 		p.metrics.horizonLag.WithLabelValues(p.observer.ID()).Set(stats.HorizonLag.Seconds())
 	}
@@ -91,11 +92,11 @@ func (p *part) note(ctx context.Context, g lock.Grant, started time.Time, res re
 	}
 	switch res.outcome {
 	case turn.Error:
-		t.Reason = err.Error()
+		t.Reason = Reason(err)
 		t.Failures = p.was.Failures + 1
-		t.RetryAt = p.at.Add(backoff(t.Failures, p.typ.Interval))
+		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.typ.Interval))
 	case turn.Unreachable:
-		t.Reason = err.Error()
+		t.Reason = Reason(err)
 		t.Failures, t.Left = p.was.Failures, true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)

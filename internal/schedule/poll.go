@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
@@ -16,6 +17,8 @@ import (
 func (r *run) poll(lease *lock.Lease, state turn.State) {
 	ctx := lease.Context()
 	began, started := time.Now(), r.clock.now()
+	r.typ.Progress.note(active)
+	defer r.typ.Progress.note(active)
 	known, err := r.streams(ctx)
 	if err != nil {
 		r.unanswered(ctx, err)
@@ -26,7 +29,7 @@ func (r *run) poll(lease *lock.Lease, state turn.State) {
 	group.SetLimit(r.opts.Concurrency)
 	for _, o := range r.typ.Observers {
 		was := known[o.ID()]
-		if !r.ready(was, state) {
+		if !r.ready(ctx, o, was, state) {
 			continue
 		}
 		group.Go(func() error {
@@ -55,16 +58,14 @@ func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
 
 // ready tells whether the observer is to be polled: it is not paused, has no
 // backoff to wait for, and was not polled by an earlier node of this turn.
-func (r *run) ready(was turn.Stream, state turn.State) bool {
+func (r *run) ready(ctx context.Context, o Observer, was turn.Stream, state turn.State) bool {
 	now := state.Now
 	if now.Before(r.at) {
 		now = r.at // the job came a moment early
 	}
-	// Like a turn in the future, a backoff that ends later than any could is
-	// of a clock that has gone back.
-	waits := was.RetryAt.After(now) && was.RetryAt.Sub(now) <= backoff(was.Failures, r.typ.Interval)
 	polled := !was.At.Before(r.at) && !r.absurd(was.At, state.Now)
-	return !was.Paused && !waits && !polled
+	r.metrics.notePaused(r.typ.Name, o.ID(), was.Paused)
+	return !was.Paused && !polled && !r.waits(ctx, o, was, now)
 }
 
 // take takes the turn. The lease may be about to end with everything else, so
@@ -76,6 +77,7 @@ func (r *run) take(ctx context.Context, g lock.Grant, started time.Time, outcome
 		Type: r.typ.Name, At: r.at, Started: started, Finished: r.clock.now(),
 		Node: r.opts.Node.Name, Outcome: outcome,
 	})
+	failpoint.Hit("turn.taken")
 	if err != nil {
 		r.log.Error("Turn not taken; another node may repeat it", "err", err, "instant", r.at)
 	}

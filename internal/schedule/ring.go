@@ -18,11 +18,14 @@ type line struct{ place, size int }
 // standIn finds the node's place in line for instant n of a type. The nodes
 // that poll the type form a ring by name and boot id; the turn begins at
 // (n + index of the type) and so moves by one node with each instant and each
-// type. Nodes that cannot reach a source of the type come last.
-func standIn(nodes []turn.Node, self turn.Node, typ string, n int64) line {
+// type. Nodes that cannot reach a source of the type come last. Those that are
+// out do not count, but keep their seats: the line is the same, only shorter,
+// for a node that does not know of them yet.
+func standIn(nodes []turn.Node, self turn.Node, typ string, n int64, out func(bootID string) bool) line {
 	able, unable := ring(nodes, self, typ)
 	start := n + int64(typeIndex(nodes, self, typ))
 	order := append(rotate(able, start), rotate(unable, start)...)
+	order = slices.DeleteFunc(order, func(node turn.Node) bool { return node.BootID != self.BootID && out(node.BootID) })
 	place := slices.IndexFunc(order, func(node turn.Node) bool { return node.BootID == self.BootID })
 	return line{place: place, size: len(order)}
 }

@@ -25,6 +25,7 @@ type Scheduler struct {
 	member  *member
 	cycles  *cycles
 	outage  *outage
+	begun   begun
 
 	// life is the context of all turns; Stop ends it with errStopping.
 	life  context.Context
@@ -66,6 +67,7 @@ func New(o Options) (*Scheduler, error) {
 		member:  newMember(o.Node, o.Store),
 		cycles:  newCycles(o.Logger, m, o.Types),
 		outage:  &outage{log: o.Logger},
+		begun:   begun{done: make(chan struct{})},
 	}, nil
 }
 
@@ -137,6 +139,9 @@ func (s *Scheduler) join(ctx context.Context) error {
 		return fmt.Errorf("stop the scheduler: a poll did not end in time: %w", context.Cause(ctx))
 	}
 }
+
+// Wait waits, after Stop, for what did not end in time.
+func (s *Scheduler) Wait() { s.turns.Wait() }
 
 func (s *Scheduler) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)

@@ -40,6 +40,21 @@ type Store interface {
 	members
 }
 
+// Liveness is what is known of other nodes; lockdb.Liveness is one.
+type Liveness interface {
+	// Gone tells whether the node of that boot id is known to be dead.
+	Gone(bootID string) bool
+	// Freed returns a channel that is closed when the lock may have become
+	// free, or another node was found dead. Nil: that is not known here.
+	Freed(r lock.Request) <-chan struct{}
+}
+
+// unaware knows of nobody's death.
+type unaware struct{}
+
+func (unaware) Gone(string) bool                   { return false }
+func (unaware) Freed(lock.Request) <-chan struct{} { return nil }
+
 // Observer polls one stream once, under the grant.
 type Observer interface {
 	ID() string

@@ -49,6 +49,12 @@ func (m *memory) do(ctx context.Context, f func() error) error {
 	return f()
 }
 
+func (m *memory) isDown() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.down
+}
+
 func (m *memory) now() time.Time { return time.Now().Add(m.skew).UTC() }
 
 func (m *memory) Now(ctx context.Context) (now time.Time, err error) {
@@ -60,6 +66,11 @@ func (m *memory) Turn(ctx context.Context, typ string, r lock.Request) (s turn.S
 	err = m.do(ctx, func() error {
 		g, held := m.locks.Holder(r)
 		s = turn.State{At: m.turns[typ].At, Now: m.now(), Held: held, Holder: g.Node}
+		for boot, n := range m.nodes {
+			if held && n.Name == g.Node {
+				s.HolderBoot = boot
+			}
+		}
 		return nil
 	})
 	return s, err
@@ -155,6 +166,9 @@ func (m *memory) noted(stream string) []turn.StreamTaken {
 type wire struct {
 	*memory
 	beforeAcquire func()
+	// beatTakes is how long the database needs for a sign of life, also for one
+	// whose sender does not wait for it.
+	beatTakes time.Duration
 
 	mu  sync.Mutex
 	cut bool
@@ -207,7 +221,17 @@ func (w *wire) Beat(ctx context.Context, n turn.Node) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	return w.memory.Beat(ctx, n)
+	if w.beatTakes == 0 {
+		return w.memory.Beat(ctx, n)
+	}
+	done := make(chan error, 1)
+	time.AfterFunc(w.beatTakes, func() { done <- w.memory.Beat(context.WithoutCancel(ctx), n) })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (w *wire) Leave(ctx context.Context, bootID string) error {

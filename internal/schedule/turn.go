@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/turn"
 )
@@ -18,7 +19,12 @@ type run struct {
 	at  time.Time // the instant, on the database's clock
 	log *slog.Logger
 	met bool // another holder of the lock, and said so
-	odd bool // met a turn in the future, and said so
+	// metAt is when.
+	metAt time.Time
+	// holder is the boot id of whom the last look found at the lock; empty for
+	// nobody, and for one that is not known.
+	holder string
+	odd    bool // met a turn in the future, and said so
 }
 
 // turn goes through the turn (see the package's documentation). It returns
@@ -31,7 +37,9 @@ func (r *run) turn(ctx context.Context) bool {
 	}
 	began := time.Now()
 	defer r.release(ctx, lease, began)
+	failpoint.Hit("lease.acquired")
 	r.log.Info("Lock acquired", "fence", lease.Fence())
+	r.typ.Progress.hold()
 	r.metrics.acquired.WithLabelValues(r.typ.Name).Inc()
 	r.metrics.acquiredByNode.WithLabelValues(r.opts.Node.Name, r.typ.Name).Inc()
 
@@ -104,11 +112,13 @@ func (r *run) absurd(at, now time.Time) bool { return at.Sub(now) > r.typ.Interv
 
 // release gives the lock back, also when everything is about to stop.
 func (r *run) release(ctx context.Context, lease *lock.Lease, began time.Time) {
+	failpoint.Hit("lease.release")
 	err := lease.Release(ctx)
+	r.typ.Progress.letGo()
 	held := time.Since(began)
 	r.metrics.hold.WithLabelValues(r.typ.Name).Observe(held.Seconds())
 	if err != nil {
-		r.metrics.errors.WithLabelValues(r.typ.Name).Inc()
+		r.metrics.errors.WithLabelValues(r.typ.Name, opRelease).Inc()
 		r.log.Error("Error releasing lock", "err", err, "fence", lease.Fence())
 		return
 	}

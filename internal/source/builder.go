@@ -19,6 +19,9 @@ const maxKeyBytes = 1024
 // defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
 const defaultMaxRowBytes = 1 << 20
 
+// textBlock is how many bytes of keys and cursors are allocated at once.
+const textBlock = 16 << 10
+
 // Builder puts rows together, one after the other, in buffers that it reuses.
 // A source calls Start, then for each column of the data Member and an append
 // to Data, then the key and the timestamp, then Finish.
@@ -32,6 +35,7 @@ type Builder struct {
 	members   []string // `,"name":`, ready to be appended
 
 	key      []byte
+	texts    strings.Builder // the block from which keep cuts
 	keyFault bool
 	err      error
 	row      observer.Row
@@ -157,12 +161,25 @@ func (b *Builder) Finish(cursor []byte, at time.Time) *observer.Row {
 	}
 	b.row.Key = ""
 	if !b.keyFault {
-		b.row.Key = string(b.key)
+		b.row.Key = b.keep(b.key)
 	}
 	if b.row.Cursor != string(cursor) { // neighbours often share it
-		b.row.Cursor = string(cursor)
+		b.row.Cursor = b.keep(cursor)
 	}
 	b.row.Time = at
 	b.row.Err = b.err
 	return &b.row
+}
+
+// keep copies a text that outlives its row. Short ones share blocks, which are
+// never written over: a row has two of them, and an allocation for each would be
+// a tenth of all that the row costs.
+func (b *Builder) keep(text []byte) string {
+	if len(text) > b.texts.Cap()-b.texts.Len() {
+		b.texts.Reset()
+		b.texts.Grow(max(textBlock, len(text)))
+	}
+	begin := b.texts.Len()
+	b.texts.Write(text)
+	return b.texts.String()[begin:]
 }

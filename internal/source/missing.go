@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+
+	"github.com/observerd/observerd/internal/observer"
 )
 
 // maxNearest is how many names a message offers instead of a wrong one.
@@ -21,6 +23,20 @@ type MissingError struct {
 	In string
 	// Nearest are the existing names most like it, the best first.
 	Nearest []string
+}
+
+// Fault is the error as a source returns it: a query that cannot work.
+func (e *MissingError) Fault() error {
+	return &observer.Fault{Class: observer.ClassQuery, Err: e}
+}
+
+// Unfit makes a failure of class query of an error that no attempt will cure;
+// nil of nil. An error that has a class already keeps it.
+func Unfit(err error) error {
+	if err == nil || observer.ClassOf(err) != "" {
+		return err
+	}
+	return &observer.Fault{Class: observer.ClassQuery, Err: err}
 }
 
 func (e *MissingError) Error() string {

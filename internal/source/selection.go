@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -101,7 +102,8 @@ func find(name string, columns []Column, in string) (Column, error) {
 	if len(folded) == 1 {
 		return folded[0], nil
 	}
-	return Column{}, &MissingError{Kind: "column", Name: name, In: in, Nearest: Nearest(name, names)}
+	missing := &MissingError{Kind: "column", Name: name, In: in, Nearest: Nearest(name, names)}
+	return Column{}, missing.Fault()
 }
 
 func duplicate(columns []Column) (string, bool) {
@@ -113,6 +115,21 @@ func duplicate(columns []Column) (string, bool) {
 		seen[c.Name] = true
 	}
 	return "", false
+}
+
+// ErrNoTimestamp says that a query has no timestamp to write a cursor of.
+var ErrNoTimestamp = errors.New("the query has no timestamp")
+
+// lengths are the modifiers of a type, as in "timestamp(6) with time zone".
+var lengths = regexp.MustCompile(`\s*\([^)]*\)`)
+
+// Members are the columns of the data for [observer.Rows].
+func (s Selection) Members() []observer.Column {
+	members := make([]observer.Column, s.Data)
+	for i, c := range s.Columns[:s.Data] {
+		members[i] = observer.Column{Name: c.Name, Type: lengths.ReplaceAllString(c.Type, "")}
+	}
+	return members
 }
 
 // KeyNames returns the names of the key's columns.

@@ -3,14 +3,32 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/observerd/observerd/internal/observer"
 )
 
 // ErrSilent is the cause of a stream that ended because the database sent
 // nothing for longer than the query timeout.
 var ErrSilent = errors.New("the database sent nothing within the query timeout")
+
+// ErrTimeout is the cause of a small statement's end that took longer than the
+// query timeout.
+var ErrTimeout = errors.New("no answer within the query timeout")
+
+// Ended says what was being done when a context ended. A database that was too
+// slow for us is a fault of its own; otherwise the cause is the caller's.
+func Ended(ctx context.Context, operation string) error {
+	cause := context.Cause(ctx)
+	err := fmt.Errorf("%s: %w", operation, cause)
+	if errors.Is(cause, ErrTimeout) || errors.Is(cause, ErrSilent) {
+		return &observer.Fault{Class: observer.ClassTimeout, Err: err}
+	}
+	return err
+}
 
 // silenceTicks is how often a limit is looked at before it has passed.
 const silenceTicks = 4

@@ -12,13 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.uber.org/goleak"
-
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
 func TestNearest(t *testing.T) {
 	t.Parallel()

@@ -1,37 +1,87 @@
 package source
 
-import "strings"
+import (
+	"strconv"
+	"strings"
 
-// Statements writes the SELECTs of one read. All of them see one snapshot.
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// Statements writes the SELECTs of one read in the dialect of a database. All
+// of them see one snapshot.
 type Statements struct {
-	// From is what follows FROM: a quoted table, or a query in parentheses.
+	// From is what follows FROM: a quoted table, or a query in parentheses. Its
+	// alias is q.
 	From string
-	// Prefix is put before every selected column, and before none elsewhere.
-	Prefix string
-	// Placeholder stands for the cursor.
-	Placeholder string
+	// Quote writes an identifier; nil means [Quote].
+	Quote func(name string) string
+	// Column writes what is selected for a column, of which it is given the
+	// qualified name; nil means that name. It is used nowhere else: an
+	// expression in WHERE or ORDER BY would keep the index from serving.
+	Column func(c Column, qualified string) string
+	// Bound writes the n-th bound, from 1, as a value of the timestamp's type.
+	// nil means $1, $2.
+	Bound func(n int) string
+	// Limit ends a statement that has an order after so many rows; nil means
+	// LIMIT.
+	Limit func(statement string, rows int) string
 }
 
-// Range selects the rows at or after the cursor, or all rows when it is empty.
-// It orders by the qualified columns: an alias that was converted to text would
-// sort the whole table, however good the index.
-func (w Statements) Range(s Selection, from, notNull bool) string {
+// Nulls says where the rows without a timestamp come from.
+type Nulls int
+
+// The places of rows without a timestamp.
+const (
+	// NullsNowhere is a read without them.
+	NullsNowhere Nulls = iota
+	// NullsInRange lets the statement of the range return them.
+	NullsInRange
+	// NullsApart selects them by a statement of their own.
+	NullsApart
+)
+
+// NullsOf says where they come from in a read. A range without bounds returns
+// them along with the rest, unless it is limited: the limit is not theirs.
+func NullsOf(q observer.Query, s Selection, r observer.Range) Nulls {
+	switch {
+	case !s.Columns[s.Timestamp].Nullable:
+		return NullsInRange // There are none, and it is no condition less.
+	case q.NullTimestamp == observer.NullSkip || r.Before != "":
+		return NullsNowhere
+	case r.From == "" && r.Limit == 0:
+		return NullsInRange
+	}
+	return NullsApart
+}
+
+// Range selects the rows of a range that have a timestamp, and without bounds
+// those that have none where notNull is false. It orders by the qualified
+// columns: an alias that was converted to text would sort the whole table,
+// however good the index. From is bound before Before.
+func (w Statements) Range(s Selection, r observer.Range, notNull bool) string {
 	var b strings.Builder
 	w.head(&b, s)
-	ts := "q." + Quote(s.TimestampName())
-	switch {
-	case from:
-		b.WriteString("\nWHERE " + ts + " >= " + w.Placeholder)
-	case notNull:
-		b.WriteString("\nWHERE " + ts + " IS NOT NULL")
+	ts := w.qualified(s.TimestampName())
+	var conditions []string
+	if r.From != "" {
+		conditions = append(conditions, ts+" >= "+w.bound(len(conditions)+1))
+	}
+	if r.Before != "" {
+		conditions = append(conditions, ts+" < "+w.bound(len(conditions)+1))
+	}
+	if len(conditions) == 0 && notNull {
+		conditions = append(conditions, ts+" IS NOT NULL")
+	}
+	if len(conditions) > 0 {
+		b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
 	}
 	b.WriteString("\nORDER BY " + ts)
 	for _, k := range s.Key {
 		if k != s.Timestamp {
-			b.WriteString(", q." + Quote(s.Columns[k].Name))
+			b.WriteString(", " + w.qualified(s.Columns[k].Name))
 		}
 	}
-	return b.String()
+	return w.limit(b.String(), r.Limit)
 }
 
 // Nulls selects the rows without a timestamp. It is a statement of its own
@@ -39,7 +89,7 @@ func (w Statements) Range(s Selection, from, notNull bool) string {
 func (w Statements) Nulls(s Selection) string {
 	var b strings.Builder
 	w.head(&b, s)
-	b.WriteString("\nWHERE q." + Quote(s.TimestampName()) + " IS NULL")
+	b.WriteString("\nWHERE " + w.qualified(s.TimestampName()) + " IS NULL")
 	return b.String()
 }
 
@@ -56,9 +106,38 @@ func (w Statements) head(b *strings.Builder, s Selection) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(w.Prefix + "q." + Quote(c.Name))
+		expression := w.qualified(c.Name)
+		if w.Column != nil {
+			expression = w.Column(c, expression)
+		}
+		b.WriteString(expression)
 	}
-	b.WriteString("\nFROM " + w.From + " AS q")
+	// Not every database allows AS before the alias of a table.
+	b.WriteString("\nFROM " + w.From + " q")
+}
+
+func (w Statements) qualified(name string) string {
+	if w.Quote == nil {
+		return "q." + Quote(name)
+	}
+	return "q." + w.Quote(name)
+}
+
+func (w Statements) bound(n int) string {
+	if w.Bound == nil {
+		return "$" + strconv.Itoa(n)
+	}
+	return w.Bound(n)
+}
+
+func (w Statements) limit(statement string, rows int) string {
+	switch {
+	case rows <= 0:
+		return statement
+	case w.Limit == nil:
+		return statement + "\nLIMIT " + strconv.Itoa(rows)
+	}
+	return w.Limit(statement, rows)
 }
 
 // Subquery puts a configured SELECT in parentheses. The line break ends a

@@ -17,6 +17,10 @@ type Report struct {
 	// Polls are the last ones, newest first.
 	Polls []Poll `json:"polls"`
 	Locks []Lock `json:"locks"`
+	// Sweeps are those that run.
+	Sweeps []Sweep `json:"sweeps"`
+	// Accounts are those that a source has refused, one for each secret.
+	Accounts []Account `json:"refused_accounts"`
 }
 
 // Node is a process of the cluster.
@@ -99,4 +103,39 @@ type Lock struct {
 	Fence  int64         `json:"fence"`
 	Term   string        `json:"term"`
 	Left   time.Duration `json:"ttl_left_ns"`
+}
+
+// Sweep reads a range of an observer's source beside its polls.
+type Sweep struct {
+	ID       int64  `json:"id"`
+	Observer string `json:"observer"`
+	// Kind is "backfill" or "reconcile".
+	Kind string `json:"kind"`
+	// From and Before bound the range, Position is how far it was read: all in
+	// the source's own text, empty for no bound.
+	From     string `json:"from"`
+	Before   string `json:"before"`
+	Position string `json:"position"`
+	// Rows were read and Events written so far.
+	Rows      int64     `json:"rows"`
+	Events    int64     `json:"events"`
+	StartedAt time.Time `json:"started_at"`
+	// UpdatedAt is when the last step was committed.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// Account is an account that a source has refused with one secret, and that all
+// nodes with that secret leave alone. There may be several of one account.
+type Account struct {
+	ID string `json:"account"`
+	// Since is when its secret was refused first, Until when one node may try it
+	// again; with Never, nobody does until 'observerd observers resume'.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	Never bool      `json:"never"`
+	// Failures counts the refusals of this secret.
+	Failures int `json:"failures"`
+	// Node met the last one, Reason is what it was told.
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
 }

@@ -34,9 +34,9 @@ type State struct {
 	// Now is the database's clock.
 	Now time.Time
 	// Held says that a live lease stands on the type's lock; Holder names its
-	// node where that is known.
-	Held   bool
-	Holder string
+	// node and HolderBoot its boot id, where that is known.
+	Held               bool
+	Holder, HolderBoot string
 }
 
 // Taken is a turn that has been taken.

@@ -17,8 +17,11 @@ var pageText string
 // view is what the page is made of.
 type view struct {
 	Node, Version string
-	Err           string
-	Report        status.Report
+	// Err is why there is no report; empty when there is one.
+	Err string
+	// Exposed says that strangers may be looking.
+	Exposed bool
+	Report  status.Report
 }
 
 // page shows the cluster. A database that does not answer is a message on the
@@ -27,10 +30,13 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
 	defer cancel()
 	v := view{Node: s.options.Node, Version: s.options.Version}
+	v.Exposed = s.options.Exposed != nil && s.options.Exposed()
 	report, err := s.options.Report(ctx)
 	if err != nil {
-		v.Err = "The coordination database does not answer."
-		s.options.Logger.Warn("Status page without data", "err", err)
+		v.Err = s.options.Explain(err)
+		if r.Context().Err() == nil { // Else nobody waits for it any more.
+			s.options.Logger.Warn("Status page without data", "err", err)
+		}
 	}
 	v.Report = report
 	var body bytes.Buffer

@@ -1,28 +1,47 @@
 // Package web shows the state of the process and of the cluster over HTTP: a
-// status page, health, readiness and metrics. It only reads; no request
-// changes anything.
+// status page, health, readiness and metrics, on a TCP address, on a Unix
+// socket or on both. It only reads; no request changes anything.
+//
+// The address may have TLS and authentication, and answers to known names
+// alone, so that no page of a stranger can reach it through somebody's browser.
+// The socket is for this user and root, and has profiles beside the pages.
 package web
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/observerd/observerd/internal/status"
 )
 
-// Options say what the server shows. All fields are required.
+// Options say what the server shows, and where. All fields are required unless
+// they say otherwise.
 type Options struct {
-	// Listen is the address, as host:port; port 0 takes a free one.
+	// Listen is the TCP address, as host:port; port 0 takes a free one. Empty
+	// means that there is none.
 	Listen string
+	// WebConfig is the file of a web configuration, as Prometheus'
+	// exporter-toolkit reads it, for Listen. It is read anew for each
+	// connection and each request. Empty means neither TLS nor authentication.
+	WebConfig string
+	// Protected returns nil while WebConfig asks for TLS and authentication.
+	// Where other hosts can reach Listen, every request is refused while it
+	// does not. nil lets them in.
+	Protected func() error
+	// Exposed tells whether other hosts are let in without TLS or without
+	// authentication, which the page then says. nil means that they are not.
+	Exposed func() bool
+	// AllowedHosts are the names by which Listen may be asked, in lower case,
+	// beside addresses, localhost, the host of Listen and this host's name.
+	AllowedHosts []string
+	// Socket is the path of the Unix socket. Empty means that there is none.
+	Socket string
 	// Node is the name of this node, Version the program's.
 	Node, Version string
 	// Gatherer collects the metrics.
@@ -34,7 +53,9 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	// Report describes the cluster.
 	Report func(ctx context.Context) (status.Report, error)
-	Logger *slog.Logger
+	// Explain words for everyone why Report has failed.
+	Explain func(error) string
+	Logger  *slog.Logger
 }
 
 // Limits of a request. They keep a slow or greedy client from holding on to
@@ -45,73 +66,67 @@ const (
 	idleTimeout   = time.Minute
 	lookupTimeout = 5 * time.Second
 	maxHeader     = 16 << 10
+	// maxConnections are those of the address at a time. More wait to be
+	// accepted. Each costs a file and some 20 to 60 KB, whoever opens it.
+	maxConnections = 500
 )
 
 // Server serves the pages.
 type Server struct {
-	options  Options
-	http     *http.Server
-	listener net.Listener
-	serving  sync.WaitGroup
+	options Options
+	// doors are open in this order: the address, the socket.
+	doors   []*door
+	address string
+	serving sync.WaitGroup
+	// stopping ends with Stop, and with it what would take its time.
+	stopping context.Context //nolint:containedctx // New and Stop are its ends.
+	stop     context.CancelFunc
 }
 
 // New listens, so that an address in use is reported at once; [Server.Start]
-// serves.
+// serves. An error says which key of the configuration to change; see
+// [ErrSetting].
 func New(ctx context.Context, o Options) (*Server, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("http.listen: %w", err)
-	}
-	s := &Server{options: o, listener: listener}
-	s.http = &http.Server{
-		Handler: s.routes(), ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+	s := &Server{options: o}
+	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	for _, open := range []func(context.Context) error{s.openAddress, s.openSocket} {
+		if err := open(ctx); err != nil {
+			s.stop()
+			for _, d := range s.doors {
+				_ = d.shut(ctx) // Nobody was served yet.
+			}
+			return nil, err
+		}
 	}
 	return s, nil
 }
 
-// Addr is the address that the server listens on.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+// Addr is the TCP address that the server listens on; empty when there is
+// none.
+func (s *Server) Addr() string { return s.address }
 
 // Start serves until [Server.Stop].
 func (s *Server) Start() {
-	s.serving.Go(func() {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.options.Logger.Error("Error serving HTTP", "err", err)
-		}
-	})
-}
-
-// Stop lets running requests end within the context. It is safe to call twice
-// and before Start.
-func (s *Server) Stop(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
-	if closed := s.listener.Close(); err == nil && !errors.Is(closed, net.ErrClosed) {
-		err = closed
+	for _, d := range s.doors {
+		s.serving.Go(func() {
+			if err := d.serve(); !errors.Is(err, http.ErrServerClosed) {
+				_ = d.listener.Close() // Clients are refused rather than kept waiting.
+				s.options.Logger.Error("Error serving HTTP", "err", err)
+			}
+		})
 	}
+}
+
+// Stop lets running requests end within the context; profiles end at once. It
+// is safe to call twice and before Start.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stop()
+	errs := make([]error, len(s.doors))
+	var closing sync.WaitGroup
+	for i, d := range s.doors {
+		closing.Go(func() { errs[i] = d.shut(ctx) })
+	}
+	closing.Wait()
 	s.serving.Wait()
-	return err
-}
-
-func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.page)
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Gatherer, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn), EnableOpenMetrics: true,
-	}))
-	return headers(mux)
-}
-
-// headers keeps browsers from guessing, framing and keeping what they saw.
-func headers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		next.ServeHTTP(w, r)
-	})
+	return errors.Join(errs...)
 }

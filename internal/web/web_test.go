@@ -2,32 +2,34 @@ package web_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/waittest"
 	"github.com/observerd/observerd/internal/web"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
-// serve starts a server and returns a way to ask it.
-func serve(t *testing.T, change func(*web.Options)) func(method, path string) (int, string) {
-	t.Helper()
+// options are those of a node that works, on a free port of the loopback.
+func options() web.Options {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "observerd_test_total", Help: "x"}))
-	o := web.Options{
+	return web.Options{
 		Listen: "127.0.0.1:0", Node: "node-a", Version: "v1", Gatherer: reg, Logger: slog.New(slog.DiscardHandler),
-		Stuck: func() []string { return nil },
-		Ready: func(context.Context) error { return nil },
+		Stuck:   func() []string { return nil },
+		Ready:   func(context.Context) error { return nil },
+		Explain: func(err error) string { return "they say: " + err.Error() },
 		Report: func(context.Context) (status.Report, error) {
 			return status.Report{
 				Backend: "sqlite", At: time.Now(),
@@ -37,39 +39,73 @@ func serve(t *testing.T, change func(*web.Options)) func(method, path string) (i
 			}, nil
 		},
 	}
-	if change != nil {
-		change(&o)
-	}
+}
+
+// start runs a server until the test ends.
+func start(t *testing.T, o web.Options) *web.Server {
+	t.Helper()
 	s, err := web.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Start()
-	transport := &http.Transport{}
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
 		for range 2 {
 			if err := s.Stop(context.Background()); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	return func(method, path string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.Addr()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := (&http.Client{Transport: transport}).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(body)
+	return s
+}
+
+// client asks a server over one transport, without keeping connections.
+type client struct {
+	t         *testing.T
+	base      string
+	transport *http.Transport
+}
+
+// reply is an answer whose body was read.
+type reply struct {
+	StatusCode, ProtoMajor int
+	Status, Proto          string
+	Header                 http.Header
+	TLS                    *tls.ConnectionState
+}
+
+// do sends a request and returns the answer with its text.
+func (c client) do(method, path string, change ...func(*http.Request)) (reply, string) {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, http.NoBody)
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	for _, f := range change {
+		f(req)
+	}
+	resp, err := (&http.Client{Transport: c.transport}).Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.ProtoMajor, resp.Status, resp.Proto, resp.Header, resp.TLS}, string(body)
+}
+
+// plain asks the address without TLS.
+func plain(t *testing.T, s *web.Server) client {
+	return client{t, "http://" + s.Addr(), &http.Transport{DisableKeepAlives: true}}
+}
+
+// overSocket asks the Unix socket.
+func overSocket(t *testing.T, path string) client {
+	return client{t, "http://localhost", &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
 }
 
 func TestPages(t *testing.T) {
@@ -92,38 +128,141 @@ func TestPages(t *testing.T) {
 		"page escapes":      {nil, "/", 200, "&lt;script&gt;"},
 		"page when down": {func(o *web.Options) {
 			o.Report = func(context.Context) (status.Report, error) { return status.Report{}, down }
-		}, "/", 200, "does not answer"},
-		"unknown": {nil, "/nope", 404, ""},
+		}, "/", 200, "<p class=\"bad\">Nothing can be shown of the cluster: they say: no such host</p>"},
+		"page warns": {func(o *web.Options) { o.Exposed = func() bool { return true } }, "/", 200, "http.insecure"},
+		"unknown":    {nil, "/nope", 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, body := serve(t, tc.change)("GET", tc.path)
-			if code != tc.code || !strings.Contains(body, tc.holds) {
-				t.Errorf("%s: %d\n%s", tc.path, code, body)
+			o := options()
+			if tc.change != nil {
+				tc.change(&o)
+			}
+			resp, body := plain(t, start(t, o)).do("GET", tc.path)
+			if resp.StatusCode != tc.code || !strings.Contains(body, tc.holds) {
+				t.Errorf("%s: %d\n%s", tc.path, resp.StatusCode, body)
 			}
 		})
 	}
 }
 
-func TestNothingCanBeChanged(t *testing.T) {
+// TestPageWithoutDataShowsNone has a database that is down: a table that says
+// "none" would be taken for the state of the cluster.
+func TestPageWithoutDataShowsNone(t *testing.T) {
 	t.Parallel()
-	ask := serve(t, nil)
-	for _, path := range []string{"/", "/healthz", "/readyz", "/metrics"} {
-		if code, _ := ask("POST", path); code != http.StatusMethodNotAllowed {
-			t.Errorf("POST %s: %d", path, code)
+	o := options()
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{Backend: "postgres"}, errors.New("<b>down")
+	}
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	if !strings.Contains(body, "&lt;b&gt;down") || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
+		t.Errorf("it does not say why, or breaks off:\n%s", body)
+	}
+	_, shown, _ := strings.Cut(body, "<body>")
+	for _, word := range []string{"postgres", "never", "UTC", "<table", "none"} {
+		if strings.Contains(shown, word) {
+			t.Errorf("%q is shown:\n%s", word, body)
 		}
 	}
 }
 
-func TestPortInUse(t *testing.T) {
+// section is what the page has below a heading, up to the next.
+func section(t *testing.T, page, heading string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, "<h2>"+heading+"</h2>")
+	if !found {
+		t.Fatalf("no heading %q:\n%s", heading, page)
+	}
+	text, _, _ := strings.Cut(rest, "<h2>")
+	return text
+}
+
+func TestPageShowsSweeps(t *testing.T) {
 	t.Parallel()
-	first, err := web.New(t.Context(), web.Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler), Gatherer: prometheus.NewRegistry()})
+	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
+	o := options()
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	if text := section(t, body, "Sweeps"); !strings.Contains(text, "none runs") {
+		t.Errorf("without sweeps:\n%s", text)
+	}
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{At: at, Sweeps: []status.Sweep{
+			{Observer: "orders", Kind: "reconcile", Before: "<b>2026-11-20", Position: "2026-11-19", Rows: 4711, Events: 3, StartedAt: at.Add(-time.Hour), UpdatedAt: at},
+			{Observer: "tasks", Kind: "backfill", From: "2020-01-01"},
+		}}, nil
+	}
+	_, body = plain(t, start(t, o)).do("GET", "/")
+	text := section(t, body, "Sweeps")
+	for _, want := range []string{
+		"<tr><td>orders</td><td>reconcile</td><td>-</td><td>&lt;b&gt;2026-11-20</td><td>2026-11-19</td><td>4711</td><td>3</td>" +
+			"<td>2026-11-21 02:30:00</td><td>2026-11-21 03:30:00</td></tr>",
+		"<tr><td>tasks</td><td>backfill</td><td>2020-01-01</td><td>-</td><td>-</td><td>0</td><td>0</td><td>never</td><td>never</td></tr>",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+func TestPageShowsRefusedAccounts(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
+	o := options()
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	if text := section(t, body, "Refused accounts"); !strings.Contains(text, ">none<") {
+		t.Errorf("without refused accounts:\n%s", text)
+	}
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{At: at, Accounts: []status.Account{
+			{ID: "erp/reader", Since: at.Add(-time.Hour), Until: at.Add(time.Minute), Failures: 2, Node: "a", Reason: "ORA-01017: <i>denied"},
+			{ID: "wms/reader", Since: at.Add(-time.Hour), Until: at, Failures: 1, Node: "b", Reason: "ORA-28000: locked"},
+			{ID: "old/reader", Since: at.Add(-time.Hour), Until: at.Add(time.Minute), Never: true, Failures: 4, Node: "c", Reason: "28P01: denied"},
+		}}, nil
+	}
+	_, body = plain(t, start(t, o)).do("GET", "/")
+	text := section(t, body, "Refused accounts")
+	for _, want := range []string{
+		`<tr><td>erp/reader</td><td>a</td><td>2026-11-21 02:30:00</td><td>2</td><td>2026-11-21 03:31:00</td><td class="bad">ORA-01017: &lt;i&gt;denied</td></tr>`,
+		`<tr><td>wms/reader</td><td>b</td><td>2026-11-21 02:30:00</td><td>1</td><td>at the next poll</td><td class="bad">ORA-28000: locked</td></tr>`,
+		`<td>4</td><td>never, until <code>observerd observers resume</code></td><td class="bad">28P01: denied</td></tr>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// TestAVisitorWhoLeavesIsNoWarning cuts off requests for the page, as anybody can
+// who comes in.
+func TestAVisitorWhoLeavesIsNoWarning(t *testing.T) {
+	t.Parallel()
+	var said strings.Builder
+	o := options()
+	o.Logger = slog.New(slog.NewTextHandler(&said, nil))
+	asked, left := make(chan struct{}), make(chan struct{})
+	o.Report = func(ctx context.Context) (status.Report, error) {
+		close(asked)
+		<-ctx.Done()
+		close(left)
+		return status.Report{}, ctx.Err()
+	}
+	s := start(t, o)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = first.Stop(context.Background()) }()
-	taken := first.Addr()
-	if _, err := web.New(t.Context(), web.Options{Listen: taken, Logger: slog.New(slog.DiscardHandler), Gatherer: prometheus.NewRegistry()}); err == nil || !strings.Contains(err.Error(), "http.listen") {
-		t.Errorf("listening twice: %v", err)
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-left
+	if err := s.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(said.String(), "without data") {
+		t.Error(said.String())
 	}
 }

@@ -47,11 +47,11 @@ func contenders(t *testing.T, h Harness) {
 // contend acquires, holds for a moment, and releases; one that dies lets its
 // lease expire in place of the release.
 func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		g, err := p.Acquire(ctx, h.request("contender"))
-		if err != nil && !errors.Is(err, lock.ErrHeld) {
+		if err != nil && !errors.Is(err, lock.ErrHeld) && !ranOut(ctx, err) {
 			t.Errorf("acquire: %v", err)
 			return tenure{}
 		}
@@ -61,13 +61,20 @@ func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
 			held.till = time.Now()
 			if dies {
 				h.Expire(t, g)
-			} else if err := p.Release(ctx, g); err != nil {
+			} else if err := p.Release(ctx, g); err != nil && !ranOut(ctx, err) {
 				t.Errorf("release: %v", err)
 			}
 			return held
 		}
 		wait(ctx, time.Millisecond)
 	}
+}
+
+// ranOut tells of an attempt for which the provider's own time was too short, as on
+// a machine that stands still. Whether it was carried out nobody knows: in the worst
+// case the lock is free again when its TTL has passed.
+func ranOut(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 
 func wait(ctx context.Context, d time.Duration) {

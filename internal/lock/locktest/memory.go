@@ -15,6 +15,10 @@ import (
 // bubble too. It is a [lock.Provider] and safe for concurrent use; all who use
 // one Memory compete. The zero value is ready.
 type Memory struct {
+	// Clock is the provider's, where it is not that of its users; nil is
+	// time.Now. It is set before the first call.
+	Clock func() time.Time
+
 	mu       sync.Mutex
 	rows     map[row]*held
 	fence    int64
@@ -39,14 +43,14 @@ func (m *Memory) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	}
 	m.count(r.Key)
 	if h := m.live(r); h != nil {
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: time.Until(h.expires)}
+		return lock.Grant{}, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.expires.Sub(m.now())}
 	}
 	m.fence++
 	g.Fence = m.fence
 	if m.rows == nil {
 		m.rows = make(map[row]*held)
 	}
-	m.rows[row{r.Region, r.Key}] = &held{grant: g, expires: g.Began.Add(r.TTL)}
+	m.rows[row{r.Region, r.Key}] = &held{grant: g, expires: m.now().Add(r.TTL)}
 	return g, nil
 }
 
@@ -61,7 +65,7 @@ func (m *Memory) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	for i, g := range grants {
 		renewals[i] = lock.Lost
 		if h := m.live(g.Request); h != nil && h.grant.Term == g.Term {
-			h.expires = time.Now().Add(g.TTL)
+			h.expires = m.now().Add(g.TTL)
 			renewals[i] = lock.Renewed
 		}
 	}
@@ -107,7 +111,7 @@ func (m *Memory) Expire(g lock.Grant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h := m.rows[row{g.Region, g.Key}]; h != nil && h.grant.Term == g.Term {
-		h.expires = time.Now()
+		h.expires = m.now()
 	}
 }
 
@@ -127,6 +131,13 @@ func (m *Memory) Attempts(key string) int {
 	return m.attempts[key]
 }
 
+func (m *Memory) now() time.Time {
+	if m.Clock != nil {
+		return m.Clock()
+	}
+	return time.Now()
+}
+
 func (m *Memory) count(key string) {
 	if m.attempts == nil {
 		m.attempts = make(map[string]int)
@@ -144,7 +155,7 @@ func (m *Memory) unavailable(ctx context.Context) error {
 // live returns the lock's row unless it has expired.
 func (m *Memory) live(r lock.Request) *held {
 	h := m.rows[row{r.Region, r.Key}]
-	if h == nil || !time.Now().Before(h.expires) {
+	if h == nil || !m.now().Before(h.expires) {
 		return nil
 	}
 	return h

@@ -25,6 +25,7 @@ var (
 type DB struct {
 	mu      sync.Mutex
 	streams map[string]*stream
+	sweeps  []observer.Sweep
 	fence   int
 
 	// Fenced replaces [ErrFenced], for tests of what knows the real one.
@@ -35,7 +36,9 @@ type DB struct {
 }
 
 type stream struct {
-	cursor   observer.Cursor
+	cursor observer.Cursor
+	// start is the low-water mark of the first commit.
+	start    string
 	observed map[string]observer.Observed
 	events   []events.Event
 	dead     []observer.Dead
@@ -71,6 +74,15 @@ func (db *DB) Chunks(name string) []observer.Chunk {
 // Cursor returns the stream's cursor.
 func (db *DB) Cursor(name string) observer.Cursor {
 	return read(db, name, func(s *stream) observer.Cursor { return s.cursor })
+}
+
+// Start returns the low-water mark of the stream's first commit, as
+// observer.Start wants it.
+func (db *DB) Start(ctx context.Context, name string) (string, error) {
+	if err := db.begin(ctx, "start"); err != nil {
+		return "", err
+	}
+	return read(db, name, func(s *stream) string { return s.start }), nil
 }
 
 // Live returns the sorted keys of the rows that are not gone.
@@ -130,6 +142,9 @@ func (s *stream) commit(ch observer.Chunk) observer.Cursor {
 		}
 	}
 	s.chunks = append(s.chunks, ch)
+	if s.cursor.Low == "" && s.cursor.Fingerprint == "" {
+		s.start = ch.Low
+	}
 	s.cursor = ch.Next()
 	return s.cursor
 }
@@ -164,11 +179,23 @@ func (s *stream) check(ch observer.Chunk) error {
 	return cmp.Or(
 		expect("live rows", ch.Live == live),
 		expect("number of events", len(ch.Events) == len(ch.New)+len(ch.Changed)),
-		expect("low-water mark", ch.Low >= s.cursor.Low),
-		expect("newest", ch.Newest >= s.cursor.Newest && ch.Low <= ch.Newest),
+		expect("marks", s.marksFollow(ch)),
 		expect("fingerprint", ch.Fingerprint != ""),
 		expect("commit id", len(s.chunks) == 0 || ch.CommitID != s.chunks[len(s.chunks)-1].CommitID),
 	)
+}
+
+// marksFollow says that the marks go forward, or back together, in a chunk of
+// their own; and that a sweep leaves them where they are.
+func (s *stream) marksFollow(ch observer.Chunk) bool {
+	c := s.cursor
+	switch {
+	case ch.Sweep != nil:
+		return ch.Low == c.Low && ch.Newest == c.Newest && ch.RereadAt.Equal(c.RereadAt)
+	case ch.Low < c.Low || ch.Newest < c.Newest:
+		return ch.Low <= c.Low && ch.Newest == ch.Low && len(ch.Events)+len(ch.Dead) == 0
+	}
+	return ch.Low <= ch.Newest
 }
 
 func expect(what string, ok bool) error {

@@ -70,8 +70,15 @@ func (l *lease) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	if ch.Cursor.Version != s.cursor.Version {
 		return observer.Cursor{}, ErrStale
 	}
+	sweep, err := l.db.sweepOf(ch)
+	if err != nil {
+		return observer.Cursor{}, err
+	}
 	if err := s.check(ch); err != nil {
 		return observer.Cursor{}, err
+	}
+	if sweep != nil {
+		advance(sweep, *ch.Sweep)
 	}
 	return s.commit(ch), nil
 }

@@ -12,15 +12,18 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// Source is a table in memory. Its clock is a counter that every statement
-// moves, so timestamps are unique unless a test sets them. The zero value is
-// not ready; see [NewSource].
+// Source is a table in memory. Its clock is a counter of seconds that every
+// statement moves, so timestamps are unique unless a test sets them or turns
+// the clock back. The zero value is not ready; see [NewSource].
 type Source struct {
-	mu    sync.Mutex
-	clock int64
-	rows  []observer.Row
-	open  map[*Tx]struct{}
-	reads []string
+	mu sync.Mutex
+	// clock is what the source shows, passed the time that has really passed.
+	clock, passed int64
+	identity      string
+	columns       []observer.Column
+	rows          []observer.Row
+	open          map[*Tx]struct{}
+	reads         []observer.Range
 
 	// Unordered says that the table has no timestamp: rows have no cursor and
 	// every read returns all of them. It is set before the first row.
@@ -30,8 +33,13 @@ type Source struct {
 	Step func(call string) error
 }
 
-// NewSource returns an empty table.
-func NewSource() *Source { return &Source{open: make(map[*Tx]struct{})} }
+// NewSource returns an empty table without an identity.
+func NewSource() *Source {
+	return &Source{
+		open:    make(map[*Tx]struct{}),
+		columns: []observer.Column{{Name: "id", Type: "text"}, {Name: "value", Type: "text"}},
+	}
+}
 
 // epoch is the instant of cursor 0.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -39,12 +47,15 @@ var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 // CursorAt is the text of a timestamp.
 func CursorAt(clock int64) string { return fmt.Sprintf("%012d", clock) }
 
+// Time is the instant of a timestamp.
+func Time(clock int64) time.Time { return epoch.Add(time.Duration(clock) * time.Second) }
+
 // At is a row of that key with data made of the value. A negative clock means
 // a NULL timestamp.
 func At(key, value string, clock int64) observer.Row {
 	r := observer.Row{Key: key, Data: fmt.Appendf(nil, `{"id":%q,"value":%q}`, key, value)}
 	if clock >= 0 {
-		r.Cursor, r.Time = CursorAt(clock), epoch.Add(time.Duration(clock)*time.Second)
+		r.Cursor, r.Time = CursorAt(clock), Time(clock)
 	}
 	return r
 }
@@ -63,13 +74,6 @@ func (s *Source) add(r observer.Row) {
 		r.Cursor, r.Time = "", time.Time{}
 	}
 	s.rows = append(s.rows, r)
-}
-
-// SetClock moves the clock forward to that instant.
-func (s *Source) SetClock(clock int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clock = max(s.clock, clock)
 }
 
 // Put inserts or replaces a row with the present timestamp.
@@ -94,24 +98,74 @@ func (s *Source) delete(key string) {
 func (s *Source) Rows() []observer.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.selected("")
+	return s.selected(observer.Range{}, false)
+}
+
+// Restore puts the rows of a backup in place of those that are there. Open
+// transactions end without a trace, and the clock stays.
+func (s *Source) Restore(rows []observer.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows = slices.Clone(rows)
+	clear(s.open)
+}
+
+// SetIdentity changes who the source is, at first nobody: "".
+func (s *Source) SetIdentity(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.identity = id
+}
+
+// SetColumns changes what later reads say of their columns, not their data.
+func (s *Source) SetColumns(columns ...observer.Column) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.columns = columns
 }
 
 // Reads returns where each read began.
 func (s *Source) Reads() []string {
+	var from []string
+	for _, r := range s.Ranges() {
+		from = append(from, r.From)
+	}
+	return from
+}
+
+// Ranges returns the range of each read.
+func (s *Source) Ranges() []observer.Range {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.reads)
 }
 
-// selected returns the rows from a cursor on, those without one first.
-func (s *Source) selected(from string) []observer.Row {
+// selected returns the rows of a range, those without a cursor first, or not at
+// all if dated.
+func (s *Source) selected(in observer.Range, dated bool) []observer.Row {
 	rows := slices.Clone(s.rows)
-	rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return r.Cursor != "" && r.Cursor < from })
+	rows = slices.DeleteFunc(rows, func(r observer.Row) bool {
+		return r.Cursor != "" && r.Cursor < in.From || in.Before != "" && (r.Cursor == "" || r.Cursor >= in.Before) ||
+			r.Cursor == "" && dated && !s.Unordered
+	})
 	if !s.Unordered {
 		slices.SortStableFunc(rows, func(a, b observer.Row) int {
 			return cmp.Or(strings.Compare(a.Cursor, b.Cursor), strings.Compare(a.Key, b.Key))
 		})
+	}
+	return limited(rows, in.Limit)
+}
+
+// limited keeps at most that many rows with a cursor; those without come first.
+func limited(rows []observer.Row, limit int) []observer.Row {
+	if limit == 0 {
+		return rows
+	}
+	for i, r := range rows {
+		if r.Cursor == "" {
+			continue
+		}
+		return rows[:min(i+limit, len(rows))]
 	}
 	return rows
 }
@@ -135,18 +189,33 @@ func (s *Source) Horizon(ctx context.Context, _ observer.Query) (observer.Horizo
 		at = min(at, tx.start)
 	}
 	lag := time.Duration(s.clock-at) * time.Second
-	return observer.Horizon{Cursor: CursorAt(at), Lag: lag, Exact: true}, nil
+	return observer.Horizon{Cursor: CursorAt(at), Lag: lag, Exact: true, Clock: CursorAt(s.clock), Now: Time(s.clock)}, nil
+}
+
+// Identity implements observer.Source.
+func (s *Source) Identity(ctx context.Context) (string, error) {
+	if err := cmp.Or(s.step("identity"), ctx.Err()); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.identity, nil
+}
+
+// CursorAt implements observer.Source.
+func (s *Source) CursorAt(ctx context.Context, _ observer.Query, at time.Time) (string, error) {
+	return CursorAt(max(0, int64(at.Sub(epoch)/time.Second))), cmp.Or(s.step("cursor at"), ctx.Err())
 }
 
 // Read implements observer.Source.
-func (s *Source) Read(ctx context.Context, _ observer.Query, from string) (observer.Rows, error) {
+func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	if err := cmp.Or(s.step("read"), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reads = append(s.reads, from)
-	return &rows{ctx: ctx, source: s, left: s.selected(from)}, nil
+	s.reads = append(s.reads, in)
+	return &rows{ctx: ctx, source: s, columns: s.columns, left: s.selected(in, q.NullTimestamp == observer.NullSkip)}, nil
 }
 
 // Compare implements observer.Source.
@@ -155,11 +224,16 @@ func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
 type rows struct {
 	ctx    context.Context
 	source *Source
-	left   []observer.Row
-	row    observer.Row
-	buffer []byte
-	err    error
+
+	columns []observer.Column
+	left    []observer.Row
+	row     observer.Row
+	buffer  []byte
+	err     error
 }
+
+// Columns implements observer.Rows.
+func (r *rows) Columns() []observer.Column { return r.columns }
 
 // Next overwrites the row before, as a driver's buffers do.
 func (r *rows) Next() bool {

@@ -14,7 +14,7 @@ type Tx struct {
 func (s *Source) Begin() *Tx {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clock++
+	s.pass(1)
 	tx := &Tx{source: s, start: s.clock}
 	s.open[tx] = struct{}{}
 	return tx
@@ -25,15 +25,19 @@ func (tx *Tx) Put(key, value string) {
 	s := tx.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clock++
+	s.pass(1)
 	tx.rows = append(tx.rows, At(key, value, s.clock))
 }
 
-// Commit makes the rows visible, with the timestamps that they were given.
+// Commit makes the rows visible, with the timestamps that they were given. A
+// transaction that the source has lost commits nothing.
 func (tx *Tx) Commit() {
 	s := tx.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, open := s.open[tx]; !open {
+		return
+	}
 	for _, r := range tx.rows {
 		s.delete(r.Key)
 		s.add(r)

@@ -6,18 +6,24 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
 // relation is what a query reads, as the catalogue knows it.
 type relation struct {
-	oid     string // of a table or view; empty for a query
-	indexed bool   // of a kind that can have indexes
-	name    string // quoted, for messages; empty for a query
-	from    string // what follows FROM
-	columns []source.Column
-	types   []uint32 // of the columns, domains resolved
+	oid  string // of a table or view; empty for a query
+	kind byte   // as pg_class.relkind has it; 0 for a query
+	// readable says that we may read all of its columns, and so may lock it.
+	readable bool
+	// policies says that row security is on: policies may read other tables.
+	policies bool
+	name     string // quoted, for messages; empty for a query
+	from     string // what follows FROM
+	columns  []source.Column
+	types    []uint32 // of the columns, domains resolved
 }
 
 // kinds are the relations that can be read: tables, partitioned and foreign
@@ -26,8 +32,13 @@ const kinds = `('r', 'p', 'f', 'v', 'm')`
 
 const tableSQL = `
 SELECT c.oid, n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
-       CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END,
-       c.relkind IN ('r', 'p', 'm')
+       CASE t.typtype WHEN 'd' THEN (WITH RECURSIVE base AS (
+              SELECT t.typbasetype AS oid
+              UNION ALL
+              SELECT b.typbasetype FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype = 'd')
+            SELECT b.oid FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype <> 'd')
+       ELSE t.oid END,
+       c.relkind, has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -55,7 +66,7 @@ LIMIT 5000`
 
 func (c *session) describe(ctx context.Context, q observer.Query) (relation, error) {
 	if err := source.CheckQuery(q); err != nil {
-		return relation{}, err
+		return relation{}, source.Unfit(err)
 	}
 	if q.Table == "" {
 		return c.describeQuery(ctx, q.SQL)
@@ -82,7 +93,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		return relation{}, false
 	}
 	first := rows[0]
-	r := relation{oid: string(first[0]), indexed: string(first[7]) == "t"}
+	r := relation{oid: string(first[0]), kind: first[7][0], readable: string(first[8]) == "t", policies: string(first[9]) == "t"}
 	r.from = source.Quote(string(first[1])) + "." + source.Quote(string(first[2]))
 	r.name = string(first[1]) + "." + string(first[2])
 	for _, row := range rows {
@@ -96,6 +107,9 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 	}
 	return r, true
 }
+
+// indexed tells whether it is of a kind that can have indexes.
+func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == 'm' }
 
 func parseOID(text []byte) uint32 {
 	oid, err := strconv.ParseUint(string(text), 10, 32)
@@ -114,21 +128,31 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	for i, row := range rows {
 		names[i] = string(row[0])
 	}
-	return &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
+	missing := &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
+	return missing.Fault()
+}
+
+// typeNames are the server's own types; those of extensions and users have no
+// fixed number.
+var typeNames = pgtype.NewMap()
+
+func typeName(oid uint32) string {
+	if t, ok := typeNames.TypeForOID(oid); ok {
+		return t.Name
+	}
+	return "type " + strconv.FormatUint(uint64(oid), 10)
 }
 
 // describeQuery lets the server parse the query and say what it would return.
 // It cannot say what may be NULL, as an outer join makes anything so.
 func (c *session) describeQuery(ctx context.Context, sql string) (relation, error) {
 	r := relation{from: source.Subquery(sql)}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
-	defer cancel()
-	d, err := c.conn.Prepare(ctx, "", "SELECT * FROM "+r.from+" AS q", nil)
+	d, err := c.ask(ctx, "describe the query", question{sql: "SELECT * FROM " + r.from + " AS q", describe: true})
 	if err != nil {
-		return relation{}, c.source.translate(ctx, "describe the query", err)
+		return relation{}, err
 	}
-	for _, f := range d.Fields {
-		r.columns = append(r.columns, source.Column{Name: f.Name, Nullable: true})
+	for _, f := range d[0].fields {
+		r.columns = append(r.columns, source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true})
 		r.types = append(r.types, f.DataTypeOID)
 	}
 	return r, nil

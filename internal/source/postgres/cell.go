@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"strconv"
@@ -54,12 +55,10 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 		return
 	}
 	switch k {
-	case kindInteger:
-		b.Data = append(b.Data, text...)
-	case kindNumber:
-		appendNumber(b, text)
+	case kindInteger, kindNumber:
+		appendNumber(b, i, text)
 	case kindBool:
-		b.Data = strconv.AppendBool(b.Data, text[0] == 't')
+		b.Data = strconv.AppendBool(b.Data, string(text) == "t")
 	case kindJSON:
 		appendJSON(b, i, text)
 	case kindTimestamptz, kindTimestamp:
@@ -71,14 +70,50 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 	}
 }
 
-// appendNumber appends a finite number as it stands. The others, which JSON
-// does not know, begin with a letter, behind a sign or not.
-func appendNumber(b *source.Builder, text []byte) {
-	if c := text[len(text)-1]; c >= '0' && c <= '9' {
-		b.Data = append(b.Data, text...)
+// appendNumber appends a finite number as it stands, and as text what JSON has
+// no number for, such as NaN.
+func appendNumber(b *source.Builder, i int, text []byte) {
+	if !isNumber(text) {
+		b.TextBytes(i, text)
 		return
 	}
-	b.Data = append(append(append(b.Data, '"'), text...), '"')
+	b.Data = append(b.Data, text...)
+}
+
+// isNumber tells whether the text is a number of JSON, as PostgreSQL prints all
+// that are finite.
+func isNumber(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte("-"))
+	whole := digits(text)
+	if whole == 0 || whole > 1 && text[0] == '0' {
+		return false
+	}
+	text = text[whole:]
+	if len(text) > 0 && text[0] == '.' {
+		fraction := digits(text[1:])
+		if fraction == 0 {
+			return false
+		}
+		text = text[1+fraction:]
+	}
+	if len(text) > 1 && text[0] == 'e' {
+		text = text[1:]
+		if text[0] == '+' || text[0] == '-' {
+			text = text[1:]
+		}
+		return len(text) > 0 && digits(text) == len(text)
+	}
+	return len(text) == 0
+}
+
+// digits counts the digits at the beginning.
+func digits(text []byte) int {
+	for i, c := range text {
+		if c < '0' || c > '9' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func appendJSON(b *source.Builder, i int, text []byte) {

@@ -50,12 +50,12 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 }
 
 func (c *session) description(ctx context.Context, q observer.Query, r relation) (source.Description, error) {
-	p, err := c.plan(ctx, q, "")
+	p, err := c.plan(ctx, q, observer.Range{})
 	if err != nil {
 		return source.Description{}, err
 	}
 	// The plan alone does not need the right to SELECT; running it does.
-	if _, err := c.rows(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) AS q LIMIT 0"); err != nil {
+	if _, err := c.rows(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) q LIMIT 0"); err != nil {
 		return source.Description{}, err
 	}
 	d := source.Description{
@@ -71,7 +71,7 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 		return d, err
 	}
 	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
-	if r.indexed {
+	if r.indexed() {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
 	a, err := c.activity(ctx)
@@ -102,7 +102,7 @@ func (c *session) nameTypes(ctx context.Context, r *relation) error {
 }
 
 func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
-	if !r.indexed {
+	if !r.indexed() {
 		return nil, nil
 	}
 	rows, err := c.rows(ctx, "read indexes", indexesSQL, r.oid)
@@ -134,7 +134,7 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 	}
 	list := strings.Join(columns, ", ")
 	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf(
-		"SELECT 1 FROM (SELECT %s FROM %s AS q LIMIT %d) AS q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
+		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
 		list, from, sampleRows, list))
 	var refused *Error
 	switch {

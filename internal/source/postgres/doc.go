@@ -1,8 +1,11 @@
 // Package postgres reads PostgreSQL databases that other teams own.
 //
 // Every read is one REPEATABLE READ, READ ONLY transaction, so that its
-// statements see one snapshot. Values arrive in PostgreSQL's own text form and
-// become JSON without a detour through Go types, which keeps numbers exact:
+// statements see one snapshot. It locks what it reads before it makes that, as
+// SELECT would afterwards: a table that was written anew in between is empty for
+// an older snapshot. Values arrive in PostgreSQL's own text form, or are brought
+// into it where they travel as numbers, and become JSON without a detour through
+// Go types, which keeps numbers exact:
 //
 //	boolean                         true, false
 //	integers, numeric, real         the number as PostgreSQL prints it

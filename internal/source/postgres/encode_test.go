@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -27,9 +29,10 @@ func BenchmarkEncode(b *testing.B) {
 	for _, oid := range []uint32{pgtype.Int8OID, pgtype.TextOID, pgtype.TextOID, pgtype.NumericOID, pgtype.TimestamptzOID} {
 		p.kinds = append(p.kinds, kindOf(oid))
 	}
-	e := encoder{plan: p, builder: builder, location: time.UTC}
+	e := encoder{plan: p, builder: builder, location: time.UTC, numbered: []bool{false, false, false, false, true}}
 	values := [][]byte{
-		[]byte("1234567"), []byte("customer 1234567"), []byte("RELEASED"), []byte("199.95"), []byte("2024-05-01 10:00:00.123456+00"),
+		[]byte("1234567"), []byte("customer 1234567"), []byte("RELEASED"), []byte("199.95"),
+		binary.BigEndian.AppendUint64(nil, 767872800123456), // 2024-05-01 10:00:00.123456
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -38,4 +41,33 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// Whatever a column of numbers holds, the member is JSON: a number as it stands,
+// everything else as text.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	selection, err := source.Select(observer.Query{Table: "orders", Key: []string{"id"}}, []source.Column{{Name: "id"}}, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := source.NewBuilder(observer.Query{}, selection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []kind{kindInteger, kindNumber, kindBool} {
+		for _, text := range []string{
+			"0", "-7", "10", "0.5", "-12.50", "1e+20", "1.5e-07", "3e5",
+			"", "-", "A7", "7A", "007", "-01", ".5", "5.", "1e", "1e+", "1.e5", "NaN", "-Infinity", "1 2", "0x1f", "+1", `"`,
+		} {
+			b.Start()
+			appendCell(b, 0, k, []byte(text))
+			if !json.Valid(b.Data) {
+				t.Errorf("%q as kind %d is %s", text, k, b.Data)
+			}
+			if want := json.Valid([]byte(text)); k != kindBool && want != (string(b.Data) == text) {
+				t.Errorf("%q is %s", text, b.Data)
+			}
+		}
+	}
 }

@@ -54,7 +54,7 @@ func TestRefusals(t *testing.T) {
 		"a faulty cast":    {address, cast, "22P02"},
 	} {
 		s := open(t, postgres.Options{URL: test.url})
-		rows, err := s.Read(t.Context(), test.query, "")
+		rows, err := s.Read(t.Context(), test.query, observer.Range{})
 		if err == nil {
 			if rows.Next() {
 				t.Errorf("%s: a row", name)
@@ -80,7 +80,7 @@ func TestSessionKilledInTheMiddle(t *testing.T) {
 	writer := connect(t, address)
 	s := open(t, postgres.Options{URL: address, Name: "idle"})
 	q := observer.Query{Stream: "long 'one'", SQL: "SELECT i AS id, repeat('x', 1000) AS v FROM generate_series(1, 100000) AS i", Key: []string{"id"}}
-	rows, err := s.Read(t.Context(), q, "")
+	rows, err := s.Read(t.Context(), q, observer.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func TestSessionKilledInTheMiddle(t *testing.T) {
 
 func TestSilentDatabase(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: 200 * time.Millisecond})
-	rows, err := s.Read(t.Context(), observer.Query{SQL: "SELECT 1 AS id FROM pg_sleep(60)", Key: []string{"id"}}, "")
+	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: 3 * time.Second})
+	rows, err := s.Read(t.Context(), observer.Query{SQL: "SELECT 1 AS id FROM pg_sleep(60)", Key: []string{"id"}}, observer.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,17 +126,17 @@ func TestSilentDatabase(t *testing.T) {
 // The timeout is for the database; a reader may take longer over its rows.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	const timeout = 100 * time.Millisecond
+	const timeout = 3 * time.Second
 	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: timeout})
 	q := observer.Query{SQL: "SELECT i AS id, repeat('x', 1000) AS v FROM generate_series(1, 20000) AS i", Key: []string{"id"}}
-	rows, err := s.Read(t.Context(), q, "")
+	rows, err := s.Read(t.Context(), q, observer.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	for rows.Next() {
 		if n++; n == 10 {
-			<-time.After(5 * timeout) // The very thing under test is time.
+			<-time.After(2 * timeout) // The very thing under test is time.
 		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 20000 {

@@ -1,12 +1,14 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 const (
@@ -34,6 +36,7 @@ SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
        count(*) FILTER (WHERE a.backend_type = 'client backend' AND (a.state IS NULL OR a.state = 'disabled')),
        (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
           FROM pg_prepared_xacts p WHERE p.database = current_database()),
+       (extract(epoch FROM max(a.xact_start)) * 1000000)::bigint,
        pg_is_in_recovery(),
        (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000000)::bigint,
        current_setting('track_activities')
@@ -45,6 +48,7 @@ WHERE a.datname = current_database()
 type activity struct {
 	now              time.Time
 	oldest           time.Time // zero when no transaction is open
+	youngest         time.Time
 	hidden, untraced int64
 	prepared         time.Time // zero without two-phase transactions
 	replica          bool
@@ -62,7 +66,7 @@ type activity struct {
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	var h observer.Horizon
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, "")
+		p, err := c.plan(ctx, q, observer.Range{})
 		if err != nil || p.selection.Timestamp < 0 {
 			return err
 		}
@@ -71,6 +75,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 			return err
 		}
 		h = a.horizon(q.Overlap, p.time, s.options.Location)
+		h.Clock, h.Now = p.time.horizon(a.now, s.options.Location), a.now
 		return nil
 	})
 	return h, err
@@ -91,9 +96,10 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 		hidden:   count(r[2]),
 		untraced: count(r[3]),
 		prepared: instant(r[4]),
-		replica:  string(r[5]) == "t",
-		replayed: instant(r[6]),
-		tracking: string(r[7]) == "on",
+		youngest: instant(r[5]),
+		replica:  string(r[6]) == "t",
+		replayed: instant(r[7]),
+		tracking: string(r[8]) == "on",
 	}, nil
 }
 
@@ -118,29 +124,23 @@ func (a activity) exact() bool {
 }
 
 // held tells whether something is open, or not yet replayed, of which nobody
-// knows when it began.
+// knows when it began. A transaction that began later than now was open when
+// the clock went back, and may have written at any time since then.
 func (a activity) held() bool {
-	return !a.prepared.IsZero() || a.replica && a.replayed.IsZero()
+	return !a.prepared.IsZero() || a.youngest.Sub(a.now) > margin || a.replica && a.replayed.IsZero()
 }
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
-	at := a.now
 	exact := a.exact()
-	switch {
-	case exact:
-		at = earlier(at, a.oldest).Add(-margin)
-		if overlap > 0 {
-			at = earlier(at, a.now.Add(-overlap))
-		}
-	case overlap > 0:
-		at = earlier(at, a.delay()).Add(-overlap)
-	default:
-		at = earlier(at, a.delay()).Add(-defaultOverlap)
+	at, earliest := source.OpenSince(a.now, a.oldest, margin, overlap)
+	if !exact {
+		at = source.Earlier(a.now, a.delay()).Add(-cmp.Or(max(overlap, 0), defaultOverlap))
+		earliest = at
 	}
 	if a.held() {
-		return observer.Horizon{Lag: a.now.Sub(earlier(at, a.prepared)), Exact: exact}
+		return observer.Horizon{Lag: a.now.Sub(source.Earlier(at, a.prepared)), Exact: exact}
 	}
-	return observer.Horizon{Cursor: k.horizon(at, loc), Lag: a.now.Sub(at), Exact: exact}
+	return observer.Horizon{Cursor: k.horizon(at, loc), Earliest: k.horizon(earliest, loc), Lag: a.now.Sub(at), Exact: exact}
 }
 
 // delay is the instant up to which a replica has caught up; zero elsewhere.
@@ -149,13 +149,6 @@ func (a activity) delay() time.Time {
 		return a.replayed
 	}
 	return time.Time{}
-}
-
-func earlier(t, other time.Time) time.Time {
-	if !other.IsZero() && other.Before(t) {
-		return other
-	}
-	return t
 }
 
 // warnings says why the horizon is not exact, and what would make it so.

@@ -47,7 +47,7 @@ func TestHorizonIgnoresOurReads(t *testing.T) {
 	url := pgtest.New(t)
 	s := open(t, postgres.Options{URL: url})
 	exec(t, connect(t, url), eventsTable+`; INSERT INTO events VALUES (1, now())`)
-	rows, err := s.Read(t.Context(), events(), "")
+	rows, err := s.Read(t.Context(), events(), observer.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}

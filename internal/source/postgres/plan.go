@@ -2,8 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -13,14 +17,34 @@ import (
 // written. They run one after the other in one snapshot.
 type plan struct {
 	selection source.Selection
-	kinds     []kind // of the selected columns
+	types     []uint32 // of the selected columns, domains resolved
+	kinds     []kind   // of the same
 	time      timeKind
 	steps     []step
+	locks     locks
 }
 
 type step struct {
 	sql    string
 	params [][]byte
+}
+
+// errChanged says that the rows are not of the columns that were looked up: what
+// is made of them would be no JSON, or no value of the type that was told.
+var errChanged = &observer.Fault{
+	Class: observer.ClassRetry,
+	Err:   errors.New("read rows: columns have changed their types since they were looked up, as by ALTER TABLE; the next read looks again"),
+}
+
+// goneFault says that a table was dropped or renamed after it had been found to
+// be read, as partitions are: whether it is missing, the next read finds out.
+func goneFault(err error) error {
+	return &observer.Fault{Class: observer.ClassRetry, Code: undefinedTable, Err: fmt.Errorf("%w; the next read looks again", err)}
+}
+
+// fits tells whether the server sends what was planned for.
+func (p plan) fits(fields []pgconn.FieldDescription) bool {
+	return slices.EqualFunc(p.types, fields, func(oid uint32, f pgconn.FieldDescription) bool { return f.DataTypeOID == oid })
 }
 
 // text joins the statements for people.
@@ -32,49 +56,70 @@ func (p plan) text() string {
 	return strings.Join(texts, ";\n")
 }
 
-func (c *session) plan(ctx context.Context, q observer.Query, from string) (plan, error) {
+func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
+	p, _, err := c.planFor(ctx, q, in)
+	return p, err
+}
+
+// planLocked is plan for a read, which has to know what to lock.
+func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
+	p, r, err := c.planFor(ctx, q, in)
+	if err == nil {
+		p.locks, err = c.locks(ctx, r, p.steps)
+	}
+	return p, err
+}
+
+func (c *session) planFor(ctx context.Context, q observer.Query, in observer.Range) (plan, relation, error) {
 	r, err := c.describe(ctx, q)
 	if err != nil {
-		return plan{}, err
+		return plan{}, relation{}, err
 	}
+	p, err := newPlan(r, q, in)
+	return p, r, source.Unfit(err)
+}
+
+func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 	s, err := source.Select(q, r.columns, r.name)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{selection: s, kinds: make([]kind, len(s.Columns))}
+	p := plan{selection: s, types: make([]uint32, len(s.Columns)), kinds: make([]kind, len(s.Columns))}
 	oids := make(map[string]uint32, len(r.columns))
 	for i, column := range r.columns {
 		oids[column.Name] = r.types[i]
 	}
 	for i, column := range s.Columns {
-		p.kinds[i] = kindOf(oids[column.Name])
+		p.types[i] = oids[column.Name]
+		p.kinds[i] = kindOf(p.types[i])
 	}
 	if s.Timestamp >= 0 {
 		if p.time, err = timeKindOf(s.Columns[s.Timestamp], p.kinds[s.Timestamp]); err != nil {
 			return plan{}, err
 		}
 	}
-	p.steps, err = p.write(r.from, q, from)
+	p.steps, err = p.write(r.from, q, in)
 	return p, err
 }
 
-func (p plan) write(table string, q observer.Query, from string) ([]step, error) {
-	w := source.Statements{From: table, Placeholder: "$1"}
+func (p plan) write(table string, q observer.Query, in observer.Range) ([]step, error) {
+	w := source.Statements{From: table}
 	if p.selection.Timestamp < 0 {
 		return []step{{sql: w.All(p.selection)}}, nil
 	}
 	var params [][]byte
-	if from != "" {
-		if _, ok := p.time.parse(from, nil); !ok {
+	for _, bound := range []string{in.From, in.Before} {
+		if bound == "" {
+			continue
+		}
+		if _, ok := p.time.parse(bound, nil); !ok {
 			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
 		}
-		params = [][]byte{[]byte(p.time.literal(from))}
+		params = append(params, []byte(p.time.literal(bound)))
 	}
-	nullable := p.selection.Columns[p.selection.Timestamp].Nullable
-	skip := q.NullTimestamp == observer.NullSkip
-	steps := []step{{sql: w.Range(p.selection, from != "", nullable && skip), params: params}}
-	// Without a cursor the first statement has returned these already.
-	if nullable && !skip && from != "" {
+	nulls := source.NullsOf(q, p.selection, in)
+	steps := []step{{sql: w.Range(p.selection, in, nulls != source.NullsInRange), params: params}}
+	if nulls == source.NullsApart {
 		steps = append(steps, step{sql: w.Nulls(p.selection)})
 	}
 	return steps, nil

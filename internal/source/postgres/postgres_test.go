@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(pgtest.Wrap(m))
+	waittest.VerifyNoLeaks(pgtest.Wrap(m))
 }
 
 func TestContract(t *testing.T) {
@@ -48,6 +48,11 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 			tx := connect(t, url)
 			exec(t, tx, "BEGIN")
 			return func(text string) { exec(t, tx, text) }, func() { exec(t, tx, "COMMIT") }
+		},
+		Lock: func() func() {
+			tx := connect(t, url)
+			exec(t, tx, "BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
+			return func() { exec(t, tx, "COMMIT") }
 		},
 		Explain:     func(text string) string { return explain(t, writer, text) },
 		Sort:        "Sort",

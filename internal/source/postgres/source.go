@@ -1,15 +1,21 @@
 package postgres
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 const (
@@ -17,8 +23,13 @@ const (
 	defaultQueryTimeout = 30 * time.Second
 	connectTimeout      = 10 * time.Second
 	idleTimeout         = 5 * time.Minute
+	// closeTimeout is how long a server may take to say good-bye.
+	closeTimeout = 2 * time.Second
 	// endTimeout bounds the end of a transaction that has nothing to commit.
 	endTimeout = 5 * time.Second
+	// receiveBuffer is how many bytes are taken from a socket at once: the driver
+	// alone takes 8 KiB, two dozen rows.
+	receiveBuffer = 64 << 10
 )
 
 // sessionPrefix begins the application_name of every session of this package.
@@ -35,6 +46,8 @@ type Options struct {
 	// Location is the zone of timestamp and date columns, which have none of
 	// their own. nil means UTC.
 	Location *time.Location
+	// Gate guards the logons; nil lets all of them pass.
+	Gate source.Gate
 	// PoolSize bounds the connections; a read keeps one to its end. 0 means 4.
 	PoolSize int
 	// QueryTimeout bounds each small statement, and how long a stream may be
@@ -45,6 +58,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Location == nil {
 		o.Location = time.UTC
+	}
+	if o.Gate == nil {
+		o.Gate = source.Open{}
 	}
 	if o.PoolSize <= 0 {
 		o.PoolSize = defaultPoolSize
@@ -59,6 +75,8 @@ func (o Options) withDefaults() Options {
 type Source struct {
 	options Options
 	pool    *pgxpool.Pool
+	sockets *sockets
+	waits   *source.LockWaits
 	target  string // host:port/database, for messages
 }
 
@@ -78,47 +96,75 @@ func Open(options Options) (*Source, error) {
 	config.MinConns = 0
 	config.MaxConnIdleTime = idleTimeout
 	config.ConnConfig.ConnectTimeout = connectTimeout
-	session := config.ConnConfig.RuntimeParams
-	session["application_name"] = sessionName(o.Name)
-	session["default_transaction_read_only"] = "on"
-	session["statement_timeout"] = strconv.FormatInt(max(o.QueryTimeout.Milliseconds(), 1), 10)
-	// What a role or a database sets must not change the text of a value:
-	// equal rows have equal bytes, whoever reads them.
-	session["timezone"] = "UTC"
-	session["datestyle"] = "ISO"
-	session["intervalstyle"] = "iso_8601"
-	session["bytea_output"] = "hex"
-	session["extra_float_digits"] = "3"
+	// Nothing else is asked for at the start of a session: a pooler would refuse
+	// it, or drop it. Each transaction sets what it needs.
+	config.ConnConfig.RuntimeParams["application_name"] = sessionName(o.Name)
+	config.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { return o.Gate.Allow(ctx) }
+	config.AfterConnect = func(ctx context.Context, _ *pgx.Conn) error {
+		o.Gate.Accepted(ctx)
+		return nil
+	}
+	known := &sockets{open: make(map[*socket]bool)}
+	config.ConnConfig.DialFunc = known.through(config.ConnConfig.DialFunc)
+	config.ConnConfig.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(bufio.NewReaderSize(r, receiveBuffer), w)
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, errors.New("prepare the connection pool: the settings are not accepted")
 	}
 	c := config.ConnConfig
-	return &Source{options: o, pool: pool, target: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database)}, nil
+	return &Source{
+		options: o, pool: pool, sockets: known, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout),
+		target: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database),
+	}, nil
 }
 
-// Close ends all sessions. It waits for reads that were not closed.
+// milliseconds words a time limit of the server, for which 0 would be none.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
+
+// Close ends all sessions. It waits for reads that were not closed, but not for
+// a server that does not answer any more.
 func (s *Source) Close() error {
-	s.pool.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.pool.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeTimeout):
+		s.sockets.drop()
+		<-closed
+	}
 	return nil
 }
 
 // Compare orders cursors by their text, whose width is fixed.
-func (s *Source) Compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
+
+// CursorAt implements [observer.Source].
+func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
+	var cursor string
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, observer.Range{})
+		if err != nil {
+			return err
+		}
+		if p.selection.Timestamp < 0 {
+			return source.ErrNoTimestamp
+		}
+		cursor = p.time.horizon(at, s.options.Location)
+		return nil
+	})
+	return cursor, err
 }
 
 // SQL returns the statements that Read would run, for people and for EXPLAIN.
-func (s *Source) SQL(ctx context.Context, q observer.Query, from string) (string, error) {
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
 	var text string
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, from)
+		p, err := c.plan(ctx, q, in)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func timeKindOf(c source.Column, k kind) (timeKind, error) {
 // after 9999.
 func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
 	if k == timeDate {
-		return append(dst, text...), validTime(text, len(dateLayout))
+		return append(dst, text...), len(text) == len(dateLayout) && source.IsWallText(text)
 	}
 	if k == timeUTC {
 		zone := len(text) - len("+00")
@@ -47,42 +47,7 @@ func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
 		}
 		text = text[:zone]
 	}
-	const seconds = len("2006-01-02 15:04:05")
-	if len(text) < seconds || !validTime(text[:seconds], seconds) {
-		return dst, false
-	}
-	fraction := text[seconds:]
-	if len(fraction) == 0 {
-		fraction = []byte(".")
-	}
-	if fraction[0] != '.' || len(fraction) > len(".000000") || !digits(fraction[1:]) {
-		return dst, false
-	}
-	dst = append(append(dst, text[:seconds]...), fraction...)
-	return append(dst, "000000"[len(fraction)-1:]...), true
-}
-
-// validTime checks the shape of a date or of a date with a time.
-func validTime(text []byte, size int) bool {
-	if len(text) != size {
-		return false
-	}
-	for i, c := range text {
-		want := "0000-00-00 00:00:00"[i]
-		if want == '0' && (c < '0' || c > '9') || want != '0' && c != want {
-			return false
-		}
-	}
-	return true
-}
-
-func digits(text []byte) bool {
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+	return source.AppendMicros(dst, text)
 }
 
 // parse returns the instant of a cursor. nil as location means UTC.
@@ -108,20 +73,7 @@ func (k timeKind) instant(cursor []byte, loc *time.Location) time.Time {
 	if k == timeUTC {
 		loc = time.UTC
 	}
-	year, month, day := number(cursor[0:4]), number(cursor[5:7]), number(cursor[8:10])
-	if k == timeDate {
-		return time.Date(year, time.Month(month), day, 0, 0, 0, 0, loc)
-	}
-	return time.Date(year, time.Month(month), day, number(cursor[11:13]), number(cursor[14:16]),
-		number(cursor[17:19]), number(cursor[20:26])*1000, loc)
-}
-
-func number(digits []byte) int {
-	n := 0
-	for _, c := range digits {
-		n = n*10 + int(c-'0')
-	}
-	return n
+	return source.ReadWall(cursor, loc)
 }
 
 // literal writes a cursor as a parameter of its column's type.

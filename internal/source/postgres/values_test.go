@@ -14,7 +14,7 @@ import (
 
 func readAll(t *testing.T, s *postgres.Source, q observer.Query, from string) []observer.Row {
 	t.Helper()
-	rows, err := s.Read(t.Context(), q, from)
+	rows, err := s.Read(t.Context(), q, observer.Range{From: from})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,21 @@ func TestNames(t *testing.T) {
 	_, err = s.Describe(t.Context(), observer.Query{SQL: "SELECT 1 AS id, 2 AS id", Key: []string{"id"}})
 	if err == nil || !strings.Contains(err.Error(), "two columns") {
 		t.Errorf("two columns of one name: %v", err)
+	}
+}
+
+// A domain over a domain is what is below both, in a table as in a query.
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	exec(t, connect(t, url), `CREATE DOMAIN quantity AS int; CREATE DOMAIN pieces AS quantity CHECK (VALUE > 0); CREATE DOMAIN packed AS pieces;
+		CREATE TABLE orders (id int PRIMARY KEY, a quantity, b pieces, c packed); INSERT INTO orders VALUES (1, 2, 3, 4)`)
+	s := open(t, postgres.Options{URL: url})
+	for _, q := range []observer.Query{{Table: "orders"}, {SQL: "SELECT * FROM orders"}} {
+		q.Key = []string{"id"}
+		if rows := readAll(t, s, q, ""); len(rows) != 1 || string(rows[0].Data) != `{"id":1,"a":2,"b":3,"c":4}` {
+			t.Errorf("rows = %s", rows[0].Data)
+		}
 	}
 }
 

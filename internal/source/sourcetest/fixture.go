@@ -4,6 +4,7 @@ package sourcetest
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 type Source interface {
 	observer.Source
 	Describe(ctx context.Context, q observer.Query) (source.Description, error)
-	SQL(ctx context.Context, q observer.Query, from string) (string, error)
+	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
+	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)
 	Close() error
 }
 
@@ -29,6 +31,9 @@ type Fixture struct {
 	// Begin opens a transaction of the owner, beside Exec's. exec runs a
 	// statement in it.
 	Begin func() (exec func(sql string), commit func())
+	// Lock locks the table orders so that nobody can read it, until unlock. nil
+	// means that this database has no such lock.
+	Lock func() (unlock func())
 	// Explain returns the plan of a SELECT as text.
 	Explain func(sql string) string
 	// Sort is what such a plan says where it sorts the whole result.
@@ -39,6 +44,8 @@ type Fixture struct {
 	Now string
 	// Write is a SELECT that would delete all rows of the table orders.
 	Write string
+	// OneWriter says that only one transaction may write at a time.
+	OneWriter bool
 	// Exact says that the source can see open transactions.
 	Exact bool
 	// Types replace {text}, {integer}, {decimal}, {bytes} and {timestamp} in
@@ -50,7 +57,16 @@ type Fixture struct {
 	Poison string
 	// BadTime is a literal for a column {timestamp} without an instant.
 	BadTime string
+	// Capitals says that names without quotes come back in capitals.
+	Capitals bool
+	// FullNulls says that the index does not lead to rows without a timestamp.
+	FullNulls bool
+	// EmptyIsNull says that the empty text is NULL.
+	EmptyIsNull bool
 }
+
+// folds are the names of the members in the data of an event.
+var folds = regexp.MustCompile(`"[A-Z][A-Z0-9_]*":`)
 
 // exec runs statements in which the names of types are replaced.
 func (f Fixture) exec(statements ...string) {
@@ -60,6 +76,10 @@ func (f Fixture) exec(statements ...string) {
 }
 
 func (f Fixture) types(sql string) string {
+	// What comes between ADD and the name of a column.
+	if _, ok := f.Types["column"]; !ok {
+		sql = strings.ReplaceAll(sql, "{column}", "COLUMN")
+	}
 	for name, replacement := range f.Types {
 		sql = strings.ReplaceAll(sql, "{"+name+"}", replacement)
 	}
@@ -76,10 +96,12 @@ type row struct {
 // read reads a query to its end.
 func (f Fixture) read(t *testing.T, q observer.Query, from string) []row {
 	t.Helper()
-	rows, err := f.Source.Read(t.Context(), q, from)
-	if err != nil {
-		t.Fatalf("Read: %v", err)
-	}
+	return f.readIn(t, q, observer.Range{From: from})
+}
+
+// drain reads rows to their end and closes them.
+func drain(t *testing.T, rows observer.Rows) []row {
+	t.Helper()
 	var all []row
 	for rows.Next() {
 		r := rows.Row()

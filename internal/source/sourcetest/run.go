@@ -31,8 +31,22 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"a read may be closed early":                    closedEarly,
 		"a read ends with its context":                  cancelled,
 		"many reads at once":                            concurrent,
+		"a locked table holds up its own readers alone": lockedTable,
 		"a late commit stays above the horizon":         lateCommit,
 		"the horizon keeps the overlap":                 overlap,
+		"a range has bounds and a limit":                ranges,
+		"a range is for rows with a timestamp":          nullRanges,
+		"the identity stays":                            identity,
+		"an instant is written as a cursor":             cursorAt,
+		"the clock parts past and future":               clock,
+		"rows say their columns":                        columns,
+		"the source explains its plan":                  explained,
+		"polls: equal timestamps across chunks":         ties,
+		"polls: another node goes on":                   interrupted,
+		"polls: rows updated while they are read":       updatedWhileRead,
+		"polls: rows disappear":                         disappearing,
+		"polls: a row of the future":                    futureRow,
+		"polls: transactions that commit late":          lateCommits,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

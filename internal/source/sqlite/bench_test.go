@@ -21,7 +21,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for left := b.N; left > 0; {
-		rows, err := s.Read(b.Context(), q, "")
+		rows, err := s.Read(b.Context(), q, observer.Range{})
 		if err != nil {
 			b.Fatal(err)
 		}

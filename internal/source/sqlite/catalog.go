@@ -38,7 +38,7 @@ LIMIT 5000`
 
 func (s *Source) describe(ctx context.Context, db queryer, q observer.Query) (relation, error) {
 	if err := source.CheckQuery(q); err != nil {
-		return relation{}, err
+		return relation{}, source.Unfit(err)
 	}
 	if q.Table == "" {
 		return s.describeQuery(ctx, db, q.SQL)
@@ -81,14 +81,15 @@ func (s *Source) missingTable(ctx context.Context, db queryer, table string) err
 	if err != nil {
 		return s.translate(ctx, "list tables", err)
 	}
-	return &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
+	missing := &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
+	return missing.Fault()
 }
 
 // describeQuery prepares the query and reads the names of its columns. It
 // cannot say what may be NULL, as an outer join makes anything so.
 func (s *Source) describeQuery(ctx context.Context, db queryer, text string) (relation, error) {
 	r := relation{from: source.Subquery(text)}
-	rows, err := db.QueryContext(ctx, "SELECT * FROM "+r.from+" AS q LIMIT 0")
+	rows, err := db.QueryContext(ctx, "SELECT * FROM "+r.from+" q LIMIT 0")
 	if err != nil {
 		return relation{}, s.translate(ctx, "describe the query", err)
 	}

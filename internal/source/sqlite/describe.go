@@ -37,9 +37,9 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	if err != nil {
 		return source.Description{}, err
 	}
-	p, err := planFor(r, q, "")
+	p, err := planFor(r, q, observer.Range{})
 	if err != nil {
-		return source.Description{}, err
+		return source.Description{}, source.Unfit(err)
 	}
 	d := source.Description{
 		Table: r.name, Columns: r.columns,
@@ -79,7 +79,7 @@ func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (sourc
 		columns[i] = "q." + source.Quote(name)
 	}
 	list := strings.Join(columns, ", ")
-	text := fmt.Sprintf("SELECT 1 FROM (SELECT %s FROM %s AS q LIMIT %d) AS q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
+	text := fmt.Sprintf("SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
 		list, r.from, sampleRows, list)
 	err := each(ctx, s.db, text, nil, func(*sql.Rows) error {
 		answer = source.No
@@ -103,7 +103,7 @@ func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error
 		var id, parent, unused int
 		var detail string
 		err := rows.Scan(&id, &parent, &unused, &detail)
-		if strings.HasSuffix(detail, "TEMP B-TREE FOR ORDER BY") {
+		if strings.HasSuffix(detail, wholeSort) {
 			answer = source.No
 		}
 		return err

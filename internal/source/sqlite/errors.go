@@ -24,19 +24,34 @@ func (s *Source) translate(ctx context.Context, operation string, err error) err
 	case errors.As(err, &missing):
 		return fmt.Errorf("%s: %w", operation, err)
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", operation, context.Cause(ctx))
+		return source.Ended(ctx, operation)
 	case !errors.As(err, &refused):
 		return fmt.Errorf("%s: %w", operation, err)
 	}
 	code := refused.Code()
 	switch code & 0xff { // the primary code of an extended one
 	case lib.SQLITE_CANTOPEN, lib.SQLITE_IOERR, lib.SQLITE_PERM:
-		return fmt.Errorf("%s: %w: %s", operation, observer.ErrUnreachable, s.openFault(code))
+		return fault(observer.ClassUnreachable, code, s.unopened(operation, code))
 	case lib.SQLITE_ERROR:
 		// Names of tables and columns and the text of the query, no values.
-		return fmt.Errorf("%s: %s", operation, refused.Error())
+		return fault(observer.ClassQuery, code, fmt.Errorf("%s: %s", operation, refused.Error()))
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_NOMEM, lib.SQLITE_FULL:
+		return fault(observer.ClassResource, code, fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code)))
+	case lib.SQLITE_READONLY, lib.SQLITE_AUTH:
+		return fault(observer.ClassQuery, code, fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code)))
 	}
-	return fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code))
+	return fault(observer.ClassUnknown, code, fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code)))
+}
+
+func fault(class observer.Class, code int, err error) error {
+	return &observer.Fault{Class: class, Code: fmt.Sprintf("SQLITE-%d", code), Err: err}
+}
+
+// cannotOpen is SQLite's code for a file that is not there.
+const cannotOpen = lib.SQLITE_CANTOPEN
+
+func (s *Source) unopened(operation string, code int) error {
+	return fmt.Errorf("%s: %w: %s", operation, observer.ErrUnreachable, s.openFault(code))
 }
 
 func (s *Source) openFault(code int) string {

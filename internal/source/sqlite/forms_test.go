@@ -15,7 +15,7 @@ import (
 
 func readAll(t *testing.T, s *sqlite.Source, q observer.Query, from string) []observer.Row {
 	t.Helper()
-	rows, err := s.Read(t.Context(), q, from)
+	rows, err := s.Read(t.Context(), q, observer.Range{From: from})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func FuzzCursor(f *testing.F) {
 		if x, y := s.Compare(a, b), s.Compare(b, a); (x < 0) != (y > 0) || (x == 0) != (y == 0) {
 			t.Fatalf("Compare(%q, %q) = %d, the other way round %d", a, b, x, y)
 		}
-		rows, err := s.Read(t.Context(), events(), a)
+		rows, err := s.Read(t.Context(), events(), observer.Range{From: a})
 		if err != nil {
 			return // Refused, and not by a crash.
 		}

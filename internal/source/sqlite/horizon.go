@@ -18,7 +18,7 @@ const defaultOverlap = time.Minute
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	p, err := s.plan(ctx, s.db, q, "")
+	p, err := s.plan(ctx, s.db, q, observer.Range{})
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
@@ -37,7 +37,28 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	return observer.Horizon{
 		Cursor: horizonCursor(newest, now.Add(-overlap), s.options.Location),
 		Lag:    overlap,
+		Clock:  horizonCursor(newest, now, s.options.Location),
+		Now:    now,
 	}, nil
+}
+
+// CursorAt implements [observer.Source]. It is empty for a table whose
+// timestamps have no form yet, because it has no rows.
+func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	p, err := s.plan(ctx, s.db, q, observer.Range{})
+	if err != nil {
+		return "", err
+	}
+	if p.selection.Timestamp < 0 {
+		return "", source.ErrNoTimestamp
+	}
+	newest, err := s.newest(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	return horizonCursor(newest, at, s.options.Location), nil
 }
 
 // now asks SQLite rather than Go, so that an unreachable file shows here.

@@ -15,6 +15,7 @@ import (
 type plan struct {
 	selection source.Selection
 	from      string
+	table     string // empty for a query
 	steps     []step
 }
 
@@ -32,48 +33,50 @@ func (p plan) text() string {
 	return strings.Join(texts, ";\n")
 }
 
-func (s *Source) plan(ctx context.Context, db queryer, q observer.Query, from string) (plan, error) {
+func (s *Source) plan(ctx context.Context, db queryer, q observer.Query, in observer.Range) (plan, error) {
 	r, err := s.describe(ctx, db, q)
 	if err != nil {
 		return plan{}, err
 	}
-	return planFor(r, q, from)
+	p, err := planFor(r, q, in)
+	return p, source.Unfit(err)
 }
 
-func planFor(r relation, q observer.Query, from string) (plan, error) {
+func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 	selection, err := source.Select(q, r.columns, r.name)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{selection: selection, from: r.from}
+	p := plan{selection: selection, from: r.from, table: r.name}
 	// The driver parses the text of columns that are declared as DATE, DATETIME
 	// or TIMESTAMP and so loses it. The unary plus makes an expression, which
 	// has no declared type; WHERE and ORDER BY name the bare columns.
-	w := source.Statements{From: r.from, Prefix: "+", Placeholder: "$1"}
+	w := source.Statements{From: r.from, Column: func(_ source.Column, name string) string { return "+" + name }}
 	if selection.Timestamp < 0 {
 		p.steps = []step{{sql: w.All(selection)}}
 		return p, nil
 	}
 	var args []any
-	if from != "" {
-		value, ok := parseCursor(from)
+	for _, bound := range []string{in.From, in.Before} {
+		if bound == "" {
+			continue
+		}
+		value, ok := parseCursor(bound)
 		if !ok {
 			return plan{}, errors.New("the cursor is no timestamp that SQLite could have stored")
 		}
-		args = []any{value}
+		args = append(args, value)
 	}
-	nullable := selection.Columns[selection.Timestamp].Nullable
-	skip := q.NullTimestamp == observer.NullSkip
-	// SQLite sorts NULL first; without a cursor one statement returns all.
-	if nullable && !skip && from != "" {
+	nulls := source.NullsOf(q, selection, in)
+	if nulls == source.NullsApart { // SQLite sorts NULL first.
 		p.steps = []step{{sql: w.Nulls(selection)}}
 	}
-	p.steps = append(p.steps, step{sql: w.Range(selection, from != "", nullable && skip), args: args})
+	p.steps = append(p.steps, step{sql: w.Range(selection, in, nulls != source.NullsInRange), args: args})
 	return p, nil
 }
 
 // sample selects the newest timestamps, for their form.
 func (p plan) sample() string {
 	ts := "q." + source.Quote(p.selection.TimestampName())
-	return fmt.Sprintf("SELECT +%[1]s\nFROM %[2]s AS q\nWHERE %[1]s IS NOT NULL\nORDER BY %[1]s DESC\nLIMIT 100", ts, p.from)
+	return fmt.Sprintf("SELECT +%[1]s\nFROM %[2]s q\nWHERE %[1]s IS NOT NULL\nORDER BY %[1]s DESC\nLIMIT 100", ts, p.from)
 }

@@ -12,7 +12,7 @@ import (
 
 // Read implements [observer.Source]. Where the timestamp may be NULL, the rows
 // without one come first, from a SELECT of their own in the same snapshot.
-func (s *Source) Read(ctx context.Context, q observer.Query, from string) (observer.Rows, error) {
+func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	watched, silence := source.WatchSilence(ctx, s.options.QueryTimeout)
 	tx, err := s.db.BeginTx(watched, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Source) Read(ctx context.Context, q observer.Query, from string) (obser
 		return nil, s.translate(ctx, "begin the read", err)
 	}
 	r := &rows{source: s, ctx: watched, silence: silence, tx: tx}
-	if err := r.prepare(q, from); err != nil {
+	if err := r.prepare(q, in); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -42,10 +42,10 @@ type rows struct {
 	closed  bool
 }
 
-func (r *rows) prepare(q observer.Query, from string) error {
+func (r *rows) prepare(q observer.Query, in observer.Range) error {
 	ctx, cancel := r.source.deadline(r.ctx)
 	defer cancel()
-	p, err := r.source.plan(ctx, r.tx, q, from)
+	p, err := r.source.plan(ctx, r.tx, q, in)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,9 @@ func (r *rows) fail(err error) bool {
 	r.err = r.source.translate(r.ctx, "read rows", err)
 	return false
 }
+
+// Columns implements [observer.Rows].
+func (r *rows) Columns() []observer.Column { return r.selection.Members() }
 
 // Row implements [observer.Rows].
 func (r *rows) Row() *observer.Row { return r.row }

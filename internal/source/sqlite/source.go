@@ -8,11 +8,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 const (
@@ -20,6 +22,7 @@ const (
 	defaultQueryTimeout = 30 * time.Second
 	// maxBusy bounds the wait for a writer that locks out readers.
 	maxBusy = 5 * time.Second
+	maxIdle = 1
 )
 
 // Options say which database to read and how.
@@ -53,6 +56,9 @@ type Source struct {
 	options Options
 	path    string
 	db      *sql.DB
+
+	mu       sync.Mutex
+	identity string // of the file when it was asked for last
 }
 
 var _ observer.Source = (*Source)(nil)
@@ -70,7 +76,7 @@ func Open(options Options) (*Source, error) {
 		return nil, fmt.Errorf("prepare %s: %w", path, err)
 	}
 	db.SetMaxOpenConns(o.PoolSize)
-	db.SetMaxIdleConns(1)
+	db.SetMaxIdleConns(maxIdle)
 	db.SetConnMaxIdleTime(time.Minute)
 	return &Source{options: o, path: path, db: db}, nil
 }
@@ -108,18 +114,16 @@ func dsn(path string, busy time.Duration) string {
 }
 
 // SQL returns the statements that Read would run, for people and for EXPLAIN.
-func (s *Source) SQL(ctx context.Context, q observer.Query, from string) (string, error) {
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	p, err := s.plan(ctx, s.db, q, from)
+	p, err := s.plan(ctx, s.db, q, in)
 	return p.text(), err
 }
 
-var errTimeout = errors.New("no answer within the query timeout")
-
 // deadline bounds a small statement.
 func (s *Source) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, s.options.QueryTimeout, errTimeout)
+	return context.WithTimeoutCause(ctx, s.options.QueryTimeout, source.ErrTimeout)
 }
 
 // queryer is a database or a transaction on it.

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/source/sqlite"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
 func TestContract(t *testing.T) {
 	t.Parallel()
@@ -37,6 +36,7 @@ func TestContract(t *testing.T) {
 				}
 			},
 			Explain:     func(text string) string { return explain(t, writer, text) },
+			OneWriter:   true,
 			Sort:        "TEMP B-TREE",
 			Placeholder: "$1",
 			Now:         "datetime('now')",

@@ -14,11 +14,11 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/events/sink/file"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // The test binary is also the process that is killed, or that runs into a
@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 	path := os.Getenv(pathVariable)
 	switch os.Getenv(roleVariable) {
 	case "writer":
-		fail(writeForEver(path))
+		fail(writeUntilKilled(path))
 	case "limited":
 		fail(writeUnderLimits(path))
 	default:
-		goleak.VerifyTestMain(m)
+		waittest.VerifyNoLeaks(m)
 	}
 }
 
@@ -55,13 +55,17 @@ func process(t *testing.T, role, path string) *exec.Cmd {
 	return cmd
 }
 
-// writeForEver delivers batch after batch and prints what it would acknowledge.
-func writeForEver(path string) error {
+// mostWritten is the last sequence of a writer that nobody has killed yet. How far
+// it gets beyond what is read of it is the machine's to say; so far at most.
+const mostWritten = 5000
+
+// writeUntilKilled delivers batch after batch and prints what it would acknowledge.
+func writeUntilKilled(path string) error {
 	s, err := file.Open(context.Background(), file.Options{Path: path})
 	if err != nil {
 		return err
 	}
-	for seq := int64(1); ; seq += 10 {
+	for seq := int64(1); seq < mostWritten; seq += 10 {
 		n, err := s.Deliver(context.Background(), batch("orders", seq, seq+9))
 		if n != 10 || err != nil {
 			return fmt.Errorf("stored %d: %w", n, err)
@@ -70,6 +74,8 @@ func writeForEver(path string) error {
 			return err
 		}
 	}
+	_, err = io.Copy(io.Discard, os.Stdin) // The parent never closes it.
+	return err
 }
 
 // TestKilled kills a writing process, and goes on where it was last heard of,
@@ -80,9 +86,8 @@ func TestKilled(t *testing.T) {
 		path := filepath.Join(t.TempDir(), fmt.Sprint(round))
 		acknowledged := killAfter(t, path, 1+round*7)
 		s := open(t, path)
-		// The writer went on until the signal arrived; on a busy machine that is
-		// many batches.
-		end := acknowledged + 5000
+		// The writer went on until the signal arrived.
+		const end = mostWritten + 10
 		deliver(t, s, batch("orders", max(1, acknowledged-9), end))
 		closeSink(t, s)
 		wantContent(t, path, lines(batch("orders", 1, end)))
@@ -94,6 +99,8 @@ func TestKilled(t *testing.T) {
 func killAfter(t *testing.T, path string, batches int) (acknowledged int64) {
 	t.Helper()
 	cmd := process(t, "writer", path)
+	_, err := cmd.StdinPipe()
+	must(t, err)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())

@@ -9,15 +9,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
 func batch(stream string, from, to int64) (batch []events.Event) {
 	for seq := from; seq <= to; seq++ {
@@ -151,31 +151,34 @@ func TestReaderHasGone(t *testing.T) {
 }
 
 // TestReaderStandsStill lets a reader sleep through the deadlines of two
-// streams' batches. Nothing may be printed twice, or mixed.
+// streams' batches. Nothing may be printed twice, or mixed. In a bubble no
+// deadline passes before the write has begun that is to outlast it.
 func TestReaderStandsStill(t *testing.T) {
 	t.Parallel()
-	r, w := io.Pipe()
-	s := stdout.New(w)
-	orders, stock := batch("orders", 1, 3), batch("stock", 1, 2)
-	for _, b := range [][]events.Event{orders, stock, orders} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if n, err := s.Deliver(ctx, b); n != 0 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("got %d, %v", n, err)
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		s := stdout.New(w)
+		orders, stock := batch("orders", 1, 3), batch("stock", 1, 2)
+		for _, b := range [][]events.Event{orders, stock, orders} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if n, err := s.Deliver(ctx, b); n != 0 || !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("got %d, %v", n, err)
+			}
+			cancel()
 		}
-		cancel()
-	}
-	read := make(chan string)
-	go func() {
-		text, _ := io.ReadAll(r)
-		read <- string(text)
-	}()
-	deliver(t, s, stock)
-	deliver(t, s, orders)
-	deliver(t, s, batch("orders", 4, 4))
-	w.Close()
-	if got, want := <-read, lines(orders, stock, batch("orders", 4, 4)); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+		read := make(chan string)
+		go func() {
+			text, _ := io.ReadAll(r)
+			read <- string(text)
+		}()
+		deliver(t, s, stock)
+		deliver(t, s, orders)
+		deliver(t, s, batch("orders", 4, 4))
+		w.Close()
+		if got, want := <-read, lines(orders, stock, batch("orders", 4, 4)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
 }
 
 func TestLargeBatchIsTakenInParts(t *testing.T) {

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+// backfiller is one run of observers backfill.
+type backfiller struct {
+	*cli
+	from, to       string
+	rate           float64
+	cancel, status bool
+	actor          string
+	output         *format
+	timeout        *time.Duration
+}
+
+func (c *cli) observersBackfill() *cobra.Command {
+	b := &backfiller{cli: c}
+	cmd := &cobra.Command{
+		Use:   "backfill ID",
+		Short: "Read a range of the source again, beside the polls",
+		Long: `Read a range of an observer's source in small steps, each under the lock of its
+type and in the same commits as a poll. Nodes go on polling in between, and no row
+becomes an event twice: rows that were observed are recognised.
+
+It is for what lies before the start of an observer, and for what a timestamp that
+was set back has hidden. An interrupted backfill goes on where it was when the
+command is called again without --from and --to, on any host.`,
+		Example: `  observerd observers backfill warehouse-orders --from 2026-01-01T00:00:00Z --rate 2000
+  observerd observers backfill warehouse-orders            go on with it
+  observerd observers backfill warehouse-orders --status
+  observerd observers backfill warehouse-orders --cancel`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: c.completeObserver,
+		RunE:              func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&b.from, "from", "", "the first `instant`, in RFC 3339; the beginning of the source by default")
+	flags.StringVar(&b.to, "to", "", "the first `instant` that is not read any more; the low-water mark by default")
+	flags.Float64Var(&b.rate, "rate", 0, "read at most so many `rows` a second; max-rate of the observer by default")
+	flags.BoolVar(&b.cancel, "cancel", false, "end the backfill that is running; what was read stays")
+	flags.BoolVar(&b.status, "status", false, "say how far the last backfill is")
+	flags.StringVar(&b.actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	b.output = outputFlag(cmd)
+	b.timeout = cmd.Flags().Duration("timeout", 0, "stop after this time, to go on later; 0: never")
+	return cmd
+}
+
+func (b *backfiller) run(ctx context.Context, id string) error {
+	o := app.BackfillOptions{Observer: id, Rate: b.rate, Actor: b.actor}
+	if o.Actor == "" {
+		o.Actor = self()
+	}
+	switch {
+	case b.rate < 0:
+		return usageError{errors.New("--rate is negative; write 0 for max-rate of the observer")}
+	case math.IsNaN(b.rate), math.IsInf(b.rate, 0):
+		return usageError{errors.New("--rate is no number of rows; write 0 for max-rate of the observer")}
+	case *b.timeout < 0:
+		return usageError{errors.New("--timeout is negative; write 0 for never")}
+	case b.cancel && b.status, (b.cancel || b.status) && (b.from != "" || b.to != "" || b.rate > 0):
+		return usageError{errors.New("--cancel and --status stand alone")}
+	}
+	for _, bound := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"--from", b.from, &o.From}, {"--to", b.to, &o.To}} {
+		if bound.text == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, bound.text)
+		if err != nil {
+			return usageError{fmt.Errorf("%s is no instant; write it as 2026-01-31T00:00:00Z", bound.flag)}
+		}
+		*bound.at = at
+	}
+	return b.operate(ctx, *b.timeout, false, func(ctx context.Context, operator *app.Operator) error {
+		switch {
+		case b.status:
+			return b.printStatus(operator.BackfillStatus(ctx, id))
+		case b.cancel:
+			changed, err := operator.CancelBackfill(ctx, id, o.Actor)
+			if err == nil {
+				fmt.Fprintf(b.stdout, "%s: %s\n", id, either(changed, "backfill cancelled", "no backfill is running"))
+			}
+			return err
+		}
+		return b.work(ctx, operator, o)
+	})
+}
+
+// work does the backfill and shows how far it is on stderr; stdout has the
+// result.
+func (b *backfiller) work(ctx context.Context, operator *app.Operator, o app.BackfillOptions) error {
+	shown := newProgress(b.stderr, *b.output == formatJSON)
+	o.Progress = shown.report
+	done, err := operator.Backfill(ctx, o)
+	shown.end()
+	if done.State == "" {
+		return err
+	}
+	if *b.output == formatJSON {
+		return errors.Join(err, printJSON(b.stdout, done))
+	}
+	fmt.Fprintf(b.stdout, "%s: backfill %s, %d rows read, %d events written\n", done.Observer, done.State, done.Rows, done.Events)
+	return err
+}
+
+func (b *backfiller) printStatus(s app.Backfill, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case *b.output == formatJSON:
+		return printJSON(b.stdout, s)
+	case s.State == "":
+		fmt.Fprintf(b.stdout, "%s: there was no backfill\n", s.Observer)
+		return nil
+	}
+	fmt.Fprintf(b.stdout, "%s: backfill %s, from %s to %s, at %s: %d rows read, %d events written\n",
+		s.Observer, s.State, orBeginning(s.From), s.Before, orBeginning(s.Position), s.Rows, s.Events)
+	return nil
+}
+
+func orBeginning(cursor string) string {
+	if cursor == "" {
+		return "the beginning"
+	}
+	return cursor
+}

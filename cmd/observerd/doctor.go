@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+// errFindings says that the doctor has found something. It is told in full on
+// stdout.
+var errFindings = errors.New("the doctor has found problems")
+
+// defaultWatch catches what nodes write that are at work, without making a
+// person wait.
+const defaultWatch = 5 * time.Second
+
+func (c *cli) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine the coordination database, its lock table and the nodes on it",
+		Long: `Examine the coordination database and the place of a node in it: the lock
+table INT_LOCK and its rows, clocks, TTLs, keys, the other nodes, the settings of
+the server, the rights of the role. Nothing is written and no lock is taken, and
+the tables of observerd need not be there yet: it can be run against the database
+of Java nodes before the first node of observerd.
+
+Each finding is ok, a note, a warning or a problem. Problems end with exit code 3,
+warnings too with --strict. Where nothing can be seen there are no findings: a
+database that is down ends with 69, a role, password, database or setting that the
+server refuses and a file that is no database with 78, and stderr says what to mend.
+
+INT_LOCK is watched for a while, because the clock of another node can only be
+told from a row that it has just written. Watch for longer than the interval of
+the Java nodes to see all of them.`,
+		Example: `  observerd doctor
+  observerd doctor --watch 1m         see every node at work at least once
+  observerd doctor -o json | jq '.findings[] | select(.severity == "problem")'`,
+		Args: cobra.NoArgs,
+	}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 30*time.Second)
+	watch := cmd.Flags().Duration("watch", defaultWatch, "how long to watch INT_LOCK; 0 looks once")
+	strict := cmd.Flags().Bool("strict", false, "take warnings for problems")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *watch < 0 {
+			return usageError{errors.New("--watch is negative")}
+		}
+		cfg, err := c.configure()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout+*watch)
+		defer cancel()
+		diagnosis, err := app.Doctor(ctx, cfg, *watch)
+		if err != nil {
+			return err
+		}
+		if err := c.printDiagnosis(diagnosis, *output); err != nil {
+			return err
+		}
+		if diagnosis.Problems > 0 || *strict && diagnosis.Warnings > 0 {
+			return saidError{errFindings}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (c *cli) printDiagnosis(d app.Diagnosis, f format) error {
+	if f == formatJSON {
+		return printJSON(c.stdout, d)
+	}
+	fmt.Fprintf(c.stdout, "%s\n\n", d.URL)
+	for _, finding := range d.Findings {
+		printFinding(c.stdout, finding)
+	}
+	fmt.Fprintf(c.stdout, "\n%s, %s, %s\n", counted(d.Problems, "problem"), counted(d.Warnings, "warning"), counted(d.Notes, "note"))
+	return nil
+}
+
+// textWidth is how wide texts become that are no words by themselves.
+const textWidth = 96
+
+// printFinding prints one line for what is fine, and a paragraph for the rest.
+func printFinding(w io.Writer, f app.DoctorFinding) {
+	const margin = "          "
+	fmt.Fprintf(w, "%-8s  %s\n", f.Severity, wrapped(f.Check+": "+f.Saw, margin))
+	if f.Why != "" {
+		fmt.Fprintf(w, "%swhy: %s\n", margin, wrapped(f.Why, margin+"     "))
+	}
+	if f.Do != "" {
+		fmt.Fprintf(w, "%sdo:  %s\n", margin, wrapped(f.Do, margin+"     "))
+	}
+}
+
+// wrapped breaks a text between words; the lines after the first begin with the
+// margin.
+func wrapped(text, margin string) string {
+	var b strings.Builder
+	width := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case width+1+len(word) > textWidth:
+			b.WriteString("\n" + margin)
+			width = 0
+		default:
+			b.WriteString(" ")
+			width++
+		}
+		b.WriteString(word)
+		width += len(word)
+	}
+	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

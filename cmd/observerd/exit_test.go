@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestABrokenConnectionIsNoBrokenPipe tells a database that has hung up from a
+// reader of stdout that has.
+func TestABrokenConnectionIsNoBrokenPipe(t *testing.T) {
+	t.Parallel()
+	broken := os.NewSyscallError("write", syscall.EPIPE)
+	for name, test := range map[string]struct {
+		err    error
+		code   int
+		silent bool
+	}{
+		"stdout":     {fmt.Errorf("print: %w", &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}), exitPipe, true},
+		"a database": {fmt.Errorf("stop: %w", &net.OpError{Op: "write", Net: "tcp", Err: broken}), exitUnavailable, false},
+	} {
+		var stderr bytes.Buffer
+		(&cli{stderr: &stderr}).explain(&cobra.Command{}, test.err)
+		if code := exitCode(test.err); code != test.code || (stderr.Len() == 0) != test.silent {
+			t.Errorf("%s: exit code %d, said %q", name, code, strings.TrimSpace(stderr.String()))
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/config"
+)
+
+// unhealthyError is an answer that is not the good one, or none. Whatever has
+// led to it, the exit code is 1: that is what a service manager asks.
+type unhealthyError struct{ text string }
+
+// Error is the answer.
+func (e unhealthyError) Error() string { return e.text }
+
+func (c *cli) healthcheckCommand() *cobra.Command {
+	var ready bool
+	cmd := &cobra.Command{
+		Use:   "healthcheck",
+		Short: "Ask the node on this host whether it is healthy",
+		Long: `Ask the node of this configuration on this host whether it is healthy: whether
+every loop of its process turns. With --ready, ask whether it can do its work
+now, too: whether its coordination database answers.
+
+It asks over http.socket, or where none is configured over http.listen. A node
+whose http.listen asks for TLS or a password needs an http.socket for this.
+
+The answer is one line. Exit code 0: healthy, 1: not, or no answer; 77: this
+user may not use the socket, 78: the configuration leaves nothing to ask.`,
+		Example: `  observerd healthcheck
+  observerd healthcheck --ready --timeout 2s`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node can do its work now")
+	timeout := timeoutFlag(cmd, 5*time.Second)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		// Warnings were printed by whoever started the node.
+		cfg, _, err := c.loadConfig()
+		if err != nil {
+			return err
+		}
+		where, err := reach("healthcheck", cfg.HTTP)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
+		defer cancel()
+		check := healthy
+		if ready {
+			check = readyToWork
+		}
+		if err := where.ask(ctx, check); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.stdout, check.good)
+		return nil
+	}
+	return cmd
+}
+
+// check is a page, what it answers when all is well, and what that means.
+type check struct{ path, answer, good string }
+
+var (
+	healthy     = check{"/healthz", "ok", "healthy"}
+	readyToWork = check{"/readyz", "ready", "ready"}
+)
+
+// place is where a node can be asked.
+type place struct{ network, address string }
+
+// reach returns where the node of the configuration can be asked from its own
+// host, without TLS and without a password. Its error is a
+// [*config.Error] that names the command.
+func reach(command string, h config.HTTP) (place, error) {
+	refused := func(key, text string) error {
+		return &config.Error{Problems: []config.Problem{{Key: key, Text: command + ": " + text}}}
+	}
+	host, port, _ := net.SplitHostPort(h.Listen)
+	switch {
+	case h.Socket != "":
+		return place{"unix", h.Socket}, nil
+	case h.Listen == "":
+		return place{}, refused("http", "there is nothing to ask, because http.listen is empty and http.socket is not set; write one of them")
+	case port == "0":
+		return place{}, refused("http.listen", "http.listen has port 0, and only the node knows which one it has got; write a port, or http.socket")
+	case !h.Plain():
+		return place{}, refused("http.web-config", "http.listen asks for TLS or a password (http.web-config), and this command has neither; "+
+			"write http.socket as well, such as /run/observerd/http.sock, and it asks there")
+	}
+	return place{"tcp", net.JoinHostPort(ownAddress(host), port)}, nil
+}
+
+// ownAddress is where this host reaches what listens on every interface.
+func ownAddress(host string) string {
+	ip := net.ParseIP(host)
+	switch {
+	case host == "", ip != nil && ip.Equal(net.IPv4zero):
+		return "127.0.0.1"
+	case ip != nil && ip.IsUnspecified():
+		return "::1"
+	}
+	return host
+}
+
+// ask returns nil when the page gives its good answer.
+func (p place) ask(ctx context.Context, c check) error {
+	code, text, err := p.get(ctx, c.path, 1<<10)
+	answer := oneLine(text)
+	switch {
+	case err != nil:
+		return err
+	case code == http.StatusOK && answer == c.answer:
+		return nil
+	case code == http.StatusOK:
+		return p.stranger()
+	}
+	return unhealthyError{fmt.Sprintf("%s (%s, %d)", answer, p, code)}
+}
+
+// stranger is who answers well, and not as a node does.
+func (p place) stranger() error {
+	return unhealthyError{p.String() + " answers, but not as observerd does: does another program listen there?"}
+}
+
+// get returns what the page says, no more than limit bytes of it.
+func (p place) get(ctx context.Context, path string, limit int64) (code int, text string, err error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, p.network, p.address)
+	}
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true} // And no proxy: this is our own host.
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	// Every node goes by this name, wherever it is reached.
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, http.NoBody)
+	if err != nil {
+		return 0, "", unhealthyError{p.String() + " cannot be asked: " + err.Error()}
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", p.explain(ctx, err)
+	}
+	defer response.Body.Close() // It was only read: there is nothing to lose.
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit))
+	if err != nil {
+		return 0, "", p.explain(ctx, err)
+	}
+	return response.StatusCode, string(body), nil
+}
+
+// explain words why there is no answer.
+func (p place) explain(ctx context.Context, err error) error {
+	switch {
+	case p.network == "unix" && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("http.socket: only the user of the node, and root, may use %s; ask as one of them: %w", p.address, fs.ErrPermission)
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return unhealthyError{"no node listens on " + p.String()}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		// The connection has the same deadline, and may be the first to notice.
+		return unhealthyError{"no answer from " + p.String() + " within --timeout"}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return unhealthyError{"no answer from " + p.String() + ": " + strings.TrimSpace(err.Error())}
+}
+
+// String is the address or path.
+func (p place) String() string { return p.address }

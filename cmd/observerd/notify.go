@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/config"
+)
+
+// farewell is what the service manager shows of a run that has ended: the first
+// line of why, and what is to be done before it runs again.
+func farewell(err error) string {
+	if err == nil {
+		return "Ended as asked"
+	}
+	code := exitCode(err)
+	text := fmt.Sprintf("Ended with exit code %d: %s", code, gist(err))
+	switch code {
+	case exitConfiguration:
+		return text + "; mend it, then start again"
+	case exitDenied:
+		return text + "; give the right, then start again"
+	}
+	return text
+}
+
+// gist is the first line of an error, and how many more there are.
+func gist(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	var mistakes *config.Error
+	if errors.As(err, &mistakes) {
+		lines = make([]string, len(mistakes.Problems))
+		for i, p := range mistakes.Problems {
+			lines[i] = p.String()
+		}
+	}
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return fmt.Sprintf("%s (and %d more in the log)", lines[0], len(lines)-1)
+}

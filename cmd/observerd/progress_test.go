@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/observerd/observerd/internal/app"
+)
+
+// steps reports a backfill of 100 seconds, of which a part was done before.
+func steps(p *progress) {
+	for second := range 101 {
+		b := app.Backfill{Observer: "orders", State: "running", Rows: 5000 + int64(second)*100, Events: int64(second), Part: 0.5 + float64(second)/200}
+		if second == 0 {
+			b.Part = -1 // Nothing was read yet.
+		}
+		if second == 42 {
+			b.Waiting = "the type is polled first"
+		}
+		p.report(b)
+		time.Sleep(time.Second)
+	}
+	p.end()
+}
+
+func TestProgressInLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		steps(newProgress(&out, false))
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		// One in five seconds, and one that says what is waited for.
+		if len(lines) < 20 || len(lines) > 23 {
+			t.Errorf("%d lines:\n%s", len(lines), out.String())
+		}
+		if lines[0] != "orders: 5000 rows, 0 events, 0 rows/s" {
+			t.Errorf("the first line is %q", lines[0])
+		}
+		for _, want := range []string{
+			"orders: 7500 rows, 25 events, 100 rows/s, 62%, about 1m15s left\n",
+			"71%, about 58s left (the type is polled first)\n",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no line %q in\n%s", want, out.String())
+			}
+		}
+		if strings.ContainsAny(out.String(), "\r\x1b█") {
+			t.Errorf("there is a bar in\n%q", out.String())
+		}
+	})
+}
+
+func TestProgressAsABar(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out, false)
+		p.bar = newBar(&out)
+		steps(p)
+		for _, want := range []string{"\r", "█", "100 rows/s", " left"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in\n%q", want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "\n") {
+			t.Errorf("the bar does not stay on its line: %q", out.String())
+		}
+	})
+}
+
+func TestNoProgressBesideJSON(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := newProgress(&out, true)
+	p.report(app.Backfill{Observer: "orders", Rows: 1})
+	p.end()
+	if out.Len() > 0 {
+		t.Errorf("printed %q", out.String())
+	}
+}

@@ -1,0 +1,25 @@
+-- What observerd needs on a PostgreSQL database that it reads, and nothing more.
+-- Run it as the owner of the tables, or a superuser, in the database itself:
+--
+--   psql -v reader=observerd -v password=… -v schema=wms -f postgres.sql DATABASE
+--
+-- The tests of the source run this very file.
+
+-- An account of its own: its sessions are read-only whatever they are asked, and
+-- a DBA can end them, limit them and see them by name in pg_stat_activity.
+CREATE ROLE :"reader" LOGIN PASSWORD :'password' CONNECTION LIMIT 20;
+ALTER ROLE :"reader" SET default_transaction_read_only = on;
+
+-- The tables. Without this: "permission denied", and the observer stops. For
+-- less, grant SELECT on single tables, or on views made for the purpose.
+GRANT USAGE ON SCHEMA :"schema" TO :"reader";
+GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"reader";
+
+-- When the oldest open transaction of any session began. Without this, the
+-- horizon is the server's clock less the overlap (a minute, if none is written):
+-- a row that is committed later than that after its timestamp is never seen.
+GRANT pg_read_all_stats TO :"reader";
+
+-- Who the database is: pg_control_system() and pg_control_checkpoint(), which
+-- everybody may call unless that was revoked. Without them, a database that was
+-- restored from a backup looks like the one before.

@@ -1,0 +1,135 @@
+package app_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// TestNobodyIsNamedToEveryone has servers that end a session before it begins,
+// for reasons in whose words there are names and values. Those are for the log.
+func TestNobodyIsNamedToEveryone(t *testing.T) {
+	t.Parallel()
+	database := pgtest.New(t)
+	role := pgtest.NewRole(t, database)
+	setting := func(name, value string) func(*url.URL) {
+		return func(u *url.URL) { u.RawQuery += "&" + name + "=" + value }
+	}
+	closed := strings.ToLower("closed_" + rand.Text())
+	db := openPostgres(t, database)
+	run(t, db, `CREATE DATABASE `+closed+` ALLOW_CONNECTIONS false`)
+	t.Cleanup(func() {
+		if _, err := db.ExecContext(context.WithoutCancel(t.Context()), `DROP DATABASE `+closed); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, tc := range map[string]struct {
+		change      func(*url.URL)
+		words, code string
+	}{
+		"no connections":  {func(u *url.URL) { u.Path = "/" + closed }, "its server lets nobody connect to that database", "55000"},
+		"a wrong value":   {setting("statement_timeout", "unguessable"), "its server refuses a setting that is in the URL", "22023"},
+		"no such setting": {setting("unguessable", "1"), "its server refuses a setting that is in the URL", "42704"},
+		"no right to set": {setting("log_statement", "all"), "its server does not let the role make a setting", "42501"},
+		"one host is down": {
+			func(u *url.URL) {
+				u.Host, u.User = "127.0.0.1:1,"+u.Host, url.UserPassword(u.User.Username(), "unguessable")
+			},
+			"the coordination database does not answer", "28P01",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := coordinated(t, role, tc.change)
+			parsed, err := url.Parse(p.config.Database.URL.Reveal())
+			if err != nil {
+				t.Fatal(err)
+			}
+			user, base, secret := parsed.User.Username(), strings.TrimPrefix(parsed.Path, "/"), secretOf(parsed)
+			var log logbook
+			o := p.options()
+			o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+			node, err := app.New(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			node.Start()
+			t.Cleanup(func() { stop(t, node) })
+			eventually(t, func() error { return tells(log.String(), tc.code, user, base) })
+			for path, text := range map[string]string{
+				"/": says(t, node, "/", tc.words), "/readyz": says(t, node, "/readyz", tc.words), "status line": node.Doing(),
+			} {
+				for _, word := range []string{user, base, secret, "127.0.0.1", "unguessable", "failed to connect"} {
+					if strings.Contains(text, word) {
+						t.Errorf("%s tells %q to everyone:\n%s", path, word, text)
+					}
+				}
+			}
+			if strings.Contains(log.String(), secret) {
+				t.Errorf("the log holds the password:\n%s", log.String())
+			}
+		})
+	}
+}
+
+// TestSilentHostIsNoMistake has a server that refuses, and another one that may
+// come back: what is wrong cannot be told to be the configuration.
+func TestSilentHostIsNoMistake(t *testing.T) {
+	t.Parallel()
+	p := coordinated(t, pgtest.NewRole(t, pgtest.New(t)), func(u *url.URL) {
+		u.Host, u.User = "127.0.0.1:1,"+u.Host, url.UserPassword(u.User.Username(), "hunter2")
+	})
+	if _, err := p.operator(t).Report(t.Context()); app.FaultOf(err) != app.Unavailable {
+		t.Errorf("status: fault %v of %v", app.FaultOf(err), err)
+	}
+	if _, err := app.Doctor(t.Context(), p.config, 0); app.FaultOf(err) != app.Unavailable {
+		t.Errorf("doctor: fault %v of %v", app.FaultOf(err), err)
+	}
+}
+
+// TestDoctorOfADatabaseThatCannotBeSeen has nothing to look at. What there is to
+// do is mended where the error says, and by no right.
+func TestDoctorOfADatabaseThatCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	role := pgtest.NewRole(t, pgtest.New(t))
+	refused := "its server refuses the role, its password or this host; mend that there, or correct database.url"
+	garbage := setup(t, "")
+	if err := os.WriteFile(garbage.config.Database.URL.Path(), []byte("these are somebody's notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		place place
+		words []string
+	}{
+		"a wrong password": {
+			coordinated(t, role, func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "hunter2") }), []string{refused, "28P01"},
+		},
+		"a wrong setting": {
+			coordinated(t, role, func(u *url.URL) { u.RawQuery += "&options=-c%20statement_timeout%3Dnonsense" }),
+			[]string{"its server refuses a setting that is in the URL; mend that there, or correct database.url", "22023"},
+		},
+		"no database": {garbage, []string{filepath.Join(garbage.folder, "observerd.db") + " is left as it is; name another file at database.url"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := app.Doctor(t.Context(), tc.place.config, 0)
+			if app.FaultOf(err) != app.Misconfigured || len(d.Findings) > 0 {
+				t.Errorf("fault %v of %v, with the findings %+v", app.FaultOf(err), err, d.Findings)
+			}
+			for _, word := range tc.words {
+				if text := fmt.Sprint(err); !strings.Contains(text, word) || strings.Contains(text, "hunter2") {
+					t.Errorf("no %q in %v", word, err)
+				}
+			}
+		})
+	}
+}

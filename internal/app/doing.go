@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+// stopLoop is the pulse of [App.Stop], and formerLoop stands for all loops of a
+// node before this one.
+const (
+	stopLoop   = "stop"
+	formerLoop = "former node"
+)
+
+// Polling is closed when the node has begun to work: the coordination database
+// can be worked with, its clock is known, and the jobs of all types run. A node
+// that is switched off has no jobs; it has begun when the others can see it.
+func (a *App) Polling() <-chan struct{} { return a.parts.schedule.Begun() }
+
+// Stuck names the loops of the process that hang; none means healthy. It asks
+// no database. While the node stops, its loops end, and it is the stop itself
+// that hangs when it takes longer than it was given. What a reload has left of the
+// node before may hold what this one needs, such as the file of a sink: only the
+// end of the process frees it.
+func (a *App) Stuck() []string {
+	stuck := a.pulse.Stuck()
+	if a.state.stops() {
+		return slices.DeleteFunc(stuck, func(loop string) bool { return loop != stopLoop })
+	}
+	if a.reloads.leftovers() {
+		stuck = append(stuck, formerLoop)
+	}
+	return stuck
+}
+
+// gone is closed when nothing of a node that was stopped goes on.
+func (a *App) gone() <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		a.work.Wait()
+		a.parts.schedule.Wait()
+		a.parts.work.Wait()
+	}()
+	return gone
+}
+
+// beatWhileStopping gives the stop until the end of ctx, and a little more for
+// what does not listen to it.
+func (a *App) beatWhileStopping(ctx context.Context) (done func()) {
+	if until, ok := ctx.Deadline(); ok {
+		a.pulse.Beat(stopLoop, time.Until(until)+10*time.Second)
+	}
+	return func() { a.pulse.Beat(stopLoop, 0) }
+}
+
+// Doing says in one line what the node does, or what it waits for. It is meant
+// for everyone: no name of a user or host, no words of a driver.
+func (a *App) Doing() string {
+	a.state.mu.Lock()
+	began, stopping, migrating, waiting, failed := a.state.began, a.state.stopping, a.state.migrating, a.state.waiting, a.state.failed
+	a.state.mu.Unlock()
+	switch {
+	case failed != nil:
+		return "Ends, because it cannot go on: the log says why"
+	case stopping:
+		return "Stopping: polls finish or abandon their chunk, leases are given back"
+	case migrating:
+		return "Brings the schema of the coordination database up to date"
+	case waiting != nil:
+		return "Waits for the coordination database" + obstacle(waiting)
+	case !began:
+		return "Starting: looks at the coordination database"
+	case a.parts.schedule.Waiting():
+		return "Waits for the coordination database, which does not answer"
+	case !closed(a.Polling()):
+		return "Starting: asks the coordination database for its time"
+	case !a.parts.enabled:
+		return "Switched off (scheduler.observer.enabled: false): takes no lock and no turn"
+	}
+	return a.polls()
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// obstacle is why the coordination database cannot be worked with yet.
+func obstacle(err error) string {
+	switch {
+	case errors.Is(err, lockdb.ErrPending):
+		return ": 'observerd migrate up' has to bring its schema up to date first"
+	case lockdb.Refusal(err) != "":
+		return ": " + lockdb.Refusal(err) + "; the log says more"
+	case lockdb.Unavailable(err):
+		return ", which does not answer; the log says more"
+	}
+	return ", which cannot be worked with; the log says why"
+}
+
+// polls says what the node polls.
+func (a *App) polls() string {
+	var types []string
+	observers := 0
+	for _, t := range a.cfg.Types() {
+		if t.Enabled {
+			types = append(types, t.Name)
+			observers += len(t.Observers)
+		}
+	}
+	if len(types) == 0 {
+		return "Polls nothing: the configuration has no type that is switched on"
+	}
+	return fmt.Sprintf("Polls %s of %s: %s", count(observers, "observer"), count(len(types), "type"), strings.Join(types, ", "))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

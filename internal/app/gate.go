@@ -1,0 +1,225 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+const (
+	// askEvery is how long an answer of the coordination database about an
+	// account is believed: the logons of one process come in crowds.
+	askEvery = 5 * time.Second
+	// probeSpread keeps the nodes from trying all at one instant.
+	probeSpread = time.Minute
+	// foreignFor is how long a refusal of another secret is kept after this
+	// node's secret was accepted: as long as it stands, a node that still has
+	// the old one leaves the account alone.
+	foreignFor = 24 * time.Hour
+)
+
+// accounts is the memory of refused accounts; lockdb.DB is one.
+type accounts interface {
+	Account(ctx context.Context, id string) ([]lockdb.Account, error)
+	RefuseAccount(ctx context.Context, a lockdb.Account, pause time.Duration) error
+	AcceptAccount(ctx context.Context, id string, digest []byte) error
+}
+
+// gate guards the logons of one account, see [source.Gate]. What the database
+// over there has refused is kept in the coordination database, so that every
+// node leaves the account alone: each of them trying a wrong password is what
+// locks an account. It is kept in memory too, for as long as it could not be
+// written. A gate is safe for concurrent use.
+type gate struct {
+	id, node string
+	secret   digester
+	store    accounts // nil: none to be asked
+	// lenient lets pass what the coordination database could not be asked
+	// about: a person is there, who may not have made it yet. A node refuses
+	// then, unless the account was accepted before: without that database it
+	// can commit nothing, so no poll is lost, and it cannot know that it is the
+	// only one that tries.
+	lenient bool
+	log     *slog.Logger
+	delay   time.Duration // of this node's probes
+
+	line line
+
+	mu sync.Mutex
+	// proven says that the last logon of this process went well.
+	proven bool
+	// asked is when rows was read last: a refusal for each secret. row is that of
+	// this gate's secret; known says that there is one.
+	asked time.Time
+	rows  []lockdb.Account
+	known bool
+	row   lockdb.Account
+	// unsaid is a refusal that could not be written yet.
+	unsaid *observer.Fault
+}
+
+func newGate(id, secret, node string, store accounts, lenient bool, log *slog.Logger) *gate {
+	return &gate{
+		id: id, node: node, secret: digester{secret: secret}, store: store, lenient: lenient, log: log, delay: rand.N(probeSpread),
+	}
+}
+
+// Allow implements [source.Gate]. One logon at a time is let through, so that a
+// wrong password is tried once and not by every connection of the pool, also
+// where it was right until now.
+func (g *gate) Allow(ctx context.Context) error {
+	if err := g.line.enter(ctx, g.patience); err != nil {
+		return err
+	}
+	err := g.verdict(ctx)
+	if err != nil {
+		g.line.leave(callOf(ctx))
+	}
+	return err
+}
+
+// patience is how long a logon counts as being tried of which nothing is heard;
+// alive says that somebody still waits for it.
+func (g *gate) patience(alive bool) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.proven && !alive {
+		return provenFlight
+	}
+	return maxFlight
+}
+
+// verdict returns nil when a logon may be tried now.
+func (g *gate) verdict(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unsaid != nil {
+		g.tell(ctx)
+	}
+	if g.unsaid != nil {
+		return g.unsaid
+	}
+	if err := g.ask(ctx); err != nil && !g.proven && !g.lenient {
+		return &observer.Fault{Class: observer.ClassUnknown, Err: fmt.Errorf(
+			"the account %s is not tried while nobody can say whether it was refused: %w", g.id, err)}
+	}
+	if g.known && g.stands() {
+		return g.refusal()
+	}
+	return nil
+}
+
+// ask reads the row of the account, unless that was done a moment ago. An error
+// leaves what was known.
+func (g *gate) ask(ctx context.Context) error {
+	if g.store == nil || !g.asked.IsZero() && time.Since(g.asked) < askEvery {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	rows, err := g.store.Account(ctx, g.id)
+	if err != nil {
+		return err
+	}
+	g.rows, g.asked = rows, time.Now()
+	g.row, g.known = g.secret.find(rows)
+	return nil
+}
+
+// Standing tells whether the account is refused now, without a logon. A refusal
+// that could not be written is then: it must not be written after somebody has
+// mended the account and said so.
+func (g *gate) Standing(ctx context.Context) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unsaid != nil {
+		g.tell(ctx)
+	}
+	if err := g.ask(ctx); err != nil {
+		return false, err
+	}
+	return g.unsaid != nil || g.known && g.stands(), nil
+}
+
+// Settle says that a call has ended; failed, that its source could not do it. A
+// logon of that call has failed with it, those of others go on. It is for logons
+// of which the source tells nothing: one that was given up with its call, and
+// one that has failed in a source that leaves that to the call.
+func (g *gate) Settle(c *call, failed bool) {
+	g.line.abandon(c)
+	if failed {
+		g.line.leave(c)
+	}
+}
+
+// stands tells whether the row forbids a logon. Its clock is that of the moment
+// when it was read.
+func (g *gate) stands() bool {
+	now := g.row.Now.Add(time.Since(g.asked))
+	return g.row.GivenUp() || now.Before(g.row.RetryAt.Add(g.delay))
+}
+
+// refusal says what is known of it, and what to do.
+func (g *gate) refusal() error {
+	until := "until " + g.row.RetryAt.UTC().Format(time.RFC3339)
+	if g.row.GivenUp() {
+		until = fmt.Sprintf("any more, after %d times", g.row.Failures)
+	}
+	return &observer.Fault{Class: observer.ClassCredentials, Code: g.row.Code(), Err: fmt.Errorf(
+		"the account %s was refused (%s; node %s, first at %s) and is not tried %s; write the right password and restart, or 'observerd observers resume' one of its observers",
+		g.id, g.row.Reason, g.row.Node, g.row.RefusedAt.UTC().Format(time.RFC3339), until)}
+}
+
+// Refused implements [source.Gate].
+func (g *gate) Refused(ctx context.Context, fault error) {
+	defer g.line.leave(callOf(ctx))
+	refused := &observer.Fault{Class: observer.ClassCredentials, Err: fault}
+	var f *observer.Fault
+	if errors.As(fault, &f) {
+		refused.Code = f.Code
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.proven, g.unsaid = false, refused
+	g.tell(ctx)
+}
+
+// Accepted implements [source.Gate]. A refusal of this secret is over; of
+// another one, it is when nobody can have that any more.
+func (g *gate) Accepted(ctx context.Context) {
+	defer g.line.leave(callOf(ctx))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.proven, g.unsaid = true, nil
+	over := func(row lockdb.Account) bool {
+		return g.secret.made(row) || row.Now.Sub(row.RefusedAt) >= foreignFor
+	}
+	if !slices.ContainsFunc(g.rows, over) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	for _, row := range g.rows {
+		if !over(row) {
+			continue
+		}
+		if err := g.store.AcceptAccount(ctx, g.id, row.Digest); err != nil {
+			g.log.Warn("Account is accepted again, which could not be noted", "account", g.id, "err", err)
+			return
+		}
+	}
+	g.rows = slices.DeleteFunc(g.rows, over)
+	g.known = false
+	g.log.Info("Account is accepted again", "account", g.id)
+}
+
+// Failed implements [source.Gate]. What is known of the account stays.
+func (g *gate) Failed(ctx context.Context) { g.line.leave(callOf(ctx)) }

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// sourceMetrics tell how the sources of this process fare.
+type sourceMetrics struct {
+	up       *prometheus.GaugeVec
+	failures *prometheus.CounterVec
+}
+
+func newSourceMetrics(r prometheus.Registerer) *sourceMetrics {
+	m := &sourceMetrics{
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "observerd_source_up", Help: "1 when the last attempt of this node to reach the source went well, else 0.",
+		}, []string{"source"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_source_failures_total", Help: "Failures of a source that this node has met, by class.",
+		}, []string{"source", "class"}),
+	}
+	r.MustRegister(m.up, m.failures)
+	return m
+}
+
+// prepare makes the counters of a source, so that they begin with 0.
+func (m *sourceMetrics) prepare(name string) {
+	for _, class := range []observer.Class{
+		observer.ClassUnreachable, observer.ClassResource, observer.ClassKilled, observer.ClassTimeout,
+		observer.ClassCredentials, observer.ClassSettings, observer.ClassQuery, observer.ClassData,
+		observer.ClassRetry, observer.ClassDriver, observer.ClassUnknown,
+	} {
+		m.failures.WithLabelValues(name, string(class))
+	}
+}
+
+// note counts what came of a call.
+func (m *sourceMetrics) note(name string, class observer.Class, up bool) {
+	if m == nil {
+		return
+	}
+	value := 0.0
+	if up {
+		value = 1
+	}
+	m.up.WithLabelValues(name).Set(value)
+	if class != "" {
+		m.failures.WithLabelValues(name, string(class)).Inc()
+	}
+}
+
+// guarded is a source with the circuit of its database, what it has failed of
+// counted.
+type guarded struct {
+	foreign
+	name    string
+	gate    *gate // nil for a source without accounts
+	circuit circuit
+	metrics *sourceMetrics // nil counts nothing
+}
+
+// Identity implements [observer.Source].
+func (s *guarded) Identity(ctx context.Context) (identity string, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { identity, err = s.foreign.Identity(ctx); return err })
+	return identity, err
+}
+
+// Horizon implements [observer.Source].
+func (s *guarded) Horizon(ctx context.Context, q observer.Query) (h observer.Horizon, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { h, err = s.foreign.Horizon(ctx, q); return err })
+	return h, err
+}
+
+// CursorAt implements [observer.Source].
+func (s *guarded) CursorAt(ctx context.Context, q observer.Query, at time.Time) (cursor string, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { cursor, err = s.foreign.CursorAt(ctx, q, at); return err })
+	return cursor, err
+}
+
+// Read implements [observer.Source].
+func (s *guarded) Read(ctx context.Context, q observer.Query, in observer.Range) (rows observer.Rows, err error) {
+	var mine *call
+	err = s.try(ctx, func(ctx context.Context) error {
+		mine = callOf(ctx)
+		rows, err = s.foreign.Read(ctx, q, in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &guardedRows{Rows: rows, source: s, call: mine}, nil
+}
+
+// Describe implements [foreign].
+func (s *guarded) Describe(ctx context.Context, q observer.Query) (d source.Description, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { d, err = s.foreign.Describe(ctx, q); return err })
+	return d, err
+}
+
+// SQL implements [foreign].
+func (s *guarded) SQL(ctx context.Context, q observer.Query, in observer.Range) (text string, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { text, err = s.foreign.SQL(ctx, q, in); return err })
+	return text, err
+}
+
+// Plan implements [foreign].
+func (s *guarded) Plan(ctx context.Context, q observer.Query, in observer.Range) (p source.Plan, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { p, err = s.foreign.Plan(ctx, q, in); return err })
+	return p, err
+}
+
+// try calls the source, unless its circuit is open. The context that it gives to
+// the call tells the gate whose logons these are.
+func (s *guarded) try(ctx context.Context, do func(context.Context) error) error {
+	if err := s.circuit.enter(); err != nil {
+		return err
+	}
+	ctx, c := asCall(ctx)
+	err := do(ctx)
+	s.note(c, err)
+	return err
+}
+
+// note keeps the books of a call that has ended. An error without a class is
+// that of whoever called, such as the end of a context, and says nothing of the
+// source.
+func (s *guarded) note(c *call, err error) {
+	class := observer.ClassOf(err)
+	if s.gate != nil {
+		s.gate.Settle(c, class != "")
+	}
+	if err != nil && class == "" {
+		return
+	}
+	switch class {
+	case "":
+		s.circuit.reached()
+	case observer.ClassUnreachable:
+		s.circuit.missed(err)
+	}
+	s.metrics.note(s.name, class, !noSession(class))
+}
+
+// noSession tells whether a failure of that class means that there was no
+// session at all.
+func noSession(class observer.Class) bool {
+	return class == observer.ClassUnreachable || class == observer.ClassCredentials || class == observer.ClassSettings
+}
+
+// guardedRows notice a source that fails while it is read.
+type guardedRows struct {
+	observer.Rows
+	source *guarded
+	call   *call
+	noted  bool
+}
+
+// Err implements [observer.Rows].
+func (r *guardedRows) Err() error {
+	err := r.Rows.Err()
+	if err != nil && !r.noted {
+		r.noted = true
+		r.source.note(r.call, err)
+	}
+	return err
+}

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+const (
+	// reconcileGrace is how long a step of a reconcile may take beyond its
+	// budget: its first rows may be slow to come.
+	reconcileGrace = 30 * time.Second
+	// firstReconcile is how long after its time of day the first reconcile of
+	// an observer may still begin; otherwise it would read everything at noon
+	// because somebody wrote `reconcile-at` at noon.
+	firstReconcile = time.Hour
+)
+
+// errReconcileTimeout is the cause of a step's context that took too long.
+var errReconcileTimeout = errors.New("the step took too long")
+
+func newReconcileMetric(r prometheus.Registerer) *prometheus.CounterVec {
+	found := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "observerd_reconcile_found_total", Help: "Events of rows that polls had missed and a reconcile has found.",
+	}, []string{"observer"})
+	r.MustRegister(found)
+	return found
+}
+
+// reconcileBudget is what one step may take after a poll: at most a quarter of
+// the interval, but never less than a second, or nothing would ever be read.
+func reconcileBudget(interval time.Duration, rate float64) observer.Budget {
+	b := observer.Budget{Rows: stepRows, Time: max(interval/4, time.Second)}
+	if rate > 0 {
+		b.Rows = max(1, min(b.Rows, int(rate*b.Time.Seconds())))
+	}
+	return b
+}
+
+// reconcile takes one step of the reconcile that is due, under the lease of the
+// poll, and adds what it did to the statistics. It is no part of the poll: when
+// it fails the poll has gone well all the same, and a later turn tries again.
+func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.Stats) {
+	if s.setback.lasts() {
+		return
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.budget.Time+reconcileGrace, errReconcileTimeout)
+	defer cancel()
+	sweep, due, err := s.dueReconcile(limited)
+	if err != nil || !due {
+		s.complain(ctx, err)
+		return
+	}
+	before := sweep
+	sweep, step, err := s.observer.Sweep(limited, s.source, s.store(g), sweep, s.budget)
+	s.setback.note(err != nil && ctx.Err() == nil && !moved(before, sweep))
+	stats.Rows += step.Rows
+	stats.Events += step.Events
+	stats.Poison += step.Poison
+	stats.Chunks += step.Chunks
+	s.found.Add(float64(step.Events))
+	if step.Events > 0 {
+		s.log.Warn("Reconcile found rows that polls had missed; a timestamp was set back, or written late", "observer", s.id, "events", step.Events)
+	}
+	if sweep.State == observer.SweepDone {
+		s.log.Info("Reconcile completed", "observer", s.id, "rows", sweep.Rows, "events", sweep.Events)
+	}
+	s.complain(ctx, err)
+}
+
+// complain tells of a failure, unless the whole poll was ended.
+func (s scheduled) complain(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("Step of the reconcile failed; it is tried again later", "observer", s.id, "err", err)
+	}
+}
+
+// dueReconcile returns the reconcile that is running, or begins the one that is
+// due. It reports false when there is none.
+func (s scheduled) dueReconcile(ctx context.Context) (observer.Sweep, bool, error) {
+	last, err := lastSweep(ctx, s.db, s.id, observer.SweepReconcile)
+	if err != nil || last.State == observer.SweepRunning {
+		return last, err == nil, err
+	}
+	now, err := s.db.Now(ctx)
+	if err != nil {
+		return last, false, err
+	}
+	at, ok := s.config.ReconcileDue(now, s.zone)
+	if !ok || !isDue(last, at, now, s.interval) {
+		return last, false, nil
+	}
+	return s.beginReconcile(ctx, now)
+}
+
+// isDue tells whether a reconcile is to begin for the time of day that was last
+// at that instant. A type that is polled rarely has its next turn hours later.
+func isDue(last observer.Sweep, at, now time.Time, interval time.Duration) bool {
+	if last.ID == 0 {
+		return now.Sub(at) < max(firstReconcile, interval)
+	}
+	return last.StartedAt.Before(at)
+}
+
+func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.Sweep, bool, error) {
+	wanted := observer.Sweep{Stream: s.id, Kind: observer.SweepReconcile}
+	cursor, err := s.db.Peek().Cursor(ctx, s.id)
+	if err != nil {
+		return wanted, false, err
+	}
+	wanted.Before = cursor.Low
+	if wanted.From, err = s.start(ctx); err != nil {
+		return wanted, false, err
+	}
+	if window := s.config.ReconcileWindow; window > 0 {
+		from, err := s.source.CursorAt(ctx, query(s.config), now.Add(-window))
+		if err != nil {
+			return wanted, false, fmt.Errorf("write the window as a cursor: %w", err)
+		}
+		if s.source.Compare(from, wanted.From) > 0 {
+			wanted.From = from
+		}
+	}
+	if s.source.Compare(wanted.From, wanted.Before) >= 0 {
+		return wanted, false, nil // Nothing was observed in the window.
+	}
+	started, err := s.db.StartSweep(ctx, wanted, s.node)
+	if err == nil {
+		s.log.Info("Reconcile begins", "observer", s.id, "from", started.From, "before", started.Before)
+	}
+	return started, err == nil, err
+}
+
+// start is where the observer began, for what lies before that was left alone on
+// purpose; empty for the beginning of the source.
+func (s scheduled) start(ctx context.Context) (string, error) {
+	if now, at := s.config.StartAt(); !now && at.IsZero() {
+		return "", nil
+	}
+	return s.db.Start(ctx, s.id)
+}

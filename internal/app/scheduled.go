@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// scheduled is a poller in the hands of the scheduler.
+type scheduled struct {
+	*poller
+	gate *gate // nil for a source without accounts
+
+	// What a reconcile needs: when it is due, in which zone, what a step of it
+	// may take, and where its finds are counted.
+	config config.Observer
+	zone   *time.Location
+	node   string
+	budget observer.Budget
+	// interval is that of the type.
+	interval time.Duration
+	setback  *setback
+	found    prometheus.Counter
+}
+
+// Poll implements schedule.Observer. A poll that has nothing left to do for this
+// turn is followed by a step of the reconcile, if one is due.
+func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+	stats, err := s.poller.Poll(ctx, g)
+	if err != nil || s.config.ReconcileAt == "" || stats.Behind > stats.HorizonLag {
+		return stats, err
+	}
+	s.reconcile(ctx, g, &stats)
+	return stats, nil
+}
+
+// Hopeful implements schedule.Hopeful: an observer whose account was refused
+// need not wait for half an hour once this node has another secret, or somebody
+// has mended the account and it was accepted elsewhere.
+func (s scheduled) Hopeful(ctx context.Context) bool {
+	if s.gate == nil {
+		return false
+	}
+	if refused, err := s.gate.Standing(ctx); refused || err != nil {
+		return false
+	}
+	reason, err := s.db.LastError(ctx, s.id)
+	return err == nil && strings.HasPrefix(reason, string(observer.ClassCredentials)+":")
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/web"
+)
+
+// openWeb listens where the configuration says, if it does.
+func (a *App) openWeb(ctx context.Context) (err error) {
+	exposed := a.exposed()
+	a.registry.MustRegister(insecureGauge(exposed))
+	h := a.cfg.HTTP
+	if h.Listen == "" && h.Socket == "" {
+		return nil
+	}
+	o := web.Options{
+		Listen: h.Listen, WebConfig: h.WebConfig, Exposed: exposed, AllowedHosts: h.AllowedHosts, Socket: h.Socket,
+		Node: a.cfg.Node.Name, Version: a.version, Gatherer: a.registry, Logger: a.component("web"),
+		Stuck: a.Stuck, Ready: a.ready, Report: a.Report, Explain: plainly,
+	}
+	if !h.Insecure {
+		o.Protected = h.Protected
+	}
+	if a.web, err = web.New(ctx, o); err != nil {
+		return err
+	}
+	a.cleanups.add("http", a.web.Stop)
+	return nil
+}
+
+// serveWeb serves what [App.openWeb] has opened.
+func (a *App) serveWeb() {
+	if a.web == nil {
+		return
+	}
+	a.web.Start()
+	log := a.log
+	if socket := a.cfg.HTTP.Socket; socket != "" {
+		log = log.With("socket", socket)
+	}
+	if address := a.web.Addr(); address != "" {
+		log = log.With("address", address)
+	}
+	log.Info("Listening")
+	if a.exposed()() {
+		a.log.Warn("Other hosts are let in without TLS or without authentication, because of http.insecure", "address", a.web.Addr())
+	}
+}
+
+// exposed returns what tells whether other hosts are let in without TLS or
+// without authentication. A web configuration that gets TLS later than the
+// start has it at the next.
+func (a *App) exposed() func() bool {
+	fromStart := a.cfg.HTTP.Exposed()
+	return func() bool { return fromStart || a.cfg.HTTP.Exposed() }
+}
+
+func insecureGauge(exposed func() bool) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "observerd_http_insecure",
+		Help: "1 while http.insecure lets in other hosts without TLS or without authentication.",
+	}, func() float64 {
+		if exposed() {
+			return 1
+		}
+		return 0
+	})
+}

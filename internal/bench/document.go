@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The figures of a document stand between these lines.
+const (
+	beginMark = "<!-- bench:begin -->"
+	endMark   = "<!-- bench:end -->"
+)
+
+// partMark begins the figures of one measurement.
+func partMark(name string) string { return "<!-- bench:" + name + " -->" }
+
+// block is what stands between the marks of a document.
+type block struct {
+	// head are the circumstances of the run that has measured everything.
+	head string
+	// parts are the figures, by the names of their measurements.
+	parts map[string]string
+}
+
+// readBlock takes the text between the marks apart.
+func readBlock(text string) block {
+	b := block{parts: map[string]string{}}
+	b.head, text, _ = strings.Cut(text, "<!-- bench:")
+	for text != "" {
+		var name, part string
+		name, text, _ = strings.Cut(text, " -->")
+		part, text, _ = strings.Cut(text, "<!-- bench:")
+		b.parts[name] = strings.TrimSpace(part)
+	}
+	b.head = strings.TrimSpace(b.head)
+	return b
+}
+
+// text puts the block together again, in the order of the measurements. What
+// none of them has measured is not kept.
+func (b block) text() string {
+	texts := []string{b.head}
+	for _, name := range names() {
+		if part, ok := b.parts[name]; ok {
+			texts = append(texts, partMark(name)+"\n"+part)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// list writes the circumstances of the run.
+func (r report) list() string {
+	var b strings.Builder
+	for _, c := range r.circumstances {
+		fmt.Fprintf(&b, "- %s: %s\n", c.what, c.value)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// apart says in what the circumstances differ from those at the head of a
+// document, for figures of another run.
+func (r report) apart(head string) string {
+	known := strings.Split(head, "\n")
+	text := "Measured in a run of its own:\n\n"
+	for line := range strings.SplitSeq(r.list(), "\n") {
+		if !slices.Contains(known, line) {
+			text += line + "\n"
+		}
+	}
+	return text + "\n"
+}
+
+// tables are the figures of a measurement, a table for each group.
+func (m measured) tables() string {
+	var b strings.Builder
+	group := ""
+	for _, f := range m.figures {
+		if f.group != group {
+			group = f.group
+			fmt.Fprintf(&b, "\n### %s\n\n| what | measured | beside it | goal | |\n|---|---|---|---|---|\n", group)
+		}
+		verdict := f.verdict()
+		if verdict != "" {
+			verdict = "**" + verdict + "**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.what, f.value, f.beside, f.goal, verdict)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// onto replaces in a block what was measured. A run of everything replaces all
+// of it; other runs keep the figures of what they have not measured.
+func (r report) onto(old string) string {
+	b := readBlock(old)
+	everything := len(r.measured) == len(measurements())
+	prefix := ""
+	switch {
+	case everything || len(b.parts) == 0:
+		b = block{head: r.list(), parts: map[string]string{}}
+	default:
+		prefix = r.apart(b.head)
+	}
+	for _, m := range r.measured {
+		b.parts[m.name] = prefix + m.tables()
+	}
+	return b.text()
+}
+
+// update replaces the figures of a document and leaves its words alone.
+func (r report) update(path string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the document: %w", err)
+	}
+	head, rest, begun := bytes.Cut(old, []byte(beginMark))
+	figures, tail, ended := bytes.Cut(rest, []byte(endMark))
+	if !begun || !ended {
+		return fmt.Errorf("%s lacks the lines %s and %s", path, beginMark, endMark)
+	}
+	var b bytes.Buffer
+	b.Write(head)
+	b.WriteString(beginMark + "\n\n")
+	b.WriteString(r.onto(string(figures)))
+	b.WriteString("\n\n" + endMark)
+	b.Write(tail)
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/source/postgres"
+)
+
+// postgresOrigin is a database of the cluster.
+type postgresOrigin struct{ where string }
+
+func openPostgres(ctx context.Context, s *suite) (origin, error) {
+	where, err := s.cluster.database(ctx, "origin")
+	return postgresOrigin{where}, err
+}
+
+func (postgresOrigin) kind() string  { return kindPostgres }
+func (postgresOrigin) name() string  { return "PostgreSQL" }
+func (o postgresOrigin) url() string { return o.where }
+func (postgresOrigin) close()        {}
+
+// The time of a row is that of the beginning of its transaction, which is the
+// hardest.
+func (postgresOrigin) dialect() dialect { return dialect{begin: "BEGIN", now: "now()"} }
+
+func (o postgresOrigin) fill(ctx context.Context, sizes []int) error {
+	if err := execute(ctx, o.where, postgresTable(lateTable)...); err != nil {
+		return err
+	}
+	for _, rows := range sizes {
+		table := tableOf(rows)
+		statements := append(postgresTable(table),
+			"INSERT INTO "+table+ordersOf(rows), "VACUUM (FREEZE, ANALYZE) "+table)
+		if err := execute(ctx, o.where, statements...); err != nil {
+			return fmt.Errorf("fill %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+func postgresTable(name string) []string {
+	return []string{
+		"CREATE TABLE " + name + ordersColumns,
+		"CREATE INDEX " + name + "_updated ON " + name + " (updated_at, id)",
+	}
+}
+
+func (o postgresOrigin) session(ctx context.Context) (session, error) {
+	conn, err := pgx.Connect(ctx, o.where)
+	if err != nil {
+		return session{}, err
+	}
+	return session{
+		exec: func(ctx context.Context, statement string) error {
+			_, err := conn.Exec(ctx, statement)
+			return err
+		},
+		close: func() { _ = conn.Close(context.WithoutCancel(ctx)) },
+	}, nil
+}
+
+func (o postgresOrigin) counted(ctx context.Context) (counted, error) {
+	return countRequests(ctx, o.where)
+}
+
+func openPostgresSource(where string) (pollable, error) {
+	return postgres.Open(postgres.Options{URL: where})
+}
+
+// loopPostgres is the bare loop over pgx.
+func loopPostgres(ctx context.Context, where, table string, watch *stopwatch, visit visitor) (n int64, err error) {
+	conn, err := pgx.Connect(ctx, where)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	watch.start()
+	defer watch.stop()
+	rows, err := conn.Query(ctx, fmt.Sprintf(bareOrdersSQL, "total::text", table))
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var o bareOrder
+	targets := o.targets()
+	for ; rows.Next(); n++ {
+		if err := rows.Scan(targets...); err != nil {
+			return n, err
+		}
+		visit.see(&o)
+	}
+	return n, rows.Err()
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Changed returns the dotted keys in which two configurations differ, sorted,
+// for whoever tells of a reload; secrets count, and no value is part of it.
+// Entries of lists go by their id, as in observers.erp-orders.table. Of a source,
+// observer or sink that only one of the two has there is the name alone.
+func Changed(before, after *Config) []string {
+	was, is := make(flat), make(flat)
+	was.section(reflect.ValueOf(before).Elem(), "")
+	is.section(reflect.ValueOf(after).Elem(), "")
+	var keys []string
+	for key, value := range was {
+		if other, ok := is[key]; !ok || !reflect.DeepEqual(value, other) {
+			keys = append(keys, key)
+		}
+	}
+	for key := range is {
+		if _, ok := was[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return outermost(keys)
+}
+
+// outermost leaves out what lies below another of the sorted keys.
+func outermost(keys []string) []string {
+	var kept []string
+	for _, key := range keys {
+		within := func(outer string) bool { return strings.HasPrefix(key, outer+".") }
+		if !slices.ContainsFunc(kept, within) {
+			kept = append(kept, key)
+		}
+	}
+	return kept
+}
+
+// flat has the values of a configuration by dotted key. What a name introduces
+// has a key of its own, without a value.
+type flat map[string]any
+
+func (f flat) section(v reflect.Value, path string) {
+	for _, entry := range entriesOf(v) {
+		at := join(path, entry.key)
+		if entry.entry != "" {
+			f[at] = nil
+		}
+		f.value(entry, at)
+	}
+}
+
+func (f flat) value(entry filled, at string) {
+	switch shapeOf(entry.typ) {
+	case section:
+		f.section(entry.value, at)
+	case table:
+		for _, name := range sortedKeys(entry.value) {
+			f.named(entry.value.MapIndex(reflect.ValueOf(name)), join(at, name))
+		}
+	case list:
+		for i := range entry.value.Len() {
+			item := entry.value.Index(i)
+			f.named(item, join(at, item.FieldByName("ID").String()))
+		}
+	default:
+		f[at] = entry.value.Interface()
+	}
+}
+
+func (f flat) named(v reflect.Value, at string) {
+	f[at] = nil
+	f.section(v, at)
+}

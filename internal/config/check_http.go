@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+)
+
+func (l *loader) checkHTTP(h *HTTP) {
+	l.checkListen(h.Listen)
+	h.AllowedHosts = l.allowedHosts(h.AllowedHosts)
+	if h.Socket = l.fileName("http.socket", h.Socket); l.ok("http.socket") {
+		l.checkSocket(h.Socket)
+	}
+	written := h.WebConfig
+	if h.WebConfig = l.fileName("http.web-config", written); h.WebConfig != "" && l.ok("http.web-config") {
+		l.checkWebConfig("http.web-config", h.WebConfig, written)
+	}
+	if h.Listen != "" && l.ok("http.listen", "http.web-config", "http.insecure") {
+		l.checkReach(*h)
+	}
+}
+
+func (l *loader) checkListen(listen string) {
+	if listen == "" {
+		return
+	}
+	_, port, err := net.SplitHostPort(listen)
+	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
+		l.reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
+	}
+}
+
+// checkReach refuses to let other hosts in without TLS and authentication,
+// unless that is wanted in so many words.
+func (l *loader) checkReach(h HTTP) {
+	missing := h.Protected()
+	switch safe := h.Local() || missing == nil; {
+	case safe && h.Insecure:
+		l.warn("http.insecure", "insecure has no effect here, and would have some unnoticed if listen or web-config changed; remove it")
+	case safe:
+	case h.Insecure:
+		l.warn("http.insecure", fmt.Sprintf("whoever can reach %s sees the status page and the metrics, without TLS or without authentication; "+
+			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
+	case h.WebConfig == "":
+		l.reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
+			"or insecure: true where the network lets in nobody else", quote(h.Listen), loopback(h.Listen)))
+	default:
+		l.reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
+	}
+}
+
+// loopback is the address that only this host reaches, with the same port.
+func loopback(listen string) string {
+	_, port, _ := net.SplitHostPort(listen)
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
+// checkSocket checks what can be told of a path without binding it.
+func (l *loader) checkSocket(path string) {
+	const key = "http.socket"
+	most := len(syscall.RawSockaddrUnix{}.Path) - 1 // The kernel wants a zero after it.
+	switch {
+	case path == "":
+	case strings.TrimSpace(path) != path || strings.ContainsFunc(path, unicode.IsControl):
+		l.reject(key, "socket has blanks around it or control characters in it; remove them")
+	case strings.HasPrefix(path, "unix:") || strings.Contains(path, "://"):
+		l.reject(key, "this is a URL; write the path alone, such as /run/observerd/http.sock")
+	case strings.HasPrefix(path, "@"):
+		l.reject(key, "this would be an abstract socket, which everyone may use; write a path, such as /run/observerd/http.sock")
+	case len(path) > most:
+		l.reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
+			len(path), most))
+	default:
+		l.checkSocketPlace(key, path)
+	}
+}
+
+// checkSocketPlace refuses to put a socket where something else is.
+func (l *loader) checkSocketPlace(key, path string) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil: // Nothing there, or a right that is missing; binding it says so.
+	case info.IsDir():
+		l.reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
+	case info.Mode()&os.ModeSocket == 0:
+		l.reject(key, "there is a file at this path that is no socket; write another path, or remove the file")
+	}
+}
+
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$`)
+
+// allowedHosts checks the names, and brings them into the form in which they
+// are compared. A variable or flag has several in one text.
+func (l *loader) allowedHosts(given []string) []string {
+	const key = "http.allowed-hosts"
+	var hosts []string
+	for i, text := range given {
+		at := key
+		if l.layerOf(key) == fromFile {
+			at = fmt.Sprintf("%s[%d]", key, i)
+		}
+		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+			name = strings.ToLower(strings.TrimSuffix(name, "."))
+			if why := badHost(name); why != "" {
+				l.reject(at, quote(name)+" "+why)
+				continue
+			}
+			if _, err := netip.ParseAddr(name); err == nil {
+				l.warn(at, quote(name)+" is an address, and addresses are always allowed; remove it")
+				continue
+			}
+			hosts = append(hosts, name)
+		}
+	}
+	return hosts
+}
+
+// badHost says why a name cannot be that of a host; empty means that it can.
+func badHost(name string) string {
+	if _, err := netip.ParseAddr(name); err == nil || hostPattern.MatchString(name) {
+		return ""
+	}
+	switch {
+	case strings.Contains(name, "/"):
+		return "is not the name of a host; write the name alone, without http:// and path"
+	case strings.Contains(name, ":"):
+		return "is not the name of a host; write it without the port"
+	case strings.Contains(name, "*"):
+		return "has a wildcard, which is not read here; write out each name"
+	}
+	return "is not the name of a host; write for example metrics.example.org, other alphabets as xn--…"
+}

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// The words of `start` beside an instant.
+const (
+	StartBeginning = "beginning"
+	StartNow       = "now"
+)
+
+// StartAt is what `start` says: now, or an instant; neither is the beginning
+// of the source. It was checked by [Load].
+func (o Observer) StartAt() (now bool, at time.Time) {
+	if o.Start == StartNow {
+		return true, time.Time{}
+	}
+	at, _ = time.Parse(time.RFC3339, o.Start)
+	return false, at
+}
+
+// ReconcileDue is the last instant, not after now, at which a reconcile was to
+// begin. It reports false for an observer that has none.
+func (o Observer) ReconcileDue(now time.Time, zone *time.Location) (time.Time, bool) {
+	at, err := time.Parse(clockForm, o.ReconcileAt)
+	if err != nil {
+		return time.Time{}, false
+	}
+	now = now.In(zone)
+	due := time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, zone)
+	if due.After(now) {
+		due = time.Date(now.Year(), now.Month(), now.Day()-1, at.Hour(), at.Minute(), 0, 0, zone)
+	}
+	return due, true
+}
+
+const clockForm = "15:04"
+
+// checkStart holds the start against the timestamp and the detection.
+func (l *loader) checkStart(path string, o *Observer) {
+	key := path + ".start"
+	if !l.set(key) || !l.ok(key) || o.Start == StartBeginning {
+		return
+	}
+	if o.Start != StartNow {
+		at, err := time.Parse(time.RFC3339, o.Start)
+		if err != nil {
+			l.reject(key, quote(o.Start)+" is no start; write beginning, now, or an instant such as 2026-11-01T00:00:00Z")
+			return
+		}
+		if at.After(time.Now()) {
+			l.warn(key, fmt.Sprintf("the start is in the future; rows with a timestamp before %s are never read", o.Start))
+		}
+	}
+	switch {
+	case !l.set(path + ".timestamp"):
+		l.reject(key, "start needs a timestamp; write timestamp, or remove start")
+	case o.Detect == DetectSnapshot && l.ok(path+".detect"):
+		l.reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or write detect: change")
+	}
+}
+
+// checkReconcile looks at the time of day, and at what the reconcile needs.
+func (l *loader) checkReconcile(path string, o *Observer) {
+	at, window := path+".reconcile-at", path+".reconcile-window"
+	if !l.set(at) {
+		l.warnUnused(path, "without reconcile-at", "reconcile-window")
+		return
+	}
+	if _, err := time.Parse(clockForm, o.ReconcileAt); err != nil || len(o.ReconcileAt) != len(clockForm) {
+		l.reject(at, quote(o.ReconcileAt)+` is no time of day; write HH:MM in the source's time zone, such as "03:30"`)
+		return
+	}
+	switch {
+	case !l.set(path + ".timestamp"):
+		l.warnUnused(path, "without a timestamp, where every poll reads all rows", "reconcile-at", "reconcile-window")
+	case o.Detect == DetectSnapshot && l.ok(path+".detect"):
+		l.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
+	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && l.ok(window):
+		l.warn(window, "a window of less than an hour finds next to nothing; write for example 720h, or 0 for everything")
+	}
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// checkExposed rejects passwords that are written in a configuration that every
+// user of the host may read. It looks at the file as it is, before the
+// environment is laid over it: a password that has no effect is one too. It
+// leaves the keys right, so that their other mistakes are reported as well.
+func (l *loader) checkExposed() {
+	if l.info == nil || !l.othersMayRead(l.info) {
+		return
+	}
+	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
+		if f.typ == reflect.TypeFor[URL]() && l.layerOf(f.key) == fromFile && holdsPassword(withoutVariables(l.k.String(f.key))) {
+			l.rejectAt(l.at(f.key), f.key, whyExposed(l.file, l.info, f.key))
+		}
+	}
+}
+
+func whyExposed(file string, info fs.FileInfo, key string) string {
+	instead := "write ${NAME} for it, or url-file"
+	if strings.HasPrefix(key, "sources.") {
+		instead = "write ${NAME} for it, url-file or password-file"
+	}
+	return fmt.Sprintf("%s holds a password, and every user of this host may read this file (mode %04o); run chmod 640 %s, or %s",
+		key, info.Mode().Perm(), file, instead)
+}
+
+// brokenPassword finds what is meant as USER:PASSWORD@ in a text that is no URL,
+// mostly because of a character in the password.
+var brokenPassword = regexp.MustCompile(`//[^:@/]*:[^@]+@`)
+
+// holdsPassword tells whether the text of a URL has a password in it, or would
+// have one if it were a URL: variables may have been taken out of it.
+func holdsPassword(text string) bool {
+	if strings.HasPrefix(text, "://") {
+		text = "x" + text // The scheme is a variable.
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Fragment != "" {
+		return brokenPassword.MatchString(text) // A mistake, unless another place overrides it.
+	}
+	if password, _ := u.User.Password(); password != "" {
+		return true
+	}
+	for name, values := range u.Query() {
+		if secretParameter(name) && slices.ContainsFunc(values, func(value string) bool { return value != "" }) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretParameter knows the parameters that are passwords: password and
+// sslpassword of PostgreSQL, wallet-password of Oracle.
+func secretParameter(name string) bool {
+	return strings.HasSuffix(oracleName(name), "password")
+}
+
+// warnOfReaders warns of a file that holds a secret and that every user of the
+// host may read. It is no mistake: who runs a container often cannot change the
+// mode of what is mounted into it. Container engines themselves put secrets
+// into /run/secrets with mode 0444, and nobody can mend that, nor need: there
+// are no other users in the container.
+func (l *ledger) warnOfReaders(key, name string, info fs.FileInfo) {
+	if !l.othersMayRead(info) || info.Mode().Perm() == 0o444 && strings.HasPrefix(name, "/run/secrets/") {
+		return
+	}
+	l.warn(key, fmt.Sprintf("the file holds a secret, and every user of this host may read it (mode %04o); run chmod 640 or 600 on it",
+		info.Mode().Perm()))
+}

@@ -1,0 +1,147 @@
+package config_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+)
+
+func TestNetworkURLsAreShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"oracle://app:p%40%2Fw@h:1521/svc":                    "oracle://app:xxxxx@h:1521/svc",
+		"oracle://app:p@h1:1521/svc?server=h2&wallet=/w":      "oracle://app:xxxxx@h1:1521/svc?server=h2&wallet=%2Fw",
+		"oracle://app:p@/?connect=(A%3DB)&SSL VERIFY=false":   "oracle://app:xxxxx@/?SSL+VERIFY=false&connect=%28A%3DB%29",
+		"oracle://app@h:1521/?SID=X&wallet-password=p":        "oracle://app@h:1521/?SID=X&wallet-password=xxxxx",
+		"mysql://app:p@h:3306/wms?tls=true&ssl-key=p":         "mysql://app:xxxxx@h:3306/wms?ssl-key=xxxxx&tls=true",
+		"mariadb://app:p@/wms?socket=/run/mysqld/mysqld.sock": "mariadb://app:xxxxx@/wms?socket=%2Frun%2Fmysqld%2Fmysqld.sock",
+	} {
+		u, err := config.ParseURL(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if u.String() != want || u.Reveal() != text {
+			t.Errorf("%s is shown as %s, want %s", text, u, want)
+		}
+	}
+}
+
+// A password of any characters comes from a file, unencoded, and replaces the
+// one of the URL.
+func TestPasswordFile(t *testing.T) {
+	t.Parallel()
+	const password = "p@ss/w:rd %#?&+${x} ü\"'"
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := load(t, `
+sources:
+  ora: {url: "oracle://app:old@h1:1521/svc?server=h2:1521&wallet=/w", password-file: "`+file+`"}
+  pg: {url: "postgres://app@h/db?password=old&sslmode=require", password-file: "`+file+`"}
+  socket: {url: "postgres:///db?host=/run/pg&user=app", password-file: "`+file+`"}
+  my: {url: "mysql://app@h/db"}
+observers:
+  - {id: orders, type: order, source: ora, table: orders, key: order_id, timestamp: updated_at}
+sinks: [{id: screen, type: stdout}]
+`, environ("OBSERVERD_SOURCES_MY_PASSWORD_FILE="+file))
+	for name, want := range map[string]string{
+		"ora": "oracle://app:xxxxx@h1:1521/svc?server=h2%3A1521&wallet=%2Fw", "pg": "postgres://app:xxxxx@h/db?sslmode=require",
+		"socket": "postgres:///db?host=%2Frun%2Fpg&password=xxxxx&user=app", "my": "mysql://app:xxxxx@h/db",
+	} {
+		u := cfg.Sources[name].URL
+		parsed, err := url.Parse(u.Reveal())
+		if err != nil {
+			t.Fatal("the URL for the driver cannot be read")
+		}
+		got, _ := parsed.User.Password()
+		if name == "socket" {
+			got = parsed.Query().Get("password")
+		}
+		if got != password {
+			t.Errorf("the driver of %s is given %q, want %q", name, got, password)
+		}
+		if u.String() != want {
+			t.Errorf("%s is shown as %s, want %s", name, u, want)
+		}
+	}
+	if text := cfg.String(); strings.Contains(text, "p@ss") {
+		t.Errorf("the password is printed:\n%s", text)
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	account := func(text string) (string, string) {
+		u, err := config.ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, secret := u.Account()
+		return id, secret.Reveal()
+	}
+	id, secret := account("oracle://app:one@H:1521/svc?ssl=true")
+	if id != "oracle://app@h:1521/svc" || strings.Contains(id, "one") {
+		t.Errorf("account %s", id)
+	}
+	for text, same := range map[string][2]bool{
+		"oracle://app:one@h:1521/svc?ssl=false":         {true, true},
+		"oracle://app:two@h:1521/svc":                   {true, false},
+		"oracle://app:one@h:1521/svc?wallet-password=x": {true, false},
+		"oracle://other:one@h:1521/svc":                 {false, true},
+		"oracle://app:one@h:1521/other":                 {false, true},
+		"oracle://app:one@h:1521/svc?sid=X":             {false, true},
+		"mysql://app:one@h:1521/svc":                    {false, true},
+	} {
+		gotID, gotSecret := account(text)
+		if (gotID == id) != same[0] || (gotSecret == secret) != same[1] {
+			t.Errorf("%s: account %s, want the same: %v; the same secret: %v, want %v", text, gotID, same[0], gotSecret == secret, same[1])
+		}
+	}
+	if id, _ := account("sqlite:x.db"); id != "" {
+		t.Errorf("a file has the account %q", id)
+	}
+}
+
+func TestStartAndReconcile(t *testing.T) {
+	t.Parallel()
+	set := func(keys string) config.Observer {
+		return load(t, strings.Replace(minimal, "updated_at}", "updated_at, "+keys+"}", 1)).Observers[0]
+	}
+	if now, at := set("start: beginning").StartAt(); now || !at.IsZero() {
+		t.Errorf("beginning: %v %v", now, at)
+	}
+	if now, _ := set("start: now").StartAt(); !now {
+		t.Error("now is not now")
+	}
+	if now, at := set("start: 2026-01-31T12:00:00+01:00").StartAt(); now || !at.Equal(time.Date(2026, 1, 31, 11, 0, 0, 0, time.UTC)) {
+		t.Errorf("an instant: %v %v", now, at)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := set(`reconcile-at: "02:30"`)
+	for now, want := range map[string]string{
+		"2026-06-10T00:29:59Z": "2026-06-09T00:30:00Z",
+		"2026-06-10T00:30:00Z": "2026-06-10T00:30:00Z",
+		"2026-01-10T12:00:00Z": "2026-01-10T01:30:00Z",
+		// The clocks go forward at 02:00, so there is no half past two.
+		"2026-03-29T12:00:00Z": "2026-03-29T01:30:00Z",
+	} {
+		at, err := time.Parse(time.RFC3339, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if due, ok := o.ReconcileDue(at, berlin); !ok || due.UTC().Format(time.RFC3339) != want {
+			t.Errorf("at %s the last was due %v, want %s", now, due.UTC(), want)
+		}
+	}
+	if _, ok := set("start: now").ReconcileDue(time.Now(), berlin); ok {
+		t.Error("an observer without reconcile-at has a reconcile")
+	}
+}

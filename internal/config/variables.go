@@ -1,0 +1,60 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	reference    = regexp.MustCompile(`\$?\$\{([^}]*)\}?`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// expand replaces ${NAME} in the value of a key by the variable; $${ is a plain
+// ${. otherwise is what can be written in the place of a variable.
+func (l *loader) expand(key, text, otherwise string) string {
+	return reference.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "$$") {
+			return found[1:]
+		}
+		name, closed := strings.CutSuffix(strings.TrimPrefix(found, "${"), "}")
+		if !closed || !variableName.MatchString(name) {
+			l.reject(key, "the name of a variable cannot be read; write ${NAME}, or $${ for a plain ${")
+			return ""
+		}
+		value, ok := l.lookup(name)
+		switch {
+		case name == credentials && value == "":
+			l.reject(key, key+": "+whyNoCredentials(text))
+		case !ok:
+			l.reject(key, "the variable "+name+" is not set; set it in the environment, or write "+otherwise)
+		}
+		return value
+	})
+}
+
+// fileName is the name that the key of a file gives, with ${NAME} replaced.
+// Every key whose unit is "file name" goes through it when the file is needed.
+// An empty result may be a mistake at the key.
+func (l *loader) fileName(key, written string) string {
+	return l.expand(key, written, "the name itself")
+}
+
+func (l *loader) lookup(name string) (string, bool) {
+	for _, entry := range l.options.Environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// withoutVariables is the part of a value that stands in the file itself.
+func withoutVariables(text string) string {
+	return reference.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "$$") {
+			return found[1:]
+		}
+		return ""
+	})
+}

@@ -1,0 +1,210 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"io"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// checkWebConfig reads a web configuration and reports every mistake in it, at
+// the key that names it, with the place in the file.
+func (l *loader) checkWebConfig(key, path, written string) {
+	w := webConfig{newLedger(path), written}
+	w.othersMayRead = l.othersMayRead
+	w.check()
+	for _, p := range w.problems {
+		l.wrong[key] = true
+		l.problems = append(l.problems, l.within(key, p))
+	}
+	for _, p := range w.warnings {
+		l.warnings = append(l.warnings, l.within(key, p))
+	}
+}
+
+// within is a problem in a file that a key names.
+func (l *ledger) within(key string, p Problem) Problem {
+	outer := l.problem(l.at(key), key, p.String())
+	outer.denied = p.denied
+	return outer
+}
+
+// webConfig is one reading of a web configuration. The file belongs to
+// Prometheus' exporter-toolkit, whose types are its schema and whose Validate
+// has the last word; but its words name no line, and repeat passwords.
+type webConfig struct {
+	*ledger
+	// written is the name of the file as its key has it.
+	written string
+}
+
+func (w webConfig) check() {
+	text, info, why := readLimited(w.file)
+	if why != nil {
+		w.refuse("", why.ofCredential(w.written))
+		return
+	}
+	if why := noWebConfig(text); why != "" {
+		w.rejectAt(origin{fromFile, 1, 1, ""}, "", why)
+		return
+	}
+	root := w.document(text)
+	if root == nil {
+		return
+	}
+	w.section(root, reflect.TypeFor[toolkit.Config](), "")
+	if len(w.problems) > 0 {
+		return
+	}
+	c, err := decodeWebConfig(text, filepath.Dir(w.file))
+	if err != nil {
+		w.rejectAt(origin{fromFile, 1, 1, ""}, "", err.Error())
+		return
+	}
+	w.users(c)
+	w.tls(c)
+	if c.TLSConfig.TLSKey != "" {
+		w.warnOfReaders(join(tlsSection, "key"), w.file, info)
+	}
+	if len(w.problems) == 0 {
+		w.lastWord()
+	}
+}
+
+// noWebConfig says why well-formed YAML is no web configuration; else it is
+// empty.
+func noWebConfig(text []byte) string {
+	var n yaml.Node
+	switch err := yaml.Unmarshal(text, &n); {
+	case err != nil:
+	case len(n.Content) == 0 || isNull(n.Content[0]):
+		return "the file is empty; write tls_server_config and basic_auth_users, or remove web-config"
+	case n.Content[0].Kind != yaml.MappingNode:
+		return "this is not a web configuration; write keys such as tls_server_config: and basic_auth_users:"
+	}
+	return ""
+}
+
+// lastWord asks the library itself.
+func (w webConfig) lastWord() {
+	err := toolkit.Validate(w.file)
+	if err == nil {
+		return
+	}
+	text := err.Error()
+	if strings.HasPrefix(text, "yaml:") {
+		text = "the file cannot be read" // The parser repeats values.
+	}
+	w.rejectAt(origin{fromFile, 1, 1, ""}, "", text+"; see the documentation of Prometheus' exporter-toolkit")
+}
+
+// section holds a mapping against the struct that the library reads it into.
+func (w webConfig) section(n *yaml.Node, t reflect.Type, path string) {
+	known, names := make(map[string]reflect.Type), []string(nil)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		known[name], names = t.Field(i).Type, append(names, name)
+	}
+	reader{ledger: w.ledger}.entries(n, path, func(key, value *yaml.Node) {
+		typ, ok := known[key.Value]
+		if !ok {
+			w.rejectAt(position(key), "", "unknown key "+quoteKey(key.Value)+"; "+instead(key.Value, names))
+			return
+		}
+		at := join(path, key.Value)
+		w.origins[at] = position(key)
+		w.value(value, typ, at)
+	})
+}
+
+// value holds a value against its type. Its text is not repeated: it may be a
+// password or a key.
+func (w webConfig) value(n *yaml.Node, t reflect.Type, path string) {
+	switch {
+	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
+		w.section(n, t, path)
+	case t.Kind() == reflect.Struct && isNull(n): // A section without keys.
+	case t.Kind() == reflect.Struct:
+		w.reject(path, lastKey(path)+" is a section; write its keys below it")
+	case t.Kind() == reflect.Map && n.Kind == yaml.MappingNode && !w.names(n, path): // One of them was reported.
+	case n.Decode(reflect.New(t).Interface()) != nil:
+		w.reject(path, lastKey(path)+" cannot be read; write "+webValue(t))
+	}
+}
+
+// names notes where the entries of a mapping are, and reports those that are
+// there twice. Then it returns false.
+func (w webConfig) names(n *yaml.Node, path string) bool {
+	before := len(w.problems)
+	reader{ledger: w.ledger}.entries(n, path, func(key, _ *yaml.Node) { w.origins[join(path, key.Value)] = position(key) })
+	return len(w.problems) == before
+}
+
+// webValue says how a value of a type is written.
+func webValue(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[toolkit.TLSVersion]():
+		return "TLS12 or TLS13"
+	case reflect.TypeFor[[]toolkit.Cipher]():
+		return "a list of Go's names of secure suites, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, or remove it"
+	case reflect.TypeFor[[]toolkit.Curve]():
+		return "a list of CurveP256, CurveP384, CurveP521 and X25519, or remove it"
+	case reflect.TypeFor[time.Duration]():
+		return "a duration such as 1s"
+	case reflect.TypeFor[map[string]promconfig.Secret]():
+		return "NAME: HASH for each user below it"
+	}
+	words := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a number", reflect.Map: "NAME: TEXT for each header below it", reflect.Slice: "a list of texts"}
+	return cmp.Or(words[t.Kind()], "one text")
+}
+
+// users checks that passwords are stored as hashes.
+func (w webConfig) users(c *toolkit.Config) {
+	for name, hash := range c.Users {
+		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
+			w.reject(join("basic_auth_users", name), `the password of this user is not a bcrypt hash; make one with: htpasswd -nBC 10 ""`)
+		}
+	}
+}
+
+// loadWebConfig reads a web configuration that [Load] has checked before, as
+// it stands now.
+func loadWebConfig(path string) (*toolkit.Config, error) {
+	text, _, why := readLimited(path)
+	if why != nil {
+		return nil, errors.New("the file cannot be read")
+	}
+	return decodeWebConfig(text, filepath.Dir(path))
+}
+
+// decodeWebConfig has the defaults of the library.
+func decodeWebConfig(text []byte, dir string) (*toolkit.Config, error) {
+	c := &toolkit.Config{TLSConfig: toolkit.TLSConfig{MinVersion: oldestTLS, MaxVersion: tls.VersionTLS13}}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file cannot be read; see the documentation of Prometheus' exporter-toolkit") // The parser repeats values.
+	}
+	c.TLSConfig.SetDirectory(dir)
+	return c, nil
+}
+
+// clientAuthTypes are the words of client_auth_type.
+func clientAuthTypes() []string {
+	return []string{"NoClientCert", "RequestClientCert", "RequireAnyClientCert", "RequireClientCert", "VerifyClientCertIfGiven", verifiedClients}
+}
+
+func isClientAuthType(word string) bool {
+	return word == "" || slices.Contains(clientAuthTypes(), word)
+}

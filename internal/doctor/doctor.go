@@ -1,0 +1,163 @@
+// Package doctor judges a coordination database: what in it, in its server, in
+// the lock table and among the nodes will do harm, or would if something else
+// happened too. It is given facts (see status.Examination) and asks nobody.
+//
+// Each check is a small function behind one list, and says of all that it finds
+// what was seen, why it matters and what to do. A check that finds nothing wrong
+// says that too: whoever reads the list knows what was looked at.
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/status"
+)
+
+// Severity says how much a finding matters.
+type Severity string
+
+// The severities, from the least to the worst.
+const (
+	// OK means that a check found nothing wrong.
+	OK Severity = "ok"
+	// Note is worth knowing; nothing need be done.
+	Note Severity = "note"
+	// Warning works, but worse or less safely than it could.
+	Warning Severity = "warning"
+	// Problem does harm now, or will.
+	Problem Severity = "problem"
+)
+
+// Finding is one thing that a check says.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	// Check names the check, such as "clock".
+	Check string `json:"check"`
+	// Saw is what was seen, Why why it matters, Do what to do. Why and Do are
+	// empty where there is nothing to say.
+	Saw string `json:"saw"`
+	Why string `json:"why,omitempty"`
+	Do  string `json:"do,omitempty"`
+}
+
+// Expectation is what the configuration of the node says.
+type Expectation struct {
+	// Locks are all locks that the node would take.
+	Locks []Lock
+	// Sinks are the ids of its sinks.
+	Sinks []string
+	// ConfigHash is the one that the node would publish.
+	ConfigHash string
+	// AutoMigrate says that nodes migrate by themselves.
+	AutoMigrate bool
+	// TTL counts for locks that are not the node's.
+	TTL time.Duration
+}
+
+// Lock is a lock of the configuration.
+type Lock struct {
+	Name, Region string
+	KeyFormat    lock.KeyFormat
+	TTL          time.Duration
+	// Type is the observer type whose lock it is, Interval the distance between
+	// its turns; empty and 0 for other locks. Enabled is the switch of the type
+	// and of the node together.
+	Type     string
+	Interval time.Duration
+	Enabled  bool
+}
+
+// Key is the key of the lock's row.
+func (l Lock) Key() string { return lock.Key(l.KeyFormat, l.Name) }
+
+// Judge runs all checks.
+func Judge(e status.Examination, want Expectation) []Finding {
+	x := &patient{Examination: e, want: want}
+	var all []Finding
+	for _, c := range checks() {
+		if c.only != "" && c.only != e.Backend {
+			continue
+		}
+		if x.blindFor(c) {
+			continue
+		}
+		f := &findings{check: c.name}
+		c.run(x, f)
+		all = append(all, f.all...)
+	}
+	return all
+}
+
+// check is one of the checks. only names the backend on which it makes sense;
+// empty means both. needs are the parts that it judges, and those without which
+// they are not looked at: of what nobody has seen it must not say that it is well.
+type check struct {
+	name, only string
+	run        func(x *patient, f *findings)
+	needs      []string
+}
+
+// checks is the list, in the order in which the findings are told.
+func checks() []check {
+	const postgres, sqlite = "postgres", "sqlite"
+	form := []string{status.PartTable, status.PartColumns}
+	rows := append([]string{status.PartRows, status.PartSchema}, form...)
+	members := []string{status.PartSchema, status.PartNodes}
+	return []check{
+		{"look", "", looked, nil},
+		{"server", postgres, server, []string{status.PartServer}},
+		{"server", sqlite, library, []string{status.PartSQLite}},
+		{"durability", postgres, durability, []string{status.PartServer}},
+		{"pooler", postgres, pooler, []string{status.PartConnections}},
+		{"rights", postgres, rights, []string{status.PartRole}},
+		{"schema", "", schema, []string{status.PartSchema}},
+		{"clock", "", clock, []string{status.PartClock}},
+		{"lock-table", "", table, append([]string{status.PartForm, status.PartHangers, status.PartSchema}, form...)},
+		{"rows-in-the-future", "", future, append([]string{status.PartNodes, status.PartTime}, rows...)},
+		{"rows-in-the-past", "", past, rows},
+		{"holders", "", holders, append([]string{status.PartLocks}, rows...)},
+		{"keys", "", keys, append([]string{status.PartLocks, status.PartTime}, rows...)},
+		{"ttl", "", ttls, append([]string{status.PartLocks, status.PartTime}, rows...)},
+		{"nodes", "", nodes, members},
+		{"configuration", "", configuration, members},
+		{"types", "", types, append([]string{status.PartSchedule, status.PartTime}, members...)},
+		{"sinks", "", sinks, append([]string{status.PartOffsets}, members...)},
+	}
+}
+
+// patient is what is judged.
+type patient struct {
+	status.Examination
+	want Expectation
+}
+
+// blindFor tells whether something that the check needs was not seen.
+func (x *patient) blindFor(c check) bool {
+	return slices.ContainsFunc(x.Blind, func(b status.Blind) bool { return slices.Contains(c.needs, b.Part) })
+}
+
+// findings collects what one check says.
+type findings struct {
+	check string
+	all   []Finding
+}
+
+func (f *findings) add(s Severity, saw, why, do string) {
+	f.all = append(f.all, Finding{Severity: s, Check: f.check, Saw: saw, Why: why, Do: do})
+}
+
+// have tells whether the check has said something so bad.
+func (f *findings) have(s Severity) bool {
+	return slices.ContainsFunc(f.all, func(found Finding) bool { return found.Severity == s })
+}
+
+// fine says that nothing is wrong, unless the check has said that something is.
+func (f *findings) fine(format string, args ...any) {
+	if f.have(Warning) || f.have(Problem) {
+		return
+	}
+	f.add(OK, fmt.Sprintf(format, args...), "", "")
+}

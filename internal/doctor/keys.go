@@ -1,0 +1,189 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/status"
+)
+
+// names are all names of locks that are known here: those of the
+// configuration, and those that nodes of ours have noted.
+func (x *patient) names() []string {
+	var all []string
+	for _, l := range x.want.Locks {
+		all = append(all, l.Name)
+	}
+	for _, a := range x.Acquired {
+		all = append(all, a.Name)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// nameOf finds the name and the format behind a key; empty: unknown.
+func (x *patient) nameOf(key string) (name string, format lock.KeyFormat) {
+	for _, name := range x.names() {
+		for _, format := range []lock.KeyFormat{lock.KeyPlain, lock.KeySpring} {
+			if lock.Key(format, name) == key {
+				return name, format
+			}
+		}
+	}
+	return "", ""
+}
+
+// lock words which lock a row is about.
+func (x *patient) lock(s status.Sighting) string {
+	name, _ := x.nameOf(s.Key)
+	if name == "" || name == s.Key {
+		return fmt.Sprintf("lock %s (region %s)", s.Key, s.Region)
+	}
+	return fmt.Sprintf("lock %s (key %s, region %s)", name, s.Key, s.Region)
+}
+
+// wanted finds the lock of the configuration that has this row.
+func (x *patient) wanted(key, region string) (Lock, bool) {
+	for _, l := range x.want.Locks {
+		if l.Key() == key && l.Region == region {
+			return l, true
+		}
+	}
+	return Lock{}, false
+}
+
+// ttlOf is the TTL of a row: its own where ours wrote it, the configuration's
+// otherwise.
+func (x *patient) ttlOf(s status.Sighting) time.Duration {
+	if s.Ours {
+		return s.TTL
+	}
+	if l, ok := x.wanted(s.Key, s.Region); ok {
+		return l.TTL
+	}
+	return x.want.TTL
+}
+
+// foreign are the sightings of holders that are not ours.
+func (x *patient) foreign() []status.Sighting {
+	return slices.DeleteFunc(slices.Clone(x.Sightings), func(s status.Sighting) bool { return s.Ours })
+}
+
+// holders tells who else works on the table.
+func holders(x *patient, f *findings) {
+	foreign := x.foreign()
+	for _, s := range x.worst(func(status.Sighting) time.Duration { return 0 }) {
+		if s.Ours {
+			continue
+		}
+		if _, ok := x.Table.Has(expiredAfter); ok && s.Expires.IsZero() {
+			f.add(Problem, fmt.Sprintf("%s: the row of holder %s has no EXPIRED_AFTER", x.lock(s), s.Term),
+				"A node of "+springSix+" wrote it, on a table of "+springSeven+". The two do not exclude each other.", "Upgrade or stop the nodes of "+springSix+"; remove the row: "+removal(s))
+		}
+		if _, err := uuid.Parse(s.Term); err != nil {
+			f.add(Warning, fmt.Sprintf("%s: the client id of its holder is %q, no UUID", x.lock(s), s.Term),
+				"It was set by hand. A lock of Spring is re-entrant for its client id: where two nodes have the same one, both hold the lock.",
+				"Leave the id to Spring (DefaultLockRepository(dataSource)), or make sure that each node has its own.")
+		}
+	}
+	if len(foreign) == 0 {
+		f.fine("no holder but nodes of observerd was seen (%s)", x.watched())
+		return
+	}
+	terms, locks, writes := map[string]bool{}, map[string]bool{}, 0
+	for _, s := range foreign {
+		terms[s.Term], locks[x.lock(s)] = true, true
+		if s.Written {
+			writes++
+		}
+	}
+	f.add(Note, fmt.Sprintf("%s held %s, and wrote %s %s: %s", plural(len(terms), "foreign client id", "foreign client ids"),
+		plural(len(locks), "lock", "locks"), plural(writes, "time", "times"), x.watched(), list(locks)),
+		"Rows that no node of ours wrote: Java nodes (Spring Integration) work on this table, or did.", "")
+}
+
+func list(set map[string]bool) string {
+	all := make([]string, 0, len(set))
+	for s := range set {
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	const most = 5
+	if len(all) > most {
+		all = append(all[:most], fmt.Sprintf("%d more", len(all)-most))
+	}
+	return strings.Join(all, "; ")
+}
+
+// keys looks whether all nodes mean the same row by the same lock.
+func keys(x *patient, f *findings) {
+	x.twoFormats(f)
+	for _, s := range x.worst(func(status.Sighting) time.Duration { return 0 }) {
+		if s.Ours {
+			continue
+		}
+		name, format := x.nameOf(s.Key)
+		for _, l := range x.want.Locks {
+			switch {
+			case l.Name != name:
+			case l.Key() != s.Key:
+				f.add(Problem, fmt.Sprintf("a Java node holds %s under the key %s; this configuration says key-format: %s, and so %s", name, s.Key, l.KeyFormat, l.Key()),
+					"They lock different rows and do not exclude each other: both poll at once.", fmt.Sprintf("Write scheduler.observer.lock.key-format: %s.", format))
+			case l.Region != s.Region:
+				f.add(Problem, fmt.Sprintf("a Java node holds %s in the region %s; this configuration says region: %s", name, s.Region, l.Region),
+					"They lock different rows and do not exclude each other: both poll at once.", fmt.Sprintf("Write scheduler.observer.lock.region: %s.", s.Region))
+			}
+		}
+	}
+	f.fine("every lock has one key: no other format and no other region was seen for the locks of this configuration")
+}
+
+// fresh is how many intervals old an acquisition may be and still speak of
+// nodes that are at work.
+const fresh = 5
+
+// twoFormats looks for a lock that nodes of ours take under both keys.
+func (x *patient) twoFormats(f *findings) {
+	for _, name := range x.names() {
+		plain, spring := lock.Key(lock.KeyPlain, name), lock.Key(lock.KeySpring, name)
+		if plain == spring {
+			continue
+		}
+		p, s := x.acquired(plain), x.acquired(spring)
+		if p == nil || s == nil {
+			continue
+		}
+		last := max(x.At.Sub(p.At), x.At.Sub(s.At))
+		saw := fmt.Sprintf("%s was taken under both keys: plain by %s %s ago, spring by %s %s ago", name, p.Node, words(x.At.Sub(p.At)), s.Node, words(x.At.Sub(s.At)))
+		if last > fresh*x.interval(name) {
+			f.add(Note, saw, "The key-format was changed.", "Nothing, if no node with the former one is left.")
+			continue
+		}
+		f.add(Problem, saw, "key-format differs between nodes: they lock different rows, and both poll the type. The fence keeps the events right, but the sources are read twice and the nodes disturb each other.",
+			"Give all nodes the same scheduler.observer.lock.key-format; spring while Java nodes work beside them.")
+	}
+}
+
+func (x *patient) acquired(key string) *status.Acquisition {
+	for i := range x.Acquired {
+		if x.Acquired[i].Key == key {
+			return &x.Acquired[i]
+		}
+	}
+	return nil
+}
+
+// interval is how often a lock is taken, as far as it is known.
+func (x *patient) interval(name string) time.Duration {
+	for _, l := range x.want.Locks {
+		if l.Name == name && l.Interval > 0 {
+			return l.Interval
+		}
+	}
+	return time.Minute
+}

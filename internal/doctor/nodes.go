@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/status"
+)
+
+// nodes looks at who is alive.
+func nodes(x *patient, f *findings) {
+	if len(x.Members) == 0 {
+		f.add(Warning, "no node of observerd is alive", "Nothing is polled and nothing delivered by observerd.", "Start one with 'observerd run', if this is not the moment before the first.")
+		return
+	}
+	working := x.working()
+	if len(working) == 0 {
+		f.add(Warning, fmt.Sprintf("all %d nodes are switched off, or have no type", len(x.Members)), "Nothing is polled and nothing delivered by observerd.",
+			"Set scheduler.observer.enabled: true on a node when it is meant to work.")
+	}
+	if versions := group(x.Members, func(m status.Member) string { return m.Version }); len(versions) > 1 {
+		f.add(Warning, "nodes have different versions: "+groups(versions), "That is what an upgrade looks like; it should not last.", "Finish the upgrade.")
+	}
+	named := group(x.Members, func(m status.Member) string { return m.Name })
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if n := len(named[name]); n > 1 {
+			f.add(Note, fmt.Sprintf("%d live nodes are named %s, or one of them was killed and started anew within the last minute", n, name),
+				"Nothing depends on the name, but logs, metrics and the audit table do not tell them apart.", "Give each its own node.name.")
+		}
+	}
+	for _, m := range working {
+		if m.Hidden {
+			f.add(Warning, fmt.Sprintf("the others would not see node %s die", m.Name), "Its locks would stand until their TTL is over, and its turns with them.",
+				"Its log says why: a pooler in transaction mode, a file that it cannot lock, or a start a moment ago.")
+		}
+		if len(m.Unreachable) > 0 {
+			f.add(Warning, fmt.Sprintf("node %s cannot reach a source of: %s", m.Name, strings.Join(m.Unreachable, ", ")), "Others take its turns of these types.", "Look into its log, and at the network between.")
+		}
+	}
+	f.fine("%s, %d of them at work", plural(len(x.Members), "node is alive", "nodes are alive"), len(working))
+}
+
+// configuration compares what the nodes were started with.
+func configuration(x *patient, f *findings) {
+	working := x.working()
+	hashes := group(working, func(m status.Member) string { return m.ConfigHash })
+	if len(hashes) > 1 {
+		f.add(Warning, "nodes at work have different configurations: "+groups(hashes),
+			"Nothing is polled twice by that, but what is polled, and how, depends on whose turn it is.", "Give all nodes the same file; only node, http and log may differ.")
+	}
+	if _, ok := hashes[x.want.ConfigHash]; len(hashes) > 0 && !ok {
+		f.add(Note, fmt.Sprintf("this configuration (%s) is not that of any node at work", x.want.ConfigHash), "What doctor compares with it may not hold for them.",
+			"Run doctor with the configuration of the nodes. A node that is switched off has another hash by that alone.")
+	}
+	if len(working) > 0 {
+		f.fine("all nodes at work have one configuration")
+	}
+}
+
+// types looks whether each observer type has nodes that poll it, and turns.
+func types(x *patient, f *findings) {
+	working := x.working()
+	by := map[string][]string{}
+	for _, m := range working {
+		for _, t := range m.Types {
+			by[t] = append(by[t], m.Name)
+		}
+	}
+	for _, t := range slices.Sorted(maps.Keys(by)) {
+		if len(by[t]) == 1 && len(working) > 1 {
+			f.add(Warning, fmt.Sprintf("the type %s is known to node %s alone", t, by[t][0]), "If that node ends, the type is not polled.", "Give the others the same observers, unless it is meant so.")
+		}
+	}
+	if len(working) > 0 {
+		x.overdue(f, by)
+	}
+	for _, t := range x.Turns {
+		if ahead := t.TurnAt.Sub(x.At); ahead > x.interval(t.Name+"-observer-poll") {
+			f.add(Warning, fmt.Sprintf("the turn of the type %s lies %s ahead", t.Name, words(ahead)), "The database's clock went back, or the interval was shortened. Nodes ignore it.", "Nothing, if you know why.")
+		}
+	}
+	if len(working) > 0 {
+		f.fine("each type of this configuration is polled in time")
+	}
+}
+
+// overdue looks for types that should have been polled.
+func (x *patient) overdue(f *findings, by map[string][]string) {
+	last := map[string]status.Type{}
+	for _, t := range x.Turns {
+		last[t.Name] = t
+	}
+	for _, l := range x.want.Locks {
+		if l.Type == "" || !l.Enabled {
+			continue
+		}
+		t, polled := last[l.Type]
+		switch age := x.At.Sub(t.TurnAt); {
+		case len(by[l.Type]) == 0:
+			f.add(Warning, "no node at work polls the type "+l.Type+", which this configuration has", "Its rows become no events.", "Is the configuration of the nodes older than this one?")
+		case !polled:
+			f.add(Note, "the type "+l.Type+" has never been polled", "", "Wait for its first turn.")
+		case age > max(fresh*l.Interval, 2*l.TTL):
+			f.add(Problem, fmt.Sprintf("the last turn of the type %s is %s old, its interval is %s", l.Type, words(age), words(l.Interval)), "Its rows become no events.",
+				"Look at the lock: 'observerd status' shows who holds it; a row in the future keeps it until then. Otherwise the log of the nodes says why.")
+		}
+	}
+}
+
+// sinks looks whether all nodes feed the same sinks.
+func sinks(x *patient, f *findings) {
+	working := x.working()
+	count := map[string]int{}
+	for _, m := range working {
+		for _, s := range m.Sinks {
+			count[s]++
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(count)) {
+		if count[s] < len(working) {
+			f.add(Warning, fmt.Sprintf("the sink %s is known to %d of %d nodes", s, count[s], len(working)), "Only these can feed it.", "Give all nodes the same sinks.")
+		}
+	}
+	for _, s := range x.Fed {
+		if count[s] == 0 && len(working) > 0 && !slices.Contains(x.want.Sinks, s) {
+			f.add(Note, "the sink "+s+" has an offset, and no node feeds it", "Events are kept for it until its offset is forgotten (database.retention.events).", "Nothing, if it was taken out on purpose.")
+		}
+	}
+	if len(working) > 0 {
+		f.fine("all nodes at work have the same sinks")
+	}
+}
+
+// working are the nodes that poll something.
+func (x *patient) working() []status.Member {
+	return slices.DeleteFunc(slices.Clone(x.Members), func(m status.Member) bool { return len(m.Types) == 0 })
+}
+
+// group sorts the names of nodes by a property.
+func group(members []status.Member, of func(status.Member) string) map[string][]string {
+	all := map[string][]string{}
+	for _, m := range members {
+		all[of(m)] = append(all[of(m)], m.Name)
+	}
+	return all
+}
+
+func groups(all map[string][]string) string {
+	texts := make([]string, 0, len(all))
+	for _, property := range slices.Sorted(maps.Keys(all)) {
+		texts = append(texts, fmt.Sprintf("%s (%s)", property, strings.Join(all[property], ", ")))
+	}
+	return strings.Join(texts, "; ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

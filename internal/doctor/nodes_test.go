@@ -1,0 +1,128 @@
+package doctor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// member is a node that works as the configuration of the tests says.
+func member(name string) turn.Node {
+	return turn.Node{BootID: uuid.NewString(), Name: name, Version: "1.0", ConfigHash: "aaaaaaaaaaaa", Types: []string{"order"}, Sinks: []string{"file"}}
+}
+
+func beat(t *testing.T, db *lockdb.DB, nodes ...turn.Node) {
+	t.Helper()
+	for _, n := range nodes {
+		if err := db.Beat(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// polled notes a turn of the orders that long ago.
+func polled(t *testing.T, db *lockdb.DB, ago time.Duration) {
+	t.Helper()
+	g, err := db.Leases().Acquire(t.Context(), lock.Request{Key: orderKey, Region: "DEFAULT", TTL: time.Minute, Name: orderLock, Node: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := db.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := now.Add(-ago)
+	if err := db.TakeTurn(t.Context(), g, turn.Taken{Type: "order", At: at, Started: at, Finished: at, Node: "a", Outcome: turn.OK}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Leases().Release(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClusterInOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		db := p.observerd(t)
+		beat(t, db, member("a"), member("b"))
+		polled(t, db, 0)
+		p.exec(t, `UPDATE obs_node SET liveness = 'session'`)
+		found := p.examine(t, 0)
+		healthy(t, found, superuser)
+		says(t, found, "nodes", doctor.OK, "2 nodes are alive, 2 of them at work")
+		says(t, found, "configuration", doctor.OK)
+		says(t, found, "types", doctor.OK)
+		says(t, found, "sinks", doctor.OK)
+	})
+}
+
+func TestNodesThatDiffer(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		says(t, p.examine(t, 0), "nodes", doctor.Warning, "no node of observerd is alive")
+		db := p.observerd(t)
+		off := member("canary")
+		off.Types, off.ConfigHash = nil, "dddddddddddd"
+		beat(t, db, off)
+		says(t, p.examine(t, 0), "nodes", doctor.Warning, "switched off")
+
+		a, b := member("a"), member("a")
+		b.Version, b.ConfigHash = "1.1", "bbbbbbbbbbbb"
+		b.Types, b.Unreachable, b.Sinks = []string{"order", "wes"}, []string{"wes"}, []string{"file", "bus"}
+		beat(t, db, a, b)
+		found := p.examine(t, 0)
+		says(t, found, "nodes", doctor.Note, "2 live nodes are named a")
+		says(t, found, "nodes", doctor.Warning, "different versions: 1.0 (a, canary); 1.1 (a)")
+		says(t, found, "nodes", doctor.Warning, "the others would not see node a die")
+		says(t, found, "nodes", doctor.Warning, "cannot reach a source of: wes")
+		// The node that is switched off does not count.
+		says(t, found, "configuration", doctor.Warning, "aaaaaaaaaaaa (a); bbbbbbbbbbbb (a)")
+		says(t, found, "types", doctor.Warning, "the type wes is known to node a alone")
+		says(t, found, "types", doctor.Note, "the type order has never been polled")
+		says(t, found, "sinks", doctor.Warning, "the sink bus is known to 1 of 2 nodes")
+
+		p.want.ConfigHash = "cccccccccccc"
+		p.want.Locks = append(p.want.Locks, doctor.Lock{Name: "returns-observer-poll", Region: "DEFAULT", TTL: time.Minute, Type: "returns", Interval: time.Minute, Enabled: true})
+		found = p.examine(t, 0)
+		says(t, found, "configuration", doctor.Note, "this configuration (cccccccccccc) is not that of any node at work")
+		says(t, found, "types", doctor.Warning, "no node at work polls the type returns")
+	})
+}
+
+func TestTurnsOutOfTime(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		db := p.observerd(t)
+		beat(t, db, member("a"))
+		polled(t, db, time.Hour)
+		says(t, p.examine(t, 0), "types", doctor.Problem, "the last turn of the type order is 1h", "a row in the future keeps it")
+		polled(t, db, -time.Hour)
+		says(t, p.examine(t, 0), "types", doctor.Warning, "the turn of the type order lies")
+	})
+}
+
+// TestNodeSeenInTheFuture means that the database's clock went back.
+func TestNodeSeenInTheFuture(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		beat(t, p.observerd(t), member("a"))
+		p.exec(t, `UPDATE obs_node SET seen_at = '2999-01-01 00:00:00.000000'`)
+		says(t, p.examine(t, 0), "rows-in-the-future", doctor.Problem, "node a was last seen in")
+	})
+}
+
+// TestOffsetOfASinkThatNobodyFeeds keeps events.
+func TestOffsetOfASinkThatNobodyFeeds(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		beat(t, p.observerd(t), member("a"))
+		p.exec(t, `INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('old', '', 0, 1, '2020-01-01 00:00:00.000000')`)
+		says(t, p.examine(t, 0), "sinks", doctor.Note, "the sink old has an offset, and no node feeds it")
+	})
+}

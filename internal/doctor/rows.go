@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/status"
+)
+
+const (
+	zoneCause = "A whole number of hours is a time zone. Spring Integration up to 5.5 writes the local time of its JVM: start it with -Duser.timezone=UTC, or upgrade. " +
+		"6.1.8 to 6.5.8 (from 6.2.4 in 6.2) and 7.0.0 to 7.0.4 write an hour too much in the hour in which summer time begins in the zone of the JVM: upgrade to 6.5.9 or 7.0.5, or start them with -Duser.timezone=UTC."
+	clockCause = "Synchronize the clock of the Java node's host (NTP)."
+)
+
+// future looks for rows that were written by a clock ahead of the database's.
+func future(x *patient, f *findings) {
+	for _, s := range x.worst(func(s status.Sighting) time.Duration { return s.Created.Sub(s.First) }) {
+		if ahead := s.Created.Sub(s.First); ahead > tolerable {
+			x.ahead(f, s, ahead)
+		}
+	}
+	for _, s := range x.worst(func(s status.Sighting) time.Duration { return s.Expires.Sub(s.First) }) {
+		if s.Created.Sub(s.First) > tolerable {
+			continue // Its clock is told of already.
+		}
+		if left := s.Expires.Sub(s.First); !s.Ours && left > max(5*time.Minute, 3*x.ttlOf(s)) {
+			x.farAway(f, s, left)
+		}
+	}
+	for _, m := range x.Members {
+		if ahead := m.SeenAt.Sub(x.At); ahead > tolerable {
+			f.add(Problem, fmt.Sprintf("node %s was last seen in %s", m.Name, words(ahead)), clockWentBack, "Find out why the clock of the database's host jumped, or which server took over.")
+		}
+	}
+	f.fine("no row of INT_LOCK lies in the future of the database's clock")
+}
+
+const clockWentBack = "Only the database's clock makes this instant: that clock has gone back, or another server has taken over with an earlier one. Leases last longer by as much."
+
+func (x *patient) ahead(f *findings, s status.Sighting, ahead time.Duration) {
+	saw := fmt.Sprintf("%s: CREATED_DATE is %s the database's clock", x.lock(s), direction(ahead))
+	if s.Ours {
+		f.add(Problem, saw+", though a node of observerd wrote it ("+s.Node+")", clockWentBack, "Find out why the clock of the database's host jumped, or which server took over.")
+		return
+	}
+	why := fmt.Sprintf("The clock of holder %s is ahead. Should it die, its lock stands %s longer than the TTL, for everyone, and nothing is polled under it until then.", s.Term, words(ahead))
+	if _, ok := x.Table.Has(expiredAfter); ok {
+		why = fmt.Sprintf("The clock of holder %s was ahead when it made the row. What it writes to EXPIRED_AFTER is as far ahead: should it die, its lock stands longer by as much, for everyone.", s.Term)
+	}
+	severity, do := Warning, clockCause
+	if ahead > x.ttlOf(s)/2 {
+		severity = Problem
+	}
+	if z, ok := zone(ahead, x.late(s)); ok {
+		severity, do = Problem, signed(z)+". "+zoneCause
+	}
+	f.add(severity, saw, why, do+" If the holder is dead, remove the row: "+removal(s))
+}
+
+func (x *patient) farAway(f *findings, s status.Sighting, left time.Duration) {
+	do := "Which TTL does that node ask for (JdbcLockRegistry, expireAfter)? "
+	if z, ok := zone(left-x.ttlOf(s), x.ttlOf(s)); ok {
+		do = "It is " + signed(z) + " beyond the TTL. " + zoneCause + " "
+	}
+	f.add(Problem, fmt.Sprintf("%s: EXPIRED_AFTER is %s away; the TTL here is %s", x.lock(s), words(left), words(x.ttlOf(s))),
+		fmt.Sprintf("Should holder %s die, nobody gets the lock before.", s.Term), do+"If the holder is dead, remove the row: "+removal(s))
+}
+
+func removal(s status.Sighting) string {
+	return fmt.Sprintf("DELETE FROM INT_LOCK WHERE LOCK_KEY = '%s' AND REGION = '%s' AND CLIENT_ID = '%s'.", s.Key, s.Region, s.Term)
+}
+
+// past looks for rows that were expired, or nearly, when they were written: by
+// a clock that is behind.
+func past(x *patient, f *findings) {
+	written := 0
+	said := map[string]bool{}
+	for _, s := range x.Sightings {
+		switch {
+		case s.Ours:
+		case !s.Written:
+			x.stale(f, s)
+		default:
+			written++
+			if behind := x.behind(s); behind > tolerable && !said[s.Key+s.Region] {
+				said[s.Key+s.Region] = true
+				x.lagging(f, s, behind)
+			}
+		}
+	}
+	if written > 0 {
+		f.fine("the clocks of foreign holders are right: %d writes were seen %s, none of them more than %s off", written, x.watched(), tolerable)
+		return
+	}
+	f.fine("no foreign holder was seen to write a row that is too old (%s)", x.watched())
+}
+
+// behind is how far the clock of the writer is behind, at least: the row may
+// have been there for the time between two looks.
+func (x *patient) behind(s status.Sighting) time.Duration {
+	age := s.First.Sub(s.Created) - s.Gap
+	if _, ok := x.Table.Has(expiredAfter); !ok || s.Inserted {
+		return age
+	}
+	// Spring 7 leaves CREATED_DATE as it is when it renews or takes over.
+	return s.First.Sub(s.Expires) - s.Gap
+}
+
+func (x *patient) lagging(f *findings, s status.Sighting, behind time.Duration) {
+	why := "To everybody else this lock is older than it is, and free that much too early: another node may poll while this one does."
+	severity, do := Warning, clockCause
+	if behind >= x.ttlOf(s) {
+		why = "To everybody else this lock has expired before it was taken: it excludes nobody. Another node may poll while this one does."
+		severity = Problem
+	}
+	if z, ok := zone(-behind-s.Gap, s.Gap); ok {
+		severity, do = Problem, signed(z)+". "+zoneCause
+	}
+	f.add(severity, fmt.Sprintf("%s: holder %s has just written an instant that is %s ago", x.lock(s), s.Term, words(behind)), why, do)
+}
+
+// stale tells of a row that nobody has touched for long. That is nothing bad by
+// itself: Spring leaves the rows of dead nodes where they are.
+func (x *patient) stale(f *findings, s status.Sighting) {
+	age := s.First.Sub(s.Created)
+	if !s.Expires.IsZero() {
+		age = s.First.Sub(s.Expires)
+	}
+	if age <= x.ttlOf(s)+time.Minute {
+		return
+	}
+	why, do := "Its holder is dead, or does not renew it. Anyone who wants the lock takes it.", ""
+	if z, ok := zone(-age, x.late(s)); ok {
+		why = "Its holder is dead; or it is alive and its clock is behind by about " + words(-z) + ", which looks like a time zone. Then the lock excludes nobody."
+		do = "Watch for longer than the interval of the Java nodes, with --watch 1m: what is written meanwhile tells the two apart."
+	}
+	f.add(Note, fmt.Sprintf("%s: the row of holder %s is %s old", x.lock(s), s.Term, words(age)), why, do)
+}
+
+// late is how long before a sighting the row may have been written.
+func (x *patient) late(s status.Sighting) time.Duration {
+	if s.Written {
+		return s.Gap
+	}
+	return max(x.ttlOf(s), time.Minute)
+}
+
+// worst returns the sighting of each lock and holder for which the measure is
+// the greatest.
+func (x *patient) worst(measure func(status.Sighting) time.Duration) []status.Sighting {
+	type holder struct{ key, region, term string }
+	at := map[holder]int{}
+	var all []status.Sighting
+	for _, s := range x.Sightings {
+		h := holder{s.Key, s.Region, s.Term}
+		if i, ok := at[h]; !ok {
+			at[h] = len(all)
+			all = append(all, s)
+		} else if measure(s) > measure(all[i]) {
+			all[i] = s
+		}
+	}
+	return all
+}

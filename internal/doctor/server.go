@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// looked tells of the parts that could not be looked at: once for each reason,
+// as one right that is missing may hide several.
+func looked(x *patient, f *findings) {
+	parts := map[string][]string{}
+	var reasons []string
+	for _, b := range x.Blind {
+		if parts[b.Reason] == nil {
+			reasons = append(reasons, b.Reason)
+		}
+		parts[b.Reason] = append(parts[b.Reason], b.Part)
+	}
+	why := "A node may fail at the same place, and what is wrong there stays hidden."
+	if all := x.unjudged(); len(all) > 0 {
+		why += " Nothing is said below of " + strings.Join(all, ", ") + "."
+	}
+	for _, reason := range reasons {
+		f.add(Problem, fmt.Sprintf("%s could not be looked at: %s", strings.Join(parts[reason], ", "), reason), why, x.mend())
+	}
+	f.fine("every part of the coordination database could be looked at")
+}
+
+// mend is what to do about a part that could not be looked at. A file has no
+// role; of a healthy one every part can be read.
+func (x *patient) mend() string {
+	if x.Backend == "sqlite" {
+		return "Mend what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
+	}
+	return "Grant the role what it lacks, or mend what the message says; then run doctor again."
+}
+
+// unjudged are the checks that could not be made.
+func (x *patient) unjudged() []string {
+	var all []string
+	for _, c := range checks() {
+		if (c.only == "" || c.only == x.Backend) && x.blindFor(c) {
+			all = append(all, c.name)
+		}
+	}
+	return all
+}
+
+// leastPostgres is the first version that has what the schema uses.
+const leastPostgres = 100000
+
+func server(x *patient, f *findings) {
+	s := x.Server
+	if s.Standby {
+		f.add(Problem, "the server is a standby, which follows another one", "Nodes cannot write there, and commits appear late.",
+			"Name the primary in database.url; with several hosts in it, add target_session_attrs=read-write.")
+	}
+	if s.Settings["default_transaction_read_only"] == "on" {
+		f.add(Problem, "default_transaction_read_only is on for this role and database", "Nodes cannot write.",
+			"ALTER ROLE … or ALTER DATABASE … SET default_transaction_read_only = off.")
+	}
+	if level := s.Settings["default_transaction_isolation"]; level != "" && level != "read committed" {
+		f.add(Note, "default_transaction_isolation is "+level, "Nodes set read committed for their own sessions; whatever else works with this role gets the other.", "")
+	}
+	if s.Number > 0 && s.Number < leastPostgres {
+		f.add(Problem, "PostgreSQL "+s.Version+" is older than 10", "The schema needs identity columns.", "Upgrade the server.")
+	}
+	f.fine("PostgreSQL %s, a primary that can be written", majorOf(s.Version))
+}
+
+// majorOf drops what the packager has added to a version.
+func majorOf(version string) string {
+	number, _, _ := strings.Cut(version, " ")
+	return number
+}
+
+func library(x *patient, f *findings) {
+	if mode := x.Server.Settings["journal_mode"]; mode != "wal" {
+		f.add(Note, "the journal mode of the file is "+mode, "With it a writer and the readers wait for each other.",
+			"Nothing: a node sets it to WAL when it starts.")
+	}
+	f.fine("SQLite %s, built in; the file is on no network file system that is known", x.Server.Version)
+}
+
+func durability(x *patient, f *findings) {
+	s := x.Server.Settings
+	if s["fsync"] == "off" {
+		f.add(Problem, "fsync is off", "After a crash of the host the database may be broken, or lack commits that were answered: "+
+			"events are then lost or made twice.", "Set fsync = on and restart the server.")
+	}
+	if s["full_page_writes"] == "off" {
+		f.add(Problem, "full_page_writes is off", "A page that is torn by a crash cannot be mended.", "Set full_page_writes = on.")
+	}
+	if s["synchronous_commit"] == "off" {
+		f.add(Problem, "synchronous_commit is off for this role and database",
+			"A crash of the server takes back the commits of the last moments, after sinks may have stored their events.",
+			"Set synchronous_commit = on; ALTER ROLE … SET synchronous_commit = on is enough.")
+	}
+	f.fine("a commit that was answered is kept: fsync, full_page_writes and synchronous_commit are on")
+}
+
+func pooler(x *patient, f *findings) {
+	if x.Server.Pooled {
+		f.add(Problem, "connections that are open at once share a session of the server: a pooler in transaction mode is between",
+			"Settings of a session are lost, its time limits among them; the lock of the migrations does not hold; and whether another node is alive cannot be told, so that a dead one is waited for until its TTL.",
+			"Connect to the server itself, or through a pool in session mode.")
+	}
+	f.fine("each connection has a session of its own: no pooler in transaction mode is between")
+}
+
+func rights(x *patient, f *findings) {
+	r := x.Role
+	if len(r.Missing) > 0 {
+		f.add(Problem, fmt.Sprintf("the role %s lacks %s", r.Name, strings.Join(r.Missing, ", ")), "A node with this role fails where it needs them.",
+			"GRANT them; the chapter on rights in docs/migration-from-spring.md has the statements.")
+	}
+	if len(r.Excess) > 0 {
+		f.add(Warning, fmt.Sprintf("the role %s has %s", r.Name, strings.Join(r.Excess, ", ")),
+			"No node needs that. Who gets hold of its password can do more than to read and write these tables.",
+			"Give the nodes a role of their own, with rights on these tables alone.")
+	}
+	if r.Name != "" {
+		f.fine("the role has the rights that a node needs, and no attribute beyond them")
+	}
+}
+
+func schema(x *patient, f *findings) {
+	s := x.Schema
+	do := "Run 'observerd migrate up'; database.auto-migrate is false."
+	if x.want.AutoMigrate {
+		do = "Nothing: the next node that starts migrates. 'observerd migrate up' does it now."
+	}
+	switch {
+	case s.Target == 0:
+	case s.Current == 0:
+		f.add(Note, "no node of observerd has worked with this database yet: its tables are not there", "", do)
+	case s.Current < s.Target:
+		f.add(Warning, fmt.Sprintf("the schema has version %d, this binary knows %d", s.Current, s.Target), "A node of this version is not ready before the migration.", do)
+	case s.Current > s.Target:
+		f.add(Problem, fmt.Sprintf("the schema has version %d, this binary knows no more than %d", s.Current, s.Target),
+			"A node of this version refuses to start.", "Install the version that migrated it, or a later one.")
+	default:
+		f.fine("the schema has version %d, that of this binary", s.Current)
+	}
+}
+
+// tolerable is the skew of a clock that nobody need know of: a busy host makes
+// its rows seem as old.
+const tolerable = 2 * time.Second
+
+// clock looks at the clock of this host, which decides nothing: but the Java
+// nodes on it use the same.
+func clock(x *patient, f *findings) {
+	c := x.Clock
+	skew := c.Ahead.Abs() - c.Within
+	if skew <= tolerable {
+		f.fine("the clocks of this host and of the database agree to within %s", tolerable)
+		return
+	}
+	saw := fmt.Sprintf("this host's clock is %s the database's (± %s)", direction(c.Ahead), c.Within.Round(time.Millisecond))
+	why := "Nodes of observerd use the database's clock for everything, so nothing is wrong with them. Java nodes lock by their host's clock: one that is ahead keeps its locks too long when it dies, one that is behind loses them while it works."
+	do := "Synchronize both clocks (NTP)."
+	if z, ok := zone(c.Ahead, c.Within); ok {
+		do = fmt.Sprintf("%s looks like a time zone: one of the two hosts has its clock set to local time. %s", signed(z), do)
+	}
+	severity := Warning
+	if skew > x.want.TTL/2 {
+		severity = Problem
+	}
+	f.add(severity, saw, why, do)
+}

@@ -1,0 +1,135 @@
+package doctor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// TestServerThatForgets has a server that loses what it answered.
+func TestServerThatForgets(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"fsync": "off", "full_page_writes": "off"}})
+	p := admit(t, server.URL("postgres"))
+	found := p.examine(t, 0)
+	says(t, found, "durability", doctor.Problem, "fsync is off")
+	says(t, found, "durability", doctor.Problem, "full_page_writes is off")
+}
+
+// TestStandby has a server that follows another one.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	p := admit(t, server.URL("postgres"))
+	p.migrate(t)
+	var folder string
+	if err := p.db.QueryRowContext(t.Context(), `SHOW data_directory`).Scan(&folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Stop(t.Context(), pgtest.Fast); err != nil {
+		t.Fatal(err)
+	}
+	signal := filepath.Join(folder, "standby.signal")
+	if err := os.WriteFile(signal, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := os.Stat(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := owner.Sys().(*syscall.Stat_t)
+	if err := os.Chown(signal, int(stat.Uid), int(stat.Gid)); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := p.examine(t, 200*time.Millisecond)
+	says(t, found, "server", doctor.Problem, "the server is a standby")
+	says(t, found, "look", doctor.OK)
+}
+
+// TestSettingsOfTheDatabase covers what can be set for one database alone.
+func TestSettingsOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	p := postgres(t, springSix)
+	var name string
+	if err := p.db.QueryRowContext(t.Context(), `SELECT current_database()`).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range []string{"synchronous_commit = off", "default_transaction_read_only = on", "default_transaction_isolation = 'serializable'"} {
+		p.exec(t, `ALTER DATABASE "`+name+`" SET `+setting)
+	}
+	found := p.examine(t, 0)
+	says(t, found, "durability", doctor.Problem, "synchronous_commit is off")
+	says(t, found, "server", doctor.Problem, "default_transaction_read_only is on")
+	says(t, found, "server", doctor.Note, "default_transaction_isolation is serializable")
+}
+
+// TestRights looks with the eyes of roles that have too much and too little.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	p := postgres(t, springSix)
+	p.migrate(t)
+	says(t, p.examine(t, 0), "rights", doctor.Warning, "SUPERUSER")
+
+	poor := *p
+	poor.url = pgtest.NewRole(t, p.url, "SELECT, INSERT, UPDATE ON int_lock", "SELECT ON ALL TABLES IN SCHEMA public")
+	found := poor.examine(t, 0)
+	says(t, found, "rights", doctor.Problem, "DELETE on int_lock", "INSERT on obs_cursor", "USAGE on sequence obs_fence")
+	says(t, found, "look", doctor.OK)
+
+	blind := *p
+	blind.url = pgtest.NewRole(t, p.url, "SELECT, INSERT, UPDATE, DELETE ON int_lock")
+	found = blind.examine(t, 0)
+	says(t, found, "look", doctor.Problem, "obs_migration")
+	says(t, found, "rights", doctor.Problem, "SELECT on obs_event")
+}
+
+// TestSchemaOfAnotherVersion compares the schema with the binary's.
+func TestSchemaOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		p.exec(t, `INSERT INTO obs_migration (version_id, is_applied) VALUES (99999, TRUE)`)
+		says(t, p.examine(t, 0), "schema", doctor.Problem, "99999", "refuses to start")
+	})
+}
+
+// TestDatabaseThatIsDown is no finding: there is nothing to look at.
+func TestDatabaseThatIsDown(t *testing.T) {
+	t.Parallel()
+	_, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: "postgres://observerd:hunter2@127.0.0.1:1/none?sslmode=disable&connect_timeout=1"})
+	if !lockdb.Unavailable(err) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("nobody listens there: %v", err)
+	}
+}
+
+// TestNothingIsWritten compares the database with itself. On PostgreSQL
+// TestStandby says more: nothing at all can be written there.
+func TestNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		node := p.observerd(t)
+		if _, err := node.Leases().Acquire(t.Context(), orderRequest(p)); err != nil {
+			t.Fatal(err)
+		}
+		if err := node.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		before := p.content(t)
+		p.examine(t, 200*time.Millisecond)
+		if p.content(t) != before {
+			t.Error("the examination has changed the database")
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/status"
+)
+
+// ttls compares the TTLs of nodes, as far as they can be seen.
+func ttls(x *patient, f *findings) {
+	for _, a := range x.Acquired {
+		l, ok := x.wanted(a.Key, a.Region)
+		if !ok || a.TTL == l.TTL {
+			continue
+		}
+		f.add(Warning, fmt.Sprintf("%s was last taken by node %s, %s ago, with a TTL of %s; this configuration says %s", l.Name, a.Node, words(x.At.Sub(a.At)), words(a.TTL), words(l.TTL)),
+			x.whyTTL(), "Give all nodes the same lock.ttl, unless it was changed since.")
+	}
+	x.springTTL(f)
+	f.fine("nodes of observerd took their locks with the TTL of this configuration")
+}
+
+// whyTTL says what differing TTLs do.
+func (x *patient) whyTTL() string {
+	if _, ok := x.Table.Has(expiredAfter); ok {
+		return "Each row has its own expiry, so every node respects the other's; but a dead node is waited for longer or shorter, depending on which it was."
+	}
+	return "With 4 columns the TTL is in the reader: the node with the shorter one takes the lock of a holder that is alive and slow."
+}
+
+// springTTL tells what can be known of the TTL of Java nodes.
+func (x *patient) springTTL(f *findings) {
+	foreign := x.foreign()
+	if len(foreign) == 0 && !x.shares() {
+		return
+	}
+	if _, ok := x.Table.Has(expiredAfter); !ok {
+		f.add(Note, "the TTL of Java nodes cannot be seen: with 4 columns it is in the reader, not in the row",
+			fmt.Sprintf("A Java node with a shorter TTL takes locks of living nodes. Ours renew every third of their TTL, so one below %s would take them between two renewals; Spring's default is 10s.", words(x.want.TTL/3)),
+			fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
+		return
+	}
+	said := map[string]bool{}
+	for _, s := range foreign {
+		ttl, known := springsTTL(s)
+		if l, ok := x.wanted(s.Key, s.Region); ok && known && !near(ttl, l.TTL) && !said[s.Key] {
+			said[s.Key] = true
+			f.add(Note, fmt.Sprintf("a Java node takes %s with a TTL of %s; this configuration says %s", l.Name, words(ttl), words(l.TTL)), x.whyTTL(),
+				fmt.Sprintf("If they should be the same: new JdbcLockRegistry(repository, Duration.ofMillis(%d)).", l.TTL.Milliseconds()))
+		}
+	}
+}
+
+// springsTTL reads the TTL from a row that a Java node has just made: only then
+// do both of its instants come from the same moment.
+func springsTTL(s status.Sighting) (time.Duration, bool) {
+	return s.Expires.Sub(s.Created), s.Inserted && !s.Expires.IsZero()
+}
+
+func near(a, b time.Duration) bool { return (a - b).Abs() <= tolerable }
+
+// shares tells whether this configuration is made for Java nodes beside it.
+func (x *patient) shares() bool {
+	for _, l := range x.want.Locks {
+		if l.KeyFormat == "spring" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MaxProbes is how often a password that was refused is tried again: a database
+// says that it is wrong also while it is moved or restored. A locked or expired
+// account is tried without end: that changes over there.
+const MaxProbes = 3
+
+// Account is an account that a source has refused with one secret: nobody may
+// log on with both before RetryAt. Each secret that was refused has its own.
+type Account struct {
+	// ID tells accounts apart. Node met the last refusal, Reason is what it was
+	// told, which begins with the database's code if it has one, without a secret.
+	ID, Node, Reason string
+	// Digest is of Salt and the secret that was refused. Both are required. All
+	// digests of an account should have one salt: it costs much to make one.
+	Salt, Digest []byte
+	// Failures counts the refusals of this secret, from 1. Those before RetryAt
+	// were of nodes that had not heard of the first yet, and count as one with it.
+	Failures int
+	// RefusedAt is when this secret was refused first, RetryAt when one node may
+	// try it again, Now when the row was read: all by the database's clock.
+	RefusedAt, RetryAt, Now time.Time
+}
+
+// Code is the database's own code of the refusal; empty when it has none.
+func (a Account) Code() string {
+	code, _, _ := strings.Cut(a.Reason, ":")
+	if strings.ContainsRune(code, ' ') {
+		return ""
+	}
+	return code
+}
+
+// GivenUp tells whether no node tries this secret any more, also after RetryAt.
+func (a Account) GivenUp() bool { return a.Failures > MaxProbes && a.wrongPassword() }
+
+// wrongPassword tells a secret that is wrong from an account that is locked,
+// expired or unknown, by the codes of Oracle, PostgreSQL and MySQL.
+func (a Account) wrongPassword() bool {
+	switch strings.TrimPrefix(a.Code(), "ER_") {
+	case "ORA-01017", "ORA-01005", "28P01", "1045", "ACCESS_DENIED_ERROR":
+		return true
+	}
+	return false
+}
+
+// Account returns what is noted of an account: a refusal for each secret, the
+// oldest first; none when it was not refused.
+func (db *DB) Account(ctx context.Context, id string) ([]Account, error) {
+	return db.accounts(ctx, ` WHERE account = $1`, id)
+}
+
+// accounts returns the refused accounts of a condition, sorted.
+func (db *DB) accounts(ctx context.Context, where string, args ...any) ([]Account, error) {
+	var all []Account
+	err := db.query(ctx, "read the refused accounts", `
+		SELECT account, node, reason, salt, digest, failures, refused_at, retry_at, {now}
+		  FROM obs_account`+where+`
+		 ORDER BY account, refused_at, digest`,
+		func(scan func(...any) error) error {
+			var a Account
+			err := scan(&a.ID, &a.Node, &a.Reason, &a.Salt, &a.Digest, &a.Failures,
+				instant{&a.RefusedAt}, instant{&a.RetryAt}, instant{&a.Now})
+			all = append(all, a)
+			return err
+		}, args...)
+	return all, err
+}
+
+// RefuseAccount notes a refusal and lets nobody try that secret again before the
+// pause is over. Refusals of one digest count once for each pause that was over;
+// those of another are left as they are. Of a the times and the count are the
+// database's to say.
+func (db *DB) RefuseAccount(ctx context.Context, a Account, pause time.Duration) error {
+	_, err := db.exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), `
+		INSERT INTO obs_account AS o (account, salt, digest, failures, refused_at, retry_at, node, reason)
+		VALUES ($1, $2, $3, 1, {now}, {in $4}, $5, $6)
+		ON CONFLICT (account, digest) DO UPDATE
+		   SET failures = CASE WHEN o.retry_at <= excluded.refused_at THEN o.failures + 1 ELSE o.failures END,
+		       salt = excluded.salt, retry_at = excluded.retry_at, node = excluded.node, reason = excluded.reason`,
+		a.ID, a.Salt, a.Digest, pause.Seconds(), a.Node, storable(a.Reason))
+	return err
+}
+
+// AcceptAccount forgets the refusal of one secret of an account: a logon with it
+// went well. One that was never refused is no error, but costs a write: ask
+// [DB.Account] first. Refusals of other secrets stay: nodes that have not been
+// given the new one would try theirs once more.
+func (db *DB) AcceptAccount(ctx context.Context, id string, digest []byte) error {
+	_, err := db.exec(ctx, fmt.Sprintf("forget a refusal of account %s", id),
+		`DELETE FROM obs_account WHERE account = $1 AND digest = $2`, id, digest)
+	return err
+}
+
+// ForgetAccount forgets all refusals of an account: every node may try the secret
+// that it has. It reports false when there was none.
+func (db *DB) ForgetAccount(ctx context.Context, id string) (bool, error) {
+	n, err := db.exec(ctx, fmt.Sprintf("forget the refusals of account %s", id),
+		`DELETE FROM obs_account WHERE account = $1`, id)
+	return n > 0, err
+}

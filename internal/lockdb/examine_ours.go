@@ -1,0 +1,83 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/observerd/observerd/internal/status"
+)
+
+// migrated tells whether our tables are there.
+func (x *examiner) migrated() bool { return x.found.Schema.Current > 0 }
+
+// acquisitions reads what our nodes noted when they last took each lock.
+func (x *examiner) acquisitions(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.visit(ctx, `SELECT lock_key, region, name, node, ttl_ms, acquired_at FROM obs_lock ORDER BY region, lock_key`,
+		func(scan func(...any) error) error {
+			var a status.Acquisition
+			var ttl int64
+			err := scan(&a.Key, &a.Region, &a.Name, &a.Node, &ttl, instant{&a.At})
+			a.Key, a.TTL = unpadded(a.Key), time.Duration(ttl)*time.Millisecond
+			x.found.Acquired = append(x.found.Acquired, a)
+			return err
+		})
+}
+
+// schemaWithLiveness is the version from which on a node says how its death can
+// be seen.
+const schemaWithLiveness = 2
+
+func (x *examiner) members(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	liveness := `NULL`
+	if x.found.Schema.Current >= schemaWithLiveness {
+		liveness = `liveness`
+	}
+	return x.visit(ctx, `
+		SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, `+liveness+`
+		  FROM obs_node
+		 WHERE seen_at >= {ago $1}
+		 ORDER BY name, boot_id`,
+		func(scan func(...any) error) error {
+			var m status.Member
+			var types, unreachable, sinks string
+			var shown sql.NullString
+			err := scan(&m.BootID, &m.Name, &m.Version, &m.ConfigHash, &types, &unreachable, &sinks,
+				instant{&m.StartedAt}, instant{&m.SeenAt}, &shown)
+			m.Hidden = shown.Valid && shown.String == ""
+			m.Types, m.Unreachable, m.Sinks = splitList(types), splitList(unreachable), splitList(sinks)
+			x.found.Members = append(x.found.Members, m)
+			return err
+		}, recent.Seconds())
+}
+
+func (x *examiner) turns(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.visit(ctx, `SELECT type, turn_at, last_node, last_outcome FROM obs_schedule ORDER BY type`,
+		func(scan func(...any) error) error {
+			var t status.Type
+			err := scan(&t.Name, instant{&t.TurnAt}, &t.LastNode, &t.LastOutcome)
+			x.found.Turns = append(x.found.Turns, t)
+			return err
+		})
+}
+
+func (x *examiner) fed(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.visit(ctx, `SELECT DISTINCT sink FROM obs_sink_offset ORDER BY sink`, func(scan func(...any) error) error {
+		var sink string
+		err := scan(&sink)
+		x.found.Fed = append(x.found.Fed, sink)
+		return err
+	})
+}

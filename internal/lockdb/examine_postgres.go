@@ -1,0 +1,188 @@
+package lockdb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
+
+	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/migrations"
+)
+
+func examinePostgres(o ExamineOptions) (*examiner, error) {
+	config, err := pgx.ParseConfig(o.URL)
+	if err != nil {
+		// The parser's error may repeat parts of the URL, and it holds a password.
+		return nil, errors.New("coordination database: the postgres:// URL cannot be read")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 5 * time.Second
+	}
+	setDefault(config.RuntimeParams, "application_name", "observerd doctor")
+	// Nothing is prepared, and nothing set for longer than a transaction: a
+	// pooler may be between, and would hand both on to others.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	x := &examiner{
+		options: o, pool: openPool(config, 2), d: postgresDialect(), found: &status.Examination{Backend: "postgres"},
+		bound: `SET LOCAL statement_timeout = '10s'`,
+		// No time.Time is infinite.
+		finite: func(column string) string {
+			return `CASE WHEN ` + column + ` IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', ` + column + `)) END`
+		},
+	}
+	x.parts = append([]part{
+		{status.PartClock, (*examiner).clock},
+		{status.PartServer, (*examiner).postgresServer},
+		{status.PartConnections, (*examiner).pooled},
+		{status.PartSchema, (*examiner).postgresSchema},
+		{status.PartTable, (*examiner).postgresTable},
+		{status.PartForm, (*examiner).postgresVerdict},
+		{status.PartColumns, (*examiner).postgresColumns},
+		{status.PartHangers, (*examiner).postgresHangers},
+		{status.PartRole, (*examiner).postgresRole},
+	}, ourParts()...)
+	return x, nil
+}
+
+func (x *examiner) postgresServer(ctx context.Context) error {
+	s := &x.found.Server
+	err := x.one(ctx, `
+		SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery()`,
+		&s.Version, &s.Number, &s.Standby)
+	if err != nil {
+		return err
+	}
+	s.Settings = map[string]string{}
+	return x.visit(ctx, `
+		SELECT name, setting
+		  FROM pg_settings
+		 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation')`,
+		func(scan func(...any) error) error {
+			var name, setting string
+			err := scan(&name, &setting)
+			s.Settings[name] = setting
+			return err
+		})
+}
+
+// pooled asks two connections that are open at once for the process that
+// serves them. A pooler in transaction mode gives both the same one, or one of
+// them another each time.
+func (x *examiner) pooled(ctx context.Context) error {
+	var first [2]int
+	for i := range first {
+		conn, err := x.pool.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		for n := range 3 {
+			var pid int
+			if err := conn.QueryRowContext(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+				return err
+			}
+			if n == 0 {
+				first[i] = pid
+			}
+			x.found.Server.Pooled = x.found.Server.Pooled || pid != first[i]
+		}
+	}
+	x.found.Server.Pooled = x.found.Server.Pooled || first[0] == first[1]
+	return nil
+}
+
+func (x *examiner) postgresSchema(ctx context.Context) (err error) {
+	v := &x.found.Schema
+	v.Current, v.Target, err = schemaState(ctx, goose.DialectPostgres, x.pool, migrations.Postgres(), `SELECT to_regclass('`+schemaTable+`') IS NOT NULL`)
+	return err
+}
+
+func (x *examiner) postgresTable(ctx context.Context) error {
+	t := &x.found.Table
+	err := x.visit(ctx, `
+		SELECT n.nspname::text, CASE WHEN c.relkind IN ('r', 'p') THEN 'table' WHEN c.relkind = 'v' THEN 'view' ELSE c.relkind::text END,
+		       c.relpersistence = 'u', c.relrowsecurity
+		  FROM pg_class c
+		  JOIN pg_namespace n ON n.oid = c.relnamespace
+		 WHERE c.oid = to_regclass('int_lock')`,
+		func(scan func(...any) error) error { return scan(&t.Schema, &t.Kind, &t.Unlogged, &t.RowSecurity) })
+	if err != nil {
+		return err
+	}
+	return x.visit(ctx, `
+		SELECT n.nspname::text
+		  FROM pg_class c
+		  JOIN pg_namespace n ON n.oid = c.relnamespace
+		 WHERE c.relname = 'int_lock' AND c.relkind IN ('r', 'p') AND c.oid IS DISTINCT FROM to_regclass('int_lock')
+		 ORDER BY n.nspname`,
+		func(scan func(...any) error) error {
+			var schema string
+			err := scan(&schema)
+			t.Elsewhere = append(t.Elsewhere, schema)
+			return err
+		})
+}
+
+// postgresVerdict asks what a node says of the table when it starts.
+func (x *examiner) postgresVerdict(ctx context.Context) error {
+	if x.found.Table.Schema == "" {
+		return nil
+	}
+	t, err := (&postgresEngine{db: &DB{lease: x.pool}}).lockTable(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.check(); err != nil {
+		x.found.Table.Refused = err.Error()
+	}
+	return nil
+}
+
+func (x *examiner) postgresColumns(ctx context.Context) error {
+	return x.visit(ctx, `
+		SELECT a.attname::text, format_type(a.atttypid, NULL),
+		       CASE WHEN a.atttypid IN ('bpchar'::regtype, 'varchar'::regtype) AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
+		       NOT a.attnotnull, coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+		  FROM pg_attribute a
+		  LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		 WHERE a.attrelid = to_regclass('int_lock') AND a.attnum > 0 AND NOT a.attisdropped
+		 ORDER BY a.attnum`,
+		func(scan func(...any) error) error {
+			var c status.Column
+			err := scan(&c.Name, &c.Type, &c.Length, &c.Nullable, &c.Default)
+			x.found.Table.Columns = append(x.found.Table.Columns, c)
+			return err
+		})
+}
+
+// postgresHangers reads what hangs on INT_LOCK: the keys that keep its rows
+// apart, and what its owner may have added.
+func (x *examiner) postgresHangers(ctx context.Context) error {
+	t := &x.found.Table
+	err := x.visit(ctx, `
+		SELECT array_to_string(ARRAY(
+		         SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) ORDER BY a.attname), ',')
+		  FROM pg_index i
+		 WHERE i.indrelid = to_regclass('int_lock') AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+		 ORDER BY 1`,
+		func(scan func(...any) error) error {
+			var columns string
+			err := scan(&columns)
+			t.Unique = append(t.Unique, splitList(columns))
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	return x.visit(ctx, `
+		SELECT tgname::text FROM pg_trigger WHERE tgrelid = to_regclass('int_lock') AND NOT tgisinternal ORDER BY tgname`,
+		func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			t.Triggers = append(t.Triggers, name)
+			return err
+		})
+}

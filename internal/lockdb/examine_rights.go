@@ -1,0 +1,72 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+)
+
+// nodeRights are what a node and an operator need. A test of app works
+// with a role that has no others.
+var nodeRights = []struct{ table, rights string }{
+	{"int_lock", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_lock", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_node", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_schedule", "SELECT,INSERT,UPDATE"},
+	{"obs_cursor", "SELECT,INSERT,UPDATE"},
+	{"obs_observed", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_event", "SELECT,INSERT,DELETE"},
+	{"obs_sink_offset", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_dead", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_poll", "SELECT,INSERT,DELETE"},
+	{"obs_audit", "SELECT,INSERT,DELETE"},
+	{"obs_sweep", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_account", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_migration", "SELECT"},
+}
+
+func (x *examiner) postgresRole(ctx context.Context) error {
+	r := &x.found.Role
+	if err := x.excess(ctx); err != nil {
+		return err
+	}
+	missing := func(scan func(...any) error) error {
+		var right string
+		err := scan(&right)
+		r.Missing = append(r.Missing, right)
+		return err
+	}
+	for _, n := range nodeRights {
+		// A table that is not there is the schema's business.
+		err := x.visit(ctx, `
+			SELECT w || ' on ' || $1
+			  FROM unnest(string_to_array($2, ',')) AS w
+			 WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1)::oid, w)`, missing, n.table, n.rights)
+		if err != nil {
+			return err
+		}
+	}
+	return x.visit(ctx, `
+		SELECT 'USAGE on sequence obs_fence'
+		 WHERE to_regclass('obs_fence') IS NOT NULL AND NOT has_sequence_privilege(to_regclass('obs_fence')::oid, 'USAGE')
+		 UNION ALL
+		SELECT 'CREATE on schema ' || current_schema()
+		 WHERE `+fmt.Sprint(x.found.Schema.Current < x.found.Schema.Target)+` AND NOT has_schema_privilege(current_schema(), 'CREATE')`, missing)
+}
+
+func (x *examiner) excess(ctx context.Context) error {
+	return x.visit(ctx, `
+		SELECT r.rolname::text, w.name, w.has
+		  FROM pg_roles r,
+		       LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
+		                       ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS w(name, has)
+		 WHERE r.rolname = current_user`,
+		func(scan func(...any) error) error {
+			var right string
+			var has bool
+			err := scan(&x.found.Role.Name, &right, &has)
+			if has {
+				x.found.Role.Excess = append(x.found.Role.Excess, right)
+			}
+			return err
+		})
+}

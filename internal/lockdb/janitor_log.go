@@ -1,0 +1,170 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// cleanLog removes what no sink needs any more. While nobody knows which sinks
+// are in use, that is nothing.
+func (db *DB) cleanLog(ctx context.Context, r Retention, done *haul) {
+	used, fed, err := db.sinks(ctx, r)
+	if err != nil {
+		done.add(ctx, 0, err)
+		return
+	}
+	if db.cleanOffsets(ctx, used, fed, r.Events, done) {
+		db.cleanEvents(ctx, used, r.Events, done)
+	}
+}
+
+// sinks returns the sinks that are in use, by this node's word, by that of
+// others, or by a relay's recent work, and all that have offsets.
+func (db *DB) sinks(ctx context.Context, r Retention) (used, fed map[string]bool, err error) {
+	used, fed = map[string]bool{}, map[string]bool{}
+	for _, sink := range r.Sinks {
+		used[sink] = true
+	}
+	nodes, err := db.Nodes(ctx, r.Nodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range nodes {
+		for _, sink := range n.Sinks {
+			used[sink] = true
+		}
+	}
+	err = db.query(ctx, "look for the sinks in use", `
+		SELECT sink, max(updated_at) >= {ago $1} FROM obs_sink_offset GROUP BY sink`,
+		func(scan func(...any) error) error {
+			var sink string
+			var recently bool
+			err := scan(&sink, &recently)
+			fed[sink] = true
+			if recently {
+				used[sink] = true
+			}
+			return err
+		}, r.Events.Seconds())
+	return used, fed, err
+}
+
+// cleanOffsets removes the offsets of sinks that nobody uses any more, and that
+// no relay has fed for that long. It reports false when nothing else can be done
+// either. Offsets that it could not remove still count; see cleanEventsSQL.
+func (db *DB) cleanOffsets(ctx context.Context, used, fed map[string]bool, unfed time.Duration, done *haul) (goOn bool) {
+	for _, sink := range slices.Sorted(maps.Keys(fed)) {
+		if used[sink] {
+			continue
+		}
+		n, err := db.forgetSink(ctx, sink, unfed)
+		db.metrics.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
+		if !done.add(ctx, n, err) {
+			return false
+		}
+	}
+	return true
+}
+
+// forgetSink removes the offsets of a sink, unless a relay has come to feed it:
+// its offset would go back. With the row that a relay claims, and looks at when
+// it acknowledges, locked, none can come between the second look and the removal.
+func (db *DB) forgetSink(ctx context.Context, sink string, unfed time.Duration) (n int64, err error) {
+	err = db.inTx(ctx, "clean obs_sink_offset", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, db.d.sql(`SELECT 1 FROM obs_sink_offset WHERE sink = $1 AND stream = ''{update}`), sink)
+		if err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, db.d.sql(`
+			DELETE FROM obs_sink_offset
+			 WHERE sink = $1
+			   AND NOT EXISTS (SELECT 1 FROM obs_sink_offset fed WHERE fed.sink = $1 AND fed.updated_at >= {ago $2})`), sink, unfed.Seconds())
+		if err != nil {
+			return err
+		}
+		n, err = result.RowsAffected()
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// cleanEvents removes old events that every sink in use has stored.
+func (db *DB) cleanEvents(ctx context.Context, used map[string]bool, age time.Duration, done *haul) {
+	offsets, err := db.Log().storedByAll(ctx, used)
+	if err != nil {
+		done.add(ctx, 0, err)
+		return
+	}
+	for _, stream := range slices.Sorted(maps.Keys(offsets)) {
+		if n, err := db.cleanStream(ctx, stream, offsets[stream], age); !done.add(ctx, n, err) {
+			return
+		}
+	}
+}
+
+// cleanEventsSQL removes what is old before the first event that is not, so
+// that the rest has no gap, whatever the clock did while it was logged; nor may
+// it do anything meanwhile, so that one instant counts for all rows. Whoever has
+// an offset by now needs what lies behind it: a sink that was spared, one that
+// could not be judged, or one that is new. Without it its stream would have a
+// gap, and halt.
+const cleanEventsSQL = `
+DELETE FROM obs_event
+ WHERE stream = $1 AND seq >= $2 AND seq < $3 AND logged_at < {past $4}
+   AND seq < coalesce((SELECT min(seq)
+                         FROM obs_event
+                        WHERE stream = $1 AND seq >= $2 AND seq < $3 AND logged_at >= {past $4}), $3)
+   AND seq <= coalesce((SELECT min(coalesce(o.last_seq, 0))
+                          FROM obs_sink_offset s
+                          LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = $1
+                         WHERE s.stream = ''), $3)`
+
+// cleanStream removes the old events of a stream up to stored. It looks for the
+// beginning of the stream once: while somebody may still see what was removed,
+// such as a backup, PostgreSQL reads over all of it on the way.
+func (db *DB) cleanStream(ctx context.Context, stream string, stored int64, age time.Duration) (int64, error) {
+	var first sql.NullInt64
+	err := db.read.QueryRowContext(ctx, db.d.sql(`SELECT min(seq) FROM obs_event WHERE stream = $1`), stream).Scan(&first)
+	if err != nil {
+		return 0, fmt.Errorf("look for the first event of %s: %w", stream, err)
+	}
+	var total int64
+	for from := first.Int64; first.Valid && from <= stored; from += cleanBatch {
+		n, err := db.exec(ctx, "clean obs_event", cleanEventsSQL, stream, from, min(from+cleanBatch, stored+1), age.Seconds())
+		if err != nil {
+			return total, err
+		}
+		total += n
+		db.metrics.cleaned.WithLabelValues("obs_event").Add(float64(n))
+		if n < cleanBatch {
+			break
+		}
+	}
+	return total, nil
+}
+
+// storedByAll returns, for each stream, the sequence up to which all of the
+// sinks have stored it. Without sinks that is everything.
+func (l *Log) storedByAll(ctx context.Context, sinks map[string]bool) (map[string]int64, error) {
+	stored, err := l.lastSeqs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for sink := range sinks {
+		backlog, err := l.Backlog(ctx, sink)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range backlog {
+			stored[b.Stream] = min(stored[b.Stream], b.Acknowledged)
+		}
+	}
+	return stored, nil
+}

@@ -1,0 +1,45 @@
+package lockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// errLocked is [errHeld] of a lock whose row somebody's transaction has locked.
+// Who has the lock is not known then, only that it is not to be had.
+var errLocked = fmt.Errorf("%w: its row is locked", errHeld)
+
+// tellLocked says once that somebody's transaction keeps a row locked, until an
+// attempt finds it otherwise. A person has to end what was forgotten.
+func (l *Leases) tellLocked(r lock.Request, err error) {
+	id := lockID{r.Key, r.Region}
+	if !errors.Is(err, errLocked) {
+		l.db.locked.Delete(id)
+		return
+	}
+	if _, told := l.db.locked.LoadOrStore(id, true); !told {
+		l.db.log.Warn("The row of a lock is locked by somebody's transaction; trying again", "lock", r.Key, "name", r.Name)
+	}
+}
+
+// lastLook is the longest pause between two attempts at a row that is locked.
+const lastLook = 200 * time.Millisecond
+
+// untilUnlocked runs f again while it returns errLocked, until ctx ends.
+func untilUnlocked(ctx context.Context, f func() error) error {
+	for pause := lastLook / 10; ; pause = min(2*pause, lastLook) {
+		if err := f(); !errors.Is(err, errLocked) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", errLocked, context.Cause(ctx))
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package lockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// livenessClass is the first half of the key of our advisory locks; the second
+// is made of the boot id. The letters are "obsd".
+const livenessClass = 0x6f627364
+
+// sessionPresence shows a process by a session of its own, which holds an
+// advisory lock. The server gives it back when the process dies, and all can
+// read it in pg_locks. It is a shared lock: should two boot ids give one key,
+// each hides the death of the other, and nobody is kept waiting.
+type sessionPresence struct {
+	db     *DB
+	config *pgx.ConnConfig
+	conn   *pgx.Conn
+	pid    string
+	// pidOf returns the backend of another connection of ours.
+	pidOf func(ctx context.Context) (string, error)
+}
+
+func newSessionPresence(db *DB, config *pgx.ConnConfig) *sessionPresence {
+	config = config.Copy()
+	config.RuntimeParams["application_name"] += " liveness"
+	config.RuntimeParams["statement_timeout"] = millis(livenessTimeout)
+	// A pooler may have no prepared statements.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return &sessionPresence{db: db, config: config, pidOf: func(ctx context.Context) (pid string, err error) {
+		err = db.lease.QueryRowContext(ctx, `SELECT pg_backend_pid()::text`).Scan(&pid)
+		return pid, err
+	}}
+}
+
+func (p *sessionPresence) kind() string { return bySession }
+
+// lasts is false: the server, or what lies between, may end the session.
+func (p *sessionPresence) lasts() bool { return false }
+
+// advisoryKey is the second half of the key of a process's advisory lock.
+func advisoryKey(bootID string) uint32 { return crc32.ChecksumIEEE([]byte(bootID)) }
+
+func (p *sessionPresence) appear(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return fmt.Errorf("open the session that shows this node: %w", err)
+	}
+	p.conn = conn
+	if err := p.show(ctx); err != nil {
+		return errors.Join(err, p.vanish(ctx))
+	}
+	return nil
+}
+
+// show takes the advisory lock, which is never waited for: shared locks do not
+// exclude each other.
+func (p *sessionPresence) show(ctx context.Context) error {
+	var standby, locked bool
+	err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text, pg_is_in_recovery(), pg_try_advisory_lock_shared($1::int, $2::int)`,
+		livenessClass, int32(advisoryKey(p.db.bootID))). //nolint:gosec // The same bits, as the function takes them.
+		Scan(&p.pid, &standby, &locked)
+	switch {
+	case err != nil:
+		return fmt.Errorf("show this node: %w", err)
+	case standby:
+		// Others look on the primary.
+		return errors.New("show this node: the session is on a standby server")
+	case !locked:
+		return fmt.Errorf("%w: somebody else holds the advisory lock of this node alone", errNoLiveness)
+	}
+	other, err := p.pidOf(ctx)
+	if err != nil {
+		return fmt.Errorf("show this node: look at another session: %w", err)
+	}
+	if other == p.pid {
+		return fmt.Errorf("%w: two connections share one session, so there is a connection pooler in transaction mode", errNoLiveness)
+	}
+	return nil
+}
+
+// sessionsSQL adds to sightSQL the sessions that hold an advisory lock of ours,
+// and our own.
+const sessionsSQL = `
+UNION ALL
+SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE FROM pg_locks WHERE ` + advisoryLocks + `
+UNION ALL
+SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE`
+
+// advisoryLocks are ours in pg_locks, which every role may read: those of our
+// class (see livenessClass) in the form with two keys, which is objsubid 2.
+const advisoryLocks = `locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+func (p *sessionPresence) look(ctx context.Context) (sight, error) {
+	var s sight
+	present := make(map[string]bool)
+	self, shown := "", make(map[string]bool)
+	own := strconv.FormatUint(uint64(advisoryKey(p.db.bootID)), 10)
+	rows, err := p.conn.Query(ctx, p.db.sightText()+sessionsSQL)
+	if err != nil {
+		return sight{}, fmt.Errorf("look who is alive: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		err := s.add(rows.Scan, func(kind, key, pid string) error {
+			switch {
+			case kind == "self":
+				self = pid
+			case key == own:
+				shown[pid] = true
+			}
+			present[key] = true
+			return nil
+		})
+		if err != nil {
+			return sight{}, fmt.Errorf("look who is alive: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return sight{}, fmt.Errorf("look who is alive: %w", err)
+	}
+	if self != p.pid || !shown[self] {
+		return sight{}, fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
+	}
+	s.alive = func(bootID string) (bool, bool) {
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
+	}
+	return s, nil
+}
+
+// freeSQL deletes the row of INT_LOCK as it was seen. A row that is just being
+// renewed is left alone: whoever does that lives.
+const freeSQL = `
+WITH due AS (
+  SELECT l.lock_key, l.region, l.client_id
+    FROM int_lock l
+    JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+   WHERE l.lock_key = $1::char(36) AND l.region = $2::varchar AND l.client_id = $3::char(36)
+     AND CAST(l.created_date AS TEXT) = $4::text
+     AND o.boot_term = o.term AND o.boot_id = $5::text AND o.liveness = '` + bySession + `'
+     AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)
+     FOR UPDATE OF l SKIP LOCKED
+), freed AS (
+  DELETE FROM int_lock l
+   USING due
+   WHERE l.lock_key = due.lock_key AND l.region = due.region AND l.client_id = due.client_id
+  RETURNING l.lock_key, l.region, l.client_id
+)
+UPDATE obs_lock o
+   SET liveness = '` + foundDead + `'
+  FROM freed
+ WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
+
+func (p *sessionPresence) free(ctx context.Context, l lease) (bool, error) {
+	tag, err := p.conn.Exec(ctx, freeSQL, l.key, l.region, l.term, l.touched, l.boot,
+		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
+	if err != nil {
+		return false, fmt.Errorf("free lock %s of a dead node: %w", l.key, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// vanish closes the session, and with it the advisory lock is given back. The
+// server is told, if it listens.
+func (p *sessionPresence) vanish(ctx context.Context) error {
+	if p.conn == nil {
+		return nil
+	}
+	err := p.conn.Close(ctx)
+	p.conn = nil
+	var lost *pgconn.ConnectError
+	if err == nil || errors.As(err, &lost) || Unavailable(err) {
+		return nil
+	}
+	return fmt.Errorf("close the session that shows this node: %w", err)
+}

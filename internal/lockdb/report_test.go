@@ -1,0 +1,54 @@
+package lockdb_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+func TestReportHasSweepsAndRefusedAccounts(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		if r, err := db.Report(t.Context()); err != nil || len(r.Sweeps) != 0 || len(r.Accounts) != 0 {
+			t.Fatalf("of nothing: %+v, %v", r, err)
+		}
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		running := startSweep(t, db, "orders", observer.SweepBackfill)
+		mustCommit(t, s, step(cursorOf(t, s, "orders"), 3, running.ID, "2021"))
+		cancelled := startSweep(t, db, "orders", observer.SweepReconcile)
+		if err := db.CancelSweep(t.Context(), cancelled.ID, "bob"); err != nil {
+			t.Fatal(err)
+		}
+		a := lockdb.Account{ID: "erp/reader", Node: "a", Reason: "ORA-01017", Salt: []byte{1}, Digest: []byte{1}}
+		refuse(t, db, a, 0)
+		a = refuse(t, db, a, time.Hour)
+		r, err := db.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Sweeps) != 1 || len(r.Accounts) != 1 {
+			t.Fatalf("sweeps %+v, accounts %+v", r.Sweeps, r.Accounts)
+		}
+		sweep := r.Sweeps[0]
+		if sweep.ID != running.ID || sweep.Observer != "orders" || sweep.Kind != "backfill" || sweep.From != "2020" || sweep.Before != "2026" ||
+			sweep.Position != "2021" || sweep.Rows != 3 || sweep.Events != 3 || !sweep.StartedAt.Equal(running.StartedAt) || sweep.UpdatedAt.IsZero() {
+			t.Errorf("sweep: %+v", sweep)
+		}
+		account := r.Accounts[0]
+		if account.ID != a.ID || account.Node != "a" || account.Reason != "ORA-01017" || account.Failures != 2 ||
+			!account.Since.Equal(a.RefusedAt) || !account.Until.Equal(a.RetryAt) || account.Never {
+			t.Errorf("account: %+v of %+v", account, a)
+		}
+		for range lockdb.MaxProbes {
+			refuse(t, db, lockdb.Account{ID: "wms/reader", Reason: "28P01: denied", Salt: []byte{1}, Digest: []byte{1}}, 0)
+		}
+		for _, never := range []bool{false, true} {
+			if r, err = db.Report(t.Context()); err != nil || len(r.Accounts) != 2 || r.Accounts[1].Never != never {
+				t.Errorf("accounts %+v, %v; want never %v", r.Accounts, err, never)
+			}
+			refuse(t, db, lockdb.Account{ID: "wms/reader", Reason: "28P01: denied", Salt: []byte{1}, Digest: []byte{1}}, 0)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// lockTable is INT_LOCK as PostgreSQL's catalogue has it, as far as two nodes
+// could be misled by it.
+type lockTable struct {
+	// Name is that of the table with its schema, as a statement writes it.
+	Name string `json:"name"`
+	// Kind is pg_class.relkind: r for a table, p for a partitioned one.
+	Kind    string       `json:"kind"`
+	Columns []lockColumn `json:"columns"`
+	// Unique are the columns of each key that an upsert can name, sorted.
+	Unique [][]string `json:"unique"`
+}
+
+type lockColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Size is the most characters of a text, or the decimals of an instant's
+	// seconds; -1 is without a limit.
+	Size     int  `json:"size"`
+	Nullable bool `json:"nullable"`
+	// Default is the expression of a default; empty: none.
+	Default string `json:"default"`
+}
+
+// lockTableSQL reads all of it in one round trip. A key that is deferrable, or
+// holds for some rows only, keeps nobody out at the moment of the insert.
+const lockTableSQL = `
+SELECT json_build_object(
+         'name', format('%I.%I', n.nspname, c.relname),
+         'kind', c.relkind,
+         'columns', (
+           SELECT json_agg(json_build_object(
+                    'name', a.attname,
+                    'type', format_type(a.atttypid, NULL),
+                    'size', CASE WHEN a.atttypmod < 0 THEN -1
+                                 WHEN a.atttypid IN ('bpchar'::regtype, 'varchar'::regtype) THEN a.atttypmod - 4
+                                 ELSE a.atttypmod END,
+                    'nullable', NOT a.attnotnull,
+                    'default', coalesce(pg_get_expr(d.adbin, d.adrelid), CASE WHEN a.attidentity <> '' THEN 'identity' ELSE '' END)
+                  ) ORDER BY a.attnum)
+             FROM pg_attribute a
+             LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+         'unique', (
+           SELECT json_agg((
+                    SELECT json_agg(a.attname ORDER BY a.attname)
+                      FROM pg_attribute a
+                     WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])))
+             FROM pg_index i
+            WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+              AND i.indpred IS NULL AND i.indexprs IS NULL))::text
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.oid = to_regclass('int_lock')`
+
+// recognise reads which generation of Spring's table INT_LOCK is, and refuses
+// one that nodes of both could use without noticing each other.
+func (e *postgresEngine) recognise(ctx context.Context) error {
+	t, err := e.lockTable(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.check(); err != nil {
+		return err
+	}
+	_, perRow := t.column("expired_after")
+	e.db.table.set(perRow)
+	return nil
+}
+
+// lockTable goes where leases go, so that a busy pool holds up no acquisition.
+// There is no row for a table that is not there.
+func (e *postgresEngine) lockTable(ctx context.Context) (t lockTable, err error) {
+	var text []byte
+	err = e.db.lease.QueryRowContext(ctx, lockTableSQL).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("look at the table INT_LOCK: %w", err)
+	}
+	return t, nil
+}
+
+func (t lockTable) column(name string) (lockColumn, bool) {
+	i := slices.IndexFunc(t.Columns, func(c lockColumn) bool { return c.Name == name })
+	if i < 0 {
+		return lockColumn{}, false
+	}
+	return t.Columns[i], true
+}

@@ -1,0 +1,39 @@
+package lockdb_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+// TestEveryTakeoverIsTold takes a lock the moment its lease ends, again and
+// again: the end must not fall between two looks of one acquisition.
+func TestEveryTakeoverIsTold(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
+		const times = 200
+		log := &logbook{}
+		db, err := lockdb.Open(lockdb.Options{URL: url, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		r := request("short")
+		r.TTL = 5 * time.Millisecond
+		for taken := 0; taken <= times; {
+			switch _, err := db.Leases().Acquire(t.Context(), r); {
+			case err == nil:
+				taken++
+			case !errors.Is(err, lock.ErrHeld):
+				t.Fatal(err)
+			}
+		}
+		if n := log.count("Lease taken over", "rule=ttl"); n != times {
+			t.Errorf("%d of %d takeovers were told", n, times)
+		}
+	})
+}

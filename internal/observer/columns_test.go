@@ -1,0 +1,90 @@
+package observer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+func columns(pairs ...string) []observer.Column {
+	var list []observer.Column
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, observer.Column{Name: pairs[i], Type: pairs[i+1]})
+	}
+	return list
+}
+
+func TestEncodeColumns(t *testing.T) {
+	t.Parallel()
+	equal(t, "text", observer.EncodeColumns(columns("order_id", "bigint", `a "b"`, "text")), `[["order_id","bigint"],["a \"b\"","text"]]`)
+	equal(t, "text of none", observer.EncodeColumns(nil), "")
+}
+
+func TestColumnsOfTheSourceChange(t *testing.T) {
+	t.Parallel()
+	before := columns("id", "text", "qty", "integer")
+	for name, test := range map[string]struct {
+		after   []observer.Column
+		named   []string // Columns that the configuration names from now on.
+		refused []string
+		kept    bool // What was remembered is remembered.
+	}{
+		"nothing":             {after: before, kept: true},
+		"the order":           {after: columns("qty", "integer", "id", "text"), kept: true},
+		"added":               {after: columns("id", "text", "qty", "integer", "note", "text")},
+		"removed":             {after: columns("id", "text"), refused: []string{`column "qty" (integer) is missing`}},
+		"retyped":             {after: columns("id", "text", "qty", "text"), refused: []string{`column "qty" was integer and is text`}},
+		"both":                {after: columns("id", "bigint"), refused: []string{`"qty" (integer) is missing`, `"id" was text and is bigint`}},
+		"renamed":             {after: columns("id", "text", "quantity", "integer"), refused: []string{`"qty"`}},
+		"no columns are told": {after: nil, kept: true},
+		"a type is not told":  {after: columns("id", "text", "qty", "")},
+		"left out by us":      {after: columns("id", "text"), named: []string{"id"}},
+		"named, and retyped":  {after: columns("id", "bigint"), named: []string{"id"}, refused: []string{`"id" was text and is bigint`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, observer.DetectChange)
+			s.src.SetColumns(before...)
+			s.put(0, 5)
+			s.poll()
+			cursor := s.db.Cursor(stream)
+			equal(t, "remembered", cursor.Columns, observer.EncodeColumns(before))
+			s.src.SetColumns(test.after...)
+			s.spec.Query.Columns = test.named
+			s.put(10, 5)
+			_, err := s.tryPoll()
+			equal(t, "refused", errors.Is(err, observer.ErrColumnsChanged), len(test.refused) > 0)
+			if len(test.refused) > 0 {
+				for _, want := range append(test.refused, "observerd observers reset orders --keep-cursor") {
+					equal(t, want+" in "+err.Error(), strings.Contains(err.Error(), want), true)
+				}
+				equal(t, "cursor", s.db.Cursor(stream), cursor)
+				return
+			}
+			want := observer.EncodeColumns(test.after)
+			if test.kept {
+				want = cursor.Columns
+			}
+			equal(t, "remembered then", s.db.Cursor(stream).Columns, want)
+			equal(t, "events", len(s.story()), 10)
+		})
+	}
+}
+
+// An added column is remembered although no row has changed, so that its
+// removal is noticed.
+func TestAddedColumnIsRememberedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.put(0, 5)
+	s.src.SetColumns(columns("id", "text")...)
+	s.poll()
+	s.src.SetColumns(columns("id", "text", "note", "text")...)
+	s.poll()
+	s.src.SetColumns(columns("id", "text")...)
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrColumnsChanged) {
+		t.Fatalf("got %v", err)
+	}
+}

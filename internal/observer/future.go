@@ -1,0 +1,46 @@
+package observer
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// ahead is how far above the source's clock a timestamp may lie. That clock is
+// read before the rows, and some sources know it to the second.
+const ahead = time.Minute
+
+// noteFuture counts the rows in the source's future. They come last, but for
+// rows without a timestamp.
+func (p *poll) noteFuture(rows []row) {
+	if p.horizon.Clock == "" {
+		return
+	}
+	now := p.horizon.Now
+	if now.IsZero() {
+		now = p.at
+	}
+	for i := len(rows) - 1; i >= 0 && (rows[i].cursor == "" || p.isFuture(rows[i].cursor)); i-- {
+		if by := rows[i].time.Sub(now); rows[i].cursor != "" && by > ahead {
+			p.stats.Future++
+			p.furthest = max(p.furthest, by)
+		}
+	}
+}
+
+// isFuture says that a cursor lies above the source's clock.
+func (p *poll) isFuture(cursor string) bool {
+	clock := p.horizon.Clock
+	return clock != "" && p.src.Compare(cursor, clock) > 0
+}
+
+func (p *poll) warnFuture(ctx context.Context) {
+	if p.stats.Future == 0 {
+		return
+	}
+	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"Rows lie in the source's future; is its timezone right?",
+		slog.String("stream", p.spec.Stream),
+		slog.Int64("rows", p.stats.Future),
+		slog.Duration("ahead", p.furthest))
+}

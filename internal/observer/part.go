@@ -1,0 +1,65 @@
+package observer
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/failpoint"
+)
+
+// readPart reads once, and commits what it finds chunk by chunk. Without a
+// limit one part is all there is.
+func (p *poll) readPart(ctx context.Context) error {
+	failpoint.Hit("poll.query")
+	rows, err := p.startReading(ctx)
+	if err != nil {
+		return err
+	}
+	defer rows.stop()
+
+	// Chunks are read ahead, but compared in order, each with what the one
+	// before it has committed.
+	for {
+		b, err := p.nextBatch(ctx, rows)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			break
+		}
+		failpoint.Hit("poll.chunk")
+		ch, err := p.compare(ctx, b)
+		if err != nil {
+			return err
+		}
+		if err := p.commitIfAny(ctx, ch); err != nil {
+			return err
+		}
+		if p.full = p.full || p.sweep.isSpent(p.src); p.full {
+			return nil
+		}
+	}
+	p.partRows = rows.count
+	if err := rows.failure(ctx); err != nil {
+		return p.keepPassed(ctx, err)
+	}
+	p.planNext(rows)
+	return nil
+}
+
+// planNext decides what follows a read that came to its end. One that has as
+// many rows as it may have is not all: the next begins at its last timestamp,
+// of which there may be more rows. The horizon came before all of them, so
+// whatever appears below it between two reads would have been in the first.
+func (p *poll) planNext(r *reader) {
+	if p.limit == 0 || r.dated < p.limit {
+		p.complete = true
+		return
+	}
+	if p.src.Compare(r.last, p.from) > 0 {
+		p.from = r.last
+	} else {
+		p.limit *= 2 // A group of equal timestamps that is larger than the limit.
+	}
+	// A row that is read once more is no second row of its key.
+	p.seen = bitmap{}
+}

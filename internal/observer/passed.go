@@ -1,0 +1,94 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// What follows is for long readings of rows in which nothing had changed, as
+// after a source was restored. Were the marks committed at the end alone, a poll
+// that its time does not suffice for would begin anew for ever. The marks are
+// those of rows that were compared, so whenever they are committed, all rows
+// below them were.
+
+const (
+	// quietMost is how many chunks without a change are compared before their
+	// marks are committed all the same.
+	quietMost = 20
+	// quietLongest is the longest that marks wait for a commit, and rows for
+	// their chunk to become full.
+	quietLongest = 3 * time.Second
+	// quietLeast keeps the commits apart when a poll comes to its deadline.
+	quietLeast = 100 * time.Millisecond
+)
+
+// patience is how long marks wait for a commit. Half of the time that is left
+// is the most: what a poll loses that is cut off by its deadline becomes less
+// the nearer that is.
+func patience(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return quietLongest
+	}
+	return min(quietLongest, max(quietLeast, time.Until(deadline)/2))
+}
+
+// isOverdue counts a chunk in which nothing had changed, and says that its marks
+// are to be committed.
+func (p *poll) isOverdue(ctx context.Context, ch Chunk) bool {
+	p.quiet++
+	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed(ch)
+}
+
+// hasPassed says that a chunk moves the place from which a later poll, or the
+// next step of a sweep, goes on. A poll that reads every row has no such place.
+// What only counts rows is no progress: whoever gets nowhere is to be told.
+func (p *poll) hasPassed(ch Chunk) bool {
+	return !p.spec.readsAll() &&
+		(ch.Low != p.cursor.Low || ch.Newest != p.cursor.Newest || p.sweep.hasPassed())
+}
+
+// commitPassed stores the marks of quiet chunks, if there are any.
+func (p *poll) commitPassed(ctx context.Context) error {
+	if p.quiet == 0 {
+		return nil
+	}
+	ch := p.newChunk()
+	if !p.hasPassed(ch) {
+		return nil
+	}
+	return p.commit(ctx, ch)
+}
+
+// keepPassed stores the marks of quiet chunks before a reading that has failed
+// is given up: the next one may fail at the same place. Rows that were out of
+// order say nothing about where others lie.
+func (p *poll) keepPassed(ctx context.Context, failure error) error {
+	if ctx.Err() != nil || errors.Is(failure, ErrOutOfOrder) {
+		return failure
+	}
+	if err := p.commitPassed(ctx); err != nil {
+		return errors.Join(failure, err)
+	}
+	return failure
+}
+
+// nextBatch waits for a batch; nil means that there are no more. When that takes
+// long it commits the marks, and asks the reader for what it has: a chunk may
+// take longer to become full than a poll may.
+func (p *poll) nextBatch(ctx context.Context, r *reader) (*batch, error) {
+	for {
+		overdue := time.NewTimer(patience(ctx))
+		select {
+		case b := <-r.batches:
+			overdue.Stop()
+			return b, nil
+		case <-overdue.C:
+		}
+		r.hurry.Store(true)
+		if err := p.commitPassed(ctx); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package observer
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// stepMargin is added to the time since the last full read, for what passes
+	// between the beginning of a poll and its horizon and for clocks of nodes
+	// that differ.
+	stepMargin = time.Minute
+	// stepUnknown stands in for the time since a full read of which nothing is
+	// remembered.
+	stepUnknown = time.Hour
+)
+
+// place commits a low-water mark that does not follow from rows. Newest goes
+// with it, so that whoever polls next begins there in any case, even if this
+// poll ends now.
+func (p *poll) place(ctx context.Context, low string) error {
+	p.low, p.newest = low, low
+	if err := p.commit(ctx, p.newChunk()); err != nil {
+		return err
+	}
+	p.start = p.cursor
+	return nil
+}
+
+// placeMarks puts the low-water mark where the rows of this poll begin, if it
+// is not there: at the start of a stream that is new, and below its place when
+// the source's time has gone back.
+func (p *poll) placeMarks(ctx context.Context) error {
+	if p.isFresh() {
+		return p.placeStart(ctx)
+	}
+	// Without a horizon the clock itself tells: later full reads would cover up
+	// when it was that it went back.
+	earliest := cmp.Or(p.horizon.Earliest, p.horizon.Cursor, p.horizon.Clock)
+	if earliest != "" && p.src.Compare(earliest, p.low) < 0 {
+		return p.goBack(ctx, cmp.Or(p.horizon.Cursor, p.horizon.Clock))
+	}
+	return nil
+}
+
+// isFresh says that the stream was never polled.
+func (p *poll) isFresh() bool { return p.cursor.Fingerprint == "" && p.cursor.Low == "" }
+
+func (p *poll) placeStart(ctx context.Context) error {
+	start := p.spec.Start
+	if start.isZero() {
+		return nil
+	}
+	low, at := "", start.At
+	if start.Now {
+		low, at = p.horizon.Cursor, p.horizon.Now
+	}
+	switch {
+	case low != "":
+	case at.IsZero():
+		low = p.horizon.Clock
+	default:
+		var err error
+		if low, err = p.cursorAt(ctx, at); err != nil {
+			return err
+		}
+	}
+	return p.place(ctx, low)
+}
+
+// goBack follows a source whose time has gone back: its clock was set, or it
+// shows a transaction now that it could not show before. Rows written since
+// then lie below the mark. The mark stays down there until polls move it.
+//
+// The clock went on between its step and this poll, so rows may lie below the
+// present horizon as well, by as much as the time since the step. That was
+// after the last full read, or that one would have seen it. A step shorter than
+// the time between two polls cannot be seen by anybody; the overlap is for it.
+// And transactions that were open at the step are for the source to hold its
+// horizon for.
+//
+// A start in the future is no such case: the mark waits there for the clock.
+func (p *poll) goBack(ctx context.Context, low string) error {
+	start, err := p.startAt(ctx)
+	if err != nil || start == p.low {
+		return err
+	}
+	since := time.Duration(0)
+	if now := p.horizon.Now; !now.IsZero() {
+		since = p.sinceReread() + stepMargin
+		cursor, err := p.cursorAt(ctx, now.Add(-p.horizon.Lag-since))
+		if err != nil {
+			return err
+		}
+		if cursor != "" && p.src.Compare(cursor, low) < 0 {
+			low = cursor
+		}
+	}
+	if err := p.place(ctx, low); err != nil {
+		return err
+	}
+	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"The source's time has gone back; rows since then are read again",
+		slog.String("stream", p.spec.Stream),
+		slog.Duration("horizon_lag", p.horizon.Lag),
+		slog.Duration("before_horizon", since))
+	return nil
+}
+
+// startAt is the instant at which the stream begins as a cursor; empty for none.
+func (p *poll) startAt(ctx context.Context) (string, error) {
+	if p.spec.Start.At.IsZero() {
+		return "", nil
+	}
+	return p.cursorAt(ctx, p.spec.Start.At)
+}
+
+// sinceReread is how long ago the last full read began, at least.
+func (p *poll) sinceReread() time.Duration {
+	last := p.cursor.RereadAt
+	if last.IsZero() {
+		return stepUnknown
+	}
+	return max(0, p.at.Sub(last))
+}
+
+func (p *poll) cursorAt(ctx context.Context, at time.Time) (string, error) {
+	cursor, err := p.src.CursorAt(ctx, p.spec.Query, at)
+	if err != nil {
+		return "", failed(ctx, "write an instant as a cursor", err)
+	}
+	return cursor, nil
+}

@@ -1,0 +1,157 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Budget bounds one step of a sweep, so that polls come in between. A group of
+// equal timestamps may exceed it, and a chunk that was begun is committed.
+type Budget struct {
+	// Rows are read, at most; 0 means any number.
+	Rows int
+	// Time ends the step after the chunk in which it has passed; 0 means never.
+	Time time.Duration
+}
+
+// Sweep takes one step of a sweep and returns what it has become, beside an
+// error as well. The step commits as a poll does, under the same lease and the
+// same cursor, but leaves the cursor's marks where they are. A poll that commits
+// meanwhile makes the step fail, so no older version of a row follows a newer.
+//
+// Only rows below the low-water mark are swept. There the answer is final: no
+// row will appear any more, so a position that was passed need not be read
+// again. Above it a transaction may still be open whose rows lie below rows
+// that were read, and the polls read from there on anyway. So a sweep whose
+// range goes on above the mark is done when it has come to it; and before the
+// first poll, when there is no mark, it does nothing. A row that is back-dated
+// behind the position is found by the next sweep.
+//
+// It returns the errors of a poll, [ErrNotSwept] for an observer that reads
+// every row in every poll, and [ErrSourceReplaced].
+func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b Budget) (_ Sweep, stats Stats, err error) {
+	if o.spec.readsAll() {
+		return s, stats, ErrNotSwept
+	}
+	p := o.begin(src, st)
+	defer func() { stats = p.end(ctx, err) }()
+
+	if err := p.prepareSweep(ctx); err != nil || p.low == "" {
+		return s, stats, err
+	}
+	p.planSweep(s, b)
+	for !p.complete && !p.full {
+		if err := p.readPart(ctx); err != nil {
+			return p.sweep.Sweep, stats, err
+		}
+	}
+	if p.complete {
+		p.endSweep()
+	}
+	err = p.commitMarks(ctx)
+	return p.sweep.Sweep, stats, err
+}
+
+// prepareSweep makes sure that the cursor belongs to what is read. A stream
+// that was never polled is given its start.
+func (p *poll) prepareSweep(ctx context.Context) error {
+	if err := p.readCursor(ctx); err != nil {
+		return err
+	}
+	replaced, err := p.readIdentity(ctx)
+	switch {
+	case err != nil:
+		return err
+	case replaced:
+		// That poll begins at the stream's start. What lies below is still the sweep's.
+		return fmt.Errorf("%w: the next poll reads it from where the stream began, and the sweep goes on after that", ErrSourceReplaced)
+	case !p.isFresh():
+		return nil
+	}
+	if err := p.readHorizon(ctx); err != nil {
+		return err
+	}
+	return p.placeStart(ctx)
+}
+
+// planSweep bounds the step. It is complete from the beginning where nothing is
+// left below the low-water mark.
+func (p *poll) planSweep(s Sweep, b Budget) {
+	p.from, p.before, p.limit = s.Position, s.Before, p.Observer.limit.get()
+	if p.before == "" || p.src.Compare(p.low, p.before) < 0 {
+		p.before = p.low
+	}
+	if b.Rows > 0 && (p.limit == 0 || b.Rows < p.limit) {
+		p.limit = b.Rows
+	}
+	p.sweep = &sweeping{Sweep: s, budget: b, start: s.Position, position: s.Position, began: time.Now()}
+	p.complete = p.src.Compare(p.from, p.before) >= 0
+}
+
+// endSweep ends the sweep where everything below the step's bound was read. A
+// mark that went back may have left the bound behind the position.
+func (p *poll) endSweep() {
+	p.sweep.done = true
+	if p.src.Compare(p.before, p.sweep.position) > 0 {
+		p.sweep.position = p.before
+	}
+}
+
+// sweeping is a step of a sweep. All its methods are for polls as well, which
+// have none: nil.
+type sweeping struct {
+	// Sweep is what is committed of it.
+	Sweep
+	budget Budget
+	began  time.Time
+	// start is where the step began, position how far it has come.
+	start, position string
+	// rows were read in this step, and not all of them committed: uncounted.
+	rows, uncounted int64
+	done            bool
+}
+
+func (s *sweeping) count(rows int) {
+	if s != nil {
+		s.rows += int64(rows)
+		s.uncounted += int64(rows)
+	}
+}
+
+// step is what a chunk with so many events changes about the sweep.
+func (s *sweeping) step(events int) *SweepStep {
+	return &SweepStep{ID: s.ID, Position: s.position, Rows: s.uncounted, Events: int64(events), Done: s.done}
+}
+
+// commit notes a step that was committed.
+func (s *sweeping) commit(step *SweepStep) {
+	if s == nil {
+		return
+	}
+	s.uncounted = 0
+	s.Position = step.Position
+	s.Rows += step.Rows
+	s.Events += step.Events
+	if step.Done {
+		s.State = SweepDone
+	}
+}
+
+// isSpent says that the step has used its budget and has moved. One that did
+// not move would be taken again, for ever.
+func (s *sweeping) isSpent(src Source) bool {
+	if s == nil || src.Compare(s.position, s.start) <= 0 {
+		return false
+	}
+	return s.budget.Rows > 0 && s.rows >= int64(s.budget.Rows) ||
+		s.budget.Time > 0 && time.Since(s.began) >= s.budget.Time
+}
+
+// hasPassed says that the sweep has come further than what is committed of it.
+func (s *sweeping) hasPassed() bool { return s != nil && s.position != s.Position }
+
+// hasMoved says that there is something about the sweep to commit.
+func (s *sweeping) hasMoved() bool {
+	return s != nil && (s.done || s.uncounted > 0 || s.position != s.Position)
+}

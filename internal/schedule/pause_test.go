@@ -1,0 +1,84 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/schedule"
+	"github.com/observerd/observerd/internal/turn"
+)
+
+// instants are the numbers of the instants at which an observer was polled.
+func instants(s *stream) []int {
+	var tried []int
+	for _, at := range s.polls() {
+		tried = append(tried, int(at.Sub(start2000())/interval))
+	}
+	return tried
+}
+
+// TestClassOfAFailureDecidesOnThePause shows an observer that waits for as long
+// as its failure asks for, where that is more than its own backoff.
+func TestClassOfAFailureDecidesOnThePause(t *testing.T) {
+	for class, want := range map[observer.Class][]int{
+		observer.ClassCredentials: {0, 60, 120},                   // half an hour each
+		observer.ClassQuery:       {0, 2, 6, 14, 30, 60, 90, 120}, // 1, 2, 4, 8, 15 minutes
+		observer.ClassTimeout:     {0, 1, 3, 7, 15, 31, 51, 71, 91, 111},
+		observer.ClassResource:    {0, 1, 3, 7, 15, 31, 51, 71, 91, 111},
+	} {
+		t.Run(string(class), func(t *testing.T) {
+			story(t, func(t *testing.T, db *memory) {
+				fault := &observer.Fault{Class: class, Err: errors.New("refused")}
+				a := start(t, db, "a", only("order"), does("order-1", fails(fmt.Errorf("read: %w", fault))))
+				pass(120*interval + interval/2)
+				if tried := instants(a.streams["order-1"]); !slices.Equal(tried, want) {
+					t.Errorf("polled at instants %v, want %v", tried, want)
+				}
+				notes := db.noted("order-1")
+				if got := notes[0].Reason; got != string(class)+": read: refused" {
+					t.Errorf("reason %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestPauseLongerThanAnyIsOfAClockThatWentBack(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		db.streams["order-1"] = turn.Stream{Stream: "order-1", Failures: 1, RetryAt: start2000().Add(31 * time.Minute)}
+		db.streams["order-2"] = turn.Stream{Stream: "order-2", Failures: 1, RetryAt: start2000().Add(30 * time.Minute)}
+		a := start(t, db, "a", only("order"), observers("order", "order-1", "order-2"))
+		pass(interval / 2)
+		equal(t, "polls after an absurd pause", a.polls("order-1"), 1)
+		equal(t, "polls in a pause that is to be believed", a.polls("order-2"), 0)
+	})
+}
+
+// Hopeful implements schedule.Hopeful.
+func (s *stream) Hopeful(context.Context) bool { return s.hope != nil && s.hope() }
+
+func TestObserverWithNewHopeNeedNotWait(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		var mended atomic.Bool
+		var asked atomic.Int64
+		fault := &observer.Fault{Class: observer.ClassCredentials, Err: errors.New("refused")}
+		a := start(t, db, "a", only("order"), does("order-1", fails(fault)), func(o *schedule.Options) {
+			o.Types[0].Observers[0].(*stream).hope = func() bool {
+				asked.Add(1)
+				return mended.Load()
+			}
+		})
+		pass(10*interval + interval/2)
+		equal(t, "polls in the backoff", a.polls("order-1"), 1)
+		equal(t, "times that it was asked", asked.Load(), 10)
+		mended.Store(true)
+		pass(interval)
+		equal(t, "polls once there is hope", a.polls("order-1"), 2)
+	})
+}

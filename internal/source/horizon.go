@@ -1,0 +1,27 @@
+package source
+
+import "time"
+
+// Earlier returns the earlier of two instants, the second of which may be zero,
+// for none.
+func Earlier(t, other time.Time) time.Time {
+	if !other.IsZero() && other.Before(t) {
+		return other
+	}
+	return t
+}
+
+// OpenSince returns the horizon of a source that shows its open transactions,
+// and the earliest timestamp that may still be written, which is that of
+// Horizon.Earliest in package observer. now is the source's clock, read before
+// it was asked for them, and oldest the beginning of the oldest; zero means that
+// none is open. A transaction may show up to margin later than it has begun, and
+// may have begun up to margin before the time that it shows. The horizon stays
+// behind the clock by overlap where that is longer.
+func OpenSince(now, oldest time.Time, margin, overlap time.Duration) (horizon, earliest time.Time) {
+	horizon = now.Add(-max(margin, overlap))
+	if oldest.IsZero() {
+		return horizon, horizon
+	}
+	return Earlier(horizon, oldest.Add(-margin)), Earlier(horizon, oldest)
+}

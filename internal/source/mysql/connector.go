@@ -1,0 +1,223 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+const (
+	// programName is what a DBA sees of our connections, in
+	// performance_schema.session_connect_attrs; the source's name follows it.
+	programName = "observerd"
+	keepAlive   = 30 * time.Second
+	// slowReader is how long the server waits for a reader who takes no rows:
+	// commits on our side may last, and a rate may be limited.
+	slowReader = time.Hour
+)
+
+// connector opens connections whose session is set up.
+type connector struct {
+	driver.Connector
+	gate  source.Gate
+	setup []string
+}
+
+func newConnector(o Options, a address, known *sockets) (*connector, error) {
+	config := mysql.NewConfig()
+	config.User, config.Passwd, config.DBName = a.user, a.password, a.database
+	config.Net, config.Addr = a.network, a.host
+	config.TLS, config.AllowFallbackToPlaintext = a.tls, a.fallback
+	config.DialFunc = known.dial
+	config.Timeout = connectTimeout
+	config.WriteTimeout = o.QueryTimeout
+	config.InterpolateParams = true // of the catalogue's statements; see session.rows
+	config.Logger = &mysql.NopLogger{}
+	config.ConnectionAttributes = "program_name:" + attribute(programName+" source "+o.Name)
+	if err := config.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+		return nil, errors.New("prepare the connections: the settings are not accepted")
+	}
+	inner, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, errors.New("prepare the connections: the settings are not accepted")
+	}
+	return &connector{inner, o.Gate, setup(o.QueryTimeout)}, nil
+}
+
+// attribute keeps a value from being read as two.
+func attribute(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == ',' || r == ':' {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// setup is what each session is told. What a server, an account or a database
+// sets must not change the text of a value, nor cut a result short: equal rows
+// have equal bytes, whoever reads them. The servers know different names for
+// the longest time of a statement and skip the other's in its comment.
+//
+// The server's limit is a little less than ours: a connection survives that.
+// MariaDB must keep its warnings for [session.lockWarned].
+func setup(timeout time.Duration) []string {
+	limit := timeout / 10 * 9
+	return []string{
+		fmt.Sprintf("SET time_zone = '+00:00', sql_mode = '', autocommit = 1,"+
+			" sql_select_limit = 18446744073709551615, sql_auto_is_null = 0, sql_quote_show_create = 1,"+
+			" net_write_timeout = %d, lock_wait_timeout = %d"+
+			" /*M!100101 , max_statement_time = %.3f, max_error_count = 64 */ /*!50708 , max_execution_time = %d */",
+			int(slowReader.Seconds()), lockWait, max(limit.Seconds(), 0.001), max(limit.Milliseconds(), 1)),
+		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+	}
+}
+
+// Connect implements [driver.Connector].
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := c.gate.Allow(ctx); err != nil {
+		return nil, err
+	}
+	caller := ctx
+	// The pool may call with a context that never ends.
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var opened slot
+	raw, err := c.logOn(context.WithValue(ctx, slotKey{}, &opened))
+	if err != nil {
+		if errors.Is(err, errPanic) && opened.socket != nil {
+			_ = opened.socket.Close()
+		}
+		c.failed(caller, opened, err)
+		return nil, err
+	}
+	c.gate.Accepted(ctx)
+	inner, ok := raw.(driverConn)
+	if !ok {
+		return nil, errors.Join(errInterface, raw.Close())
+	}
+	made := &conn{inner: guarded{inner, opened.socket}, socket: opened.socket}
+	if err := made.prepare(ctx, c.setup); err != nil {
+		made.drop()
+		return nil, err
+	}
+	return made, nil
+}
+
+var errInterface = errors.New("the driver lacks an interface")
+
+func (c *connector) logOn(ctx context.Context) (_ driver.Conn, err error) {
+	defer recovered(&err)
+	return c.Connector.Connect(ctx)
+}
+
+// failed tells the gate of a logon that did not go well; ctx is the caller's. One
+// that was given up once there was a socket has not ended for sure: the server
+// may have the password already, and take its time to refuse it.
+func (c *connector) failed(ctx context.Context, opened slot, err error) {
+	var server *mysql.MySQLError
+	said := errors.As(err, &server)
+	switch {
+	case said && classOf(server.Number) == observer.ClassCredentials:
+		c.gate.Refused(ctx, &observer.Fault{
+			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server)),
+		})
+	case said, opened.socket == nil, ctx.Err() == nil:
+		c.gate.Failed(ctx)
+	}
+}
+
+// driverConn is what the driver's connections offer beyond [driver.Conn].
+type driverConn interface {
+	driver.Conn
+	driver.QueryerContext
+	driver.ExecerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+// conn is a connection whose session was set up.
+type conn struct {
+	inner  driverConn
+	socket *socket
+	// id is the server's number of the connection, peer where it sees us. Both
+	// together name it: numbers begin anew with a server, and others of a group
+	// behind one address have the same.
+	id      uint64
+	peer    string
+	mariadb bool
+}
+
+// prepare sets the session up and learns who has answered.
+func (c *conn) prepare(ctx context.Context, setup []string) error {
+	for _, statement := range setup {
+		if _, err := c.inner.ExecContext(ctx, statement, nil); err != nil {
+			return err
+		}
+	}
+	rows, err := c.inner.QueryContext(ctx, "SELECT CAST(p.id AS CHAR), p.host, VERSION() FROM information_schema.processlist p WHERE p.id = CONNECTION_ID()", nil)
+	if err != nil {
+		return err
+	}
+	row := make([]driver.Value, 3)
+	if err := rows.Next(row); err != nil {
+		return errors.Join(err, rows.Close())
+	}
+	c.id, err = strconv.ParseUint(string(bytesOf(row[0])), 10, 64)
+	c.peer = string(bytesOf(row[1]))
+	c.mariadb = strings.Contains(strings.ToLower(string(bytesOf(row[2]))), "mariadb")
+	// To the end of the result, or the connection is of no use any more.
+	if end := rows.Next(row); end != io.EOF { //nolint:errorlint // The driver's contract is this very value.
+		err = errors.Join(err, cmp.Or(end, mysql.ErrMalformPkt))
+	}
+	return errors.Join(err, rows.Close())
+}
+
+func bytesOf(v driver.Value) []byte {
+	b, _ := v.([]byte)
+	return b
+}
+
+// drop ends the connection without a word to the server.
+func (c *conn) drop() {
+	_ = c.socket.Close()
+	_ = c.inner.Close()
+}
+
+// unlimited lets a SELECT run as long as its rows are read: the server's limit
+// of a statement counts the time in which the reader is busy elsewhere.
+func (c *conn) unlimited(statement string) string {
+	if c.mariadb {
+		return "SET STATEMENT max_statement_time = 0 FOR " + statement
+	}
+	return "SELECT /*+ MAX_EXECUTION_TIME(4294967295) */" + strings.TrimPrefix(statement, "SELECT")
+}
+
+var errUnused = errors.New("statements go through the session")
+
+// Prepare implements [driver.Conn]; nothing is prepared on these connections.
+func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errUnused }
+
+// Begin implements [driver.Conn].
+func (c *conn) Begin() (driver.Tx, error) { return nil, errUnused }
+
+// Close implements [driver.Conn].
+func (c *conn) Close() error { return c.inner.Close() }
+
+// ResetSession implements [driver.SessionResetter]: it finds the connections
+// that the server has closed meanwhile.
+func (c *conn) ResetSession(ctx context.Context) error { return c.inner.ResetSession(ctx) }
+
+// IsValid implements [driver.Validator].
+func (c *conn) IsValid() bool { return c.inner.IsValid() }

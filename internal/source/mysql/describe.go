@@ -1,0 +1,165 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// sampleRows bounds the search for two rows with one key.
+const sampleRows = 10000
+
+const indexesSQL = `
+SELECT index_name, non_unique, column_name, collation, sub_part
+FROM information_schema.statistics
+WHERE table_schema = ? AND table_name = ? AND index_type = 'BTREE'
+ORDER BY index_name, seq_in_index`
+
+type index struct {
+	unique  bool
+	primary bool
+	columns []string // "" for an expression
+	// ordered says that the columns are indexed whole and ascending.
+	ordered bool
+}
+
+// Describe finds out, for `validate`, whether the query can be polled and how
+// well. A missing table or column is a [source.MissingError].
+func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
+	var d source.Description
+	var p plan
+	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		if p, err = c.plan(ctx, q, observer.Range{}); err != nil {
+			return err
+		}
+		d, err = c.description(ctx, p)
+		return err
+	})
+	if err != nil || d.Timestamp == "" {
+		return d, err
+	}
+	a, err := s.activity(ctx, p.relation)
+	if err != nil {
+		return d, err
+	}
+	d.HorizonExact = a.exact()
+	d.Warnings = append(d.Warnings, a.warnings()...)
+	return d, nil
+}
+
+func (c *session) description(ctx context.Context, p plan) (source.Description, error) {
+	// The catalogue alone does not need the right to SELECT; running it does.
+	if err := c.exec(ctx, "try the query", p.steps[0].sql+"\nLIMIT 0"); err != nil {
+		return source.Description{}, err
+	}
+	r := p.relation
+	d := source.Description{
+		Table: r.name, Columns: r.columns,
+		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
+		OrderIndexed: source.Unknown, Warnings: r.warnings(),
+	}
+	indexes, err := c.indexes(ctx, r)
+	if err != nil {
+		return source.Description{}, err
+	}
+	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil || d.Timestamp == "" {
+		return d, err
+	}
+	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
+	if r.base {
+		d.OrderIndexed = ordered(indexes, append([]string{d.Timestamp}, d.Key...), strings.EqualFold(r.engine, "InnoDB"))
+	}
+	return d, nil
+}
+
+// warnings says what the engine of a table does not give.
+func (r relation) warnings() []string {
+	if !r.base || r.engine == "" || strings.EqualFold(r.engine, "InnoDB") {
+		return nil
+	}
+	return []string{fmt.Sprintf("Table %s is of the engine %s: a read of it sees no snapshot, and may hold up who writes.", r.name, r.engine)}
+}
+
+func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
+	if !r.base {
+		return nil, nil
+	}
+	rows, err := c.rows(ctx, "read indexes", indexesSQL, r.schema, r.table)
+	if err == nil && len(rows) == 0 {
+		err = c.lockWarned(ctx, "read indexes")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var indexes []index
+	last := ""
+	for n, row := range rows {
+		name := string(row[0])
+		if n == 0 || name != last {
+			indexes = append(indexes, index{unique: string(row[1]) == "0", primary: name == "PRIMARY", ordered: true})
+			last = name
+		}
+		i := &indexes[len(indexes)-1]
+		i.columns = append(i.columns, string(row[2]))
+		i.ordered = i.ordered && string(row[3]) == "A" && row[4] == nil
+	}
+	return indexes, nil
+}
+
+// keyUnique asks the indexes first: one whose columns are all in the key
+// guarantees it. Otherwise some rows are looked at, which can only disprove it.
+// They are compared byte by byte, as their events are, and not as a collation
+// does that takes "a" for "A".
+func (c *session) keyUnique(ctx context.Context, key []string, from string, indexes []index) (source.Answer, error) {
+	for _, i := range indexes {
+		if i.unique && subset(i.columns, key) {
+			return source.Yes, nil
+		}
+	}
+	columns, names := make([]string, len(key)), make([]string, len(key))
+	for i, name := range key {
+		names[i] = fmt.Sprintf("k%d", i)
+		columns[i] = "CAST(q." + quote(name) + " AS BINARY) AS " + names[i]
+	}
+	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf(
+		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING COUNT(*) > 1 LIMIT 1",
+		strings.Join(columns, ", "), from, sampleRows, strings.Join(names, ", ")))
+	switch {
+	case observer.ClassOf(err) == observer.ClassTimeout && !c.broken:
+		return source.Unknown, nil
+	case err != nil:
+		return source.Unknown, err
+	case len(rows) > 0:
+		return source.No, nil
+	}
+	return source.Unknown, nil
+}
+
+func subset(columns, key []string) bool {
+	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
+}
+
+// ordered tells whether an index serves the whole order: the server cannot sort
+// equal timestamps on its way. InnoDB's indexes end with the primary key.
+func ordered(indexes []index, order []string, innodb bool) source.Answer {
+	var primary []string
+	for _, i := range indexes {
+		if i.primary && innodb {
+			primary = i.columns
+		}
+	}
+	for _, i := range indexes {
+		columns := i.columns
+		if !i.primary {
+			columns = append(slices.Clone(columns), primary...)
+		}
+		if i.ordered && len(columns) >= len(order) && slices.Equal(columns[:len(order)], order) {
+			return source.Yes
+		}
+	}
+	return source.No
+}

@@ -1,0 +1,53 @@
+package mysql
+
+import (
+	"context"
+	"strings"
+)
+
+// enginesSQL names the engines that keep transactions.
+const enginesSQL = `
+SELECT engine
+FROM information_schema.engines
+WHERE support IN ('YES', 'DEFAULT') AND transactions = 'YES'
+ORDER BY engine`
+
+// foreign tells whether an engine has transactions, but none that innodb_trx
+// shows, or is one that the catalogue does not know. What the older engines write
+// is there at the end of a statement.
+func foreign(engine string) bool {
+	switch strings.ToLower(engine) {
+	case "innodb", "myisam", "aria", "memory", "csv", "archive", "mrg_myisam":
+		return false
+	}
+	return true
+}
+
+// foreignEngine names an engine of the server that is foreign, or is empty. Which
+// engines the tables of a view or a query have is not known, only which they may
+// have.
+func (c *session) foreignEngine(ctx context.Context) (string, error) {
+	rows, err := c.rows(ctx, "read the engines", enginesSQL)
+	if err != nil {
+		return "", err
+	}
+	return firstForeign(rows), nil
+}
+
+// firstForeign leaves out MariaDB's SEQUENCE, whose tables nobody writes.
+func firstForeign(rows [][][]byte) string {
+	for _, row := range rows {
+		if name := string(row[0]); foreign(name) && !strings.EqualFold(name, "SEQUENCE") {
+			return name
+		}
+	}
+	return ""
+}
+
+// of is what a look says of what is read there.
+func (a activity) of(r relation) activity {
+	if r.base {
+		a.foreign, a.engine = foreign(r.engine), ""
+	}
+	return a
+}

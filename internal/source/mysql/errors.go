@@ -1,0 +1,150 @@
+package mysql
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// Error is a refusal by the server. It never holds a message that could quote
+// a row.
+type Error struct {
+	// Number is the server's own, such as 1146.
+	Number uint16
+	text   string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (MySQL error %d)", e.text, e.Number) }
+
+func serverError(server *mysql.MySQLError) *Error {
+	k := refusals[server.Number]
+	text := k.text
+	switch {
+	case k.quotable:
+		text = strings.ToValidUTF8(server.Message, "?")
+	case text == "":
+		text = "the database refused"
+	}
+	return &Error{Number: server.Number, text: text}
+}
+
+func code(number uint16) string { return strconv.Itoa(int(number)) }
+
+// translate makes of a driver's error one that says what was being done, and of
+// what class it is.
+func (s *Source) translate(ctx context.Context, operation string, err error) error {
+	var known *observer.Fault
+	var missing *source.MissingError
+	var server *mysql.MySQLError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known): // the gate's
+		return fmt.Errorf("%s: %w", operation, err)
+	case errors.As(err, &missing):
+		return &observer.Fault{Class: observer.ClassQuery, Err: fmt.Errorf("%s: %w", operation, err)}
+	// A context that ends has the statement interrupted: then the cause is the reason.
+	case errors.As(err, &server) && (ctx.Err() == nil || !interrupted(server.Number)):
+		return s.refusal(operation, server)
+	case ctx.Err() != nil:
+		return cause(ctx, operation)
+	}
+	class, reason := connectionFault(err)
+	return &observer.Fault{Class: class, Err: fmt.Errorf("%s: %s: %s", operation, s.target, reason)}
+}
+
+func (s *Source) refusal(operation string, server *mysql.MySQLError) error {
+	class := classOf(server.Number)
+	f := &observer.Fault{Class: class, Code: code(server.Number), Err: fmt.Errorf("%s: %w", operation, serverError(server))}
+	if class == observer.ClassUnreachable || class == observer.ClassResource {
+		f.Err = fmt.Errorf("%s: %s: %w", operation, s.target, serverError(server))
+	}
+	return f
+}
+
+// cause words the end of a context: of our own deadlines with their class, of
+// the caller's as it is.
+func cause(ctx context.Context, operation string) error {
+	err := fmt.Errorf("%s: %w", operation, context.Cause(ctx))
+	if errors.Is(err, errTimeout) || errors.Is(err, source.ErrSilent) {
+		return &observer.Fault{Class: observer.ClassTimeout, Err: err}
+	}
+	return err
+}
+
+// protocol are the driver's words for an answer that it did not understand,
+// logons are those for one that it may not or cannot give.
+var (
+	protocol = []error{mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer, mysql.ErrPktTooLarge, errPanic}
+	logons   = []error{mysql.ErrNoTLS, mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword,
+		mysql.ErrUnknownPlugin, mysql.ErrOldProtocol}
+)
+
+// connectionFault words a failure of the connection without the driver's own
+// text, and says of what class it is.
+func connectionFault(err error) (observer.Class, string) {
+	var dns *net.DNSError
+	var timeout net.Error
+	var errno syscall.Errno
+	switch {
+	case isAny(err, logons):
+		return observer.ClassSettings, strings.ToValidUTF8(rootCause(err).Error(), "?")
+	case isAny(err, protocol):
+		return observer.ClassDriver, "the driver did not understand the server"
+	case isTLS(err):
+		return observer.ClassSettings, "TLS: " + rootCause(err).Error()
+	case errors.As(err, &dns):
+		return observer.ClassUnreachable, "the host's name cannot be resolved"
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return observer.ClassUnreachable, "no answer in time"
+	case errors.As(err, &errno):
+		return observer.ClassUnreachable, errno.Error()
+	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrClosed):
+		return observer.ClassUnreachable, "the connection was closed"
+	}
+	return observer.ClassUnreachable, "the connection failed"
+}
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+func isTLS(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &authority) || errors.As(err, &host)
+}
+
+func rootCause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}

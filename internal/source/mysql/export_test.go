@@ -1,0 +1,17 @@
+package mysql
+
+import "context"
+
+// BeganSQL converts a literal as the horizon does the beginning of a transaction.
+func BeganSQL(literal string) string {
+	return "SELECT " + beganUTC + " FROM (SELECT TIMESTAMP(" + literal + ") AS began," +
+		" CONVERT_TZ(" + literal + ", 'SYSTEM', '+00:00') AS utc) t"
+}
+
+// Indexes looks at the indexes of a table.
+func (s *Source) Indexes(ctx context.Context, schema, table string) error {
+	return s.session(ctx, func(ctx context.Context, c *session) error {
+		_, err := c.indexes(ctx, relation{base: true, schema: schema, table: table})
+		return err
+	})
+}

@@ -1,0 +1,89 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"reflect"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// errPanic stands for a panic of the driver over an answer that no server gives:
+// of what stands in the way of one, or of something else that listens there.
+var errPanic = errors.New("the driver panicked")
+
+// recovered makes an error of a panic. It is deferred.
+func recovered(err *error) {
+	if recover() != nil {
+		*err = errPanic
+	}
+}
+
+// guarded is a connection of the driver whose panics are errors: they end the
+// connection, and neither the process nor whatever else goes on in it.
+type guarded struct {
+	driverConn
+	socket *socket
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (g guarded) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
+	defer recovered(&err)
+	rows, err := g.driverConn.QueryContext(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	typed, ok := rows.(driverRows)
+	if !ok {
+		return nil, errors.Join(errInterface, rows.Close())
+	}
+	return guardedRows{typed, g.socket}, nil
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (g guarded) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Result, err error) {
+	defer recovered(&err)
+	return g.driverConn.ExecContext(ctx, query, args)
+}
+
+// driverRows is what the driver's rows offer beyond [driver.Rows].
+type driverRows interface {
+	driver.Rows
+	driver.RowsColumnTypeDatabaseTypeName
+}
+
+type guardedRows struct {
+	driverRows
+	socket *socket
+}
+
+// Next implements [driver.Rows]. The driver says io.EOF for the end of a result,
+// and for a row that is shorter than it claims: that is no end.
+func (r guardedRows) Next(values []driver.Value) (err error) {
+	defer recovered(&err)
+	err = r.driverRows.Next(values)
+	if err == io.EOF && !r.isWhole() { //nolint:errorlint // The driver's contract is this very value.
+		return mysql.ErrMalformPkt
+	}
+	return err
+}
+
+// isWhole tells whether the server has said that a result has no more rows: the
+// driver lets go of the connection then, in a field that it does not export. A
+// version of the driver without that field panics here, and reads nothing.
+func (r guardedRows) isWhole() bool {
+	return reflect.ValueOf(r.driverRows).Elem().FieldByName("mc").IsNil()
+}
+
+// Close implements [driver.Rows]. The driver would read what is left of a result,
+// for as long as that takes: it is left nothing to read it from, and the
+// connection is of no more use.
+func (r guardedRows) Close() (err error) {
+	defer recovered(&err)
+	if !r.isWhole() {
+		_ = r.socket.Close()
+	}
+	return r.driverRows.Close()
+}

@@ -1,0 +1,138 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/mariatest"
+	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/internal/waittest"
+)
+
+func TestMain(m *testing.M) {
+	// These tests wait for servers, hardly ever for a processor.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	waittest.VerifyNoLeaks(mariatest.Wrap(m))
+}
+
+// The suite reads a DATETIME; what is different with a TIMESTAMP or a DATE is in
+// the tests of this package.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	sourcetest.Run(t, fixture)
+}
+
+func fixture(t *testing.T) sourcetest.Fixture {
+	url := mariatest.New(t)
+	writer := connect(t, url)
+	exec(t, writer, `CREATE TABLE unused (id int)`)
+	return sourcetest.Fixture{
+		Source:      open(t, mysql.Options{URL: url}),
+		Unreachable: open(t, mysql.Options{URL: "mysql://someone:secret@127.0.0.1:1/nowhere"}),
+		Exec: func(text string) {
+			if text == "ANALYZE" {
+				text = analyze(t, writer)
+			}
+			exec(t, writer, text)
+			if strings.Contains(text, "CREATE TABLE orders") {
+				exec(t, writer, `CREATE FUNCTION empty_orders() RETURNS int MODIFIES SQL DATA BEGIN DELETE FROM orders; RETURN 1; END`)
+			}
+		},
+		Begin: func() (func(string), func()) {
+			tx := connect(t, url)
+			exec(t, tx, "BEGIN")
+			return func(text string) { exec(t, tx, text) }, func() { exec(t, tx, "COMMIT") }
+		},
+		Lock: func() func() {
+			holder := connect(t, url)
+			exec(t, holder, "LOCK TABLES orders WRITE")
+			return func() { exec(t, holder, "UNLOCK TABLES") }
+		},
+		Explain:     func(text string) string { return explain(t, writer, text) },
+		Sort:        "filesort",
+		Placeholder: "?",
+		Now:         "NOW(6)",
+		Write:       "SELECT empty_orders() AS order_id",
+		Exact:       true,
+		Types: map[string]string{
+			"text": "varchar(2000)", "integer": "bigint", "decimal": "decimal(60,30)", "bytes": "blob", "timestamp": "datetime(6)",
+		},
+		Decimal: func(text string) string { return text },
+		Poison:  "CONCAT('a', CHAR(0))",
+		BadTime: "'0000-00-00 00:00:00'",
+	}
+}
+
+// analyze names all tables: the statement of this dialect knows no other way.
+func analyze(t *testing.T, conn *sql.Conn) string {
+	t.Helper()
+	var tables string
+	err := conn.QueryRowContext(context.Background(),
+		"SELECT GROUP_CONCAT(table_name) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "ANALYZE TABLE " + tables
+}
+
+func open(t testing.TB, options mysql.Options) *mysql.Source {
+	t.Helper()
+	s, err := mysql.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// connect is the program that owns the database. It may write what the standard
+// calls a literal, and zero dates.
+func connect(t testing.TB, url string) *sql.Conn {
+	t.Helper()
+	return mariatest.Connect(t, url, map[string]string{"sql_mode": "'NO_BACKSLASH_ESCAPES'"})
+}
+
+func exec(t testing.TB, conn *sql.Conn, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, text); err != nil {
+		t.Fatalf("%s: %v", text[:min(len(text), 100)], err)
+	}
+}
+
+func explain(t testing.TB, conn *sql.Conn, text string) string {
+	t.Helper()
+	rows, err := conn.QueryContext(context.Background(), "EXPLAIN "+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, pointers := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	var lines []string
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprint(values))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,58 @@
+package mysql
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// replicaStatements ask for the state of replication, the newest words first.
+var replicaStatements = map[bool][]string{
+	true:  {"SHOW ALL REPLICAS STATUS", "SHOW ALL SLAVES STATUS"}, // MariaDB
+	false: {"SHOW REPLICA STATUS", "SHOW SLAVE STATUS"},
+}
+
+// replication finds out whether this server repeats what another has written,
+// and how long after it. A server that is read-only, or that shows the threads
+// of replication to an account that may not ask for its state, is a replica
+// that does not say how far it is behind.
+func (c *session) replication(ctx context.Context, a *activity, readOnly bool) error {
+	unknown := a.replica || readOnly
+	for _, sql := range replicaStatements[c.conn.mariadb] {
+		r, err := c.query(ctx, "read the state of replication", sql)
+		switch codeOf(err) {
+		case "":
+			if err != nil {
+				return err
+			}
+			a.replica, a.behind = delay(r)
+			a.replica = a.replica || unknown
+			return nil
+		case "1064", "1149": // words of another version
+			continue
+		}
+		break // no right to ask
+	}
+	a.replica, a.silent = unknown, unknown
+	return nil
+}
+
+// delay is the greatest of all channels; negative where one has stopped.
+func delay(r result) (replica bool, behind time.Duration) {
+	for _, row := range r.rows {
+		replica = true
+		for i, name := range r.columns {
+			if !strings.EqualFold(name, "Seconds_Behind_Source") && !strings.EqualFold(name, "Seconds_Behind_Master") {
+				continue
+			}
+			seconds, err := strconv.ParseInt(string(row[i]), 10, 64)
+			if err != nil || behind < 0 {
+				behind = -1
+				continue
+			}
+			behind = max(behind, time.Duration(seconds)*time.Second)
+		}
+	}
+	return replica, behind
+}

@@ -1,0 +1,206 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// session is a pooled connection. It talks to the driver itself, in the text
+// protocol: nothing is prepared, so a table that changes between two polls
+// cannot upset a statement, and values arrive as the server words them.
+type session struct {
+	source *Source
+	pooled *sql.Conn
+	conn   *conn
+	// broken is a connection that nobody may have again.
+	broken bool
+}
+
+func (s *Source) acquire(ctx context.Context) (*session, error) {
+	pooled, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, s.translate(ctx, "connect", err)
+	}
+	c := &session{source: s, pooled: pooled}
+	err = pooled.Raw(func(raw any) error {
+		var ok bool
+		if c.conn, ok = raw.(*conn); !ok {
+			return errUnused
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.translate(ctx, "connect", errors.Join(err, pooled.Close()))
+	}
+	return c, nil
+}
+
+// release gives the connection back, or ends it when it is broken.
+func (c *session) release() {
+	if c.broken {
+		c.conn.drop()
+		_ = c.pooled.Raw(func(any) error { return driver.ErrBadConn }) // So the pool lets go of it.
+	}
+	_ = c.pooled.Close()
+}
+
+// session runs a few small statements on a connection, each with a deadline of
+// its own. The wait for a free connection has none but the caller's: it says
+// nothing about the database. Where a table is locked, all of them are repeated.
+func (s *Source) session(ctx context.Context, use func(context.Context, *session) error) error {
+	return s.waits.Unlocked(ctx, locked, func() error {
+		c, err := s.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.release()
+		return use(ctx, c)
+	})
+}
+
+var errTimeout = errors.New("no answer within the query timeout")
+
+// result is the result of a small query; NULL is nil.
+type result struct {
+	columns []string
+	// types are those of the columns, as the driver names them.
+	types []string
+	rows  [][][]byte
+}
+
+// query runs a small query. Its parameters are put into the text by the driver,
+// which quotes them: the statement is ours, only names come from elsewhere.
+func (c *session) query(ctx context.Context, operation, sql string, args ...string) (result, error) {
+	outer := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
+	defer cancel()
+	values := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		values[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+	}
+	r, err := c.fetch(ctx, sql, values)
+	if err != nil {
+		c.failed(err)
+		if ctx.Err() != nil {
+			c.kill()
+		}
+		if outer.Err() != nil {
+			ctx = outer
+		}
+		return result{}, c.source.translate(ctx, operation, err)
+	}
+	return r, nil
+}
+
+// rows is query for one that needs the rows alone.
+func (c *session) rows(ctx context.Context, operation, sql string, args ...string) ([][][]byte, error) {
+	r, err := c.query(ctx, operation, sql, args...)
+	return r.rows, err
+}
+
+func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValue) (result, error) {
+	rows, err := c.conn.inner.QueryContext(ctx, sql, args)
+	if err != nil {
+		return result{}, err
+	}
+	r := result{columns: rows.Columns()}
+	if typed, ok := rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
+		for i := range r.columns {
+			r.types = append(r.types, typed.ColumnTypeDatabaseTypeName(i))
+		}
+	}
+	values := make([]driver.Value, len(r.columns))
+	for {
+		switch err := rows.Next(values); {
+		case err == io.EOF: //nolint:errorlint // The driver's contract is this very value.
+			return r, rows.Close()
+		case err != nil:
+			return result{}, errors.Join(err, rows.Close())
+		}
+		r.rows = append(r.rows, texts(values))
+	}
+}
+
+// texts copies a row, whose buffers are the driver's.
+func texts(values []driver.Value) [][]byte {
+	row := make([][]byte, len(values))
+	for i, v := range values {
+		row[i] = slices.Clone(text(nil, v))
+	}
+	return row
+}
+
+// text returns a value as the server has sent it; nil is NULL. Integers, which
+// the driver has read, are appended to buffer.
+func text(buffer []byte, v driver.Value) []byte {
+	switch v := v.(type) {
+	case []byte:
+		return v
+	case int64:
+		return strconv.AppendInt(buffer, v, 10)
+	case uint64:
+		return strconv.AppendUint(buffer, v, 10)
+	case nil:
+		return nil
+	}
+	return fmt.Append(buffer, v)
+}
+
+// failed notes that the connection is of no use after an error that is not the
+// server's own answer.
+func (c *session) failed(err error) {
+	var server *mysql.MySQLError
+	if !errors.As(err, &server) {
+		c.broken = true
+	}
+}
+
+// exec runs a statement without a result.
+func (c *session) exec(ctx context.Context, operation, sql string) error {
+	_, err := c.query(ctx, operation, sql)
+	return err
+}
+
+// snapshot opens the transaction whose statements all see one state of the
+// database. It cannot write.
+func (c *session) snapshot(ctx context.Context) error {
+	return c.exec(ctx, "begin the read", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+}
+
+// end closes the transaction and gives the connection back. A connection on
+// which that fails is not given to anybody else.
+func (c *session) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if !c.broken && c.exec(ctx, "end the read", "COMMIT") != nil {
+		c.broken = true
+	}
+	c.release()
+}
+
+// kill ends on the server what runs on this connection, which nobody waits for
+// any more: a server that sorts does not look whether anybody is there. It is a
+// courtesy, by another connection, for a moment. That may have reached another
+// server, or this one after a restart, where the number is somebody else's.
+func (c *session) kill() {
+	s, id, peer := c.source, strconv.FormatUint(c.conn.id, 10), c.conn.peer
+	s.later(func() {
+		ctx, cancel := context.WithTimeout(s.closing, killTimeout)
+		defer cancel()
+		_ = s.session(ctx, func(ctx context.Context, c *session) error {
+			found, err := c.rows(ctx, "find a statement", "SELECT 1 FROM information_schema.processlist p WHERE p.id = "+id+" AND p.host = ?", peer)
+			if err != nil || len(found) == 0 {
+				return err
+			}
+			return c.exec(ctx, "end a statement", "KILL "+id)
+		})
+	})
+}

@@ -1,0 +1,160 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+const (
+	defaultPoolSize     = 4
+	defaultQueryTimeout = 30 * time.Second
+	connectTimeout      = 10 * time.Second
+	idleTimeout         = 5 * time.Minute
+	// endTimeout bounds the end of a transaction that has nothing to commit.
+	endTimeout = 2 * time.Second
+	// killTimeout bounds the end of a statement that nobody waits for any more,
+	// which may take a logon. The server is slow then, more often than not.
+	killTimeout = connectTimeout
+)
+
+// Options say which database to read and how.
+type Options struct {
+	// URL is mysql://user:password@host:port/database?tls=…, or mariadb://…;
+	// see the package for its parameters.
+	URL string
+	// Name appears in the attributes of the connections, behind program_name.
+	// Empty means the name of the database.
+	Name string
+	// Location is the zone of DATETIME and DATE columns, which have none of
+	// their own. nil means UTC.
+	Location *time.Location
+	// PoolSize bounds the connections; a read keeps one to its end. 0 means 4.
+	PoolSize int
+	// QueryTimeout bounds each small statement, and how long a stream may be
+	// silent while its reader waits. 0 means 30 seconds.
+	QueryTimeout time.Duration
+	// Gate guards the logons of the account; nil means [source.Open].
+	Gate source.Gate
+}
+
+func (o Options) withDefaults() Options {
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	if o.PoolSize <= 0 {
+		o.PoolSize = defaultPoolSize
+	}
+	if o.QueryTimeout <= 0 {
+		o.QueryTimeout = defaultQueryTimeout
+	}
+	if o.Gate == nil {
+		o.Gate = source.Open{}
+	}
+	return o
+}
+
+// Source reads one database. It is safe for concurrent use.
+type Source struct {
+	options Options
+	db      *sql.DB // a pool, and nothing else: see session
+	sockets *sockets
+	target  string // host:port/database, for messages
+	looking sharedLook
+	waits   *source.LockWaits
+	// closing ends when the source is closed, and with it the courtesies.
+	closing context.Context
+	close   context.CancelFunc
+
+	mu         sync.Mutex // orders new courtesies and the wait for all of them
+	courtesies sync.WaitGroup
+}
+
+var _ observer.Source = (*Source)(nil)
+
+// Open prepares a source. It does not connect, so the database may be down.
+func Open(options Options) (*Source, error) {
+	o := options.withDefaults()
+	address, err := parseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.Name == "" {
+		o.Name = address.database
+	}
+	known := &sockets{open: make(map[*socket]bool)}
+	connector, err := newConnector(o, address, known)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{
+		options: o, db: sql.OpenDB(connector), sockets: known, target: address.target(),
+		looking: newLook(), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout),
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.db.SetMaxOpenConns(o.PoolSize)
+	s.db.SetMaxIdleConns(o.PoolSize)
+	s.db.SetConnMaxIdleTime(idleTimeout)
+	return s, nil
+}
+
+// Close ends all sessions that are not in use, at once; the others end with the
+// reads that hold them. It never waits for the server.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.close()
+	s.mu.Unlock()
+	s.courtesies.Wait()
+	err := s.db.Close()
+	s.sockets.close()
+	return err
+}
+
+// later does something that nobody waits for but Close.
+func (s *Source) later(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Err() == nil {
+		s.courtesies.Go(do)
+	}
+}
+
+// Compare orders cursors by their text, whose width is fixed.
+func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
+
+// CursorAt implements [observer.Source].
+func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
+	var cursor string
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, observer.Range{})
+		if err != nil {
+			return err
+		}
+		if p.selection.Timestamp < 0 {
+			return source.ErrNoTimestamp
+		}
+		cursor = p.time.least(at, s.options.Location)
+		return nil
+	})
+	return cursor, err
+}
+
+// SQL returns the statements that Read would run, for people and for EXPLAIN,
+// with ? in the place of a cursor.
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
+	var text string
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, in)
+		if err != nil {
+			return err
+		}
+		text = p.text()
+		return nil
+	})
+	return text, err
+}

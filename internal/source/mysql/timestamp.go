@@ -1,0 +1,128 @@
+package mysql
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/source"
+)
+
+// timeKind is the type of a timestamp column.
+type timeKind int
+
+const (
+	timeUTC  timeKind = iota + 1 // TIMESTAMP
+	timeWall                     // DATETIME
+	timeDate                     // DATE
+)
+
+const (
+	cursorLayout = "2006-01-02 15:04:05.000000"
+	secondLayout = "2006-01-02 15:04:05"
+	dateLayout   = "2006-01-02"
+)
+
+func timeKindOf(c source.Column, k kind) (timeKind, error) {
+	switch k {
+	case kindTimestamp:
+		return timeUTC, nil
+	case kindDatetime:
+		return timeWall, nil
+	case kindDate:
+		return timeDate, nil
+	}
+	return 0, fmt.Errorf("column %s cannot order the rows: it must be of type TIMESTAMP, DATETIME or DATE", c.Name)
+}
+
+// appendCursor makes the cursor of the text in which the server sends a value.
+// It reports false for what is no instant: zero dates, and those that no
+// calendar has, which some servers let pass.
+func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
+	if k == timeDate {
+		return append(dst, text...), len(text) == len(dateLayout) && validTime(text)
+	}
+	if len(text) < len(secondLayout) || !validTime(text[:len(secondLayout)]) {
+		return dst, false
+	}
+	return source.AppendMicros(dst, text)
+}
+
+// validTime checks a date, or a date with a time: its shape and the calendar.
+func validTime(text []byte) bool {
+	if !source.IsWallText(text) {
+		return false
+	}
+	year, month, day := source.Number(text[0:4]), source.Number(text[5:7]), source.Number(text[8:10])
+	return year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month)
+}
+
+func daysIn(year, month int) int {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// fits tells whether a text is a cursor of this kind. Only such a text is ever
+// put into a statement.
+func (k timeKind) fits(cursor string) bool {
+	layout := cursorLayout
+	if k == timeDate {
+		layout = dateLayout
+	}
+	if len(cursor) != len(layout) {
+		return false
+	}
+	_, err := time.Parse(layout, cursor)
+	return err == nil
+}
+
+// instant is the instant of a cursor.
+func (k timeKind) instant(cursor []byte, loc *time.Location) time.Time {
+	if k == timeUTC {
+		loc = time.UTC
+	}
+	return source.ReadWall(cursor, loc)
+}
+
+// least writes an instant as the least cursor of a row that is written from
+// then on. Columns without fractions of a second cut them off, so it does too.
+func (k timeKind) least(t time.Time, loc *time.Location) string {
+	t = t.Truncate(time.Second)
+	switch k {
+	case timeUTC:
+		return t.UTC().Format(cursorLayout)
+	case timeDate:
+		return source.EarliestWall(t, loc).Format(dateLayout)
+	}
+	return source.EarliestWall(t, loc).Format(cursorLayout)
+}
+
+// most writes an instant as the highest cursor of a row that was written until
+// then: rounded up, as some servers round, and by the highest reading of a
+// clock that went back a moment ago.
+func (k timeKind) most(t time.Time, loc *time.Location) string {
+	if up := t.Truncate(time.Second); up.Before(t) {
+		t = up.Add(time.Second)
+	}
+	if k == timeUTC {
+		return t.UTC().Format(cursorLayout)
+	}
+	wall := t.In(loc)
+	if start, _ := wall.ZoneBounds(); !start.IsZero() {
+		before := start.Add(-time.Second).In(loc)
+		if before.Format(secondLayout) > wall.Format(secondLayout) {
+			wall = before
+		}
+	}
+	if k == timeDate {
+		return wall.Format(dateLayout)
+	}
+	return wall.Format(cursorLayout)
+}

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// Classify makes a classified failure of an error of a driver or of the network
+// below it; nil of nil. The end of the caller's own context is no failure of a
+// source: it is of class unknown unless a deadline passed, and better asked
+// about first.
+func Classify(err error) *observer.Fault {
+	if err == nil {
+		return nil
+	}
+	var known *observer.Fault
+	var refused *Error
+	switch {
+	case errors.As(err, &known): // Of the gate, for example.
+		return &observer.Fault{Class: known.Class, Code: known.Code, Err: err}
+	case errors.As(err, &refused):
+		return &observer.Fault{Class: refused.Class(), Code: ora(refused.root()), Err: err}
+	}
+	return &observer.Fault{Class: classOf(err), Err: err}
+}
+
+func classOf(err error) observer.Class {
+	switch {
+	case errors.Is(err, ErrShort), errors.Is(err, ErrProtocol):
+		return observer.ClassDriver
+	case errors.Is(err, ErrType):
+		return observer.ClassQuery
+	case errors.Is(err, ErrHandshake), mistrusted(err):
+		return observer.ClassSettings
+	case errors.Is(err, ErrConnect):
+		return classOfLogon(err)
+	case errors.Is(err, source.ErrTimeout), errors.Is(err, source.ErrSilent), errors.Is(err, context.DeadlineExceeded):
+		return observer.ClassTimeout
+	case errors.Is(err, context.Canceled):
+		return observer.ClassUnknown
+	case unreachable(err):
+		return observer.ClassUnreachable
+	}
+	return observer.ClassUnknown
+}
+
+// classOfLogon tells a database that cannot be reached from one that will not
+// be reached by waiting: whatever is no matter of the network is one of names,
+// versions and files.
+func classOfLogon(err error) observer.Class {
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return observer.ClassSettings
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || unreachable(err) {
+		return observer.ClassUnreachable
+	}
+	return observer.ClassSettings
+}
+
+// mistrusted tells whether one side did not believe the other's certificate, or
+// only one of them spoke TLS.
+func mistrusted(err error) bool {
+	var unverified *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return errors.As(err, &unverified) || errors.As(err, &unknown) || errors.As(err, &invalid) ||
+		errors.As(err, &hostname) || errors.As(err, &record) || errors.As(err, &alert)
+}
+
+func unreachable(err error) bool {
+	for _, lost := range []error{
+		ErrLost, driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT,
+	} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	var failed net.Error // Of dialling, resolving, reading and writing.
+	return errors.As(err, &failed)
+}

@@ -1,0 +1,82 @@
+package oracle_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/internal/source/sourcetest"
+)
+
+// One database is of another version and its host in another zone than everybody
+// else, so that a clock which is read there without its zone would show. What
+// the types of timestamps differ in is TestTimestamps.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for column, test := range map[string]struct {
+		now     string
+		options engine.Options
+	}{
+		"DATE":                     {"CAST(SYS_EXTRACT_UTC(SYSTIMESTAMP) AS DATE)", engine.Options{Version: 11}},
+		"TIMESTAMP WITH TIME ZONE": {"SYSTIMESTAMP", engine.Options{OSZone: tokyo, DBZone: tokyo}},
+	} {
+		t.Run(column, func(t *testing.T) {
+			t.Parallel()
+			sourcetest.Run(t, func(t *testing.T) sourcetest.Fixture { return fixture(t, column, test.now, test.options) })
+		})
+	}
+}
+
+func fixture(t *testing.T, column, now string, o engine.Options) sourcetest.Fixture {
+	d := emulate(t, o)
+	d.exec("CREATE TABLE unused (id NUMBER)")
+	f := contract(column, now)
+	f.Source = d.open(oracle.Options{})
+	f.Unreachable = open(t, oracle.Options{URL: "oracle://someone:secret@127.0.0.1:1/nowhere"})
+	f.Exec = func(text string) {
+		if statements := dialect(text); len(statements) < 1000 || !d.load(statements) {
+			d.exec(statements...)
+		}
+		if strings.Contains(text, "CREATE TABLE orders") {
+			d.exec("CREATE OR REPLACE FUNCTION empty_orders RETURN NUMBER IS BEGIN DELETE FROM orders; RETURN 1; END;")
+		}
+	}
+	f.Begin = func() (func(string), func()) {
+		exec, commit := d.begin()
+		return func(text string) {
+			for _, one := range dialect(text) {
+				exec(one)
+			}
+		}, commit
+	}
+	f.Explain = func(text string) string {
+		return strings.ToLower(d.explain(strings.ReplaceAll(text, "Z'", " +00:00'")))
+	}
+	return f
+}
+
+// contract is what Oracle looks like to the suite.
+func contract(column, now string) sourcetest.Fixture {
+	return sourcetest.Fixture{
+		Sort:        "sort order by",
+		Placeholder: ":1",
+		Now:         now,
+		Write:       "SELECT empty_orders AS order_id FROM DUAL",
+		Exact:       true,
+		Types: map[string]string{
+			"text": "VARCHAR2(4000)", "integer": "NUMBER(19)", "decimal": "NUMBER", "bytes": "RAW(100)", "timestamp": column, "column": "",
+		},
+		Decimal:     func(text string) string { return text },
+		Poison:      "'a' || CHR(0)",
+		BadTime:     "TO_TIMESTAMP('0001-01-01', 'YYYY-MM-DD') - INTERVAL '4000' DAY",
+		Capitals:    true,
+		EmptyIsNull: true,
+		FullNulls:   true,
+	}
+}

@@ -1,0 +1,183 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// sampleRows bounds the search for two rows with one key.
+const sampleRows = 10000
+
+// An index on an expression has columns that nobody has named. One on a column
+// with time zones is such: it is ordered by the instants in UTC.
+const (
+	tablesSQL  = "SELECT TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1 AND t.TABLE_NAME = :2"
+	indexesSQL = `SELECT i.OWNER || '.' || i.INDEX_NAME, i.UNIQUENESS, i.INDEX_TYPE, i.STATUS
+FROM ALL_INDEXES i
+WHERE i.TABLE_OWNER = :1 AND i.TABLE_NAME = :2`
+	indexColumnsSQL = `SELECT c.INDEX_OWNER || '.' || c.INDEX_NAME, c.COLUMN_NAME
+FROM ALL_IND_COLUMNS c
+WHERE c.TABLE_OWNER = :1 AND c.TABLE_NAME = :2
+ORDER BY c.INDEX_OWNER, c.INDEX_NAME, c.COLUMN_POSITION`
+	indexExpressionsSQL = `SELECT e.INDEX_OWNER || '.' || e.INDEX_NAME, e.COLUMN_EXPRESSION
+FROM ALL_IND_EXPRESSIONS e
+WHERE e.TABLE_OWNER = :1 AND e.TABLE_NAME = :2 AND e.COLUMN_POSITION = 1`
+)
+
+type index struct {
+	name    string
+	unique  bool
+	columns []string
+	first   string // the expression by which it begins; empty for a column
+}
+
+// Describe finds out, for `validate`, whether the query can be polled and how
+// well. A missing table or column is a [source.MissingError].
+func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
+	var d source.Description
+	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		d, err = c.description(ctx, q)
+		return err
+	})
+	if err != nil || d.Timestamp == "" {
+		return d, err
+	}
+	a, err := s.activity(ctx)
+	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
+	if w := s.warner; w != nil && w.Warning() != nil {
+		d.Warnings = append(d.Warnings, "The session could not be set up as it should be: "+w.Warning().Error()+".")
+	}
+	return d, err
+}
+
+func (c *session) description(ctx context.Context, q observer.Query) (source.Description, error) {
+	p, r, err := c.plan(ctx, q, observer.Range{})
+	if err != nil {
+		return source.Description{}, err
+	}
+	d := source.Description{
+		Table: r.name, Columns: r.columns,
+		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
+		OrderIndexed: source.Unknown,
+	}
+	indexes, isTable, err := c.indexes(ctx, r)
+	if err != nil {
+		return source.Description{}, err
+	}
+	if d.KeyUnique, err = c.keyUnique(ctx, p, r.from, indexes); err != nil || d.Timestamp == "" {
+		return d, err
+	}
+	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
+	if isTable {
+		d.OrderIndexed = ordered(indexes, d.Timestamp)
+	}
+	return d, nil
+}
+
+// indexes returns the B-tree indexes, and whether it is a table that has them.
+func (c *session) indexes(ctx context.Context, r relation) ([]index, bool, error) {
+	if r.table == "" {
+		return nil, false, nil
+	}
+	tables, err := c.rows(ctx, "look up the table", tablesSQL, r.owner, r.table)
+	if err != nil || len(tables) == 0 {
+		return nil, false, err
+	}
+	rows, err := c.rows(ctx, "read indexes", indexesSQL, r.owner, r.table)
+	if err != nil {
+		return nil, false, err
+	}
+	columns, err := c.rows(ctx, "read indexes", indexColumnsSQL, r.owner, r.table)
+	if err != nil {
+		return nil, false, err
+	}
+	var indexes []index
+	for _, row := range rows {
+		kind := row[2]
+		if row[3] == "UNUSABLE" || !strings.HasSuffix(kind, "NORMAL") && !strings.HasPrefix(kind, "IOT") {
+			continue
+		}
+		i := index{name: row[0], unique: row[1] == "UNIQUE"}
+		for _, column := range columns {
+			if column[0] == row[0] {
+				i.columns = append(i.columns, column[1])
+			}
+		}
+		if len(i.columns) > 0 {
+			indexes = append(indexes, i)
+		}
+	}
+	if slices.ContainsFunc(rows, func(row []string) bool { return strings.HasPrefix(row[2], "FUNCTION") }) {
+		err = c.expressions(ctx, r, indexes)
+	}
+	return indexes, true, err
+}
+
+// expressions fills in what the indexes on expressions begin with.
+func (c *session) expressions(ctx context.Context, r relation, indexes []index) error {
+	rows, err := c.rows(ctx, "read indexes", indexExpressionsSQL, r.owner, r.table)
+	for _, row := range rows {
+		for i := range indexes {
+			if indexes[i].name == row[0] {
+				indexes[i].first = row[1]
+			}
+		}
+	}
+	return err
+}
+
+// keyUnique asks the indexes first: one whose columns are all in the key
+// guarantees it. Otherwise some rows are looked at, which can only disprove it.
+func (c *session) keyUnique(ctx context.Context, p plan, from string, indexes []index) (source.Answer, error) {
+	key := p.selection.KeyNames()
+	for _, i := range indexes {
+		if i.unique && !slices.ContainsFunc(i.columns, func(name string) bool { return !slices.Contains(key, name) }) {
+			return source.Yes, nil
+		}
+	}
+	items := make([]string, len(key))
+	for n, i := range p.selection.Key {
+		items[n] = selected(p.kinds[i], "q."+source.Quote(key[n]), 0, 0)
+	}
+	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), from, sampleRows))
+	switch {
+	case observer.ClassOf(err) == observer.ClassTimeout && ctx.Err() == nil:
+		return source.Unknown, nil
+	case err != nil:
+		return source.Unknown, err
+	}
+	seen := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		k := observer.JoinKey(row)
+		if seen[k] {
+			return source.No, nil
+		}
+		seen[k] = true
+	}
+	return source.Unknown, nil
+}
+
+// ordered tells whether an index begins with the timestamp.
+func ordered(indexes []index, timestamp string) source.Answer {
+	for _, i := range indexes {
+		if i.columns[0] == timestamp || i.first == "SYS_EXTRACT_UTC("+source.Quote(timestamp)+")" {
+			return source.Yes
+		}
+	}
+	return source.No
+}
+
+// tableRows is what the statistics say of a table's size; 0 where they do not.
+func (c *session) tableRows(ctx context.Context, owner, table string) (int, error) {
+	rows, err := c.rows(ctx, "read the size of a table", tablesSQL, owner, table)
+	if err != nil || len(rows) == 0 || rows[0][0] == "" {
+		return 0, err
+	}
+	return strconv.Atoi(rows[0][0])
+}

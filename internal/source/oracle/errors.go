@@ -1,0 +1,77 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/oracle/client"
+)
+
+// translate makes of a failure an [*observer.Fault] that says what was being
+// done and with which database. The end of the caller's context is no failure of
+// the source: then its cause is the reason.
+func (s *Source) translate(ctx context.Context, operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *observer.Fault
+	if errors.As(err, &known) {
+		return &observer.Fault{Class: known.Class, Code: known.Code, Err: s.worded(operation, known.Err)}
+	}
+	if ctx.Err() != nil {
+		return source.Ended(ctx, operation+": "+s.target)
+	}
+	fault := client.Classify(err)
+	// A read is begun again anyway, and a result that was cut short may well be
+	// whole the next time.
+	if errors.Is(err, client.ErrShort) {
+		fault.Class = observer.ClassRetry
+	}
+	fault.Err = s.worded(operation, err)
+	return fault
+}
+
+func (s *Source) worded(operation string, err error) error {
+	return fmt.Errorf("%s: %s: %w", operation, s.target, err)
+}
+
+// unfit is the failure of a query that no attempt will cure.
+func unfit(err error) error {
+	var known *observer.Fault
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &observer.Fault{Class: observer.ClassQuery, Err: err}
+}
+
+// The refusals that are looked at by their numbers.
+const (
+	codeIdentifier  = 904  // no such column
+	codeTypes       = 932  // of another type than the statement takes it for
+	codeTable       = 942  // no such table, or no right to see it
+	codePrivileges  = 1031 // insufficient privileges
+	codeDivision    = 1476 // division by zero
+	codeUserenv     = 2003 // a parameter of SYS_CONTEXT that this version lacks
+	codeFixedTables = 2030 // the tables under V$ views, for others than SYS
+)
+
+// refused tells whether err is one of these refusals.
+func refused(err error, codes ...int) bool {
+	var e *client.Error
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
+}
+
+// withheld tells whether something is missing, or hidden for want of a grant.
+func withheld(err error) bool {
+	return refused(err, codeTable, codePrivileges, codeFixedTables, codeIdentifier)
+}
+
+// isRefusal tells whether the database itself said no.
+func isRefusal(err error) bool {
+	var e *client.Error
+	return errors.As(err, &e)
+}

@@ -1,0 +1,192 @@
+package goora
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	go_ora "github.com/sijms/go-ora/v2"
+	"github.com/sijms/go-ora/v2/network"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/oracle/client"
+)
+
+// gateTimeout bounds what a gate may take to note a logon's outcome, which is
+// noted even when the logon's own context has ended.
+const gateTimeout = 5 * time.Second
+
+// connector opens sessions of one target, one at a time: sessions that were
+// opened side by side would try a wrong password side by side, too.
+type connector struct {
+	target client.Target
+	inner  *go_ora.OracleConnector
+	turn   chan struct{} // holds one token
+
+	mu sync.Mutex
+	// refused is the latest refusal of the account, refusals how many there
+	// were: those who were waiting meanwhile share it.
+	refused  error
+	refusals int
+	warning  error
+}
+
+var _ client.Warner = (*connector)(nil)
+
+// Warning implements [client.Warner].
+func (c *connector) Warning() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.warning
+}
+
+// Driver implements [driver.Connector].
+func (c *connector) Driver() driver.Driver { return c.inner.Driver() }
+
+// Connect implements [driver.Connector].
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	known := c.known()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: others were still trying: %w", client.ErrConnect, ended(ctx))
+	}
+	if err := c.since(known); err != nil {
+		return nil, err
+	}
+	if err := c.target.Gate.Allow(ctx); err != nil {
+		return nil, err
+	}
+	a := newAttempt()
+	opened, err := c.logOn(ctx, a)
+	c.tell(ctx, a, err)
+	if err != nil {
+		return nil, err
+	}
+	return opened, nil
+}
+
+func (c *connector) known() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refusals
+}
+
+// since returns the refusal that came after that many were known; nil for none.
+func (c *connector) since(known int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refusals > known {
+		return c.refused
+	}
+	return nil
+}
+
+// tell passes the outcome of a logon on to the gate.
+func (c *connector) tell(caller context.Context, a *attempt, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), gateTimeout)
+	defer cancel()
+	if err == nil {
+		c.target.Gate.Accepted(ctx)
+		return
+	}
+	fault := client.Classify(err)
+	switch {
+	case fault.Class == observer.ClassCredentials:
+		c.mu.Lock()
+		c.refused = err
+		c.refusals++
+		c.mu.Unlock()
+		c.target.Gate.Refused(ctx, fault)
+	case caller.Err() == nil || a.known(err):
+		c.target.Gate.Failed(ctx)
+	}
+}
+
+// known tells whether a logon that failed with that error has ended over there
+// as well, though it may have been given up: a database that has not answered
+// may have the password already, and take its time to refuse it.
+func (a *attempt) known(err error) bool {
+	var said *client.Error
+	return a.socket() == nil || errors.As(err, &said)
+}
+
+// logOn opens a session and sets it up. The whole has one deadline, at which the
+// socket is closed: the driver itself watches over no more than the dialling.
+func (c *connector) logOn(ctx context.Context, a *attempt) (*conn, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.target.ConnectTimeout, errSlow)
+	defer cancel()
+	a.ctx = ctx
+	stop := context.AfterFunc(ctx, a.end)
+	opened, err := c.open(ctx, a)
+	if !stop() && err == nil {
+		err = fmt.Errorf("%w: %w", client.ErrConnect, ended(ctx))
+	}
+	if err != nil {
+		a.end()
+		return nil, err
+	}
+	return opened, nil
+}
+
+var errSlow = errors.New("the database did not answer within the connect timeout")
+
+func (c *connector) open(ctx context.Context, a *attempt) (*conn, error) {
+	var inner driver.Conn
+	err := protect(func() (err error) {
+		inner, err = c.inner.Connect(a.below(ctx))
+		return err
+	})
+	if err != nil {
+		return nil, c.explain(ctx, a, err)
+	}
+	session, ok := inner.(*go_ora.Connection)
+	if !ok || a.socket() == nil {
+		return nil, fmt.Errorf("%w: its connection has changed", client.ErrProtocol)
+	}
+	opened := &conn{inner: session, socket: a.socket(), grace: c.target.Grace, plain: c.plain()}
+	warning, err := opened.setUp(ctx, c.target)
+	if err != nil {
+		return nil, c.explain(ctx, a, err)
+	}
+	c.mu.Lock()
+	c.warning = warning
+	c.mu.Unlock()
+	return opened, nil
+}
+
+// plain tells whether sessions go without TLS. A descriptor may ask for it.
+func (c *connector) plain() bool {
+	return !c.target.TLS && !strings.Contains(strings.ToUpper(c.target.Descriptor), "TCPS")
+}
+
+// explain words the failure of a logon.
+func (c *connector) explain(ctx context.Context, a *attempt, err error) error {
+	var refused *client.Error
+	var said *network.OracleError
+	switch s := a.socket(); {
+	// What the database has said counts, however late: a wrong password that is
+	// taken for a timeout is tried again.
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &said):
+		return refusalOf(said)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", client.ErrConnect, ended(ctx))
+	case errors.Is(err, client.ErrProtocol), errors.Is(err, client.ErrLost):
+		return fmt.Errorf("%w: %w", client.ErrConnect, err)
+	case s != nil && s.heard.Load() == 0 && hungUp(err):
+		return fmt.Errorf("%w: %w", client.ErrConnect, client.ErrHandshake)
+	case errors.Is(err, driver.ErrBadConn):
+		return fmt.Errorf("%w: %w", client.ErrConnect, io.ErrUnexpectedEOF)
+	case strings.Contains(err.Error(), "://"): // It could be the driver's URL, with the password.
+		return fmt.Errorf("%w: the driver refused the target", client.ErrConnect)
+	}
+	return fmt.Errorf("%w: %w", client.ErrConnect, err)
+}

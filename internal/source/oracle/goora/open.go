@@ -1,0 +1,142 @@
+package goora
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	go_ora "github.com/sijms/go-ora/v2"
+
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/oracle/client"
+)
+
+// What a target is given that does not say.
+const (
+	defaultFetchSize      = 500
+	defaultConnectTimeout = 10 * time.Second
+	defaultGrace          = 2 * time.Second
+	defaultProgram        = "observerd"
+)
+
+// maxFetchSize is the largest that the driver can write into a request; with
+// magicFetchSize it chooses a size itself.
+const (
+	maxFetchSize   = 1<<15 - 1
+	magicFetchSize = 25
+)
+
+// Open implements [client.Open]. The connector reads a wallet at once, and is a
+// [client.Warner].
+func Open(t client.Target) (driver.Connector, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	if err := shape(); err != nil {
+		return nil, err
+	}
+	t = complete(t)
+	dsn := dataSource(t)
+	if err := understood(dsn); err != nil {
+		return nil, err
+	}
+	inner, ok := go_ora.NewConnector(dsn).(*go_ora.OracleConnector)
+	if !ok {
+		return nil, fmt.Errorf("%w: its connector has changed", client.ErrProtocol)
+	}
+	inner.Dialer(dialer{timeout: t.ConnectTimeout / time.Duration(addresses(t))})
+	return &connector{target: t, inner: inner, turn: make(chan struct{}, 1)}, nil
+}
+
+func complete(t client.Target) client.Target {
+	if t.FetchSize <= 0 {
+		t.FetchSize = defaultFetchSize
+	}
+	if t.FetchSize == magicFetchSize {
+		t.FetchSize++
+	}
+	t.FetchSize = min(t.FetchSize, maxFetchSize)
+	if t.ConnectTimeout <= 0 {
+		t.ConnectTimeout = defaultConnectTimeout
+	}
+	if t.Grace <= 0 {
+		t.Grace = defaultGrace
+	}
+	if t.Program == "" {
+		t.Program = defaultProgram
+	}
+	if t.Gate == nil {
+		t.Gate = source.Open{}
+	}
+	return t
+}
+
+// dataSource writes the target as the driver reads it. The location is that of
+// times without a zone: it saves each logon a statement, and is the same in all
+// versions of the driver.
+func dataSource(t client.Target) string {
+	o := url.Values{
+		"SERVER LOCATION": {"UTC"},
+		"PREFETCH_ROWS":   {strconv.Itoa(t.FetchSize)},
+		"LOB FETCH":       {"PRE"},
+		"PROGRAM":         {t.Program},
+	}
+	u := url.URL{Scheme: "oracle", User: url.UserPassword(t.User, t.Password), Host: ":0"}
+	switch {
+	case t.Descriptor != "":
+		o.Set("connStr", t.Descriptor)
+	default:
+		u.Host, u.Path = t.Servers[0], "/"+t.Service
+		o["SERVER"] = t.Servers[1:]
+	}
+	if t.SID != "" {
+		o.Set("SID", t.SID)
+	}
+	if t.TLS {
+		o.Set("SSL", "true")
+		o.Set("SSL VERIFY", strconv.FormatBool(t.Verify))
+	}
+	if t.Wallet != "" {
+		o.Set("WALLET", t.Wallet)
+	}
+	if t.WalletPassword != "" {
+		o.Set("WALLET PASSWORD", t.WalletPassword)
+	}
+	u.RawQuery = o.Encode()
+	return u.String()
+}
+
+// understood tells whether the driver can read its own URL, and the wallet
+// that it names, without connecting.
+func understood(dsn string) error {
+	err := protect(func() error {
+		_, err := go_ora.ParseConfig(dsn)
+		return err
+	})
+	var parse *url.Error // It quotes the whole, password included.
+	switch {
+	case errors.As(err, &parse):
+		return errors.New("the driver cannot read the target")
+	case errors.Is(err, client.ErrProtocol):
+		return errors.New("the wallet is none that the driver can read")
+	}
+	return err
+}
+
+var host = regexp.MustCompile(`(?i)\(\s*HOST\s*=`)
+
+// addresses is how many servers may have to be dialled within one timeout.
+func addresses(t client.Target) int {
+	return max(1, len(t.Servers), len(host.FindAllString(t.Descriptor, -1)))
+}
+
+// firstLine of a text of the driver that may hold several.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

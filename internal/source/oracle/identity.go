@@ -1,0 +1,68 @@
+package oracle
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+const (
+	databaseSQL = "SELECT TO_CHAR(d.DBID), TO_CHAR(d.RESETLOGS_CHANGE#) FROM V$DATABASE d"
+	nameSQL     = "SELECT SYS_CONTEXT('USERENV', 'DB_UNIQUE_NAME'), SYS_CONTEXT('USERENV', 'CON_NAME') FROM DUAL"
+	name11gSQL  = "SELECT SYS_CONTEXT('USERENV', 'DB_UNIQUE_NAME'), NULL FROM DUAL"
+)
+
+// Identity implements [observer.Source]. V$DATABASE tells one database from
+// another, and a database from what became of it when it was opened anew after
+// an incomplete recovery. Without that grant there is only its name, which a
+// restored database keeps.
+func (s *Source) Identity(ctx context.Context) (string, error) {
+	g, err := s.granted(ctx)
+	if err != nil {
+		return "", err
+	}
+	var identity string
+	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		if g.database {
+			identity, err = c.identity(ctx, "dbid:", databaseSQL)
+			if !withheld(err) {
+				return err
+			}
+			s.grants.forget()
+		}
+		if identity, err = c.identity(ctx, "name:", nameSQL); refused(err, codeUserenv) {
+			identity, err = c.identity(ctx, "name:", name11gSQL)
+		}
+		return err
+	})
+	return identity, err
+}
+
+func (c *session) identity(ctx context.Context, kind, query string) (string, error) {
+	rows, err := c.rows(ctx, "read the database's identity", query)
+	if err != nil || len(rows) != 1 || rows[0][0] == "" {
+		return "", err
+	}
+	if rows[0][1] == "" {
+		return kind + rows[0][0], nil
+	}
+	return kind + rows[0][0] + "/" + rows[0][1], nil
+}
+
+// timeKind returns the kind of the query's timestamp, 0 for none. It is content
+// with what is remembered of the table, see [relations].
+func (s *Source) timeKind(ctx context.Context, q observer.Query) (timeKind, error) {
+	if r, ok := s.relations.get(q); ok {
+		p, err := newPlan(r, q, observer.Range{})
+		if err == nil {
+			return p.time, nil
+		}
+	}
+	var k timeKind
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, _, err := c.plan(ctx, q, observer.Range{})
+		k = p.time
+		return err
+	})
+	return k, err
+}

@@ -1,0 +1,190 @@
+package engine
+
+import "time"
+
+func (c *compiler) binary(sc *scope, x binaryExpr) *node {
+	switch x.op {
+	case "AND", "OR":
+		return c.logic(sc, x)
+	case "+", "-", "*", "/":
+		return c.arithmetic(x.op, c.value(sc, x.l), c.value(sc, x.r))
+	case "||":
+		return c.concat(c.value(sc, x.l), c.value(sc, x.r))
+	}
+	return c.comparison(x.op, c.value(sc, x.l), c.value(sc, x.r))
+}
+
+// pair is a function of two values that is NULL where one of them is.
+func pair(typ dataType, l, r *node, f func(a, b value) (value, error)) *node {
+	n := (&node{typ: typ, nullable: l.nullable || r.nullable}).inherit(l, r)
+	n.eval = func(fr *frame) (value, error) {
+		a, err := l.eval(fr)
+		if err != nil {
+			return null, err
+		}
+		b, err := r.eval(fr)
+		if err != nil || a.isNull() || b.isNull() {
+			return null, err
+		}
+		return f(a, b)
+	}
+	return n
+}
+
+func (c *compiler) concat(l, r *node) *node {
+	a, b := c.to(l, kindText), c.to(r, kindText)
+	typ := varchar(4000)
+	if l.typ.lob() || r.typ.lob() {
+		typ = plain(typeCLOB)
+	} else if l.typ.size > 0 && r.typ.size > 0 && l.typ.isText() && r.typ.isText() {
+		typ = varchar(min(l.typ.bytes()+r.typ.bytes(), 4000))
+	}
+	n := (&node{typ: typ, nullable: l.nullable && r.nullable}).inherit(l, r)
+	n.eval = func(f *frame) (value, error) {
+		x, err := a.eval(f)
+		if err != nil {
+			return null, err
+		}
+		y, err := b.eval(f)
+		if err == nil && !typ.lob() && len(x.s)+len(y.s) > 4000 {
+			return null, refuse(1489)
+		}
+		return text(x.s + y.s), err
+	}
+	return n
+}
+
+// arithmetic chooses the operation by the types of its sides.
+func (c *compiler) arithmetic(op string, l, r *node) *node {
+	x, y := l.typ.kind(), r.typ.kind()
+	switch {
+	case ranks[x] > 0 && ranks[y] > 0:
+		if op != "-" {
+			c.fail(975)
+		}
+		return c.difference(l, r)
+	case ranks[x] > 0 && (op == "+" || op == "-"):
+		return c.moved(op, l, r)
+	case ranks[y] > 0 && op == "+":
+		return c.moved(op, r, l)
+	case ranks[x] > 0 || ranks[y] > 0:
+		c.fail(932, "NUMBER", "DATE")
+	case x == kindInterval || y == kindInterval:
+		return c.intervals(op, l, r)
+	case x == kindDouble || y == kindDouble:
+		return pair(plain(typeDouble), c.to(l, kindDouble), c.to(r, kindDouble), func(a, b value) (value, error) {
+			return double(floats(op, a.float(), b.float())), nil
+		})
+	}
+	return pair(plain(typeNumber), c.to(l, kindNumber), c.to(r, kindNumber), func(a, b value) (value, error) {
+		switch op {
+		case "+":
+			return add(a, b), nil
+		case "-":
+			return add(a, negate(b)), nil
+		case "*":
+			return multiply(a, b), nil
+		}
+		if b.isZero() {
+			return null, refuse(1476)
+		}
+		return divide(a, b), nil
+	})
+}
+
+func floats(op string, a, b float64) float64 {
+	switch op {
+	case "+":
+		return a + b
+	case "-":
+		return a - b
+	case "*":
+		return a * b
+	}
+	return a / b
+}
+
+// difference of two DATEs is a number of days, of others an interval.
+func (c *compiler) difference(l, r *node) *node {
+	k := c.common(l.typ, r.typ)
+	a, b := c.to(l, k), c.to(r, k)
+	if k == kindDate {
+		return pair(plain(typeNumber), a, b, func(x, y value) (value, error) {
+			return divide(integer(x.n-y.n), integer(86400)), nil
+		})
+	}
+	return pair(plain(typeInterval), a, b, func(x, y value) (value, error) {
+		return carry(value{kind: kindInterval, n: x.n - y.n, nano: x.nano - y.nano}), nil
+	})
+}
+
+// carry brings the fraction of a second back into its bounds.
+func carry(v value) value {
+	const second = int32(time.Second)
+	for v.nano < 0 {
+		v.n, v.nano = v.n-1, v.nano+second
+	}
+	for v.nano >= second {
+		v.n, v.nano = v.n+1, v.nano-second
+	}
+	return v
+}
+
+// moved adds days or an interval to a time. With a number of days any time
+// becomes a DATE.
+func (c *compiler) moved(op string, at, by *node) *node {
+	if by.typ.kind() == kindInterval {
+		typ := at.typ
+		return pair(typ, at, by, func(t, d value) (value, error) {
+			if op == "-" {
+				d.n, d.nano = -d.n, -d.nano
+			}
+			t.n += d.n
+			if t.kind == kindDate {
+				return t, nil
+			}
+			t.nano += d.nano
+			return carry(t), nil
+		})
+	}
+	return pair(plain(typeDate), c.to(at, kindDate), c.to(by, kindNumber), func(t, days value) (value, error) {
+		seconds, ok := round(multiply(days, integer(86400)), 0, false).int64()
+		if !ok {
+			return null, refuse(1841)
+		}
+		if op == "-" {
+			seconds = -seconds
+		}
+		t.n += seconds
+		if y := t.time().Year(); y < -4712 || y > 9999 {
+			return null, refuse(1841)
+		}
+		return t, nil
+	})
+}
+
+// intervals adds two intervals, or takes one several times.
+func (c *compiler) intervals(op string, l, r *node) *node {
+	if l.typ.kind() != kindInterval {
+		l, r = r, l
+	}
+	switch op {
+	case "+", "-":
+		return pair(plain(typeInterval), c.to(l, kindInterval), c.to(r, kindInterval), func(a, b value) (value, error) {
+			if op == "-" {
+				b.n, b.nano = -b.n, -b.nano
+			}
+			return carry(value{kind: kindInterval, n: a.n + b.n, nano: a.nano + b.nano}), nil
+		})
+	}
+	return pair(plain(typeInterval), l, c.to(r, kindNumber), func(a, b value) (value, error) {
+		if op == "/" {
+			if b.isZero() {
+				return null, refuse(1476)
+			}
+			b = divide(integer(1), b)
+		}
+		nanos := add(multiply(integer(a.n), integer(int64(time.Second))), integer(int64(a.nano)))
+		return scaled(multiply(nanos, b), time.Nanosecond), nil
+	})
+}

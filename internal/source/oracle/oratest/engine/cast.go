@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// cast converts a value to a type with its sizes: what is too long for it is
+// cut where explicit, and else refused. name is the column's for the message.
+func (s *session) cast(v value, to dataType, explicit bool, name func() string) (value, error) {
+	v, err := s.convert(v, to.kind())
+	if err != nil || v.isNull() {
+		return v, err
+	}
+	switch to.kind() {
+	case kindNumber:
+		return fitNumber(v, to)
+	case kindText:
+		return fitText(v, to, explicit, name)
+	case kindRaw:
+		if to.size > 0 && len(v.s) > to.size {
+			return null, refuse(12899, name(), len(v.s), to.size)
+		}
+	case kindTimestamp, kindTimestampTZ, kindTimestampLTZ:
+		return fitTime(v, to.scale), nil
+	}
+	return v, nil
+}
+
+func fitNumber(v value, to dataType) (value, error) {
+	if !to.exact {
+		return v, nil
+	}
+	precision := to.precision
+	if precision == 0 {
+		precision = 38
+	}
+	if v.s == "" && v.scale == 0 && precision-to.scale >= 19 {
+		return v, nil // It fits whatever it is.
+	}
+	v = round(v, to.scale, false)
+	c, scale := v.coefficient()
+	digits := len(strings.TrimPrefix(c.Text(10), "-")) - scale
+	if !v.isZero() && digits > precision-to.scale {
+		return null, refuse(1438)
+	}
+	return v, nil
+}
+
+func fitText(v value, to dataType, explicit bool, name func() string) (value, error) {
+	if to.lob() || to.size == 0 {
+		return v, nil
+	}
+	length := len(v.s)
+	if to.chars {
+		length = utf8.RuneCountInString(v.s)
+	}
+	switch {
+	case length > to.size && explicit:
+		if to.chars {
+			return text(string([]rune(v.s)[:to.size])), nil
+		}
+		return text(strings.ToValidUTF8(v.s[:to.size], "")), nil
+	case length > to.size:
+		return null, refuse(12899, name(), length, to.size)
+	case to.padded():
+		v.s += strings.Repeat(" ", to.size-length)
+	}
+	return v, nil
+}
+
+// fitTime rounds the fraction of a second to so many digits.
+func fitTime(v value, digits int) value {
+	if digits >= 9 {
+		return v
+	}
+	unit := int64(1)
+	for range 9 - digits {
+		unit *= 10
+	}
+	nano := (int64(v.nano) + unit/2) / unit * unit
+	if nano >= 1_000_000_000 {
+		v.n, nano = v.n+1, nano-1_000_000_000
+	}
+	v.nano = int32(nano)
+	return v
+}

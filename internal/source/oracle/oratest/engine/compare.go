@@ -1,0 +1,241 @@
+package engine
+
+// truth makes the value of a condition.
+func truth(b bool) value {
+	if b {
+		return value{kind: kindNumber, n: 1}
+	}
+	return value{kind: kindNumber}
+}
+
+func (v value) isTrue() bool { return v.kind == kindNumber && v.n == 1 }
+
+func (v value) isFalse() bool { return v.kind == kindNumber && v.n == 0 }
+
+// ranks order the types of times: the lower one is converted to the higher.
+var ranks = map[kind]int{kindDate: 1, kindTimestamp: 2, kindTimestampLTZ: 3, kindTimestampTZ: 4}
+
+// common finds the kind in which two types are compared.
+func (c *compiler) common(a, b dataType) kind {
+	x, y := a.kind(), b.kind()
+	if a.lob() || b.lob() {
+		c.fail(932, "-", "CLOB")
+	}
+	switch {
+	case x == kindNull:
+		return y
+	case y == kindNull || x == y:
+		return x
+	case x == kindText:
+		return y
+	case y == kindText:
+		return x
+	case x == kindDouble && y == kindNumber, x == kindNumber && y == kindDouble:
+		return kindDouble
+	case ranks[x] > 0 && ranks[y] > 0:
+		if ranks[x] > ranks[y] {
+			return x
+		}
+		return y
+	}
+	c.fail(932, string(a.name), string(b.name))
+	return kindNull
+}
+
+// to converts a node implicitly; a node that needs no conversion stays as it is.
+func (c *compiler) to(n *node, k kind) *node {
+	from := n.typ.kind()
+	if from == k || from == kindNull || k == kindNull {
+		return n
+	}
+	s := c.session
+	if from == kindInterval && k == kindText {
+		digits := n.typ.scale
+		return derived(varchar(30), n, func(v value) (value, error) { return text(intervalText(v, digits)), nil })
+	}
+	if ranks[from] > 0 && k == kindText {
+		format, err := s.format(from)
+		if err != nil {
+			panic(err)
+		}
+		format = withDigits(format, n.typ.scale)
+		return derived(varchar(75), n, func(v value) (value, error) {
+			t, err := writeTime(v, format, s)
+			return text(t), err
+		})
+	}
+	out := &node{typ: typeOf(k), nullable: n.nullable}
+	out.eval = func(f *frame) (value, error) {
+		v, err := n.eval(f)
+		if err != nil {
+			return null, err
+		}
+		return s.convert(v, k)
+	}
+	return out.inherit(n)
+}
+
+// typeOf is the type without sizes of a kind.
+func typeOf(k kind) dataType {
+	return plain(map[kind]typeName{
+		kindNumber: typeNumber, kindText: typeVarchar, kindRaw: typeRaw, kindDate: typeDate, kindTimestamp: typeTimestamp,
+		kindTimestampTZ: typeTimestampTZ, kindTimestampLTZ: typeTimestampLTZ, kindInterval: typeInterval, kindDouble: typeDouble,
+	}[k])
+}
+
+// comparison compiles left op right.
+func (c *compiler) comparison(op string, left, right *node) *node {
+	k := c.common(left.typ, right.typ)
+	padded := left.typ.padded() && right.typ.padded()
+	l, r := once(c.to(left, k)), once(c.to(right, k))
+	if k == kindText && left.typ.national() != right.typ.national() {
+		// The side that is not national is converted.
+		if left.typ.national() {
+			r = hidden(r)
+		} else {
+			l = hidden(l)
+		}
+	}
+	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)
+	n.comparison = &comparison{op, l, r}
+	n.eval = func(f *frame) (value, error) {
+		a, err := l.eval(f)
+		if err != nil || a.isNull() {
+			return null, err
+		}
+		b, err := r.eval(f)
+		if err != nil || b.isNull() {
+			return null, err
+		}
+		if padded {
+			return truth(holds(op, comparePadded(a, b))), nil
+		}
+		return truth(holds(op, compare(a, b))), nil
+	}
+	return n
+}
+
+// once is the node with its value remembered for an execution, where it reads
+// no row: a bound is not to be parsed again for each of a million rows.
+func once(n *node) *node {
+	if !n.fixed(0) || n.outer || n.literal != nil {
+		return n
+	}
+	var last *run
+	var result value
+	out := *n
+	out.eval = func(f *frame) (value, error) {
+		if last == f.run {
+			return result, nil
+		}
+		v, err := n.eval(f)
+		if err == nil {
+			last, result = f.run, v
+		}
+		return v, err
+	}
+	return &out
+}
+
+// hidden is the node behind a conversion that leaves its value alone, but that
+// no index sees through.
+func hidden(n *node) *node {
+	if n.column == nil {
+		return n
+	}
+	h := *n
+	h.column = nil
+	return &h
+}
+
+func holds(op string, d int) bool {
+	switch op {
+	case "=":
+		return d == 0
+	case "<>":
+		return d != 0
+	case "<":
+		return d < 0
+	case "<=":
+		return d <= 0
+	case ">":
+		return d > 0
+	}
+	return d >= 0
+}
+
+func (c *compiler) unary(sc *scope, x unaryExpr) *node {
+	if x.op == "NOT" {
+		in := c.condition(sc, x.x)
+		n := &node{typ: in.typ, condition: true, nullable: true}
+		n.eval = func(f *frame) (value, error) {
+			v, err := in.eval(f)
+			if err != nil || v.isNull() {
+				return null, err
+			}
+			return truth(!v.isTrue()), nil
+		}
+		return n.inherit(in)
+	}
+	in := c.value(sc, x.x)
+	if in.typ.kind() == kindInterval {
+		return derived(in.typ, in, func(v value) (value, error) {
+			v.n, v.nano = -v.n, -v.nano
+			return v, nil
+		})
+	}
+	return derived(plain(typeNumber), c.to(in, kindNumber), func(v value) (value, error) { return negate(v), nil })
+}
+
+// derived is a function of one value that is NULL for NULL.
+func derived(typ dataType, in *node, f func(value) (value, error)) *node {
+	n := &node{typ: typ, nullable: in.nullable}
+	n.eval = func(fr *frame) (value, error) {
+		v, err := in.eval(fr)
+		if err != nil || v.isNull() {
+			return null, err
+		}
+		return f(v)
+	}
+	return n.inherit(in)
+}
+
+func (c *compiler) isNull(sc *scope, x nullExpr) *node {
+	in := c.value(sc, x.x)
+	n := &node{typ: plain(typeNumber), condition: true}
+	op := "IS NULL"
+	if x.not {
+		op = "IS NOT NULL"
+	}
+	n.comparison = &comparison{op: op, left: in}
+	n.eval = func(f *frame) (value, error) {
+		v, err := in.eval(f)
+		return truth(v.isNull() != x.not), err
+	}
+	return n.inherit(in)
+}
+
+// logic compiles AND and OR with their three values.
+func (c *compiler) logic(sc *scope, x binaryExpr) *node {
+	l, r := c.condition(sc, x.l), c.condition(sc, x.r)
+	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)
+	decisive := value.isFalse
+	if x.op == "OR" {
+		decisive = value.isTrue
+	}
+	n.eval = func(f *frame) (value, error) {
+		a, err := l.eval(f)
+		if err != nil || decisive(a) {
+			return a, err
+		}
+		b, err := r.eval(f)
+		if err != nil || decisive(b) {
+			return b, err
+		}
+		if a.isNull() {
+			return a, nil
+		}
+		return b, nil
+	}
+	return n
+}

@@ -1,0 +1,216 @@
+package engine
+
+// in compiles x IN (…) as the comparisons that it stands for, or as a look into
+// the result of a subquery.
+func (c *compiler) in(sc *scope, x inExpr) *node {
+	var n *node
+	if x.sub != nil {
+		n = c.inSubquery(sc, x)
+	} else {
+		// Before 23ai a list has a thousand expressions at most.
+		if len(x.list) > 1000 && c.session.engine.options.Version < 23 {
+			c.fail(1795)
+		}
+		left := c.value(sc, x.x)
+		for _, item := range x.list {
+			equal := c.comparison("=", left, c.value(sc, item))
+			if n == nil {
+				n = equal
+			} else {
+				n = either(n, equal)
+			}
+		}
+	}
+	if !x.not {
+		return n
+	}
+	return negated(n)
+}
+
+func negated(in *node) *node {
+	n := &node{typ: in.typ, condition: true, nullable: true}
+	n.eval = func(f *frame) (value, error) {
+		v, err := in.eval(f)
+		if err != nil || v.isNull() {
+			return null, err
+		}
+		return truth(!v.isTrue()), nil
+	}
+	return n.inherit(in)
+}
+
+func either(l, r *node) *node {
+	n := (&node{typ: l.typ, condition: true, nullable: true}).inherit(l, r)
+	n.eval = func(f *frame) (value, error) {
+		a, err := l.eval(f)
+		if err != nil || a.isTrue() {
+			return a, err
+		}
+		b, err := r.eval(f)
+		if err != nil || b.isTrue() || a.isFalse() {
+			return b, err
+		}
+		return a, nil
+	}
+	return n
+}
+
+func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
+	left := c.value(sc, x.x)
+	q, inner := c.nested(sc, x.sub)
+	if len(q.columns) != 1 {
+		c.fail(913)
+	}
+	k := c.common(left.typ, q.columns[0].typ)
+	l := c.to(left, k)
+	s := c.session
+	n := (&node{typ: plain(typeNumber), condition: true, nullable: true, outer: inner.correlated}).inherit(left)
+	n.slots |= inner.reads(sc)
+	set := memo(inner, func(f *frame) (*valueSet, error) { return readSet(f, q, k, s) })
+	n.eval = func(f *frame) (value, error) {
+		v, err := l.eval(f)
+		if err != nil {
+			return null, err
+		}
+		all, err := set(f)
+		switch {
+		case err != nil:
+			return null, err
+		case len(all.keys) == 0 && !all.null:
+			return truth(false), nil
+		case v.isNull():
+			return null, nil
+		case all.keys[keyOf(v)]:
+			return truth(true), nil
+		case all.null:
+			return null, nil
+		}
+		return truth(false), nil
+	}
+	return n
+}
+
+// valueSet is what a subquery of IN returned.
+type valueSet struct {
+	keys map[string]bool
+	null bool
+}
+
+func readSet(f *frame, q *compiledQuery, k kind, s *session) (*valueSet, error) {
+	set := &valueSet{keys: map[string]bool{}}
+	rows, err := q.open(f.run, f)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.close()
+	for {
+		row, err := rows.next()
+		if err != nil || row == nil {
+			return set, err
+		}
+		v, err := s.convert(row[0], k)
+		if err != nil {
+			return nil, err
+		}
+		if v.isNull() {
+			set.null = true
+			continue
+		}
+		set.keys[keyOf(v)] = true
+	}
+}
+
+// memo keeps the result of a subquery that reads nothing of its surroundings,
+// for the execution.
+func memo[T any](sc *scope, read func(*frame) (T, error)) func(*frame) (T, error) {
+	var last *run
+	var result T
+	return func(f *frame) (T, error) {
+		if last == f.run && !sc.correlated {
+			return result, nil
+		}
+		r, err := read(f)
+		if err == nil {
+			last, result = f.run, r
+		}
+		return r, err
+	}
+}
+
+// nested compiles a subquery within an expression.
+func (c *compiler) nested(sc *scope, q *query) (*compiledQuery, *scope) {
+	if g := sc.grouping; g != nil && !g.inside {
+		g.inside = true
+		defer func() { g.inside = false }()
+	}
+	boundary := &scope{parent: sc, boundary: true}
+	return c.query(boundary, q), boundary
+}
+
+// reads says which sources of the surrounding block a subquery may read.
+func (sc *scope) reads(around *scope) uint64 {
+	if !sc.correlated {
+		return 0
+	}
+	all := uint64(0)
+	for _, s := range around.sources {
+		all |= s.slots()
+	}
+	return all
+}
+
+func (s *source) slots() uint64 {
+	if s.merged == nil {
+		return 1 << s.slot
+	}
+	all := uint64(0)
+	for _, n := range s.merged {
+		all |= n.slots
+	}
+	return all
+}
+
+func (c *compiler) exists(sc *scope, x existsExpr) *node {
+	q, inner := c.nested(sc, x.sub)
+	found := memo(inner, func(f *frame) (bool, error) {
+		rows, err := q.open(f.run, f)
+		if err != nil {
+			return false, err
+		}
+		defer rows.close()
+		row, err := rows.next()
+		return row != nil, err
+	})
+	return &node{
+		typ: plain(typeNumber), condition: true, outer: inner.correlated, slots: inner.reads(sc),
+		eval: func(f *frame) (value, error) {
+			ok, err := found(f)
+			return truth(ok), err
+		},
+	}
+}
+
+// scalar compiles a subquery that stands for one value.
+func (c *compiler) scalar(sc *scope, x subqueryExpr) *node {
+	q, inner := c.nested(sc, x.sub)
+	if len(q.columns) != 1 {
+		c.fail(913)
+	}
+	read := memo(inner, func(f *frame) (value, error) {
+		rows, err := q.open(f.run, f)
+		if err != nil {
+			return null, err
+		}
+		defer rows.close()
+		row, err := rows.next()
+		if err != nil || row == nil {
+			return null, err
+		}
+		v := row[0]
+		if row, err = rows.next(); row != nil {
+			return null, refuse(1427)
+		}
+		return v, err
+	})
+	return &node{typ: q.columns[0].typ, nullable: true, outer: inner.correlated, slots: inner.reads(sc), eval: read}
+}

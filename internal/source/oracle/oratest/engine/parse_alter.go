@@ -1,0 +1,156 @@
+package engine
+
+func (p *parser) alter() statement {
+	switch {
+	case p.word("SESSION"):
+		return p.alterSession()
+	case p.word("TABLE"):
+		return p.alterTable()
+	case p.word("USER"):
+		return p.alterUser()
+	case p.isWord("SYSTEM", "PROFILE", "INDEX", "DATABASE"):
+		p.rest()
+		return noStatement{}
+	}
+	p.fail(940)
+	return nil
+}
+
+func (p *parser) alterSession() statement {
+	if p.isWord("ENABLE", "DISABLE", "FORCE") {
+		p.rest()
+		return noStatement{}
+	}
+	p.expect(2248, "SET")
+	var a alterSession
+	for p.peek().kind != tokenEnd {
+		t := p.next()
+		if t.kind != tokenWord || !p.symbol("=") {
+			p.i--
+			p.fail(2248)
+		}
+		v := p.next()
+		if v.kind == tokenSymbol || v.kind == tokenEnd {
+			p.i--
+			p.fail(2248)
+		}
+		a.settings = append(a.settings, [2]string{t.text, v.text})
+	}
+	if len(a.settings) == 0 {
+		p.fail(2248)
+	}
+	return a
+}
+
+func (p *parser) alterUser() statement {
+	u := alterUser{name: p.name(1935)}
+	for p.peek().kind != tokenEnd {
+		switch {
+		case p.word("IDENTIFIED", "BY"):
+			u.password = p.next().text
+		case p.word("ACCOUNT", "LOCK"):
+			u.lock = true
+		case p.word("ACCOUNT", "UNLOCK"):
+			u.unlock = true
+		default:
+			p.next()
+		}
+	}
+	return u
+}
+
+func (p *parser) alterTable() statement {
+	var a alterTable
+	a.schema, a.name = p.qualified(903)
+	for p.peek().kind != tokenEnd {
+		switch {
+		case p.word("ADD"):
+			p.elements(&a.add, &a.constraints)
+		case p.word("MODIFY"):
+			p.elements(&a.modify, &a.constraints)
+		case p.word("DROP", "COLUMN"):
+			a.drop = append(a.drop, p.name(904))
+		case p.word("DROP"):
+			a.drop = append(a.drop, p.names()...)
+		case p.word("RENAME", "COLUMN"):
+			a.renameFrom = p.name(904)
+			p.expect(905, "TO")
+			a.renameTo = p.name(904)
+		default:
+			p.fail(1735)
+		}
+	}
+	return a
+}
+
+// elements reads one column or constraint, or a list of them in parentheses.
+func (p *parser) elements(columns *[]columnDefinition, constraints *[]constraintDefinition) {
+	if p.isWord("COLUMN") {
+		p.fail(904, "COLUMN")
+	}
+	if !p.symbol("(") {
+		p.tableElement(columns, constraints)
+		return
+	}
+	for {
+		p.tableElement(columns, constraints)
+		if !p.symbol(",") {
+			break
+		}
+	}
+	p.expectSymbol(")")
+}
+
+func (p *parser) drop() statement {
+	d := dropStatement{what: p.next().text}
+	if d.what == "PUBLIC" {
+		p.expect(905, "SYNONYM")
+		d.what = "PUBLIC SYNONYM"
+	}
+	d.schema, d.name = p.qualified(903)
+	p.rest()
+	return d
+}
+
+// grant reads GRANT and REVOKE of privileges and roles.
+func (p *parser) grant(revoke bool) statement {
+	g := grantStatement{revoke: revoke}
+	for {
+		words := ""
+		for !p.isSymbol(",") && !p.isWord("ON", "TO", "FROM") {
+			t := p.next()
+			if t.kind != tokenWord && t.kind != tokenQuoted {
+				p.i--
+				p.fail(990)
+			}
+			if words != "" {
+				words += " "
+			}
+			words += t.text
+		}
+		g.privileges = append(g.privileges, words)
+		if !p.symbol(",") {
+			break
+		}
+	}
+	if p.word("ON") {
+		g.schema, g.object = p.qualified(903)
+	}
+	if revoke {
+		p.expect(905, "FROM")
+	} else {
+		p.expect(905, "TO")
+	}
+	for {
+		if p.word("PUBLIC") {
+			g.grantees = append(g.grantees, "PUBLIC")
+		} else {
+			g.grantees = append(g.grantees, p.name(987))
+		}
+		if !p.symbol(",") {
+			break
+		}
+	}
+	p.rest()
+	return g
+}

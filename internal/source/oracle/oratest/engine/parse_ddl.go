@@ -1,0 +1,263 @@
+package engine
+
+import "strings"
+
+// definition reads the statements that change the catalogue or the session.
+func (p *parser) definition() statement {
+	verb := p.next().text
+	switch verb {
+	case "CREATE":
+		return p.create()
+	case "ALTER":
+		return p.alter()
+	case "DROP":
+		return p.drop()
+	case "GRANT", "REVOKE":
+		return p.grant(verb == "REVOKE")
+	case "TRUNCATE":
+		p.expect(3290, "TABLE")
+		var t truncateStatement
+		t.schema, t.name = p.qualified(903)
+		p.rest()
+		return t
+	case "ANALYZE":
+		p.expect(905, "TABLE")
+		var a analyzeStatement
+		a.schema, a.name = p.qualified(903)
+		p.rest()
+		return a
+	}
+	p.rest() // COMMENT, PURGE
+	return noStatement{}
+}
+
+// rest skips what the engine has no use for: storage clauses and the like.
+func (p *parser) rest() { p.i = len(p.tokens) - 1 }
+
+func (p *parser) create() statement {
+	replace := p.word("OR", "REPLACE")
+	p.word("FORCE")
+	public := p.word("PUBLIC")
+	switch {
+	case p.word("TABLE"), p.word("GLOBAL", "TEMPORARY", "TABLE"):
+		return p.createTable()
+	case p.word("UNIQUE", "INDEX"):
+		return p.createIndex(true)
+	case p.word("INDEX"):
+		return p.createIndex(false)
+	case p.word("VIEW"):
+		return p.createView(replace)
+	case p.word("SYNONYM"):
+		s := createSynonym{public: public, replace: replace}
+		s.schema, s.name = p.qualified(995)
+		p.expect(905, "FOR")
+		s.onSchema, s.on = p.qualified(903)
+		return s
+	case p.word("USER"):
+		u := createUser{name: p.name(1935)}
+		if p.word("IDENTIFIED") {
+			p.expect(905, "BY")
+			u.password = p.next().text
+		}
+		p.rest()
+		return u
+	case p.word("ROLE"):
+		return createUser{name: p.name(1937), role: true}
+	case p.word("FUNCTION"):
+		return p.createFunction()
+	case p.isWord("PROFILE", "SEQUENCE", "DIRECTORY", "TABLESPACE"):
+		p.rest()
+		return noStatement{}
+	}
+	p.fail(901)
+	return nil
+}
+
+func (p *parser) createTable() statement {
+	var c createTable
+	c.schema, c.name = p.qualified(903)
+	if p.symbol("(") {
+		for {
+			p.tableElement(&c.columns, &c.constraints)
+			if !p.symbol(",") {
+				break
+			}
+		}
+		p.expectSymbol(")")
+	}
+	for p.peek().kind != tokenEnd && !p.isWord("AS") {
+		if t := p.next(); t.kind == tokenQuoted || t.text == "LIMIT" {
+			p.i--
+			p.fail(922)
+		}
+	}
+	if p.word("AS") {
+		c.as = p.query()
+	}
+	return c
+}
+
+// tableElement reads a column or a constraint of a table.
+func (p *parser) tableElement(columns *[]columnDefinition, constraints *[]constraintDefinition) {
+	if p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK") {
+		*constraints = append(*constraints, p.constraint(""))
+		return
+	}
+	*columns = append(*columns, p.columnDefinition())
+}
+
+func (p *parser) columnDefinition() columnDefinition {
+	c := columnDefinition{name: p.name(904)}
+	if t := p.peek(); t.kind == tokenWord && !p.isWord("NOT", "NULL", "DEFAULT", "CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK") {
+		c.typ, c.hasType = p.dataType(), true
+	}
+	for {
+		switch {
+		case p.word("DEFAULT"):
+			c.def = p.additive()
+		case p.word("NOT", "NULL"), p.isWord("NULL"):
+			nullable := p.word("NULL")
+			c.nullable = &nullable
+		case p.word("ENABLE"), p.word("INVISIBLE"):
+		case p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "REFERENCES"):
+			if k := p.constraint(c.name); k.kind != 'N' {
+				c.constraints = append(c.constraints, k)
+			} else {
+				nullable := false
+				c.nullable = &nullable
+			}
+		default:
+			return c
+		}
+	}
+}
+
+// constraint reads a constraint, which stands at a column or at none.
+func (p *parser) constraint(column string) constraintDefinition {
+	var c constraintDefinition
+	if p.word("CONSTRAINT") {
+		c.name = p.name(2250)
+	}
+	switch {
+	case p.word("PRIMARY", "KEY"):
+		c.kind = 'P'
+	case p.word("UNIQUE"):
+		c.kind = 'U'
+	case p.word("NOT", "NULL"):
+		c.kind = 'N'
+		return c
+	case p.word("CHECK"):
+		c.kind = 'C'
+		p.expectSymbol("(")
+		p.expression()
+		p.expectSymbol(")")
+	case p.word("FOREIGN", "KEY"), p.isWord("REFERENCES"):
+		c.kind = 'R'
+	default:
+		p.fail(904, "CONSTRAINT")
+	}
+	if column != "" {
+		c.columns = []string{column}
+	} else if c.kind != 'C' {
+		c.columns = p.names()
+	}
+	if p.word("REFERENCES") {
+		p.qualified(903)
+		if p.isSymbol("(") {
+			p.names()
+		}
+		if p.word("ON", "DELETE") && !p.word("CASCADE") {
+			p.expect(905, "SET", "NULL")
+		}
+	}
+	if p.word("USING", "INDEX") && p.word("TABLESPACE") {
+		p.name(959)
+	}
+	p.word("ENABLE")
+	return c
+}
+
+func (p *parser) createIndex(unique bool) statement {
+	c := createIndex{unique: unique}
+	c.schema, c.name = p.qualified(953)
+	p.expect(969, "ON")
+	c.tableSchema, c.table = p.qualified(903)
+	p.expectSymbol("(")
+	for {
+		x := p.expression()
+		name, ok := x.(nameExpr)
+		if ok && len(name.parts) == 1 {
+			c.columns = append(c.columns, name.parts[0].text)
+		} else {
+			c.hasExpression = true
+		}
+		descending := p.word("DESC")
+		if !descending {
+			p.word("ASC")
+		}
+		c.descending = append(c.descending, descending)
+		if !p.symbol(",") {
+			break
+		}
+	}
+	p.expectSymbol(")")
+	if c.hasExpression {
+		p.fail(3001)
+	}
+	p.rest()
+	return c
+}
+
+func (p *parser) createView(replace bool) statement {
+	c := createView{replace: replace}
+	c.schema, c.name = p.qualified(903)
+	if p.isSymbol("(") {
+		c.columns = p.names()
+	}
+	p.expect(905, "AS")
+	start := p.peek().pos
+	c.query = p.query()
+	c.text = strings.TrimSpace(p.sql[start:p.tokens[p.i-1].end])
+	if p.word("WITH", "READ", "ONLY") {
+		p.rest()
+	}
+	return c
+}
+
+// createFunction reads a function that runs one statement and returns a value.
+func (p *parser) createFunction() statement {
+	var f createFunction
+	_, f.name = p.qualified(904)
+	p.expect(905, "RETURN")
+	f.typ = p.functionType()
+	if !p.word("IS") {
+		p.expect(905, "AS")
+	}
+	if p.word("PRAGMA") {
+		p.expect(905, "AUTONOMOUS_TRANSACTION")
+		f.autonomous = true
+		p.expectSymbol(";")
+	}
+	p.expect(905, "BEGIN")
+	for !p.word("RETURN") {
+		if p.isWord("COMMIT") {
+			p.next()
+		} else {
+			f.body = p.change()
+		}
+		p.expectSymbol(";")
+	}
+	f.ret = p.expression()
+	p.expectSymbol(";")
+	p.expect(905, "END")
+	p.rest()
+	return f
+}
+
+// functionType reads the type of a result, which has no size.
+func (p *parser) functionType() dataType {
+	if p.word("VARCHAR2") {
+		return plain(typeVarchar)
+	}
+	return p.dataType()
+}

@@ -1,0 +1,256 @@
+package engine
+
+// expression reads a condition or a value; which of them it is, is found out
+// when it is compiled.
+func (p *parser) expression() expr {
+	x := p.conjunction()
+	for p.word("OR") {
+		x = binaryExpr{"OR", x, p.conjunction()}
+	}
+	return x
+}
+
+func (p *parser) expressions() []expr {
+	var all []expr
+	for {
+		all = append(all, p.expression())
+		if !p.symbol(",") {
+			return all
+		}
+	}
+}
+
+func (p *parser) conjunction() expr {
+	x := p.negation()
+	for p.word("AND") {
+		x = binaryExpr{"AND", x, p.negation()}
+	}
+	return x
+}
+
+func (p *parser) negation() expr {
+	if p.word("NOT") {
+		return unaryExpr{"NOT", p.negation()}
+	}
+	return p.predicate()
+}
+
+// predicate reads a value and what is said about it.
+func (p *parser) predicate() expr {
+	if p.word("EXISTS") {
+		p.expectSymbol("(")
+		sub := p.query()
+		p.expectSymbol(")")
+		return existsExpr{sub}
+	}
+	x := p.additive()
+	for _, op := range []string{"=", "<>", "!=", "^=", "<=", ">=", "<", ">"} {
+		if p.symbol(op) {
+			if op == "!=" || op == "^=" {
+				op = "<>"
+			}
+			return binaryExpr{op, x, p.additive()}
+		}
+	}
+	if p.word("IS") {
+		not := p.word("NOT")
+		if !p.word("NULL") {
+			p.fail(908)
+		}
+		return nullExpr{x, not}
+	}
+	not := p.word("NOT")
+	switch {
+	case p.word("IN"):
+		return p.in(x, not)
+	case p.word("BETWEEN"):
+		low := p.additive()
+		p.expect(905, "AND")
+		between := binaryExpr{"AND", binaryExpr{">=", x, low}, binaryExpr{"<=", x, p.additive()}}
+		if not {
+			return unaryExpr{"NOT", between}
+		}
+		return between
+	case p.word("LIKE"):
+		like := likeExpr{x: x, pattern: p.additive(), not: not}
+		if p.word("ESCAPE") {
+			like.escape = p.additive()
+		}
+		return like
+	case not:
+		p.fail(920)
+	}
+	return x
+}
+
+func (p *parser) in(x expr, not bool) expr {
+	if !p.isSymbol("(") {
+		// One value needs no parentheses.
+		return inExpr{x: x, list: []expr{p.additive()}, not: not}
+	}
+	p.next()
+	in := inExpr{x: x, not: not}
+	if p.isWord("SELECT", "WITH") {
+		in.sub = p.query()
+	} else {
+		in.list = p.expressions()
+	}
+	p.expectSymbol(")")
+	return in
+}
+
+func (p *parser) additive() expr {
+	x := p.multiplicative()
+	for {
+		switch {
+		case p.symbol("+"):
+			x = binaryExpr{"+", x, p.multiplicative()}
+		case p.symbol("-"):
+			x = binaryExpr{"-", x, p.multiplicative()}
+		case p.symbol("||"):
+			x = binaryExpr{"||", x, p.multiplicative()}
+		default:
+			return x
+		}
+	}
+}
+
+func (p *parser) multiplicative() expr {
+	x := p.unary()
+	for {
+		switch {
+		case p.symbol("*"):
+			x = binaryExpr{"*", x, p.unary()}
+		case p.symbol("/"):
+			x = binaryExpr{"/", x, p.unary()}
+		default:
+			return x
+		}
+	}
+}
+
+func (p *parser) unary() expr {
+	switch {
+	case p.symbol("-"):
+		return unaryExpr{"-", p.unary()}
+	case p.symbol("+"):
+		return p.unary()
+	}
+	x := p.primary()
+	for p.word("AT") {
+		if p.word("LOCAL") {
+			x = zoneExpr{x: x}
+			continue
+		}
+		p.expect(905, "TIME", "ZONE")
+		x = zoneExpr{x: x, zone: p.primary()}
+	}
+	return x
+}
+
+func (p *parser) primary() expr {
+	t := p.peek()
+	switch t.kind {
+	case tokenNumber:
+		p.next()
+		n, ok := parseNumber(t.text)
+		if !ok {
+			panic(refuseAt(t.pos, 1722))
+		}
+		return literalExpr{n, plain(typeNumber)}
+	case tokenString:
+		if len(t.text) > 4000 {
+			p.fail(1704)
+		}
+		p.next()
+		return literalExpr{text(t.text), dataType{name: typeChar, size: max(len(t.text), 1)}}
+	case tokenBind:
+		p.next()
+		p.binds = append(p.binds, t.text)
+		return bindExpr{len(p.binds) - 1, t.pos}
+	case tokenSymbol:
+		if t.text == "(" {
+			return p.parenthesis()
+		}
+	case tokenWord, tokenQuoted:
+		return p.named(t)
+	}
+	p.fail(936)
+	return nil
+}
+
+func (p *parser) parenthesis() expr {
+	p.next()
+	if p.isWord("SELECT", "WITH") {
+		sub := p.query()
+		p.expectSymbol(")")
+		return subqueryExpr{sub}
+	}
+	x := p.expression()
+	p.expectSymbol(")")
+	return x
+}
+
+// named reads what begins with a word.
+func (p *parser) named(t token) expr {
+	if t.kind == tokenWord {
+		if x, ok := p.special(t); ok {
+			return x
+		}
+		switch t.text {
+		case "SYSDATE", "ROWNUM", "ROWID", "USER", "UID", "LEVEL":
+		default:
+			if reserved[t.text] {
+				p.fail(936)
+			}
+		}
+	}
+	name := []token{p.next()}
+	for p.symbol(".") {
+		if !isName(p.peek()) && !p.isWord("ROWID", "ROWNUM") {
+			p.fail(1747)
+		}
+		name = append(name, p.next())
+	}
+	if p.isSymbol("(") {
+		return p.call(name)
+	}
+	return nameExpr{name}
+}
+
+func (p *parser) call(name []token) expr {
+	p.next()
+	c := callExpr{name: name}
+	if p.word("DISTINCT") || p.word("UNIQUE") {
+		c.distinct = true
+	}
+	if p.symbol("*") {
+		c.args = []expr{starExpr{}}
+	} else if !p.isSymbol(")") {
+		for {
+			c.arg(p)
+			if !p.symbol(",") {
+				break
+			}
+		}
+	}
+	if p.word("RETURNING") { // JSON_SERIALIZE(x RETURNING CLOB)
+		p.dataType()
+	}
+	p.expectSymbol(")")
+	if p.isWord("OVER") {
+		p.fail(3001)
+	}
+	return c
+}
+
+// arg reads an argument, which may be passed by name.
+func (c *callExpr) arg(p *parser) {
+	name := ""
+	if next := p.peekAt(1); isName(p.peek()) && next.kind == tokenSymbol && next.text == "=>" {
+		name = p.next().text
+		p.next()
+	}
+	c.args = append(c.args, p.expression())
+	c.names = append(c.names, name)
+}

@@ -1,0 +1,58 @@
+package engine
+
+// plsql reads [DECLARE variables] BEGIN statements END.
+func (p *parser) plsql() statement {
+	p.block = true
+	var b plsqlBlock
+	if p.word("DECLARE") {
+		for !p.isWord("BEGIN") {
+			v := columnDefinition{name: p.name(6550), typ: p.functionType(), hasType: true}
+			p.precision()
+			if p.assigned() || p.word("DEFAULT") {
+				v.def = p.expression()
+			}
+			p.expectSymbol(";")
+			b.variables = append(b.variables, v)
+		}
+	}
+	p.expect(900, "BEGIN")
+	for !p.word("END") {
+		if st := p.plsqlStatement(); st != nil {
+			b.statements = append(b.statements, st)
+		}
+		p.expectSymbol(";")
+	}
+	p.symbol(";")
+	return b
+}
+
+func (p *parser) assigned() bool { return p.symbol(":=") }
+
+// plsqlStatement reads one statement of a block; NULL is none.
+func (p *parser) plsqlStatement() statement {
+	switch {
+	case p.peek().kind == tokenEnd:
+		p.fail(6550, "end-of-file")
+	case p.word("NULL"):
+		return nil
+	case p.isWord("SELECT"):
+		p.into = nil
+		q := p.query()
+		return selectInto{q, p.into}
+	case p.isWord("INSERT", "UPDATE", "DELETE"):
+		return p.change()
+	case p.isWord("COMMIT", "ROLLBACK", "SET"):
+		return p.transaction()
+	}
+	name := []token{p.next()}
+	for p.symbol(".") {
+		name = append(name, p.next())
+	}
+	if len(name) == 1 && p.assigned() {
+		return assignStatement{name[0], p.expression()}
+	}
+	if p.isSymbol("(") {
+		return callStatement{p.call(name).(callExpr)}
+	}
+	return callStatement{callExpr{name: name}}
+}

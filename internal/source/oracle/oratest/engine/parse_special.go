@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// special reads the expressions that have a grammar of their own.
+func (p *parser) special(t token) (expr, bool) {
+	next := p.peekAt(1)
+	switch t.text {
+	case "NULL":
+		p.next()
+		return literalExpr{}, true
+	case "CASE":
+		p.next()
+		return p.caseOf(), true
+	case "CAST":
+		if next.text == "(" {
+			p.i += 2
+			return p.cast(), true
+		}
+	case "EXTRACT":
+		if next.text == "(" {
+			p.i += 2
+			return p.extract(), true
+		}
+	case "DATE", "TIMESTAMP", "INTERVAL":
+		if next.kind == tokenString {
+			p.next()
+			return p.timeLiteral(t, p.next()), true
+		}
+	case "TRIM":
+		if next.text == "(" {
+			return p.trim(), true
+		}
+	}
+	return nil, false
+}
+
+func (p *parser) caseOf() expr {
+	var c caseExpr
+	if !p.isWord("WHEN") {
+		c.operand = p.expression()
+	}
+	for p.word("WHEN") {
+		when := p.expression()
+		p.expect(905, "THEN")
+		c.whens = append(c.whens, [2]expr{when, p.expression()})
+	}
+	if p.word("ELSE") {
+		c.other = p.expression()
+	}
+	p.expect(905, "END")
+	return c
+}
+
+func (p *parser) cast() expr {
+	x := p.expression()
+	p.expect(905, "AS")
+	typ := p.dataType()
+	p.expectSymbol(")")
+	return castExpr{x, typ}
+}
+
+func (p *parser) extract() expr {
+	field := p.next().text
+	p.expect(905, "FROM")
+	x := p.expression()
+	p.expectSymbol(")")
+	return extractExpr{field, x}
+}
+
+// trim reads TRIM([BOTH|LEADING|TRAILING] [c FROM] x) as the call that it is.
+func (p *parser) trim() expr {
+	name := p.next()
+	p.next()
+	switch {
+	case p.word("LEADING"):
+		name.text = "LTRIM"
+	case p.word("TRAILING"):
+		name.text = "RTRIM"
+	default:
+		p.word("BOTH")
+	}
+	c := callExpr{name: []token{name}}
+	if !p.word("FROM") {
+		c.args = []expr{p.expression()}
+		if p.word("FROM") {
+			c.args = []expr{p.expression(), c.args[0]}
+		}
+	} else {
+		c.args = []expr{p.expression()}
+	}
+	p.expectSymbol(")")
+	return c
+}
+
+// timeLiteral reads DATE '…', TIMESTAMP '…' and INTERVAL '…' DAY.
+func (p *parser) timeLiteral(t, s token) expr {
+	switch t.text {
+	case "DATE":
+		at, err := time.Parse(time.DateOnly, s.text)
+		if err != nil {
+			panic(refuseAt(s.pos, 1861))
+		}
+		return literalExpr{wall(kindDate, at), plain(typeDate)}
+	case "INTERVAL":
+		return literalExpr{p.intervalLiteral(s), plain(typeInterval)}
+	}
+	return timestampLiteral(s)
+}
+
+func timestampLiteral(s token) expr {
+	stamp, zone := s.text, ""
+	// A zone follows the time: an offset, or a region behind a blank.
+	if i := strings.LastIndexAny(stamp, "+"); i > 10 {
+		stamp, zone = stamp[:i], stamp[i:]
+	} else if i := strings.LastIndexByte(stamp, '-'); i > 10 {
+		stamp, zone = stamp[:i], stamp[i:]
+	} else if i := strings.LastIndexByte(stamp, ' '); i > 10 {
+		stamp, zone = stamp[:i], stamp[i+1:]
+	}
+	at, err := time.Parse("2006-01-02 15:04:05.999999999", strings.TrimSpace(stamp))
+	if err != nil {
+		panic(refuseAt(s.pos, 1861))
+	}
+	if zone == "" {
+		return literalExpr{wall(kindTimestamp, at), plain(typeTimestamp)}
+	}
+	v, err := inZone(at, zone)
+	if err != nil {
+		panic(err)
+	}
+	return literalExpr{v, plain(typeTimestampTZ)}
+}
+
+// units are the lengths of the fields of an interval.
+var units = map[string]time.Duration{
+	"DAY": 24 * time.Hour, "HOUR": time.Hour, "MINUTE": time.Minute, "SECOND": time.Second,
+}
+
+func (p *parser) intervalLiteral(s token) value {
+	field := p.next().text
+	unit, ok := units[field]
+	if !ok {
+		panic(refuseAt(s.pos, 3001))
+	}
+	p.precision()
+	if p.word("TO") {
+		p.next()
+		p.precision()
+		d, ok := parseInterval(s.text, field)
+		if !ok {
+			panic(refuseAt(s.pos, 1867))
+		}
+		return interval(d)
+	}
+	n, ok := parseNumber(s.text)
+	if !ok {
+		panic(refuseAt(s.pos, 1867))
+	}
+	return scaled(n, unit)
+}
+
+// scaled is n units as an interval, exact to the nanosecond.
+func scaled(n value, unit time.Duration) value {
+	nanos := round(multiply(n, integer(int64(unit))), 0, false)
+	total, ok := nanos.int64()
+	if !ok {
+		seconds, _ := multiply(n, integer(int64(unit/time.Second))).int64()
+		return value{kind: kindInterval, n: seconds}
+	}
+	return interval(time.Duration(total))
+}
+
+// precision skips (n) or (n, m).
+func (p *parser) precision() {
+	if p.symbol("(") {
+		p.expressions()
+		p.expectSymbol(")")
+	}
+}
+
+// parseInterval reads "d hh:mi:ss.ff", or the part of it that begins at a field.
+func parseInterval(s, field string) (time.Duration, bool) {
+	s = strings.TrimSpace(s)
+	negative := strings.HasPrefix(s, "-")
+	s = strings.TrimLeft(s, "+-")
+	var total time.Duration
+	if field == "DAY" {
+		days, rest, _ := strings.Cut(s, " ")
+		n, err := strconv.Atoi(days)
+		if err != nil {
+			return 0, false
+		}
+		total, s, field = time.Duration(n)*24*time.Hour, rest, "HOUR"
+	}
+	steps := map[string][]time.Duration{
+		"HOUR": {time.Hour, time.Minute, time.Second}, "MINUTE": {time.Minute, time.Second}, "SECOND": {time.Second},
+	}[field]
+	for i, part := range strings.Split(s, ":") {
+		if part == "" && i == 0 {
+			break
+		}
+		f, err := strconv.ParseFloat(part, 64)
+		if err != nil || i >= len(steps) {
+			return 0, false
+		}
+		total += time.Duration(f * float64(steps[i]))
+	}
+	if negative {
+		total = -total
+	}
+	return total, true
+}

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"strings"
+	"sync"
+)
+
+// planNode is one step of a plan, as EXPLAIN PLAN names it.
+type planNode struct {
+	operation, options, object string
+	cost, rows                 int64
+	children                   []*planNode
+}
+
+// describe is the plan of a block, its outermost step first.
+func (bp *blockPlan) describe() *planNode {
+	var plan *planNode
+	for _, a := range bp.accesses {
+		step := a.describe()
+		switch {
+		case plan == nil:
+			plan = step
+		case a.outer:
+			plan = &planNode{operation: "NESTED LOOPS", options: "OUTER", children: []*planNode{plan, step}}
+		default:
+			plan = &planNode{operation: "NESTED LOOPS", children: []*planNode{plan, step}}
+		}
+	}
+	if bp.grouped {
+		step := &planNode{operation: "SORT", options: "AGGREGATE", children: []*planNode{plan}}
+		if len(bp.keys) > 0 {
+			step.operation, step.options = "HASH", "GROUP BY"
+		}
+		plan = step
+	}
+	if bp.stop != nil {
+		plan = &planNode{operation: "COUNT", options: "STOPKEY", children: []*planNode{plan}}
+	}
+	if len(bp.sort) > 0 {
+		plan = &planNode{operation: "SORT", options: "ORDER BY", children: []*planNode{plan}}
+	}
+	return plan
+}
+
+func (a *access) describe() *planNode {
+	switch {
+	case a.query != nil:
+		return &planNode{operation: "VIEW", children: []*planNode{a.query.plan}}
+	case a.virtual != nil && a.virtual.name == "DUAL":
+		return &planNode{operation: "FAST DUAL", cost: 2, rows: 1}
+	case a.virtual != nil:
+		return &planNode{operation: "FIXED TABLE", options: "FULL", object: a.virtual.name, cost: 1, rows: 100}
+	}
+	rows := a.table.cardinality()
+	if a.index == nil {
+		return &planNode{operation: "TABLE ACCESS", options: "FULL", object: a.table.name, cost: 2 + rows/50, rows: rows}
+	}
+	step := &planNode{operation: "INDEX", options: "RANGE SCAN", object: a.index.name, cost: 2, rows: max(rows/20, 1)}
+	switch {
+	case len(a.equal) == len(a.index.columns) && a.index.unique:
+		step.options, step.cost, step.rows = "UNIQUE SCAN", 1, 1
+	case len(a.equal) == 0 && a.low == nil && a.high == nil && !a.nothing:
+		step.options, step.cost, step.rows = "FULL SCAN", 1+rows/200, rows
+	}
+	if a.backwards {
+		step.options += " DESCENDING"
+	}
+	return &planNode{
+		operation: "TABLE ACCESS", options: "BY INDEX ROWID", object: a.table.name,
+		cost: step.cost + 1 + step.rows/50, rows: step.rows, children: []*planNode{step},
+	}
+}
+
+// cardinality is how many rows the optimizer believes in.
+func (t *table) cardinality() int64 {
+	if t.def().analyzed >= 0 {
+		return t.def().analyzed
+	}
+	return int64(len(t.live()))
+}
+
+// total fills in cost and rows of the steps above.
+func (p *planNode) total() {
+	for _, child := range p.children {
+		child.total()
+	}
+	if p.cost > 0 {
+		return
+	}
+	for _, child := range p.children {
+		p.cost += child.cost
+		p.rows = max(p.rows, child.rows)
+	}
+	if p.operation == "SORT" {
+		p.cost += p.rows/100 + 1
+	}
+}
+
+// lines writes a plan with a line for each step, deeper ones further right.
+func (p *planNode) lines(depth int) []string {
+	line := strings.Repeat(" ", depth) + strings.TrimSpace(p.operation+" "+p.options)
+	if p.object != "" {
+		line += " " + p.object
+	}
+	all := []string{line}
+	for _, child := range p.children {
+		all = append(all, child.lines(depth+1)...)
+	}
+	return all
+}
+
+func (p *planNode) String() string { return strings.Join(p.lines(0), "\n") }
+
+// Executed is a SELECT that clients have had executed, with how it was run.
+type Executed struct {
+	User, SQL string
+	// Plan has a line for each step, as in "INDEX RANGE SCAN ORDERS_BY_TIME" or
+	// "TABLE ACCESS FULL ORDERS"; "SORT ORDER BY" is one of them where the
+	// result is sorted.
+	Plan string
+}
+
+// planLogLimit bounds how many SELECTs the engine remembers.
+const planLogLimit = 10_000
+
+type planLog struct {
+	mu  sync.Mutex
+	all []Executed
+}
+
+func (l *planLog) add(e Executed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) >= planLogLimit {
+		l.all = append(l.all[:0], l.all[planLogLimit/2:]...)
+	}
+	l.all = append(l.all, e)
+}
+
+// Executed returns the SELECTs of clients so far, oldest first; of many, only
+// the last some thousands.
+func (e *Engine) Executed() []Executed {
+	e.plans.mu.Lock()
+	defer e.plans.mu.Unlock()
+	return append([]Executed(nil), e.plans.all...)
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// objectName names anything in a schema.
+type objectName struct{ owner, name string }
+
+// column is a column of a table. It keeps its position when others are dropped.
+type column struct {
+	name     string
+	typ      dataType
+	nullable bool
+	dropped  bool
+	// def is written where INSERT names no value; missing is what rows hold
+	// that are older than the column.
+	def     expr
+	missing value
+}
+
+// constraint is a constraint of a table.
+type constraint struct {
+	name    string
+	kind    byte
+	columns []int
+	index   *index
+}
+
+// table is a table with its rows.
+type table struct {
+	objectName
+	// definition is replaced, never changed, so that a statement keeps the one
+	// that it was compiled with.
+	definition atomic.Pointer[tableDefinition]
+
+	mu   sync.Mutex // guards the rows and their indexes
+	heap []*version
+	// lastID numbers the rows.
+	lastID uint64
+}
+
+type tableDefinition struct {
+	columns     []column
+	constraints []constraint
+	indexes     []*index
+	// analyzed is NUM_ROWS of the catalogue, or -1.
+	analyzed int64
+}
+
+func (t *table) def() *tableDefinition { return t.definition.Load() }
+
+func (d *tableDefinition) column(name string) int {
+	return slices.IndexFunc(d.columns, func(c column) bool { return c.name == name && !c.dropped })
+}
+
+// live returns the rows as they are, for a reader that filters them by what it
+// sees.
+func (t *table) live() []*version {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.heap[:len(t.heap):len(t.heap)]
+}
+
+func (t *table) walk(x *index, s *span) *walk {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return x.walk(s)
+}
+
+// add makes a version visible to its transaction. The caller holds mu.
+func (t *table) add(v *version) {
+	t.heap = append(t.heap, v)
+	for _, x := range t.def().indexes {
+		x.insert(v)
+	}
+}
+
+func (t *table) truncate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.heap = nil
+	for _, x := range t.def().indexes {
+		x.runs, x.young = nil, nil
+	}
+}
+
+// object is what a name in a schema stands for; exactly one of the pointers is
+// set.
+type object struct {
+	objectName
+	id      int
+	created time.Time
+	table   *table
+	view    *viewDefinition
+	synonym *objectName
+	virtual *virtual
+	routine *routine
+}
+
+type viewDefinition struct {
+	text    string
+	query   *query
+	columns []string    // renamed, or nil
+	result  []outColumn // as they were when the view was created
+}
+
+// routine is a function that runs a statement.
+type routine struct {
+	createFunction
+}
+
+// kind is OBJECT_TYPE of the catalogue.
+func (o *object) kind() string {
+	switch {
+	case o.table != nil:
+		return "TABLE"
+	case o.synonym != nil:
+		return "SYNONYM"
+	case o.routine != nil:
+		return "FUNCTION"
+	}
+	return "VIEW"
+}

@@ -1,0 +1,139 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// plan is a read that is ready to run: its names resolved, its statements
+// written. Two of them need a transaction to see one snapshot.
+type plan struct {
+	selection source.Selection
+	kinds     []kind // of the selected columns
+	at        []int  // where their values are in a row of the result
+	width     int    // of such a row
+	time      timeKind
+	steps     []step
+}
+
+// large tells whether rows have values of any size.
+func (p plan) large() bool { return p.width > len(p.kinds) }
+
+type step struct {
+	sql   string
+	binds []any
+}
+
+// text joins the statements for people.
+func (p plan) text() string {
+	texts := make([]string, len(p.steps))
+	for i, s := range p.steps {
+		texts[i] = s.sql
+	}
+	return strings.Join(texts, ";\n")
+}
+
+// defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
+const defaultMaxRowBytes = 1 << 20
+
+func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
+	s, err := source.Select(q, r.columns, r.name)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{selection: s}
+	for _, c := range s.Columns {
+		k := kindOf(c.Type)
+		if k == kindUnfit {
+			return plan{}, fmt.Errorf("column %s is of type %s, which fits into no event: list the columns to read without it, or read a query that selects %s",
+				c.Name, c.Type, instead(c.Type, c.Name))
+		}
+		p.width += k.items()
+		p.kinds, p.at = append(p.kinds, k), append(p.at, p.width-1)
+	}
+	for _, i := range s.Key {
+		if p.kinds[i].items() > 1 {
+			return plan{}, fmt.Errorf("column %s of type %s cannot be part of a key", s.Columns[i].Name, s.Columns[i].Type)
+		}
+	}
+	if s.Timestamp >= 0 {
+		if p.time, err = timeKindOf(s.Columns[s.Timestamp]); err != nil {
+			return plan{}, err
+		}
+	}
+	p.steps, err = p.write(r.from, q, in)
+	return p, err
+}
+
+// statements is the dialect. Binds are positional, one for each occurrence, and
+// the limit is a literal: a bound one would be guessed at by the optimizer.
+func (p plan) statements(from string, q observer.Query) source.Statements {
+	maxLength := q.MaxRowBytes
+	if maxLength <= 0 {
+		maxLength = defaultMaxRowBytes
+	}
+	return source.Statements{
+		From: from,
+		Column: func(c source.Column, qualified string) string {
+			return selected(kindOf(c.Type), qualified, maxLength, slices.Index(p.selection.Columns, c)+1)
+		},
+		Bound: p.time.bound,
+		// FETCH FIRST came with 12c, and is no faster.
+		Limit: func(statement string, rows int) string {
+			return fmt.Sprintf("SELECT * FROM (\n%s\n)\nWHERE ROWNUM <= %d", statement, rows)
+		},
+	}
+}
+
+func (p plan) write(from string, q observer.Query, in observer.Range) ([]step, error) {
+	w := p.statements(from, q)
+	if p.selection.Timestamp < 0 {
+		return []step{{sql: tagged(w.All(p.selection), q.Stream)}}, nil
+	}
+	binds, err := p.binds(in)
+	if err != nil {
+		return nil, err
+	}
+	nulls := source.NullsOf(q, p.selection, in)
+	steps := []step{{sql: tagged(w.Range(p.selection, in, nulls != source.NullsInRange), q.Stream), binds: binds}}
+	if nulls == source.NullsApart {
+		steps = append(steps, step{sql: tagged(w.Nulls(p.selection), q.Stream)})
+	}
+	return steps, nil
+}
+
+func (p plan) binds(in observer.Range) ([]any, error) {
+	var binds []any
+	for _, bound := range []string{in.From, in.Before} {
+		if bound == "" {
+			continue
+		}
+		if _, ok := p.time.parse(bound, nil); !ok {
+			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
+		}
+		binds = append(binds, p.time.literal(bound))
+	}
+	return binds, nil
+}
+
+// maxTag bounds what a statement says of its observer.
+const maxTag = 64
+
+// tagged names the observer in a comment, for a DBA who looks at V$SQL. What
+// could end the comment, or look like a quote or a bind in it, is replaced.
+func tagged(statement, stream string) string {
+	if stream == "" {
+		return statement
+	}
+	safe := []byte(stream[:min(len(stream), maxTag)])
+	for i, c := range safe {
+		if !slices.Contains([]byte("-_."), c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			safe[i] = '_'
+		}
+	}
+	return "SELECT /* observerd:" + string(safe) + " */" + strings.TrimPrefix(statement, "SELECT")
+}

@@ -1,0 +1,178 @@
+package oracle
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/oracle/client"
+	"github.com/observerd/observerd/internal/source/oracle/goora"
+)
+
+const (
+	defaultPoolSize     = 2
+	maxPoolSize         = 4
+	defaultFetchSize    = 1000
+	defaultQueryTimeout = 30 * time.Second
+	connectTimeout      = 10 * time.Second
+	// grace is how long the database may take to stop a statement.
+	grace = 3 * time.Second
+	// A firewall forgets connections that are idle, and a profile ends them; an
+	// old session may have leaked memory over there.
+	idleTimeout = 5 * time.Minute
+	maxLifetime = 30 * time.Minute
+	// largeFetchSize is how many rows with large objects one round trip brings:
+	// each may be as large as a row may be, and all are in memory together.
+	largeFetchSize = 16
+)
+
+// Options say which database to read and how.
+type Options struct {
+	// URL is oracle://user:password@host:port/service, see [client.ParseURL].
+	URL string
+	// Name is the source's, shown to DBAs as the sessions' action; Node is this
+	// node's, shown as their client identifier. Both may be empty.
+	Name, Node string
+	// Location is the zone of DATE and TIMESTAMP columns, which have none of
+	// their own. nil means UTC.
+	Location *time.Location
+	// PoolSize bounds the connections, at most 4; a read keeps one to its end.
+	// 0 means 2. One more is opened where rows have large objects (CLOB, JSON).
+	PoolSize int
+	// FetchSize is how many rows one round trip brings; they are in memory
+	// together. 0 means 1,000.
+	FetchSize int
+	// QueryTimeout bounds each small statement, and how long a stream may be
+	// silent while its reader waits. 0 means 30 seconds.
+	QueryTimeout time.Duration
+	// Gate guards the logons; nil lets all of them pass.
+	Gate source.Gate
+	// Driver opens connections; nil means the one that ships.
+	Driver client.Open
+}
+
+func (o Options) withDefaults() Options {
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	if o.PoolSize <= 0 {
+		o.PoolSize = defaultPoolSize
+	}
+	o.PoolSize = min(o.PoolSize, maxPoolSize)
+	if o.FetchSize <= 0 {
+		o.FetchSize = defaultFetchSize
+	}
+	if o.QueryTimeout <= 0 {
+		o.QueryTimeout = defaultQueryTimeout
+	}
+	if o.Driver == nil {
+		o.Driver = goora.Open
+	}
+	return o
+}
+
+// Source reads one database. It is safe for concurrent use.
+type Source struct {
+	options   Options
+	db        *sql.DB
+	large     *sql.DB       // for reads of rows with large objects
+	warner    client.Warner // nil where the driver has none
+	target    string        // for messages
+	relations relations
+	grants    grantCache
+}
+
+var _ observer.Source = (*Source)(nil)
+
+// Open prepares a source. It does not connect, so the database may be down.
+func Open(options Options) (*Source, error) {
+	o := options.withDefaults()
+	target, err := client.ParseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	target.Program, target.Module = "observerd", "observerd"
+	target.Action, target.Identifier = o.Name, o.Node
+	target.FetchSize = o.FetchSize
+	target.ConnectTimeout, target.Grace = connectTimeout, grace
+	target.Gate = o.Gate
+	connector, err := o.Driver(target)
+	if err != nil {
+		return nil, err
+	}
+	target.FetchSize = min(target.FetchSize, largeFetchSize)
+	large, err := o.Driver(target)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), target: address(target)}
+	s.warner, _ = connector.(client.Warner)
+	return s, nil
+}
+
+func pool(connector driver.Connector, size int) *sql.DB {
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	db.SetConnMaxIdleTime(idleTimeout)
+	db.SetConnMaxLifetime(maxLifetime)
+	return db
+}
+
+// address names a database in messages: without the account, which is no matter
+// of whoever reads them.
+func address(t client.Target) string {
+	if t.Descriptor != "" {
+		return cmp.Or(inDescriptor(t.Descriptor, "HOST"), "the descriptor") + "/" +
+			cmp.Or(inDescriptor(t.Descriptor, "SERVICE_NAME"), inDescriptor(t.Descriptor, "SID"), "?")
+	}
+	return fmt.Sprintf("%s/%s", strings.Join(t.Servers, ","), cmp.Or(t.Service, t.SID))
+}
+
+// inDescriptor returns the first value of a key, or nothing.
+func inDescriptor(descriptor, key string) string {
+	plain := strings.ReplaceAll(descriptor, " ", "")
+	_, rest, _ := strings.Cut(strings.ToUpper(plain), "("+key+"=")
+	value, _, ok := strings.Cut(rest, ")")
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(value)
+}
+
+// Close ends all sessions. It waits for reads that were not closed, but not for
+// a database that does not answer any more.
+func (s *Source) Close() error { return errors.Join(s.db.Close(), s.large.Close()) }
+
+// Compare orders cursors by their text, whose width is fixed.
+func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
+
+// CursorAt implements [observer.Source].
+func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
+	k, err := s.timeKind(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	if k == 0 {
+		return "", source.ErrNoTimestamp
+	}
+	return k.horizon(at, s.options.Location), nil
+}
+
+// SQL returns the statements that Read would run, for people.
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
+	var text string
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, _, err := c.plan(ctx, q, in)
+		text = p.text()
+		return err
+	})
+	return text, err
+}

@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// explained is a node of a plan as EXPLAIN (FORMAT JSON) writes it.
+type explained struct {
+	Kind     string      `json:"Node Type"`
+	Relation string      `json:"Relation Name"`
+	Schema   string      `json:"Schema"`
+	Index    string      `json:"Index Name"`
+	Cost     float64     `json:"Total Cost"`
+	Rows     float64     `json:"Plan Rows"`
+	Plans    []explained `json:"Plans"`
+}
+
+// tableRowsSQL is what the planner believes; negative before the first ANALYZE.
+const tableRowsSQL = `
+SELECT greatest(c.reltuples, 0)::bigint
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = $1 AND c.relname = $2`
+
+// Plan returns how the server would run the read of a range.
+func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
+	var shown source.Plan
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, in)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		for _, step := range p.steps {
+			top, err := c.explain(ctx, step)
+			if err != nil {
+				return err
+			}
+			if err := c.walk(ctx, top, 0, &text, &shown); err != nil {
+				return err
+			}
+		}
+		shown.Text = strings.TrimRight(text.String(), "\n")
+		return nil
+	})
+	return shown, err
+}
+
+func (c *session) explain(ctx context.Context, s step) (explained, error) {
+	params := make([]string, len(s.params))
+	for i, p := range s.params {
+		params[i] = string(p)
+	}
+	rows, err := c.rows(ctx, "explain the query", "EXPLAIN (FORMAT JSON, VERBOSE) "+s.sql, params...)
+	if err != nil {
+		return explained{}, err
+	}
+	var plans []struct{ Plan explained }
+	if len(rows) != 1 || json.Unmarshal(rows[0][0], &plans) != nil || len(plans) != 1 {
+		return explained{}, fmt.Errorf("explain the query: the plan is in a form that is not understood")
+	}
+	return plans[0].Plan, nil
+}
+
+// walk writes one line a node and notes what is worth a warning. It leaves out
+// the conditions, which would repeat the statement.
+func (c *session) walk(ctx context.Context, n explained, depth int, text *strings.Builder, shown *source.Plan) error {
+	fmt.Fprintf(text, "%s%s", strings.Repeat("  ", depth), n.Kind)
+	if n.Index != "" {
+		fmt.Fprintf(text, " using %s", n.Index)
+	}
+	if n.Relation != "" {
+		fmt.Fprintf(text, " on %s.%s", n.Schema, n.Relation)
+	}
+	fmt.Fprintf(text, " (cost %.0f, about %.0f rows)\n", n.Cost, n.Rows)
+	switch n.Kind {
+	case "Sort":
+		shown.Sorts = true
+	case "Seq Scan":
+		if err := c.fullScan(ctx, n, shown); err != nil {
+			return err
+		}
+	}
+	for _, child := range n.Plans {
+		if err := c.walk(ctx, child, depth+1, text, shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *session) fullScan(ctx context.Context, n explained, shown *source.Plan) error {
+	rows, err := c.rows(ctx, "read the size of a table", tableRowsSQL, n.Schema, n.Relation)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	if size := count(rows[0][0]); size >= source.LargeTable {
+		shown.FullScan = append(shown.FullScan, fmt.Sprintf("%s.%s (about %d rows)", n.Schema, n.Relation, size))
+	}
+	return nil
+}

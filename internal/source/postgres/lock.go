@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+const (
+	// lockWait is how long a statement waits for a lock before it gives its
+	// connection back for a while, see [source.LockWaits]. It waits in the queue,
+	// so it gets its turn among those who lock a table over and over, and VACUUM,
+	// which looks for waiters every 20 ms, gives way.
+	lockWait = time.Second
+	// noWait is as good as none: for what a read with a snapshot has not locked.
+	noWait = time.Millisecond
+)
+
+// lockWait is never so long that a deadline of ours comes first.
+func (o Options) lockWait() time.Duration { return min(lockWait, o.QueryTimeout/2) }
+
+// locks are what a read locks before it makes its snapshot: a table that is
+// written anew while its lock is waited for, by ALTER TABLE or TRUNCATE, is empty
+// for a snapshot from before. LOCK TABLE makes none.
+type locks struct {
+	// tables are what follows LOCK TABLE; none is for what cannot be locked.
+	tables []string
+	// all says that for sure no table is left out that could be written anew. It is
+	// never said where functions may be called: nobody knows what those read.
+	all bool
+}
+
+// sql is to be run in the transaction of the read, before all queries.
+func (l locks) sql(wait time.Duration) string {
+	var b strings.Builder
+	b.WriteString("; SET LOCAL lock_timeout = " + milliseconds(wait))
+	if len(l.tables) > 0 {
+		b.WriteString("; LOCK TABLE " + strings.Join(l.tables, ", ") + " IN ACCESS SHARE MODE")
+	}
+	if !l.all {
+		b.WriteString("; SET LOCAL lock_timeout = " + milliseconds(noWait))
+	}
+	return b.String()
+}
+
+// tablesSQL lists what the transaction has locked, other than system tables:
+// EXPLAIN locks what the query would read. Foreign tables and materialized views
+// cannot be locked and need not be: the rows of the former are elsewhere, and
+// REFRESH writes rows that every snapshot sees.
+const tablesSQL = `
+SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind, has_table_privilege(c.oid, 'SELECT')
+FROM pg_locks l
+JOIN pg_class c ON c.oid = l.relation
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.granted
+  AND c.oid >= 16384 AND c.relkind IN ('r', 'p', 'v')
+ORDER BY c.oid`
+
+// locks finds out what to lock. For a plain table the catalogue has said it; for
+// a query, a view, a partitioned table and one with policies the planner does, in
+// one round trip more: of the partitions it knows those that the range needs.
+func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, error) {
+	plain := r.kind == 'r' && !r.policies
+	switch {
+	case plain && r.readable:
+		return locks{tables: []string{r.from}, all: true}, nil
+	case plain:
+		return locks{}, nil
+	case r.kind == 'm' || r.kind == 'f':
+		return locks{all: true}, nil
+	}
+	var questions []question
+	for _, s := range steps {
+		questions = append(questions, question{sql: "EXPLAIN " + s.sql, params: s.params})
+	}
+	questions = append(questions, question{sql: tablesSQL})
+	answers, err := c.ask(ctx, "look up the tables of the query", questions...)
+	if err != nil {
+		return locks{}, err
+	}
+	return locks{tables: tablesOf(answers[len(answers)-1].rows)}, nil
+}
+
+// tablesOf chooses among the tables, each as its name, its kind, and whether we
+// may lock it, for which the right to read some columns does not suffice. What we
+// may read only as a part, or through a view, is locked with that: LOCK TABLE
+// goes from there to all that is below, of which ONLY keeps it. Which view it is
+// that leads to a table is not looked at.
+func tablesOf(rows [][][]byte) []string {
+	var each, whole []string
+	below := false
+	for _, t := range rows {
+		name, view, readable := string(t[0]), t[1][0] == 'v', string(t[2]) == "t"
+		if readable {
+			whole = append(whole, name)
+		}
+		if readable && !view {
+			each = append(each, "ONLY "+name)
+		}
+		below = below || !readable && !view
+	}
+	if below {
+		return whole
+	}
+	return each
+}

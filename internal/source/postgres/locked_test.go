@@ -1,0 +1,464 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/waittest"
+)
+
+// shapes are the ways to read the rows of a table orders with the columns id and
+// at: what makes them, beside the table, and what is granted to a role that has
+// nothing else.
+var shapes = map[string]struct {
+	with   string
+	query  observer.Query
+	grants []string
+}{
+	"table": {"", observer.Query{Table: "orders"}, []string{"SELECT ON orders"}},
+	"query": {"", observer.Query{SQL: "SELECT o.id, o.at FROM orders o LEFT JOIN orders p ON p.id = o.id + 100"}, []string{"SELECT ON orders"}},
+	"view": {
+		"CREATE VIEW latest AS SELECT * FROM orders",
+		observer.Query{Table: "latest"}, []string{"SELECT ON latest"},
+	},
+	"query of a view": {
+		"CREATE VIEW latest AS SELECT * FROM orders; CREATE VIEW newest AS SELECT * FROM latest",
+		observer.Query{SQL: "SELECT * FROM newest"}, []string{"SELECT ON newest"},
+	},
+	"parent": {
+		"CREATE TABLE base (id int, at timestamptz NOT NULL); ALTER TABLE orders INHERIT base",
+		observer.Query{Table: "base"}, []string{"SELECT ON base"},
+	},
+	"query of a parent": {
+		"CREATE TABLE base (id int, at timestamptz NOT NULL); ALTER TABLE orders INHERIT base",
+		observer.Query{SQL: "SELECT * FROM base"}, []string{"SELECT ON base"},
+	},
+	"partitioned table": {
+		partitioned, observer.Query{Table: "parts"}, []string{"SELECT ON parts", "SELECT ON orders"},
+	},
+	"partitions without a grant": {
+		partitioned, observer.Query{Table: "parts"}, []string{"SELECT ON parts"},
+	},
+	"table with a policy": {
+		`CREATE TABLE secured AS SELECT * FROM orders; ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+		CREATE POLICY known ON secured USING (id IN (SELECT id FROM orders))`,
+		observer.Query{Table: "secured"}, []string{"SELECT ON secured", "SELECT ON orders"},
+	},
+}
+
+const partitioned = `CREATE TABLE parts (id int, at timestamptz NOT NULL) PARTITION BY RANGE (at);
+	ALTER TABLE parts ATTACH PARTITION orders FOR VALUES FROM ('2024-01-01') TO (MAXVALUE);
+	CREATE TABLE old PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('2024-01-01')`
+
+const orders = `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL);
+	INSERT INTO orders VALUES (1, '2024-05-01'), (2, '2024-05-02'); `
+
+// eachShape runs a test for every shape, by the role with the fewest rights.
+func eachShape(t *testing.T, timeout time.Duration, test func(t *testing.T, address string, s *postgres.Source, q observer.Query)) {
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := pgtest.New(t)
+			exec(t, connect(t, address), orders+shape.with)
+			reader := pgtest.NewRole(t, address, append(shape.grants, "USAGE ON SCHEMA public")...)
+			q := shape.query
+			q.Stream, q.Key, q.Timestamp = "orders", []string{"id"}, "at"
+			test(t, address, open(t, postgres.Options{URL: reader, QueryTimeout: timeout}), q)
+		})
+	}
+}
+
+// outcome is what has become of a read: its rows and its failure.
+type outcome struct {
+	rows int
+	err  error
+}
+
+func drained(rows observer.Rows) outcome {
+	var o outcome
+	for rows.Next() {
+		if o.rows++; rows.Row().Err != nil {
+			o.err = errors.Join(o.err, rows.Row().Err)
+		}
+	}
+	o.err = errors.Join(o.err, rows.Err(), rows.Close())
+	return o
+}
+
+// sessions waits until the sources have as many sessions of that state as wanted.
+func sessions(t *testing.T, conn *pgx.Conn, want int, state string) {
+	t.Helper()
+	waittest.Eventually(t, time.Minute, func() error {
+		var n int
+		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND application_name LIKE 'observerd source %' AND `+state).Scan(&n)
+		if err == nil && n != want {
+			err = fmt.Errorf("%d sessions where %s, want %d", n, state, want)
+		}
+		return err
+	})
+}
+
+const (
+	waiting = `wait_event_type = 'Lock'`
+	busy    = `state <> 'idle'`
+)
+
+// A table that is written anew is empty for a snapshot from before that, so a
+// read must not have made its own when it gets the lock. SET UNLOGGED writes a
+// partition anew without a lock on what it is part of.
+func TestReadOfARewrittenTable(t *testing.T) {
+	t.Parallel()
+	eachShape(t, 0, func(t *testing.T, address string, s *postgres.Source, q observer.Query) {
+		owner, other := connect(t, address), connect(t, address)
+		rows, err := s.Read(t.Context(), q, observer.Range{From: "2024-04-01 00:00:00.000000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, owner, `BEGIN; ALTER TABLE orders SET UNLOGGED`)
+		read := make(chan outcome, 1)
+		go func() { read <- drained(rows) }()
+		sessions(t, other, 1, waiting)
+		exec(t, owner, `COMMIT`)
+		if got := <-read; got.rows != 2 || got.err != nil {
+			t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+		}
+	})
+}
+
+// What functions read nobody knows, so it is not locked, and must not be waited
+// for with a snapshot: it may be written anew by then.
+func TestReadThatCallsAFunction(t *testing.T) {
+	t.Parallel()
+	for name, shape := range map[string]struct {
+		with  string
+		query observer.Query
+	}{
+		"query": {
+			`CREATE FUNCTION listed() RETURNS SETOF orders LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT * FROM orders; END'`,
+			observer.Query{SQL: "SELECT * FROM listed()"},
+		},
+		"policy": {
+			`CREATE TABLE secured AS SELECT * FROM orders; ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+			CREATE FUNCTION known(i int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN i IN (SELECT id FROM orders); END';
+			CREATE POLICY known ON secured USING (known(id))`,
+			observer.Query{Table: "secured"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := pgtest.New(t)
+			owner, other := connect(t, address), connect(t, address)
+			exec(t, owner, orders+shape.with)
+			s := open(t, postgres.Options{URL: pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public", "USAGE ON SCHEMA public")})
+			q := shape.query
+			q.Key, q.Timestamp = []string{"id"}, "at"
+			rows, err := s.Read(t.Context(), q, observer.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, owner, `BEGIN; ALTER TABLE orders SET UNLOGGED`)
+			var begun string
+			if err := owner.QueryRow(t.Context(), `SELECT clock_timestamp()::text`).Scan(&begun); err != nil {
+				t.Fatal(err)
+			}
+			read := make(chan outcome, 1)
+			go func() { read <- drained(rows) }()
+			// It was refused and stays away for a while; or it waits, as it should not.
+			sessions(t, other, 1, fmt.Sprintf(`(state = 'idle' AND state_change > '%s'
+				OR wait_event_type = 'Lock' AND clock_timestamp() > query_start + interval '0.1 s')`, begun))
+			exec(t, owner, `COMMIT`)
+			if got := <-read; got.rows != 2 || got.err != nil {
+				t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+			}
+		})
+	}
+}
+
+// A table that goes between the look at what is read and its lock, as partitions
+// do, is no fault of the query: the next read looks again.
+func TestTableThatGoesBeforeTheRows(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"dropped": `DROP TABLE old`,
+		"renamed": `ALTER TABLE old RENAME TO former`,
+		"moved":   `CREATE SCHEMA archive; ALTER TABLE old SET SCHEMA archive`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := pgtest.New(t)
+			owner, other := connect(t, address), connect(t, address)
+			exec(t, owner, orders+partitioned)
+			s := open(t, postgres.Options{URL: address})
+			q := observer.Query{Table: "parts", Key: []string{"id"}, Timestamp: "at"}
+			rows, err := s.Read(t.Context(), q, observer.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, owner, `BEGIN; `+change)
+			read := make(chan outcome, 1)
+			go func() { read <- drained(rows) }()
+			sessions(t, other, 1, waiting)
+			exec(t, owner, `COMMIT`)
+			var f *observer.Fault
+			if got := <-read; got.rows != 0 || !errors.As(got.err, &f) || f.Class != observer.ClassRetry || f.Code != "42P01" {
+				t.Errorf("%d rows, %v; want none and another try", got.rows, got.err)
+			}
+			if rows, err = s.Read(t.Context(), q, observer.Range{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := drained(rows); got.rows != 2 || got.err != nil {
+				t.Errorf("afterwards: %d rows, %v", got.rows, got.err)
+			}
+		})
+	}
+}
+
+// Writers who lock a table one after the other never leave it free for those
+// who do not queue.
+func TestLockedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	eachShape(t, 10*time.Second, func(t *testing.T, address string, s *postgres.Source, q observer.Query) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var writers sync.WaitGroup
+		defer writers.Wait()
+		defer cancel()
+		for range 3 {
+			conn := connect(t, address)
+			writers.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = conn.PgConn().Exec(ctx, `BEGIN; LOCK TABLE orders; SELECT pg_sleep(0.02); COMMIT`).ReadAll()
+				}
+			})
+		}
+		for range 3 {
+			rows, err := s.Read(t.Context(), q, observer.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := drained(rows); got.rows != 2 || got.err != nil {
+				t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+			}
+		}
+	})
+}
+
+// What belongs to a table may be locked when the table is not, and shows when its
+// rows are read: here the index of the values that are stored apart.
+func TestLockedBeneathTheTable(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner, other := connect(t, address), connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY, v text);
+		ALTER TABLE orders ALTER COLUMN v SET STORAGE EXTERNAL; INSERT INTO orders VALUES (1, repeat('x', 100000))`)
+	var index string
+	if err := owner.QueryRow(t.Context(), `SELECT i.indexrelid::regclass FROM pg_index i JOIN pg_class c ON c.reltoastrelid = i.indrelid
+		WHERE c.oid = 'orders'::regclass`).Scan(&index); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, owner, `BEGIN; REINDEX INDEX `+index)
+	rows, err := open(t, postgres.Options{URL: address}).Read(t.Context(), observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan outcome, 1)
+	go func() { read <- drained(rows) }()
+	sessions(t, other, 1, waiting)
+	sessions(t, other, 0, busy) // It was refused, and stays away for a while.
+	exec(t, owner, `COMMIT`)
+	if got := <-read; got.rows != 1 || got.err != nil {
+		t.Errorf("%d rows, %v; want 1", got.rows, got.err)
+	}
+}
+
+// A partition that the range does not need may be locked for as long as it likes.
+func TestLockedOutOfRange(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, orders+partitioned)
+	exec(t, owner, `BEGIN; LOCK TABLE old`)
+	s := open(t, postgres.Options{URL: address, QueryTimeout: 10 * time.Second})
+	rows, err := s.Read(t.Context(), observer.Query{Table: "parts", Key: []string{"id"}, Timestamp: "at"}, observer.Range{From: "2024-04-01 00:00:00.000000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := drained(rows); got.rows != 2 || got.err != nil {
+		t.Errorf("%d rows, %v; want 2", got.rows, got.err)
+	}
+}
+
+// What is changed between the look at the columns and the rows is read by the
+// next poll: this one has told other columns.
+func TestColumnsThatChangeBeforeTheRows(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	s := open(t, postgres.Options{URL: address})
+	for name, change := range map[string]string{
+		"a text":          `ALTER TABLE orders ALTER COLUMN v TYPE text USING 'A' || v`,
+		"another number":  `ALTER TABLE orders ALTER COLUMN v TYPE numeric USING 'NaN'`,
+		"another table":   `ALTER TABLE orders RENAME TO former; CREATE TABLE orders (id int, at timestamptz, v text); INSERT INTO orders VALUES (1, now(), '')`,
+		"another instant": `ALTER TABLE orders ALTER COLUMN at TYPE timestamp`,
+	} {
+		for _, q := range []observer.Query{{Table: "orders"}, {SQL: "SELECT * FROM orders"}} {
+			exec(t, owner, `DROP TABLE IF EXISTS orders, former; CREATE TABLE orders (id int PRIMARY KEY, at timestamptz, v int); INSERT INTO orders VALUES (1, now(), 7)`)
+			q.Key, q.Timestamp = []string{"id"}, "at"
+			rows, err := s.Read(t.Context(), q, observer.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, owner, change)
+			if got := drained(rows); got.rows != 0 || observer.ClassOf(got.err) != observer.ClassRetry {
+				t.Errorf("%s: %d rows, %v; want none and another try", name, got.rows, got.err)
+			}
+			rows, err = s.Read(t.Context(), q, observer.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := drained(rows); got.rows != 1 || got.err != nil {
+				t.Errorf("%s, afterwards: %d rows, %v", name, got.rows, got.err)
+			}
+		}
+	}
+}
+
+// A lock that lasts for longer than the query timeout is a fault.
+func TestLockedForTooLong(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY)`)
+	exec(t, owner, `BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE`)
+	s := open(t, postgres.Options{URL: address, QueryTimeout: 5 * time.Second})
+	table := observer.Query{Table: "orders", Key: []string{"id"}}
+	query := observer.Query{SQL: "SELECT * FROM orders", Key: []string{"id"}}
+	isLocked := func(what string, err error) {
+		t.Helper()
+		var f *observer.Fault
+		if !errors.As(err, &f) || f.Class != observer.ClassTimeout || f.Code != "55P03" {
+			t.Errorf("%s: %v, want a timeout with code 55P03", what, err)
+		} else if text := err.Error(); !strings.Contains(text, "somebody has locked a table") || !strings.HasSuffix(text, "(SQLSTATE 55P03)") {
+			t.Errorf("%s: %q does not say what is locked", what, text)
+		}
+	}
+	_, err := s.Horizon(t.Context(), query)
+	isLocked("horizon of a query", err)
+	_, err = s.Read(t.Context(), query, observer.Range{})
+	isLocked("read of a query", err)
+	rows, err := s.Read(t.Context(), table, observer.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows.Next() {
+		t.Error("a row of a locked table")
+	}
+	isLocked("read", rows.Err())
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	exec(t, owner, `COMMIT`)
+	if _, err := s.Describe(t.Context(), query); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// Those who come back to a lock leave connections to those whose tables are free.
+func TestLocksCostHalfOfTheConnections(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner, other := connect(t, address), connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY)`)
+	exec(t, owner, `BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE`)
+	s := open(t, postgres.Options{URL: address, PoolSize: 2})
+	read := make(chan outcome, 2)
+	for range cap(read) {
+		rows, err := s.Read(t.Context(), observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { read <- drained(rows) }()
+	}
+	seen := map[int32]bool{}
+	waiting := func() int {
+		rows, err := other.Query(t.Context(), `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'orders'::regclass`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids, err := pgx.CollectRows(rows, pgx.RowTo[int32])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range pids {
+			seen[pid] = true
+		}
+		return len(pids)
+	}
+	waittest.Eventually(t, time.Minute, func() error {
+		if n := waiting(); n > 0 || len(seen) < cap(read) {
+			return fmt.Errorf("%d reads wait for the lock, and %d have", n, len(seen))
+		}
+		return nil
+	})
+	// Now both have met the lock. They come back after a second, then two.
+	for returns, before := 0, 0; returns < 2; time.Sleep(10 * time.Millisecond) {
+		n := waiting()
+		if n > 1 {
+			t.Fatalf("%d of 2 connections wait for the lock again", n)
+		}
+		if n > before {
+			returns++
+		}
+		before = n
+	}
+	exec(t, owner, `COMMIT`)
+	for range cap(read) {
+		if got := <-read; got.err != nil {
+			t.Error(got.err)
+		}
+	}
+}
+
+// What can be read need not be what LOCK TABLE takes: that needs a right to the
+// whole table, of a view's owner too, and knows no materialized views.
+func TestReadWithoutLocks(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, orders+`CREATE MATERIALIZED VIEW kept AS SELECT * FROM orders; CREATE VIEW latest AS SELECT id, at FROM orders`)
+	const some = "SELECT (id, at) ON orders"
+	viewer, err := url.Parse(pgtest.NewRole(t, address, some))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, owner, `ALTER VIEW latest OWNER TO `+viewer.User.Username())
+	for name, test := range map[string]struct{ table, sql, grant string }{
+		"some columns":                   {"orders", "", some},
+		"a query of some columns":        {"", "SELECT id, at FROM orders", some},
+		"a materialized view":            {"kept", "", "SELECT ON kept"},
+		"a query of a materialized view": {"", "SELECT * FROM kept", "SELECT ON kept"},
+		"a view that shows some columns": {"latest", "", "SELECT ON latest"},
+		"a query of no table":            {"", "SELECT 1 AS id, now() AS at UNION ALL SELECT 2, now()", some},
+	} {
+		s := open(t, postgres.Options{URL: pgtest.NewRole(t, address, test.grant, "USAGE ON SCHEMA public")})
+		rows, err := s.Read(t.Context(), observer.Query{Table: test.table, SQL: test.sql, Key: []string{"id"}, Timestamp: "at"}, observer.Range{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := drained(rows); got.rows != 2 || got.err != nil {
+			t.Errorf("%s: %d rows, %v; want 2", name, got.rows, got.err)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package postgres_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/source/postgres"
+)
+
+// tracked are the settings that PgBouncer accepts at the start of a session, in
+// its own defaults. It ends a session that asks for any other.
+var tracked = []string{"user", "database", "application_name", "client_encoding", "datestyle", "timezone", "standard_conforming_strings"}
+
+// pooler stands before a server as PgBouncer does, and counts round trips.
+type pooler struct {
+	url    string
+	server string // its address
+
+	mu    sync.Mutex
+	asked bool // the last that passed was the client's
+	trips int
+}
+
+func startPooler(t *testing.T, address string) *pooler {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pooler{server: u.Host}
+	u.Host = listener.Addr().String()
+	p.url = u.String()
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			clients.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		clients.Wait()
+	})
+	return p
+}
+
+func (p *pooler) serve(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	backend := pgproto3.NewBackend(client, client)
+	message, err := backend.ReceiveStartupMessage()
+	if err != nil {
+		return
+	}
+	startup, ok := message.(*pgproto3.StartupMessage)
+	if !ok {
+		return // a request to cancel
+	}
+	for name := range startup.Parameters {
+		if !slices.Contains(tracked, name) {
+			backend.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: "unsupported startup parameter: " + name})
+			_ = backend.Flush()
+			return
+		}
+	}
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	frontend := pgproto3.NewFrontend(server, server)
+	frontend.Send(startup)
+	if frontend.Flush() != nil {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(client, p.noting(server, false))
+		_ = client.Close()
+	})
+	_, _ = io.Copy(server, p.noting(client, true))
+	_ = server.Close()
+	back.Wait()
+}
+
+// noting counts a trip whenever the client speaks after the server.
+func (p *pooler) noting(from io.Reader, client bool) io.Reader {
+	return io.TeeReader(from, writer(func([]byte) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if client && !p.asked {
+			p.trips++
+		}
+		p.asked = client
+	}))
+}
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) {
+	w(b)
+	return len(b), nil
+}
+
+// poll takes each step of a poll and returns the data of its rows and how many
+// round trips there were.
+func (p *pooler) poll(t *testing.T, s *postgres.Source, q observer.Query) (data []string, trips int) {
+	t.Helper()
+	p.mu.Lock()
+	before := p.trips
+	p.mu.Unlock()
+	_, identity := s.Identity(t.Context())
+	_, horizon := s.Horizon(t.Context(), q)
+	if err := errors.Join(identity, horizon); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range readAll(t, s, q, "") {
+		data = append(data, string(row.Data))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return data, p.trips - before
+}
+
+// A source asks for nothing at the start of a session that PgBouncer would
+// refuse, takes no more round trips for that, and has its settings nevertheless.
+func TestBehindAPooler(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES (1, now())`)
+	p := startPooler(t, address)
+	s := open(t, postgres.Options{URL: p.url})
+	settings := observer.Query{Key: []string{"id"}, SQL: `SELECT concat_ws(' ', current_setting('transaction_isolation'),
+		current_setting('transaction_read_only'), current_setting('statement_timeout'), current_setting('lock_timeout'),
+		current_setting('timezone'), current_setting('intervalstyle')) AS id FROM orders`}
+	if got, _ := p.poll(t, s, settings); len(got) != 1 || got[0] != `{"id":"repeatable read on 0 1ms UTC iso_8601"}` {
+		t.Errorf("a read has the settings %s", got)
+	}
+	table := observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "at"}
+	query := observer.Query{SQL: "SELECT * FROM orders", Key: []string{"id"}, Timestamp: "at"}
+	for what, test := range map[string]struct {
+		query observer.Query
+		most  int
+	}{"table": {table, 7}, "query": {query, 8}} {
+		rows, trips := p.poll(t, s, test.query)
+		// The pool asks a connection that was idle for a second whether it still lives,
+		// as on a machine that stands still between two steps.
+		for tries := 0; trips > test.most && tries < 5; tries++ {
+			rows, trips = p.poll(t, s, test.query)
+		}
+		if len(rows) != 1 || trips > test.most {
+			t.Errorf("a poll of a %s: %d rows in %d round trips, want at most %d", what, len(rows), trips, test.most)
+		}
+	}
+}
+
+// What a query calls must not write, whatever asks for it.
+func TestNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1);
+		CREATE FUNCTION take() RETURNS SETOF int LANGUAGE sql AS 'DELETE FROM orders RETURNING id'`)
+	s := open(t, postgres.Options{URL: address})
+	if _, err := s.Describe(t.Context(), observer.Query{SQL: "SELECT take AS id FROM take()", Key: []string{"id"}}); observer.ClassOf(err) != observer.ClassQuery {
+		t.Errorf("describe a query that writes: %v", err)
+	}
+	var left int
+	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM orders`).Scan(&left); err != nil || left != 1 {
+		t.Errorf("%d rows are left, %v", left, err)
+	}
+}

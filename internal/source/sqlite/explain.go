@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// Plan returns how SQLite would run the read of a range. Its planner knows no
+// sizes, so a scan counts only where the table itself is large.
+func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	p, err := s.plan(ctx, s.db, q, in)
+	if err != nil {
+		return source.Plan{}, err
+	}
+	var shown source.Plan
+	var lines []string
+	for _, step := range p.steps {
+		err := each(ctx, s.db, "EXPLAIN QUERY PLAN "+step.sql, step.args, func(rows *sql.Rows) error {
+			var id, parent, unused int
+			var detail string
+			err := rows.Scan(&id, &parent, &unused, &detail)
+			lines = append(lines, detail)
+			shown.Sorts = shown.Sorts || strings.HasSuffix(detail, wholeSort)
+			return err
+		})
+		if err != nil {
+			return source.Plan{}, s.translate(ctx, "explain the query", err)
+		}
+	}
+	shown.Text = strings.Join(lines, "\n")
+	shown.FullScan, err = s.fullScans(ctx, p.table, lines)
+	return shown, err
+}
+
+// wholeSort ends the line of a plan that sorts the whole result.
+const wholeSort = "TEMP B-TREE FOR ORDER BY"
+
+// fullScans finds the large tables among those that are scanned, with or
+// without the help of an index that serves the order alone.
+func (s *Source) fullScans(ctx context.Context, table string, lines []string) ([]string, error) {
+	var found []string
+	for _, line := range lines {
+		name, ok := strings.CutPrefix(line, "SCAN ")
+		if name, _, _ = strings.Cut(name, " "); !ok || name == "" {
+			continue
+		}
+		if name == "q" { // the alias of what the observer names
+			name = table
+		}
+		var rows int64
+		err := each(ctx, s.db, "SELECT coalesce(max(rowid), 0) FROM "+source.Quote(name), nil, func(r *sql.Rows) error {
+			return r.Scan(&rows)
+		})
+		// An alias, a view or a table without rowid has no size to tell.
+		if err == nil && rows >= source.LargeTable {
+			found = append(found, fmt.Sprintf("%s (about %d rows)", name, rows))
+		}
+	}
+	return found, ctx.Err()
+}

@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"context"
+	"os"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// Identity implements [observer.Source]. SQLite has no identity of its own, so
+// it is that of the file: a backup that was moved into its place is another
+// one. One that was copied over it byte by byte cannot be told from a change.
+func (s *Source) Identity(ctx context.Context) (string, error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		code := cannotOpen
+		return "", fault(observer.ClassUnreachable, code, s.unopened("read the identity", code))
+	}
+	identity := fileIdentity(info)
+	s.forget(identity)
+	return identity, nil
+}
+
+// forget closes connections to a file that is not the one at the path any more:
+// they would go on to read it.
+func (s *Source) forget(identity string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.identity != "" && s.identity != identity {
+		s.db.SetMaxIdleConns(0)
+		s.db.SetMaxIdleConns(maxIdle)
+	}
+	s.identity = identity
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+// contender is one thread of ours.
+type contender struct {
+	witness witness
+	db      *lockdb.DB
+	keeper  *lock.Keeper
+	format  lock.KeyFormat
+	names   []string
+	holder  string
+	random  *rand.Rand
+	tally   *tally
+}
+
+func (c *contender) run(ctx context.Context, end time.Time) error {
+	for time.Now().Before(end) && ctx.Err() == nil {
+		name := c.names[c.random.IntN(len(c.names))]
+		r := lock.Request{Key: lock.Key(c.format, name), Region: "DEFAULT", TTL: ttl, Name: name, Node: c.holder}
+		var err error
+		if c.random.IntN(abandonEvery) == 0 {
+			err = c.abandon(ctx, r)
+		} else {
+			err = c.contend(ctx, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandon takes a lock as a node that dies with it.
+func (c *contender) abandon(ctx context.Context, r lock.Request) error {
+	_, err := c.db.Leases().Acquire(ctx, r)
+	if err == nil {
+		c.tally.abandoned.Add(1)
+	}
+	return unlessHeld(err)
+}
+
+func unlessHeld(err error) error {
+	if errors.Is(err, lock.ErrHeld) {
+		return nil
+	}
+	return err
+}
+
+func (c *contender) contend(ctx context.Context, r lock.Request) error {
+	lease, err := c.keeper.AcquireWithin(ctx, r, wait)
+	if err != nil {
+		c.tally.refused.Add(1)
+		return unlessHeld(err)
+	}
+	c.tally.acquired.Add(1)
+	err = c.work(ctx, lease, r.Name)
+	if lost := lease.Release(ctx); errors.Is(lost, lock.ErrLost) {
+		c.tally.lost.Add(1)
+	} else {
+		err = errors.Join(err, lost)
+	}
+	return err
+}
+
+// work is the section. Now and then it lasts longer than the TTL.
+func (c *contender) work(ctx context.Context, lease *lock.Lease, name string) error {
+	count, err := c.witness.enter(ctx, name, c.holder, lease.Fence())
+	if err != nil {
+		return err
+	}
+	d := time.Duration(c.random.Int64N(int64(hold) + 1))
+	if c.random.IntN(longEvery) == 0 {
+		c.tally.long.Add(1)
+		d = ttl + ttl/2
+	}
+	pause(lease.Context(), d)
+	return c.witness.leave(ctx, name, c.holder, count)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// The contest, alike on both sides: nodes, threads of each, and how a lock is
+// used. The TTL is much longer than a busy machine stands still, and yet ends
+// often enough within a minute.
+const (
+	nodes        = 3
+	threads      = 3
+	ttl          = 6 * time.Second
+	hold         = 20 * time.Millisecond
+	wait         = 2 * time.Second
+	longEvery    = 500
+	abandonEvery = 250
+)
+
+// summary is what Java counts.
+type summary struct {
+	Version     string
+	Acquired    int64
+	Refused     int64
+	Abandoned   int64
+	Renewed     int64
+	Lost        int64
+	Failed      int64
+	LastFailure string `json:"last_failure"`
+}
+
+// tally is what our side counts.
+type tally struct {
+	acquired, refused, abandoned, long, lost atomic.Int64
+}
+
+// contention is Java's side of a contest.
+type contention struct {
+	names  []string
+	format lock.KeyFormat
+	// hold and pause are the longest times under a lock and between two.
+	time, hold, pause time.Duration
+	// Once in so many rounds a lock is held beyond its TTL, or abandoned; 0 is
+	// never.
+	longEvery, abandonEvery int
+	threads                 int
+}
+
+func (t *trial) contend(ctx context.Context, c contention) (*process, error) {
+	keys := "hashed"
+	if c.format == lock.KeyPlain {
+		keys = "plain"
+	}
+	args := []string{"contend", "url=" + t.jdbc, "locks=" + strings.Join(c.names, ","), "keys=" + keys}
+	for name, value := range map[string]int64{
+		"nodes": nodes, "threads": int64(c.threads), "seed": t.settings.seed, "time": c.time.Milliseconds(), "ttl": ttl.Milliseconds(),
+		"hold": c.hold.Milliseconds(), "pause": c.pause.Milliseconds(), "wait": wait.Milliseconds(),
+		"long-every": int64(c.longEvery), "abandon-every": int64(c.abandonEvery),
+	} {
+		args = append(args, fmt.Sprintf("%s=%d", name, value))
+	}
+	p, err := t.java.start(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ready()
+}
+
+// contest lets both sides contend for the locks.
+func (t *trial) contest(ctx context.Context, format lock.KeyFormat, d time.Duration) error {
+	if err := t.witness.clear(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d+5*time.Minute)
+	defer cancel()
+	names := contested(format)
+	p, err := t.contend(ctx, contention{
+		names: names, format: format, time: d, hold: hold, longEvery: longEvery, abandonEvery: abandonEvery, threads: threads,
+	})
+	if err != nil {
+		return err
+	}
+	ours, err := t.ours(ctx, format, names, time.Now().Add(d))
+	var java summary
+	if err := errors.Join(p.end(&java), err); err != nil {
+		return err
+	}
+	s, err := t.witness.testify(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "%s, %s keys, %s: overlaps %d; sections %d of Java, %d of ours, handovers %d; fences that went back %d\n",
+		t.name(), format, d.Round(time.Second), s.overlaps+s.crossings+s.lost, s.java, s.ours, s.handovers, s.regressions)
+	fmt.Fprintf(t.out, "  Java: %s\n", java)
+	fmt.Fprintf(t.out, "  ours: acquired %d, refused %d, abandoned %d, held beyond the TTL %d, lost %d\n",
+		ours.acquired.Load(), ours.refused.Load(), ours.abandoned.Load(), ours.long.Load(), ours.lost.Load())
+	return errors.Join(java.verdict(), s.verdict())
+}
+
+// String lists the counts.
+func (s summary) String() string {
+	return fmt.Sprintf("acquired %d, refused %d, abandoned %d, renewals %d, unlocks of a lost lock %d, errors %d",
+		s.Acquired, s.Refused, s.Abandoned, s.Renewed, s.Lost, s.Failed)
+}
+
+func (s summary) verdict() error {
+	if s.Failed > 0 {
+		return fmt.Errorf("a thread of Java met %d errors, at last: %s", s.Failed, s.LastFailure)
+	}
+	return nil
+}
+
+// contested leaves out the names that are too long to be plain keys, in bytes.
+func contested(format lock.KeyFormat) (names []string) {
+	for _, name := range locks {
+		if format == lock.KeySpring && name == "1-1-1-1-1" {
+			continue // Spring 5 and the others hash it to different keys.
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// ours runs our side until the end.
+func (t *trial) ours(ctx context.Context, format lock.KeyFormat, names []string, end time.Time) (*tally, error) {
+	counts := &tally{}
+	var mu sync.Mutex
+	var errs []error
+	var work sync.WaitGroup
+	for n := range nodes {
+		db, err := t.node(ctx)
+		if err != nil {
+			return counts, err
+		}
+		keeper := lock.NewKeeper(lock.KeeperOptions{Provider: db.Leases()})
+		work.Go(func() {
+			var threadsOf sync.WaitGroup
+			for i := range threads {
+				c := &contender{
+					witness: t.witness, db: db, keeper: keeper, format: format, names: names, tally: counts,
+					holder: fmt.Sprintf("ours-%d-%d", n, i), random: rand.New(rand.NewPCG(uint64(t.settings.seed), uint64(n*threads+i))), //nolint:gosec // A seed.
+				}
+				threadsOf.Go(func() {
+					if err := c.run(ctx, end); err != nil {
+						mu.Lock()
+						defer mu.Unlock()
+						errs = append(errs, fmt.Errorf("%s: %w", c.holder, err))
+					}
+				})
+			}
+			threadsOf.Wait()
+			err := errors.Join(keeper.Close(context.WithoutCancel(ctx)), db.Close())
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	work.Wait()
+	return counts, errors.Join(errs...)
+}

@@ -1,0 +1,51 @@
+package balance
+
+import "time"
+
+// Figures are what a measurement has found.
+type Figures struct {
+	Cycles int
+	Cases  []Result
+}
+
+// Result is what was found of one cluster.
+type Result struct {
+	Case
+	// Turns is how many turns there were, Polls how many of them were had; more
+	// polls than turns would be turns that were had twice.
+	Turns, Polls int
+	// Score is [Shares.Overall], WorstScore that of the type WorstType.
+	Score      float64
+	WorstType  string
+	WorstScore float64
+	// Parts are each node's part of all polls; Least and Most are the extremes,
+	// as multiples of a node's fair share.
+	Parts       map[string]float64
+	Least, Most float64
+	// Attempts is how many attempts at locks were sent for each poll, Met in how
+	// many turns of a node it met another holder, for each poll.
+	Attempts, Met float64
+	Changes       []Change
+}
+
+// Change is a node that came or went.
+type Change struct {
+	// What happened, in words.
+	What string
+	// Again says that the shares were even again; Cycles is after how many
+	// cycles, the first that is due after the change being 0, and After how long
+	// after the change that cycle was due.
+	Again  bool
+	Cycles int64
+	After  time.Duration
+}
+
+// Reached says whether all scores are those of the goal.
+func (f Figures) Reached() bool {
+	for _, r := range f.Cases {
+		if r.Score < evenScore {
+			return false
+		}
+	}
+	return true
+}

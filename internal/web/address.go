@@ -1,0 +1,90 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"syscall"
+
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+)
+
+// ErrSetting is wrapped by an error of [New] when a setting does not suit this
+// host, as a port in use, so that trying again cannot help. A right that is
+// missing is fs.ErrPermission instead.
+var ErrSetting = errors.New("setting cannot be used")
+
+// settingError is an error that says all that [ErrSetting] has to say.
+type settingError struct{ error }
+
+// Is makes it an [ErrSetting].
+func (settingError) Is(target error) bool { return target == ErrSetting }
+
+// Unwrap returns the error itself.
+func (e settingError) Unwrap() error { return e.error }
+
+// openAddress listens on the TCP address, if there is one.
+func (s *Server) openAddress(ctx context.Context) error {
+	o := s.options
+	if o.Listen == "" {
+		return nil
+	}
+	if err := toolkit.Validate(o.WebConfig); err != nil {
+		return settingError{fmt.Errorf("http.web-config: %w", err)}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return explainListen(o.Listen, err)
+	}
+	listener = newLimited(listener, maxConnections) // Who is not let in holds a connection, too.
+	d := &door{http: s.newServer(s.addressHandler(listener.Addr())), listener: listener}
+	d.serve = func() error {
+		return toolkit.Serve(listener, d.http, &toolkit.FlagConfig{WebConfigFile: &o.WebConfig}, quieter(o.Logger))
+	}
+	s.doors, s.address = append(s.doors, d), listener.Addr().String()
+	if required := s.protection(listener.Addr()); required != nil {
+		if err := required(); err != nil {
+			return settingError{fmt.Errorf("http.listen: other hosts can reach %s, and the web configuration does not protect it: %w", s.address, err)}
+		}
+	}
+	return nil
+}
+
+// protection is what a request to the address needs; nil is nothing. What the
+// address really is decides, not how it was written.
+func (s *Server) protection(address net.Addr) func() error {
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return nil
+	}
+	return s.options.Protected
+}
+
+// explainListen says what to do about an address that cannot be listened on.
+func explainListen(address string, err error) error {
+	var unknown *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return settingError{fmt.Errorf("http.listen: another process listens on %s; stop it (ss -ltnp shows it), or write another port: %w", address, err)}
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("http.listen: this user may not listen on %s; write a port from 1024 up, or give the service the capability "+
+			"CAP_NET_BIND_SERVICE: %w", address, err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return settingError{fmt.Errorf("http.listen: this host does not have the address of %s; write one that it has (ip address shows them), or 127.0.0.1: %w",
+			address, err)}
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return settingError{fmt.Errorf("http.listen: no host has the name in %s; write an address of this host, or 127.0.0.1: %w", address, err)}
+	}
+	return fmt.Errorf("http.listen: %w", err)
+}
+
+// quieter returns a logger without what the library says of each start.
+func quieter(l *slog.Logger) *slog.Logger { return slog.New(fromWarning{l.Handler()}) }
+
+type fromWarning struct{ slog.Handler }
+
+// Enabled leaves out what is below a warning.
+func (h fromWarning) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}
