@@ -1,0 +1,56 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// harmless are kinds of faults that excuse nothing: what an operator does to a
+// stream, or a disk to a sink, leaves leases and reads alone.
+var harmless = []string{"pause", "reset", "full-disk"}
+
+// disturbed tells whether a fault of the node, or of all, explains what it did
+// at that instant.
+func (c *checker) disturbed(node string, at time.Time) bool {
+	for i := range c.run.Faults {
+		f := &c.run.Faults[i]
+		end := later(f.Begin, f.End).Add(c.demands.Settle)
+		if slices.Contains(harmless, f.Kind) {
+			continue
+		}
+		if (f.Node == node || f.Node == "") && !at.Before(f.Begin) && !at.After(end) {
+			return true
+		}
+	}
+	return false
+}
+
+// faults counts what was injected. A kind that never bit was not tested.
+func (c *checker) faults() {
+	byKind := make(map[string]*FaultCount)
+	for _, kind := range c.demands.Faults {
+		byKind[kind] = &FaultCount{Kind: kind}
+	}
+	for _, f := range c.run.Faults {
+		count := byKind[f.Kind]
+		if count == nil {
+			count = &FaultCount{Kind: f.Kind}
+			byKind[f.Kind] = count
+		}
+		count.Injected++
+		if f.Bit {
+			count.Bit++
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		count := *byKind[kind]
+		c.report.Faults = append(c.report.Faults, count)
+		switch {
+		case count.Injected == 0:
+			c.void("the fault %s was planned and never injected", kind)
+		case count.Bit == 0:
+			c.void("the fault %s was injected %d times and never bit", kind, count.Injected)
+		}
+	}
+}

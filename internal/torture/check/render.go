@@ -1,0 +1,112 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// String is the report for a terminal: the verdict, the figures, and what was
+// wrong.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: seed %d, %s, %d nodes", r.Verdict(), r.Meta.Seed, r.Meta.Duration, len(r.Meta.Nodes))
+	if r.Meta.Mutant != "" {
+		fmt.Fprintf(&b, ", mutant %s", r.Meta.Mutant)
+	}
+	b.WriteByte('\n')
+	for _, f := range r.figures() {
+		fmt.Fprintf(&b, "  %-34s %s\n", f.name, f.value)
+	}
+	for _, reason := range r.Void {
+		fmt.Fprintf(&b, "void: %s\n", reason)
+	}
+	for _, what := range r.Unchecked {
+		fmt.Fprintf(&b, "not checked: %s\n", what)
+	}
+	for _, v := range r.Violations {
+		fmt.Fprintln(&b, v)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.Found)) {
+		fmt.Fprintf(&b, "%s: %d in all\n", kind, r.Found[kind])
+	}
+	return b.String()
+}
+
+// Markdown is the report as a table for a document.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	b.WriteString("| what | figure |\n|---|---|\n")
+	for _, f := range r.figures() {
+		fmt.Fprintf(&b, "| %s | %s |\n", f.name, f.value)
+	}
+	return b.String()
+}
+
+// String is one line.
+func (v Violation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", v.Kind, v.Subject)
+	if v.Key != "" {
+		fmt.Fprintf(&b, " %q", v.Key)
+	}
+	fmt.Fprintf(&b, ": %s", v.What)
+	if len(v.IDs) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(v.IDs, ", "))
+	}
+	if at := clock(v.From); at != "" {
+		fmt.Fprintf(&b, " from %s", at)
+	}
+	if at := clock(v.To); at != "" {
+		fmt.Fprintf(&b, " to %s", at)
+	}
+	return b.String()
+}
+
+func clock(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("15:04:05.000")
+}
+
+type figure struct{ name, value string }
+
+// figures are what is published of a run.
+func (r Report) figures() []figure {
+	n := r.Counts
+	all := []figure{
+		{"rows of the source", fmt.Sprintf("%d in %d versions", n.Keys, n.Versions)},
+		{"events in the log", fmt.Sprint(n.Events)},
+		{"lost", share(r.Found[Lost], n.Owed)},
+		{"duplicated", share(r.Found[Duplicated], n.Events)},
+		{"unexpected", share(r.Found[Unexpected]+r.Found[WrongChange], n.Events)},
+		{"reordered, or with gaps", share(r.Found[Reordered]+r.Found[Gap], n.Events)},
+		{"half batches", share(r.Found[HalfBatch], n.Commits)},
+		{"cursor backwards or torn", share(r.Found[CursorBackwards]+r.Found[CursorUnlinked], n.Commits)},
+		{"stale commits applied", share(r.Found[StaleCommit]+r.Found[StaleCursor]+r.Found[PausedCommit], n.Commits)},
+		{"leases stolen or resurrected", share(r.Found[StolenLease]+r.Found[ResurrectedLease]+r.Found[FreedAlive], n.Acquisitions)},
+		{"fencing tokens backwards", share(r.Found[FenceBackwards], n.Acquisitions)},
+		{"leases past their TTL, or freed", fmt.Sprintf("%d, %d", n.Expiries, n.FreedDead)},
+		{"polled too often", share(r.Found[PolledTooOften], n.Parts)},
+		{"overlaps at the source", fmt.Sprintf("%d among the %d reads that no fault was near, %d among the %d others (%d paired), longest %s",
+			n.Overlaps.Outside, n.Overlaps.Calm, n.Overlaps.Within, n.Polls-n.Overlaps.Calm, n.Overlaps.Paired,
+			n.Overlaps.Longest.Round(time.Millisecond))},
+	}
+	for _, sink := range slices.Sorted(maps.Keys(n.Delivered)) {
+		all = append(all, figure{"delivered to " + sink, fmt.Sprintf("%d, %d of them again", n.Delivered[sink], n.Repeated[sink])})
+	}
+	all = append(all, figure{"lost, doubled, mixed up in sinks", share(
+		r.Found[SinkLost]+r.Found[SinkDuplicated]+r.Found[SinkUnexpected]+r.Found[SinkReordered], n.Events*len(n.Delivered))})
+	for _, q := range r.Required {
+		all = append(all, figure{q.Counter, fmt.Sprint(q.Value)})
+	}
+	for _, f := range r.Faults {
+		all = append(all, figure{"fault " + f.Kind, fmt.Sprintf("%d injected, %d bit", f.Injected, f.Bit)})
+	}
+	return all
+}
+
+func share(n, all int) string { return fmt.Sprintf("%d of %d", n, all) }

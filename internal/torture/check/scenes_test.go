@@ -1,0 +1,154 @@
+package check_test
+
+import (
+	"time"
+
+	"github.com/observerd/observerd/internal/torture/history"
+)
+
+// calm is a turn as it should be.
+func (w *world) calm(stream string) {
+	turn := w.nextTurn()
+	node := w.someNode()
+	w.acquire(stream, node)
+	w.poll(stream, node)
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+}
+
+// sleeper is stopped within its poll; another takes its lock when the TTL is
+// over, polls and commits, and the sleeper's read goes on until it wakes.
+func (w *world) sleeper(stream string) {
+	w.nextTurn()
+	slow := w.someNode()
+	w.acquire(stream, slow)
+	read := w.read(stream, slow)
+	rows := w.pending(stream)
+	if len(rows) > 1 {
+		w.commit(stream, slow, rows[:1])
+	}
+	began := w.now
+	w.pass(ttl + time.Second)
+	w.write(stream, 2)
+	turn := w.nextTurn()
+	node := w.someNode(slow)
+	w.acquire(stream, node)
+	w.poll(stream, node)
+	w.note(stream, node, turn, "ok")
+	w.fault("stop", slow, began)
+	w.run.Polls[read].End = w.now.Add(300 * time.Millisecond)
+	w.take(stream, node, turn)
+	w.release(stream, node)
+	w.pass(time.Second)
+}
+
+// killed dies behind a commit; another frees its lock and does its turn again.
+func (w *world) killed(stream string) {
+	turn := w.nextTurn()
+	dead := w.someNode()
+	w.acquire(stream, dead)
+	read := w.read(stream, dead)
+	w.commit(stream, dead, w.pending(stream))
+	w.run.Polls[read].End, w.run.Polls[read].Whole = w.now, false
+	began := w.now
+	for i := range w.run.Lives {
+		if l := &w.run.Lives[i]; l.Node == dead && l.Ended.IsZero() {
+			l.Ended, l.How = w.now, "kill"
+		}
+	}
+	w.pass(1200 * time.Millisecond)
+	w.fault("kill", dead, began)
+	w.run.Lives = append(w.run.Lives, history.Life{Node: dead, Began: w.now})
+	node := w.someNode(dead)
+	w.free(stream, node)
+	w.acquire(stream, node)
+	w.poll(stream, node)
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+}
+
+// disturbedFree frees the lock of a node that lives but is cut off.
+func (w *world) disturbedFree(stream string) {
+	turn := w.nextTurn()
+	cut := w.someNode()
+	w.acquire(stream, cut)
+	began := w.now
+	w.pass(1200 * time.Millisecond)
+	w.fault("blackhole", cut, began)
+	node := w.someNode(cut)
+	w.free(stream, node)
+	w.acquire(stream, node)
+	w.poll(stream, node)
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+}
+
+// unanswered moves the version of a commit that never came.
+func (w *world) unanswered(stream string) {
+	w.nextTurn()
+	node := w.someNode()
+	w.acquire(stream, node)
+	read := w.read(stream, node)
+	c := w.cursors[stream]
+	c.commit = ""
+	w.step(stream, node, w.tx(), 0, c.low, true)
+	w.run.Polls[read].End = w.now
+	w.release(stream, node)
+	w.calm(stream)
+}
+
+// unreachable leaves the turn to another node.
+func (w *world) unreachable(stream string) {
+	turn := w.nextTurn()
+	node := w.someNode()
+	w.acquire(stream, node)
+	w.note(stream, node, turn, "unreachable")
+	w.release(stream, node)
+	w.pass(10 * time.Millisecond)
+	other := w.someNode(node)
+	w.acquire(stream, other)
+	w.poll(stream, other)
+	w.note(stream, other, turn, "ok")
+	w.take(stream, other, turn)
+	w.release(stream, other)
+}
+
+func (w *world) pause(stream string) {
+	w.operate("pause", stream, "", true)
+	w.write(stream, 2)
+	w.nextTurn()
+	w.operate("resume", stream, "", false)
+	w.calm(stream)
+}
+
+func (w *world) reset(stream string) {
+	w.cursors[stream].low = 0
+	w.operate("reset", stream, "", true)
+	w.calm(stream)
+}
+
+func (w *world) forget(stream string) {
+	c := w.cursors[stream]
+	c.low = 0
+	clear(c.observed)
+	w.operate("reset", stream, "forget", true)
+	w.calm(stream)
+}
+
+// operate is an act of an operator; some move the version.
+func (w *world) operate(action, stream, detail string, moves bool) {
+	w.pass(5 * time.Millisecond)
+	tx := w.tx()
+	low := w.cursors[stream].low
+	w.step(stream, "", tx, 0, low, moves)
+	w.pass(time.Millisecond)
+	w.run.Acts = append(w.run.Acts, history.Act{Action: action, Subject: stream, Detail: detail, Xid: tx, At: w.now})
+	w.pass(5 * time.Millisecond)
+}
+
+func (w *world) fault(kind, node string, began time.Time) {
+	w.run.Faults = append(w.run.Faults, history.Fault{ID: w.id(), Kind: kind, Node: node, Begin: began, End: w.now, Bit: true})
+}

@@ -1,0 +1,188 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/observerd/observerd/internal/daemon"
+	"github.com/observerd/observerd/internal/torture/audit"
+	"github.com/observerd/observerd/internal/torture/history"
+	"github.com/observerd/observerd/internal/torture/pglog"
+	"github.com/observerd/observerd/internal/torture/shop"
+)
+
+// cluster is all that a run has started.
+type cluster struct {
+	options              Options
+	plan                 Plan
+	began                time.Time
+	coordination, source *server
+	nodes                []*node
+	faults               faultLog
+	counters             tally
+	starts               atomic.Int64
+	// calm is set when no more faults are to strike, stopping when nodes that
+	// end are not to be started again.
+	calm, stopping atomic.Bool
+	living         sync.WaitGroup
+	telling        sync.Mutex
+
+	mu     sync.Mutex
+	failed error
+}
+
+// password is that of the nodes in the source.
+const password = "torture"
+
+// role is a node's in the source.
+func role(node string) string { return "poller_" + node }
+
+// queryTimeout ends the reads of sources that have gone away without a word.
+// What ships waits longer, and so would the run.
+const queryTimeout = 4 * time.Second
+
+// sinkID is that of the one sink, a file that all nodes share.
+const sinkID = "file"
+
+func (c *cluster) sink() string { return filepath.Join(c.options.Dir, "events.jsonl") }
+
+// schedule are the streams of a run.
+func schedule() []history.Stream {
+	stream := func(name, typ string, mode history.Mode) history.Stream {
+		return history.Stream{Name: name, Type: typ, Mode: mode, Table: name, LockKey: typ + "-observer-poll"}
+	}
+	return []history.Stream{
+		stream(shop.Orders, "order", history.ModeNew),
+		stream(shop.Tasks, "wes", history.ModeChange),
+		stream(shop.Stock, "inventory", history.ModeSnapshot),
+	}
+}
+
+// observers are the entries of the configuration.
+func observers(chunk int) []string {
+	return []string{
+		fmt.Sprintf(`{id: orders, type: order, source: shop, table: orders, key: order_id, timestamp: updated_at, chunk-size: %d}`, chunk),
+		fmt.Sprintf(`{id: tasks, type: wes, source: shop, table: tasks, key: task_id, timestamp: updated_at, chunk-size: %d}`, chunk),
+		fmt.Sprintf(`{id: stock, type: inventory, source: shop, table: stock, key: sku, chunk-size: %d}`, chunk),
+	}
+}
+
+func (c *cluster) config(node, database, source string) daemon.Config {
+	return daemon.Config{
+		Node: node, Database: database, Sources: map[string]string{"shop": source}, Observers: observers(chunks[0]),
+		Files: map[string]string{sinkID: c.sink()}, BatchSize: c.options.BatchSize,
+		Interval: c.options.Interval, TTL: c.options.TTL, QueryTimeout: queryTimeout,
+	}
+}
+
+// open starts the servers and prepares them, the nodes' ways to them, and an
+// operator.
+func (c *cluster) open(ctx context.Context) (err error) {
+	if c.coordination, err = openServer(ctx, atCoordination, nil); err != nil {
+		return err
+	}
+	if c.source, err = openServer(ctx, atSource, pglog.Settings()); err != nil {
+		return err
+	}
+	var roles []string
+	for _, name := range c.plan.Nodes {
+		roles = append(roles, role(name))
+		statements := append([]string{"CREATE ROLE " + role(name) + " LOGIN PASSWORD '" + password + "'"}, pglog.RoleSettings(role(name))...)
+		if err := c.source.execute(ctx, statements...); err != nil {
+			return err
+		}
+	}
+	if err := shop.Create(ctx, c.source.url(), roles...); err != nil {
+		return err
+	}
+	if err := c.hireOperator(ctx); err != nil {
+		return err
+	}
+	if err := audit.Install(ctx, c.coordination.url(), schedule(), c.options.TTL); err != nil {
+		return err
+	}
+	for _, name := range c.plan.Nodes {
+		n, err := openNode(ctx, c, name)
+		if n != nil {
+			c.nodes = append(c.nodes, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextStart is how the next process is started.
+func (c *cluster) nextStart() Start {
+	n := c.starts.Add(1) - 1
+	return c.plan.Starts[int(n)%len(c.plan.Starts)]
+}
+
+func (c *cluster) node(name string) *node {
+	for _, n := range c.nodes {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// fail keeps an error of the harness; the run ends with it.
+func (c *cluster) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = errors.Join(c.failed, err)
+}
+
+func (c *cluster) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// start lets all nodes live, and waits until they are ready.
+func (c *cluster) start(ctx context.Context) error {
+	for _, n := range c.nodes {
+		c.living.Go(func() { n.live(ctx) })
+	}
+	for _, n := range c.nodes {
+		if !n.backWithin(ctx, nil, calmLimit) {
+			return errors.Join(fmt.Errorf("node %s did not become ready", n.name), c.failure())
+		}
+	}
+	return nil
+}
+
+// close ends whatever still runs. The processes end with ctx.
+func (c *cluster) close() error {
+	c.living.Wait()
+	var errs []error
+	for _, n := range c.nodes {
+		n.close()
+	}
+	for _, s := range []*server{c.coordination, c.source} {
+		if s != nil {
+			errs = append(errs, s.pg.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// makeFolder makes the run's folder; what an earlier run left there is not
+// mixed with this one.
+func makeFolder(dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return fmt.Errorf("the folder %s is not empty", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Whoever reads the report may look into it.
+		return fmt.Errorf("make the run's folder: %w", err)
+	}
+	return nil
+}

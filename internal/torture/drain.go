@@ -1,0 +1,125 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/torture/history"
+	"github.com/observerd/observerd/internal/torture/shop"
+)
+
+// errNotDrained reports what is missing although all was healed.
+var errNotDrained = errors.New("not everything was delivered once all was healed")
+
+// row names a row of the source.
+type row struct{ stream, key string }
+
+// backlog is what was committed and not yet told.
+type backlog struct {
+	modes   map[string]history.Mode
+	missing map[row]history.Write // the last version of each row
+	read    map[string]int64      // the last event seen of each stream
+}
+
+// drain waits until the events tell the last state of each row, and the sink
+// has them all.
+func (c *cluster) drain(ctx context.Context) (took time.Duration, err error) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, c.options.Drain)
+	defer cancel()
+	b, err := c.backlog(ctx)
+	if err != nil {
+		return 0, err
+	}
+	conn, err := pgx.Connect(ctx, c.coordination.url())
+	if err != nil {
+		return 0, fmt.Errorf("watch the event log: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for {
+		left, err := b.left(ctx, conn)
+		switch {
+		case err == nil && left == "":
+			return time.Since(began), nil
+		case err != nil && ctx.Err() == nil:
+			return time.Since(began), fmt.Errorf("watch the event log: %w", err)
+		}
+		if !sleep(ctx, 300*time.Millisecond) {
+			return time.Since(began), errors.Join(fmt.Errorf("%w within %s: %s", errNotDrained, c.options.Drain, left), err)
+		}
+	}
+}
+
+func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
+	writes, err := shop.Writes(ctx, c.source.url())
+	if err != nil {
+		return nil, err
+	}
+	b := &backlog{modes: make(map[string]history.Mode), missing: make(map[row]history.Write), read: make(map[string]int64)}
+	for _, s := range schedule() {
+		b.modes[s.Name] = s.Mode
+	}
+	for _, w := range writes {
+		r := row{w.Stream, w.Key}
+		if w.N > b.missing[r].N {
+			b.missing[r] = w
+		}
+	}
+	for r, w := range b.missing {
+		// A row that came and went between two polls leaves no event; whether
+		// the events of the others are right is what the checker looks at.
+		if w.Gone {
+			delete(b.missing, r)
+		}
+	}
+	return b, nil
+}
+
+// left says what is missing; empty when nothing is.
+func (b *backlog) left(ctx context.Context, conn *pgx.Conn) (string, error) {
+	for stream, mode := range b.modes {
+		if err := b.follow(ctx, conn, stream, mode); err != nil {
+			return "", err
+		}
+	}
+	for r := range b.missing {
+		return fmt.Sprintf("%d rows are not told, one of them %s/%s", len(b.missing), r.stream, r.key), nil
+	}
+	var undelivered int
+	err := conn.QueryRow(ctx, `
+		SELECT count(*)
+		  FROM obs_cursor c
+		  LEFT JOIN obs_sink_offset o ON o.stream = c.stream AND o.sink = $1
+		 WHERE c.last_seq > coalesce(o.last_seq, 0)`, sinkID).Scan(&undelivered)
+	if err != nil || undelivered == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%d streams are not delivered", undelivered), nil
+}
+
+// follow reads the new events of a stream.
+func (b *backlog) follow(ctx context.Context, conn *pgx.Conn, stream string, mode history.Mode) error {
+	rows, err := conn.Query(ctx, `
+		SELECT seq, subject, coalesce((data ->> 'n')::bigint, 0)
+		  FROM obs_event
+		 WHERE stream = $1 AND seq > $2
+		 ORDER BY seq`, stream, b.read[stream])
+	if err != nil {
+		return err
+	}
+	var seq, n int64
+	var subject string
+	_, err = pgx.ForEachRow(rows, []any{&seq, &subject, &n}, func() error {
+		b.read[stream] = seq
+		r := row{stream, subject}
+		if w, ok := b.missing[r]; ok && (mode == history.ModeNew || n >= w.N) {
+			delete(b.missing, r)
+		}
+		return nil
+	})
+	return err
+}

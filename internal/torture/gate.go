@@ -1,0 +1,81 @@
+package torture
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/observerd/observerd/internal/netfault"
+)
+
+// gate is the way of one node to one server.
+type gate struct {
+	*netfault.Proxy
+
+	mu sync.Mutex
+	// owner is the last fault that made the weather; only it makes it fine.
+	owner int
+	// watching is held by the fault that watches the requests.
+	watching sync.Mutex
+}
+
+func openGate(ctx context.Context, target string) (*gate, error) {
+	proxy, err := netfault.Open(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return &gate{Proxy: proxy}, nil
+}
+
+// storm changes the weather; the function that it returns makes it fine again,
+// unless it was changed since.
+func (g *gate) storm(w netfault.Weather) (over func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.owner++
+	mine := g.owner
+	g.SetWeather(w)
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.owner == mine {
+			g.SetWeather(netfault.Weather{})
+		}
+	}
+}
+
+// catch injects the fault into the next request that matches, and closes the
+// channel when it does. The watch must be let go, and may be twice.
+func (g *gate) catch(matches func([]byte) bool, fault netfault.Fault) (caught <-chan struct{}, letGo func(), ok bool) {
+	if !g.watching.TryLock() {
+		return nil, nil, false
+	}
+	struck := make(chan struct{})
+	var once sync.Once
+	g.Inspect(func(request []byte) (f netfault.Fault) {
+		if matches(request) {
+			once.Do(func() {
+				f = fault
+				close(struck)
+			})
+		}
+		return f
+	})
+	return struck, sync.OnceFunc(func() {
+		g.Inspect(nil)
+		g.watching.Unlock()
+	}), true
+}
+
+// isCommit recognises the statement that commits a chunk. That it is only being
+// described does not count.
+func isCommit(request []byte) bool {
+	describes := bytes.Contains(request, []byte("D\x00\x00\x00\x06S\x00"))
+	return bytes.Contains(request, []byte("INSERT INTO obs_event")) && !describes
+}
+
+// isAnyCommit recognises the end of other transactions too, such as that of a
+// chunk that is copied.
+func isAnyCommit(request []byte) bool {
+	return isCommit(request) || bytes.Contains(request, []byte("commit\x00"))
+}

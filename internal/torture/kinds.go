@@ -1,0 +1,129 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/failpoint"
+)
+
+// steps are the named steps of a node at which it can be killed or stopped.
+var steps = failpoint.Names()
+
+// kind is a kind of fault.
+type kind struct {
+	name string
+	// weight is how often it is dealt, against the others.
+	weight int
+	// everybody says that it strikes no single node.
+	everybody bool
+	// where are the places that it may strike.
+	where []string
+	// lasts bounds how long it lasts.
+	lasts func(ttl time.Duration) (least, most time.Duration)
+	// strike does it, and undoes it when its time is over. It reports whether
+	// it bit, and what it did; it returns early when ctx ends.
+	strike func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
+}
+
+// The places of faults.
+const (
+	atCoordination = "coordination"
+	atSource       = "source"
+	atBoth         = "both"
+)
+
+var (
+	places  = []string{atCoordination, atCoordination, atSource, atBoth}
+	streams = []string{"orders", "tasks", "stock"}
+)
+
+// aroundTTL are times of which some outlast a lease and some do not.
+func aroundTTL(ttl time.Duration) (least, most time.Duration) { return ttl / 6, ttl * 7 / 4 }
+
+// beyondTTL outlasts each lease.
+func beyondTTL(ttl time.Duration) (least, most time.Duration) {
+	return ttl + time.Second, ttl + 4*time.Second
+}
+
+func moment(least, most time.Duration) func(time.Duration) (time.Duration, time.Duration) {
+	return func(time.Duration) (time.Duration, time.Duration) { return least, most }
+}
+
+// kinds are all faults that a schedule deals. Those at named steps come with
+// the starts of nodes instead: see [drawStart].
+func kinds() []kind {
+	atOnce := moment(0, 0)
+	short := moment(500*time.Millisecond, 4*time.Second)
+	return []kind{
+		{name: "kill", weight: 10, lasts: atOnce, strike: kill},
+		{name: "terminate", weight: 4, lasts: atOnce, strike: terminate},
+		{name: "stop", weight: 8, lasts: beyondTTL, strike: stop},
+		{name: "stop-in-commit", weight: 6, lasts: beyondTTL, strike: stopInCommit},
+		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), strike: clock},
+		{name: "full-disk", weight: 4, everybody: true, lasts: short, strike: fullDisk},
+		{name: "rolling-restart", weight: 2, everybody: true, lasts: atOnce, strike: rollingRestart},
+		{name: "cut", weight: 6, where: places, lasts: atOnce, strike: cut},
+		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, strike: blackHole},
+		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, strike: oneWay},
+		{name: "stall", weight: 6, where: places, lasts: aroundTTL, strike: stall},
+		{name: "half-open", weight: 5, where: places, lasts: atOnce, strike: halfOpen},
+		{name: "slow", weight: 5, where: places, lasts: moment(2*time.Second, 10*time.Second), strike: slow},
+		{name: "lost-answer", weight: 8, lasts: moment(8*time.Second, 8*time.Second), strike: loseAnswer},
+		{name: "orphan", weight: 8, lasts: moment(8*time.Second, 8*time.Second), strike: orphan},
+		{name: "coordination-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, fast)},
+		{name: "coordination-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, crash)},
+		{name: "source-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, fast)},
+		{name: "source-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, crash)},
+		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), strike: pause},
+		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, strike: reset},
+	}
+}
+
+// The faults at named steps, as a history calls them.
+const (
+	killAtStep = "kill-at-step"
+	stopAtStep = "stop-at-step"
+)
+
+// chosen are the kinds with these names, without those at named steps; nil is
+// all of them.
+func chosen(names []string) ([]kind, error) {
+	all := kinds()
+	if names == nil {
+		return all, nil
+	}
+	var some []kind
+	for _, name := range names {
+		k, ok := byName(all, name)
+		switch {
+		case ok:
+			some = append(some, k)
+		case name != killAtStep && name != stopAtStep:
+			return nil, fmt.Errorf("there is no fault %q, only %s", name, strings.Join(Kinds(), ", "))
+		}
+	}
+	return some, nil
+}
+
+func byName(all []kind, name string) (kind, bool) {
+	for _, k := range all {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return kind{}, false
+}
+
+// Kinds are the names of all faults, those at named steps last.
+func Kinds() []string { return append(kindNames(), killAtStep, stopAtStep) }
+
+func kindNames() []string {
+	var names []string
+	for _, k := range kinds() {
+		names = append(names, k.name)
+	}
+	return names
+}

@@ -1,0 +1,95 @@
+package mutant
+
+const (
+	store        = "internal/lockdb/store.go"
+	commitOne    = "internal/lockdb/commit_postgres.go"
+	commitCopied = "internal/lockdb/commit_copy.go"
+)
+
+// The steps of a commit.
+
+func leaseInCommit() Step {
+	return Step{
+		Name: "lease-in-commit",
+		What: "the statement that commits does not renew the lease by its term, nor ask for it",
+		Edits: []Edit{{commitOne, `
+  UPDATE int_lock l
+     SET {touch}
+    FROM (SELECT count(*) FROM held) AS h
+   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}
+  RETURNING 1
+`, `
+  SELECT 1 FROM held WHERE ($1::text, $2::text, $3::text, $4::float8) IS NOT NULL
+`}},
+	}
+}
+
+func expiryInCommit() Step {
+	return Step{
+		Name: "expiry-in-commit",
+		What: "the commit renews the lease by its term, whether it has expired or not",
+		Edits: []Edit{{commitOne,
+			"AND client_id = $3 AND {alive}\n  RETURNING 1",
+			"AND client_id = $3 AND $4::float8 IS NOT NULL\n  RETURNING 1"}},
+	}
+}
+
+func leaseInCopy() Step {
+	return Step{
+		Name: "lease-in-copy",
+		What: "a commit that copies ends with COMMIT, whatever the renewal before it said",
+		Edits: []Edit{{commitCopied,
+			"return verdict(renewed.RowsAffected() == 1, advanced.RowsAffected() == 1)",
+			"_ = renewed\n\treturn verdict(true, advanced.RowsAffected() == 1)"}},
+	}
+}
+
+// everyCommitCopies sends chunks of any size through COPY.
+func everyCommitCopies() Edit { return Edit{commitOne, "const copyFrom = 2000", "const copyFrom = 1"} }
+
+func compareAndSet() Step {
+	return Step{
+		Name: "compare-and-set",
+		What: "the commit advances the cursor whatever its version",
+		Edits: []Edit{
+			{commitOne, "WHERE c.stream_id = $5 AND c.version = $6", "WHERE c.stream_id = $5 AND $6::bigint IS NOT NULL"},
+			{commitCopied, "WHERE stream_id = $1 AND version = $2", "WHERE stream_id = $1 AND CAST($2 AS BIGINT) IS NOT NULL"},
+		},
+	}
+}
+
+func oneTransaction() Step {
+	return Step{
+		Name: "one-transaction",
+		What: "rows and marks commit first, and their events in a transaction of their own",
+		Edits: []Edit{{store, "err := s.db.engine.commit(ctx, s.grant, &ch)", `rows, evs := ch, ch
+	rows.Events = nil
+	evs.New, evs.Changed, evs.Dead = nil, nil, nil
+	err := s.db.engine.commit(ctx, s.grant, &rows)
+	if err == nil && len(ch.Events) > 0 {
+		failpoint.Hit("commit.after")
+		evs.Cursor.Version++
+		ch.Cursor.Version++
+		err = s.db.engine.commit(ctx, s.grant, &evs)
+	}`}},
+	}
+}
+
+func unknownIsNotFailed() Step {
+	return Step{
+		Name: "unknown-is-not-failed",
+		What: "a commit whose answer was lost is taken as failed: the chunk is sent again, from the cursor as it now is",
+		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", `if now, failed := s.Cursor(ctx, ch.Cursor.Stream); failed == nil {
+			ch.Cursor = now
+			err = s.db.engine.commit(ctx, s.grant, &ch)
+		}`}},
+	}
+}
+
+func unknownIsNotDone() Step {
+	return Step{
+		Name:  "unknown-is-not-done",
+		What:  "a commit whose answer was lost is taken as done: the poll goes on behind it",
+		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", "err = nil"}},
+	}
+}

@@ -1,0 +1,101 @@
+package mutant
+
+const (
+	leaseFile     = "internal/lockdb/lease.go"
+	leasePostgres = "internal/lockdb/lease_postgres.go"
+	whoIsDead     = "internal/lockdb/look.go"
+	sessionsFile  = "internal/lockdb/presence_postgres.go"
+	heldLease     = "internal/lock/lease.go"
+	renewals      = "internal/lock/renew.go"
+	turnFile      = "internal/schedule/turn.go"
+	readyFile     = "internal/schedule/poll.go"
+)
+
+// The steps of a lease and of a turn.
+
+func livenessInAcquire() Step {
+	return Step{
+		Name:  "liveness-in-acquire",
+		What:  "an acquisition takes the row whether its lease lives or not",
+		Edits: []Edit{{leasePostgres, "WHERE {expired}\n  RETURNING", "WHERE {expired} OR TRUE\n  RETURNING"}},
+	}
+}
+
+func fenceUnderRowLock() Step {
+	return Step{
+		Name: "fence-under-row-lock",
+		What: "the fencing token is drawn before the lock's row is",
+		Edits: []Edit{
+			{leasePostgres, "nextval('obs_fence')", "$10::bigint"},
+			{leasePostgres, "\ttext := e.db.d.sql(e.db.table.sql(acquireSQL", `	var early int64
+	if err := e.db.lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
+		return 0, before, err
+	}
+	failpoint.Hit("lease.wanted")
+	text := e.db.d.sql(e.db.table.sql(acquireSQL`},
+			{leasePostgres, "e.db.shownBy()).\n", "e.db.shownBy(), early).\n"},
+			{leasePostgres, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
+		},
+	}
+}
+
+func expiryInRenewal() Step {
+	return Step{
+		Name:  "expiry-in-renewal",
+		What:  "a renewal brings a lease back that had expired",
+		Edits: []Edit{{leasePostgres, "   WHERE {alive}\n   ORDER BY", "   ORDER BY"}},
+	}
+}
+
+func termInRelease() Step {
+	return Step{
+		Name: "term-in-release",
+		What: "a release deletes the lock's row whoever holds it by now",
+		Edits: []Edit{{leaseFile,
+			"WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key",
+			"WHERE lock_key = $1 AND region = $2 AND CAST($3 AS TEXT) IS NOT NULL`), g.Key"}},
+	}
+}
+
+func trustDeadline() Step {
+	return Step{
+		Name:  "trust-deadline",
+		What:  "the work of a lease goes on when the lease cannot be trusted any more",
+		Edits: []Edit{{heldLease, "if l.ended != nil || time.Now().Before(l.trusted) {", "if l.ended != nil || !l.trusted.IsZero() {"}},
+	}
+}
+
+func patienceOfRenewal() Step {
+	return Step{
+		Name:  "patience-of-renewal",
+		What:  "a renewal is sent also when trust in its lease is over",
+		Edits: []Edit{{renewals, "d = min(d, l.grant.TTL/4, l.trustedUntil().Sub(now))", "d = min(d, l.grant.TTL/4)"}},
+	}
+}
+
+func lookUnderLock() Step {
+	return Step{
+		Name:  "look-under-lock",
+		What:  "the turn is not read again under the lock",
+		Edits: []Edit{{turnFile, "\tcase r.taken(state):\n\t\tr.standBack(errTaken)\n\t\treturn false\n\t}\n\tr.poll(", "\t}\n\tr.poll("}},
+	}
+}
+
+func turnOfEachObserver() Step {
+	return Step{
+		Name:  "turn-of-each-observer",
+		What:  "an observer that was polled for this turn is polled again",
+		Edits: []Edit{{readyFile, "return !was.Paused && !polled && !r.waits(ctx, o, was, now)", "_ = polled\n\treturn !was.Paused && !r.waits(ctx, o, was, now)"}},
+	}
+}
+
+func absenceOfTheDead() Step {
+	return Step{
+		Name: "absence-of-the-dead",
+		What: "a node whose session is there is judged as one that is gone, and its leases are freed",
+		Edits: []Edit{
+			{whoIsDead, "open[boot], absent[boot] = alive, !alive", "open[boot], absent[boot] = alive, true"},
+			{sessionsFile, "AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)", "AND $6::text IS NOT NULL"},
+		},
+	}
+}

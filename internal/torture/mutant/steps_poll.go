@@ -1,0 +1,62 @@
+package mutant
+
+const (
+	pollFile    = "internal/observer/observer.go"
+	partFile    = "internal/observer/part.go"
+	marksFile   = "internal/observer/poll.go"
+	placeFile   = "internal/observer/place.go"
+	rereadFile  = "internal/observer/reread.go"
+	compareFile = "internal/observer/compare.go"
+	selectFile  = "internal/source/statement.go"
+)
+
+// The steps of a poll.
+
+func horizonBeforeRead() Step {
+	return Step{
+		Name: "horizon-before-read",
+		What: "the horizon is read when the snapshot of the rows is already taken",
+		Edits: []Edit{
+			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn stats, err\n\t}\n", ""},
+			{partFile, "ch, err := p.compare(ctx, b)", "if err := p.readHorizon(ctx); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tch, err := p.compare(ctx, b)"},
+		},
+	}
+}
+
+func horizon() Step {
+	return Step{
+		Name: "horizon",
+		What: "the low-water mark follows the newest row, whatever transactions are open, and stays above a horizon that shows them later",
+		Edits: []Edit{
+			{marksFile, `	if p.src.Compare(cursor, p.horizon.Cursor) > 0 {
+		cursor = p.horizon.Cursor
+	}
+`, ""},
+			{placeFile, `if earliest != "" && p.src.Compare(earliest, p.low) < 0 {`, `if earliest != "" && false {`},
+		},
+	}
+}
+
+func lowWater() Step {
+	return Step{
+		Name:  "low-water",
+		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
+		Edits: []Edit{{rereadFile, "p.limit, p.from = p.Observer.limit.get(), p.low", "p.limit, p.from = p.Observer.limit.get(), p.newest"}},
+	}
+}
+
+func wholeGroups() Step {
+	return Step{
+		Name:  "whole-groups",
+		What:  "a poll begins behind the timestamp of the mark, not at it",
+		Edits: []Edit{{selectFile, `+" >= "+`, `+" > "+`}},
+	}
+}
+
+func dedupe() Step {
+	return Step{
+		Name:  "dedupe",
+		What:  "rows are not compared with what was observed before",
+		Edits: []Edit{{compareFile, "known, err := p.st.Observed(ctx, p.cursor, b.keys)", "known, err := map[string]Observed(nil), ctx.Err()"}},
+	}
+}

@@ -1,0 +1,34 @@
+package torture
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/observerd/observerd/internal/daemon"
+)
+
+// operator is the folder of somebody who is at no node.
+const operator = "operator"
+
+// hireOperator writes an operator's configuration and migrates the database
+// with it.
+func (c *cluster) hireOperator(ctx context.Context) error {
+	database, err := through(c.coordination.url(), c.coordination.address(), nil, operator)
+	if err != nil {
+		return err
+	}
+	if err := c.config(operator, database, c.source.url()).Write(filepath.Join(c.options.Dir, operator)); err != nil {
+		return err
+	}
+	return c.operate(ctx, "migrate", "up")
+}
+
+// operate runs a command of the operator.
+func (c *cluster) operate(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return daemon.Run(ctx, daemon.Options{
+		Binary: c.options.Binary, Name: operator, Folder: filepath.Join(c.options.Dir, operator), Args: args,
+	})
+}

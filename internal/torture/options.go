@@ -1,0 +1,104 @@
+package torture
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Options of a run.
+type Options struct {
+	// Seed is what the plan and the writers' choices follow from.
+	Seed int64
+	// Duration is how long faults strike; 0 means 1 minute. What comes before
+	// and after takes about half a minute more.
+	Duration time.Duration
+	// Every is the mean distance between the beginnings of two faults; 0 means
+	// 3 s, or a quarter of the TTL if that is more: some faults outlast it.
+	Every time.Duration
+	// Nodes is how many processes there are; 0 means 3.
+	Nodes int
+	// Binary is the program, built with the tag failpoints; required.
+	Binary string
+	// Dir is the run's folder, which is made; required.
+	Dir string
+	// Interval is that of all types, TTL that of their locks; 0 means 1 s and
+	// 6 s.
+	Interval, TTL time.Duration
+	// Drain bounds the time until everything is delivered once all is healed; 0
+	// means 2 minutes.
+	Drain time.Duration
+	// Mutant names the safety step that the binary lacks; empty for none.
+	Mutant string
+	// Failpoints take the place of those of the plan: each start of a node takes
+	// the next, in turn. Nil leaves them to the plan.
+	Failpoints []string
+	// Faults are the kinds that strike; nil is all of [Kinds].
+	Faults []string
+	// ChunkRows and BatchSize are settings of the daemon; 0 leaves them to the
+	// plan and to the daemon.
+	ChunkRows, BatchSize int
+	// Command reproduces the run, for its report.
+	Command string
+	// Progress tells a person who waits what is going on, one thing at a time;
+	// nil tells nobody.
+	Progress func(format string, args ...any) `json:"-"`
+}
+
+func (o Options) orDefaults() Options {
+	set := func(d *time.Duration, otherwise time.Duration) {
+		if *d == 0 {
+			*d = otherwise
+		}
+	}
+	set(&o.Duration, time.Minute)
+	set(&o.Interval, time.Second)
+	set(&o.TTL, 6*time.Second)
+	set(&o.Every, max(3*time.Second, o.TTL/4))
+	set(&o.Drain, 2*time.Minute)
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	return o
+}
+
+func (o *Options) check() error {
+	if o.Binary == "" || o.Dir == "" {
+		return errors.New("a torture run needs a binary and a folder")
+	}
+	if o.Nodes < 1 || o.Nodes > 26 {
+		return fmt.Errorf("%d nodes: there may be 1 to 26", o.Nodes)
+	}
+	var err, other error
+	o.Binary, err = filepath.Abs(o.Binary)
+	o.Dir, other = filepath.Abs(o.Dir)
+	return errors.Join(err, other)
+}
+
+// wants tells whether a kind of fault may strike.
+func (o Options) wants(kind string) bool {
+	return o.Faults == nil || slices.Contains(o.Faults, kind)
+}
+
+// names are those of the nodes: a, b, c and so on.
+func (o Options) names() []string {
+	var names []string
+	for i := range o.Nodes {
+		names = append(names, string(rune('a'+i)))
+	}
+	return names
+}
+
+// rest is how long writers rest between two transactions: tiny chunks take
+// their time.
+func (o Options) rest() time.Duration {
+	if o.ChunkRows > 0 && o.ChunkRows < chunks[0] {
+		return 300 * time.Millisecond
+	}
+	return 0
+}

@@ -1,0 +1,186 @@
+package torture
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Span is a duration that reads well in a file.
+type Span time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*s = Span(d)
+	return err
+}
+
+// Plan is what is to happen in a run. It follows from the options alone: one
+// seed, one plan.
+type Plan struct {
+	Seed     int64
+	Duration Span
+	Nodes    []string
+	TTL      Span
+	Faults   []Planned
+	// Starts say how processes are started: the first start of any node takes
+	// the first, the next the second, and so on in turn.
+	Starts []Start
+}
+
+// Planned is a fault that is to strike.
+type Planned struct {
+	// At is the time since the nodes were ready.
+	At   Span
+	Kind string
+	// Node is whom it strikes; empty for all.
+	Node string `json:",omitempty"`
+	// For is how long it lasts, where it lasts.
+	For Span `json:",omitempty"`
+	// Where is what it strikes of a node or of a cluster: coordination, source,
+	// both, or a stream.
+	Where string `json:",omitempty"`
+	// Number varies the fault; what it means depends on the kind.
+	Number int `json:",omitempty"`
+}
+
+// Start is how a process is started.
+type Start struct {
+	// After is how long the node was away before.
+	After Span
+	// Failpoints is the value of the variable; empty for none.
+	Failpoints string `json:",omitempty"`
+	// Chunk is how many rows the process commits at once.
+	Chunk int
+}
+
+// starts is how many are planned; a run that has more begins again with the
+// first.
+const starts = 400
+
+// NewPlan makes the plan of a run.
+func NewPlan(o Options) (Plan, error) {
+	o = o.orDefaults()
+	kinds, err := chosen(o.Faults)
+	if err != nil {
+		return Plan{}, err
+	}
+	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x746f7274757265)) //nolint:gosec // Choices that can be made again.
+	p := Plan{Seed: o.Seed, Duration: Span(o.Duration), Nodes: o.names(), TTL: Span(o.TTL)}
+	deck := dealer{random: random, kinds: kinds}
+	first := o.Every / 2
+	if o.Faults == nil {
+		p.Faults, first = overture(random, p), o.TTL+overtureTakes
+	}
+	for at := first; at < o.Duration && len(kinds) > 0; at += between(random, o.Every/2, o.Every*3/2) {
+		p.Faults = append(p.Faults, draw(random, deck.next(), at, p))
+	}
+	for n := range starts {
+		p.Starts = append(p.Starts, drawStart(random, o, n))
+	}
+	return p, nil
+}
+
+// overtureTakes is how long, beside the TTL, other faults hold back at first.
+const overtureTakes = 5 * time.Second
+
+// overture are faults that need nodes which nothing else disturbs for a while,
+// one for each node: a run in which no stale commit was refused, and no answer
+// was lost, would prove nothing.
+func overture(random *rand.Rand, p Plan) []Planned {
+	var all []Planned
+	for i, name := range []string{"stop-in-commit", "lost-answer", "orphan", "kill"} {
+		k, _ := byName(kinds(), name)
+		f := draw(random, k, time.Duration(i+1)*time.Second, p)
+		f.Node = p.Nodes[i%len(p.Nodes)]
+		all = append(all, f)
+	}
+	// The one that was stopped is not killed.
+	all[3].Node = p.Nodes[1%len(p.Nodes)]
+	return all
+}
+
+// dealer deals each kind once, and then all of them by their weights, again and
+// again, so that short runs have every kind and long ones the right mixture.
+type dealer struct {
+	random *rand.Rand
+	kinds  []kind
+	deck   []kind
+	dealt  bool
+}
+
+func (d *dealer) next() kind {
+	if len(d.deck) == 0 {
+		for _, k := range d.kinds {
+			copies := 1
+			if d.dealt {
+				copies = k.weight
+			}
+			d.deck = append(d.deck, slices.Repeat([]kind{k}, copies)...)
+		}
+		d.random.Shuffle(len(d.deck), func(i, j int) { d.deck[i], d.deck[j] = d.deck[j], d.deck[i] })
+		d.dealt = true
+	}
+	k := d.deck[0]
+	d.deck = d.deck[1:]
+	return k
+}
+
+func draw(random *rand.Rand, k kind, at time.Duration, p Plan) Planned {
+	f := Planned{At: Span(at.Round(time.Millisecond)), Kind: k.name, Number: random.IntN(1000)}
+	node := p.Nodes[random.IntN(len(p.Nodes))]
+	if !k.everybody {
+		f.Node = node
+	}
+	if n := random.IntN(max(1, len(k.where))); len(k.where) > 0 {
+		f.Where = k.where[n]
+	}
+	ttl := time.Duration(p.TTL)
+	least, most := k.lasts(ttl)
+	f.For = Span(between(random, least, most).Round(time.Millisecond))
+	return f
+}
+
+// between is a time from least up to most.
+func between(random *rand.Rand, least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(random.Int64N(int64(most-least)))
+}
+
+// often are the kinds that are planned so often that one of them must bite.
+func (p Plan) often() []string {
+	count := make(map[string]int)
+	for _, f := range p.Faults {
+		count[f.Kind]++
+	}
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(count)) {
+		if count[k] > 2 {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// Save writes the plan into a folder.
+func (p Plan) Save(folder string) error {
+	text, err := json.MarshalIndent(p, "", " ")
+	if err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "plan.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // People read it.
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}

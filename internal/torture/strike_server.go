@@ -1,0 +1,71 @@
+package torture
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// fast and crash are the ways in which a server ends.
+func fast(ctx context.Context, s *server, _ int) (string, error) {
+	return "fast", s.pg.Stop(ctx, pgtest.Fast)
+}
+
+func crash(ctx context.Context, s *server, number int) (string, error) {
+	if number%2 == 0 {
+		return "immediate", s.pg.Stop(ctx, pgtest.Immediate)
+	}
+	return "kill -9", s.pg.Kill(ctx)
+}
+
+// restartServer ends a server and starts it again.
+func restartServer(where string, end func(context.Context, *server, int) (string, error)) func(context.Context, *cluster, Planned) (bool, string) {
+	return func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+		s := c.coordination
+		if where == atSource {
+			s = c.source
+		}
+		if !s.busy.TryLock() {
+			return false, "another fault has the server down"
+		}
+		defer s.busy.Unlock()
+		// What was begun is ended, whatever becomes of ctx: the next steps need
+		// the server.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), serverTimeout)
+		defer cancel()
+		detail, err := end(ctx, s, f.Number)
+		if err != nil {
+			c.fail(fmt.Errorf("end the %s server: %w", s.name, err))
+			return false, detail
+		}
+		sleep(ctx, time.Duration(f.For))
+		if err := s.pg.Start(ctx); err != nil {
+			c.fail(fmt.Errorf("start the %s server again: %w", s.name, err))
+			return false, detail
+		}
+		return true, detail
+	}
+}
+
+// pause lets an operator pause a stream, and let it go on.
+func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	if err := c.operate(ctx, "observers", "pause", f.Where); err != nil {
+		return false, f.Where + ": the command failed"
+	}
+	sleep(ctx, time.Duration(f.For))
+	// If this fails, the stream goes on when all is healed.
+	if err := c.operate(ctx, "observers", "resume", f.Where); err != nil {
+		return true, f.Where + ": not resumed"
+	}
+	return true, f.Where
+}
+
+// reset lets an operator set a stream back to the beginning of its source.
+func reset(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	if err := c.operate(ctx, "observers", "reset", f.Where, "--yes"); err != nil {
+		return false, f.Where + ": the command failed"
+	}
+	return true, f.Where
+}
