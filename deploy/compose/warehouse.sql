@@ -1,10 +1,26 @@
--- The warehouse that docker-compose.yml observes, made when the server starts
--- for the first time. Add rows with:
+-- What docker-compose.yml needs in its PostgreSQL, made when the server starts
+-- for the first time: a database for observerd's memory, the warehouse that it
+-- observes, and an account for each who comes in. The passwords are in the
+-- environment of the container.
 --
---   docker compose exec postgres psql -U observerd warehouse
+-- Look around with:
+--
+--   docker compose exec postgres psql -U postgres warehouse
 
-CREATE DATABASE warehouse;
+\getenv observerd_password DATABASE_PASSWORD
+\getenv shop_password SHOP_PASSWORD
+\getenv reader_password WAREHOUSE_PASSWORD
+
+-- observerd's own: it makes its tables itself, and needs no more than to own
+-- their database.
+CREATE ROLE observerd LOGIN PASSWORD :'observerd_password';
+CREATE DATABASE observerd OWNER observerd;
+
+-- The shop's: whoever fills the warehouse. See traffic.sql.
+CREATE ROLE shop LOGIN PASSWORD :'shop_password';
+CREATE DATABASE warehouse OWNER shop;
 \connect warehouse
+SET ROLE shop;
 
 CREATE TABLE orders (
   order_id   BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -31,3 +47,11 @@ CREATE INDEX wes_tasks_updated_at ON wes_tasks (updated_at, task_id);
 INSERT INTO orders (customer, status) VALUES ('Ada', 'new'), ('Grace', 'new'), ('Edsger', 'packed');
 INSERT INTO inventory VALUES ('north', 'bolt', 120), ('north', 'nut', 80), ('south', 'bolt', 7);
 INSERT INTO wes_tasks (status) VALUES ('waiting'), ('running');
+
+-- The account that observes, with what deploy/sql grants to any such account and
+-- nothing more.
+RESET ROLE;
+\set reader reader
+\set password :reader_password
+\set schema public
+\ir ../sql/postgres.sql
