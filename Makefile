@@ -3,11 +3,20 @@
 
 GO      ?= go
 GIT     := git -c safe.directory=*
-VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# Static binaries, the same wherever they are built. The version comes from the
-# linker flag, so Go need not ask git for it.
-BUILDFLAGS := -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)'
+# What a build is stamped with, from git unless it is given: where there is no
+# git, the version is dev and the commit unknown. SOURCE_DATE_EPOCH is the commit's
+# time in seconds, for whatever would take the clock's.
+VERSION           := $(or $(VERSION),$(patsubst v%,%,$(shell $(GIT) describe --tags --always --dirty 2>/dev/null)),dev)
+COMMIT            := $(or $(COMMIT),$(shell $(GIT) describe --always --abbrev=40 --exclude '*' --dirty=-modified 2>/dev/null))
+COMMIT_DATE       := $(or $(COMMIT_DATE),$(shell TZ=UTC0 $(GIT) log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null))
+SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell $(GIT) log -1 --format=%ct 2>/dev/null),0)
+
+# Static binaries, the same wherever they are built. The linker flags say what Go
+# would ask git for. They leave the debugger's tables out, a fifth of the
+# binary; stacks and profiles do not need them.
+LDFLAGS    := -s -w -X main.version=$(VERSION) -X main.revision=$(COMMIT) -X main.committed=$(COMMIT_DATE)
+BUILDFLAGS := -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 export CGO_ENABLED := 0
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint $(GO) tool -modfile=tools/go.mod golangci-lint
@@ -18,7 +27,7 @@ PACKAGES  ?= ./...
 TESTFLAGS ?=
 # The race detector makes clusters of real processes on real clocks too slow to
 # be fair to each other, and does not look into other processes anyway.
-RACE_PACKAGES ?= $(shell $(GO) list ./... | grep -v -e /clustertest -e /bench)
+RACE_PACKAGES ?= $(shell $(GO) list ./... | grep -v -e /clustertest -e /composetest -e /nightly -e /bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /torture/lab)
 FUZZTIME  ?= 10s
 
 .DEFAULT_GOAL := help
@@ -26,7 +35,7 @@ FUZZTIME  ?= 10s
 
 .PHONY: help
 help: ## Print this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/observerd
@@ -36,7 +45,8 @@ build: ## Build bin/observerd
 run: build ## Run config.yaml against a sample warehouse that really moves
 	bin/observerd run --config config.yaml --with-sample
 
-# The tests share one PostgreSQL cluster, which this command starts and removes.
+# The tests share one PostgreSQL cluster and one MariaDB server, which this command
+# starts and removes.
 .PHONY: pgtest
 pgtest:
 	@$(GO) build -o bin/pgtest ./internal/pgtest/cmd/pgtest
@@ -44,7 +54,7 @@ pgtest:
 # One package at a time: each runs its own tests side by side, and clusters of
 # real processes should not have to share the cores with others' too.
 .PHONY: test
-test: pgtest ## Run all tests, on SQLite and a throw-away PostgreSQL
+test: pgtest ## Run all tests, on SQLite and throw-away servers of PostgreSQL and MariaDB
 	bin/pgtest $(GO) test -p 1 -timeout 15m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race
@@ -65,6 +75,42 @@ bench: pgtest ## Measure against the goals; BENCHFLAGS='-write docs/performance.
 	@$(GO) build -trimpath -o bin/bench ./internal/bench
 	bin/pgtest bin/bench $(BENCHFLAGS)
 
+# SEED=0 takes one from the clock. TORTUREFLAGS are further flags of the run, as
+# `-ttl 60s`, or of the hunt for mutants, as `-only takes-repeats`.
+SEED    ?= 0
+MINUTES ?= 3
+NODES   ?= 3
+MUTANTS ?=
+
+.PHONY: torture
+torture: ## Run real nodes under faults and judge them: SEED, MINUTES, NODES; MUTANTS=1 removes safety steps
+	@$(GO) build -trimpath -o bin/torture ./internal/torture/cmd/torture
+ifeq ($(MUTANTS),)
+	@$(GO) build $(BUILDFLAGS) -tags failpoints -o bin/observerd-failpoints ./cmd/observerd
+	bin/torture run -seed $(SEED) -minutes $(MINUTES) -nodes $(NODES) -binary bin/observerd-failpoints $(TORTUREFLAGS)
+else
+	bin/torture mutants $(TORTUREFLAGS)
+endif
+
+# Maven's downloads and all that is built stay in .cache. INTEROPFLAGS narrows it
+# down, as in INTEROPFLAGS='-only spring7 -spring7 7.1.0-M2 -time 5m'.
+.PHONY: interop-spring
+interop-spring: ## Let Spring's real lock registry contend with Go nodes (needs a JDK and Maven)
+	@$(GO) build -o bin/interop ./internal/springtest/cmd/interop
+	bin/interop $(INTEROPFLAGS)
+
+# Each round has seeds of its own and prints the first. A failure prints the seed
+# of its history: TESTFLAGS='-rapid.seed=…' runs that one again.
+CHECKS ?= 5000
+
+.PHONY: simulate
+simulate: ## Run histories in simulated time for MINUTES, CHECKS of each kind a round
+	@end=$$(($$(date +%s) + 60 * $(MINUTES))); \
+	while $(GO) test -count=1 -timeout 2h -v -run '^TestSimulated' \
+	    ./internal/lock ./internal/schedule ./internal/events ./internal/observer -rapid.checks=$(CHECKS) $(TESTFLAGS); do \
+	  [ $$(date +%s) -lt $$end ] || exit 0; \
+	done; exit 1
+
 # Go fuzzes one target of one package at a time.
 .PHONY: fuzz
 fuzz: ## Fuzz each target for FUZZTIME (10s)
@@ -73,6 +119,41 @@ fuzz: ## Fuzz each target for FUZZTIME (10s)
 	  echo "$$package $$target"; \
 	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
 	done
+
+# The tests that install packages into systems of their own and run other
+# people's servers beside ours.
+.PHONY: nightly
+nightly: pgtest ## Run the tests that take too long, or install too much, for every day
+	bin/pgtest $(GO) test -tags nightly -count=1 -timeout 60m $(TESTFLAGS) ./internal/nightly
+
+# deploy/packages/nfpm.yaml says what they hold.
+PACKAGE_ARCHS ?= amd64 arm64
+
+.PHONY: packages
+packages: build ## Build the deb and rpm of PACKAGE_ARCHS (amd64 arm64) in bin/packages
+	deploy/packages/build $(PACKAGE_ARCHS)
+
+# VULNDB=file:///… or https://… is another copy of the database.
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities; VULNCHECK=optional goes on where the database does not answer
+	@tools/vuln/check ./...
+
+# What .goreleaser.yaml, its hooks and the scripts take from here.
+packages vulncheck snapshot release: export GO := $(GO)
+packages snapshot release: export VERSION := $(VERSION)
+packages snapshot release: export COMMIT := $(COMMIT)
+packages snapshot release: export COMMIT_DATE := $(COMMIT_DATE)
+packages snapshot release: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+packages: export BUILDFLAGS := $(BUILDFLAGS)
+snapshot release: export LDFLAGS := $(LDFLAGS)
+
+.PHONY: snapshot
+snapshot: ## Build all of a release in bin/release, and publish nothing
+	tools/release/run --snapshot
+
+.PHONY: release
+release: ## Build the release of a tag and publish it as a draft; see docs/release.md
+	tools/release/run
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -86,10 +167,13 @@ lint: ## Look for defects, broken import rules and unformatted code
 generate: ## Write the generated files anew
 	$(GO) generate ./...
 
+# The modules of goreleaser and syft are too large for that: a nightly test looks at them.
 .PHONY: verify
-verify: ## Check that go.mod, tools/go.mod and generated files are up to date
+verify: ## Check that go.mod, the tools' and generated files are up to date
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
+	$(GO) -C tools/nfpm mod tidy -diff
+	$(GO) -C tools/vuln mod tidy -diff
 	$(GO) mod verify
 	@before=$$($(GIT) diff | $(GIT) hash-object --stdin); $(MAKE) --no-print-directory generate; \
 	after=$$($(GIT) diff | $(GIT) hash-object --stdin); \
