@@ -100,6 +100,28 @@ func TestMarkGoesBackToTheHorizonAndStays(t *testing.T) {
 	equal(t, "events of the first commit", len(s.db.Chunks(stream)[before].Events), 0)
 }
 
+// Somebody's session that may not be seen makes the horizon a guess from one
+// poll to the next. What the mark may have missed is read again, and the warning
+// does not blame the clock alone.
+func TestMarkGoesBackWhereTransactionsAreHidden(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew)
+	s.src.SetClock(1000)
+	s.put(0, 5)
+	s.poll()
+	h := observer.Horizon{Cursor: observertest.CursorAt(960), Lag: time.Minute, Clock: observertest.CursorAt(1020)}
+	for range 2 {
+		if _, err := s.observer().Poll(t.Context(), &fixedHorizon{s.src, h}, s.db.Acquire()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "low-water mark", s.db.Cursor(stream).Low, h.Cursor)
+	equal(t, "events", len(s.checkLog()), 5)
+	w := s.warnings()
+	equal(t, fmt.Sprintf("warnings %q", w), len(w), 1)
+	equal(t, w[0], strings.Contains(w[0], "hides transactions that it showed before"), true)
+}
+
 // fixedHorizon is a source with that horizon.
 type fixedHorizon struct {
 	*observertest.Source
@@ -168,8 +190,6 @@ func TestRowInTheFutureHidesNoOther(t *testing.T) {
 	equal(t, "events", len(s.checkLog()), 8)
 }
 
-// A source that does not tell its clock as an instant is measured by the
-// node's, and one that has none at all is not measured.
 // Where rows without a timestamp come last, they hide none in the future.
 func TestRowsInTheFutureBeforeOnesWithoutATimestamp(t *testing.T) {
 	t.Parallel()
@@ -223,6 +243,8 @@ func (r *reordered) Next() bool {
 
 func (r *reordered) Row() *observer.Row { return &r.row }
 
+// A source that does not tell its clock as an instant is measured by the
+// node's, and one that has none at all is not measured.
 func TestFutureByTheClockOfTheNode(t *testing.T) {
 	t.Parallel()
 	for clock, future := range map[string]int64{"": 0, observertest.CursorAt(50): 3} {

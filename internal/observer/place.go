@@ -72,7 +72,9 @@ func (p *poll) placeStart(ctx context.Context) error {
 
 // goBack follows a source whose time has gone back: its clock was set, or it
 // shows a transaction now that it could not show before. Rows written since
-// then lie below the mark. The mark stays down there until polls move it.
+// then lie below the mark. The mark stays down there until polls move it. A
+// source that hides transactions from now on looks the same, and is followed
+// just so.
 //
 // The clock went on between its step and this poll, so rows may lie below the
 // present horizon as well, by as much as the time since the step. That was
@@ -87,6 +89,7 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 	if err != nil || start == p.low {
 		return err
 	}
+	why := p.whyBack()
 	since := time.Duration(0)
 	if now := p.horizon.Now; !now.IsZero() {
 		since = p.sinceReread() + stepMargin
@@ -102,11 +105,21 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 		return err
 	}
 	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"The source's time has gone back; rows since then are read again",
+		"The horizon lies behind the mark; rows since then are read again",
 		slog.String("stream", p.spec.Stream),
+		slog.String("why", why),
 		slog.Duration("horizon_lag", p.horizon.Lag),
 		slog.Duration("before_horizon", since))
 	return nil
+}
+
+// whyBack says why the horizon lies below the mark. One that is not exact can
+// do so because the source shows less than before.
+func (p *poll) whyBack() string {
+	if clock := p.horizon.Clock; !p.horizon.Exact && clock != "" && p.src.Compare(p.low, clock) <= 0 {
+		return "the source hides transactions that it showed before, or its time has gone back"
+	}
+	return "the source's time has gone back"
 }
 
 // startAt is the instant at which the stream begins as a cursor; empty for none.

@@ -26,14 +26,16 @@ const (
 // Waited for are clients and background workers (pg_cron's jobs are such), but
 // not autovacuum and not our own sessions, which never write. What counts as
 // hidden: a session of a role that we may not look at, or one in which
-// track_activities is off. Two-phase transactions began before they show up.
+// track_activities is off. One without a state has only started: it says one, if
+// only 'disabled', before it can begin a transaction. Two-phase transactions
+// began before they show up.
 const horizonSQL = `
 SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
        (extract(epoch FROM min(a.xact_start)
           FILTER (WHERE a.backend_type IN ('client backend', 'background worker')
                     AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
        count(*) FILTER (WHERE a.backend_type IS NULL),
-       count(*) FILTER (WHERE a.backend_type = 'client backend' AND (a.state IS NULL OR a.state = 'disabled')),
+       count(*) FILTER (WHERE a.backend_type = 'client backend' AND a.state = 'disabled'),
        (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
           FROM pg_prepared_xacts p WHERE p.database = current_database()),
        (extract(epoch FROM max(a.xact_start)) * 1000000)::bigint,
