@@ -23,28 +23,29 @@ const (
 // looks at the sessions: a transaction that it does not see began after that.
 // Times are microseconds since 1970.
 //
-// Waited for are clients and background workers (pg_cron's jobs are such), but
-// not autovacuum and not our own sessions, which never write. What counts as
-// hidden: a session of a role that we may not look at, or one in which
-// track_activities is off. One without a state has only started: it says one, if
-// only 'disabled', before it can begin a transaction. Two-phase transactions
-// began before they show up.
+// Waited for is whoever may write: clients and background workers, which show
+// the type that their extension gave them, such as "pg_cron" or "logical
+// replication worker". So those are named who never write, or do so for a
+// leader that is shown as well; our own sessions never write either. What counts
+// as hidden: a session of a role that we may not look at, or one in which
+// track_activities is off. A client without a state has only started: it says
+// one, if only 'disabled', before it can begin a transaction. Two-phase
+// transactions began before they show up.
 const horizonSQL = `
 SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
        (extract(epoch FROM min(a.xact_start)
-          FILTER (WHERE a.backend_type IN ('client backend', 'background worker')
-                    AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
+          FILTER (WHERE a.may_write AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
        count(*) FILTER (WHERE a.backend_type IS NULL),
-       count(*) FILTER (WHERE a.backend_type = 'client backend' AND a.state = 'disabled'),
+       count(*) FILTER (WHERE a.may_write AND a.state = 'disabled'),
        (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
           FROM pg_prepared_xacts p WHERE p.database = current_database()),
        (extract(epoch FROM max(a.xact_start)) * 1000000)::bigint,
        pg_is_in_recovery(),
        (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000000)::bigint,
        current_setting('track_activities')
-FROM pg_stat_activity a
-WHERE a.datname = current_database()
-  AND a.pid <> pg_backend_pid()`
+FROM (SELECT *, backend_type NOT IN ('autovacuum launcher', 'autovacuum worker', 'walsender', 'parallel worker') AS may_write
+        FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid()) a`
 
 // activity is what the server says of its open transactions.
 type activity struct {
