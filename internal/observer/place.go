@@ -56,6 +56,9 @@ func (p *poll) placeStart(ctx context.Context) error {
 	low, at := "", start.At
 	if start.Now {
 		low, at = p.horizon.Cursor, p.horizon.Now
+		if low == "" && !at.IsZero() {
+			at = at.Add(-p.horizon.Lag) // What is open may have begun then.
+		}
 	}
 	switch {
 	case low != "":

@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
@@ -68,6 +69,18 @@ func TestStartNowWithoutAHorizon(t *testing.T) {
 	}
 	equal(t, "first read from", s.src.Reads()[0], observertest.CursorAt(9))
 	equalList(t, "events", s.story(), key(4)+" new 1")
+}
+
+// What is open may have begun before now.
+func TestStartNowWhileTheHorizonIsHeld(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.Start.Now = true })
+	s.src.SetClock(1000)
+	h := observer.Horizon{Clock: observertest.CursorAt(1000), Now: observertest.Time(1000), Lag: time.Minute}
+	if _, err := s.observer().Poll(t.Context(), &fixedHorizon{s.src, h}, s.db.Acquire()); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "first read from", s.src.Reads()[0], observertest.CursorAt(940))
 }
 
 func TestStartIsRefusedWhereEveryRowIsRead(t *testing.T) {
