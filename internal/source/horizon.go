@@ -17,7 +17,8 @@ func Earlier(t, other time.Time) time.Time {
 // it was asked for them, and oldest the beginning of the oldest; zero means that
 // none is open. A transaction may show up to margin later than it has begun, and
 // may have begun up to margin before the time that it shows. The horizon stays
-// behind the clock by overlap where that is longer.
+// behind the clock by overlap where that is longer. Where only some of them can
+// be seen, overlap is that for the others, and a replica's delay is taken off now.
 func OpenSince(now, oldest time.Time, margin, overlap time.Duration) (horizon, earliest time.Time) {
 	horizon = now.Add(-max(margin, overlap))
 	if oldest.IsZero() {

@@ -27,7 +27,9 @@ func TestActivityHorizon(t *testing.T) {
 		"whole seconds":   {activity{now: now, grain: mysqlGrain}, 0, timeUTC, "2024-10-27 00:29:57.000000", "2024-10-27 00:30:01.000000", true},
 		"a late start":    {activity{now: now.Add(time.Minute), oldest: now.Add(-mysqlGrain), grain: mysqlGrain}, 0, timeUTC, "2024-10-27 00:29:57.000000", "2024-10-27 00:31:01.000000", true},
 		"no right":        {activity{now: now, hidden: true}, 0, timeUTC, "2024-10-27 00:29:00.000000", "2024-10-27 00:30:01.000000", false},
-		"stale":           {activity{now: now, stale: true}, time.Hour, timeUTC, "2024-10-26 23:30:00.000000", "2024-10-27 00:30:01.000000", false},
+		"stale":           {activity{now: now, stale: true, unseen: time.Minute}, time.Hour, timeUTC, "2024-10-26 23:30:00.000000", "2024-10-27 00:30:01.000000", false},
+		"stale for once":  {activity{now: now, stale: true, unseen: 59 * time.Second}, time.Hour, timeUTC, "", "2024-10-27 00:30:01.000000", false},
+		"seen, read-only": {activity{now: now, replica: true, oldest: now.Add(-time.Hour)}, 0, timeUTC, "2024-10-26 23:29:59.000000", "2024-10-27 00:30:01.000000", false},
 		"cluster":         {activity{now: now, cluster: true}, 0, timeUTC, "2024-10-27 00:29:00.000000", "2024-10-27 00:30:01.000000", false},
 		"another engine":  {activity{now: now, foreign: foreign("ROCKSDB")}, 0, timeUTC, "2024-10-27 00:29:00.000000", "2024-10-27 00:30:01.000000", false},
 		"replica":         {activity{now: now, replica: true, behind: time.Hour}, time.Minute, timeUTC, "2024-10-26 23:29:00.000000", "2024-10-27 00:30:01.000000", false},
@@ -53,8 +55,8 @@ func TestStaleLookTakesNothingBack(t *testing.T) {
 		activity activity
 		back     bool
 	}{
-		"stale":                        {activity{now: now.Add(time.Second), stale: true}, false},
-		"stale, with a clock set back": {activity{now: now.Add(-time.Minute), stale: true}, true},
+		"stale":                        {activity{now: now.Add(time.Second), stale: true, unseen: time.Hour}, false},
+		"stale, with a clock set back": {activity{now: now.Add(-time.Minute), stale: true, unseen: time.Hour}, true},
 		"hidden":                       {activity{now: now.Add(time.Second), hidden: true}, true},
 	} {
 		if h := test.activity.horizon(0, timeUTC, time.UTC); (h.Earliest < before.Cursor) != test.back || h.Exact || h.Cursor >= before.Cursor {

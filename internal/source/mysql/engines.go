@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// enginesSQL names the engines that keep transactions.
+// enginesSQL names the engines that keep transactions, or tables of other servers
+// in which others keep them.
 const enginesSQL = `
 SELECT engine
 FROM information_schema.engines
-WHERE support IN ('YES', 'DEFAULT') AND transactions = 'YES'
+WHERE support IN ('YES', 'DEFAULT') AND (transactions = 'YES' OR engine IN ('FEDERATED', 'CONNECT'))
 ORDER BY engine`
 
 // foreign tells whether an engine has transactions, but none that innodb_trx

@@ -25,7 +25,9 @@ const (
 //
 // Where something is open that does not tell when it began, a prepared
 // transaction whose session is gone or a replica that has stopped, the horizon
-// is empty, the cursor before all others: the low-water mark stays.
+// is empty, the cursor before all others: the low-water mark stays. It is empty
+// as well while the transactions cannot be seen for less than a minute.
+// Transactions that can be seen are waited for in any case.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	var p plan
 	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
@@ -47,19 +49,23 @@ func (a activity) exact() bool {
 	return !a.hidden && !a.stale && !a.foreign && a.engine == "" && !a.replica && !a.cluster
 }
 
+// blinks tells whether the transactions cannot be seen just now, but were a
+// moment ago, and will probably be in a moment.
+func (a activity) blinks() bool { return a.stale && a.unseen < defaultOverlap }
+
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
 	exact := a.exact()
-	at, earliest := source.OpenSince(a.now.Add(-a.grain), a.oldest, margin, overlap)
+	clock := a.now.Add(-a.grain)
 	if !exact {
-		at = a.now.Add(-max(a.behind, 0) - cmp.Or(max(overlap, 0), defaultOverlap))
-		earliest = at
+		clock, overlap = a.now.Add(-max(a.behind, 0)), cmp.Or(max(overlap, 0), defaultOverlap)
 	}
+	at, earliest := source.OpenSince(clock, a.oldest, margin, overlap)
 	if a.stale { // For once. What was settled before stays so, or each such look would seem a time that has gone back.
 		earliest = a.now
 	}
 	at = at.Truncate(time.Second)
 	h := observer.Horizon{Lag: a.now.Sub(at), Exact: exact, Clock: k.most(a.now, loc), Now: a.now}
-	if !a.held && a.behind >= 0 {
+	if !a.held && !a.blinks() && a.behind >= 0 {
 		h.Cursor, h.Earliest = k.least(at, loc), k.least(earliest, loc)
 	}
 	return h

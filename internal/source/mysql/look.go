@@ -13,9 +13,12 @@ type sharedLook struct {
 	// began is when the latest look that went well did.
 	began  time.Time
 	latest activity
+	// seen is when the latest look began that was not stale, or the source was
+	// opened.
+	seen time.Time
 }
 
-func newLook() sharedLook { return sharedLook{turn: make(chan struct{}, 1)} }
+func newLook() sharedLook { return sharedLook{turn: make(chan struct{}, 1), seen: time.Now()} }
 
 // activity returns what was seen at a moment after the call. A look that began
 // while the caller was waiting is as good as one of its own.
@@ -33,6 +36,10 @@ func (s *Source) activity(ctx context.Context, r relation) (activity, error) {
 		if err != nil {
 			return activity{}, err
 		}
+		if !a.stale {
+			s.looking.seen = began
+		}
+		a.unseen = began.Sub(s.looking.seen)
 		s.looking.began, s.looking.latest = began, a
 	}
 	return s.looking.latest.of(r), nil

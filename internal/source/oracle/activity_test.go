@@ -38,6 +38,8 @@ func TestActivityHorizon(t *testing.T) {
 		"no grant":            {with(func(a *activity) { a.grants = grants{} }), 0, "09:59:00.5", false},
 		"blind":               {with(func(a *activity) { a.blind = true }), 2 * time.Minute, "09:58:00.5", false},
 		"FIXED_DATE":          {with(func(a *activity) { a.host = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }), 0, "09:59:00.5", false},
+		"FIXED_DATE, seen":    {with(func(a *activity) { a.host, a.oldest = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), open }), 0, "09:59:00.5", false},
+		"blind, seen":         {with(func(a *activity) { a.blind, a.oldest = true, open }), 0, "09:49:55", false},
 		"a clock that is off": {with(func(a *activity) { a.host = a.host.Add(5 * time.Second) }), 0, "09:59:00.5", false},
 		"standby":             {with(func(a *activity) { a.role, a.applied, a.reported = "PHYSICAL STANDBY", time.Hour, true }), 0, "08:59:00.5", false},
 		"standby in the dark": {with(func(a *activity) { a.role = "PHYSICAL STANDBY" }), 0, "", false},

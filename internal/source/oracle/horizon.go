@@ -169,11 +169,11 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 	}
 	exact := a.exact()
 	// A transaction is noted as of the beginning of the second in which it began.
-	at, earliest := source.OpenSince(a.now.Truncate(time.Second), a.started(loc), margin, overlap)
+	clock := a.now.Truncate(time.Second)
 	if !exact {
-		at = a.now.Add(-a.applied - cmp.Or(max(overlap, 0), defaultOverlap))
-		earliest = at
+		clock, overlap = a.now.Add(-a.applied), cmp.Or(max(overlap, 0), defaultOverlap)
 	}
+	at, earliest := source.OpenSince(clock, a.started(loc), margin, overlap)
 	h := observer.Horizon{Lag: a.now.Sub(at), Exact: exact}
 	if !a.held() {
 		h.Cursor, h.Earliest = k.horizon(at, loc), k.horizon(earliest, loc)

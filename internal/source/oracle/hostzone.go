@@ -30,14 +30,14 @@ var changing = sync.OnceValue(func() []*time.Location {
 })
 
 // started is when the oldest transaction began, as an instant; zero when nothing
-// is open. Its wall clock
-// may be from before the clocks went back: of all zones that the host may keep,
-// the configured one among them, the earliest reading counts.
+// is open, and where the host's clock makes no sense. Its wall clock may be from
+// before the clocks went back: of all zones that the host may keep, the
+// configured one among them, the earliest reading counts.
 func (a activity) started(loc *time.Location) time.Time {
-	if a.oldest.IsZero() {
+	offset, sound := a.offset()
+	if a.oldest.IsZero() || !sound {
 		return time.Time{}
 	}
-	offset, _ := a.offset()
 	at := a.oldest.Add(-offset)
 	earliest := at
 	for _, host := range append([]*time.Location{loc}, changing()...) {

@@ -17,6 +17,7 @@ func TestActivityHorizon(t *testing.T) {
 	sound := activity{now: now, tracking: true}
 	replica := activity{now: now, tracking: true, replica: true, replayed: now.Add(-time.Hour)}
 	prepared := activity{now: now, tracking: true, prepared: now.Add(-time.Hour)}
+	open := now.Add(-time.Hour)
 	fresh := activity{now: now, tracking: true, replica: true}
 	for name, test := range map[string]struct {
 		activity activity
@@ -29,6 +30,9 @@ func TestActivityHorizon(t *testing.T) {
 		"nothing open":               {sound, 0, timeUTC, "2024-10-27 00:29:59.000000", time.Second, true},
 		"hidden sessions":            {activity{now: now, tracking: true, hidden: 1}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
 		"tracking is off":            {activity{now: now}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
+		"hidden, beside a seen one":  {activity{now: now, tracking: true, hidden: 1, oldest: open}, 0, timeUTC, "2024-10-26 23:29:59.000000", time.Hour + time.Second, false},
+		"a report on a replica":      {activity{now: now, tracking: true, replica: true, replayed: now, oldest: open}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
+		"a foreign table":            {activity{now: now, tracking: true, kind: foreignTable}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
 		"replica":                    {replica, time.Minute, timeUTC, "2024-10-26 23:29:00.000000", time.Hour + time.Minute, false},
 		"replica without replay":     {fresh, time.Minute, timeUTC, "", time.Minute, false},
 		"prepared transaction":       {prepared, 0, timeUTC, "", time.Hour, true},

@@ -26,6 +26,12 @@ type relation struct {
 	types    []uint32 // of the columns, domains resolved
 }
 
+// Kinds of relations whose rows other transactions than ours to see bring.
+const (
+	foreignTable = 'f'
+	materialized = 'm'
+)
+
 // kinds are the relations that can be read: tables, partitioned and foreign
 // ones too, views, materialized views.
 const kinds = `('r', 'p', 'f', 'v', 'm')`
@@ -109,7 +115,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 }
 
 // indexed tells whether it is of a kind that can have indexes.
-func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == 'm' }
+func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == materialized }
 
 func parseOID(text []byte) uint32 {
 	oid, err := strconv.ParseUint(string(text), 10, 32)

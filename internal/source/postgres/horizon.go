@@ -31,19 +31,22 @@ const (
 // track_activities is off. A client without a state has only started: it says
 // one, if only 'disabled', before it can begin a transaction. Two-phase
 // transactions began before they show up.
+//
+// A background worker that ends has no type at times, and counts; a session that
+// is hidden has nothing but its name.
 const horizonSQL = `
 SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
        (extract(epoch FROM min(a.xact_start)
           FILTER (WHERE a.may_write AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
-       count(*) FILTER (WHERE a.backend_type IS NULL),
-       count(*) FILTER (WHERE a.may_write AND a.state = 'disabled'),
+       count(*) FILTER (WHERE a.backend_type IS NULL AND a.backend_start IS NULL),
+       count(*) FILTER (WHERE a.may_write AND (a.state = 'disabled' OR a.state LIKE 'idle in transaction%' AND a.xact_start IS NULL)),
        (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
           FROM pg_prepared_xacts p WHERE p.database = current_database()),
        (extract(epoch FROM max(a.xact_start)) * 1000000)::bigint,
        pg_is_in_recovery(),
        (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000000)::bigint,
        current_setting('track_activities')
-FROM (SELECT *, backend_type NOT IN ('autovacuum launcher', 'autovacuum worker', 'walsender', 'parallel worker') AS may_write
+FROM (SELECT *, coalesce(backend_type, '') NOT IN ('autovacuum launcher', 'autovacuum worker', 'walsender', 'parallel worker') AS may_write
         FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid()) a`
 
@@ -57,11 +60,15 @@ type activity struct {
 	replica          bool
 	replayed         time.Time // of a replica; zero when nothing was replayed
 	tracking         bool
+	// kind is that of the relation that is read.
+	kind byte
 }
 
 // Horizon implements [observer.Source]. It is exact where every session of the
-// database can be seen. Otherwise, on a replica, and where track_activities is
-// off, it is the clock less the overlap, on a replica less its delay as well.
+// database can be seen. Otherwise, on a replica, where track_activities is off,
+// and for a foreign table or a materialized view it is the clock less the
+// overlap, on a replica less its delay as well. Transactions that can be seen
+// are waited for all the same.
 //
 // A prepared (two-phase) transaction has a time of preparation, but none of its
 // start, so the horizon then is empty, the cursor before all others: the
@@ -69,11 +76,11 @@ type activity struct {
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	var h observer.Horizon
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, observer.Range{})
+		p, r, err := c.planFor(ctx, q, observer.Range{})
 		if err != nil || p.selection.Timestamp < 0 {
 			return err
 		}
-		a, err := c.activity(ctx)
+		a, err := c.activity(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -84,7 +91,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	return h, err
 }
 
-func (c *session) activity(ctx context.Context) (activity, error) {
+func (c *session) activity(ctx context.Context, of relation) (activity, error) {
 	rows, err := c.rows(ctx, "read open transactions", horizonSQL, sessionPrefix)
 	if err != nil {
 		return activity{}, err
@@ -103,6 +110,7 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 		replica:  string(r[6]) == "t",
 		replayed: instant(r[7]),
 		tracking: string(r[8]) == "on",
+		kind:     of.kind,
 	}, nil
 }
 
@@ -121,9 +129,10 @@ func count(text []byte) int64 {
 	return n
 }
 
-// exact tells whether every open transaction was seen.
+// exact tells whether every open transaction was seen that may write what is
+// read.
 func (a activity) exact() bool {
-	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica
+	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica && a.kind != foreignTable && a.kind != materialized
 }
 
 // held tells whether something is open, or not yet replayed, of which nobody
@@ -135,11 +144,14 @@ func (a activity) held() bool {
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
 	exact := a.exact()
-	at, earliest := source.OpenSince(a.now, a.oldest, margin, overlap)
+	clock, oldest := a.now, a.oldest
 	if !exact {
-		at = source.Earlier(a.now, a.delay()).Add(-cmp.Or(max(overlap, 0), defaultOverlap))
-		earliest = at
+		clock, overlap = source.Earlier(a.now, a.delay()), cmp.Or(max(overlap, 0), defaultOverlap)
 	}
+	if a.replica {
+		oldest = time.Time{} // Nobody writes here.
+	}
+	at, earliest := source.OpenSince(clock, oldest, margin, overlap)
 	if a.held() {
 		return observer.Horizon{Lag: a.now.Sub(source.Earlier(at, a.prepared)), Exact: exact}
 	}
@@ -165,6 +177,12 @@ func (a activity) warnings() []string {
 	}
 	if a.replica {
 		w = append(w, "This is a replica, which does not know the open transactions of its primary: the horizon is what was replayed, less the overlap.")
+	}
+	switch a.kind {
+	case foreignTable:
+		w = append(w, "The rows of a foreign table are another server's, whose transactions cannot be seen here: the horizon is the clock less the overlap, which has to be longer than those.")
+	case materialized:
+		w = append(w, "A materialized view shows rows when it is refreshed: the horizon is the clock less the overlap, which has to be longer than the time between two refreshes.")
 	}
 	if !a.prepared.IsZero() {
 		w = append(w, "A prepared (two-phase) transaction is open; the low-water mark does not move until it ends.")
