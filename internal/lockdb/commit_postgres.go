@@ -30,7 +30,7 @@ WITH held AS MATERIALIZED ({held}
          source_identity = $30, source_columns = $31, reread_at = $32,
          start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $9 ELSE c.start_ts END
     FROM lease{of}
-   WHERE c.stream_id = $5 AND c.version = $6
+   WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
   RETURNING c.stream_id, c.stream, c.last_seq - $8 AS seq
 ), noted AS (
   INSERT INTO obs_observed AS o (stream_id, key, row_hash, version, row_number, gone)

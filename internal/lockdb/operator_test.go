@@ -18,8 +18,14 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 		if err := db.Pause(t.Context(), "orders", "alice"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Commit(t.Context(), chunk(c, 1)); !errors.Is(err, observer.ErrConflict) {
-			t.Errorf("commit after a pause: %v", err)
+		// A poll that has read the cursor only then had looked before whether the
+		// stream is paused.
+		for name, c := range map[string]observer.Cursor{"a pause": c, "reading the cursor of a paused stream": cursorOf(t, s, "orders")} {
+			for _, n := range []int{1, 2500} {
+				if _, err := s.Commit(t.Context(), chunk(c, n)); !errors.Is(err, observer.ErrConflict) {
+					t.Errorf("commit of %d rows after %s: %v", n, name, err)
+				}
+			}
 		}
 		if states, err := db.Streams(t.Context(), []string{"orders"}); err != nil || !states["orders"].Paused {
 			t.Errorf("after the pause: %+v, %v", states, err)

@@ -11,8 +11,8 @@ import (
 )
 
 // ErrConflict reports that a commit found another version of the cursor than
-// it was computed from: a pause, a reset or another poller came first. Nothing
-// was written, and the poll itself has no fault.
+// it was computed from: a pause, a reset or another poller came first; or that
+// the stream is paused. Nothing was written, and the poll itself has no fault.
 var ErrConflict = errors.New("the cursor was moved by another; nothing was written")
 
 // Cursor is what the coordination database remembers of a stream.
