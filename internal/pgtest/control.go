@@ -91,7 +91,8 @@ func (s *Server) Stop(ctx context.Context, mode Mode) error {
 
 // Kill ends the server and all its backends with SIGKILL, as a machine does
 // that loses its power: nobody says good-bye, and no orphaned backend finishes
-// what it was doing. Start recovers it.
+// what it was doing. Start recovers it. The logger alone, where there is one,
+// may write down what it was told; it ends when nobody is left to tell it more.
 func (s *Server) Kill(ctx context.Context) error {
 	if s.process == nil || !s.process.Running() {
 		return nil
@@ -103,6 +104,9 @@ func (s *Server) Kill(ctx context.Context) error {
 	}
 	backends := family(pid)
 	for _, victim := range append(backends, pid) {
+		if isLogger(victim) {
+			continue
+		}
 		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("kill PostgreSQL: %w", err)
 		}

@@ -51,6 +51,12 @@ func family(pid int) []int {
 	return children
 }
 
+// isLogger tells whether a child is the one that writes the server's log.
+func isLogger(pid int) bool {
+	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && strings.HasPrefix(string(title), "postgres: logger")
+}
+
 // vanished waits until none of the processes runs; one that has ended and was
 // not collected by its new parent counts as gone.
 func vanished(ctx context.Context, pids []int) error {

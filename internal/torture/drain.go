@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/torture/history"
 	"github.com/observerd/observerd/internal/torture/shop"
 )
@@ -22,7 +23,10 @@ type row struct{ stream, key string }
 type backlog struct {
 	modes   map[string]history.Mode
 	missing map[row]history.Write // the last version of each row
-	read    map[string]int64      // the last event seen of each stream
+	// gone are the rows whose end a snapshot has to tell, once it has told of
+	// them: true while it owes that.
+	gone map[row]bool
+	read map[string]int64 // the last event seen of each stream
 }
 
 // drain waits until the events tell the last state of each row, and the sink
@@ -59,7 +63,7 @@ func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backlog{modes: make(map[string]history.Mode), missing: make(map[row]history.Write), read: make(map[string]int64)}
+	b := &backlog{modes: make(map[string]history.Mode), missing: make(map[row]history.Write), gone: make(map[row]bool), read: make(map[string]int64)}
 	for _, s := range schedule() {
 		b.modes[s.Name] = s.Mode
 	}
@@ -70,10 +74,13 @@ func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
 		}
 	}
 	for r, w := range b.missing {
-		// A row that came and went between two polls leaves no event; whether
-		// the events of the others are right is what the checker looks at.
+		// A row that came and went between two polls leaves no event, and nobody
+		// but a snapshot looks for what is gone.
 		if w.Gone {
 			delete(b.missing, r)
+			if b.modes[r.stream] == history.ModeSnapshot {
+				b.gone[r] = false
+			}
 		}
 	}
 	return b, nil
@@ -88,6 +95,11 @@ func (b *backlog) left(ctx context.Context, conn *pgx.Conn) (string, error) {
 	}
 	for r := range b.missing {
 		return fmt.Sprintf("%d rows are not told, one of them %s/%s", len(b.missing), r.stream, r.key), nil
+	}
+	for r, owed := range b.gone {
+		if owed {
+			return fmt.Sprintf("the end of %s/%s is not told", r.stream, r.key), nil
+		}
 	}
 	var undelivered int
 	err := conn.QueryRow(ctx, `
@@ -104,7 +116,7 @@ func (b *backlog) left(ctx context.Context, conn *pgx.Conn) (string, error) {
 // follow reads the new events of a stream.
 func (b *backlog) follow(ctx context.Context, conn *pgx.Conn, stream string, mode history.Mode) error {
 	rows, err := conn.Query(ctx, `
-		SELECT seq, subject, coalesce((data ->> 'n')::bigint, 0)
+		SELECT seq, subject, change, coalesce((data ->> 'n')::bigint, 0)
 		  FROM obs_event
 		 WHERE stream = $1 AND seq > $2
 		 ORDER BY seq`, stream, b.read[stream])
@@ -112,10 +124,13 @@ func (b *backlog) follow(ctx context.Context, conn *pgx.Conn, stream string, mod
 		return err
 	}
 	var seq, n int64
-	var subject string
-	_, err = pgx.ForEachRow(rows, []any{&seq, &subject, &n}, func() error {
+	var subject, change string
+	_, err = pgx.ForEachRow(rows, []any{&seq, &subject, &change, &n}, func() error {
 		b.read[stream] = seq
 		r := row{stream, subject}
+		if _, ok := b.gone[r]; ok {
+			b.gone[r] = change != string(events.ChangeGone)
+		}
 		if w, ok := b.missing[r]; ok && (mode == history.ModeNew || n >= w.N) {
 			delete(b.missing, r)
 		}

@@ -7,6 +7,7 @@ package pglog
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -69,6 +70,9 @@ func Polls(log io.Reader, session func(application string) (stream string, ok bo
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
+		if r.torn != nil {
+			return nil, fmt.Errorf("line %d of the source's log: %w", n-1, r.torn)
+		}
 		if err := r.line(lines.Bytes()); err != nil {
 			return nil, fmt.Errorf("line %d of the source's log: %w", n, err)
 		}
@@ -88,17 +92,24 @@ type reader struct {
 	failed  map[string]bool          // sessions whose read met an error
 	polls   []history.Poll
 	last    time.Time
+	// started is when the server did last. The logger of the one before may say
+	// later what had happened by then.
+	started time.Time
+	// torn is why the last line could not be read: half of one is what a server
+	// leaves behind that is killed, but only at the end.
+	torn error
 }
 
 func (r *reader) line(text []byte) error {
+	// A server that is killed may leave half a line behind, and its successor
+	// writes on in the same line. Within a record, quotes are escaped.
+	begins := max(0, bytes.LastIndex(text, []byte(`{"timestamp":`)))
 	var rec record
-	if err := json.Unmarshal(text, &rec); err != nil {
-		// A server that is killed may leave half a line behind, and its
-		// successor writes on in the same line.
-		if _, rest, ok := strings.Cut(string(text), `{"timestamp":`); ok && len(rest) > 0 && text[0] != '{' {
-			return nil
+	if err := json.Unmarshal(text[begins:], &rec); err != nil {
+		if begins == 0 {
+			r.torn = err
 		}
-		return err
+		return nil
 	}
 	at, err := time.Parse(stampLayout, rec.Timestamp)
 	if err != nil {
@@ -108,6 +119,7 @@ func (r *reader) line(text []byte) error {
 	switch {
 	case rec.Backend == "startup" && strings.HasPrefix(rec.Message, "database system was"):
 		r.endAll(at)
+		r.started = at
 	case rec.Session == "":
 	case strings.HasPrefix(rec.Message, "disconnection:"):
 		r.end(rec.Session, at, false)
@@ -124,7 +136,7 @@ func (r *reader) line(text []byte) error {
 func (r *reader) begin(rec record, at time.Time) {
 	r.end(rec.Session, at, false)
 	node, ok := r.node(rec.User)
-	if !ok {
+	if !ok || at.Before(r.started) {
 		return
 	}
 	_, name, ok := strings.Cut(rec.Message, "SET LOCAL application_name = '")

@@ -29,6 +29,7 @@ func read(t *testing.T, log string) []history.Poll {
 func TestPolls(t *testing.T) {
 	t.Parallel()
 	begins := line("01.250", "poller_a", "s1", begin)
+	const started = `{"timestamp":"2026-11-21 12:00:09.000 UTC","session_id":"s9","backend_type":"startup","message":"database system was interrupted; last known up at x"}` + "\n"
 	for name, tc := range map[string]struct {
 		log   string
 		end   string // seconds
@@ -37,9 +38,12 @@ func TestPolls(t *testing.T) {
 		"ends with its transaction":    {begins + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`), "02.5", true},
 		"ends with its connection":     {begins + line("03.000", "poller_a", "s1", `"message":"disconnection: session time: 0:00:02"`), "03", false},
 		"meets an error":               {begins + line("02.000", "poller_a", "s1", `"error_severity":"ERROR","message":"canceling statement"`) + line("02.100", "poller_a", "s1", `"message":"statement: COMMIT"`), "02.1", false},
-		"ends with its server":         {begins + `{"timestamp":"2026-11-21 12:00:09.000 UTC","session_id":"s9","backend_type":"startup","message":"database system was interrupted; last known up at x"}` + "\n", "09", false},
+		"ends with its server":         {begins + started, "09", false},
 		"is still open":                {begins + line("04.000", "other", "s2", `"message":"statement: SELECT 1"`), "04", false},
 		"half a line of a dead server": {begins + `"half a li{"timestamp":"2026` + "\n" + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`), "02.5", true},
+		"half a record before a whole": {begins + `{"timestamp":"2026` + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`), "02.5", true},
+		"half a line at the end":       {begins + line("02.500", "poller_a", "s1", `"message":"statement: COMMIT"`) + `{"timestamp":"2026`, "02.5", true},
+		"a late line of a dead server": {begins + started + line("01.300", "poller_a", "s2", begin), "09", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,8 +77,10 @@ func TestOthersAreNoPolls(t *testing.T) {
 
 func TestGarbageIsNamed(t *testing.T) {
 	t.Parallel()
-	_, err := pglog.Polls(strings.NewReader("{}\n"), nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "line 1") {
-		t.Errorf("error %v", err)
+	for _, log := range []string{"{}\n", "half a line\n" + line("01.000", "writer", "s1", begin)} {
+		_, err := pglog.Polls(strings.NewReader(log), nil, func(string) (string, bool) { return "", false })
+		if err == nil || !strings.Contains(err.Error(), "line 1") {
+			t.Errorf("error of %q: %v", log, err)
+		}
 	}
 }
