@@ -59,7 +59,8 @@ type Horizon struct {
 	// Lag is how far it lies behind the source's clock.
 	Lag time.Duration
 	// Exact says that it was read from the source's open transactions; false
-	// means the source's clock less the overlap.
+	// means the source's clock less the overlap, or the start of an earlier
+	// transaction that the source does show.
 	Exact bool
 	// Clock is the source's clock in the form of [Row.Cursor]: a row above it
 	// has a timestamp in the future. Empty for a query without a timestamp.

@@ -19,7 +19,7 @@ type activity struct {
 	// server answers from its memory. foreign: innodb_trx does not know the
 	// table's engine.
 	hidden, stale, foreign bool
-	// unseen is how long ago they were seen last, where it is stale.
+	// unseen is for how long it has been stale.
 	unseen time.Duration
 	// engine is one that innodb_trx does not know, and that tables behind a view
 	// or a query may have; empty for none, and for a table.

@@ -65,6 +65,25 @@ func TestStaleLookTakesNothingBack(t *testing.T) {
 	}
 }
 
+// The mark waits from the first stale look on, whenever the last good one was.
+func TestStaleLooksInARow(t *testing.T) {
+	t.Parallel()
+	look, began := newLook(), time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for i, step := range []struct {
+		after         time.Duration
+		stale, blinks bool
+	}{
+		{0, true, true}, {59 * time.Second, true, true}, {time.Second, true, false}, {time.Hour, true, false},
+		{time.Second, false, false}, {time.Hour, true, true},
+	} {
+		began = began.Add(step.after)
+		look.note(activity{now: began, stale: step.stale}, began)
+		if look.latest.blinks() != step.blinks {
+			t.Errorf("look %d: %+v, want it to hold the mark: %t", i, look.latest, step.blinks)
+		}
+	}
+}
+
 func TestReplicationDelay(t *testing.T) {
 	t.Parallel()
 	r := result{columns: []string{"Channel", "Seconds_Behind_Source"}}

@@ -70,7 +70,8 @@
 //   - A prepared (XA) transaction without a session does not tell when it began.
 //   - innodb_trx shows InnoDB alone. The catalogue names the engine of a table,
 //     but not those of the tables behind a view or a query: on a server that has
-//     another engine with transactions, these have no exact horizon.
+//     another engine with transactions, or one for tables of other servers, these
+//     have no exact horizon.
 //
 // A statement of any account that uses no InnoDB table, such as one that waits
 // for GET_LOCK, holds the horizon for as long as it runs, since it may yet

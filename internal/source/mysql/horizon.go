@@ -27,7 +27,7 @@ const (
 // transaction whose session is gone or a replica that has stopped, the horizon
 // is empty, the cursor before all others: the low-water mark stays. It is empty
 // as well while the transactions cannot be seen for less than a minute.
-// Transactions that can be seen are waited for in any case.
+// Transactions that innodb_trx shows are waited for in any case.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	var p plan
 	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
@@ -49,8 +49,8 @@ func (a activity) exact() bool {
 	return !a.hidden && !a.stale && !a.foreign && a.engine == "" && !a.replica && !a.cluster
 }
 
-// blinks tells whether the transactions cannot be seen just now, but were a
-// moment ago, and will probably be in a moment.
+// blinks tells whether the transactions cannot be seen since a moment ago, and
+// will probably be seen in a moment.
 func (a activity) blinks() bool { return a.stale && a.unseen < defaultOverlap }
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
@@ -79,7 +79,8 @@ func (a activity) warnings() []string {
 		text    string
 	}{
 		{a.hidden, "Transactions of other accounts are hidden, so the horizon is the clock less the overlap. GRANT PROCESS ON *.* to the account that reads."},
-		{a.stale, "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions and the horizon is the clock less the overlap."},
+		{a.blinks(), "The server does not show new transactions just now, as something else asks for innodb_trx all the time, so the low-water mark does not move for up to a minute."},
+		{a.stale && !a.blinks(), "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions and the horizon is the clock less the overlap."},
 		{a.foreign, "The table's engine does not show its transactions, so the horizon is the clock less the overlap."},
 		{a.engine != "", fmt.Sprintf("The server has the engine %s, which does not show its transactions, and whether a table behind this view or query is of it is not known: the horizon is the clock less the overlap.", a.engine)},
 		{a.cluster, "Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap."},

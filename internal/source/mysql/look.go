@@ -13,12 +13,12 @@ type sharedLook struct {
 	// began is when the latest look that went well did.
 	began  time.Time
 	latest activity
-	// seen is when the latest look began that was not stale, or the source was
-	// opened.
-	seen time.Time
+	// blind is when the first of the latest looks began that were stale; zero
+	// when the latest was not.
+	blind time.Time
 }
 
-func newLook() sharedLook { return sharedLook{turn: make(chan struct{}, 1), seen: time.Now()} }
+func newLook() sharedLook { return sharedLook{turn: make(chan struct{}, 1)} }
 
 // activity returns what was seen at a moment after the call. A look that began
 // while the caller was waiting is as good as one of its own.
@@ -36,13 +36,23 @@ func (s *Source) activity(ctx context.Context, r relation) (activity, error) {
 		if err != nil {
 			return activity{}, err
 		}
-		if !a.stale {
-			s.looking.seen = began
-		}
-		a.unseen = began.Sub(s.looking.seen)
-		s.looking.began, s.looking.latest = began, a
+		s.looking.note(a, began)
 	}
 	return s.looking.latest.of(r), nil
+}
+
+// note keeps a look that went well.
+func (l *sharedLook) note(a activity, began time.Time) {
+	switch {
+	case !a.stale:
+		l.blind = time.Time{}
+	case l.blind.IsZero():
+		l.blind = began
+	}
+	if a.stale {
+		a.unseen = began.Sub(l.blind)
+	}
+	l.began, l.latest = began, a
 }
 
 func (s *Source) look(ctx context.Context) (a activity, err error) {

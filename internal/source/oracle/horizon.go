@@ -53,9 +53,9 @@ type activity struct {
 // Horizon implements [observer.Source]. It is exact where GV$TRANSACTION (or
 // V$TRANSACTION of a database with a single instance) is granted and shows a
 // transaction of our own, on a primary database whose host's clock makes sense.
-// Elsewhere it is the clock less the overlap, on a standby less its delay as
-// well; it is empty, the cursor before all others, on a standby whose delay is
-// hidden.
+// Elsewhere it is the clock less the overlap, or the start of an older
+// transaction that is shown, on a standby less its delay as well; it is empty,
+// the cursor before all others, on a standby whose delay is hidden.
 //
 // A transaction that a crash has left in doubt (DBA_2PC_PENDING) is in no such
 // view; what it wrote is found by a reconcile sweep.

@@ -39,7 +39,7 @@ SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
        (extract(epoch FROM min(a.xact_start)
           FILTER (WHERE a.may_write AND coalesce(a.application_name, '') NOT LIKE $1 || '%')) * 1000000)::bigint,
        count(*) FILTER (WHERE a.backend_type IS NULL AND a.backend_start IS NULL),
-       count(*) FILTER (WHERE a.may_write AND (a.state = 'disabled' OR a.state LIKE 'idle in transaction%' AND a.xact_start IS NULL)),
+       count(*) FILTER (WHERE a.may_write AND a.state = 'disabled'),
        (SELECT (extract(epoch FROM min(p.prepared)) * 1000000)::bigint
           FROM pg_prepared_xacts p WHERE p.database = current_database()),
        (extract(epoch FROM max(a.xact_start)) * 1000000)::bigint,
@@ -68,7 +68,7 @@ type activity struct {
 // database can be seen. Otherwise, on a replica, where track_activities is off,
 // and for a foreign table or a materialized view it is the clock less the
 // overlap, on a replica less its delay as well. Transactions that can be seen
-// are waited for all the same.
+// are waited for all the same, but on a replica, where nobody writes.
 //
 // A prepared (two-phase) transaction has a time of preparation, but none of its
 // start, so the horizon then is empty, the cursor before all others: the

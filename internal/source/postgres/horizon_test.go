@@ -64,6 +64,22 @@ func TestHorizonIgnoresOurReads(t *testing.T) {
 	}
 }
 
+// A transaction that has failed writes nothing any more, and shows no beginning.
+func TestHorizonBesideAFailedTransaction(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	s := open(t, postgres.Options{URL: url})
+	exec(t, connect(t, url), eventsTable)
+	failed := connect(t, url)
+	exec(t, failed, "BEGIN")
+	if _, err := failed.Exec(t.Context(), "SELECT 1/0"); err == nil {
+		t.Fatal("1/0 is something")
+	}
+	if h := horizon(t, s, events()); !h.Exact || h.Lag != time.Second {
+		t.Errorf("horizon = %+v beside a failed transaction, want only the margin behind", h)
+	}
+}
+
 func TestHorizonNeedsTheGrant(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)

@@ -34,14 +34,15 @@ func TestHorizonOfSessions(t *testing.T) {
 		client    = `(now(), now() - interval '10 min', 'active', 'client backend')`
 		starting  = `(now(), NULL, NULL, 'client backend')`
 		untold    = `(now(), NULL, 'disabled', 'client backend')`
-		toldLate  = `(now(), NULL, 'idle in transaction', 'client backend')`
+		failed    = `(now(), NULL, 'idle in transaction (aborted)', 'client backend')`
+		dying     = `(now(), NULL, 'idle in transaction', 'client backend')`
 		cron      = `(now(), now() - interval '10 min', NULL, 'pg_cron')`
 		cronMute  = `(now(), NULL, 'disabled', 'pg_cron')`
 		ending    = `(now(), now() - interval '10 min', NULL, NULL)`
 		ended     = `(now(), NULL, NULL, NULL)`
 		parallel  = `(now(), now() - interval '10 min', 'active', 'parallel worker')`
 		vacuum    = `(now(), now() - interval '10 min', 'active', 'autovacuum worker')`
-		streaming = `(now(), NULL, 'active', 'walsender')`
+		streaming = `(now(), now() - interval '10 min', 'active', 'walsender')`
 	)
 	for name, test := range map[string]struct {
 		sessions string
@@ -51,7 +52,7 @@ func TestHorizonOfSessions(t *testing.T) {
 		"a client":                             {client, true, 10 * time.Minute},
 		"a client that starts":                 {starting, true, 0},
 		"who does not tell":                    {untold, false, time.Minute},
-		"who has begun to tell in between":     {toldLate, false, time.Minute},
+		"who can only roll back, or has":       {failed + "," + dying, true, 0},
 		"a hidden session":                     {hidden, false, time.Minute},
 		"a hidden session, beside an old one":  {hidden + "," + client, false, 10 * time.Minute},
 		"who does not tell, beside an old one": {untold + "," + cron, false, 10 * time.Minute},
