@@ -50,10 +50,10 @@ func everyCommitCopies() Edit { return Edit{commitOne, "const copyFrom = 2000", 
 func compareAndSet() Step {
 	return Step{
 		Name: "compare-and-set",
-		What: "the commit advances the cursor whatever its version",
+		What: "the commit advances the cursor whatever its version, paused or not",
 		Edits: []Edit{
-			{commitOne, "WHERE c.stream_id = $5 AND c.version = $6", "WHERE c.stream_id = $5 AND $6::bigint IS NOT NULL"},
-			{commitCopied, "WHERE stream_id = $1 AND version = $2", "WHERE stream_id = $1 AND CAST($2 AS BIGINT) IS NOT NULL"},
+			{commitOne, "WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused", "WHERE c.stream_id = $5 AND $6::bigint IS NOT NULL"},
+			{commitCopied, "WHERE stream_id = $1 AND version = $2 AND NOT paused", "WHERE stream_id = $1 AND CAST($2 AS BIGINT) IS NOT NULL"},
 		},
 	}
 }
