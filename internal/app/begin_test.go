@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,15 +54,7 @@ func TestNobodyIsNamedToEveryone(t *testing.T) {
 				t.Fatal(err)
 			}
 			user, base, secret := parsed.User.Username(), strings.TrimPrefix(parsed.Path, "/"), secretOf(parsed)
-			var log logbook
-			o := p.options()
-			o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
-			node, err := app.New(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			node.Start()
-			t.Cleanup(func() { stop(t, node) })
+			node, log := p.startLogged(t)
 			eventually(t, func() error { return tells(log.String(), tc.code, user, base) })
 			for path, text := range map[string]string{
 				"/": says(t, node, "/", tc.words), "/readyz": says(t, node, "/readyz", tc.words), "status line": node.Doing(),

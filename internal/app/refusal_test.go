@@ -59,15 +59,7 @@ func TestCoordinationDatabaseThatLetsNobodyIn(t *testing.T) {
 				t.Errorf("status: fault %v of %v", app.FaultOf(err), err)
 			}
 
-			var log logbook
-			o := p.options()
-			o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
-			node, err := app.New(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			node.Start()
-			t.Cleanup(func() { stop(t, node) })
+			node, log := p.startLogged(t)
 			eventually(t, doing(node, "Waits for the coordination database: "+tc.words+"; the log says more"))
 			eventually(t, func() error { return tells(log.String(), tc.words, tc.code, user, base) })
 			for _, path := range []string{"/", "/readyz"} {

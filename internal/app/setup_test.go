@@ -92,7 +92,20 @@ func (p place) options() app.Options {
 // start runs a node until the test ends.
 func (p place) start(t *testing.T) *app.App {
 	t.Helper()
-	node, err := app.New(t.Context(), p.options())
+	return launch(t, p.options())
+}
+
+// startLogged is start for a node whose log, one of JSON, the test reads.
+func (p place) startLogged(t *testing.T) (*app.App, *logbook) {
+	t.Helper()
+	log, o := new(logbook), p.options()
+	o.Logger = slog.New(slog.NewJSONHandler(log, nil))
+	return launch(t, o), log
+}
+
+func launch(t *testing.T, o app.Options) *app.App {
+	t.Helper()
+	node, err := app.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
