@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 )
 
@@ -106,24 +105,9 @@ func (m market) rows(t *testing.T) map[string]map[string]string {
 // much later; some never do.
 func (m market) busy(t *testing.T) (quiet func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var work sync.WaitGroup
-	for n := range writers {
-		s := &seller{market: m, sku: fmt.Sprintf("sku-%02d", n)}
-		work.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				if err := s.write(ctx, fmt.Sprintf("w%d-%04d", n, i)); err != nil && ctx.Err() == nil {
-					t.Errorf("write into the market: %v", err)
-					return
-				}
-			}
-		})
-	}
-	return func() {
-		t.Helper()
-		cancel()
-		work.Wait()
-	}
+	return busily(t, func(n int) writes {
+		return (&seller{market: m, sku: fmt.Sprintf("sku-%02d", n)}).write
+	})
 }
 
 // seller writes into a market. It alone moves its article.

@@ -104,7 +104,7 @@ func (s shop) rows(t *testing.T) map[string]map[string]string {
 // has taken the time that its rows carry.
 const late = 1500 * time.Millisecond
 
-// writers of a shop.
+// writers of a source.
 const writers = 3
 
 // busy lets the shop be written until the returned function is called: rows
@@ -113,13 +113,23 @@ const writers = 3
 // are rolled back.
 func (s shop) busy(t *testing.T) (quiet func()) {
 	t.Helper()
+	return busily(t, func(int) writes { return s.write })
+}
+
+// writes writes one transaction, whose rows are named after id.
+type writes func(ctx context.Context, id string) error
+
+// busily lets writers work side by side until the returned function is called.
+func busily(t *testing.T, writer func(n int) writes) (quiet func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
-	for writer := range writers {
+	for n := range writers {
+		write := writer(n)
 		work.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				if err := s.write(ctx, fmt.Sprintf("w%d-%04d", writer, n)); err != nil && ctx.Err() == nil {
-					t.Errorf("write into the shop: %v", err)
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := write(ctx, fmt.Sprintf("w%d-%04d", n, i)); err != nil && ctx.Err() == nil {
+					t.Errorf("write into the source: %v", err)
 					return
 				}
 			}
