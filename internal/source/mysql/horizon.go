@@ -49,8 +49,8 @@ func (a activity) exact() bool {
 	return !a.hidden && !a.stale && !a.foreign && a.engine == "" && !a.replica && !a.cluster
 }
 
-// blinks tells whether the transactions cannot be seen since a moment ago, and
-// will probably be seen in a moment.
+// blinks tells whether the transactions have not been seen for a moment only, and
+// will probably be seen in another.
 func (a activity) blinks() bool { return a.stale && a.unseen < defaultOverlap }
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
@@ -60,7 +60,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 		clock, overlap = a.now.Add(-max(a.behind, 0)), cmp.Or(max(overlap, 0), defaultOverlap)
 	}
 	at, earliest := source.OpenSince(clock, a.oldest, margin, overlap)
-	if a.stale { // For once. What was settled before stays so, or each such look would seem a time that has gone back.
+	if a.stale { // What was settled before stays so, or to see nothing any more would seem a time that has gone back.
 		earliest = a.now
 	}
 	at = at.Truncate(time.Second)

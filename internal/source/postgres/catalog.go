@@ -26,7 +26,8 @@ type relation struct {
 	types    []uint32 // of the columns, domains resolved
 }
 
-// Kinds of relations whose rows other transactions than ours to see bring.
+// Kinds of relations that show what others brought than the transactions of this
+// database, or brought earlier.
 const (
 	foreignTable = 'f'
 	materialized = 'm'

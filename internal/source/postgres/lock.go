@@ -66,7 +66,7 @@ func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, e
 		return locks{tables: []string{r.from}, all: true}, nil
 	case plain:
 		return locks{}, nil
-	case r.kind == 'm' || r.kind == 'f':
+	case r.kind == materialized || r.kind == foreignTable:
 		return locks{all: true}, nil
 	}
 	var questions []question
