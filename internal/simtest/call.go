@@ -17,13 +17,14 @@ func Call[T any](ctx context.Context, w *Wire, call, what string, do func(ctx co
 	}
 	f, latency, end := w.begin(ctx, call, what)
 	defer func() { end(err) }()
+	request := ctx
 	if slept && latency%2 == 0 {
-		ctx = context.WithoutCancel(ctx)
+		request = context.WithoutCancel(ctx)
 	}
-	if err := w.wait(ctx, latency); err != nil {
+	if err := w.wait(request, latency); err != nil {
 		return none, err
 	}
-	answer, err = befall(ctx, w, f, do)
+	answer, err = befall(ctx, request, w, f, do)
 	if errors.Is(err, ErrDead) {
 		return none, err
 	}
@@ -39,8 +40,9 @@ func Do(ctx context.Context, w *Wire, call, what string, do func(ctx context.Con
 	return err
 }
 
-// befall carries the call out as the fault has it.
-func befall[T any](ctx context.Context, w *Wire, f Fault, do func(ctx context.Context) (T, error)) (T, error) {
+// befall carries the call out as the fault has it. The request may get through
+// although the caller's context has ended; for an answer nobody waits longer.
+func befall[T any](ctx, request context.Context, w *Wire, f Fault, do func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	detached := context.WithoutCancel(ctx)
 	switch f.Kind {
@@ -49,7 +51,7 @@ func befall[T any](ctx context.Context, w *Wire, f Fault, do func(ctx context.Co
 	case Hung:
 		return none, w.wait(ctx, forever)
 	case Slow:
-		if err := w.wait(ctx, f.Delay); err != nil {
+		if err := w.wait(request, f.Delay); err != nil {
 			return none, err
 		}
 	case Deaf:

@@ -118,6 +118,23 @@ func TestPausedProcessGoesOnWhereItStopped(t *testing.T) {
 	})
 }
 
+// A call that is sent though its time was over waits for no answer.
+func TestPausedProcessWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []simtest.Kind{simtest.Hung, simtest.Unanswered} {
+		bubble(t, func(t *testing.T, w *simtest.Wire) {
+			for range 20 {
+				w.Arm("call", 1, simtest.Fault{Kind: kind})
+				w.Pause()
+				time.AfterFunc(time.Hour, w.Resume)
+				if _, answered, err := call(t, w); answered > time.Hour+latency || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: answered after %s: %v", kind, answered, err)
+				}
+			}
+		})
+	}
+}
+
 func TestKilledProcessReachesNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *simtest.Wire) {
