@@ -51,18 +51,16 @@ run: build ## Run config.yaml against a sample warehouse that really moves
 pgtest:
 	@$(GO) build -o bin/pgtest ./internal/pgtest/cmd/pgtest
 
-# One package at a time: each runs its own tests side by side, and clusters of
-# real processes should not have to share the cores with others' too.
 .PHONY: test
 test: pgtest ## Run all tests, on SQLite and throw-away servers of PostgreSQL and MariaDB
-	bin/pgtest $(GO) test -p 1 -timeout 15m $(TESTFLAGS) $(PACKAGES)
+	bin/pgtest -memory $(GO) test -timeout 15m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race
 race: pgtest ## Run the tests of single packages under the race detector (needs a C compiler)
 	@command -v $$($(GO) env CC) >/dev/null || { \
 	  echo "make race: the race detector needs the C compiler $$($(GO) env CC), which is not in PATH;" >&2; \
 	  echo "install it (Debian: apt-get install gcc libc6-dev) or name another one in CC" >&2; exit 1; }
-	CGO_ENABLED=1 bin/pgtest $(GO) test -race -timeout 20m $(TESTFLAGS) $(RACE_PACKAGES)
+	CGO_ENABLED=1 bin/pgtest -memory $(GO) test -race -timeout 20m $(TESTFLAGS) $(RACE_PACKAGES)
 
 .PHONY: cover
 cover: pgtest ## Measure the coverage by all tests together

@@ -2,7 +2,6 @@ package clustertest_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,18 +11,15 @@ import (
 	process "github.com/observerd/observerd/internal/daemon"
 	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
 // envBinary names the program under test. It is built where nobody has set it.
 const envBinary = "OBSERVERD_TEST_BINARY"
 
-// sideBySide is how many tests run at once: they wait most of their time.
-const sideBySide = "10"
-
 func TestMain(m *testing.M) {
-	flag.Parse()
-	_ = flag.Set("test.parallel", sideBySide)
+	servertest.SideBySide()
 	waittest.VerifyNoLeaks(withBinary{mariatest.Wrap(pgtest.Wrap(m))})
 }
 

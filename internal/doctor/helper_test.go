@@ -14,10 +14,14 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(pgtest.Wrap(m))
+}
 
 // The scripts of Spring Integration, word for word.
 const (

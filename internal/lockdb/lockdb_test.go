@@ -11,10 +11,14 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(pgtest.Wrap(m))
+}
 
 // onBoth runs a test on a migrated database of each dialect.
 func onBoth(t *testing.T, test func(t *testing.T, db *lockdb.DB, url string)) {

@@ -51,7 +51,7 @@ func (s *Server) arguments(more map[string]string) []string {
 		"socket":                         "server.sock", // In the data folder: a long path is no socket's.
 		"pid-file":                       "server.pid",
 		"default-time-zone":              "+00:00",
-		"max-connections":                "200",
+		"max-connections":                "500",
 		"character-set-server":           "utf8mb4",
 		"innodb-buffer-pool-size":        "32M",
 		"innodb-log-file-size":           "8M",

@@ -26,7 +26,7 @@ const superuser = "postgres"
 type Options struct {
 	// Settings override those of the server, by the names of postgresql.conf:
 	// {"max_connections": "20"}. By default commits are synchronous and really
-	// reach the disk, and 200 connections are allowed.
+	// reach the disk, and 500 connections are allowed.
 	Settings map[string]string
 	// Dir is the existing folder in which the cluster's own folder is made, for
 	// example a small tmpfs that a test fills up. Empty: the temporary directory.

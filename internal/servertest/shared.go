@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/url"
@@ -52,6 +53,19 @@ func (s *Shared[S]) Get() (S, error) {
 		s.started = s.err == nil
 	}
 	return s.server, s.err
+}
+
+// SideBySide lets ten tests of a package run at once, unless -parallel says
+// otherwise. TestMain calls it, before the tests, in a package whose tests wait for
+// servers and processes most of their time. Tests with nodes in their own process
+// need the processors.
+func SideBySide() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "10")
+	}
 }
 
 // AdminURL is that of the server which the whole test run shares, else of the

@@ -57,6 +57,7 @@ func NewWorkdir(kind Kind, parent string, who Account) (Workdir, error) {
 		return Workdir{}, err
 	}
 	kind.sweep(parent)
+	kind.sweepMemory()
 	kind.sweepOpened()
 	path, err := os.MkdirTemp(parent, kind.Prefix)
 	if err != nil {

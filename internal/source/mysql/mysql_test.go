@@ -3,23 +3,20 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/mariatest"
+	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
-	// These tests wait for servers, hardly ever for a processor.
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
+	servertest.SideBySide()
 	waittest.VerifyNoLeaks(mariatest.Wrap(m))
 }
 

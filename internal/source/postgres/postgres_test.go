@@ -9,12 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
 func TestMain(m *testing.M) {
+	servertest.SideBySide()
 	waittest.VerifyNoLeaks(pgtest.Wrap(m))
 }
 

@@ -1,7 +1,10 @@
 // Command pgtest runs a command beside throw-away servers of PostgreSQL and
 // MariaDB:
 //
-//	pgtest go test ./...
+//	pgtest [-memory] go test ./...
+//
+// With -memory they keep their files in memory, where there is room: a commit
+// then costs no wait for the disk. Do not measure anything that way.
 //
 // The command finds the URL of the account that may do everything in PGTEST_URL
 // and MARIATEST_URL. When it ends, however it ends, the servers are removed, and
@@ -19,6 +22,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // Exit codes of our own; every other one is the command's.
@@ -40,11 +45,15 @@ func run(args []string, stderr io.Writer) int {
 	// Ctrl-C reaches the command too. We outlive it, to remove the cluster.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	folder := ""
+	if len(args) > 0 && args[0] == "-memory" {
+		folder, args = servertest.Memory(), args[1:]
+	}
 	if len(args) == 0 {
-		fmt.Fprintln(stderr, "usage: pgtest COMMAND [ARGUMENT...]")
+		fmt.Fprintln(stderr, "usage: pgtest [-memory] COMMAND [ARGUMENT...]")
 		return exitUsage
 	}
-	servers, err := start(ctx)
+	servers, err := start(ctx, folder)
 	code := 0
 	if err == nil {
 		code, err = execute(ctx, servers, args)

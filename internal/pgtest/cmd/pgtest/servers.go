@@ -15,14 +15,14 @@ type servers struct {
 	mariadb  *mariatest.Server
 }
 
-// start starts the servers side by side. The caller closes them also after an
-// error, since one of them may run.
-func start(ctx context.Context) (servers, error) {
+// start starts the servers side by side, below the folder if one is named. The
+// caller closes them also after an error, since one of them may run.
+func start(ctx context.Context, folder string) (servers, error) {
 	var s servers
 	var failed, failedToo error
 	var wait sync.WaitGroup
-	wait.Go(func() { s.postgres, failed = pgtest.Open(ctx, pgtest.Options{}) })
-	wait.Go(func() { s.mariadb, failedToo = mariatest.Open(ctx, mariatest.Options{}) })
+	wait.Go(func() { s.postgres, failed = pgtest.Open(ctx, pgtest.Options{Dir: folder}) })
+	wait.Go(func() { s.mariadb, failedToo = mariatest.Open(ctx, mariatest.Options{Dir: folder}) })
 	wait.Wait()
 	return s, errors.Join(failed, failedToo)
 }
