@@ -105,16 +105,17 @@ func (m market) rows(t *testing.T) map[string]map[string]string {
 // much later; some never do.
 func (m market) busy(t *testing.T) (quiet func()) {
 	t.Helper()
-	return busily(t, func(n int) writes {
-		return (&seller{market: m, sku: fmt.Sprintf("sku-%02d", n)}).write
+	return busily(t, func(n int, random *rand.Rand) writes {
+		return (&seller{market: m, sku: fmt.Sprintf("sku-%02d", n), random: random}).write
 	})
 }
 
 // seller writes into a market. It alone moves its article.
 type seller struct {
 	market
-	sku  string
-	gone bool
+	sku    string
+	gone   bool
+	random *rand.Rand
 }
 
 // write is one transaction. The statuses that it writes are nobody else's.
@@ -123,8 +124,8 @@ func (s *seller) write(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	gone := !s.gone && rand.IntN(3) == 0
-	if err := s.work(ctx, deal, id, gone); err != nil || rand.IntN(10) == 0 {
+	gone := !s.gone && s.random.IntN(3) == 0
+	if err := s.work(ctx, deal, id, gone); err != nil || s.random.IntN(10) == 0 {
 		return errors.Join(err, deal.end(false))
 	}
 	s.gone = gone
@@ -134,9 +135,9 @@ func (s *seller) write(ctx context.Context, id string) error {
 // work is what is done in a transaction. The article comes last, after a while.
 func (s *seller) work(ctx context.Context, d deal, id string, gone bool) error {
 	err := errors.Join(
-		d.exec(s.say.order, id), d.exec(s.say.order, id+"-b"), d.exec(s.say.task, id, fmt.Sprintf("task-%02d", rand.IntN(chores))))
+		d.exec(s.say.order, id), d.exec(s.say.order, id+"-b"), d.exec(s.say.task, id, fmt.Sprintf("task-%02d", s.random.IntN(chores))))
 	if err == nil {
-		err = lag(ctx)
+		err = lag(ctx, s.random)
 	}
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/simtest"
 )
 
 // shop is a source that others write: a PostgreSQL database with orders, which
@@ -113,19 +114,19 @@ const writers = 3
 // are rolled back.
 func (s shop) busy(t *testing.T) (quiet func()) {
 	t.Helper()
-	return busily(t, func(int) writes { return s.write })
+	return busily(t, func(_ int, random *rand.Rand) writes { return (&clerk{s, random}).write })
 }
 
 // writes writes one transaction, whose rows are named after id.
 type writes func(ctx context.Context, id string) error
 
 // busily lets writers work side by side until the returned function is called.
-func busily(t *testing.T, writer func(n int) writes) (quiet func()) {
+func busily(t *testing.T, writer func(n int, random *rand.Rand) writes) (quiet func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	for n := range writers {
-		write := writer(n)
+		write := writer(n, rand.New(rand.NewPCG(simtest.Seed(), uint64(n))))
 		work.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				if err := write(ctx, fmt.Sprintf("w%d-%04d", n, i)); err != nil && ctx.Err() == nil {
@@ -142,16 +143,22 @@ func busily(t *testing.T, writer func(n int) writes) (quiet func()) {
 	}
 }
 
+// clerk writes into a shop.
+type clerk struct {
+	shop
+	random *rand.Rand
+}
+
 // write is one transaction of the shop. It is not given up in its midst: a
 // COMMIT whose client has gone would take effect later than the test thinks.
-func (s shop) write(ctx context.Context, id string) error {
+func (s *clerk) write(ctx context.Context, id string) error {
 	whole := context.WithoutCancel(ctx)
 	tx, err := s.db.BeginTx(whole, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	task, sku := fmt.Sprintf("task-%d", rand.IntN(20)), fmt.Sprintf("sku-%d", 1+rand.IntN(8))
+	task, sku := fmt.Sprintf("task-%d", s.random.IntN(20)), fmt.Sprintf("sku-%d", 1+s.random.IntN(8))
 	// The stock comes last: its row lock would make the writers wait for each other.
 	for _, statement := range []struct {
 		text string
@@ -167,23 +174,23 @@ func (s shop) write(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	if err := lag(ctx); err != nil {
+	if err := lag(ctx, s.random); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(whole, `UPDATE stock SET status = $2 WHERE sku = $1`, sku, id); err != nil {
 		return err
 	}
-	if rand.IntN(10) == 0 {
+	if s.random.IntN(10) == 0 {
 		return tx.Rollback()
 	}
 	return tx.Commit()
 }
 
 // lag keeps a transaction open, most of them shortly.
-func lag(ctx context.Context) error {
-	d := time.Duration(rand.Int64N(int64(late / 20)))
-	if rand.IntN(8) == 0 {
-		d = time.Duration(rand.Int64N(int64(late)))
+func lag(ctx context.Context, random *rand.Rand) error {
+	d := time.Duration(random.Int64N(int64(late / 20)))
+	if random.IntN(8) == 0 {
+		d = time.Duration(random.Int64N(int64(late)))
 	}
 	select {
 	case <-ctx.Done():

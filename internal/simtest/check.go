@@ -34,6 +34,14 @@ func Check(t *testing.T, history func(t *rapid.T, tally *Tally)) *Tally {
 	return tally
 }
 
+// Seed returns the seed of the whole process, for a test that draws its numbers
+// without rapid: that of -rapid.seed or RAPID_SEED, which make test fixes, or else
+// one that is chosen at random. It is printed.
+func Seed() uint64 {
+	prepare()
+	return flag.Lookup("rapid.seed").Value.(flag.Getter).Get().(uint64)
+}
+
 // prepare chooses the seed of the whole process and says so at once: a panic
 // in a goroutine of the product, or a hang, ends the process without giving
 // rapid a chance to tell. And rapid writes no files: the seed says it all, and

@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
+	"github.com/observerd/observerd/internal/simtest"
 	"github.com/observerd/observerd/internal/source/oracle"
 	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
 )
@@ -53,7 +54,7 @@ type late struct {
 }
 
 func lateRun(t *testing.T, host, columns *time.Location, now string) *late {
-	w := &late{t: t, seed: rand.Uint64(), now: now, db: observertest.NewDB()}
+	w := &late{t: t, seed: simtest.Seed(), now: now, db: observertest.NewDB()}
 	w.random = rand.New(rand.NewPCG(w.seed, 0))
 	w.clock = &fakeClock{at: time.Date(2024, 10, 26, 23, 0, 0, 0, time.UTC)}
 	w.database = emulate(t, engine.Options{Now: w.clock.now, OSZone: host}).withOrders(0)

@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
+	"github.com/observerd/observerd/internal/simtest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
@@ -221,7 +222,7 @@ func futureRow(t *testing.T, f Fixture) {
 // order, and polls come in between.
 func lateCommits(t *testing.T, f Fixture) {
 	f.exec(ordersTable, ordersIndex)
-	seed := rand.Uint64()
+	seed := simtest.Seed()
 	w := &lateWriter{Fixture: f, random: rand.New(rand.NewPCG(seed, 0)), last: make(map[string]string)}
 	p := f.polls(observer.DetectChange)
 	for range 120 {
