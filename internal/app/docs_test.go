@@ -9,22 +9,24 @@ import (
 	"testing"
 )
 
-// TestDocumentsNameTestsThatExist keeps docs/reliability.md honest: each test
-// that it names must be there.
+// TestDocumentsNameTestsThatExist keeps the documents about tests true: each test
+// that they name must be there.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reliability.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	exist := testsBelow(t, "..")
-	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1)
-	if len(named) < 10 {
-		t.Errorf("docs/reliability.md names %d tests: has its form changed?", len(named))
-	}
-	for _, m := range named {
-		if !exist[m[1]] {
-			t.Errorf("docs/reliability.md names %s, which does not exist", m[1])
+	for _, document := range []string{"reliability.md", "testing.md"} {
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1)
+		if len(named) < 10 {
+			t.Errorf("docs/%s names %d tests: has its form changed?", document, len(named))
+		}
+		for _, m := range named {
+			if !exist[m[1]] {
+				t.Errorf("docs/%s names %s, which does not exist", document, m[1])
+			}
 		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build nightly
+
 package clustertest_test
 
 import (

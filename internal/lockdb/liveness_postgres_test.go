@@ -68,7 +68,7 @@ const shownSessions = `FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 
 // for it, and a judge takes longer than a machine stands still.
 var lazily = url.Values{"synchronous_commit": {"off"}}
 
-func unhurried(o *lockdb.LivenessOptions) { o.Absence = 3 * time.Second }
+func unhurried(o *lockdb.LivenessOptions) { o.Absence = 10 * time.Second }
 
 func TestBlipOfTheSessionCostsNoLease(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestRestartOfTheServerCostsNoLease(t *testing.T) {
 	if err := open(t, url).Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const age = 5 * time.Second // Enough for two attempts to be seen again.
+	const age = 10 * time.Second // Enough for two attempts to be seen again.
 	old := func(o *lockdb.LivenessOptions) { o.Age = age }
 	var nodes []*watcher
 	var leases []*lock.Lease
