@@ -25,7 +25,12 @@ type manager struct {
 
 	mu       sync.Mutex
 	messages []string
+	caughtUp chan struct{}
 }
+
+// catchUp is what the manager tells itself: messages arrive in the order in which
+// they were sent, so all that a process said before has been heard with it.
+const catchUp = "X_CATCH_UP=1"
 
 func newManager(t *testing.T) *manager {
 	t.Helper()
@@ -33,7 +38,7 @@ func newManager(t *testing.T) *manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &manager{socket: filepath.Join(folder, "socket")}
+	m := &manager{socket: filepath.Join(folder, "socket"), caughtUp: make(chan struct{}, 1)}
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.socket, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(errors.Join(err, os.RemoveAll(folder)))
@@ -45,7 +50,7 @@ func newManager(t *testing.T) *manager {
 		reading.Wait()
 		_ = os.RemoveAll(folder)
 		if t.Failed() {
-			t.Logf("the manager was told:\n%s", strings.Join(m.told(), "\n--\n"))
+			t.Logf("the manager was told:\n%s", strings.Join(m.messages, "\n--\n"))
 		}
 	})
 	return m
@@ -58,6 +63,10 @@ func (m *manager) listen(conn *net.UnixConn) {
 		if err != nil {
 			return
 		}
+		if string(buf[:n]) == catchUp {
+			m.caughtUp <- struct{}{}
+			continue
+		}
 		m.mu.Lock()
 		m.messages = append(m.messages, string(buf[:n]))
 		m.mu.Unlock()
@@ -69,7 +78,17 @@ func (m *manager) environment(watchdog time.Duration) []string {
 	return []string{"NOTIFY_SOCKET=" + m.socket, fmt.Sprintf("WATCHDOG_USEC=%d", watchdog.Microseconds())}
 }
 
+// told returns all messages that were sent so far.
 func (m *manager) told() []string {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.socket, Net: "unixgram"})
+	if err == nil {
+		_, err = conn.Write([]byte(catchUp))
+		err = errors.Join(err, conn.Close())
+	}
+	if err != nil {
+		panic(err) // The socket is the test's own.
+	}
+	<-m.caughtUp
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.messages)
