@@ -34,12 +34,15 @@ UPDATE int_lock l
    SET {touch}
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
 
+// changeSQL names rows that are there. An UPDATE that joins them with some
+// thousand keys would read the whole table; this looks each up in the index.
 const changeSQL = `
-UPDATE obs_observed o
-   SET row_hash = u.row_hash, version = u.version, gone = u.gone
+INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+SELECT $1, u.*
   FROM unnest($2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::boolean[])
        AS u(key, row_hash, version, row_number, gone)
- WHERE o.stream_id = $1 AND o.key = u.key`
+ON CONFLICT (stream_id, key) DO UPDATE
+   SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`
 
 const buryPostgresSQL = `
 INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at)

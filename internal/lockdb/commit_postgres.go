@@ -32,11 +32,16 @@ WITH held AS MATERIALIZED ({held}
     FROM lease{of}
    WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
   RETURNING c.stream_id, c.stream, c.last_seq - $8 AS seq
-), noted AS (
-  INSERT INTO obs_observed AS o (stream_id, key, row_hash, version, row_number, gone)
-  SELECT cur.stream_id, u.key, u.row_hash, u.version, u.row_number, u.gone
+), seen AS (
+  SELECT cur.stream_id, u.*
     FROM cur, unnest($14::text[], $15::bytea[], $16::integer[], $17::bigint[], $18::boolean[])
-              AS u(key, row_hash, version, row_number, gone)
+              WITH ORDINALITY AS u(key, row_hash, version, row_number, gone, n)
+), added AS (
+  INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n <= $11
+), changed AS (
+  INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n > $11
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
 ), dead AS (
@@ -133,6 +138,7 @@ func (db *DB) sourceArgs(ch *observer.Chunk) []any {
 	return []any{ch.Identity, ch.Columns, reread}
 }
 
+// noteArgs are the new rows, of which there are $11, and the changed ones.
 func noteArgs(ch *observer.Chunk) []any {
 	return observedArgs(append(append([]observer.Observed(nil), ch.New...), ch.Changed...))
 }
@@ -176,11 +182,11 @@ func eventArgs(ch *observer.Chunk) []any {
 	return []any{ids, types, subjects, versions, changes, times, data}
 }
 
-// observedSQL looks each key up in the index, and OFFSET 0 keeps the planner
+// lookUpPostgresSQL looks each key up in the index, and OFFSET 0 keeps the planner
 // from doing better: for some thousand keys it prefers to read all that was
 // ever observed, be it by "= ANY" or by a join, so that a chunk would cost the
 // more the longer the stream is (measured at 0.9 million rows: 4 ms, not 78).
-const observedSQL = `
+const lookUpPostgresSQL = `
 SELECT o.*
   FROM unnest($2::text[]) AS u(key)
  CROSS JOIN LATERAL (
@@ -189,12 +195,6 @@ SELECT o.*
         WHERE stream_id = $1 AND key = u.key
        OFFSET 0) AS o`
 
-// observed looks up keys of a stream.
-func (e *postgresEngine) observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error {
-	return e.db.query(ctx, "select", observedSQL,
-		func(scan func(...any) error) error {
-			o, err := scanObserved(scan)
-			visit(o)
-			return err
-		}, streamID, keys)
-}
+func (e *postgresEngine) lookUpSQL() string { return lookUpPostgresSQL }
+
+func (e *postgresEngine) keyList(keys []string) (any, error) { return keys, nil }

@@ -84,15 +84,21 @@ func (e *sqliteEngine) each(ctx context.Context, tx *sql.Tx, text string, n int,
 }
 
 func (e *sqliteEngine) note(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
-	rows := append(append([]observer.Observed(nil), ch.New...), ch.Changed...)
-	return e.each(ctx, tx, `
+	err := e.each(ctx, tx, `
 		INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
-		VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (stream_id, key) DO UPDATE
-		   SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`,
-		len(rows), func(i int) []any {
-			o := &rows[i]
+		VALUES ($1, $2, $3, $4, $5, $6)`,
+		len(ch.New), func(i int) []any {
+			o := &ch.New[i]
 			return []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone}
+		})
+	if err != nil {
+		return err
+	}
+	return e.each(ctx, tx, `
+		UPDATE obs_observed SET row_hash = $3, version = $4, gone = $5 WHERE stream_id = $1 AND key = $2`,
+		len(ch.Changed), func(i int) []any {
+			o := &ch.Changed[i]
+			return []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Gone}
 		})
 }
 
@@ -120,20 +126,19 @@ func (e *sqliteEngine) append(ctx context.Context, tx *sql.Tx, ch *observer.Chun
 		})
 }
 
-// observed hands the keys over as one JSON array: SQLite has no array type and
-// limits the number of parameters.
-func (e *sqliteEngine) observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error {
+func (e *sqliteEngine) lookUpSQL() string {
+	return `
+		SELECT ` + observedColumns + `
+		  FROM obs_observed
+		 WHERE stream_id = $1 AND key IN (SELECT value FROM json_each($2))`
+}
+
+// keyList is one JSON array: SQLite has no array type and limits the number of
+// parameters.
+func (e *sqliteEngine) keyList(keys []string) (any, error) {
 	list, err := json.Marshal(keys)
 	if err != nil {
-		return fmt.Errorf("encode keys: %w", err)
+		return nil, fmt.Errorf("encode keys: %w", err)
 	}
-	return e.db.query(ctx, "select", `
-		SELECT `+observedColumns+`
-		  FROM obs_observed
-		 WHERE stream_id = $1 AND key IN (SELECT value FROM json_each($2))`,
-		func(scan func(...any) error) error {
-			o, err := scanObserved(scan)
-			visit(o)
-			return err
-		}, streamID, string(list))
+	return string(list), nil
 }

@@ -221,3 +221,58 @@ func TestMarksMayGoBack(t *testing.T) {
 		})
 	}
 }
+
+// TestLookupFromAnotherCursorIsAConflict covers a server that is behind the one
+// that has the cursor, and rows that another poller has observed since.
+func TestLookupFromAnotherCursorIsAConflict(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
+		ahead := c
+		ahead.Version++
+		ahead.Rows += 10
+		missing := c
+		missing.ID++
+		for name, other := range map[string]observer.Cursor{"ahead": ahead, "missing": missing} {
+			if known, err := s.Observed(t.Context(), other, []string{"ORD-000001", "nobody"}); !errors.Is(err, observer.ErrConflict) {
+				t.Errorf("%s: looked up %v, %v", name, known, err)
+			}
+			visit := func(observer.Observed) error { return nil }
+			if err := s.Live(t.Context(), other, visit); !errors.Is(err, observer.ErrConflict) {
+				t.Errorf("%s: live rows: %v", name, err)
+			}
+		}
+		if known, err := s.Observed(t.Context(), c, []string{"nobody"}); err != nil || len(known) != 0 {
+			t.Errorf("looked up a row that is not there: %v, %v", known, err)
+		}
+	})
+}
+
+// TestCommitOverwritesNoRowThatIsNewToIt is the last line of defence: a poll
+// that takes a known row for a new one writes nothing.
+func TestCommitOverwritesNoRowThatIsNewToIt(t *testing.T) {
+	t.Parallel()
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
+				blind := c
+				blind.Rows = 0
+				again := chunk(blind, n)
+				again.Cursor = c
+				if _, err := s.Commit(t.Context(), again); err == nil {
+					t.Error("rows that were known became events again")
+				}
+				if after := cursorOf(t, s, "orders"); after != c {
+					t.Errorf("the cursor moved from %+v to %+v", c, after)
+				}
+				if n := count(t, url, `SELECT count(*) FROM obs_event`); n != 2 {
+					t.Errorf("%d events, want 2", n)
+				}
+			})
+		})
+	}
+}

@@ -22,6 +22,8 @@ import (
 //	{skip}    the same, but leaves out those that somebody has locked
 type dialect struct {
 	now, ago, in, past, utc, utcAgo, share, update, skip string
+	// bytes is the type of binary data.
+	bytes string
 	// rewrite adapts the placeholders.
 	rewrite func(string) string
 	// bindTime makes an instant a parameter.
@@ -58,6 +60,7 @@ func postgresDialect() *dialect {
 		share:    ` FOR SHARE`,
 		update:   ` FOR UPDATE`,
 		skip:     ` FOR UPDATE SKIP LOCKED`,
+		bytes:    `bytea`,
 		rewrite:  func(s string) string { return s },
 		bindTime: func(t time.Time) any { return t },
 	}
@@ -77,6 +80,7 @@ func sqliteDialect() *dialect {
 		past:     `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
+		bytes:    `blob`,
 		rewrite:  func(s string) string { return placeholder.ReplaceAllString(s, `?$1`) },
 		bindTime: func(t time.Time) any { return t.UTC().Format(sqliteTime) },
 	}

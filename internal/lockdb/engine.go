@@ -18,8 +18,9 @@ type engine interface {
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
 	// observer.ErrConflict, or one for which outcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
-	// observed looks up keys of a stream.
-	observed(ctx context.Context, streamID int64, keys []string, visit func(observer.Observed)) error
+	// lookUpSQL finds what was observed of the keys in keyList, $2.
+	lookUpSQL() string
+	keyList(keys []string) (any, error)
 	// noteStream notes an observer's turn and adds it to the history of polls,
 	// both or, when the lease has ended, neither: lock.ErrFenced.
 	noteStream(ctx context.Context, note, poll []any) error

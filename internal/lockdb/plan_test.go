@@ -35,7 +35,7 @@ func TestObservedIsLookedUpByIndex(t *testing.T) {
 		keys[i] = fmt.Sprint("ORD-", i)
 	}
 	var plan strings.Builder
-	err = db.query(t.Context(), "explain", `EXPLAIN `+observedSQL, func(scan func(...any) error) error {
+	err = db.query(t.Context(), "explain", `EXPLAIN `+lookUpPostgresSQL, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		plan.WriteString(line + "\n")

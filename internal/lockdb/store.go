@@ -71,28 +71,60 @@ func (s *Store) create(ctx context.Context, stream string) error {
 	return nil
 }
 
-// Observed implements [observer.Store].
+// Observed implements [observer.Store]. Its error is [observer.ErrConflict] when
+// the cursor is not the one that the caller works from: what was observed would
+// not be either.
 func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
 	found := make(map[string]observer.Observed, len(keys))
 	if c.Rows == 0 {
 		return found, nil // Nothing was observed of this stream yet.
 	}
-	err := s.db.engine.observed(ctx, c.ID, keys, func(o observer.Observed) { found[o.Key] = o })
+	list, err := s.db.engine.keyList(keys)
 	if err != nil {
 		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
+	}
+	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.db.engine.lookUpSQL(),
+		func(o observer.Observed) { found[o.Key] = o }, list)
+	if err != nil {
+		return nil, err
 	}
 	return found, nil
 }
 
-const observedColumns = `key, row_hash, version, row_number, gone`
-
-func scanObserved(scan func(...any) error) (observer.Observed, error) {
-	var o observer.Observed
-	err := scan(&o.Key, &o.Hash, &o.Version, &o.Number, &o.Gone)
-	return o, err
+// observed reads what was observed of a stream, its number being $1. The cursor
+// comes as a row without a key, in the same statement: a server that is behind
+// is behind with both, and its rows must not stand in for those of the cursor.
+func (s *Store) observed(ctx context.Context, what string, c observer.Cursor, text string,
+	visit func(observer.Observed), args ...any,
+) error {
+	current := s.peek // A dry run goes on from commits that never were.
+	err := s.db.query(ctx, what, `
+		SELECT '' AS key, CAST('' AS `+s.db.d.bytes+`) AS row_hash, version, 0 AS row_number, FALSE AS gone
+		  FROM obs_cursor
+		 WHERE stream_id = $1
+		 UNION ALL`+text,
+		func(scan func(...any) error) error {
+			var o observer.Observed
+			if err := scan(&o.Key, &o.Hash, &o.Version, &o.Number, &o.Gone); err != nil {
+				return err
+			}
+			if o.Key == "" {
+				current = current || o.Version == c.Version
+				return nil
+			}
+			visit(o)
+			return nil
+		}, append([]any{c.ID}, args...)...)
+	if err == nil && !current {
+		err = fmt.Errorf("%s: %w", what, observer.ErrConflict)
+	}
+	return err
 }
 
-// Live implements [observer.Store].
+const observedColumns = `key, row_hash, version, row_number, gone`
+
+// Live implements [observer.Store]. Its error is [observer.ErrConflict] as that
+// of [Store.Observed] is.
 func (s *Store) Live(ctx context.Context, c observer.Cursor, visit func(observer.Observed) error) error {
 	for after := ""; ; {
 		page, err := s.livePage(ctx, c, after)
@@ -111,23 +143,22 @@ func (s *Store) Live(ctx context.Context, c observer.Cursor, visit func(observer
 	}
 }
 
-// livePage bounds what Live reads at once: whoever visits may stop early, and
+// livePage bounds what Live reads at once: the caller may stop early, and
 // would pay for all that was asked for.
 const livePage = 2000
 
 func (s *Store) livePage(ctx context.Context, c observer.Cursor, after string) ([]observer.Observed, error) {
 	page := make([]observer.Observed, 0, livePage)
-	err := s.db.query(ctx, "read the live rows of "+c.Stream, `
-		SELECT `+observedColumns+`
-		  FROM obs_observed
-		 WHERE stream_id = $1 AND key > $2 AND NOT gone
-		 ORDER BY key
-		 LIMIT $3`,
-		func(scan func(...any) error) error {
-			o, err := scanObserved(scan)
-			page = append(page, o)
-			return err
-		}, c.ID, after, livePage)
+	err := s.observed(ctx, "read the live rows of "+c.Stream, c, `
+
+		SELECT *
+		  FROM (SELECT `+observedColumns+`
+		          FROM obs_observed
+		         WHERE stream_id = $1 AND key > $2 AND NOT gone
+		         ORDER BY key
+		         LIMIT $3) AS page
+		 ORDER BY key`,
+		func(o observer.Observed) { page = append(page, o) }, after, livePage)
 	return page, err
 }
 

@@ -112,8 +112,8 @@ func ofPolls() []Mutant {
 		},
 		{
 			Name:    "does-not-compare-rows",
-			Without: []Step{dedupe()},
-			Shows:   "The rows between the mark and the newest are read in every poll, and each becomes an event each time.",
+			Without: []Step{dedupe(), plainInserts()},
+			Shows:   "The rows between the mark and the newest are read in every poll, and each becomes an event each time. The plain insert covers for the comparison: the commit is refused.",
 			Expect:  []check.Kind{check.Duplicated},
 			Witness: "internal/observer TestNewMakesOneEventOfAKeyEver",
 		},
@@ -158,8 +158,8 @@ func ofCommits() []Mutant {
 		},
 		{
 			Name:    "commits-whatever-happened",
-			Without: []Step{leaseInCommit(), compareAndSet()},
-			Shows:   "The lease and the version cover for each other: without both, a node that wakes commits what the next one had committed already.",
+			Without: []Step{leaseInCommit(), compareAndSet(), plainInserts()},
+			Shows:   "The lease, the version and the plain insert cover for each other: without them, a node that wakes commits what the next one had committed already.",
 			Expect:  []check.Kind{check.Duplicated, check.StaleCommit, check.CursorBackwards},
 			Witness: "internal/lockdb TestCommitFromAnOldCursorWritesNothing",
 			Hints:   Hints{Failpoints: stops},
@@ -174,8 +174,8 @@ func ofCommits() []Mutant {
 		},
 		{
 			Name:    "takes-unknown-as-failed",
-			Without: []Step{unknownIsNotFailed()},
-			Shows:   "The answer to a commit is lost and the chunk sent again: its events are there twice. To give up instead would do no harm, since the next poll knows what was committed.",
+			Without: []Step{unknownIsNotFailed(), plainInserts()},
+			Shows:   "The answer to a commit is lost and the chunk sent again: its events are there twice, unless the plain insert refuses them. To give up instead would do no harm, since the next poll knows what was committed.",
 			Expect:  []check.Kind{check.Duplicated},
 			Witness: "internal/lockdb TestCommitWhoseAnswerIsLost",
 			Hints:   Hints{Faults: []string{"lost-answer"}, Failpoints: []string{""}},

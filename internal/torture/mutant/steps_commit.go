@@ -58,6 +58,16 @@ func compareAndSet() Step {
 	}
 }
 
+func plainInserts() Step {
+	return Step{
+		Name: "plain-inserts",
+		What: "a row that is new to a poll is written over the one that is there",
+		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $11", `FROM seen WHERE n <= $11
+  ON CONFLICT (stream_id, key) DO UPDATE
+     SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`}},
+	}
+}
+
 func oneTransaction() Step {
 	return Step{
 		Name: "one-transaction",
