@@ -86,13 +86,14 @@ func (p *poll) placeStart(ctx context.Context) error {
 // And transactions that were open at the step are for the source to hold its
 // horizon for.
 //
-// A start in the future is no such case: the mark waits there for the clock.
+// The start of the stream is the floor: what lies below it was left out on
+// purpose, unless the clock itself is below it and writes new rows there. A start
+// in the future is no such case: the mark waits there for the clock.
 func (p *poll) goBack(ctx context.Context, low string) error {
-	start, err := p.startAt(ctx)
-	if err != nil || start == p.low {
+	floor, err := p.beganAt(ctx)
+	if err != nil || p.low == floor && !p.spec.Start.Now {
 		return err
 	}
-	why := p.whyBack()
 	since := time.Duration(0)
 	if now := p.horizon.Now; !now.IsZero() {
 		since = p.sinceReread() + stepMargin
@@ -104,6 +105,13 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 			low = cursor
 		}
 	}
+	if p.src.Compare(low, floor) < 0 && !p.isClockBelow(floor) {
+		low = floor
+	}
+	if p.src.Compare(low, p.low) >= 0 {
+		return nil
+	}
+	why := p.whyBack()
 	if err := p.place(ctx, low); err != nil {
 		return err
 	}
@@ -116,13 +124,19 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 	return nil
 }
 
-// whyBack says why the horizon lies below the mark. One that is not exact can
-// do so because the source shows less than before.
+func (p *poll) isClockBelow(mark string) bool {
+	return p.horizon.Clock != "" && p.src.Compare(p.horizon.Clock, mark) < 0
+}
+
+// whyBack says why the horizon lies below the mark.
 func (p *poll) whyBack() string {
-	if clock := p.horizon.Clock; !p.horizon.Exact && clock != "" && p.src.Compare(p.low, clock) <= 0 {
-		return "the source hides transactions that it showed before, or its time has gone back"
+	switch {
+	case p.isClockBelow(p.low):
+		return "the source's time has gone back"
+	case p.horizon.Exact:
+		return "an older transaction has become visible, or overlap was raised"
 	}
-	return "the source's time has gone back"
+	return "the source hides transactions that it showed before, or overlap was raised"
 }
 
 // startAt is the instant at which the stream begins as a cursor; empty for none.

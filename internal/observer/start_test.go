@@ -1,6 +1,8 @@
 package observer_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,4 +120,72 @@ func TestStartInTheFuture(t *testing.T) {
 	s.put(100, 5)
 	s.poll()
 	equal(t, "events", len(s.checkLog()), 5)
+}
+
+// The horizon goes back, and the clock does not: somebody granted the right to
+// see older transactions, or raised the overlap. What the start leaves out stays
+// out.
+func TestStartIsAFloor(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]observer.Start{
+		"now": {Now: true}, "an instant": {At: observertest.Time(1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.Start = start })
+			s.spec.Start.Began = s.db.Start
+			s.src.SetClock(900)
+			s.put(0, 20) // history
+			s.src.SetClock(1000)
+			s.poll()
+			s.src.Pass(500)
+			s.put(100, 5)
+			s.poll()
+			equal(t, "events", len(s.story()), 5)
+			for _, exact := range []bool{true, false} {
+				s.src.Pass(100)
+				s.put(200+len(s.story()), 1)
+				back := &fixedHorizon{s.src, observer.Horizon{
+					Cursor: observertest.CursorAt(10), Lag: 1000 * time.Second, Exact: exact,
+					Clock: observertest.CursorAt(s.src.Clock()), Now: observertest.Time(s.src.Clock()),
+				}}
+				for range 3 {
+					s.pollOf(back)
+				}
+			}
+			equal(t, "low-water mark", s.db.Cursor(stream).Low, observertest.CursorAt(1000))
+			equal(t, "events", len(s.checkLog()), 7)
+			w := s.warnings()
+			equal(t, fmt.Sprintf("warnings %q", w), len(w), 1)
+			equal(t, w[0], strings.Contains(w[0], "an older transaction has become visible, or overlap was raised"), true)
+			s.poll()
+			s.src.Pass(100)
+			s.put(300, 5)
+			s.poll()
+			equal(t, "events", len(s.checkLog()), 12)
+		})
+	}
+}
+
+// A clock that is earlier than the start writes new rows below it.
+func TestClockWentBackBelowTheStart(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]observer.Start{
+		"now": {Now: true}, "an instant": {At: observertest.Time(1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.Start = start })
+			s.spec.Start.Began = s.db.Start
+			s.src.SetClock(1000)
+			s.poll()
+			s.src.Pass(100)
+			s.put(0, 5)
+			s.poll()
+			s.src.TurnBack(600)
+			s.put(10, 5)
+			s.poll()
+			equal(t, "events", len(s.checkLog()), 10)
+		})
+	}
 }
