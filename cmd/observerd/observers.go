@@ -79,8 +79,7 @@ func (c *cli) observersReset() *cobra.Command {
 		Long: `Set an observer back to the beginning of its source, or to its start if it has
 one. Rows that were observed are recognised and make no event; only what was
 missed does. With --forget they are not recognised: every row becomes an event
-again, as version 1: under its former id if the row never changed, under another
-if it did. The event log stays as it is.
+again, as version 1 and under a new id. The event log stays as it is.
 
 With --keep-cursor the observer goes on where it is: it accepts another query, or
 other columns of the source, and what lies behind the cursor is not read again.`,

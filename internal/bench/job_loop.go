@@ -99,7 +99,7 @@ func encode(o order, seq int64) (entry, error) {
 	sum := sha256.Sum256(data)
 	key := strconv.FormatInt(o.ID, 10)
 	return entry{
-		key: key, seq: seq, id: events.NewID(stream, key, 1, sum[:16]), time: o.UpdatedAt, data: data, hash: sum[:16],
+		key: key, seq: seq, id: events.NewID(stream, 0, key, 1, sum[:16]), time: o.UpdatedAt, data: data, hash: sum[:16],
 	}, nil
 }
 

@@ -200,3 +200,25 @@ func BenchmarkAppendJSON(b *testing.B) {
 		buf = events.AppendJSON(buf[:0], &e)
 	}
 }
+
+// TestIDsOfEpochs holds ids to what they were before there were epochs, and those
+// of epochs apart.
+func TestIDsOfEpochs(t *testing.T) {
+	t.Parallel()
+	id := func(epoch, version int64) string {
+		return events.NewID("orders", epoch, "ORD-1", version, []byte("hash")).String()
+	}
+	const first = "dd48e6bb-a08a-85dc-99f7-099b8389b26a"
+	if got := id(0, 1); got != first {
+		t.Errorf("the id of epoch 0 is %s, was %s", got, first)
+	}
+	seen := make(map[string]bool)
+	for epoch := range int64(12) {
+		for version := range int64(12) {
+			seen[id(epoch, version)] = true
+		}
+	}
+	if len(seen) != 12*12 {
+		t.Errorf("%d ids of %d", len(seen), 12*12)
+	}
+}

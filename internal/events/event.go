@@ -59,14 +59,19 @@ type Event struct {
 }
 
 // NewID derives an event's identity: a version 8 UUID (RFC 9562, section 5.8)
-// made of the SHA-256 of stream, key, version and row hash. The version keeps
-// a row that goes from A to B and back to A apart; the hash keeps versions
-// apart that were counted anew after the coordination database was lost.
-func NewID(stream, key string, version int64, rowHash []byte) uuid.UUID {
+// made of the SHA-256 of stream, key, version, epoch and row hash. The version
+// keeps a row that goes from A to B and back to A apart; the epoch, versions that
+// are counted anew after the stream was made to forget its rows; the hash, those
+// counted anew after the coordination database was lost.
+func NewID(stream string, epoch int64, key string, version int64, rowHash []byte) uuid.UUID {
 	var room [256]byte // enough for all but very long keys, without an allocation
 	text := append(append(room[:0], stream...), 0)
 	text = append(append(text, key...), 0)
-	text = append(strconv.AppendInt(text, version, 10), 0)
+	text = strconv.AppendInt(text, version, 10)
+	if epoch > 0 { // Ids from before there were epochs stay as they are.
+		text = strconv.AppendInt(append(text, '/'), epoch, 10)
+	}
+	text = append(text, 0)
 	sum := sha256.Sum256(append(text, rowHash...))
 	id := uuid.UUID(sum[:len(uuid.UUID{})])
 	id[6] = id[6]&0x0f | 0x80

@@ -38,7 +38,7 @@ func (l *fakeLog) add(stream string, seqs ...int64) {
 	defer l.mu.Unlock()
 	for _, seq := range seqs {
 		l.streams[stream] = append(l.streams[stream], events.Event{
-			ID: events.NewID(stream, "key", seq, nil), Stream: stream, Seq: seq,
+			ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq,
 		})
 	}
 }

@@ -44,7 +44,7 @@ func (l *simLog) add(stream string, n int, lost bool) {
 			continue
 		}
 		l.streams[stream] = append(l.streams[stream], events.Event{
-			ID: events.NewID(stream, "key", seq, nil), Stream: stream, Seq: seq,
+			ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq,
 		})
 	}
 }

@@ -27,7 +27,7 @@ func chunk(c observer.Cursor, n int) observer.Chunk {
 		key := fmt.Sprintf("ORD-%06d", number)
 		ch.New = append(ch.New, observer.Observed{Key: key, Hash: []byte("0123456789abcdef"), Version: 1, Number: number})
 		ch.Events = append(ch.Events, events.Event{
-			ID: events.NewID(c.Stream, key, 1, []byte("h")), Stream: c.Stream, Type: events.TypeNewOrder, Subject: key,
+			ID: events.NewID(c.Stream, c.Epoch, key, 1, []byte("h")), Stream: c.Stream, Type: events.TypeNewOrder, Subject: key,
 			Version: 1, Change: events.ChangeNew, Time: time.Date(2026, 1, 1, 0, 0, 0, 123456000, time.UTC),
 			Data: []byte(`{"order_id":"` + key + `","total":0.10000000000000000000000000001,"note":"a\u0000b"}`),
 		})

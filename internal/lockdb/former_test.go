@@ -183,7 +183,7 @@ func (u *upgrade) chunk(c observer.Cursor, low string) *observer.Chunk {
 		Cursor: c, CommitID: uuid.New(), Low: low, Newest: low, Fingerprint: "fp", Live: c.Live + 1,
 		New: []observer.Observed{{Key: key, Hash: []byte("0123456789abcdef"), Version: 1, Number: c.Rows + 1}},
 		Events: []events.Event{{
-			ID: events.NewID(c.Stream, key, 1, nil), Type: events.TypeNewOrder, Subject: key, Version: 1, Change: events.ChangeNew,
+			ID: events.NewID(c.Stream, c.Epoch, key, 1, nil), Type: events.TypeNewOrder, Subject: key, Version: 1, Change: events.ChangeNew,
 			Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Data: []byte(`{}`),
 		}},
 	}

@@ -33,9 +33,9 @@ func (db *DB) Resume(ctx context.Context, stream, actor string) error {
 // ResetOptions say how much a reset forgets.
 type ResetOptions struct {
 	// Forget also forgets which rows were observed, so that every row becomes
-	// an event again, as version 1: under its former id if it never changed,
-	// under another if it did. Without it the source is read from its beginning
-	// and only what was missed becomes an event.
+	// an event again, as version 1, under an id of its own: a new epoch of the
+	// stream begins. Without it the source is read from its beginning and only
+	// what was missed becomes an event.
 	Forget bool
 	// KeepCursor keeps the marks as well, and sweeps that run: the stream goes on
 	// where it is, with the query, the columns and the source that it has now.
@@ -64,7 +64,7 @@ func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) e
 		return db.operate(ctx, act, resetSQL(""), stream)
 	case o.Forget:
 		act.Detail = "forget"
-		return db.operate(ctx, act, resetSQL(rewind+`, row_count = 0, live_count = 0`), stream, cancelSweepsSQL,
+		return db.operate(ctx, act, resetSQL(rewind+`, row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL,
 			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
 	}
 	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL)

@@ -154,7 +154,7 @@ func (c *comparison) event(r *row, o Observed, what events.Change) {
 
 func (p *poll) newEvent(o Observed, what events.Change, at time.Time, data []byte) events.Event {
 	return events.Event{
-		ID:      events.NewID(p.spec.Stream, o.Key, o.Version, o.Hash),
+		ID:      events.NewID(p.spec.Stream, p.cursor.Epoch, o.Key, o.Version, o.Hash),
 		Stream:  p.spec.Stream,
 		Type:    p.spec.EventType,
 		Subject: o.Key,

@@ -23,6 +23,9 @@ type Cursor struct {
 	// Version grows by one with every commit: a commit names the version that
 	// it has read, so two pollers cannot both advance it.
 	Version int64
+	// Epoch counts how often the stream was made to forget its rows. It is part of
+	// the ids of events, from 1 on.
+	Epoch int64
 	// LastSeq is the sequence of the stream's last event; 0 before the first.
 	LastSeq int64
 	// Low is the low-water mark: every row below it was observed and no more

@@ -63,9 +63,11 @@ func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 }
 
 // reset lets an operator set a stream back to the beginning of its source.
-func reset(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	if err := c.operate(ctx, "observers", "reset", f.Where, "--yes"); err != nil {
-		return false, f.Where + ": the command failed"
+func reset(flags ...string) func(context.Context, *cluster, Planned) (bit bool, detail string) {
+	return func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+		if err := c.operate(ctx, append([]string{"observers", "reset", f.Where, "--yes"}, flags...)...); err != nil {
+			return false, f.Where + ": the command failed"
+		}
+		return true, f.Where
 	}
-	return true, f.Where
 }

@@ -125,7 +125,7 @@ func (w *world) observe(stream, key string) history.Event {
 	}
 	o.n, o.version, o.gone = r.n, o.version+1, r.gone
 	e.Version = o.version
-	e.ID = fmt.Sprintf("%s/%s/%d/%d", stream, key, e.Version, e.N)
+	e.ID = fmt.Sprintf("%s/%d/%s/%d/%d", stream, w.cursors[stream].epoch, key, e.Version, e.N)
 	return e
 }
 

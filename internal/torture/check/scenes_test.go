@@ -133,6 +133,7 @@ func (w *world) reset(stream string) {
 func (w *world) forget(stream string) {
 	c := w.cursors[stream]
 	c.low = 0
+	c.epoch++
 	clear(c.observed)
 	w.operate("reset", stream, "forget", true)
 	w.calm(stream)

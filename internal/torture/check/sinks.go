@@ -62,18 +62,10 @@ func (k *sink) take(e *history.Event) {
 	k.last[s] = max(k.last[s], e.Seq)
 }
 
-// lacks finds what the sink does not have. An event that comes again after a
-// reset, under its former id, may have been taken for a repeat.
+// lacks finds what the sink does not have.
 func (k *sink) lacks(s *stream) {
-	had := make(map[string]bool)
 	for i, e := range s.events {
-		if k.has[s] != nil && k.has[s][i] {
-			if len(s.forgot) > 0 {
-				had[e.ID] = true
-			}
-			continue
-		}
-		if !had[e.ID] {
+		if k.has[s] == nil || !k.has[s][i] {
 			k.wrong(SinkLost, e, "the log has it, the sink has not")
 		}
 	}

@@ -38,7 +38,7 @@ type sourceRow struct {
 
 type cursorRow struct {
 	version, seq int64
-	low          int64
+	low, epoch   int64
 	commit       string
 	observed     map[string]*observedRow
 }
@@ -173,13 +173,9 @@ func (w *world) someNode(but ...string) string {
 func (w *world) deliver() {
 	w.run.Meta.Repeating = []string{"stdout"}
 	w.run.Delivered = map[string][]history.Event{}
-	had := make(map[string]bool)
 	for _, e := range w.run.Events {
 		e.Xid = ""
-		if !had[e.ID] {
-			w.run.Delivered["file"] = append(w.run.Delivered["file"], e)
-		}
-		had[e.ID] = true
+		w.run.Delivered["file"] = append(w.run.Delivered["file"], e)
 		w.run.Delivered["stdout"] = append(w.run.Delivered["stdout"], e)
 		if w.draw(10) == 0 {
 			w.run.Delivered["stdout"] = append(w.run.Delivered["stdout"], e)

@@ -17,7 +17,7 @@ import (
 func batch(stream string, from, to int64) (batch []events.Event) {
 	for seq := from; seq <= to; seq++ {
 		batch = append(batch, events.Event{
-			ID: events.NewID(stream, "key", seq, nil), Stream: stream, Seq: seq, Type: events.TypeNewOrder,
+			ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq, Type: events.TypeNewOrder,
 			Data: []byte(`{"order_id":"ORD-1","note":"a \"b\" ü"}`),
 		})
 	}
@@ -130,7 +130,7 @@ func TestSequencesBeginAnew(t *testing.T) {
 	closeSink(t, s)
 	anew := batch("orders", 1, 2)
 	for i := range anew {
-		anew[i].ID = events.NewID("orders", "another key", anew[i].Seq, nil)
+		anew[i].ID = events.NewID("orders", 0, "another key", anew[i].Seq, nil)
 	}
 	s = open(t, path)
 	deliver(t, s, anew)

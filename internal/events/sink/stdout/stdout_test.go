@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 func batch(stream string, from, to int64) (batch []events.Event) {
 	for seq := from; seq <= to; seq++ {
 		batch = append(batch, events.Event{
-			ID: events.NewID(stream, "key", seq, nil), Stream: stream, Seq: seq, Type: events.TypeNewOrder,
+			ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq, Type: events.TypeNewOrder,
 		})
 	}
 	return batch
