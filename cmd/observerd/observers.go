@@ -19,8 +19,8 @@ import (
 const operateTimeout = 30 * time.Second
 
 func (c *cli) observersCommand() *cobra.Command {
-	return c.group("observers", "List, pause, resume, reset and backfill observers",
-		c.observersList(), c.observersPause(), c.observersResume(), c.observersReset(), c.observersBackfill())
+	return c.group("observers", "List, pause, resume, accept, reset and backfill observers",
+		c.observersList(), c.observersPause(), c.observersResume(), c.observersAccept(), c.observersReset(), c.observersBackfill())
 }
 
 func (c *cli) observersList() *cobra.Command {
@@ -69,6 +69,32 @@ refused the account, the account may be tried again at once.`,
 		changed, err := operator.Resume(ctx, id, actor)
 		return either(changed, "resumed", "is neither paused nor in backoff"), err
 	})
+}
+
+func (c *cli) observersAccept() *cobra.Command {
+	var yes bool
+	cmd := c.act("accept", &cobra.Command{
+		Short: "Let the next poll of an observer do what the last one refused",
+		Long: `Let the next poll of an observer, on whichever node, do what the last one refused:
+mark so many rows as gone, leave so many poison rows out, go on with those columns.
+It goes that far once, and no further: what exceeds it is refused again.`,
+	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+		refused, err := operator.Refused(ctx, id)
+		switch {
+		case err != nil:
+			return "", err
+		case refused.Text == "":
+			return "has refused nothing", nil
+		case refused.Accepted:
+			return "was accepted already, the next poll does it: " + refused.Text, nil
+		}
+		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the next poll do it?", id, refused.Text)); err != nil {
+			return "", err
+		}
+		return "accepted, the next poll does it: " + refused.Text, operator.Accept(ctx, id, actor, refused)
+	})
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
 }
 
 func (c *cli) observersReset() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
 )
 
 // Pause stops the polls of an observer on every node until [Operator.Resume],
@@ -68,6 +69,36 @@ func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions)
 		o.FromStart, _ = configured.StartAt()
 	}
 	return true, op.db.Reset(ctx, id, actor, o)
+}
+
+// Refusal is what the last poll of an observer would not believe.
+type Refusal struct {
+	// Text says what it was; empty for nothing.
+	Text string
+	// Accepted says that the next poll will do it.
+	Accepted bool
+	// noted is the refusal as the cursor has it.
+	noted string
+}
+
+// Refused returns what the last poll of an observer refused.
+func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err error) {
+	if _, err := op.known(ctx, id); err != nil {
+		return r, err
+	}
+	if r.noted, r.Accepted, err = op.db.Refused(ctx, id); err != nil {
+		return r, err
+	}
+	decoded, err := observer.DecodeRefusal(r.noted)
+	r.Text = decoded.Text
+	return r, err
+}
+
+// Accept lets the next poll of an observer, on whichever node, go as far as the
+// refusal says, once. The error is lockdb.ErrRefusalMoved when the observer has
+// refused something else since.
+func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) error {
+	return op.db.Accept(ctx, id, actor, r.noted, r.Text)
 }
 
 // KnowsObserver returns nil when the configuration or the database has the id,

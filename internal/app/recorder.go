@@ -93,6 +93,11 @@ func (blank) Observed(context.Context, observer.Cursor, []string) (map[string]ob
 	return map[string]observer.Observed{}, nil
 }
 
+// Buried implements [observer.Store].
+func (blank) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
+	return make([]observer.Burial, len(dead)), nil
+}
+
 // Live implements [observer.Store].
 func (blank) Live(context.Context, observer.Cursor, func(observer.Observed) error) error { return nil }
 

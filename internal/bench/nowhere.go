@@ -22,6 +22,11 @@ func (nowhere) Observed(context.Context, observer.Cursor, []string) (map[string]
 	return map[string]observer.Observed{}, nil
 }
 
+// Buried implements [observer.Store].
+func (nowhere) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
+	return make([]observer.Burial, len(dead)), nil
+}
+
 // Live implements [observer.Store].
 func (nowhere) Live(context.Context, observer.Cursor, func(observer.Observed) error) error {
 	return nil

@@ -17,7 +17,7 @@ const advanceSQL = `
 UPDATE obs_cursor
    SET version = version + 1, commit_id = $3, last_seq = last_seq + $4, low_ts = $5, newest_ts = $6,
        row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
-       source_identity = $10, source_columns = $11, reread_at = $12,
+       source_identity = $10, source_columns = $11, reread_at = $12, refusal = $13, accepted = $14,
        start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
@@ -45,10 +45,10 @@ ON CONFLICT (stream_id, key) DO UPDATE
    SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`
 
 const buryPostgresSQL = `
-INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at)
-SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}
+INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
+SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}, $6
   FROM unnest($2::text[], $3::bytea[], $4::text[], $5::text[]) AS u(key, digest, reason, raw)
-ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at`
+ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused`
 
 // commitCopy is the commit for large chunks. The cursor's row is locked and
 // compared first, then rows are copied, then comes the step of the sweep if it
@@ -135,7 +135,7 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 		}
 	}
 	if len(ch.Dead) > 0 {
-		args := append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...)
+		args := append(append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...), ch.Refused)
 		if _, err := tx.Exec(ctx, e.db.d.sql(buryPostgresSQL), args...); err != nil {
 			return err
 		}

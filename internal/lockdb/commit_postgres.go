@@ -27,7 +27,7 @@ WITH held AS MATERIALIZED ({held}
   UPDATE obs_cursor c
      SET version = c.version + 1, commit_id = $7, last_seq = c.last_seq + $8, low_ts = $9, newest_ts = $10,
          row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13,
-         source_identity = $30, source_columns = $31, reread_at = $32,
+         source_identity = $30, source_columns = $31, reread_at = $32, refusal = $33, accepted = $34,
          start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $9 ELSE c.start_ts END
     FROM lease{of}
    WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
@@ -45,10 +45,10 @@ WITH held AS MATERIALIZED ({held}
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
 ), dead AS (
-  INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at)
-  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}
+  INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $35
     FROM cur, unnest($19::text[], $20::bytea[], $21::text[], $22::text[]) AS u(key, digest, reason, raw)
-  ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at
+  ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused
 ), logged AS (
   INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
   SELECT cur.stream, cur.seq + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json
@@ -69,16 +69,16 @@ var sweepCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT s.id
     FROM obs_cursor c
-    JOIN obs_sweep s ON s.id = $33 AND s.stream = c.stream AND s.state = 'running'
+    JOIN obs_sweep s ON s.id = $36 AND s.stream = c.stream AND s.state = 'running'
    WHERE c.stream_id = $5
      FOR UPDATE OF c, s`,
 	"{of}", ", held",
 	"{swept}", `, swept AS (
   UPDATE obs_sweep s
-     SET position_ts = $34, row_count = s.row_count + $35, event_count = s.event_count + $36,
-         state = CASE WHEN $37 THEN 'done' ELSE s.state END, updated_at = {now}
+     SET position_ts = $37, row_count = s.row_count + $38, event_count = s.event_count + $39,
+         state = CASE WHEN $40 THEN 'done' ELSE s.state END, updated_at = {now}
     FROM cur
-   WHERE s.id = $33
+   WHERE s.id = $36
 )`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
@@ -97,7 +97,7 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
-	args = append(args, e.db.sourceArgs(ch)...)
+	args = append(append(args, e.db.sourceArgs(ch)...), ch.Refused)
 	text := pollCommitSQL
 	if ch.Sweep != nil {
 		text = sweepCommitSQL
@@ -129,13 +129,13 @@ func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 	}
 }
 
-// sourceArgs are what the cursor notes of its source.
+// sourceArgs are what the cursor notes of its source and of refusals.
 func (db *DB) sourceArgs(ch *observer.Chunk) []any {
 	var reread any
 	if !ch.RereadAt.IsZero() {
 		reread = db.d.bindTime(ch.RereadAt)
 	}
-	return []any{ch.Identity, ch.Columns, reread}
+	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted}
 }
 
 // noteArgs are the new rows, of which there are $11, and the changed ones.
@@ -198,3 +198,15 @@ SELECT o.*
 func (e *postgresEngine) lookUpSQL() string { return lookUpPostgresSQL }
 
 func (e *postgresEngine) keyList(keys []string) (any, error) { return keys, nil }
+
+// buriedSQL keeps the planner to the index as the lookup of keys does.
+func (e *postgresEngine) buriedSQL() string {
+	return `
+		SELECT d.*
+		  FROM unnest($2::text[]) AS u(digest)
+		 CROSS JOIN LATERAL (
+		       SELECT digest, refused, last_at > {ago $3::float8}
+		         FROM obs_dead
+		        WHERE stream = $1 AND digest = decode(u.digest, 'hex')
+		       OFFSET 0) AS d`
+}

@@ -104,12 +104,12 @@ func (e *sqliteEngine) note(ctx context.Context, tx *sql.Tx, ch *observer.Chunk)
 
 func (e *sqliteEngine) bury(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
 	return e.each(ctx, tx, `
-		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at)
-		VALUES ($1, $2, $3, $4, $5, {now}, {now})
-		ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at`,
+		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at, refused)
+		VALUES ($1, $2, $3, $4, $5, {now}, {now}, $6)
+		ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused`,
 		len(ch.Dead), func(i int) []any {
 			d := ch.Dead[i]
-			return []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw)}
+			return []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused}
 		})
 }
 
@@ -141,4 +141,11 @@ func (e *sqliteEngine) keyList(keys []string) (any, error) {
 		return nil, fmt.Errorf("encode keys: %w", err)
 	}
 	return string(list), nil
+}
+
+func (e *sqliteEngine) buriedSQL() string {
+	return `
+		SELECT digest, refused, last_at > {ago $3}
+		  FROM obs_dead
+		 WHERE stream = $1 AND digest IN (SELECT unhex(value) FROM json_each($2))`
 }

@@ -21,6 +21,9 @@ type engine interface {
 	// lookUpSQL finds what was observed of the keys in keyList, $2.
 	lookUpSQL() string
 	keyList(keys []string) (any, error)
+	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
+	// are in keyList, $2; and which of them were noted in the last $3 seconds.
+	buriedSQL() string
 	// noteStream notes an observer's turn and adds it to the history of polls,
 	// both or, when the lease has ended, neither: lock.ErrFenced.
 	noteStream(ctx context.Context, note, poll []any) error

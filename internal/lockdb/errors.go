@@ -25,6 +25,9 @@ var (
 	// ErrSweepEnded reports that no sweep of that id is running: it is done, was
 	// cancelled, or never began.
 	ErrSweepEnded = errors.New("that sweep is not running")
+	// ErrRefusalMoved reports that a stream has not refused, or no longer, what is
+	// to be accepted.
+	ErrRefusalMoved = errors.New("what the stream has refused is something else by now; look again")
 	// ErrMixedTable reports an INT_LOCK that is neither generation of
 	// Spring's table, or one that both could write to without seeing each
 	// other's locks. What is wrong, and what to do, follows where it is wrapped.

@@ -70,6 +70,38 @@ func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) e
 	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL)
 }
 
+// Refused returns what the last poll of a stream refused, and whether that is
+// accepted already; empty for nothing. See [observer.Refusal].
+func (db *DB) Refused(ctx context.Context, stream string) (refusal string, accepted bool, err error) {
+	err = db.query(ctx, "read what "+stream+" refused", `SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = $1`,
+		func(scan func(...any) error) error { return scan(&refusal, &accepted) }, stream)
+	return refusal, accepted, err
+}
+
+// Accept lets the next poll of a stream do what the last one refused, and ends
+// its backoff. refusal is what [DB.Refused] returned; the error is
+// [ErrRefusalMoved] when a poll has refused something else since. A poll that runs is
+// refused its next commit.
+func (db *DB) Accept(ctx context.Context, stream, actor, refusal, detail string) error {
+	return db.inTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, db.d.sql(`
+			UPDATE obs_cursor
+			   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
+			 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), stream, refusal)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return ErrRefusalMoved
+		}
+		return db.audit(ctx, tx, Act{Actor: actor, Action: "accept", Subject: stream, Detail: detail})
+	})
+}
+
 // rewind is what a reset does to the marks.
 const (
 	rewind        = `, low_ts = '', newest_ts = '', reread_at = NULL`
@@ -81,7 +113,7 @@ func resetSQL(more string) string {
 	return `
 		UPDATE obs_cursor
 		   SET version = version + 1, query_fingerprint = '', source_identity = '', source_columns = '',
-		       failures = 0, retry_at = NULL` + more + `
+		       refusal = '', accepted = '', failures = 0, retry_at = NULL` + more + `
 		 WHERE stream = $1`
 }
 

@@ -2,6 +2,7 @@ package lockdb_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -173,4 +174,83 @@ func TestResetCancelsSweeps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAcceptIsForWhatWasRefused shows that nobody accepts what they have not
+// seen, and that a poll that runs does not use what is accepted meanwhile.
+func TestAcceptIsForWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				if err := db.Accept(t.Context(), "orders", "alice", "", ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
+					t.Errorf("accepted for a stream that was never polled: %v", err)
+				}
+				refusing := chunk(cursorOf(t, s, "orders"), n)
+				refusing.Refusal = `{"kind":"gone"}`
+				c := mustCommit(t, s, refusing)
+				if err := db.Accept(t.Context(), "orders", "alice", `{"kind":"poison"}`, ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
+					t.Errorf("accepted what was not refused: %v", err)
+				}
+				if refusal, accepted, err := db.Refused(t.Context(), "orders"); err != nil || refusal != refusing.Refusal || accepted {
+					t.Errorf("refused %q, accepted %v, %v", refusal, accepted, err)
+				}
+				if err := db.Accept(t.Context(), "orders", "alice", refusing.Refusal, "8 of 8"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Commit(t.Context(), chunk(c, n)); !errors.Is(err, observer.ErrConflict) {
+					t.Errorf("a poll that ran meanwhile: %v", err)
+				}
+				got := cursorOf(t, s, "orders")
+				if got.Refusal != refusing.Refusal || got.Accepted != refusing.Refusal {
+					t.Errorf("cursor after it was accepted: %+v", got)
+				}
+				if acts, err := db.Acts(t.Context(), 1); err != nil || acts[0].Action != "accept" || acts[0].Actor != "alice" || acts[0].Detail != "8 of 8" {
+					t.Errorf("audit: %+v, %v", acts, err)
+				}
+				if got = mustCommit(t, s, chunk(got, n)); got.Refusal+got.Accepted != "" || cursorOf(t, s, "orders") != got {
+					t.Errorf("cursor after the poll: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestPoisonRowsAreKnown follows a poison row from its refusal until it is
+// forgotten.
+func TestPoisonRowsAreKnown(t *testing.T) {
+	t.Parallel()
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				c := cursorOf(t, s, "orders")
+				dead := []observer.Dead{{Key: "a", Reason: "r", Raw: []byte("{}")}, {Reason: "r"}, {Key: "other", Reason: "r"}}
+				known := func(want observer.Burial) {
+					t.Helper()
+					got, err := s.Buried(t.Context(), c, dead)
+					if err != nil || len(got) != 3 || got[0] != want || got[1] != want || got[2] != observer.NotBuried {
+						t.Errorf("known: %v, %v, want %v", got, err, want)
+					}
+				}
+				known(observer.NotBuried)
+				ch := chunk(c, n)
+				ch.Dead, ch.Refused = dead[:2], true
+				c = mustCommit(t, s, ch)
+				known(observer.BuriedRefused)
+				ch = chunk(c, n)
+				ch.Dead = dead[:2]
+				c = mustCommit(t, s, ch)
+				known(observer.Buried)
+				exec(t.Context(), t, url, map[string]string{
+					"sqlite":   `UPDATE obs_dead SET last_at = strftime('%Y-%m-%d %H:%M:%f000', 'now', '-25 hours')`,
+					"postgres": `UPDATE obs_dead SET last_at = now() - interval '25 h'`,
+				})
+				known(observer.BuriedLong)
+			})
+		})
+	}
 }

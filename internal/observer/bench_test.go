@@ -127,3 +127,7 @@ func (s *sinkStore) Commit(_ context.Context, ch observer.Chunk) (observer.Curso
 	}
 	return ch.Next(), nil
 }
+
+func (s *sinkStore) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
+	return make([]observer.Burial, len(dead)), nil
+}

@@ -49,12 +49,14 @@ func (p *poll) checkColumns(now []Column) error {
 	if err != nil {
 		return err
 	}
-	if changes := p.columnChanges(before, now); len(changes) > 0 {
-		return fmt.Errorf("%w: %s; if the consumers of its events can take that, run `observerd observers reset %s --keep-cursor`",
-			ErrColumnsChanged, strings.Join(changes, ", "), p.spec.Stream)
+	found := EncodeColumns(now)
+	changes := p.columnChanges(before, now)
+	if accepted := p.isAccepted(RefusalColumns) && p.accepted.Columns == found; len(changes) > 0 && !accepted {
+		return p.refuse(ErrColumnsChanged, Refusal{Kind: RefusalColumns, Columns: found, Text: strings.Join(changes, ", ")},
+			"if the consumers of its events can take that")
 	}
 	if !sameColumns(before, now) {
-		p.columns = EncodeColumns(now)
+		p.columns = found
 	}
 	return nil
 }

@@ -57,10 +57,13 @@ func TestColumnsOfTheSourceChange(t *testing.T) {
 			_, err := s.tryPoll()
 			equal(t, "refused", errors.Is(err, observer.ErrColumnsChanged), len(test.refused) > 0)
 			if len(test.refused) > 0 {
-				for _, want := range append(test.refused, "observerd observers reset orders --keep-cursor") {
+				for _, want := range append(test.refused, "observerd observers accept orders") {
 					equal(t, want+" in "+err.Error(), strings.Contains(err.Error(), want), true)
 				}
-				equal(t, "cursor", s.db.Cursor(stream), cursor)
+				refused := s.db.Cursor(stream)
+				equal(t, "marks", marks(refused), marks(cursor))
+				equal(t, "remembered", refused.Columns, cursor.Columns)
+				s.acceptsColumns(test.after)
 				return
 			}
 			want := observer.EncodeColumns(test.after)
@@ -86,5 +89,24 @@ func TestAddedColumnIsRememberedAtOnce(t *testing.T) {
 	s.src.SetColumns(columns("id", "text")...)
 	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrColumnsChanged) {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// acceptsColumns accepts the columns that were refused: those, and no others.
+func (s *stage) acceptsColumns(after []observer.Column) {
+	s.t.Helper()
+	s.db.Accept(stream)
+	s.src.SetColumns(columns("id", "uuid")...)
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrColumnsChanged) {
+		s.t.Fatalf("columns that nobody has accepted: %v", err)
+	}
+	s.src.SetColumns(after...)
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrColumnsChanged) {
+		s.t.Fatalf("columns that were accepted, and not those of the last refusal: %v", err)
+	}
+	s.db.Accept(stream)
+	s.poll()
+	if c := s.db.Cursor(stream); c.Columns != observer.EncodeColumns(after) || c.Refusal+c.Accepted != "" {
+		s.t.Fatalf("accepted: %+v", c)
 	}
 }

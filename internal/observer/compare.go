@@ -15,8 +15,8 @@ type comparison struct {
 	*poll
 	chunk Chunk
 	known map[string]Observed
-	// deadAgain is how many of chunk.Dead an earlier poll has read already.
-	deadAgain int
+	// deadAgain says which of chunk.Dead an earlier poll may have read already.
+	deadAgain []bool
 }
 
 // compare makes a chunk of a batch. It stops at the first row that would
@@ -38,7 +38,7 @@ func (p *poll) compare(ctx context.Context, b *batch) (Chunk, error) {
 	}
 	p.full = done < len(b.rows)
 	p.stats.Rows += int64(done)
-	if err := c.checkPoison(b.rows[:done]); err != nil {
+	if err := c.bury(ctx, b.rows[:done]); err != nil {
 		return Chunk{}, err
 	}
 	c.settle(b.rows[:done])

@@ -17,6 +17,10 @@ import (
 // collects; more are found by looking again. It bounds the memory.
 const goneScan = 20
 
+// goneFloor is how many rows may go at once from a table that is not empty then:
+// of a handful of rows, a few are a large share and mean nothing.
+const goneFloor = 10
+
 // errEnough ends a visit of the live rows.
 var errEnough = errors.New("enough")
 
@@ -43,6 +47,7 @@ func (p *poll) markGone(ctx context.Context) error {
 			return err
 		}
 		for part := range slices.Chunk(found, p.spec.ChunkRows) {
+			p.use(RefusalGone, len(part))
 			if err := p.commit(ctx, p.goneChunk(part)); err != nil {
 				return err
 			}
@@ -55,15 +60,17 @@ func (p *poll) markGone(ctx context.Context) error {
 // table in the middle of a reload, a view that lost its join.
 func (p *poll) believe(missing int64) error {
 	before := p.start.Live
+	may := max(goneFloor, int64(p.spec.MaxGone*float64(before)))
 	if p.stats.Rows == 0 {
-		return fmt.Errorf("%w: it has no rows, %d were live: no row was marked as gone; "+
-			"if the table is meant to be empty, `observerd observers reset %s --forget` forgets them", ErrMassDisappearance, before, p.spec.Stream)
+		may = 0
 	}
-	if allowed := max(1, int64(p.spec.MaxGone*float64(before))); missing > allowed {
-		return fmt.Errorf("%w: %d of %d live rows, at most %d may go at once: no row was marked as gone; "+
-			"if they are meant to be gone, raise max-gone for one poll", ErrMassDisappearance, missing, before, allowed)
+	if missing <= max(may, p.allowed(RefusalGone)) {
+		return nil
 	}
-	return nil
+	return p.refuse(ErrMassDisappearance, Refusal{
+		Kind: RefusalGone, Rows: missing,
+		Text: fmt.Sprintf("%d of %d live rows are gone, at most %d may go at once: no row was marked as gone", missing, before, may),
+	}, "if they are meant to be gone")
 }
 
 func (p *poll) findMissing(ctx context.Context) ([]Observed, error) {

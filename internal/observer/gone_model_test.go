@@ -14,11 +14,12 @@ import (
 
 // TestSimulatedSnapshots has snapshots break off, or end too early without an
 // error, as a failing source or a view without its join may do. Nothing may be
-// gone after a read that failed or was empty, and never more than max-gone.
+// gone after a read that failed or was empty, and never more than max-gone, or
+// than a person has accepted, once.
 func TestSimulatedSnapshots(t *testing.T) {
 	t.Parallel()
 	tally := simtest.Check(t, func(t *rapid.T, tally *simtest.Tally) {
-		live := rapid.IntRange(1, 30).Draw(t, "live rows")
+		live := rapid.IntRange(1, 80).Draw(t, "live rows")
 		s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) {
 			s.ChunkRows = rapid.IntRange(1, 10).Draw(t, "rows a chunk")
 			s.MaxGone = rapid.SampledFrom([]float64{0.01, 0.2, 1}).Draw(t, "share that may be gone")
@@ -36,7 +37,7 @@ func TestSimulatedSnapshots(t *testing.T) {
 		case short.err != nil:
 			want = 0
 			tally.Count("failed")
-		case short.rows == 0, missing > max(1, int(s.spec.MaxGone*float64(live))):
+		case short.rows == 0, missing > max(10, int(s.spec.MaxGone*float64(live))):
 			want = 0
 			tally.Count("disbelieved")
 			if !errors.Is(err, observer.ErrMassDisappearance) {
@@ -50,6 +51,28 @@ func TestSimulatedSnapshots(t *testing.T) {
 		if gone := live - len(s.db.Live(stream)); gone != want {
 			t.Fatalf("%d of %d rows are gone after %d were read, want %d", gone, live, short.rows, want)
 		}
+		if errors.Is(err, observer.ErrMassDisappearance) && rapid.Bool().Draw(t, "accepted") {
+			s.db.Accept(stream)
+			short.rows = rapid.IntRange(0, live).Draw(t, "rows read then")
+			_, err := s.observer().Poll(t.Context(), short, s.db.Acquire())
+			gone := live - short.rows
+			if refused := gone > missing; refused {
+				tally.Count("more than was accepted")
+				gone = 0
+				if !errors.Is(err, observer.ErrMassDisappearance) {
+					t.Fatalf("%d rows were accepted, and %d are gone: %v", missing, live-short.rows, err)
+				}
+			} else if err != nil {
+				t.Fatalf("%d rows were accepted, and %d are gone: %v", missing, gone, err)
+			}
+			tally.Count("accepted")
+			if got := live - len(s.db.Live(stream)); got != gone {
+				t.Fatalf("%d rows are gone, want %d", got, gone)
+			}
+			if c := s.db.Cursor(stream); err == nil && c.Refusal+c.Accepted != "" {
+				t.Fatalf("what was accepted is still there: %+v", c)
+			}
+		}
 		// All are there again, and so is everybody who follows the events.
 		s.poll()
 		if got := len(s.db.Live(stream)); got != live {
@@ -57,7 +80,7 @@ func TestSimulatedSnapshots(t *testing.T) {
 		}
 		s.checkLog()
 	})
-	tally.Demand(t, "failed", "disbelieved", "believed")
+	tally.Demand(t, "failed", "disbelieved", "believed", "accepted", "more than was accepted")
 }
 
 // shortened is a source whose reads end after so many rows, with an error or

@@ -77,11 +77,12 @@ func TestMassDisappearanceIsNotBelieved(t *testing.T) {
 		maxGone       float64
 		refused       bool
 	}{
-		"at the limit":            {20, 4, 0, false},
-		"above the limit":         {20, 5, 0, true},
-		"one of few":              {2, 1, 0, false},
-		"two of few":              {4, 2, 0, true},
-		"own limit":               {20, 5, 0.25, false},
+		"at the limit":            {100, 20, 0, false},
+		"above the limit":         {100, 21, 0, true},
+		"a few":                   {11, 10, 0, false},
+		"more than a few":         {20, 11, 0, true},
+		"two of few":              {8, 2, 0, false},
+		"own limit":               {100, 25, 0.25, false},
 		"all but one, without":    {20, 19, 1, false},
 		"an empty read":           {20, 20, 1, true},
 		"an empty read of a row":  {1, 1, 0.5, true},
@@ -110,17 +111,58 @@ func TestMassDisappearanceIsNotBelieved(t *testing.T) {
 func TestMassDisappearanceKeepsTheRestOfThePoll(t *testing.T) {
 	t.Parallel()
 	s := setup(t, observer.DetectSnapshot, noTimestamp)
-	s.put(0, 10)
+	s.put(0, 30)
 	s.poll()
-	for i := range 5 {
+	for i := range 15 {
 		s.src.Delete(key(i))
 	}
 	s.put(100, 10)
 	_, err := s.tryPoll()
-	if !errors.Is(err, observer.ErrMassDisappearance) || !strings.Contains(err.Error(), "5 of 10 live rows") {
+	if !errors.Is(err, observer.ErrMassDisappearance) || !strings.Contains(err.Error(), "15 of 30 live rows") {
 		t.Fatalf("got %v", err)
 	}
-	equal(t, "live rows", len(s.db.Live(stream)), 20)
+	equal(t, "live rows", len(s.db.Live(stream)), 40)
+}
+
+// An emptied table makes events of its rows once a person has said that it is
+// true, and not a second time.
+func TestEmptiedTableIsAccepted(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp)
+	s.put(0, 8)
+	s.poll()
+	empty := func() {
+		for i := range 8 {
+			s.src.Delete(key(i))
+		}
+	}
+	empty()
+	for range 3 {
+		_, err := s.tryPoll()
+		if !errors.Is(err, observer.ErrMassDisappearance) || !strings.Contains(err.Error(), "`observerd observers accept orders`") {
+			t.Fatalf("got %v", err)
+		}
+	}
+	equal(t, "commits", len(s.db.Chunks(stream)), 4) // three of rows, one of the refusal
+	r, err := observer.DecodeRefusal(s.db.Cursor(stream).Refusal)
+	if err != nil || r.Kind != observer.RefusalGone || r.Rows != 8 || !strings.Contains(r.Text, "8 of 8 live rows are gone") {
+		t.Fatalf("refused %+v, %v", r, err)
+	}
+	s.db.Accept(stream)
+	// It is cut off, and goes on.
+	if _, err := s.observer().Poll(t.Context(), s.src, &dying{s.db.Acquire(), 1}); err == nil {
+		t.Fatal("did not die")
+	}
+	s.poll()
+	equal(t, "live rows", len(s.db.Live(stream)), 0)
+	equal(t, "events", len(s.checkLog()), 8)
+
+	s.put(0, 8)
+	s.poll()
+	empty()
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrMassDisappearance) {
+		t.Fatalf("once more: %v", err)
+	}
 }
 
 func TestNothingIsGoneAfterABrokenRead(t *testing.T) {

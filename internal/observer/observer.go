@@ -51,32 +51,35 @@ func New(spec Spec) (*Observer, error) {
 func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {
 	p := o.begin(src, st)
 	defer func() { stats = p.end(ctx, err) }()
+	return stats, p.noteRefusal(ctx, p.run(ctx))
+}
 
+func (p *poll) run(ctx context.Context) error {
 	if err := p.readCursor(ctx); err != nil {
-		return stats, err
+		return err
 	}
 	if err := p.recogniseSource(ctx); err != nil {
-		return stats, err
+		return err
 	}
 	// The horizon comes before the read: a row that commits between the two
 	// lies above it and will be read again, whether this read sees it or not.
 	if err := p.readHorizon(ctx); err != nil {
-		return stats, err
+		return err
 	}
 	if err := p.placeMarks(ctx); err != nil {
-		return stats, err
+		return err
 	}
 	p.planReading()
 	for !p.complete && !p.full {
 		if err := p.readPart(ctx); err != nil {
-			return stats, err
+			return err
 		}
 	}
 	// Only a snapshot that was read to its end can say what it lacks.
-	if p.complete && o.spec.Detect == DetectSnapshot {
+	if p.complete && p.spec.Detect == DetectSnapshot {
 		if err := p.markGone(ctx); err != nil {
-			return stats, err
+			return err
 		}
 	}
-	return stats, p.commitMarks(ctx)
+	return p.commitMarks(ctx)
 }

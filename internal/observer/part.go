@@ -29,7 +29,7 @@ func (p *poll) readPart(ctx context.Context) error {
 		failpoint.Hit("poll.chunk")
 		ch, err := p.compare(ctx, b)
 		if err != nil {
-			return err
+			return p.countPoison(ctx, rows, err)
 		}
 		if err := p.commitIfAny(ctx, ch); err != nil {
 			return err

@@ -1,39 +1,142 @@
 package observer
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // poisonFloor is how many poison rows a chunk may always have: in a handful of
 // rows, half of them bad says nothing about the schema.
 const poisonFloor = 10
 
 func (c *comparison) poison(r *row, reason string) {
-	if c.readBefore(r) {
-		c.deadAgain++
-	}
+	c.deadAgain = append(c.deadAgain, c.readBefore(r))
 	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: r.data})
 }
 
-// checkPoison tells bad rows from a schema that has changed. Rows that an
-// earlier poll has read were judged then: a few old poison rows at the
-// low-water mark, or without a timestamp, must not look like most of a chunk
-// because nothing else is new. They are weighed against all the rows there are.
-func (c *comparison) checkPoison(rows []row) error {
-	if len(c.chunk.Dead) < poisonFloor {
+// bury leaves the poison rows in the chunk that are to be noted, or refuses the
+// chunk. One that is known was judged when it was noted.
+func (c *comparison) bury(ctx context.Context, rows []row) error {
+	if len(c.chunk.Dead) == 0 {
 		return nil
 	}
+	known, err := c.st.Buried(ctx, c.cursor, c.chunk.Dead)
+	if err != nil {
+		return failed(ctx, "look up poison rows", err)
+	}
+	var dead, unjudged []Dead
 	again := 0
-	for i := range rows {
-		if c.readBefore(&rows[i]) {
-			again++
+	for i, d := range c.chunk.Dead {
+		if known[i] != Buried {
+			dead = append(dead, d)
+		}
+		if known[i] <= BuriedRefused {
+			unjudged = append(unjudged, d)
+			if c.deadAgain[i] {
+				again++
+			}
 		}
 	}
-	freshDead, freshRows := len(c.chunk.Dead)-c.deadAgain, len(rows)-again
-	if mostly(freshDead, int64(freshRows)) || mostly(c.deadAgain, int64(len(rows))+c.start.Rows) {
-		reason, n := commonReason(c.chunk.Dead)
-		return fmt.Errorf("%w: %d of %d, and %d of those with %q: that is a schema change, not bad rows",
-			ErrMostlyPoison, len(c.chunk.Dead), len(rows), n, reason)
+	c.chunk.Dead = dead
+	return c.judgePoison(rows, unjudged, again)
+}
+
+// judgePoison tells bad rows from a schema that has changed. Rows that an
+// earlier poll has read are weighed against all the rows there are: without a
+// timestamp, or at the low-water mark, they must not look like most of a chunk
+// because nothing else is new.
+func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
+	if len(dead) < poisonFloor {
+		return nil
 	}
-	return nil
+	fresh := int64(0)
+	for i := range rows {
+		if !c.readBefore(&rows[i]) {
+			fresh++
+		}
+	}
+	known := int64(len(rows)) + c.start.Rows
+	n, of, what := len(dead)-again, fresh, "new rows"
+	switch {
+	case mostly(n, fresh):
+	case mostly(again, known):
+		n, of, what = again, known, "rows"
+	default:
+		return nil
+	}
+	if int64(len(dead)) <= c.allowed(RefusalPoison) {
+		c.use(RefusalPoison, len(dead))
+		return nil
+	}
+	reason, times := commonReason(dead)
+	return c.refusePoison(dead, int64(len(dead)),
+		fmt.Sprintf("%d of %d %s are poison, and %d of those with %q", n, of, what, times, reason))
+}
+
+func (p *poll) refusePoison(dead []Dead, rows int64, text string) *refusedError {
+	r := p.refuse(ErrMostlyPoison, Refusal{Kind: RefusalPoison, Rows: rows, Text: text},
+		"that looks like a schema change; if they are bad rows that may be left out")
+	r.dead = dead
+	return r
+}
+
+// countPoison reads on behind a chunk that was refused, so that a person learns
+// how many rows are poison in all, and accepts them together. It takes at most
+// half of the time that is left: what was refused has to be noted.
+func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
+	var r *refusedError
+	if !errors.As(err, &r) || r.Kind != RefusalPoison {
+		return err
+	}
+	ctx, cancel := halfOf(ctx)
+	defer cancel()
+	more := int64(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; at least %d more follow", r.Text, more))
+		case b := <-rows.batches:
+			if b == nil {
+				return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; %d more follow", r.Text, more))
+			}
+			for i := range b.rows {
+				if row := &b.rows[i]; row.err != nil {
+					more++
+					r.dead = append(r.dead, Dead{Key: row.key, Reason: row.err.Error(), Raw: row.data})
+				}
+			}
+			r.dead = r.dead[:min(len(r.dead), deadKept)]
+		}
+	}
+}
+
+// halfOf is a context that ends after half of the time that is left.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
+}
+
+// unburied are the poison rows that are not known.
+func (p *poll) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
+	if len(dead) == 0 {
+		return nil, nil
+	}
+	known, err := p.st.Buried(ctx, p.cursor, dead)
+	if err != nil {
+		return nil, failed(ctx, "look up poison rows", err)
+	}
+	var left []Dead
+	for i, d := range dead {
+		if known[i] == NotBuried {
+			left = append(left, d)
+		}
+	}
+	return left, nil
 }
 
 // looksMostlyPoison judges rows by what the source says of them alone, before

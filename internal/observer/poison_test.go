@@ -87,7 +87,15 @@ func TestMostlyPoisonStopsThePoll(t *testing.T) {
 			if !strings.Contains(err.Error(), errBad.Error()) || !strings.Contains(err.Error(), "schema change") {
 				t.Errorf("unhelpful: %v", err)
 			}
-			equal(t, "chunks", len(s.db.Chunks(stream)), 0)
+			equal(t, "poison rows that are shown", len(s.db.Dead(stream)), test.bad)
+			equal(t, "low-water mark", s.db.Cursor(stream).Low, "")
+			s.refuses(t)
+			equal(t, "commits", len(s.db.Chunks(stream)), 1)
+			s.db.Accept(stream)
+			s.poll()
+			equal(t, "events", len(s.story()), test.good)
+			equal(t, "poison rows", len(s.db.Dead(stream)), test.bad)
+			equal(t, "what was accepted", s.db.Cursor(stream).Accepted, "")
 		})
 	}
 }
@@ -136,4 +144,99 @@ func TestOldPoisonDoesNotStopAQuietStream(t *testing.T) {
 			}
 		})
 	}
+}
+
+func (s *stage) refuses(t *testing.T) observer.Refusal {
+	t.Helper()
+	_, err := s.tryPoll()
+	if !errors.Is(err, observer.ErrMostlyPoison) || !strings.Contains(err.Error(), "`observerd observers accept orders`") {
+		t.Fatalf("got %v", err)
+	}
+	r, err := observer.DecodeRefusal(s.db.Cursor(stream).Refusal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A bad import among rows that were there before: its share is that of the new
+// rows, all of it is counted, a thousand rows of it are shown, and it is
+// accepted at once. More than that is refused again.
+func TestBadImportIsAccepted(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows = 200 })
+	s.src.SetClock(500)
+	s.put(0, 106)
+	s.poll()
+	for i := range 2000 {
+		s.src.Add(bad(key(1000+i), 2000))
+	}
+	s.src.SetClock(3000)
+	s.put(200, 30)
+	r := s.refuses(t)
+	if r.Rows != 2000 || !strings.Contains(r.Text, "are poison") || !strings.Contains(r.Text, "more follow") {
+		t.Fatalf("refused %+v", r)
+	}
+	equal(t, "poison rows that are shown", len(s.db.Dead(stream)), 1000)
+	commits := len(s.db.Chunks(stream))
+	s.refuses(t)
+	equal(t, "commits of the same refusal", len(s.db.Chunks(stream)), commits)
+
+	s.src.Add(bad(key(9000), 2000))
+	s.db.Accept(stream)
+	// 2,001 are there by now: all but the last chunk of them go, and what is left
+	// is refused only where it is most of a chunk.
+	if _, err := s.tryPoll(); err != nil && !errors.Is(err, observer.ErrMostlyPoison) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if s.db.Cursor(stream).Refusal == "" {
+			break
+		}
+		s.db.Accept(stream)
+		s.poll()
+	}
+	equal(t, "events", len(s.checkLog()), 136)
+	equal(t, "poison rows", len(s.db.Dead(stream)), 2001)
+}
+
+// What was refused says how many rows of how many are new.
+func TestShareOfPoisonIsThatOfNewRows(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows = 1000 })
+	for i := range 106 {
+		s.src.Add(observertest.At(key(i), "a", 500))
+	}
+	s.src.SetClock(1000)
+	s.poll()
+	for i := range 12 {
+		s.src.Add(bad(key(200+i), 600))
+	}
+	if r := s.refuses(t); !strings.HasPrefix(r.Text, "12 of 12 new rows are poison") {
+		t.Errorf("refused %+v", r)
+	}
+}
+
+// A poll that reads everything meets the same poison rows each time. They are
+// noted once, and a table that has many is not refused for ever.
+func TestPoisonOfASnapshotIsNotedOnce(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.ChunkRows = 1000 })
+	s.put(0, 20)
+	for i := range 40 {
+		s.src.Add(bad(key(100+i), 0))
+	}
+	s.refuses(t)
+	s.db.Accept(stream)
+	s.poll()
+	commits := len(s.db.Chunks(stream))
+	for range 3 {
+		equal(t, "poison rows of a later poll", s.poll().Poison, 0)
+	}
+	equal(t, "commits of later polls", len(s.db.Chunks(stream)), commits)
+	equal(t, "poison rows", len(s.db.Dead(stream)), 40)
+	for i := range 80 {
+		s.src.Add(bad(key(200+i), 0))
+	}
+	equal(t, "fresh poison rows", s.refuses(t).Rows, 80)
 }

@@ -24,6 +24,9 @@ type poll struct {
 	// low-water mark were read last.
 	identity, columns string
 	reread            time.Time
+	// refusal and accepted are the cursor's.
+	refusal  string
+	accepted Refusal
 	// low and newest are the marks after all that was compared so far.
 	low, newest string
 	lastTime    time.Time
@@ -70,7 +73,10 @@ func (p *poll) readCursor(ctx context.Context) error {
 		return failed(ctx, "read cursor", err)
 	}
 	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
-	p.identity, p.columns, p.reread = c.Identity, c.Columns, c.RereadAt
+	p.identity, p.columns, p.reread, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Refusal
+	if p.accepted, err = DecodeRefusal(c.Accepted); err != nil {
+		return err
+	}
 	return p.checkFingerprint(c)
 }
 
@@ -118,7 +124,7 @@ func (p *poll) newChunk() Chunk {
 func (p *poll) mark(ch *Chunk) {
 	ch.Low, ch.Newest = p.low, p.newest
 	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprint, p.identity, p.columns
-	ch.RereadAt = p.reread
+	ch.RereadAt, ch.Refusal, ch.Accepted = p.reread, p.refusal, p.accepted.Encode()
 	if p.sweep != nil {
 		ch.Sweep = p.sweep.step(len(ch.Events))
 	}
@@ -134,9 +140,13 @@ func (p *poll) commitIfAny(ctx context.Context, ch Chunk) error {
 // commitMarks stores marks that moved over rows in which nothing had changed.
 func (p *poll) commitMarks(ctx context.Context) error {
 	p.noteReread()
+	if err := p.settleRefusal(); err != nil {
+		return err
+	}
 	c, ch := p.cursor, p.newChunk()
 	if c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
-		c.Identity == ch.Identity && c.Columns == ch.Columns && !p.rereadMatters() && !p.sweep.hasMoved() {
+		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
+		!p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}
 	return p.commit(ctx, ch)

@@ -93,8 +93,8 @@ type Spec struct {
 	// bound.
 	MaxRate float64
 	// MaxGone is the share of the live rows, above 0 and up to 1, that one
-	// snapshot may lack before it is disbelieved; a single row always may. A
-	// snapshot without any row is disbelieved whatever the share. 0 means 0.2.
+	// snapshot may lack before it is refused; ten rows always may. A snapshot
+	// without any row is refused whatever the share. 0 means 0.2.
 	MaxGone float64
 	// CommitTimeout bounds one commit; a poll that is cancelled lets a commit
 	// that has begun run to its end. 0 means 30 s.

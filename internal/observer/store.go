@@ -49,6 +49,9 @@ type Cursor struct {
 	// RereadAt is when the rows above the low-water mark were read last; zero
 	// for never. Between two such readings polls begin at Newest.
 	RereadAt time.Time
+	// Refusal is what the last poll refused, and Accepted what a person lets the
+	// next one do of it, both as [Refusal.Encode] writes them; empty for none.
+	Refusal, Accepted string
 }
 
 // Observed is what is remembered of one key.
@@ -72,6 +75,22 @@ type Dead struct {
 	Raw []byte
 }
 
+// Burial says what is known of a poison row.
+type Burial int
+
+const (
+	// NotBuried was never committed.
+	NotBuried Burial = iota
+	// BuriedRefused was committed as part of a refusal: it is shown, and judged
+	// anew by the next poll.
+	BuriedRefused
+	// BuriedLong is known, and has to be committed again lest it be forgotten
+	// because of its age.
+	BuriedLong
+	// Buried is known.
+	Buried
+)
+
 // Chunk is the part of a poll that commits together.
 type Chunk struct {
 	// Cursor is the cursor that the chunk was computed from; its Version is
@@ -83,9 +102,10 @@ type Chunk struct {
 	// Low and Newest are the marks after this chunk.
 	Low, Newest string
 	// Fingerprint is the query's; Identity, Columns and RereadAt are those of
-	// the cursor after this chunk.
+	// the cursor after this chunk, and so are Refusal and Accepted.
 	Fingerprint, Identity, Columns string
 	RereadAt                       time.Time
+	Refusal, Accepted              string
 	// Sweep is the step of a sweep that this chunk is part of; nil for a poll.
 	// A sweep that is not running any more refuses the chunk with
 	// [ErrConflict].
@@ -99,8 +119,10 @@ type Chunk struct {
 	// Events are appended in order; the store gives them their Seq.
 	Events []events.Event
 	// Dead are appended to the dead rows; one that is there already with the
-	// same key, reason and content is not repeated.
-	Dead []Dead
+	// same key, reason and content is not repeated. Refused says that they are
+	// part of a refusal, see [BuriedRefused].
+	Dead    []Dead
+	Refused bool
 }
 
 // Next is the cursor after the chunk.
@@ -110,6 +132,7 @@ func (ch Chunk) Next() Cursor {
 	c.LastSeq += int64(len(ch.Events))
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
 	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
+	c.Refusal, c.Accepted = ch.Refusal, ch.Accepted
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c
@@ -124,6 +147,8 @@ type Store interface {
 	// Observed returns what is remembered of these keys; unknown keys are
 	// missing from the result.
 	Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error)
+	// Buried says of each of these poison rows what is known of it.
+	Buried(ctx context.Context, c Cursor, dead []Dead) ([]Burial, error)
 	// Live visits every row of the stream that is not gone, in any order. An
 	// error of visit ends it and is wrapped in the result.
 	Live(ctx context.Context, c Cursor, visit func(Observed) error) error

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,8 +12,11 @@ import (
 
 // pauseAfter is the time from the turn of the last failure to the next try: the
 // backoff of the type, or what the class of the failure asks for if that is
-// more.
+// more. Rows that a snapshot lacks hold up none of those that it has.
 func pauseAfter(err error, failures int, interval time.Duration) time.Duration {
+	if errors.Is(err, observer.ErrMassDisappearance) {
+		return 0
+	}
 	return max(backoff(failures, interval), observer.ClassOf(err).Pause(failures))
 }
 

@@ -82,3 +82,18 @@ func TestObserverWithNewHopeNeedNotWait(t *testing.T) {
 		equal(t, "polls once there is hope", a.polls("order-1"), 2)
 	})
 }
+
+// TestMissingRowsHoldUpNoOthers shows an observer that is polled in each turn
+// although its snapshot is refused: rows that are there must not wait for a person.
+func TestMissingRowsHoldUpNoOthers(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		a := start(t, db, "a", only("order"), does("order-1", fails(fmt.Errorf("poll: %w", observer.ErrMassDisappearance))))
+		pass(5*interval + interval/2)
+		if tried := instants(a.streams["order-1"]); !slices.Equal(tried, []int{0, 1, 2, 3, 4, 5}) {
+			t.Errorf("polled at instants %v", tried)
+		}
+		if notes := db.noted("order-1"); notes[5].Failures != 6 {
+			t.Errorf("%d failures are noted", notes[5].Failures)
+		}
+	})
+}

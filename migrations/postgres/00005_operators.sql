@@ -1,8 +1,20 @@
--- What an operator makes of a stream: rows that it is to forget.
+-- What an operator decides about a stream. The columns have constant defaults:
+-- nothing is rewritten, and the exclusive locks last a
+-- moment.
 
 -- +goose Up
--- epoch counts how often the stream has forgotten its rows. It is part of the ids of its
--- events: version 1 of a row is another event after that. An older binary leaves
--- it out of the ids that it makes.
+-- epoch counts how often the stream was made to forget its rows. It is part of the
+-- ids of its events: version 1 of a row is another event after that. refusal is what
+-- the last poll would not believe, accepted what the next one may do of it all the
+-- same; both are empty for none.
+-- An older binary leaves the epoch out of the ids that it makes, and refuses what
+-- was accepted.
 ALTER TABLE obs_cursor
-  ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0;
+  ADD COLUMN epoch    BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN refusal  TEXT   NOT NULL DEFAULT '',
+  ADD COLUMN accepted TEXT   NOT NULL DEFAULT '';
+
+-- refused says that the row was part of a refusal: it is shown, and the next poll
+-- judges it anew.
+ALTER TABLE obs_dead
+  ADD COLUMN refused BOOLEAN NOT NULL DEFAULT FALSE;

@@ -1,7 +1,17 @@
--- What an operator makes of a stream: rows that it is to forget.
+-- What an operator decides about a stream. The columns have constant defaults:
+-- nothing is rewritten.
 
 -- +goose Up
--- epoch counts how often the stream has forgotten its rows. It is part of the ids of its
--- events: version 1 of a row is another event after that. An older binary leaves
--- it out of the ids that it makes.
-ALTER TABLE obs_cursor ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+-- epoch counts how often the stream was made to forget its rows. It is part of the
+-- ids of its events: version 1 of a row is another event after that. refusal is what
+-- the last poll would not believe, accepted what the next one may do of it all the
+-- same; both are empty for none.
+-- An older binary leaves the epoch out of the ids that it makes, and refuses what
+-- was accepted.
+ALTER TABLE obs_cursor ADD COLUMN epoch    INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE obs_cursor ADD COLUMN refusal  TEXT    NOT NULL DEFAULT '';
+ALTER TABLE obs_cursor ADD COLUMN accepted TEXT    NOT NULL DEFAULT '';
+
+-- refused says that the row was part of a refusal: it is shown, and the next poll
+-- judges it anew.
+ALTER TABLE obs_dead ADD COLUMN refused BOOLEAN NOT NULL DEFAULT FALSE;

@@ -42,6 +42,7 @@ type stream struct {
 	observed map[string]observer.Observed
 	events   []events.Event
 	dead     []observer.Dead
+	refused  []bool // of dead, by its place
 	chunks   []observer.Chunk
 }
 
@@ -83,6 +84,15 @@ func (db *DB) Start(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	return read(db, name, func(s *stream) string { return s.start }), nil
+}
+
+// Accept lets the next poll do what the last one refused, as an operator does.
+func (db *DB) Accept(name string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	c := &db.stream(name).cursor
+	c.Accepted = c.Refusal
+	c.Version++
 }
 
 // Live returns the sorted keys of the rows that are not gone.
@@ -137,9 +147,12 @@ func (s *stream) commit(ch observer.Chunk) observer.Cursor {
 		s.observed[o.Key] = o
 	}
 	for _, d := range ch.Dead {
-		if !slices.ContainsFunc(s.dead, func(x observer.Dead) bool { return sameDead(x, d) }) {
-			s.dead = append(s.dead, d)
+		n := s.find(d)
+		if n < 0 {
+			n = len(s.dead)
+			s.dead, s.refused = append(s.dead, d), append(s.refused, false)
 		}
+		s.refused[n] = ch.Refused
 	}
 	s.chunks = append(s.chunks, ch)
 	if s.cursor.Low == "" && s.cursor.Fingerprint == "" {
@@ -147,6 +160,11 @@ func (s *stream) commit(ch observer.Chunk) observer.Cursor {
 	}
 	s.cursor = ch.Next()
 	return s.cursor
+}
+
+// find is the place of a poison row; negative for one that is not there.
+func (s *stream) find(d observer.Dead) int {
+	return slices.IndexFunc(s.dead, func(x observer.Dead) bool { return sameDead(x, d) })
 }
 
 func sameDead(a, b observer.Dead) bool {

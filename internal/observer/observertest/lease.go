@@ -35,6 +35,25 @@ func (l *lease) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	return known, nil
 }
 
+func (l *lease) Buried(ctx context.Context, c observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
+	if err := l.db.begin(ctx, "buried"); err != nil {
+		return nil, err
+	}
+	l.db.mu.Lock()
+	defer l.db.mu.Unlock()
+	s := l.db.stream(c.Stream)
+	known := make([]observer.Burial, len(dead))
+	for i, d := range dead {
+		if n := s.find(d); n >= 0 {
+			known[i] = observer.Buried
+			if s.refused[n] {
+				known[i] = observer.BuriedRefused
+			}
+		}
+	}
+	return known, nil
+}
+
 func (l *lease) Live(ctx context.Context, c observer.Cursor, visit func(observer.Observed) error) error {
 	if err := l.db.begin(ctx, "live"); err != nil {
 		return err

@@ -1,0 +1,142 @@
+package observer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// RefusalKind says what a poll would not believe.
+type RefusalKind string
+
+// The kinds of refusals.
+const (
+	// RefusalGone are more rows missing from a snapshot than may go at once.
+	RefusalGone RefusalKind = "gone"
+	// RefusalPoison are more rows that cannot be read than single bad rows are.
+	RefusalPoison RefusalKind = "poison"
+	// RefusalColumns are columns that the source has taken away or retyped.
+	RefusalColumns RefusalKind = "columns"
+)
+
+// Refusal is what a poll or a sweep would not believe, for a person to judge.
+// Accepted, it lets the next one go that far, once, and no further. The zero
+// value is none.
+type Refusal struct {
+	Kind RefusalKind `json:"kind"`
+	// Sweep is the kind of the sweep that refused; empty for a poll.
+	Sweep SweepKind `json:"sweep,omitempty"`
+	// Rows is how many rows are gone, or poison.
+	Rows int64 `json:"rows,omitempty"`
+	// Columns are those that were found, as [EncodeColumns] writes them.
+	Columns string `json:"columns,omitempty"`
+	// Text says it to a person. It holds no value of a row.
+	Text string `json:"text"`
+}
+
+// Encode writes a refusal as the cursor remembers it; empty for none.
+func (r Refusal) Encode() string {
+	if r == (Refusal{}) {
+		return ""
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // Strings and numbers always encode.
+	}
+	return string(text)
+}
+
+// DecodeRefusal reads what [Refusal.Encode] wrote. The error is for a text that
+// a later version wrote.
+func DecodeRefusal(text string) (r Refusal, err error) {
+	if text == "" {
+		return r, nil
+	}
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return r, fmt.Errorf("remembered refusal: %w", err)
+	}
+	return r, nil
+}
+
+// refusedError is what a poll refused, with the poison rows of it to keep.
+type refusedError struct {
+	Refusal
+	dead []Dead
+	err  error
+}
+
+func (r *refusedError) Error() string { return r.err.Error() }
+func (r *refusedError) Unwrap() error { return r.err }
+
+// refuse makes the error of a refusal; advice follows its text.
+func (p *poll) refuse(err error, r Refusal, advice string) *refusedError {
+	if p.sweep != nil {
+		r.Sweep = p.sweep.Kind
+	}
+	return &refusedError{Refusal: r, err: fmt.Errorf("%w: %s; %s, run `observerd observers accept %s`", err, r.Text, advice, p.spec.Stream)}
+}
+
+// deadKept is how many poison rows are kept of one refusal.
+const deadKept = 1000
+
+// noteRefusal commits what this poll or sweep refused, so that a person can look
+// at it and accept it. Marks stay where the last row that was compared left them.
+func (p *poll) noteRefusal(ctx context.Context, err error) error {
+	var r *refusedError
+	if !errors.As(err, &r) || ctx.Err() != nil {
+		return err
+	}
+	dead, failed := p.unburied(ctx, r.dead[:min(len(r.dead), deadKept)])
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	text := r.Encode()
+	if text == p.cursor.Refusal && p.accepted == (Refusal{}) && len(dead) == 0 {
+		return err
+	}
+	p.refusal, p.accepted = text, Refusal{}
+	ch := p.newChunk()
+	ch.Dead, ch.Refused = dead, true
+	if failed := p.commit(ctx, ch); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// allowed is how many rows a person has accepted of a kind.
+func (p *poll) allowed(kind RefusalKind) int64 {
+	if !p.isAccepted(kind) {
+		return 0
+	}
+	return p.accepted.Rows
+}
+
+func (p *poll) isAccepted(kind RefusalKind) bool {
+	return p.accepted.Kind == kind && (p.accepted.Sweep == "") == (p.sweep == nil) &&
+		(p.sweep == nil || p.accepted.Sweep == p.sweep.Kind)
+}
+
+// use takes rows off what was accepted. The chunk that is made next says so.
+func (p *poll) use(kind RefusalKind, rows int) {
+	if p.isAccepted(kind) {
+		p.accepted.Rows = max(0, p.accepted.Rows-int64(rows))
+	}
+}
+
+// settleRefusal forgets what was refused, and accepted, once a poll or a sweep
+// of that kind has come to its end without a refusal.
+func (p *poll) settleRefusal() error {
+	refusal, err := DecodeRefusal(p.refusal)
+	if err != nil {
+		return err
+	}
+	own := SweepKind("")
+	if p.sweep != nil {
+		own = p.sweep.Kind
+	}
+	if p.complete && refusal.Sweep == own {
+		p.refusal, p.accepted = "", Refusal{}
+	}
+	return nil
+}
