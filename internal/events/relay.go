@@ -24,6 +24,9 @@ var errRunning = errors.New("relay: already running")
 //     [Options].GiveUp failures in a row the lease is given back and this node
 //     stands aside once, because the fault may be this host's (a full disk, a
 //     route) and not the sink's.
+//   - The sink is halted ([ErrHalted]): the relay keeps the lease, so that no other
+//     node covers the loss, and asks again until a person has acted. Another term
+//     does not know of the halt.
 //   - The coordination database fails: the relay waits, keeps the lease as
 //     long as the lease keeps itself, and says so once.
 //   - The lease is lost, or a later relay has claimed the sink: the batch is

@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -414,6 +415,38 @@ func TestRelayLetsAnotherNodeTryABrokenSink(t *testing.T) {
 			t.Errorf("the broken node tried %d times, want %d", broken.sink.batches, events.DefaultGiveUp)
 		}
 		broken.stop()
+	})
+}
+
+func TestRelayKeepsAHaltedSink(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.log.add("orders", 1)
+		halted := fmt.Errorf("%w: its file became shorter", events.ErrHalted)
+		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, halted })
+		r.start()
+		pass(time.Millisecond)
+		other := *r
+		other.sink, other.opts.Registerer = &fakeSink{}, nil
+		other.opts.Open = func(context.Context) (events.Sink, error) { return other.sink, nil }
+		other.start()
+		defer other.stop()
+		pass(10 * time.Minute)
+		if tried := r.sink.batches; tried <= events.DefaultGiveUp {
+			t.Errorf("the sink was asked %d times in 10 minutes", tried)
+		}
+		r.wantLogged("Sink halted", 1)
+		r.wantMetric("observerd_relay_lag_events", 1)
+		r.sink.behave(nil)
+		pass(time.Minute)
+		r.wantStored("orders", upTo(1))
+		r.wantLogged("Sink works again", 1)
+		r.wantLogged("Relay leads", 1)
+
+		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, halted })
+		r.log.add("orders", 2)
+		pass(time.Minute)
+		r.wantLogged("Sink halted", 2)
+		other.wantStored("orders", nil)
 	})
 }
 

@@ -13,6 +13,9 @@ var (
 	// ErrGap reports that the event log lacks events that the sink has not
 	// stored. Going on would hide the loss, so the stream is halted.
 	ErrGap = errors.New("the event log has a gap")
+	// ErrHalted is in the error of a sink that may have lost what it had stored.
+	// A person has to act first: going on would hide the loss, and repeat it.
+	ErrHalted = errors.New("the sink is halted")
 )
 
 // Sink stores events outside. A relay calls it from one goroutine at a time.
@@ -21,7 +24,8 @@ type Sink interface {
 	// how many of them, from the first, are durably stored: also together with
 	// an error, and also when it gave up because ctx ended. Fewer than all
 	// without an error means "that much at once, call again". What a sink can
-	// recognise as stored before counts as stored.
+	// recognise as stored before counts as stored. The error is [ErrHalted] when
+	// a person has to act first.
 	Deliver(ctx context.Context, batch []Event) (stored int, err error)
 	// Close lets go of the sink. What was stored stays stored.
 	Close() error

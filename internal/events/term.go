@@ -43,6 +43,7 @@ type term struct {
 
 	failures    int
 	sinkTrouble trouble
+	sinkHalted  bool // and it was said
 	pace        *backoff.ExponentialBackOff
 }
 
@@ -149,6 +150,14 @@ func (t *term) failed(ctx context.Context, err error) error {
 
 func (t *term) sinkFailed(err error) error {
 	t.metrics.failures.Inc()
+	if errors.Is(err, ErrHalted) {
+		t.sinkTrouble.begins()
+		if !t.sinkHalted {
+			t.sinkHalted = true
+			t.opts.Logger.Error("Sink halted", "err", err)
+		}
+		return nil
+	}
 	t.failures++
 	if t.opts.GiveUp > 0 && t.failures >= t.opts.GiveUp {
 		return fmt.Errorf("%w: %d times in a row, lastly: %w", errGaveUp, t.failures, err)
@@ -162,6 +171,7 @@ func (t *term) sinkFailed(err error) error {
 // recovered notes that a whole step went well.
 func (t *term) recovered() {
 	t.progressed()
+	t.sinkHalted = false
 	t.databaseAnswers()
 	if lasted, over := t.sinkTrouble.ends(); over {
 		t.opts.Logger.Info("Sink works again", "after", lasted)
