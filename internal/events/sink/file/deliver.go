@@ -15,15 +15,29 @@ const maxText = 1 << 20
 // Deliver implements [events.Sink]. It appends the events with one write and
 // one sync; what is large it takes in parts. Events that the file holds
 // already are skipped and count as stored. After an error, a full disk for
-// one, the file ends behind the last event that was stored.
+// one, the file ends behind the last event that was stored. Events that were
+// written to a file that was moved away meanwhile are written to its successor,
+// too: whoever moved it may have read it before. The error is
+// [events.ErrHalted] when the file has become shorter.
 func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (int, error) {
-	if err := context.Cause(ctx); err != nil {
-		return 0, err
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return 0, err
+		}
+		if err := s.ready(); err != nil {
+			return 0, err
+		}
+		s.encode(batch)
+		stored, err := s.store(batch)
+		if !errors.Is(err, errMoved) {
+			return stored, err
+		}
+		s.log.Info("File was moved while events were written, writing them again to its successor")
 	}
-	if err := s.ready(); err != nil {
-		return 0, err
-	}
-	s.encode(batch)
+}
+
+// store appends the text and remembers what of the batch is stored by that.
+func (s *Sink) store(batch []events.Event) (int, error) {
 	durable, err := s.append(s.text)
 	stored := 0
 	for stored < len(s.ends) && s.ends[stored] <= durable {
@@ -54,13 +68,13 @@ func (s *Sink) encode(batch []events.Event) {
 	}
 }
 
-// append writes the lines and returns how many of their bytes are durable:
-// whole lines, behind which the file ends.
+// append writes the lines and returns how many of their bytes are durable, in
+// the file that the path leads to: whole lines, behind which the file ends.
 func (s *Sink) append(text []byte) (durable int, err error) {
 	if len(text) == 0 {
 		return 0, nil
 	}
-	n, err := s.f.Write(text)
+	n, err := s.write(s.f, text)
 	if err != nil {
 		err = fmt.Errorf("append events: %w", err)
 		n = bytes.LastIndexByte(text[:n], '\n') + 1
@@ -75,6 +89,11 @@ func (s *Sink) append(text []byte) (durable int, err error) {
 		// The kernel may have dropped what it could not write, and report
 		// success the next time: these lines are written anew.
 		return 0, errors.Join(err, fmt.Errorf("sync file: %w", syncErr), s.cutBack(0))
+	}
+	// Whoever renames the file from now on finds these lines in it. One that was
+	// renamed before may have been compressed without them.
+	if _, lookErr := s.look(s.end + int64(n)); lookErr != nil {
+		return 0, errors.Join(err, lookErr)
 	}
 	s.end += int64(n)
 	return n, err

@@ -17,6 +17,17 @@
 // observers see anew is written again once it is out of that memory. A file
 // that was rotated away between a crash and the next start is out of it too.
 //
+// # Rotation
+//
+// Before each batch, and again after its sync, the sink looks whether the path
+// still leads to the file. Whoever renames it after that finds the batch in it.
+// If it was renamed before, it may have been compressed and removed already, and
+// the batch is written to its successor: both may hold it, each of them once.
+//
+// A file that became shorter may have lost lines that were acknowledged. The
+// sink is halted ([events.ErrHalted]) until the path leads to another file, or
+// until it is opened anew.
+//
 // # Crashes
 //
 // A line that was torn by a crash is cut off when the file is opened; one that
@@ -29,6 +40,5 @@
 //
 // The sink holds an exclusive flock on the file itself, so that a second relay
 // on the host cannot interleave, not even one that slept for hours and
-// believes that it still leads. Rotation by renaming or by truncating is
-// noticed before each batch.
+// believes that it still leads.
 package file

@@ -2,12 +2,23 @@ package file
 
 import "os"
 
-// FailSync has every sync fail until err is nil again.
-func (s *Sink) FailSync(err error) {
+// BeforeSync has every sync do that first, and fail with its error.
+func (s *Sink) BeforeSync(do func() error) {
 	s.sync = func(f *os.File) error {
-		if err != nil {
+		if err := do(); err != nil {
 			return err
 		}
 		return f.Sync()
+	}
+}
+
+// BeforeWrite has that happen when the sink has looked at the file and has not
+// written yet.
+func (s *Sink) BeforeWrite(do func() error) {
+	s.write = func(f *os.File, text []byte) (int, error) {
+		if err := do(); err != nil {
+			return 0, err
+		}
+		return f.Write(text)
 	}
 }

@@ -19,6 +19,8 @@ var (
 	// observerd did not write: events appended to it would be spoiled, and
 	// cutting the line off would destroy what is another's.
 	ErrForeign = errors.New("the file ends in an unfinished line that is not an event of observerd; finish the line or choose another file")
+	// errMoved reports that the path leads to another file, or to none.
+	errMoved = errors.New("the file was moved or removed")
 )
 
 // Options say where events are written to.
@@ -45,10 +47,14 @@ type Sink struct {
 	// inspected.
 	end int64
 	// uncut says that lines behind end have failed and could not be cut off.
-	uncut  bool
+	uncut bool
+	// halted is the error of a file that became shorter. Its successor has none.
+	halted error
 	recent memory
-	// sync makes what was written durable; tests have it fail.
-	sync func(*os.File) error
+	// write and sync are those of the file; tests have them fail, or rotate the
+	// file first.
+	write func(*os.File, []byte) (int, error)
+	sync  func(*os.File) error
 
 	text  []byte
 	ends  []int
@@ -75,6 +81,7 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 		path:   opts.Path,
 		log:    opts.Logger.With("path", opts.Path),
 		recent: newMemory(opts.Remember),
+		write:  (*os.File).Write,
 		sync:   (*os.File).Sync,
 		fresh:  make(map[uuid.UUID]struct{}),
 	}

@@ -173,64 +173,11 @@ func TestHeld(t *testing.T) {
 	wantContent(t, path, lines(batch("orders", 1, 2)))
 }
 
-func TestRotation(t *testing.T) {
-	t.Parallel()
-	first, second, third := batch("orders", 1, 2), batch("orders", 3, 4), batch("orders", 5, 6)
-	for name, tt := range map[string]struct {
-		rotate func(t *testing.T, path string)
-		want   string
-	}{
-		"moved":    {func(t *testing.T, path string) { must(t, os.Rename(path, path+".1")) }, lines(second, third)},
-		"removed":  {func(t *testing.T, path string) { must(t, os.Remove(path)) }, lines(second, third)},
-		"replaced": {replace, lines(second, third)},
-		"truncated in place": {func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
-			lines(second, third)},
-		"folder removed": {func(t *testing.T, path string) { must(t, os.RemoveAll(filepath.Dir(path))) }, lines(second, third)},
-		"not at all":     {func(*testing.T, string) {}, lines(first, second, third)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := tempPath(t)
-			s := open(t, path)
-			deliver(t, s, first)
-			tt.rotate(t, path)
-			deliver(t, s, append(first[1:2:2], second...)) // A repeat is known beyond the rotation.
-			deliver(t, s, third)
-			wantContent(t, path, tt.want)
-			if _, err := file.Open(t.Context(), file.Options{Path: path}); !errors.Is(err, file.ErrHeld) {
-				t.Errorf("the new file is not locked: %v", err)
-			}
-		})
-	}
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func replace(t *testing.T, path string) {
-	must(t, os.Rename(path, path+".1"))
-	write(t, path, "")
-}
-
-// TestSleeperFindsItsFileTaken is a relay that slept while the file was
-// rotated and another process took the new one.
-func TestSleeperFindsItsFileTaken(t *testing.T) {
-	t.Parallel()
-	path := tempPath(t)
-	sleeper := open(t, path)
-	deliver(t, sleeper, batch("orders", 1, 1))
-	must(t, os.Rename(path, path+".1"))
-	successor := open(t, path)
-	if n, err := sleeper.Deliver(t.Context(), batch("orders", 2, 2)); n != 0 || !errors.Is(err, file.ErrHeld) {
-		t.Errorf("got %d, %v, want ErrHeld", n, err)
-	}
-	deliver(t, successor, batch("orders", 2, 2))
-	wantContent(t, path, lines(batch("orders", 2, 2)))
-	wantContent(t, path+".1", lines(batch("orders", 1, 1)))
 }
 
 func TestFailedSync(t *testing.T) {
@@ -239,12 +186,12 @@ func TestFailedSync(t *testing.T) {
 	s := open(t, path)
 	deliver(t, s, batch("orders", 1, 1))
 	failure := errors.New("input/output error")
-	s.FailSync(failure)
+	s.BeforeSync(func() error { return failure })
 	if n, err := s.Deliver(t.Context(), batch("orders", 2, 3)); n != 0 || !errors.Is(err, failure) {
 		t.Errorf("got %d, %v", n, err)
 	}
 	wantContent(t, path, lines(batch("orders", 1, 1)))
-	s.FailSync(nil)
+	s.BeforeSync(func() error { return nil })
 	deliver(t, s, batch("orders", 2, 3))
 	wantContent(t, path, lines(batch("orders", 1, 3)))
 }

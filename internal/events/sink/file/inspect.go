@@ -1,6 +1,11 @@
 package file
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/events"
+)
 
 // ready brings the file into a state in which a batch can be appended: cut
 // back to its last good line, the one that the path names, and inspected.
@@ -13,22 +18,40 @@ func (s *Sink) ready() error {
 			return err
 		}
 	}
-	info, err := s.f.Stat()
-	if err != nil {
-		return fmt.Errorf("look at file: %w", err)
-	}
-	current, err := names(s.path, info)
-	if err != nil {
-		return err
-	}
-	if !current {
+	size, err := s.look(s.end)
+	switch {
+	case errors.Is(err, errMoved):
 		s.log.Info("File was moved or removed, beginning a new one")
 		return s.reopen()
-	}
-	if info.Size() != s.end {
+	case err != nil:
+		return err
+	case size != s.end:
 		return s.inspect()
 	}
 	return nil
+}
+
+// look returns the size of the file, which is to hold what was written, up to
+// end. The error is errMoved when the path does not lead to it any more, and
+// [events.ErrHalted] when it has become shorter.
+func (s *Sink) look(end int64) (size int64, err error) {
+	info, err := s.f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("look at file: %w", err)
+	}
+	current, err := names(s.path, info)
+	switch {
+	case err != nil:
+		return 0, err
+	case !current:
+		return 0, errMoved
+	case s.halted == nil && info.Size() < end:
+		// What was cut away may have been copied before its last lines were there.
+		s.halted = fmt.Errorf("%w: %s became shorter, from %d to %d bytes, and events may be lost; copytruncate of logrotate does that: "+
+			"rotate by renaming instead (see docs/operations.md), then move this file away or restart the node",
+			events.ErrHalted, s.path, end, info.Size())
+	}
+	return info.Size(), s.halted
 }
 
 // reopen opens the file that the path names now. The one that was open stays
@@ -41,7 +64,7 @@ func (s *Sink) reopen() error {
 	if err := s.Close(); err != nil {
 		s.log.Warn("Error closing file", "err", err) // It was synced after each batch.
 	}
-	s.f, s.end, s.uncut = f, -1, false
+	s.f, s.end, s.uncut, s.halted = f, -1, false, nil
 	return s.inspect()
 }
 
@@ -85,16 +108,21 @@ func (s *Sink) repair(t tail, size int64) (end int64, err error) {
 	if !t.unfinished {
 		return t.keep, nil
 	}
-	if _, err := s.f.Write([]byte{'\n'}); err != nil {
+	if _, err := s.write(s.f, []byte{'\n'}); err != nil {
 		return 0, fmt.Errorf("finish the last line: %w", err)
 	}
 	s.log.Warn("Last line of the file was finished")
 	return t.keep + 1, nil
 }
 
-// cut cuts the file off at that offset. While that fails, nothing is appended.
+// cut cuts the file off at that offset; one that ends before is not filled up
+// with zeros. While it fails, nothing is appended.
 func (s *Sink) cut(at int64) error {
-	if err := s.f.Truncate(at); err != nil {
+	info, err := s.f.Stat()
+	if err == nil && info.Size() > at {
+		err = s.f.Truncate(at)
+	}
+	if err != nil {
 		return fmt.Errorf("cut file: %w", err)
 	}
 	s.uncut = false
