@@ -20,6 +20,10 @@ type Product struct {
 	Name string
 	// Packages are its packages by the command of the package manager.
 	Packages map[string]string
+	// Unpack is a folder into which those of apt-get, which are separated by
+	// spaces, are unpacked; they are not installed. Any user may do that, and
+	// it brings no services. Find looks below it. Empty: they are installed.
+	Unpack string
 	// Find looks for the programs and returns their folder, or Missing.
 	Find func(ctx context.Context) (string, error)
 	// Missing is the error of a machine without the programs.
@@ -81,6 +85,9 @@ func (p Product) install(ctx context.Context) error {
 		name, known := p.Packages[m.name]
 		if _, err := exec.LookPath(m.name); err != nil || !known {
 			continue
+		}
+		if m.name == "apt-get" && p.Unpack != "" {
+			return p.unpack(ctx, strings.Fields(name))
 		}
 		command := append(append([]string{}, m.install...), name)
 		prefix, err := privileges(ctx, m.name)

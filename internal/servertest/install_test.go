@@ -81,3 +81,50 @@ func wantWords(t *testing.T, err error, words ...string) {
 		}
 	}
 }
+
+// TestUnpack is that of anybody, on a machine whose apt has no lists and on one
+// whose apt has them.
+func TestUnpack(t *testing.T) {
+	for name, refuses := range map[string]string{"lists": "no option is refused", "no lists": "download"} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			calls := filepath.Join(root, "calls")
+			bin := script(t, `echo "$1 $5" >> `+calls+`; [ "$1" != `+"'"+refuses+"'"+` ] || exit 100
+case "$*" in *"download one two") touch one.deb two.deb;; esac`, root, "bin", "apt-get")
+			script(t, `mkdir -p "$3" && touch "$3/$(basename "$2")"`, root, "bin", "dpkg-deb")
+			script(t, "exit 1", root, "bin", "sudo")
+			t.Setenv("PATH", bin+":/usr/bin:/bin")
+			p := product()
+			p.Packages, p.Unpack = map[string]string{"apt-get": "one two"}, filepath.Join(root, "cache", "example")
+			for range 2 { // What is there already is of no use.
+				if err := p.install(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(p.Unpack, "two.deb")); err != nil {
+				t.Error(err)
+			}
+			if left, err := os.ReadDir(filepath.Dir(p.Unpack)); err != nil || len(left) != 1 {
+				t.Errorf("left beside the folder: %v, %v", left, err)
+			}
+			text, err := os.ReadFile(calls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "download \n"
+			if refuses == "download" {
+				want += "-o update\n-o download\n"
+			}
+			if string(text) != want+want {
+				t.Errorf("apt-get was called with %q, want twice %q", text, want)
+			}
+		})
+	}
+	t.Run("a mirror that does not answer", func(t *testing.T) {
+		bin := script(t, "echo no such mirror; exit 100", t.TempDir(), "bin", "apt-get")
+		t.Setenv("PATH", bin+":/usr/bin:/bin")
+		p := product()
+		p.Unpack = filepath.Join(t.TempDir(), "example")
+		wantWords(t, p.install(t.Context()), "no such mirror", "EXAMPLE_BINDIR")
+	})
+}
