@@ -64,11 +64,11 @@ func printReport(w io.Writer, r app.Report) error {
 }
 
 func nodeSection(r app.Report) section {
-	s := section{title: "NODES", headings: []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "UP", "SEEN"}}
+	s := section{title: "NODES", headings: []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}}
 	for _, n := range r.Nodes {
 		s.rows = append(s.rows, []string{
 			n.Name, orDash(n.Version), n.ConfigHash, orDash(strings.Join(n.Types, ",")), orDash(strings.Join(n.Unreachable, ",")),
-			span(r.At.Sub(n.StartedAt)), ago(r.At, n.SeenAt),
+			orDash(strings.Join(n.Outdated, ",")), span(r.At.Sub(n.StartedAt)), ago(r.At, n.SeenAt),
 		})
 	}
 	return s

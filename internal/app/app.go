@@ -10,6 +10,8 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,6 +62,9 @@ type App struct {
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
 	state  state
+	// loaded is when the configuration was, by the database's clock; nil before the
+	// database has answered.
+	loaded atomic.Pointer[time.Time]
 }
 
 // New acquires what the node needs, without connecting to any database: those

@@ -84,6 +84,7 @@ func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill
 		return Backfill{}, err
 	}
 	s := spec(configured, op.log)
+	s.Definition = hashOf(op.cfg, configured)
 	if o.Rate > 0 {
 		s.MaxRate = o.Rate
 	}

@@ -62,6 +62,9 @@ func (a *App) begin() {
 		a.pulse.Beat("start", 2*longestTry+2*longWait)
 		err := a.prepare(a.ctx)
 		if err == nil {
+			err = a.noteLoaded(a.ctx)
+		}
+		if err == nil {
 			break
 		}
 		if a.ctx.Err() != nil {

@@ -136,7 +136,7 @@ func (a *App) newType(t config.Type, sources map[string]*guarded, found *prometh
 	progress := schedule.NewProgress()
 	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: typeRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
-		p, err := newPoller(o, sources[o.Source], a.db, a.component("observer"))
+		p, err := newPoller(o, a.definition(o), sources[o.Source], a.db, a.component("observer"))
 		if err != nil {
 			return schedule.Type{}, err
 		}

@@ -72,9 +72,9 @@ func (s toldStore) Commit(ctx context.Context, ch observer.Chunk) (observer.Curs
 	return next, err
 }
 
-func newPoller(o config.Observer, src observer.Source, db *lockdb.DB, log *slog.Logger) (*poller, error) {
+func newPoller(o config.Observer, d definition, src observer.Source, db *lockdb.DB, log *slog.Logger) (*poller, error) {
 	s := spec(o, log)
-	s.Start.Began = db.Start
+	s.Start.Began, s.Definition, s.Loaded = db.Start, d.hash, d.loaded
 	made, err := observer.New(s)
 	if err != nil {
 		return nil, err

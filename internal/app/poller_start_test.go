@@ -27,7 +27,7 @@ func TestHistoryOfAReplacedSourceStaysOut(t *testing.T) {
 	p, err := newPoller(config.Observer{
 		ID: "orders", Event: "E", Detect: config.DetectNew, Table: "orders", Key: []string{"id"}, Timestamp: "at",
 		ChunkSize: 10, MaxGone: 20, PollTimeout: time.Minute, Start: config.StartNow,
-	}, src, db, log)
+	}, definition{}, src, db, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func pollToItsLimit(t *testing.T, rows int, want error) {
 	p, err := newPoller(config.Observer{
 		ID: "orders", Event: "E", Detect: config.DetectNew, Table: "orders", Key: []string{"id"}, Timestamp: "at",
 		ChunkSize: 1, MaxGone: 20, PollTimeout: 2 * time.Second,
-	}, slow{rows}, db, log)
+	}, definition{}, slow{rows}, db, log)
 	if err != nil {
 		t.Fatal(err)
 	}

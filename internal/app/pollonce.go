@@ -49,7 +49,11 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 		return Polled{}, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	p, err := newPoller(o, src, op.db, op.log)
+	d, err := op.definition(ctx, o)
+	if err != nil {
+		return Polled{}, err
+	}
+	p, err := newPoller(o, d, src, op.db, op.log)
 	if err != nil {
 		return Polled{}, err
 	}
@@ -126,6 +130,8 @@ func outcomeOf(err error) turn.Outcome {
 		return turn.Lost
 	case errors.Is(err, observer.ErrUnreachable):
 		return turn.Unreachable
+	case errors.Is(err, observer.ErrOtherDefinition):
+		return turn.Outdated
 	}
 	return turn.Error
 }

@@ -1,6 +1,9 @@
 package config
 
-import "log/slog"
+import (
+	"log/slog"
+	"time"
+)
 
 // Config is the whole configuration. It prints, logs and marshals without its
 // secrets.
@@ -14,7 +17,12 @@ type Config struct {
 	Sinks     []Sink     `key:"sinks"`
 	HTTP      HTTP       `key:"http"`
 	Log       Log        `key:"log"`
+
+	loaded time.Time
 }
+
+// Loaded is when [Load] read the configuration.
+func (c *Config) Loaded() time.Time { return c.loaded }
 
 // Node is this process among its equals.
 type Node struct {

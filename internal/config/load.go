@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"time"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
@@ -37,9 +38,11 @@ type Options struct {
 // in order, and there may be some beside an error. The error is nil or an
 // [*Error] with every mistake; the Config is nil then.
 func Load(o Options) (*Config, []Problem, error) {
+	began := time.Now()
 	l := newLoader(o)
 	cfg := l.layered()
 	if cfg != nil {
+		cfg.loaded = began
 		l.check(cfg)
 	}
 	sortProblems(l.warnings)

@@ -53,6 +53,9 @@ func (n names) fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		key := f.Tag.Get("key")
 		if prefix, suffix, ok := strings.Cut(key, "<type>"); ok {
 			for _, name := range n.types {

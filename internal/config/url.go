@@ -35,6 +35,8 @@ type URL struct {
 	path    string
 	shown   string
 	account account
+	// database is its name on its server.
+	database string
 }
 
 // What to write in the place of a URL that cannot be used.
@@ -95,7 +97,7 @@ func parseSQLite(rest string) (URL, error) {
 	}
 	path = filepath.Clean(path)
 	text := "sqlite:" + path
-	return URL{secret: NewSecret(text), dialect: SQLite, path: path, shown: text}, nil
+	return URL{secret: NewSecret(text), dialect: SQLite, path: path, shown: text, database: filepath.Base(path)}, nil
 }
 
 // IsZero says that there is no URL.
@@ -103,6 +105,10 @@ func (u URL) IsZero() bool { return u.dialect == "" }
 
 // Dialect is the kind of the database.
 func (u URL) Dialect() Dialect { return u.dialect }
+
+// Database is the name of the database on its server, or of the file without its
+// folder: what stays the same whichever way leads there.
+func (u URL) Database() string { return u.database }
 
 // Path is the file of an SQLite database; a relative one starts at the working
 // directory of the process. Empty for others.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -74,7 +75,8 @@ func parseNetwork(text string, d Dialect) (URL, error) {
 	case d.sourceOnly() && u.User.Username() == "":
 		return URL{}, errors.New("the URL names no user; write " + examples[d])
 	}
-	return URL{secret: NewSecret(text), dialect: d, shown: redactURL(u, parameters, d), account: accountOf(u, parameters, d)}, nil
+	return URL{secret: NewSecret(text), dialect: d, shown: redactURL(u, parameters, d), account: accountOf(u, parameters, d),
+		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil
 }
 
 // redactURL rebuilds the URL from the parts that are no secret, so that a part

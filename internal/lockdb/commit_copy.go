@@ -18,6 +18,7 @@ UPDATE obs_cursor
    SET version = version + 1, commit_id = $3, last_seq = last_seq + $4, low_ts = $5, newest_ts = $6,
        row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
        source_identity = $10, source_columns = $11, reread_at = $12, refusal = $13, accepted = $14,
+       defined_at = CASE WHEN definition = $15 THEN defined_at ELSE {now} END, definition = $15,
        start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
@@ -89,7 +90,7 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 
 func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, advanceSQL, e.db.advanceArgs(ch)...)
+	advanced, err := tx.Exec(ctx, e.db.d.sql(advanceSQL), e.db.advanceArgs(ch)...)
 	if err != nil {
 		return err
 	}

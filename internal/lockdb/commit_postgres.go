@@ -28,6 +28,7 @@ WITH held AS MATERIALIZED ({held}
      SET version = c.version + 1, commit_id = $7, last_seq = c.last_seq + $8, low_ts = $9, newest_ts = $10,
          row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13,
          source_identity = $30, source_columns = $31, reread_at = $32, refusal = $33, accepted = $34,
+         defined_at = CASE WHEN c.definition = $35 THEN c.defined_at ELSE {now} END, definition = $35,
          start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $9 ELSE c.start_ts END
     FROM lease{of}
    WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
@@ -46,7 +47,7 @@ WITH held AS MATERIALIZED ({held}
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
 ), dead AS (
   INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
-  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $35
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $36
     FROM cur, unnest($19::text[], $20::bytea[], $21::text[], $22::text[]) AS u(key, digest, reason, raw)
   ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused
 ), logged AS (
@@ -69,16 +70,16 @@ var sweepCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT s.id
     FROM obs_cursor c
-    JOIN obs_sweep s ON s.id = $36 AND s.stream = c.stream AND s.state = 'running'
+    JOIN obs_sweep s ON s.id = $37 AND s.stream = c.stream AND s.state = 'running'
    WHERE c.stream_id = $5
      FOR UPDATE OF c, s`,
 	"{of}", ", held",
 	"{swept}", `, swept AS (
   UPDATE obs_sweep s
-     SET position_ts = $37, row_count = s.row_count + $38, event_count = s.event_count + $39,
-         state = CASE WHEN $40 THEN 'done' ELSE s.state END, updated_at = {now}
+     SET position_ts = $38, row_count = s.row_count + $39, event_count = s.event_count + $40,
+         state = CASE WHEN $41 THEN 'done' ELSE s.state END, updated_at = {now}
     FROM cur
-   WHERE s.id = $36
+   WHERE s.id = $37
 )`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
@@ -129,13 +130,14 @@ func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 	}
 }
 
-// sourceArgs are what the cursor notes of its source and of refusals.
+// sourceArgs are what the cursor notes of its source, of refusals and of the
+// observer.
 func (db *DB) sourceArgs(ch *observer.Chunk) []any {
 	var reread any
 	if !ch.RereadAt.IsZero() {
 		reread = db.d.bindTime(ch.RereadAt)
 	}
-	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted}
+	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted, ch.Definition}
 }
 
 // noteArgs are the new rows, of which there are $11, and the changed ones.

@@ -15,12 +15,13 @@ import (
 // Beat says that the node is alive, and what it polls.
 func (db *DB) Beat(ctx context.Context, n turn.Node) error {
 	_, err := db.exec(ctx, "note that this node is alive", `
-		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9)
+		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10)
 		ON CONFLICT (boot_id) DO UPDATE
 		   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
-		       liveness = excluded.liveness`,
-		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","), db.shownBy())
+		       liveness = excluded.liveness, outdated = excluded.outdated`,
+		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","),
+		db.shownBy(), strings.Join(n.Outdated, ","))
 	return err
 }
 
@@ -29,16 +30,16 @@ func (db *DB) Beat(ctx context.Context, n turn.Node) error {
 func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
 	var nodes []turn.Node
 	err := db.query(ctx, "read the live nodes", `
-		SELECT boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at
+		SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
 		  FROM obs_node
 		 WHERE seen_at >= {ago $1}
 		 ORDER BY name, boot_id`,
 		func(scan func(...any) error) error {
 			var n turn.Node
-			var types, unreachable, sinks string
-			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &sinks,
+			var types, unreachable, outdated, sinks string
+			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &outdated, &sinks,
 				instant{&n.StartedAt}, instant{&n.SeenAt})
-			n.Types, n.Unreachable = splitList(types), splitList(unreachable)
+			n.Types, n.Unreachable, n.Outdated = splitList(types), splitList(unreachable), splitList(outdated)
 			n.Sinks = splitList(sinks)
 			nodes = append(nodes, n)
 			return err

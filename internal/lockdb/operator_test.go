@@ -254,3 +254,48 @@ func TestPoisonRowsAreKnown(t *testing.T) {
 		})
 	}
 }
+
+// TestDefinitionIsKeptWithItsTime shows that a definition is as old as its first
+// commit, and that a reset leaves it.
+func TestDefinitionIsKeptWithItsTime(t *testing.T) {
+	t.Parallel()
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				commit := func(definition string) observer.Cursor {
+					t.Helper()
+					ch := chunk(cursorOf(t, s, "orders"), n)
+					ch.Definition = definition
+					mustCommit(t, s, ch)
+					c := cursorOf(t, s, "orders")
+					if c.Definition != definition {
+						t.Errorf("definition %q, want %q", c.Definition, definition)
+					}
+					return c
+				}
+				if c := commit(""); !c.DefinedAt.IsZero() {
+					t.Errorf("none was set at %s", c.DefinedAt)
+				}
+				first := commit("a")
+				if now, err := db.Now(t.Context()); err != nil || first.DefinedAt.IsZero() || first.DefinedAt.After(now) {
+					t.Errorf("set at %s, %v", first.DefinedAt, err)
+				}
+				if again := commit("a"); !again.DefinedAt.Equal(first.DefinedAt) {
+					t.Errorf("set at %s, and again at %s", first.DefinedAt, again.DefinedAt)
+				}
+				time.Sleep(2 * time.Millisecond) // SQLite's clock has milliseconds.
+				if next := commit("b"); !next.DefinedAt.After(first.DefinedAt) {
+					t.Errorf("another one was set at %s, the first at %s", next.DefinedAt, first.DefinedAt)
+				}
+				if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				if c := cursorOf(t, s, "orders"); c.Definition != "b" {
+					t.Errorf("after a reset: %q", c.Definition)
+				}
+			})
+		})
+	}
+}

@@ -39,7 +39,7 @@ func (db *DB) reportNodes(ctx context.Context, r *status.Report) error {
 	for _, n := range nodes {
 		r.Nodes = append(r.Nodes, status.Node{
 			Name: n.Name, BootID: n.BootID, Version: n.Version, ConfigHash: n.ConfigHash,
-			Types: n.Types, Unreachable: n.Unreachable, StartedAt: n.StartedAt, SeenAt: n.SeenAt,
+			Types: n.Types, Unreachable: n.Unreachable, Outdated: n.Outdated, StartedAt: n.StartedAt, SeenAt: n.SeenAt,
 		})
 	}
 	return err

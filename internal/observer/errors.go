@@ -7,6 +7,10 @@ var (
 	// table, SQL, key, timestamp or detection. What was remembered says
 	// nothing about the rows of this one, so a person has to decide.
 	ErrQueryChanged = errors.New("query has changed since the cursor was written")
+	// ErrOtherDefinition reports that the cluster polls the observer by another
+	// definition than this node has, and that this node's is not the later one. The
+	// turn is left to a node with that definition.
+	ErrOtherDefinition = errors.New("the other nodes define the observer in another way")
 	// ErrMostlyPoison reports a chunk of which most rows could not be read.
 	// Nothing of that chunk was committed.
 	ErrMostlyPoison = errors.New("most rows of a chunk are poison")

@@ -45,7 +45,7 @@ func New(spec Spec) (*Observer, error) {
 //
 // When ctx ends, the error is its cause and no commit begins any more. Errors
 // of the source and the store are wrapped; of its own, a poll returns
-// [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
+// [ErrOtherDefinition], [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
 // [ErrMostlyPoison], [ErrMassDisappearance] and [ErrOutOfOrder]. The statistics are valid beside
 // any error.
 func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {

@@ -24,9 +24,9 @@ type poll struct {
 	// low-water mark were read last.
 	identity, columns string
 	reread            time.Time
-	// refusal and accepted are the cursor's.
-	refusal  string
-	accepted Refusal
+	// definition, refusal and accepted are the cursor's.
+	definition, refusal string
+	accepted            Refusal
 	// low and newest are the marks after all that was compared so far.
 	low, newest string
 	lastTime    time.Time
@@ -73,8 +73,11 @@ func (p *poll) readCursor(ctx context.Context) error {
 		return failed(ctx, "read cursor", err)
 	}
 	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
-	p.identity, p.columns, p.reread, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Refusal
+	p.identity, p.columns, p.reread, p.definition, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Definition, c.Refusal
 	if p.accepted, err = DecodeRefusal(c.Accepted); err != nil {
+		return err
+	}
+	if err := p.define(ctx); err != nil {
 		return err
 	}
 	return p.checkFingerprint(c)
@@ -124,6 +127,7 @@ func (p *poll) newChunk() Chunk {
 func (p *poll) mark(ch *Chunk) {
 	ch.Low, ch.Newest = p.low, p.newest
 	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprint, p.identity, p.columns
+	ch.Definition = p.definition
 	ch.RereadAt, ch.Refusal, ch.Accepted = p.reread, p.refusal, p.accepted.Encode()
 	if p.sweep != nil {
 		ch.Sweep = p.sweep.step(len(ch.Events))
@@ -145,7 +149,7 @@ func (p *poll) commitMarks(ctx context.Context) error {
 	}
 	c, ch := p.cursor, p.newChunk()
 	if c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
-		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
+		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
 		!p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}

@@ -99,6 +99,13 @@ type Spec struct {
 	// CommitTimeout bounds one commit; a poll that is cancelled lets a commit
 	// that has begun run to its end. 0 means 30 s.
 	CommitTimeout time.Duration
+	// Definition identifies all of the observer's configuration that its events
+	// depend on. Nodes with different ones do not poll one stream in turns, see
+	// [ErrOtherDefinition]. Empty means that nothing is compared.
+	Definition string
+	// Loaded returns when that configuration was loaded, by the store's clock. Nil,
+	// or the zero time, means that it takes no other's place.
+	Loaded func() time.Time
 	// Logger receives a DEBUG record of each commit, and a WARN where the
 	// source was replaced, its time went back or its rows lie in the future;
 	// nil means none.

@@ -49,6 +49,10 @@ type Cursor struct {
 	// RereadAt is when the rows above the low-water mark were read last; zero
 	// for never. Between two such readings polls begin at Newest.
 	RereadAt time.Time
+	// Definition is that of the observer by which the cluster polls, see
+	// [Spec.Definition], and DefinedAt when it was set, by the store's clock.
+	Definition string
+	DefinedAt  time.Time
 	// Refusal is what the last poll refused, and Accepted what a person lets the
 	// next one do of it, both as [Refusal.Encode] writes them; empty for none.
 	Refusal, Accepted string
@@ -102,8 +106,9 @@ type Chunk struct {
 	// Low and Newest are the marks after this chunk.
 	Low, Newest string
 	// Fingerprint is the query's; Identity, Columns and RereadAt are those of
-	// the cursor after this chunk, and so are Refusal and Accepted.
+	// the cursor after this chunk, and so are Definition, Refusal and Accepted.
 	Fingerprint, Identity, Columns string
+	Definition                     string
 	RereadAt                       time.Time
 	Refusal, Accepted              string
 	// Sweep is the step of a sweep that this chunk is part of; nil for a poll.
@@ -125,14 +130,15 @@ type Chunk struct {
 	Refused bool
 }
 
-// Next is the cursor after the chunk.
+// Next is the cursor after the chunk. When a definition was set is for the store
+// to say: DefinedAt is that of the cursor before.
 func (ch Chunk) Next() Cursor {
 	c := ch.Cursor
 	c.Version++
 	c.LastSeq += int64(len(ch.Events))
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
 	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
-	c.Refusal, c.Accepted = ch.Refusal, ch.Accepted
+	c.Definition, c.Refusal, c.Accepted = ch.Definition, ch.Refusal, ch.Accepted
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c

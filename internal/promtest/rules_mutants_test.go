@@ -100,6 +100,8 @@ var mutants = []mutant{
 	{"ObserverdVersionsDiffer", "for", "30m", "ObserverdVersionsDiffer: An upgrade of"},
 	{"ObserverdVersionsDiffer", "present_over_time(observerd_build_info[10m])", "observerd_build_info", "ObserverdVersionsDiffer: One of three"},
 	{"ObserverdVersionsDiffer", "by (job)", "by ()", "ObserverdVersionsDiffer: One of three"},
+	{"ObserverdDefinitionsDiffer", "for", "10m", "ObserverdDefinitionsDiffer: A rolling restart"},
+	{"ObserverdDefinitionsDiffer", "max_over_time(observerd_observer_outdated[5m])", "observerd_observer_outdated", "ObserverdDefinitionsDiffer: One of two"},
 	{"ObserverdReloadFailed", "max_over_time(observerd_config_last_reload_success[5m])", "observerd_config_last_reload_success", "ObserverdReloadFailed: A node has"},
 
 	{"observerd:lock_attempts:increase", "[15m]", "[1h]", "ObserverdLockFailureRateHigh: Occasional failures. In"},

@@ -31,6 +31,7 @@ var severities = map[string]string{
 	"ObserverdStaleCommitsRefused":  "warning",
 	"ObserverdVersionsDiffer":       "warning",
 	"ObserverdReloadFailed":         "warning",
+	"ObserverdDefinitionsDiffer":    "warning",
 }
 
 func TestEveryAlertHasItsRunbook(t *testing.T) {

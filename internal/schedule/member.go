@@ -26,11 +26,12 @@ type member struct {
 	mu          sync.Mutex
 	others      []turn.Node
 	unreachable map[string]time.Time // type, and until when it is so marked
+	differs     map[string]bool      // observers that the others define in another way
 }
 
 func newMember(node turn.Node, store members) *member {
 	node.Types = slices.Sorted(slices.Values(node.Types))
-	return &member{node: node, store: store, unreachable: make(map[string]time.Time)}
+	return &member{node: node, store: store, unreachable: make(map[string]time.Time), differs: make(map[string]bool)}
 }
 
 // beat says that this node is alive and reads who else is.
@@ -55,6 +56,7 @@ func (m *member) self() turn.Node {
 	maps.DeleteFunc(m.unreachable, func(_ string, until time.Time) bool { return !time.Now().Before(until) })
 	node := m.node
 	node.Unreachable = slices.Sorted(maps.Keys(m.unreachable))
+	node.Outdated = slices.Sorted(maps.Keys(m.differs))
 	return node
 }
 
@@ -77,6 +79,17 @@ func (m *member) reached(typ Type, yes bool) {
 		return
 	}
 	m.unreachable[typ.Name] = time.Now().Add(unreachableIntervals * typ.Interval)
+}
+
+// outdated notes whether the others define an observer in another way.
+func (m *member) outdated(observer string, yes bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if yes {
+		m.differs[observer] = true
+		return
+	}
+	delete(m.differs, observer)
 }
 
 // place is where this node stands in line for instant n of the type, among

@@ -33,6 +33,7 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 	defer cancel()
 	stats, err := p.safely(limited, g)
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
+	p.member.outdated(p.observer.ID(), res.outcome == turn.Outdated)
 	p.count(stats, res.outcome)
 	switch res.outcome {
 	case turn.OK:
@@ -62,6 +63,8 @@ func (p *part) outcome(ctx context.Context, err error) turn.Outcome {
 		return abandoned
 	case errors.Is(err, observer.ErrUnreachable):
 		return turn.Unreachable
+	case errors.Is(err, observer.ErrOtherDefinition):
+		return turn.Outdated
 	case errors.Is(err, observer.ErrConflict):
 		return turn.Conflict
 	}
@@ -72,6 +75,7 @@ func (p *part) count(stats observer.Stats, outcome turn.Outcome) {
 	p.metrics.rows.WithLabelValues(p.typ.Name).Add(float64(stats.Rows))
 	p.metrics.events.WithLabelValues(p.typ.Name).Add(float64(stats.Events))
 	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
+	set(p.metrics.outdated, p.typ.Name, p.observer.ID(), outcome == turn.Outdated)
 	if outcome == turn.OK {
 		p.typ.Progress.note(succeeded(p.observer.ID()))
 		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
@@ -95,7 +99,7 @@ func (p *part) note(ctx context.Context, g lock.Grant, started time.Time, res re
 		t.Reason = Reason(err)
 		t.Failures = p.was.Failures + 1
 		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.typ.Interval))
-	case turn.Unreachable:
+	case turn.Unreachable, turn.Outdated:
 		t.Reason = Reason(err)
 		t.Failures, t.Left = p.was.Failures, true
 	}

@@ -97,3 +97,25 @@ func TestMissingRowsHoldUpNoOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestOutdatedNodeLeavesTheObserver leaves one observer to the nodes that define it
+// as the cluster does, and polls the others.
+func TestOutdatedNodeLeavesTheObserver(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		two := observers("order", "order-1", "order-2")
+		a := start(t, db, "a", only("order"), two, does("order-1", fails(fmt.Errorf("poll: %w", observer.ErrOtherDefinition))))
+		b := start(t, db, "b", only("order"), two)
+		pass(20*interval + interval/2)
+		if a.polls("order-1") == 0 || b.polls("order-1") < 20 {
+			t.Errorf("the outdated node tried %d times, the other polled %d times", a.polls("order-1"), b.polls("order-1"))
+		}
+		if n := a.polls("order-2") + b.polls("order-2"); n != 21 {
+			t.Errorf("the neighbour was polled %d times", n)
+		}
+		if s := db.streams["order-1"]; s.Failures != 0 {
+			t.Errorf("%d failures are noted", s.Failures)
+		}
+		equal(t, "told", fmt.Sprint(db.nodes[a.boot].Outdated, db.nodes[b.boot].Outdated), "[order-1] []")
+		equal(t, "metric", a.metric(t, "observerd_observer_outdated{observer=order-1,type=order}"), 1)
+	})
+}

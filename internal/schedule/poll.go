@@ -64,7 +64,7 @@ func (r *run) ready(ctx context.Context, o Observer, was turn.Stream, state turn
 		now = r.at // the job came a moment early
 	}
 	polled := !was.At.Before(r.at) && !r.absurd(was.At, state.Now)
-	r.metrics.notePaused(r.typ.Name, o.ID(), was.Paused)
+	set(r.metrics.paused, r.typ.Name, o.ID(), was.Paused)
 	return !was.Paused && !polled && !r.waits(ctx, o, was, now)
 }
 

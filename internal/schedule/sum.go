@@ -34,7 +34,7 @@ func (s *sum) add(r result) {
 
 // severity orders outcomes for the type's, which is the worst.
 func severity(o turn.Outcome) int {
-	return slices.Index([]turn.Outcome{turn.OK, abandoned, turn.Conflict, turn.Unreachable, turn.Error, turn.Lost, turn.Fenced}, o)
+	return slices.Index([]turn.Outcome{turn.OK, abandoned, turn.Conflict, turn.Outdated, turn.Unreachable, turn.Error, turn.Lost, turn.Fenced}, o)
 }
 
 // outcome is the worst of the observers'; OK when none was polled.
@@ -88,7 +88,7 @@ func (s *sum) report(r *run, took time.Duration) {
 // countedAs is the outcome in the metric of polls; empty for none.
 func countedAs(o turn.Outcome) turn.Outcome {
 	switch o {
-	case turn.Unreachable:
+	case turn.Unreachable, turn.Outdated:
 		return turn.Error
 	case turn.Conflict:
 		return turn.Fenced

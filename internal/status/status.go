@@ -25,14 +25,16 @@ type Report struct {
 
 // Node is a process of the cluster.
 type Node struct {
-	Name        string    `json:"name"`
-	BootID      string    `json:"boot_id"`
-	Version     string    `json:"version"`
-	ConfigHash  string    `json:"config_hash"`
-	Types       []string  `json:"types"`
-	Unreachable []string  `json:"unreachable,omitempty"`
-	StartedAt   time.Time `json:"started_at"`
-	SeenAt      time.Time `json:"seen_at"`
+	Name        string   `json:"name"`
+	BootID      string   `json:"boot_id"`
+	Version     string   `json:"version"`
+	ConfigHash  string   `json:"config_hash"`
+	Types       []string `json:"types"`
+	Unreachable []string `json:"unreachable,omitempty"`
+	// Outdated are the observers that the others define in another way.
+	Outdated  []string  `json:"outdated,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	SeenAt    time.Time `json:"seen_at"`
 }
 
 // Type is an observer type and its last turn.

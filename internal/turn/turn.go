@@ -25,6 +25,9 @@ const (
 	// Unreachable means that this node could not reach the source; the
 	// stream's turn is left to another node.
 	Unreachable Outcome = "unreachable"
+	// Outdated means that the other nodes define the observer in another way, and
+	// did so later; the stream's turn is left to one of them.
+	Outdated Outcome = "outdated"
 )
 
 // State is what the coordination database knows of a type's turns.
@@ -85,6 +88,9 @@ type Node struct {
 	// Types are the observer types that the node polls, Unreachable those
 	// among them with a source that it cannot reach at present. Both sorted.
 	Types, Unreachable []string
+	// Outdated are the observers that the node leaves alone, because the others
+	// define them in another way. Sorted.
+	Outdated []string
 	// Sinks are the sinks of the node's configuration.
 	Sinks             []string
 	StartedAt, SeenAt time.Time

@@ -1,4 +1,5 @@
--- What an operator decides about a stream. The columns have constant defaults:
+-- What an operator decides about a stream, and by which definition it is polled.
+-- The columns have constant defaults:
 -- nothing is rewritten.
 
 -- +goose Up
@@ -6,12 +7,20 @@
 -- ids of its events: version 1 of a row is another event after that. refusal is what
 -- the last poll would not believe, accepted what the next one may do of it all the
 -- same; both are empty for none.
--- An older binary leaves the epoch out of the ids that it makes, and refuses what
--- was accepted.
+-- definition is that of the observer by which the nodes poll, and defined_at when
+-- it was set; empty until a commit writes it.
+-- An older binary leaves the epoch out of the ids that it makes, refuses what was
+-- accepted, and polls by its own definition.
 ALTER TABLE obs_cursor ADD COLUMN epoch    INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE obs_cursor ADD COLUMN refusal  TEXT    NOT NULL DEFAULT '';
 ALTER TABLE obs_cursor ADD COLUMN accepted TEXT    NOT NULL DEFAULT '';
+ALTER TABLE obs_cursor ADD COLUMN definition TEXT  NOT NULL DEFAULT '';
+ALTER TABLE obs_cursor ADD COLUMN defined_at TEXT;
 
 -- refused says that the row was part of a refusal: it is shown, and the next poll
 -- judges it anew.
 ALTER TABLE obs_dead ADD COLUMN refused BOOLEAN NOT NULL DEFAULT FALSE;
+
+-- outdated are the observers that the node leaves alone, because the others define
+-- them in another way.
+ALTER TABLE obs_node ADD COLUMN outdated TEXT NOT NULL DEFAULT '';

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
@@ -28,6 +29,8 @@ type DB struct {
 	sweeps  []observer.Sweep
 	fence   int
 
+	// Clock tells when a definition was set; nil is the zero time for ever.
+	Clock func() time.Time
 	// Fenced replaces [ErrFenced], for tests of what knows the real one.
 	Fenced error
 	// Step is called before each call; its error takes the call's place. Nil
@@ -127,6 +130,13 @@ func (db *DB) stream(name string) *stream {
 	return s
 }
 
+func (db *DB) now() time.Time {
+	if db.Clock == nil {
+		return time.Time{}
+	}
+	return db.Clock()
+}
+
 // begin is the start of each call of a store.
 func (db *DB) begin(ctx context.Context, call string) error {
 	if db.Step != nil {
@@ -138,7 +148,7 @@ func (db *DB) begin(ctx context.Context, call string) error {
 }
 
 // commit appends what was checked.
-func (s *stream) commit(ch observer.Chunk) observer.Cursor {
+func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 	for i, e := range ch.Events {
 		e.Seq = s.cursor.LastSeq + int64(i) + 1
 		s.events = append(s.events, e)
@@ -158,7 +168,12 @@ func (s *stream) commit(ch observer.Chunk) observer.Cursor {
 	if s.cursor.Low == "" && s.cursor.Fingerprint == "" {
 		s.start = ch.Low
 	}
+	defined := s.cursor.DefinedAt
+	if ch.Definition != s.cursor.Definition {
+		defined = db.now()
+	}
 	s.cursor = ch.Next()
+	s.cursor.DefinedAt = defined
 	return s.cursor
 }
 

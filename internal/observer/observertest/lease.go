@@ -99,5 +99,5 @@ func (l *lease) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	if sweep != nil {
 		advance(sweep, *ch.Sweep)
 	}
-	return s.commit(ch), nil
+	return l.db.commit(s, ch), nil
 }

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+// definition is what the events of an observer depend on in the configuration
+// of this process, see [observer.Spec.Definition].
+type definition struct {
+	hash string
+	// loaded is nil for a command beside nodes: it must not change what they poll by.
+	loaded func() time.Time
+}
+
+// hashOf identifies an observer. The address of its source is left out: nodes
+// may reach one database in different ways.
+func hashOf(cfg *config.Config, o config.Observer) string {
+	url := cfg.Sources[o.Source].URL
+	text, err := json.Marshal([]any{
+		o.Source, url.Dialect(), url.Database(), o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event,
+	})
+	if err != nil {
+		panic(err) // Strings always encode.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func (a *App) definition(o config.Observer) definition {
+	return definition{hash: hashOf(a.cfg, o), loaded: func() time.Time {
+		if at := a.loaded.Load(); at != nil {
+			return *at
+		}
+		return time.Time{}
+	}}
+}
+
+// definition is that of a command, which may set another only where no node is at
+// work.
+func (op *Operator) definition(ctx context.Context, o config.Observer) (definition, error) {
+	d := definition{hash: hashOf(op.cfg, o)}
+	nodes, err := op.db.Nodes(ctx, time.Minute)
+	if err != nil || len(nodes) > 0 {
+		return d, err
+	}
+	at, err := loadedAt(ctx, op.db, op.cfg)
+	d.loaded = func() time.Time { return at }
+	return d, err
+}
+
+// noteLoaded finds out when the configuration was loaded by the clock that all
+// nodes share. It is done once: that of this host may be set, or stand still while
+// the host sleeps.
+func (a *App) noteLoaded(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, longestTry)
+	defer cancel()
+	at, err := loadedAt(ctx, a.db, a.cfg)
+	if err == nil {
+		a.loaded.Store(&at)
+	}
+	return err
+}
+
+func loadedAt(ctx context.Context, db *lockdb.DB, cfg *config.Config) (time.Time, error) {
+	now, err := db.Now(ctx)
+	return now.Add(-time.Since(cfg.Loaded())), err
+}

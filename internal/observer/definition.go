@@ -1,0 +1,47 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// define compares the observer's definition with that by which the cluster polls
+// it. Two nodes with different ones would take each other's rows for changes, in
+// turns. So a definition takes another's place once: when it was loaded after that
+// was set. Otherwise this node leaves the observer alone.
+//
+// The new one is committed at once, and the fingerprint stays: whether the cursor
+// belongs to its query is judged after that.
+func (p *poll) define(ctx context.Context) error {
+	own, c := p.spec.Definition, p.cursor
+	switch {
+	case own == "" || own == c.Definition:
+		return nil
+	case c.Definition == "":
+		p.definition = own
+		return nil
+	case !p.loaded().After(c.DefinedAt):
+		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded; "+
+			"give all nodes one configuration, or restart this node to make its own the cluster's",
+			ErrOtherDefinition, c.DefinedAt.UTC().Format(time.RFC3339))
+	}
+	p.definition = own
+	ch := p.newChunk()
+	ch.Fingerprint = c.Fingerprint
+	if err := p.commit(ctx, ch); err != nil {
+		return err
+	}
+	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"The observer is defined in another way than before; nodes with the former definition leave it alone",
+		slog.String("stream", p.spec.Stream))
+	return nil
+}
+
+func (p *poll) loaded() time.Time {
+	if p.spec.Loaded == nil {
+		return time.Time{}
+	}
+	return p.spec.Loaded()
+}

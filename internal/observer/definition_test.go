@@ -1,0 +1,75 @@
+package observer_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
+)
+
+// A definition that was loaded later takes the place of another, once; one that
+// was loaded before, or nobody knows when, is left aside.
+func TestDefinitionThatWasLoadedLaterIsTheClusters(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.db.Clock = s.src.Now
+	s.src.SetClock(1000)
+	by := func(definition string, loaded int64) error {
+		s.spec.Definition = definition
+		s.spec.Loaded = func() time.Time { return observertest.Time(loaded) }
+		if loaded == 0 {
+			s.spec.Loaded = nil
+		}
+		s.src.Pass(10)
+		_, err := s.tryPoll()
+		return err
+	}
+	polled := func(definition string, loaded int64) {
+		t.Helper()
+		if err := by(definition, loaded); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "definition", s.db.Cursor(stream).Definition, definition)
+	}
+	left := func(definition string, loaded int64) {
+		t.Helper()
+		before := s.db.Cursor(stream)
+		if err := by(definition, loaded); !errors.Is(err, observer.ErrOtherDefinition) {
+			t.Fatalf("%s, loaded at %d: %v", definition, loaded, err)
+		}
+		equal(t, "cursor", s.db.Cursor(stream), before)
+	}
+	polled("", 0)
+	polled("a", 500) // at 1020
+	left("b", 0)
+	left("b", 1019)
+	polled("a", 500)
+	polled("b", 1021)
+	left("a", 500)
+	polled("b", 1021)
+	polled("a", 2000)
+	left("b", 1021)
+	polled("a", 0)
+}
+
+// The cursor of another query is refused as ever: which of two nodes is right is
+// one question, whether the rows that were observed are those of its query another.
+func TestOtherQueryIsRefusedAfterItsDefinitionWasSet(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew)
+	s.db.Clock = s.src.Now
+	s.src.SetClock(1000)
+	s.spec.Definition, s.spec.Loaded = "a", s.src.Now
+	s.put(0, 5)
+	s.poll()
+	s.src.Pass(10)
+	s.spec.Definition, s.spec.Query.Key = "b", []string{"other"}
+	for range 2 {
+		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	equal(t, "definition", s.db.Cursor(stream).Definition, "b")
+}
