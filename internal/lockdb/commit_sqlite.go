@@ -11,9 +11,11 @@ import (
 )
 
 // commit on SQLite is a transaction that holds the write lock from its first
-// statement: nobody comes between the lease, the cursor and the rows. Prepared
-// inserts in a loop are the fastest that the driver offers.
+// statement: nobody comes between the lease, the cursor and the rows. A process
+// that is stopped in it stops all others, so what is written is made ready before.
+// Prepared statements in a loop are the fastest that the driver offers.
 func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) (err error) {
+	writes := e.writes(ch)
 	tx, err := e.db.main.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -32,13 +34,12 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 	if err := e.step(ctx, tx, ch); err != nil {
 		return err
 	}
-	if err := e.note(ctx, tx, ch); err != nil {
-		return err
+	for _, w := range writes {
+		if err := e.write(ctx, tx, w); err != nil {
+			return err
+		}
 	}
-	if err := e.bury(ctx, tx, ch); err != nil {
-		return err
-	}
-	return e.append(ctx, tx, ch)
+	return nil
 }
 
 func (e *sqliteEngine) advance(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
@@ -65,65 +66,61 @@ func current(result sql.Result, err error) error {
 	return verdict(true, n == 1)
 }
 
-// each prepares a statement and runs it n times.
-func (e *sqliteEngine) each(ctx context.Context, tx *sql.Tx, text string, n int, args func(i int) []any) error {
-	if n == 0 {
+// writing is a statement, and its parameters for each time that it runs.
+type writing struct {
+	text string
+	args [][]any
+}
+
+// write prepares a statement and runs it for each row.
+func (e *sqliteEngine) write(ctx context.Context, tx *sql.Tx, w writing) error {
+	if len(w.args) == 0 {
 		return nil
 	}
-	statement, err := tx.PrepareContext(ctx, e.db.d.sql(text))
+	statement, err := tx.PrepareContext(ctx, e.db.d.sql(w.text))
 	if err != nil {
 		return err
 	}
 	defer statement.Close()
-	for i := range n {
-		if _, err := statement.ExecContext(ctx, args(i)...); err != nil {
+	for _, args := range w.args {
+		if _, err := statement.ExecContext(ctx, args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *sqliteEngine) note(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
-	err := e.each(ctx, tx, `
+// writes are what the chunk adds to the tables beside its cursor.
+func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
+	added := writing{text: `
 		INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
-		VALUES ($1, $2, $3, $4, $5, $6)`,
-		len(ch.New), func(i int) []any {
-			o := &ch.New[i]
-			return []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone}
-		})
-	if err != nil {
-		return err
+		VALUES ($1, $2, $3, $4, $5, $6)`}
+	for _, o := range ch.New {
+		added.args = append(added.args, []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone})
 	}
-	return e.each(ctx, tx, `
-		UPDATE obs_observed SET row_hash = $3, version = $4, gone = $5 WHERE stream_id = $1 AND key = $2`,
-		len(ch.Changed), func(i int) []any {
-			o := &ch.Changed[i]
-			return []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Gone}
-		})
-}
-
-func (e *sqliteEngine) bury(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
-	return e.each(ctx, tx, `
+	changed := writing{text: `
+		UPDATE obs_observed SET row_hash = $3, version = $4, gone = $5 WHERE stream_id = $1 AND key = $2`}
+	for _, o := range ch.Changed {
+		changed.args = append(changed.args, []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Gone})
+	}
+	buried := writing{text: `
 		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at, refused)
 		VALUES ($1, $2, $3, $4, $5, {now}, {now}, $6)
-		ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused`,
-		len(ch.Dead), func(i int) []any {
-			d := ch.Dead[i]
-			return []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused}
-		})
-}
-
-func (e *sqliteEngine) append(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
-	return e.each(ctx, tx, `
+		ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused`}
+	for _, d := range ch.Dead {
+		buried.args = append(buried.args, []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused})
+	}
+	logged := writing{text: `
 		INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		len(ch.Events), func(i int) []any {
-			ev := &ch.Events[i]
-			return []any{
-				ch.Cursor.Stream, ch.Cursor.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
-				ev.Version, string(ev.Change), e.db.d.bindTime(ev.Time), string(ev.Data),
-			}
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`}
+	for i := range ch.Events {
+		ev := &ch.Events[i]
+		logged.args = append(logged.args, []any{
+			ch.Cursor.Stream, ch.Cursor.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
+			ev.Version, string(ev.Change), e.db.d.bindTime(ev.Time), string(ev.Data),
 		})
+	}
+	return []writing{added, changed, buried, logged}
 }
 
 func (e *sqliteEngine) lookUpSQL() string {
