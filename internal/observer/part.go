@@ -47,11 +47,13 @@ func (p *poll) readPart(ctx context.Context) error {
 }
 
 // planNext decides what follows a read that came to its end. One that has as
-// many rows as it may have is not all: the next begins at its last timestamp,
-// of which there may be more rows. The horizon came before all of them, so
+// many rows as it may have, or took as long as it may, is not all: the next begins
+// at its last timestamp, of which there may be more rows. The horizon came before all of them, so
 // whatever appears below it between two reads would have been in the first.
 func (p *poll) planNext(r *reader) {
-	if p.limit == 0 || r.dated < p.limit {
+	// A source may have them before or behind those with a timestamp.
+	p.undatedRead = p.undatedRead || !r.cut || r.dated < r.count
+	if !r.cut && (p.limit == 0 || r.dated < p.limit) {
 		p.complete = true
 		return
 	}

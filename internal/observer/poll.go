@@ -35,8 +35,9 @@ type poll struct {
 	// poll does not begin at the low-water mark, so it does not move it.
 	from, before    string
 	limit, partRows int
-	parts           int
 	light           bool
+	// undatedRead says that the rows without a timestamp were read.
+	undatedRead bool
 	// seen are the numbers of the live rows that this read has met.
 	seen bitmap
 	// fresh are the keys of the chunk that were not known before it. It is kept

@@ -31,9 +31,10 @@ type reader struct {
 
 	// These are set before batches is closed. count is the number of rows,
 	// dated of those that a limit may have counted, and last the highest
-	// timestamp.
+	// timestamp. cut says that the read was ended because of its time.
 	count, dated int
 	last         string
+	cut          bool
 
 	err      error
 	panicked any
@@ -55,10 +56,11 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 	return r, nil
 }
 
-// partQuery leaves the rows without a timestamp to the first read of a poll.
+// partQuery leaves the rows without a timestamp to the first read of a poll that
+// comes to them.
 func (p *poll) partQuery() Query {
 	q := p.spec.Query
-	if p.parts++; p.parts > 1 {
+	if p.undatedRead {
 		q.NullTimestamp = NullSkip
 	}
 	return q
@@ -100,12 +102,19 @@ func (r *reader) run(ctx context.Context) {
 
 func (r *reader) read(ctx context.Context) (err error) {
 	defer func() {
-		if closing := r.rows.Close(); err == nil {
+		if r.cut {
+			r.cancel() // Or the source would send all the rest.
+		}
+		if closing := r.rows.Close(); err == nil && !r.cut {
 			err = closing
 		}
 	}()
 	b := r.newBatch()
-	for r.rows.Next() {
+	var began time.Time
+	for !r.cut && r.rows.Next() {
+		if began.IsZero() {
+			began = time.Now()
+		}
 		row := r.rows.Row()
 		if !r.follow(row) {
 			return ErrOutOfOrder
@@ -117,12 +126,22 @@ func (r *reader) read(ctx context.Context) (err error) {
 			b = r.newBatch()
 		}
 		r.add(b, row)
+		r.cut = time.Since(began) >= r.poll.spec.StatementTime && r.mayCut(b)
 	}
 	// Rows before a failure are as good as any.
 	if len(b.rows) > 0 && !r.send(ctx, b) {
 		return ctx.Err()
 	}
+	if r.cut {
+		return nil
+	}
 	return r.rows.Err()
+}
+
+// mayCut reports whether the next read would begin behind the first row of this
+// one. What is left of a chunk then is judged as [reader.isWanted] judges it.
+func (r *reader) mayCut(b *batch) bool {
+	return !r.poll.spec.readsAll() && r.last != "" && r.poll.src.Compare(r.last, r.poll.from) > 0 && !r.poll.looksMostlyPoison(b.rows)
 }
 
 func (r *reader) send(ctx context.Context, b *batch) bool {

@@ -87,6 +87,13 @@ type Spec struct {
 	// a node remembers that until it ends. 0 means no limit. DetectSnapshot
 	// reads everything at once, whatever the limit.
 	Limit int
+	// StatementTime is for how long a read hands over rows before it ends and the
+	// next one goes on, under the horizon of the first: an open statement holds
+	// a lock on its tables, and a snapshot. It begins with the first row, lest one
+	// that has to sort them first does so for nothing, and rows that share a
+	// timestamp are not parted. 0 means 10 s. DetectSnapshot, and a query without a
+	// timestamp, read everything at once.
+	StatementTime time.Duration
 	// MaxRate bounds the rows per second that are read from the source, by
 	// polls and sweeps together. Chunks are then no larger than what may be
 	// read in a second, and one that was saved up may come at once. 0 means no
@@ -123,6 +130,7 @@ func (s Spec) withDefaults() Spec {
 		s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate)))
 	}
 	s.MaxGone = orDefault(s.MaxGone, 0.2)
+	s.StatementTime = orDefault(s.StatementTime, 10*time.Second)
 	s.CommitTimeout = orDefault(s.CommitTimeout, 30*time.Second)
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
@@ -169,6 +177,7 @@ func (s Spec) validate() error {
 	check(!s.Start.Now || s.Start.At.IsZero(), "start is both now and an instant")
 	check(s.Start.isZero() || !s.readsAll(), "start needs a timestamp and another detection than snapshot, which reads every row")
 	check(s.MaxGone > 0 && s.MaxGone <= 1, "share of rows that may be gone is not between 0 and 1")
+	check(s.StatementTime > 0, "time of a statement is negative")
 	check(s.CommitTimeout > 0, "commit timeout is negative")
 	return errors.Join(errs...)
 }
