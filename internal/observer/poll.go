@@ -187,6 +187,7 @@ func (p *poll) summary() Stats {
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag
+	s.Full = p.full && p.sweep == nil
 	if !p.complete && !p.lastTime.IsZero() {
 		s.Behind = max(s.Behind, p.at.Sub(p.lastTime))
 	}

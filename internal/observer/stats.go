@@ -15,6 +15,8 @@ type Stats struct {
 	// HorizonLag after a full read, else at least the age of the last row that
 	// was compared; 0 for a query without a timestamp.
 	Behind time.Duration
+	// Full says that the poll ended at [Spec.MaxChanged]: more rows wait.
+	Full bool
 	// Rewound says that the source was another database than before, so that
 	// it was read again from where the stream began.
 	Rewound bool

@@ -228,3 +228,45 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func noError(_ *schedule.Scheduler, err error) bool { return err == nil }
+
+// TestBacklogIsPolledUntilTheNextInstant has an observer whose polls end full. It is
+// polled again and again, its neighbour is not, and the next turn is another
+// node's.
+func TestBacklogIsPolledUntilTheNextInstant(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		backlog := func(context.Context, lock.Grant) (observer.Stats, error) {
+			time.Sleep(interval / 10)
+			return observer.Stats{Rows: 100, Full: true}, nil
+		}
+		two := observers("order", "order-1", "order-2")
+		a := start(t, db, "a", only("order"), two, does("order-1", backlog))
+		b := start(t, db, "b", only("order"), two, does("order-1", backlog))
+		pass(4*interval - interval/20)
+		if n := a.polls("order-1") + b.polls("order-1"); n < 36 || n > 44 {
+			t.Errorf("%d polls in four intervals", n)
+		}
+		equal(t, "polls of the neighbour", a.polls("order-2")+b.polls("order-2"), 4)
+		if a.polls("order-1") < 15 || b.polls("order-1") < 15 {
+			t.Errorf("the nodes polled %d and %d times", a.polls("order-1"), b.polls("order-1"))
+		}
+	})
+}
+
+// TestBacklogEndsWithAFailure shows that what fails waits as ever, also in the
+// middle of a backlog.
+func TestBacklogEndsWithAFailure(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		polls := 0
+		a := start(t, db, "a", only("order"), does("order-1", func(context.Context, lock.Grant) (observer.Stats, error) {
+			if polls++; polls == 5 {
+				return observer.Stats{}, errors.New("broken")
+			}
+			return observer.Stats{Full: polls < 8}, nil
+		}))
+		pass(interval / 2)
+		equal(t, "polls of the first turn", a.polls("order-1"), 5)
+		pass(interval)
+		equal(t, "polls with the next turn", a.polls("order-1"), 8)
+		equal(t, "failures", db.streams["order-1"].Failures, 0)
+	})
+}

@@ -24,6 +24,8 @@ type part struct {
 	observer Observer
 	was      turn.Stream
 	log      *slog.Logger
+	// full says that the last poll went well and has left rows behind.
+	full bool
 }
 
 // poll polls the observer within its time and notes what came of it.
@@ -46,6 +48,10 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
 	}
 	res.outcome = p.note(ctx, g, started, res, err)
+	p.full = res.outcome == turn.OK && stats.Full
+	if p.full {
+		p.was.Failures = 0
+	}
 	return res
 }
 

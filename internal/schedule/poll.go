@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,7 +14,8 @@ import (
 )
 
 // poll polls the observers of the type, side by side, and takes the turn once
-// each of them has ended one way or the other.
+// each of them has ended one way or the other. An observer with a backlog is polled
+// again until the next instant, which may be another node's.
 func (r *run) poll(lease *lock.Lease, state turn.State) {
 	ctx := lease.Context()
 	began, started := time.Now(), r.clock.now()
@@ -24,26 +26,39 @@ func (r *run) poll(lease *lock.Lease, state turn.State) {
 		r.unanswered(ctx, err)
 		return
 	}
-	var all sum
-	var group errgroup.Group
-	group.SetLimit(r.opts.Concurrency)
+	var due []*part
 	for _, o := range r.typ.Observers {
-		was := known[o.ID()]
-		if !r.ready(ctx, o, was, state) {
-			continue
+		if was := known[o.ID()]; r.ready(ctx, o, was, state) {
+			due = append(due, &part{run: r, observer: o, was: was, log: r.log.With("observer", o.ID())})
 		}
-		group.Go(func() error {
-			p := &part{run: r, observer: o, was: was, log: r.log.With("observer", o.ID())}
-			all.add(p.poll(ctx, lease.Grant()))
-			return nil
-		})
 	}
-	_ = group.Wait() // parts return no error: each notes its own
+	all := sum{observers: len(due)}
+	for len(due) > 0 {
+		var group errgroup.Group
+		group.SetLimit(r.opts.Concurrency)
+		for _, p := range due {
+			group.Go(func() error {
+				all.add(p.poll(ctx, lease.Grant()))
+				return nil
+			})
+		}
+		_ = group.Wait() // parts return no error: each notes its own
+		due = r.unfinished(ctx, due)
+	}
 
 	all.report(r, time.Since(began))
 	if all.complete() {
 		r.take(ctx, lease.Grant(), started, all.outcome())
 	}
+}
+
+// unfinished are the parts whose last poll has left rows behind, while there is
+// time for another.
+func (r *run) unfinished(ctx context.Context, parts []*part) []*part {
+	if ctx.Err() != nil || !r.clock.now().Before(r.at.Add(r.typ.Interval)) {
+		return nil
+	}
+	return slices.DeleteFunc(parts, func(p *part) bool { return !p.full })
 }
 
 func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {

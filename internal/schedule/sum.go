@@ -22,6 +22,8 @@ func (r result) unnoted() bool {
 
 // sum gathers the results of a turn. The zero value is ready.
 type sum struct {
+	observers int // that are polled, some of them more than once
+
 	mu    sync.Mutex
 	parts []result
 }
@@ -81,7 +83,7 @@ func (s *sum) report(r *run, took time.Duration) {
 		r.metrics.polling.WithLabelValues(r.typ.Name).Observe(took.Seconds())
 	}
 	r.member.reached(r.typ, !unreachable)
-	r.log.Info("Completed polling", "instant", r.at, "outcome", string(outcome), "observers", len(s.parts),
+	r.log.Info("Completed polling", "instant", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.parts),
 		"rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", took)
 }
 
