@@ -83,15 +83,19 @@ func typeSection(r app.Report) section {
 }
 
 func observerSection(r app.Report) section {
-	s := section{title: "OBSERVERS", headings: []string{"OBSERVER", "STATE", "LAST OK", "EVENTS", "ROWS", "POISON", "NEWEST", "LAST ERROR"}}
+	s := section{title: "OBSERVERS", headings: []string{"OBSERVER", "STATE", "LAST OK", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR"}}
 	for _, o := range r.Observers {
 		state := o.State
 		if o.RetryAt.After(r.At) {
 			state += " for " + span(o.RetryAt.Sub(r.At))
 		}
+		lag := "-"
+		if o.Lag > 0 {
+			lag = span(o.Lag)
+		}
 		s.rows = append(s.rows, []string{
 			o.ID, state, ago(r.At, o.LastOKAt), strconv.FormatInt(o.Events, 10), strconv.FormatInt(o.Live, 10),
-			strconv.FormatInt(o.Dead, 10), orDash(o.Newest), orDash(oneLine(o.LastError)),
+			strconv.FormatInt(o.Dead, 10), lag, orDash(o.Newest), orDash(oneLine(o.LastError)),
 		})
 	}
 	return s

@@ -60,7 +60,7 @@ func (db *DB) reportObservers(ctx context.Context, r *status.Report) error {
 	for _, s := range streams {
 		r.Observers = append(r.Observers, status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
-			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Dead: s.Dead, LowWater: s.Low, Newest: s.Newest,
+			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Dead: s.Dead, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
 		})
 	}
 	return err

@@ -42,7 +42,7 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 		retry = db.d.bindTime(t.RetryAt)
 	}
 	reason := storable(t.Reason)
-	err := db.engine.noteStream(ctx, guardedArgs(g, t.Stream, at, t.Failures, retry, reason, string(t.Outcome)), []any{
+	err := db.engine.noteStream(ctx, guardedArgs(g, t.Stream, at, t.Failures, retry, reason, string(t.Outcome), t.Lag.Milliseconds()), []any{
 		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
 		string(t.Outcome), reason, t.Rows, t.Events, t.Poison,
 	})
@@ -56,11 +56,12 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 }
 
 const noteStreamSQL = `
-INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at)
-SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END WHERE {guard}
+INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms)
+SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11 WHERE {guard}
 ON CONFLICT (stream) DO UPDATE
    SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
-       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at)`
+       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
+       lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END`
 
 const addPollSQL = `
 INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)`
@@ -68,7 +69,7 @@ INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outc
 // noteStream on PostgreSQL is one statement and one commit.
 func (e *postgresEngine) noteStream(ctx context.Context, note, poll []any) error {
 	text := e.db.guardedSQL(`WITH noted AS (` + noteStreamSQL + ` RETURNING 1)` + addPollSQL + `
-SELECT $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM noted`)
+SELECT $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22 FROM noted`)
 	return wrote(e.db.main.ExecContext(ctx, text, append(note, poll...)...))
 }
 
@@ -113,6 +114,7 @@ type StreamStatus struct {
 	Failures          int
 	RetryAt           time.Time
 	LastError         string
+	Lag               time.Duration
 	Dead              int64
 	Version, StreamID int64
 }
@@ -123,15 +125,17 @@ func (db *DB) StreamStatuses(ctx context.Context) ([]StreamStatus, error) {
 	var all []StreamStatus
 	err := db.query(ctx, "read the state of observers", `
 		SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.paused,
-		       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error,
+		       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
 		       coalesce(d.n, 0)
 		  FROM obs_cursor c
 		  LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
 		 ORDER BY c.stream`,
 		func(scan func(...any) error) error {
 			var s StreamStatus
+			var lag int64
 			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Paused,
-				instant{&s.TurnAt}, instant{&s.LastOK}, &s.Failures, instant{&s.RetryAt}, &s.LastError, &s.Dead)
+				instant{&s.TurnAt}, instant{&s.LastOK}, &s.Failures, instant{&s.RetryAt}, &s.LastError, &lag, &s.Dead)
+			s.Lag = time.Duration(lag) * time.Millisecond
 			all = append(all, s)
 			return err
 		})

@@ -84,6 +84,22 @@ func TestStreamTurns(t *testing.T) {
 		if err != nil || len(polls) != 2 || polls[1].Rows != 5 || polls[1].Reason != "broken" || polls[0].Outcome != turn.OK {
 			t.Errorf("history: %+v, %v", polls, err)
 		}
+		// The lag is that of the last poll which went well.
+		for _, behind := range []turn.StreamTaken{
+			{Outcome: turn.OK, Lag: 90 * time.Second}, {Outcome: turn.Error}, {Outcome: turn.OK},
+		} {
+			behind.Stream, behind.At, behind.Started, behind.Finished = "orders", at, at, at
+			if err := db.NoteStream(ctx, g, behind); err != nil {
+				t.Fatal(err)
+			}
+			want := 90 * time.Second
+			if behind.Outcome == turn.OK {
+				want = behind.Lag
+			}
+			if all, err := db.StreamStatuses(ctx); err != nil || all[0].Lag != want {
+				t.Errorf("after %s with a lag of %s: %+v, %v", behind.Outcome, behind.Lag, all, err)
+			}
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
@@ -229,4 +230,20 @@ func TestReadsBecomeSmallerAgain(t *testing.T) {
 		}
 	}
 	equalList(t, "limits", s.limits(0), "0", "50000", "25000", "12500", "6250", "3125", "1562", "1000")
+}
+
+// A poll that ends full says how far its last row lies behind the source.
+func TestFullPollTellsItsLag(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.MaxChanged = 4 })
+	s.src.SetClock(1000)
+	for i := range 10 {
+		s.src.Add(observertest.At(key(i), "a", 100*int64(i)+1))
+	}
+	for i, want := range []time.Duration{699 * time.Second, 299 * time.Second, 0} {
+		stats := s.poll()
+		equal(t, fmt.Sprint("full after poll ", i), stats.Full, want > 0)
+		equal(t, fmt.Sprint("lag after poll ", i), stats.Lag, want)
+	}
+	equal(t, "events", len(s.checkLog()), 10)
 }

@@ -188,6 +188,13 @@ func (p *poll) summary() Stats {
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag
 	s.Full = p.full && p.sweep == nil
+	if s.Full && !p.lastTime.IsZero() {
+		now := p.horizon.Now
+		if now.IsZero() {
+			now = p.at
+		}
+		s.Lag = max(0, now.Sub(p.lastTime))
+	}
 	if !p.complete && !p.lastTime.IsZero() {
 		s.Behind = max(s.Behind, p.at.Sub(p.lastTime))
 	}

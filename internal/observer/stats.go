@@ -17,6 +17,10 @@ type Stats struct {
 	Behind time.Duration
 	// Full says that the poll ended at [Spec.MaxChanged]: more rows wait.
 	Full bool
+	// Lag is how far the last row that was compared lies behind the source's clock
+	// after a poll that ended full, else 0. It is 0 as well for a query without a
+	// timestamp.
+	Lag time.Duration
 	// Rewound says that the source was another database than before, so that
 	// it was read again from where the stream began.
 	Rewound bool

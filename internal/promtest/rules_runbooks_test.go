@@ -32,6 +32,7 @@ var severities = map[string]string{
 	"ObserverdVersionsDiffer":       "warning",
 	"ObserverdReloadFailed":         "warning",
 	"ObserverdDefinitionsDiffer":    "warning",
+	"ObserverdObserverBehind":       "warning",
 }
 
 func TestEveryAlertHasItsRunbook(t *testing.T) {

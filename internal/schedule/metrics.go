@@ -17,7 +17,7 @@ type metrics struct {
 	polls                                 *prometheus.CounterVec // type, outcome
 	errors                                *prometheus.CounterVec // type, operation
 	polling, acquire, hold                *prometheus.HistogramVec
-	lastSuccess, paused, outdated         *prometheus.GaugeVec // type, observer
+	lastSuccess, paused, outdated, lag    *prometheus.GaugeVec // type, observer
 	horizonLag                            *prometheus.GaugeVec // observer
 	cycle                                 prometheus.Histogram
 	cycleLocked, cycleSkipped, liveNodes  prometheus.Gauge
@@ -51,6 +51,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		lastSuccess:    f.gauge("observerd_poll_last_success_timestamp_seconds", "When this node last polled the observer with success; 0 for never.", "type", "observer"),
 		paused:         f.gauge("observerd_observer_paused", "1 when the observer was paused at this node's last turn of it.", "type", "observer"),
 		outdated:       f.gauge("observerd_observer_outdated", "1 when this node left the observer alone at its last turn of it, because the other nodes define it in another way.", "type", "observer"),
+		lag:            f.gauge("observerd_observer_lag_seconds", "How far the rows lie behind the source's clock at which this node's last poll of the observer ended full; 0 when it came to the end.", "type", "observer"),
 		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
 		cycle:          f.one("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one instant.", 600),
 		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
@@ -79,6 +80,7 @@ func (m *metrics) prepare(node string, typ Type) {
 	for _, o := range typ.Observers {
 		m.lastSuccess.WithLabelValues(typ.Name, o.ID())
 		m.horizonLag.WithLabelValues(o.ID())
+		m.lag.WithLabelValues(typ.Name, o.ID())
 		set(m.paused, typ.Name, o.ID(), false)
 		set(m.outdated, typ.Name, o.ID(), false)
 	}

@@ -86,6 +86,7 @@ func (p *part) count(stats observer.Stats, outcome turn.Outcome) {
 		p.typ.Progress.note(succeeded(p.observer.ID()))
 		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
 		p.metrics.horizonLag.WithLabelValues(p.observer.ID()).Set(stats.HorizonLag.Seconds())
+		p.metrics.lag.WithLabelValues(p.typ.Name, p.observer.ID()).Set(stats.Lag.Seconds())
 	}
 }
 
@@ -98,7 +99,7 @@ func (p *part) note(ctx context.Context, g lock.Grant, started time.Time, res re
 	t := turn.StreamTaken{
 		Stream: p.observer.ID(), Type: p.typ.Name, Node: p.opts.Node.Name,
 		At: p.at, Started: started, Finished: p.clock.now(), Outcome: res.outcome,
-		Rows: res.stats.Rows, Events: res.stats.Events, Poison: res.stats.Poison,
+		Rows: res.stats.Rows, Events: res.stats.Events, Poison: res.stats.Poison, Lag: res.stats.Lag,
 	}
 	switch res.outcome {
 	case turn.Error:

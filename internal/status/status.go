@@ -59,8 +59,10 @@ type Observer struct {
 	Events    int64     `json:"events"`
 	Live      int64     `json:"live_rows"`
 	Dead      int64     `json:"dead_rows"`
-	LowWater  string    `json:"low_water_mark"`
-	Newest    string    `json:"newest"`
+	// Lag is how far the observer is behind after a poll that has left rows behind.
+	Lag      time.Duration `json:"lag_ns"`
+	LowWater string        `json:"low_water_mark"`
+	Newest   string        `json:"newest"`
 }
 
 // The states of an observer.

@@ -74,6 +74,8 @@ type StreamTaken struct {
 	// row and no secret.
 	Reason               string
 	Rows, Events, Poison int64
+	// Lag is how far the observer is behind, when the poll has left rows behind.
+	Lag time.Duration
 	Failures             int
 	RetryAt              time.Time
 	// Left says that the turn is left to another node, which will poll this
