@@ -104,7 +104,7 @@ func (x *patient) overdue(f *findings, by map[string][]string) {
 			f.add(Note, "the type "+l.Type+" has never been polled", "", "Wait for its first turn.")
 		case age > max(fresh*l.Interval, 2*l.TTL):
 			f.add(Problem, fmt.Sprintf("the last turn of the type %s is %s old, its interval is %s", l.Type, words(age), words(l.Interval)), "Its rows become no events.",
-				"Look at the lock: 'observerd status' shows who holds it; a row in the future keeps it until then. Otherwise the log of the nodes says why.")
+				"Look at the lock: 'observerd status' shows who holds it; a row of a foreign holder that lies in the future keeps it until then. Otherwise the log of the nodes says why.")
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestTurnsOutOfTime(t *testing.T) {
 		db := p.observerd(t)
 		beat(t, db, member("a"))
 		polled(t, db, time.Hour)
-		says(t, p.examine(t, 0), "types", doctor.Problem, "the last turn of the type order is 1h", "a row in the future keeps it")
+		says(t, p.examine(t, 0), "types", doctor.Problem, "the last turn of the type order is 1h", "a row of a foreign holder that lies in the future keeps it")
 		polled(t, db, -time.Hour)
 		says(t, p.examine(t, 0), "types", doctor.Warning, "the turn of the type order lies")
 	})

@@ -30,18 +30,25 @@ func future(x *patient, f *findings) {
 	}
 	for _, m := range x.Members {
 		if ahead := m.SeenAt.Sub(x.At); ahead > tolerable {
-			f.add(Problem, fmt.Sprintf("node %s was last seen in %s", m.Name, words(ahead)), clockWentBack, "Find out why the clock of the database's host jumped, or which server took over.")
+			f.add(Problem, fmt.Sprintf("node %s was last seen in %s", m.Name, words(ahead)), clockWentBack, findTheJump)
 		}
 	}
 	f.fine("no row of INT_LOCK lies in the future of the database's clock")
 }
 
-const clockWentBack = "Only the database's clock makes this instant: that clock has gone back, or another server has taken over with an earlier one. Leases last longer by as much."
+const (
+	clockWentBack = "Only the database's clock makes this instant: that clock has gone back, or another server has taken over with an earlier one."
+	findTheJump   = "Find out why the clock of the database's host jumped, or which server took over."
+)
 
 func (x *patient) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 	saw := fmt.Sprintf("%s: CREATED_DATE is %s the database's clock", x.lock(s), direction(ahead))
 	if s.Ours {
-		f.add(Problem, saw+", though a node of observerd wrote it ("+s.Node+")", clockWentBack, "Find out why the clock of the database's host jumped, or which server took over.")
+		why := clockWentBack + " Should the holder be dead and nobody see it, its lease stands that much longer."
+		if ahead > 2*s.TTL {
+			why = clockWentBack + " The row is more than two of its TTLs ahead, so the next node that wants the lock takes it, unless the holder renews it before."
+		}
+		f.add(Problem, saw+", though a node of observerd wrote it ("+s.Node+")", why, findTheJump)
 		return
 	}
 	why := fmt.Sprintf("The clock of holder %s is ahead. Should it die, its lock stands %s longer than the TTL, for everyone, and nothing is polled under it until then.", s.Term, words(ahead))

@@ -123,7 +123,7 @@ func (m *simHolders) drift(t *rapid.T) {
 }
 
 func (m *simHolders) jump(t *rapid.T) {
-	d := simtest.Durations(2*m.ttl).Draw(t, "by")
+	d := simtest.Durations(4*m.ttl).Draw(t, "by")
 	if rapid.Bool().Draw(t, "back") {
 		d = -d
 	}

@@ -81,16 +81,21 @@ func (w *simWorld) excuse(term string) {
 	w.stolen[term] = true
 }
 
-// jump moves the provider's clock. A jump ahead shortens every lease.
+// jump moves the provider's clock. A jump ahead shortens every lease, one far
+// back makes it free.
 func (w *simWorld) jump(d time.Duration) {
-	if d > 0 {
-		for _, key := range simKeys {
-			if g, held := w.locks.Holder(want(key)); held {
-				w.excuse(g.Term)
-			}
+	before := make(map[string]lock.Grant)
+	for _, key := range simKeys {
+		if g, held := w.locks.Holder(want(key)); held {
+			before[key] = g
 		}
 	}
 	w.clock.Jump(d)
+	for key, g := range before {
+		if _, held := w.locks.Holder(want(key)); d > 0 || !held {
+			w.excuse(g.Term)
+		}
+	}
 }
 
 // granted judges a new grant: nobody else trusts the lock, and its fence is

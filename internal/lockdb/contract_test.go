@@ -34,6 +34,7 @@ func TestLeasesKeepTheContract(t *testing.T) {
 						return db.Leases()
 					},
 					Expire: func(t *testing.T, g lock.Grant) { expire(t.Context(), t, where, g) },
+					Date:   func(t *testing.T, g lock.Grant, ahead time.Duration) { date(t, where, g.Term, ahead) },
 				}
 			})
 		})

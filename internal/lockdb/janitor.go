@@ -21,7 +21,8 @@ type Retention struct {
 	// so that it is known when it was.
 	Polls, Dead, Audit, Nodes time.Duration
 	// StaleLocks is how long a lock of ours may have been expired before its
-	// rows are removed. Rows of others are never touched.
+	// rows are removed, and how far beyond two TTLs its row may lie in the future.
+	// Rows of others are never touched.
 	StaleLocks time.Duration
 	// Sinks are those of this node.
 	Sinks []string

@@ -102,7 +102,7 @@ func (l *Leases) holder(ctx context.Context, r lock.Request) error {
 
 // Holder is who holds a lock at this moment.
 type Holder struct {
-	// Held says that the lock's row is there and not expired.
+	// Held says that the lock's row is there and that nobody else may take it.
 	Held bool
 	// Node and Fence are empty for a holder that is not ours.
 	Node  string
@@ -113,7 +113,7 @@ type Holder struct {
 }
 
 const holderSQL = `
-SELECT l.client_id, {alive}, {began}, {utc}, o.node, o.fence
+SELECT l.client_id, {unexpired}, {began}, {utc}, o.node, o.fence, {future}
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2`
@@ -126,9 +126,10 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var node sql.NullString
 	var fence sql.NullInt64
 	var touched, now time.Time
+	var future text
 	err := l.db.acquire.QueryRowContext(ctx, l.db.d.sql(l.db.table.sql(holderSQL, "l", "$3")),
 		r.Key, r.Region, r.TTL.Seconds()).
-		Scan(&h.Term, &h.Held, instant{&touched}, instant{&now}, &node, &fence)
+		Scan(&h.Term, &h.Held, instant{&touched}, instant{&now}, &node, &fence, &future)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Holder{}, nil
 	}
@@ -136,7 +137,10 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 		return Holder{}, fmt.Errorf("look at lock %s: %w", r.Key, err)
 	}
 	h.Term, h.Node, h.Fence = unpadded(h.Term), node.String, fence.Int64
-	h.Left = max(0, r.TTL-now.Sub(touched))
+	if h.Held {
+		h.Left = max(0, r.TTL-now.Sub(touched))
+	}
+	l.db.tellFuture(r, h.Term, string(future), now)
 	return h, nil
 }
 

@@ -30,7 +30,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness
-RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
+RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
 func (e *postgresEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
 	text := e.db.d.sql(e.db.table.sql(acquireSQL, "l", "$4::float8"))

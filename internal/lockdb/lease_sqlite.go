@@ -35,7 +35,8 @@ func (e *sqliteEngine) acquire(ctx context.Context, term string, r lock.Request)
 		return 0, before, err
 	}
 	defer func() { err = endTx(tx, err) }()
-	if err := tx.QueryRowContext(ctx, e.db.d.sql(sqlitePredecessorSQL), r.Key, r.Region).Scan(before.scan()...); err != nil {
+	was := e.db.d.sql(e.db.table.sql(sqlitePredecessorSQL, "l", ""))
+	if err := tx.QueryRowContext(ctx, was, r.Key, r.Region).Scan(before.scan()...); err != nil {
 		return 0, before, err
 	}
 	take := e.db.d.sql(e.db.table.sql(takeSQL, "l", "$4"))

@@ -2,6 +2,7 @@ package lockdb_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -71,6 +72,20 @@ func acquire(t *testing.T, db *lockdb.DB, key string) lock.Grant {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// date makes the row of that client one that was written so far ahead of the
+// database's clock, as it is after that clock went back.
+func date(t *testing.T, url, client string, ahead time.Duration) {
+	t.Helper()
+	expiry := ""
+	if db, dialect := raw(t, url); dialect == "postgres" && hasExpiry(t.Context(), t, db) {
+		expiry = fmt.Sprintf(`, expired_after = expired_after - created_date + clock_timestamp() AT TIME ZONE 'UTC' + make_interval(secs => %f)`, ahead.Seconds())
+	}
+	exec(t.Context(), t, url, map[string]string{
+		"sqlite":   fmt.Sprintf(`UPDATE int_lock SET created_date = strftime('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '%+f seconds') WHERE client_id = ?1`, ahead.Seconds()),
+		"postgres": fmt.Sprintf(`UPDATE int_lock SET created_date = clock_timestamp() AT TIME ZONE 'UTC' + make_interval(secs => %f)%s WHERE client_id = $1`, ahead.Seconds(), expiry),
+	}, client)
 }
 
 // expire ages a lease past its TTL, as if its holder had slept.

@@ -3,6 +3,7 @@ package lockdb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,10 +73,13 @@ func (db *DB) recognise(ctx context.Context) error {
 }
 
 // sql fills in the form's tokens: {cols} and {vals} are the time columns of an
-// insert, {touch} the assignments that make a lease run anew, {expired} and
-// {alive} compare, {began} is when a lease began to run that ends a TTL later.
-// ttl is the placeholder of the TTL in seconds, row the alias
-// of the INT_LOCK row that is compared.
+// insert, {touch} the assignments that make a lease run anew, {began} is when a
+// lease began to run that ends a TTL later. Of a lease as others see it,
+// {expired} says that they may take it, {unexpired} that they may not, {ahead}
+// that its instant is why they may. {alive} says that its term may still renew it
+// and write under it. {future} is the instant, as text, of a row that is not ours and
+// so far ahead; it needs o, the row of obs_lock with the row's term. ttl is the
+// placeholder of the TTL in seconds, row the alias of the INT_LOCK row.
 func (f *tableForm) sql(text, row, ttl string) string {
 	key := formKey{text, row, ttl, f.perRow.Load()}
 	if done, ok := f.done.Load(key); ok {
@@ -88,34 +92,45 @@ func (f *tableForm) sql(text, row, ttl string) string {
 
 func (k formKey) fill() string {
 	row, ttl := k.row, k.ttl
-	parts := []string{
-		"{cols}", "created_date", "{vals}", "{utc}",
-		"{touch}", "created_date = {utc}",
-		"{expired}", row + ".created_date < {utcago " + ttl + "}",
-		"{alive}", row + ".created_date >= {utcago " + ttl + "}",
-		"{began}", row + ".created_date",
-	}
+	cols, vals, touch := "created_date", "{utc}", "created_date = {utc}"
+	over, alive := row+".created_date < {utcago "+ttl+"}", row+".created_date >= {utcago "+ttl+"}"
+	began := row + ".created_date"
 	if k.perRow {
 		later := "({utc} + make_interval(secs => " + ttl + "))"
 		// The row knows its own expiry; the parameter must still be used.
 		used := " AND CAST(" + ttl + " AS DOUBLE PRECISION) IS NOT NULL"
-		parts = []string{
-			"{cols}", "created_date, expired_after", "{vals}", "{utc}, " + later,
-			"{touch}", "created_date = {utc}, expired_after = " + later,
-			"{expired}", row + ".expired_after < {utc}" + used,
-			"{alive}", row + ".expired_after >= {utc}" + used,
-			// Spring does not touch CREATED_DATE when it renews or takes over.
-			"{began}", "(" + row + ".expired_after - make_interval(secs => " + ttl + "))",
-		}
+		cols, vals = "created_date, expired_after", "{utc}, "+later
+		touch = "created_date = {utc}, expired_after = " + later
+		over, alive = row+".expired_after < {utc}"+used, row+".expired_after >= {utc}"+used
+		// Spring does not touch CREATED_DATE when it renews or takes over.
+		began = "(" + row + ".expired_after - make_interval(secs => " + ttl + "))"
 	}
-	return strings.NewReplacer(parts...).Replace(k.text)
+	ahead := aheadSQL(row)
+	return strings.NewReplacer(
+		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{began}", began, "{alive}", alive,
+		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+alive+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
+		"{future}", "CASE WHEN o.term IS NULL AND "+row+".created_date > {utcin 2 * CAST("+ttl+" AS DOUBLE PRECISION)} THEN CAST("+row+".created_date AS TEXT) END",
+	).Replace(k.text)
 }
 
-// staleSQL is the condition that row has been expired for longer than since;
-// both are expressions in seconds.
+// aheadSQL is the condition that row is ours and more than two of its own TTLs
+// ahead of the database's clock. That clock alone makes its instant, so it has
+// gone back since. The holder may renew such a row, whoever else comes first may
+// take it. The first comparison spares all other rows the look at obs_lock.
+func aheadSQL(row string) string {
+	return fmt.Sprintf(`%[1]s.created_date > {utc} AND EXISTS (
+       SELECT 1 FROM obs_lock own
+        WHERE own.lock_key = %[1]s.lock_key AND own.region = %[1]s.region AND own.term = %[1]s.client_id
+          AND %[1]s.created_date > {utcin 2 * own.ttl_ms / 1000.0})`, row)
+}
+
+// staleSQL is the condition that row is ours and has been expired for longer than
+// since, or is as much further ahead than it may be; since and ttl are
+// expressions in seconds.
 func (f *tableForm) staleSQL(row, ttl, since string) string {
+	over := row + ".created_date < {utcago (" + since + " + " + ttl + ")}"
 	if f.perRow.Load() {
-		return row + ".expired_after < {utcago " + since + "}"
+		over = row + ".expired_after < {utcago " + since + "}"
 	}
-	return row + ".created_date < {utcago (" + since + " + " + ttl + ")}"
+	return "(" + over + " OR " + row + ".created_date > {utcin (" + since + " + 2 * " + ttl + ")})"
 }

@@ -15,8 +15,9 @@ const (
 
 // predecessor is what an acquisition found in the place of its own rows.
 type predecessor struct {
-	// expired says that a row stood in INT_LOCK whose lease had ended.
-	expired bool
+	// expired says that a row stood in INT_LOCK whose lease had ended, ahead that
+	// it had because its instant lay too far in the future.
+	expired, ahead bool
 	// ours says that a process of ours had written it, or nobody had.
 	ours bool
 	// boot and liveness are empty when an older binary wrote it.
@@ -28,7 +29,7 @@ type predecessor struct {
 // changed since, and then a takeover goes unnoticed, or is told of twice.
 // {ended} is whether a row stood there whose lease had ended.
 const predecessorSQL = `
-SELECT {ended} AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
+SELECT {ended} AS expired, COALESCE({ahead}, FALSE) AS ahead, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
        CASE WHEN o.boot_term = o.term THEN o.boot_id END AS boot, CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness,
        o.node AS node
   FROM (SELECT 1 AS one) x
@@ -37,7 +38,7 @@ SELECT {ended} AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) A
 
 // scan returns where a row of predecessorSQL goes.
 func (p *predecessor) scan() []any {
-	return []any{&p.expired, &p.ours, (*text)(&p.boot), (*text)(&p.liveness), (*text)(&p.node)}
+	return []any{&p.expired, &p.ahead, &p.ours, (*text)(&p.boot), (*text)(&p.liveness), (*text)(&p.node)}
 }
 
 // text scans a string; NULL becomes the empty one.
@@ -59,6 +60,8 @@ func (p predecessor) rule(isOpen func(boot string) (open, known bool)) (rule, re
 		return ruleSessionGone, ""
 	case !p.expired:
 		return "", ""
+	case p.ahead:
+		return ruleTTL, "clock-went-back"
 	case !p.ours:
 		return ruleTTL, "foreign"
 	case p.liveness != bySession && p.liveness != byFlock:

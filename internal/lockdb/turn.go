@@ -11,24 +11,25 @@ import (
 )
 
 const turnSQL = `
-SELECT {now}, s.turn_at, l.client_id IS NOT NULL, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END
+SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, {future}
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
-  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {alive}
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired}
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
 
 // Turn returns what is known of the type's turns, and whether someone holds
 // the lock of that request.
 func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
-	var holder, boot sql.NullString
-	text := db.d.sql(db.table.sql(turnSQL, "l", "$4"))
-	err := db.lease.QueryRowContext(ctx, text, typ, r.Key, r.Region, r.TTL.Seconds()).
-		Scan(instant{&s.Now}, instant{&s.At}, &s.Held, &holder, &boot)
+	var term, holder, boot, future text
+	query := db.d.sql(db.table.sql(turnSQL, "l", "$4"))
+	err := db.lease.QueryRowContext(ctx, query, typ, r.Key, r.Region, r.TTL.Seconds()).
+		Scan(instant{&s.Now}, instant{&s.At}, &term, &holder, &boot, &future)
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, err)
 	}
-	s.Holder, s.HolderBoot = holder.String, boot.String
+	s.Held, s.Holder, s.HolderBoot = term != "", string(holder), string(boot)
+	db.tellFuture(r, unpadded(string(term)), string(future), s.Now)
 	return s, nil
 }
 

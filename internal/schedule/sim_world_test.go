@@ -66,16 +66,17 @@ func (w *simWorld) verdict() string {
 	return w.wrong
 }
 
-// jump moves the database's clock; ahead, it ends leases before their time.
+// jump moves the database's clock. Ahead, it ends leases before their time; far
+// back, it makes them free.
 func (w *simWorld) jump(d time.Duration) {
-	if d > 0 {
-		w.mu.Lock()
-		for term := range w.owners {
-			w.stolen[term] = true
-		}
-		w.mu.Unlock()
-	}
+	before := w.grants()
 	w.slew(d)
+	after := w.grants()
+	w.mu.Lock()
+	for term := range w.owners {
+		w.stolen[term] = w.stolen[term] || d > 0 || before[term] && !after[term]
+	}
+	w.mu.Unlock()
 	w.db.mu.Lock()
 	defer w.db.mu.Unlock()
 	for typ, t := range w.db.turns {
@@ -86,6 +87,17 @@ func (w *simWorld) jump(d time.Duration) {
 	}
 }
 
+// grants are the terms of the locks that nobody may take now.
+func (w *simWorld) grants() map[string]bool {
+	terms := make(map[string]bool)
+	for _, typ := range types {
+		if g, held := w.db.locks.Holder(request(typ, "")); held {
+			terms[g.Term] = true
+		}
+	}
+	return terms
+}
+
 // slew moves the database's clock by less than the margin of a lease.
 func (w *simWorld) slew(d time.Duration) {
 	w.journal.Note("database", fmt.Sprintf("clock moves by %s to %s", d, w.clock.Now().Add(d).Format(time.TimeOnly)))
@@ -93,7 +105,7 @@ func (w *simWorld) slew(d time.Duration) {
 	w.db.set(func(m *memory) { m.skew += d })
 }
 
-// bury ends the leases of a node that is dead, or taken for dead; nil: of all.
+// bury ends the leases of a node that is dead, or taken for dead.
 func (w *simWorld) bury(n *simNode) {
 	for _, typ := range types {
 		g, held := w.db.locks.Holder(request(typ, ""))
@@ -101,7 +113,7 @@ func (w *simWorld) bury(n *simNode) {
 			continue
 		}
 		w.mu.Lock()
-		theirs := n == nil || w.owners[g.Term] == n
+		theirs := w.owners[g.Term] == n
 		w.stolen[g.Term] = w.stolen[g.Term] || theirs
 		w.mu.Unlock()
 		if theirs {

@@ -169,6 +169,49 @@ func expires(t *testing.T, h Harness) {
 	}
 }
 
+// farAhead has the provider's clock set back while a lease stood: nobody waits
+// for longer than three of its TTLs.
+func farAhead(t *testing.T, h Harness) {
+	if h.Date == nil {
+		t.Skip("this provider has no clock that could be set back")
+	}
+	a, b := h.Provider(), h.Provider()
+	stale := acquire(t, a, h.request("a"))
+	h.Date(t, stale, 2*stale.TTL-stale.TTL/10)
+	_ = refuse(t, b, h.request("b"))
+	h.Date(t, stale, 3*stale.TTL)
+	fresh := acquire(t, b, h.request("b"))
+	if fresh.Fence <= stale.Fence {
+		t.Errorf("fence %d after %d", fresh.Fence, stale.Fence)
+	}
+	if got := renew(t, a, stale); got[0] != lock.Lost {
+		t.Errorf("renewal of a lease that another has taken: %v", got[0])
+	}
+	if err := a.Release(t.Context(), stale); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of a lease that another has taken: %v, want ErrLost", err)
+	}
+	_ = refuse(t, a, h.request("a"))
+	release(t, b, fresh)
+}
+
+// broughtBack has the holder renew such a lease before anybody takes it.
+func broughtBack(t *testing.T, h Harness) {
+	if h.Date == nil {
+		t.Skip("this provider has no clock that could be set back")
+	}
+	a, b := h.Provider(), h.Provider()
+	g := acquire(t, a, h.request("a"))
+	h.Date(t, g, 3*g.TTL)
+	if got := renew(t, a, g); got[0] != lock.Renewed {
+		t.Fatalf("renewal: %v", got[0])
+	}
+	var held *lock.HeldError
+	if err := refuse(t, b, h.request("b")); !errors.As(err, &held) || held.Left > g.TTL {
+		t.Errorf("holder after the renewal: %+v", held)
+	}
+	release(t, a, g)
+}
+
 func fencesGrow(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
 	var last int64

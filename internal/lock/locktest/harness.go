@@ -21,6 +21,10 @@ type Harness struct {
 	// Expire makes a lease expire at once. Nil lets the suite wait for its TTL.
 	// It may be called from any goroutine, so it reports with t.Error.
 	Expire func(t *testing.T, g lock.Grant)
+	// Date makes a lease one that was granted or renewed that far ahead of the
+	// provider's clock, as it is after that clock was set back. Nil leaves out
+	// what would need it: a provider without a clock has no use for it.
+	Date func(t *testing.T, g lock.Grant, ahead time.Duration)
 }
 
 // Run tests a provider against the contract.
@@ -39,6 +43,8 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"an expired lease is not revived", notRevived},
 		{"a renewed lease outlives its first TTL", outlives},
 		{"a lease ends with its TTL and not before", expires},
+		{"a lease that is dated far ahead is free", farAhead},
+		{"a lease that is dated far ahead is renewed by its holder", broughtBack},
 		{"fences only grow", fencesGrow},
 		{"regions and keys are strangers", strangers},
 		{"a call ends with its context", endsWithContext},

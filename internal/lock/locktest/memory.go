@@ -29,9 +29,13 @@ type Memory struct {
 type row struct{ region, key string }
 
 type held struct {
-	grant   lock.Grant
-	expires time.Time
+	grant lock.Grant
+	// touched is when it was granted or last renewed, on the provider's clock.
+	touched time.Time
 }
+
+// ends is when the lease is over unless it is renewed.
+func (h *held) ends() time.Time { return h.touched.Add(h.grant.TTL) }
 
 // Acquire implements [lock.Provider].
 func (m *Memory) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
@@ -42,15 +46,15 @@ func (m *Memory) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	m.count(r.Key)
-	if h := m.live(r); h != nil {
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.expires.Sub(m.now())}
+	if h := m.taken(r); h != nil {
+		return lock.Grant{}, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.ends().Sub(m.now())}
 	}
 	m.fence++
 	g.Fence = m.fence
 	if m.rows == nil {
 		m.rows = make(map[row]*held)
 	}
-	m.rows[row{r.Region, r.Key}] = &held{grant: g, expires: m.now().Add(r.TTL)}
+	m.rows[row{r.Region, r.Key}] = &held{grant: g, touched: m.now()}
 	return g, nil
 }
 
@@ -65,7 +69,7 @@ func (m *Memory) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	for i, g := range grants {
 		renewals[i] = lock.Lost
 		if h := m.live(g.Request); h != nil && h.grant.Term == g.Term {
-			h.expires = m.now().Add(g.TTL)
+			h.touched = m.now()
 			renewals[i] = lock.Renewed
 		}
 	}
@@ -95,11 +99,11 @@ func (m *Memory) Holds(g lock.Grant) bool {
 	return h != nil && h.grant.Term == g.Term
 }
 
-// Holder returns who holds the lock now; false when nobody does.
+// Holder returns who holds the lock now; false when anybody may take it.
 func (m *Memory) Holder(r lock.Request) (lock.Grant, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.live(r); h != nil {
+	if h := m.taken(r); h != nil {
 		return h.grant, true
 	}
 	return lock.Grant{}, false
@@ -107,11 +111,15 @@ func (m *Memory) Holder(r lock.Request) (lock.Grant, bool) {
 
 // Expire ends the lease as if its TTL had passed. A lease that another term
 // has replaced is left alone.
-func (m *Memory) Expire(g lock.Grant) {
+func (m *Memory) Expire(g lock.Grant) { m.Date(g, -g.TTL) }
+
+// Date makes the lease one that was granted or renewed that far ahead of the
+// provider's clock. A lease that another term has replaced is left alone.
+func (m *Memory) Date(g lock.Grant, ahead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h := m.rows[row{g.Region, g.Key}]; h != nil && h.grant.Term == g.Term {
-		h.expires = m.now()
+		h.touched = m.now().Add(ahead)
 	}
 }
 
@@ -152,10 +160,20 @@ func (m *Memory) unavailable(ctx context.Context) error {
 	return m.down
 }
 
-// live returns the lock's row unless it has expired.
+// live returns the lock's row unless its TTL is over: its term may renew it.
 func (m *Memory) live(r lock.Request) *held {
 	h := m.rows[row{r.Region, r.Key}]
-	if h == nil || !m.now().Before(h.expires) {
+	if h == nil || !m.now().Before(h.ends()) {
+		return nil
+	}
+	return h
+}
+
+// taken returns the row of a lock that others may not take: one whose instant is
+// too far ahead they may.
+func (m *Memory) taken(r lock.Request) *held {
+	h := m.live(r)
+	if h == nil || h.touched.Sub(m.now()) > 2*h.grant.TTL {
 		return nil
 	}
 	return h

@@ -16,6 +16,7 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 			Provider: func() lock.Provider { return m },
 			MinTTL:   300 * time.Millisecond,
 			Expire:   func(_ *testing.T, g lock.Grant) { m.Expire(g) },
+			Date:     func(_ *testing.T, g lock.Grant, ahead time.Duration) { m.Date(g, ahead) },
 		}
 	})
 }
