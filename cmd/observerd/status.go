@@ -131,6 +131,9 @@ func lockSection(r app.Report) section {
 		case l.Left > 0:
 			left = span(l.Left)
 		}
+		if l.Ahead > 0 {
+			left += ", dated " + span(l.Ahead) + " ahead"
+		}
 		s.rows = append(s.rows, []string{orDash(name), l.Region, holder, strconv.FormatInt(l.Fence, 10), l.Term, left})
 	}
 	return s

@@ -203,6 +203,49 @@ func TestForeignRowsInTheFuture(t *testing.T) {
 	})
 }
 
+// TestLocksTellWhatIsDatedAhead is what 'observerd status' shows.
+func TestLocksTellWhatIsDatedAhead(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		near, far := acquire(t, db, "near"), acquire(t, db, "far")
+		now := acquire(t, db, "now")
+		date(t, url, near.Term, 45*time.Second)
+		date(t, url, far.Term, time.Hour)
+		java := uuid.NewString()
+		foreign(t, url, "java", java, 3*time.Hour)
+		locks, err := db.Locks(t.Context())
+		if err != nil || len(locks) != 4 {
+			t.Fatalf("%+v, %v", locks, err)
+		}
+		about := func(d, want time.Duration) bool { return d <= want && d > want-20*time.Second }
+		for _, l := range locks {
+			ok := false
+			switch l.Term {
+			case near.Term:
+				ok = about(l.Left, 75*time.Second) && about(l.Ahead, 45*time.Second)
+			case far.Term:
+				ok = l.Left == 0 && about(l.Ahead, time.Hour)
+			case now.Term:
+				ok = about(l.Left, 30*time.Second) && l.Ahead == 0
+			case java:
+				ok = l.Left == 0 && l.Node == "" && about(l.Ahead, 3*time.Hour)
+			}
+			if !ok {
+				t.Errorf("%s is shown with %s left and %s ahead", l.Key, l.Left, l.Ahead)
+			}
+		}
+		if dialectOf(url) == "postgres" {
+			exec(t.Context(), t, url, map[string]string{"postgres": `UPDATE int_lock SET created_date = 'infinity' WHERE client_id = $1`}, java)
+			if _, err := db.Locks(t.Context()); err != nil {
+				t.Errorf("a row for ever: %v", err)
+			}
+			if s, err := db.Turn(t.Context(), "order", request("java")); err != nil || !s.Held {
+				t.Errorf("a row for ever: %+v, %v", s, err)
+			}
+		}
+	})
+}
+
 // TestCleanRemovesLeasesDatedFarAhead removes those that are further ahead than a
 // lease may have ended.
 func TestCleanRemovesLeasesDatedFarAhead(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// instant scans a time of either database; NULL becomes the zero time.
+// instant scans a time of either database; NULL becomes the zero time, and what
+// is infinite the last second that has four digits for its year, or the first.
 type instant struct{ to *time.Time }
 
 // Scan implements sql.Scanner.
@@ -19,6 +20,12 @@ func (i instant) Scan(value any) error {
 		*i.to = v.UTC()
 		return nil
 	case string:
+		switch v {
+		case "infinity":
+			v = "9999-12-31 23:59:59"
+		case "-infinity":
+			v = "0001-01-01 00:00:00"
+		}
 		t, err := time.ParseInLocation(sqliteTime[:19], v[:min(len(v), 19)], time.UTC)
 		if err != nil {
 			return fmt.Errorf("read an instant of the coordination database: unexpected form")

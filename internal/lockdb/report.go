@@ -92,7 +92,7 @@ func (db *DB) reportLocks(ctx context.Context, r *status.Report) error {
 	locks, err := db.Locks(ctx)
 	for _, l := range locks {
 		r.Locks = append(r.Locks, status.Lock{
-			Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left,
+			Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
 		})
 	}
 	return err

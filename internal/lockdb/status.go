@@ -16,10 +16,18 @@ type HeldLock struct {
 	Fence      int64
 	// Touched is when the lease was acquired or last renewed.
 	Touched time.Time
-	// Left is how long it still runs; negative when it has expired. It is only
+	// Left is how long it still runs; 0 or less when it has expired. It is only
 	// known of our own holders.
 	Left time.Duration
+	// Ahead is how far Touched lies ahead of the database's clock, where that is
+	// more than a clock may be off: the database's has gone back, or that of a
+	// foreign holder is wrong. A row of ours that is more than two TTLs ahead has
+	// expired.
+	Ahead time.Duration
 }
+
+// tolerable is how far the clock of a foreign holder may be off unsaid.
+const tolerable = 2 * time.Second
 
 // Locks returns all rows of INT_LOCK, sorted by region and key.
 func (db *DB) Locks(ctx context.Context) ([]HeldLock, error) {
@@ -37,8 +45,11 @@ func (db *DB) Locks(ctx context.Context) ([]HeldLock, error) {
 			err := scan(&h.Key, &h.Region, &term, instant{&h.Touched}, instant{&now}, &name, &node, &fence, &ttl)
 			h.Key, h.Term = unpadded(h.Key), unpadded(term.String)
 			h.Name, h.Node, h.Fence = name.String, node.String, fence.Int64
-			if ttl.Valid {
-				h.Left = time.Duration(ttl.Int64)*time.Millisecond - now.Sub(h.Touched)
+			if h.Ahead = h.Touched.Sub(now); h.Ahead < tolerable {
+				h.Ahead = 0
+			}
+			if lives := time.Duration(ttl.Int64) * time.Millisecond; ttl.Valid && h.Ahead <= 2*lives {
+				h.Left = lives - now.Sub(h.Touched)
 			}
 			locks = append(locks, h)
 			return err

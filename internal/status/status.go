@@ -102,11 +102,16 @@ type Lock struct {
 	Key    string `json:"key"`
 	Region string `json:"region"`
 	// Holder, Name and Fence are empty for a holder that is not observerd.
-	Holder string        `json:"holder"`
-	Name   string        `json:"name"`
-	Fence  int64         `json:"fence"`
-	Term   string        `json:"term"`
-	Left   time.Duration `json:"ttl_left_ns"`
+	Holder string `json:"holder"`
+	Name   string `json:"name"`
+	Fence  int64  `json:"fence"`
+	Term   string `json:"term"`
+	// Left is 0 or less when the lease has expired; it is not known of a foreign
+	// holder.
+	Left time.Duration `json:"ttl_left_ns"`
+	// Ahead is how far the row is dated ahead of the database's clock, 0 unless
+	// that is more than clocks may differ.
+	Ahead time.Duration `json:"ahead_ns,omitempty"`
 }
 
 // Sweep reads a range of an observer's source beside its polls.

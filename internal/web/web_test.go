@@ -177,6 +177,31 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
+func TestPageShowsLocks(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{Locks: []status.Lock{
+			{Key: "a", Name: "order", Holder: "node-a", Left: 20 * time.Second},
+			{Key: "b", Name: "wes", Holder: "node-b", Left: -time.Second},
+			{Key: "c", Name: "stock", Holder: "node-c", Ahead: time.Hour},
+			{Key: "d", Ahead: 2 * time.Hour},
+		}}, nil
+	}
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	text := section(t, body, "Locks")
+	for _, row := range []string{
+		"<td>order</td><td>node-a</td><td>0</td><td>20s</td>",
+		"<td>wes</td><td>node-b</td><td>0</td><td>expired</td>",
+		`<td>stock</td><td>node-c</td><td>0</td><td>expired <span class="bad">dated 1h0m0s ahead</span></td>`,
+		`<td>d</td><td>not observerd</td><td>0</td><td>unknown <span class="bad">dated 2h0m0s ahead</span></td>`,
+	} {
+		if !strings.Contains(text, row) {
+			t.Errorf("no %s:\n%s", row, text)
+		}
+	}
+}
+
 func TestPageShowsSweeps(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
