@@ -66,9 +66,13 @@ func printReport(w io.Writer, r app.Report) error {
 func nodeSection(r app.Report) section {
 	s := section{title: "NODES", headings: []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}}
 	for _, n := range r.Nodes {
+		up := span(r.At.Sub(n.StartedAt))
+		if n.Gone {
+			up = "gone"
+		}
 		s.rows = append(s.rows, []string{
 			n.Name, orDash(n.Version), n.ConfigHash, orDash(strings.Join(n.Types, ",")), orDash(strings.Join(n.Unreachable, ",")),
-			orDash(strings.Join(n.Outdated, ",")), span(r.At.Sub(n.StartedAt)), ago(r.At, n.SeenAt),
+			orDash(strings.Join(n.Outdated, ",")), up, ago(r.At, n.SeenAt),
 		})
 	}
 	return s

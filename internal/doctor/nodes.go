@@ -11,22 +11,31 @@ import (
 
 // nodes looks at who is alive.
 func nodes(x *patient, f *findings) {
-	if len(x.Members) == 0 {
+	alive, gone := x.alive()
+	if len(gone) > 0 {
+		f.add(Note, fmt.Sprintf("%s within the last minute: %s", plural(len(gone), "node has died", "nodes have died"), strings.Join(gone, ", ")),
+			"They count as neither alive nor at work. The others have taken their locks.", "Find out why, unless you know: the end of their logs, and the kernel's log of the host (out of memory).")
+	}
+	if len(alive) == 0 {
 		f.add(Warning, "no node of observerd is alive", "Nothing is polled and nothing delivered by observerd.", "Start one with 'observerd run', if this is not the moment before the first.")
 		return
 	}
 	working := x.working()
 	if len(working) == 0 {
-		f.add(Warning, fmt.Sprintf("all %d nodes are switched off, or have no type", len(x.Members)), "Nothing is polled and nothing delivered by observerd.",
+		f.add(Warning, fmt.Sprintf("all %d nodes are switched off, or have no type", len(alive)), "Nothing is polled and nothing delivered by observerd.",
 			"Set scheduler.observer.enabled: true on a node when it is meant to work.")
 	}
-	if versions := group(x.Members, func(m status.Member) string { return m.Version }); len(versions) > 1 {
+	if versions := group(alive, func(m status.Member) string { return m.Version }); len(versions) > 1 {
 		f.add(Warning, "nodes have different versions: "+groups(versions), "That is what an upgrade looks like; it should not last.", "Finish the upgrade.")
 	}
-	named := group(x.Members, func(m status.Member) string { return m.Name })
+	named := group(alive, func(m status.Member) string { return m.Name })
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		if n := len(named[name]); n > 1 {
-			f.add(Note, fmt.Sprintf("%d live nodes are named %s, or one of them was killed and started anew within the last minute", n, name),
+			saw := fmt.Sprintf("%d live nodes are named %s", n, name)
+			if slices.ContainsFunc(alive, func(m status.Member) bool { return m.Name == name && m.Hidden }) {
+				saw += ", or one of them was killed and started anew within the last minute"
+			}
+			f.add(Note, saw,
 				"Nothing depends on the name, but logs, metrics and the audit table do not tell them apart.", "Give each its own node.name.")
 		}
 	}
@@ -39,7 +48,7 @@ func nodes(x *patient, f *findings) {
 			f.add(Warning, fmt.Sprintf("node %s cannot reach a source of: %s", m.Name, strings.Join(m.Unreachable, ", ")), "Others take its turns of these types.", "Look into its log, and at the network between.")
 		}
 	}
-	f.fine("%s, %d of them at work", plural(len(x.Members), "node is alive", "nodes are alive"), len(working))
+	f.fine("%s, %d of them at work", plural(len(alive), "node is alive", "nodes are alive"), len(working))
 }
 
 // configuration compares what the nodes were started with.
@@ -133,9 +142,23 @@ func sinks(x *patient, f *findings) {
 	}
 }
 
-// working are the nodes that poll something.
+// alive are the nodes that are not known to have died, gone the names of those
+// that are.
+func (x *patient) alive() (alive []status.Member, gone []string) {
+	for _, m := range x.Members {
+		if m.Gone {
+			gone = append(gone, m.Name)
+		} else {
+			alive = append(alive, m)
+		}
+	}
+	return alive, gone
+}
+
+// working are the live nodes that poll something.
 func (x *patient) working() []status.Member {
-	return slices.DeleteFunc(slices.Clone(x.Members), func(m status.Member) bool { return len(m.Types) == 0 })
+	alive, _ := x.alive()
+	return slices.DeleteFunc(alive, func(m status.Member) bool { return len(m.Types) == 0 })
 }
 
 // group sorts the names of nodes by a property.

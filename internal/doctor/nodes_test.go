@@ -1,6 +1,12 @@
 package doctor_test
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // member is a node that works as the configuration of the tests says.
@@ -50,15 +57,75 @@ func TestClusterInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *patient) {
 		db := p.observerd(t)
-		beat(t, db, member("a"), member("b"))
+		p.begin(t, "a")
+		p.begin(t, "b")
 		polled(t, db, 0)
-		p.exec(t, `UPDATE obs_node SET liveness = 'session'`)
 		found := p.examine(t, 0)
 		healthy(t, found, superuser)
 		says(t, found, "nodes", doctor.OK, "2 nodes are alive, 2 of them at work")
 		says(t, found, "configuration", doctor.OK)
 		says(t, found, "types", doctor.OK)
 		says(t, found, "sinks", doctor.OK)
+	})
+}
+
+// begin has a node that shows that it lives, until the test ends. dies takes that
+// away, as its death would; the node's row stays.
+func (p *patient) begin(t *testing.T, name string) (dies func()) {
+	t.Helper()
+	m := member(name)
+	log := slog.New(slog.DiscardHandler)
+	db, err := lockdb.Open(lockdb.Options{URL: p.url, BootID: m.BootID, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := db.NewLiveness(lockdb.LivenessOptions{Logger: log})
+	<-live.Start(t.Context())
+	beat(t, db, m)
+	dies = sync.OnceFunc(func() {
+		if err := errors.Join(live.Stop(context.WithoutCancel(t.Context())), db.Close()); err != nil {
+			t.Error(err)
+		}
+		if path, ok := strings.CutPrefix(p.url, "sqlite:"); ok && t.Context().Err() == nil {
+			// Who is killed leaves its file behind.
+			if err := os.WriteFile(path+"-alive-"+m.BootID, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(dies)
+	return dies
+}
+
+// TestKilledNodesAreNotAtWork has more dead nodes than living ones.
+func TestKilledNodesAreNotAtWork(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		p.begin(t, "a")
+		dies := p.begin(t, "b")
+		p.begin(t, "c")()
+		polled(t, p.observerd(t), 0)
+		waittest.Eventually(t, time.Minute, func() error {
+			found := p.examine(t, 0)
+			if text := printed(found); !strings.Contains(text, "2 nodes are alive, 2 of them at work") || !strings.Contains(text, "1 node has died within the last minute: c") {
+				return errors.New(text)
+			}
+			healthy(t, found, superuser)
+			return nil
+		})
+		dies()
+		p.begin(t, "b")
+		waittest.Eventually(t, time.Minute, func() error {
+			found := p.examine(t, 0)
+			text := printed(found)
+			if !strings.Contains(text, "2 nodes are alive, 2 of them at work") || !strings.Contains(text, "2 nodes have died within the last minute: b, c") {
+				return errors.New(text)
+			}
+			if strings.Contains(text, "live nodes are named") {
+				t.Errorf("a node that came back counts twice:\n%s", text)
+			}
+			return nil
+		})
 	})
 }
 

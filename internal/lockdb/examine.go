@@ -52,6 +52,10 @@ type examiner struct {
 	found *status.Examination
 	// bound limits a transaction of the server; empty: nothing does.
 	bound string
+	// others looks which nodes are there; kind is the liveness of those that can be
+	// told of.
+	others func(ctx context.Context) (aliveness, error)
+	kind   string
 	// finite words a column of instants so that it can always be read.
 	finite func(column string) string
 	parts  []part
@@ -141,6 +145,11 @@ func (x *examiner) visit(ctx context.Context, text string, row func(scan func(..
 		}
 		return rows.Err()
 	})
+}
+
+// rows is visit for a query without parameters.
+func (x *examiner) rows(ctx context.Context, text string, row func(scan func(...any) error) error) error {
+	return x.visit(ctx, text, row)
 }
 
 // one reads the only row of a result.

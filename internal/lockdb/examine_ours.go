@@ -36,8 +36,13 @@ func (x *examiner) members(ctx context.Context) error {
 		return nil
 	}
 	liveness := `NULL`
+	var dead map[string]bool
 	if x.found.Schema.Current >= schemaWithLiveness {
 		liveness = `liveness`
+		var err error
+		if dead, err = (onlooker{kind: x.kind, rows: x.rows, others: x.others}).dead(ctx); err != nil {
+			return err
+		}
 	}
 	return x.visit(ctx, `
 		SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, `+liveness+`
@@ -51,6 +56,7 @@ func (x *examiner) members(ctx context.Context) error {
 			err := scan(&m.BootID, &m.Name, &m.Version, &m.ConfigHash, &types, &unreachable, &sinks,
 				instant{&m.StartedAt}, instant{&m.SeenAt}, &shown)
 			m.Hidden = shown.Valid && shown.String == ""
+			m.Gone = dead[m.BootID]
 			m.Types, m.Unreachable, m.Sinks = splitList(types), splitList(unreachable), splitList(sinks)
 			x.found.Members = append(x.found.Members, m)
 			return err

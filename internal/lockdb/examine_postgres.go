@@ -33,6 +33,8 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 			return `CASE WHEN ` + column + ` IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', ` + column + `)) END`
 		},
 	}
+	x.kind = bySession
+	x.others = func(ctx context.Context) (aliveness, error) { return sessionsPresent(ctx, x.rows) }
 	x.parts = append([]part{
 		{status.PartClock, (*examiner).clock},
 		{status.PartServer, (*examiner).postgresServer},

@@ -25,6 +25,7 @@ func examineSQLite(o ExamineOptions) (*examiner, error) {
 	x := &examiner{
 		options: o, pool: pool, d: sqliteDialect(), found: &status.Examination{Backend: "sqlite"},
 		finite: func(column string) string { return column },
+		kind:   byFlock, others: newFilePresence(nil, path).others,
 	}
 	x.parts = append([]part{
 		// First, because a file that is no database has no other part.

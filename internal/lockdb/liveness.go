@@ -42,7 +42,7 @@ type LivenessOptions struct {
 
 func (o *LivenessOptions) setDefaults() {
 	for field, value := range map[*time.Duration]time.Duration{
-		&o.Every: 250 * time.Millisecond, &o.Absence: time.Second, &o.Age: 5 * time.Second, &o.Patience: 30 * time.Second,
+		&o.Every: 250 * time.Millisecond, &o.Absence: absence, &o.Age: 5 * time.Second, &o.Patience: 30 * time.Second,
 	} {
 		if *field == 0 {
 			*field = value

@@ -51,6 +51,14 @@ func (n *news) isGone(bootID string) bool {
 	return n.gone[bootID]
 }
 
+// dead returns the boot ids of those that are judged dead; watching is false when
+// nobody looks at present.
+func (n *news) dead() (dead map[string]bool, watching bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.gone), n.watching
+}
+
 // isOpen tells whether the last look found the process alive, and whether there
 // was one.
 func (n *news) isOpen(bootID string) (open, known bool) {

@@ -31,6 +31,8 @@ type presence interface {
 	// free takes the lease from its holder, if the holder is still absent and
 	// the lease was not renewed since the look.
 	free(ctx context.Context, l lease) (bool, error)
+	// others looks who is there. It needs no appearance.
+	others(ctx context.Context) (aliveness, error)
 	// vanish gives everything back.
 	vanish(ctx context.Context) error
 	// lasts tells whether the process stays visible for as long as it lives,
@@ -42,9 +44,7 @@ type presence interface {
 type sight struct {
 	leases []lease
 	nodes  []nodeSeen
-	// alive tells of a boot id whether its process was there; known is false
-	// where that cannot be said.
-	alive func(bootID string) (alive, known bool)
+	alive  aliveness
 }
 
 // lease is a row of INT_LOCK that a process of ours has written.

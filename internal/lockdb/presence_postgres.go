@@ -136,6 +136,32 @@ func (p *sessionPresence) look(ctx context.Context) (sight, error) {
 	return s, nil
 }
 
+// presentSQL returns the keys of the sessions that hold an advisory lock of ours,
+// and whether this is a standby, on which they cannot be seen.
+const presentSQL = `
+SELECT CAST(objid AS TEXT), FALSE FROM pg_locks WHERE ` + advisoryLocks + `
+UNION ALL
+SELECT '', TRUE WHERE pg_is_in_recovery()`
+
+// sessionsPresent looks who has a session.
+func sessionsPresent(ctx context.Context, rows rowsOf) (aliveness, error) {
+	present, known := make(map[string]bool), true
+	err := rows(ctx, presentSQL, func(scan func(...any) error) error {
+		var key string
+		var standby bool
+		err := scan(&key, &standby)
+		present[key], known = true, known && !standby
+		return err
+	})
+	return func(bootID string) (bool, bool) {
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], known
+	}, err
+}
+
+func (p *sessionPresence) others(ctx context.Context) (aliveness, error) {
+	return sessionsPresent(ctx, p.db.seen)
+}
+
 // freeSQL deletes the row of INT_LOCK as it was seen. A row that is just being
 // renewed is left alone: whoever does that lives.
 const freeSQL = `

@@ -116,6 +116,8 @@ func (p *filePresence) alive(bootID string) (alive, known bool) {
 	return true, true
 }
 
+func (p *filePresence) others(context.Context) (aliveness, error) { return p.alive, nil }
+
 func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error) {
 	tx, err := p.db.lease.BeginTx(ctx, nil)
 	if err != nil {

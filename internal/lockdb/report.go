@@ -36,10 +36,15 @@ func (db *DB) Report(ctx context.Context) (status.Report, error) {
 
 func (db *DB) reportNodes(ctx context.Context, r *status.Report) error {
 	nodes, err := db.Nodes(ctx, recent)
+	if err != nil {
+		return err
+	}
+	dead, err := db.deadNodes(ctx)
 	for _, n := range nodes {
 		r.Nodes = append(r.Nodes, status.Node{
 			Name: n.Name, BootID: n.BootID, Version: n.Version, ConfigHash: n.ConfigHash,
 			Types: n.Types, Unreachable: n.Unreachable, Outdated: n.Outdated, StartedAt: n.StartedAt, SeenAt: n.SeenAt,
+			Gone: dead[n.BootID],
 		})
 	}
 	return err

@@ -35,6 +35,8 @@ type Node struct {
 	Outdated  []string  `json:"outdated,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	SeenAt    time.Time `json:"seen_at"`
+	// Gone says that the process is seen to have died since: it works no more.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Type is an observer type and its last turn.

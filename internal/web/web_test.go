@@ -177,6 +177,18 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
+func TestPageShowsWhoIsGone(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{Nodes: []status.Node{{Name: "a"}, {Name: "b", Gone: true}}}, nil
+	}
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	if text := section(t, body, "Nodes"); !strings.Contains(text, "<td>a</td>") || !strings.Contains(text, `<td>b <span class="bad">gone</span></td>`) {
+		t.Errorf("the nodes:\n%s", text)
+	}
+}
+
 func TestPageShowsLocks(t *testing.T) {
 	t.Parallel()
 	o := options()
