@@ -44,7 +44,7 @@ func metricsOfABusyNode(t *testing.T) (text string) {
 	t.Helper()
 	p := setup(t, "")
 	node := p.start(t)
-	delivered := regexp.MustCompile(`(?m)^observerd_relay_lag_events\{.*\} 0$`)
+	delivered := regexp.MustCompile(`(?m)^observerd_relay_delivered_events_total\{.*\} [1-9]`)
 	eventually(t, func() error {
 		if _, text = get(t, node, "/metrics"); !delivered.MatchString(text) {
 			return errors.New("nothing was delivered")

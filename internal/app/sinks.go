@@ -13,8 +13,12 @@ import (
 
 func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 	name := sinkLock(s.ID)
+	var streams []string
+	for _, o := range a.cfg.Observers {
+		streams = append(streams, o.ID)
+	}
 	return events.NewRelay(events.Options{
-		Sink: s.ID, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(a.request(name)) },
 		Open:  func(ctx context.Context) (events.Sink, error) { return a.openSink(ctx, s) },
 		Lead: func(ctx context.Context) (events.Lease, error) {

@@ -37,6 +37,9 @@ type Options struct {
 	// become free, so that a relay that stands by need not wait for its next
 	// attempt; nil where that is not known. nil: it never is.
 	Freed func() <-chan struct{}
+	// Streams are those whose lag is shown from the first look of a term on, also
+	// while they have none; others are shown once they had one.
+	Streams []string
 	// BatchSize is how many events are read and delivered at once. 0: 500.
 	BatchSize int
 	// Poll is how long the relay waits before it looks for new events, unless

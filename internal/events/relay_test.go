@@ -605,6 +605,29 @@ func TestRelayLag(t *testing.T) {
 	})
 }
 
+// TestLagOfANewLeader: a stream without a backlog shows that at once.
+func TestLagOfANewLeader(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Streams = []string{"orders", "stock"}
+		r.log.fail(func(string) error { return errDown }, nil)
+		r.start()
+		pass(time.Millisecond)
+		if n, _ := testutil.GatherAndCount(r.reg, "observerd_relay_lag_events"); n != 0 {
+			t.Errorf("%d lags are shown before the first look", n)
+		}
+		r.log.fail(nil, nil)
+		pass(time.Minute)
+		if n, _ := testutil.GatherAndCount(r.reg, "observerd_relay_lag_events"); n != 2 {
+			t.Errorf("%d lags are shown, want those of two streams", n)
+		}
+		r.wantMetric("observerd_relay_lag_events", 0)
+		r.stop()
+		if n, _ := testutil.GatherAndCount(r.reg, "observerd_relay_lag_events"); n != 0 {
+			t.Error("a relay that does not lead still shows a lag")
+		}
+	})
+}
+
 func (r *rig) wantMetric(name string, want float64) {
 	r.t.Helper()
 	families, err := r.reg.Gather()

@@ -44,8 +44,8 @@ func (t *term) backlog(ctx context.Context) ([]Backlog, error) {
 	return backlog, nil
 }
 
-// showLag keeps the streams that have caught up at 0: one that vanished could
-// not be told from one that nobody looks at.
+// showLag keeps the streams that have caught up, or have had no backlog yet, at 0:
+// one that is missing could not be told from one that nobody looks at.
 func (t *term) showLag(backlog []Backlog) {
 	lag := make(map[string]int64, len(backlog))
 	for _, b := range backlog {

@@ -36,7 +36,7 @@ type term struct {
 	// after is the stream that was served last: the next round begins behind
 	// it, so that a stream whose events the sink refuses cannot starve others.
 	after string
-	// lagged are the streams whose lag was ever shown.
+	// lagged are the streams whose lag is shown.
 	lagged map[string]bool
 	// halted maps a stream with a gap to the offset at which it was found.
 	halted map[string]int64
@@ -56,7 +56,7 @@ type position struct {
 // is asked to stop.
 func newTerm(stop context.Context, r *Relay, lease Lease) *term {
 	leased := lease.Context()
-	return &term{
+	t := &term{
 		Relay:  r,
 		epoch:  lease.Fence(),
 		lost:   func() bool { return leased.Err() != nil && stop.Err() == nil },
@@ -64,6 +64,10 @@ func newTerm(stop context.Context, r *Relay, lease Lease) *term {
 		halted: make(map[string]int64),
 		pace:   newBackoff(),
 	}
+	for _, stream := range r.opts.Streams {
+		t.lagged[stream] = true
+	}
+	return t
 }
 
 // run delivers until ctx ends, a later relay has claimed the sink, or the sink
