@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +18,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/springtest"
 )
 
 // guide reads docs/migration-from-spring.md.
@@ -77,25 +80,150 @@ func TestMigrationGuideKnowsItsTests(t *testing.T) {
 	}
 }
 
+// block is a fenced block of a guide.
+type block struct{ language, text string }
+
+// blocks are those of the guide between two of its headings, in order.
+func blocks(t *testing.T, from, to string) (all []block) {
+	t.Helper()
+	_, rest, begins := strings.Cut(guide(t), "\n"+from+"\n")
+	rest, _, ends := strings.Cut(rest, "\n"+to+"\n")
+	if !begins || !ends {
+		t.Fatalf("the guide has no %q before a %q", from, to)
+	}
+	for _, m := range regexp.MustCompile("(?ms)^ *```(\\w+)\n(.*?)^ *```$").FindAllStringSubmatch(rest, -1) {
+		all = append(all, block{m[1], m[2]})
+	}
+	return all
+}
+
+// TestMigrationGuideInItsOrder follows the guide from its preparations to the
+// nodes that are deployed, switched off: each statement when and by whom the guide
+// says, each look of the doctor with the rights that the nodes have by then. A Java
+// node holds a lock meanwhile.
+func TestMigrationGuideInItsOrder(t *testing.T) {
+	t.Parallel()
+	for _, g := range []springtest.Generation{springtest.Spring6, springtest.Spring7} {
+		t.Run(g.String(), func(t *testing.T) {
+			t.Parallel()
+			followGuide(t, g)
+		})
+	}
+}
+
+func followGuide(t *testing.T, g springtest.Generation) {
+	t.Helper()
+	owner := pgtest.New(t)
+	migrator, role := pgtest.NewRole(t, owner, "CREATE ON SCHEMA public"), pgtest.NewRole(t, owner)
+	statements(t, owner, g.Table())
+	node := setup(t, owner).as(t, role, map[string]any{
+		"database.auto-migrate": "false", "scheduler.observer.enabled": "false", "scheduler.observer.lock.key-format": "spring",
+	})
+	steps := append(blocks(t, "## Before you begin", "## Configuration"), blocks(t, "### 2. Deploy, switched off", "### 3. The canary: one node, 24 hours")...)
+	granter, looks := owner, 0
+	for _, b := range steps {
+		if b.language == "sql" {
+			statements(t, granter, strings.ReplaceAll(b.text, "TO observerd;", "TO "+user(t, role)+";"))
+			continue
+		}
+		for line := range strings.Lines(b.text) {
+			switch {
+			case strings.HasSuffix(line, " observerd migrate up\n"):
+				migrate(t, setup(t, migrator))
+				granter = migrator // Whom the new tables belong to.
+			case strings.Contains(line, "$ observerd doctor"):
+				java(t, owner, g)
+				healthy(t, node)
+				looks++
+			case !strings.Contains(line, "$ curl"):
+				t.Errorf("the test does not know how to follow %q", line)
+			}
+		}
+	}
+	if granter != migrator || looks != 2 {
+		t.Errorf("migrated: %v; the doctor was asked %d times, want before and after", granter == migrator, looks)
+	}
+	ready(t, node.start(t))
+}
+
+// statements runs a script as the role of that URL.
+func statements(t *testing.T, url, script string) {
+	t.Helper()
+	db := setup(t, url).beside(t)
+	for _, text := range strings.Split(script, ";") {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+}
+
+// user is the role of a URL.
+func user(t *testing.T, role string) string {
+	t.Helper()
+	parsed, err := url.Parse(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `"` + parsed.User.Username() + `"`
+}
+
+// migrate does what 'observerd migrate up' does.
+func migrate(t *testing.T, p place) {
+	t.Helper()
+	op, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = op.Migrate(t.Context())
+	if err := errors.Join(err, op.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// java has a Java node take the lock of the orders, anew.
+func java(t *testing.T, url string, g springtest.Generation) {
+	t.Helper()
+	node, err := springtest.NewRepository(springtest.Options{URL: url, Generation: g, TTL: 15 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements(t, url, `DELETE FROM INT_LOCK`)
+	ok, err := node.Acquire(t.Context(), g.Key("order-observer-poll"))
+	if err := errors.Join(err, node.Disconnect()); err != nil || !ok {
+		t.Fatalf("a Java node has not got its lock: %v, %v", ok, err)
+	}
+}
+
+// healthy wants a doctor without problems, and without warnings but that nobody is
+// at work.
+func healthy(t *testing.T, p place) {
+	t.Helper()
+	diagnosis, err := app.Doctor(t.Context(), p.config, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range diagnosis.Findings {
+		if f.Severity == doctor.Problem || f.Severity == doctor.Warning && f.Check != "nodes" {
+			t.Errorf("the doctor says: %+v", f)
+		}
+	}
+}
+
 // TestNodeWithTheRightsOfTheGuide works with a role that has the rights which
 // the guide grants, and no others.
 func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	p := setup(t, url)
-	migrated, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := migrated.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_ = migrated.Close()
+	migrate(t, p)
 	// One that nobody uses, so that the janitor removes it.
 	if _, err := p.beside(t).ExecContext(t.Context(), `INSERT INTO obs_sink_offset VALUES ('old', '', 0, 1, '2020-01-01')`); err != nil {
 		t.Fatal(err)
 	}
-	p = p.as(t, pgtest.NewRole(t, url, grants(t)...))
+	p = p.as(t, pgtest.NewRole(t, url, grants(t)...), map[string]any{"database.auto-migrate": "false"})
 
 	p.config.Database.JanitorInterval = 50 * time.Millisecond
 	// Polls are kept for some turns, so that several can be seen at a time.
@@ -166,16 +294,16 @@ func grants(t *testing.T) (all []string) {
 	return all
 }
 
-// as is the same place with the coordination database at another URL, which
-// the node does not migrate.
-func (p place) as(t *testing.T, url string) place {
+// as is the same place with the coordination database at another URL, and other
+// keys too.
+func (p place) as(t *testing.T, url string, keys map[string]any) place {
 	t.Helper()
 	path := filepath.Join(p.folder, "config.yaml")
 	if err := os.WriteFile(path, fmt.Appendf(nil, yaml, url, p.folder), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	p.config, _, err = config.Load(config.Options{Path: path, Overrides: map[string]any{"database.auto-migrate": "false"}})
+	p.config, _, err = config.Load(config.Options{Path: path, Overrides: keys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -111,9 +112,13 @@ func pooler(x *patient, f *findings) {
 
 func rights(x *patient, f *findings) {
 	r := x.Role
-	if len(r.Missing) > 0 {
-		f.add(Problem, fmt.Sprintf("the role %s lacks %s", r.Name, strings.Join(r.Missing, ", ")), "A node with this role fails where it needs them.",
-			"GRANT them; the chapter on rights in docs/migration-from-spring.md has the statements.")
+	lacks := r.Missing
+	if x.want.AutoMigrate {
+		lacks = slices.Concat(lacks, r.ToMigrate)
+	}
+	if len(lacks) > 0 {
+		f.add(Problem, fmt.Sprintf("the role %s lacks %s", r.Name, strings.Join(lacks, ", ")), "A node with this role fails where it needs them.",
+			"GRANT them; docs/migration-from-spring.md has the statements.")
 	}
 	if len(r.Excess) > 0 {
 		f.add(Warning, fmt.Sprintf("the role %s has %s", r.Name, strings.Join(r.Excess, ", ")),

@@ -93,6 +93,20 @@ func TestRights(t *testing.T) {
 	says(t, found, "rights", doctor.Problem, "SELECT on obs_event")
 }
 
+// TestRightsBeforeTheMigration looks with the eyes of a role that nodes have: to
+// make tables is its business only if it migrates.
+func TestRightsBeforeTheMigration(t *testing.T) {
+	t.Parallel()
+	p := postgres(t, springSix)
+	node := *p
+	node.url = pgtest.NewRole(t, p.url, "SELECT, INSERT, UPDATE, DELETE ON int_lock")
+	says(t, node.examine(t, 0), "rights", doctor.Problem, "lacks CREATE on schema public")
+	node.want.AutoMigrate = false
+	found := node.examine(t, 0)
+	healthy(t, found, "nodes")
+	says(t, found, "schema", doctor.Note, "observerd migrate up")
+}
+
 // TestSchemaOfAnotherVersion compares the schema with the binary's.
 func TestSchemaOfAnotherVersion(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,6 @@
 package lockdb
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // nodeRights are what a node and an operator need. A test of app works
 // with a role that has no others.
@@ -29,28 +26,31 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 	if err := x.excess(ctx); err != nil {
 		return err
 	}
-	missing := func(scan func(...any) error) error {
-		var right string
-		err := scan(&right)
-		r.Missing = append(r.Missing, right)
-		return err
+	lacks := func(rights *[]string) func(scan func(...any) error) error {
+		return func(scan func(...any) error) error {
+			var right string
+			err := scan(&right)
+			*rights = append(*rights, right)
+			return err
+		}
 	}
 	for _, n := range nodeRights {
 		// A table that is not there is the schema's business.
 		err := x.visit(ctx, `
 			SELECT w || ' on ' || $1
 			  FROM unnest(string_to_array($2, ',')) AS w
-			 WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1)::oid, w)`, missing, n.table, n.rights)
+			 WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1)::oid, w)`, lacks(&r.Missing), n.table, n.rights)
 		if err != nil {
 			return err
 		}
 	}
-	return x.visit(ctx, `
+	err := x.visit(ctx, `
 		SELECT 'USAGE on sequence obs_fence'
-		 WHERE to_regclass('obs_fence') IS NOT NULL AND NOT has_sequence_privilege(to_regclass('obs_fence')::oid, 'USAGE')
-		 UNION ALL
-		SELECT 'CREATE on schema ' || current_schema()
-		 WHERE `+fmt.Sprint(x.found.Schema.Current < x.found.Schema.Target)+` AND NOT has_schema_privilege(current_schema(), 'CREATE')`, missing)
+		 WHERE to_regclass('obs_fence') IS NOT NULL AND NOT has_sequence_privilege(to_regclass('obs_fence')::oid, 'USAGE')`, lacks(&r.Missing))
+	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
+		return err
+	}
+	return x.visit(ctx, `SELECT 'CREATE on schema ' || current_schema() WHERE NOT has_schema_privilege(current_schema(), 'CREATE')`, lacks(&r.ToMigrate))
 }
 
 func (x *examiner) excess(ctx context.Context) error {

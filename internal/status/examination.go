@@ -61,6 +61,8 @@ type Role struct {
 	Excess []string
 	// Missing are the rights that it lacks, such as "UPDATE on obs_lock".
 	Missing []string
+	// ToMigrate are those that it lacks for the migration that is pending.
+	ToMigrate []string
 }
 
 // SchemaVersion is the version of our tables: in the database, 0 for none, and
