@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,6 +69,42 @@ func TestMigrationGuideKnowsItsMetrics(t *testing.T) {
 			t.Errorf("the guide names %s, docs/metrics.md does not", name)
 		}
 	}
+}
+
+// TestMigrationGuideAsksForNoUpgradeThatCannotBeHad: of Spring Integration 6
+// nothing is newer, for the public, than what the interop tests run.
+func TestMigrationGuideAsksForNoUpgradeThatCannotBeHad(t *testing.T) {
+	t.Parallel()
+	pom, err := os.ReadFile(filepath.Join("..", "..", "interop", "spring", "pom.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := regexp.MustCompile(`<spring\.integration>(6\.[0-9.]+)<`).FindSubmatch(pom)
+	// The versions, what they write, and what to do about it.
+	rows := regexp.MustCompile(`(?m)^ *\| ([^|]*[0-9]\.[0-9][^|]*) \| ([^|]*UTC[^|]*|[^|]*local[^|]*) \| ([^|]*) \|$`).FindAllStringSubmatch(guide(t), -1)
+	if newest == nil || len(rows) != 4 {
+		t.Fatalf("newest %q, %d rows of versions", newest, len(rows))
+	}
+	for _, row := range rows {
+		for _, version := range regexp.MustCompile(`\b6\.[0-9]+(\.[0-9]+)?`).FindAllString(row[3], -1) {
+			if slices.Compare(parts(t, version), parts(t, string(newest[1]))) > 0 {
+				t.Errorf("users of %s are to upgrade to %s, the newest is %s", row[1], version, newest[1])
+			}
+		}
+	}
+}
+
+// parts are the numbers of a version.
+func parts(t *testing.T, version string) (numbers []int) {
+	t.Helper()
+	for _, text := range strings.Split(version, ".") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
 }
 
 // TestMigrationGuideKnowsItsTests keeps the names of tests in it true.

@@ -9,7 +9,7 @@ import (
 
 const (
 	zoneCause = "A whole number of hours is a time zone. Spring Integration up to 5.5 writes the local time of its JVM: start it with -Duser.timezone=UTC, or upgrade. " +
-		"6.1.8 to 6.5.8 (from 6.2.4 in 6.2) and 7.0.0 to 7.0.4 write an hour too much in the hour in which summer time begins in the zone of the JVM: upgrade to 6.5.9 or 7.0.5, or start them with -Duser.timezone=UTC."
+		"6.1.8 to 6.5.8 (from 6.2.4 in 6.2) and 7.0.0 to 7.0.4 write an hour too much in the hour in which summer time begins in the zone of the JVM: start them with -Duser.timezone=UTC, or upgrade to 7.0.5 or later."
 	clockCause = "Synchronize the clock of the Java node's host (NTP)."
 )
 

@@ -44,7 +44,7 @@ func TestRowsOfClocksThatAreAhead(t *testing.T) {
 		{"longer than half the TTL", springSix, held("50 seconds"), doctor.Problem, []string{"longer than the TTL"}},
 		{"two hours", springSix, held("2 hours"), doctor.Problem, []string{"+2h.", "Spring Integration up to 5.5", "-Duser.timezone=UTC"}},
 		{"five hours and a half", springSix, held("5 hours 30 minutes"), doctor.Problem, []string{"+5h30m."}},
-		{"one hour, by summer time", springSix, held("1 hour"), doctor.Problem, []string{"+1h.", "6.1.8 to 6.5.8", "7.0.5"}},
+		{"one hour, by summer time", springSix, held("1 hour"), doctor.Problem, []string{"+1h.", "6.1.8 to 6.5.8", "upgrade to 7.0.5 or later"}},
 		{"no zone", springSix, held("2 hours 7 minutes"), doctor.Problem, []string{"Synchronize the clock"}},
 		{"for ever", springSix, `INSERT INTO INT_LOCK VALUES ('` + orderKey + `', 'DEFAULT', '` + javaA + `', 'infinity')`, doctor.Problem, []string{"days ahead"}},
 		{"7, in time", springSeven, heldSeven("0", "60 seconds"), doctor.OK, nil},
