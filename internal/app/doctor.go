@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -30,8 +32,10 @@ type Diagnosis struct {
 }
 
 // Doctor examines the coordination database of the configuration, and the place
-// that a node with this configuration would have in it. It reads only, and needs
-// no schema of ours: Java nodes may be the only ones there. watch is how long
+// that a node with this configuration would have in it, and looks which sources
+// are standbys. It reads only, except that a refused account of a source is noted,
+// as by a node, and needs no schema of ours: Java nodes may be the only ones there.
+// watch is how long
 // INT_LOCK is watched for what is written to it. The error says that there is
 // no looking at all, see [FaultOf]; what is found is no error.
 func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagnosis, error) {
@@ -41,12 +45,21 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 			return d, absent(cfg, err)
 		}
 	}
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var sources []doctor.Finding
+	var work sync.WaitGroup
+	work.Go(func() { sources = lookAtSources(looking, cfg) })
 	found, err := lockdb.Examine(ctx, lockdb.ExamineOptions{URL: cfg.Database.URL.Reveal(), Watch: watch})
+	if err != nil {
+		cancel()
+	}
+	work.Wait()
 	if err != nil {
 		return d, deniedOr(cfg, err)
 	}
 	d.Backend, d.At = found.Backend, found.At
-	d.Findings = append(mayRun(cfg), doctor.Judge(found, expectation(cfg))...)
+	d.Findings = slices.Concat(mayRun(cfg), doctor.Judge(found, expectation(cfg)), sources)
 	for _, f := range d.Findings {
 		switch f.Severity {
 		case doctor.Problem:

@@ -211,7 +211,7 @@ func user(t *testing.T, role string) string {
 // migrate does what 'observerd migrate up' does.
 func migrate(t *testing.T, p place) {
 	t.Helper()
-	op, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler)})
+	op, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

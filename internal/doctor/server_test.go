@@ -1,10 +1,7 @@
 package doctor_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,26 +26,7 @@ func TestStandby(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	p := admit(t, server.URL("postgres"))
 	p.migrate(t)
-	var folder string
-	if err := p.db.QueryRowContext(t.Context(), `SHOW data_directory`).Scan(&folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Stop(t.Context(), pgtest.Fast); err != nil {
-		t.Fatal(err)
-	}
-	signal := filepath.Join(folder, "standby.signal")
-	if err := os.WriteFile(signal, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	owner, err := os.Stat(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stat := owner.Sys().(*syscall.Stat_t)
-	if err := os.Chown(signal, int(stat.Uid), int(stat.Gid)); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(t.Context()); err != nil {
+	if err := server.Demote(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found := p.examine(t, 200*time.Millisecond)

@@ -46,7 +46,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	if err != nil {
 		return d, err
 	}
-	d.HorizonExact = a.exact()
+	d.HorizonExact, d.Standby = a.exact(), a.replica
 	d.Warnings = append(d.Warnings, a.warnings()...)
 	return d, nil
 }

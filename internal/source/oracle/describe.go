@@ -49,7 +49,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 		return d, err
 	}
 	a, err := s.activity(ctx)
-	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
+	d.HorizonExact, d.Standby, d.Warnings = a.exact(), err == nil && a.replica(), a.warnings()
 	if w := s.warner; w != nil && w.Warning() != nil {
 		d.Warnings = append(d.Warnings, "The session could not be set up as it should be: "+w.Warning().Error()+".")
 	}

@@ -75,7 +75,7 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
 	a, err := c.activity(ctx, r)
-	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
+	d.HorizonExact, d.Standby, d.Warnings = a.exact(), a.replica, a.warnings()
 	return d, err
 }
 

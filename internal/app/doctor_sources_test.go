@@ -1,0 +1,76 @@
+package app_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// The first query of the standby is one that no server understands.
+const standbyYAML = `
+database: {url: %q}
+sources:
+  erp: {url: %q}
+  down: {url: "postgres://reader:hunter2@127.0.0.1:1/none?sslmode=disable&connect_timeout=1"}
+  shop: {url: "sqlite:%s/warehouse.db"}
+observers:
+  - {id: a, type: order, source: erp, table: no_such_table, key: id, timestamp: at}
+  - {id: b, type: order, source: erp, table: orders, key: id, timestamp: at}
+  - {id: c, type: order, source: down, table: orders, key: id, timestamp: at}
+  - {id: d, type: order, source: shop, table: orders, key: order_id, timestamp: updated_at}
+sinks: [{id: screen, type: stdout}]
+`
+
+// TestDoctorKnowsStandbys has a source that is a primary, and then a standby.
+func TestDoctorKnowsStandbys(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	url := server.URL("postgres")
+	statements(t, url, `CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL)`)
+	places := map[string]*config.Config{}
+	for name, where := range map[string]string{"sqlite": "", "postgres": pgtest.New(t)} {
+		p := setup(t, where)
+		migrate(t, p)
+		path := filepath.Join(p.folder, "sources.yaml")
+		if err := os.WriteFile(path, fmt.Appendf(nil, standbyYAML, p.config.Database.URL.Reveal(), url, p.folder), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if places[name], _, err = config.Load(config.Options{Path: path}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(severity doctor.Severity, saw string) {
+		t.Helper()
+		for name, cfg := range places {
+			diagnosis, err := app.Doctor(t.Context(), cfg, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := map[doctor.Severity]string{}
+			for _, f := range diagnosis.Findings {
+				if f.Check == "sources" {
+					said[f.Severity] += f.Saw + "\n"
+				}
+				if strings.Contains(f.Saw, "hunter2") {
+					t.Errorf("a password is shown: %s", f.Saw)
+				}
+			}
+			if len(said) != 2 || said[severity] != saw+"\n" || !strings.HasPrefix(said[doctor.Note], "source down could not be looked at: ") {
+				t.Errorf("on %s the doctor says of the sources: %q, want a %s: %s", name, said, severity, saw)
+			}
+		}
+	}
+	check(doctor.OK, "source erp is no standby")
+	if err := server.Demote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check(doctor.Warning, "source erp is a standby, which follows another server")
+}
