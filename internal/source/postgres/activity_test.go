@@ -32,7 +32,7 @@ func TestActivityHorizon(t *testing.T) {
 		"tracking is off":            {activity{now: now}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
 		"hidden, beside a seen one":  {activity{now: now, tracking: true, hidden: 1, oldest: open}, 0, timeUTC, "2024-10-26 23:29:59.000000", time.Hour + time.Second, false},
 		"a report on a replica":      {activity{now: now, tracking: true, replica: true, replayed: now, oldest: open}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
-		"a foreign table":            {activity{now: now, tracking: true, kind: foreignTable}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
+		"a foreign table":            {activity{now: now, tracking: true, others: others{foreign: "public.orders"}}, 0, timeUTC, "2024-10-27 00:29:00.000000", time.Minute, false},
 		"replica":                    {replica, time.Minute, timeUTC, "2024-10-26 23:29:00.000000", time.Hour + time.Minute, false},
 		"replica without replay":     {fresh, time.Minute, timeUTC, "", time.Minute, false},
 		"prepared transaction":       {prepared, 0, timeUTC, "", time.Hour, true},

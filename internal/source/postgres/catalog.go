@@ -20,15 +20,18 @@ type relation struct {
 	readable bool
 	// policies says that row security is on: policies may read other tables.
 	policies bool
-	name     string // quoted, for messages; empty for a query
-	from     string // what follows FROM
-	columns  []source.Column
-	types    []uint32 // of the columns, domains resolved
+	// parent says that tables inherit from it, whose rows it shows as well.
+	parent     bool
+	replicated bool   // see replicatedSQL
+	name       string // quoted, for messages; empty for a query
+	from       string // what follows FROM
+	columns    []source.Column
+	types      []uint32 // of the columns, domains resolved
 }
 
-// Kinds of relations that show what others brought than the transactions of this
-// database, or brought earlier.
+// Kinds of relations.
 const (
+	view         = 'v'
 	foreignTable = 'f'
 	materialized = 'm'
 )
@@ -36,6 +39,15 @@ const (
 // kinds are the relations that can be read: tables, partitioned and foreign
 // ones too, views, materialized views.
 const kinds = `('r', 'p', 'f', 'v', 'm')`
+
+// replicatedSQL tells whether logical replication writes the rows of the relation
+// c, or those of what it is a partition of. It needs no right.
+const replicatedSQL = `c.oid IN (
+         WITH RECURSIVE replicated AS (
+           SELECT s.srrelid AS oid FROM pg_subscription_rel s
+           UNION
+           SELECT i.inhrelid FROM replicated r JOIN pg_inherits i ON i.inhparent = r.oid)
+         SELECT r.oid FROM replicated r)`
 
 const tableSQL = `
 SELECT c.oid, n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -45,7 +57,7 @@ SELECT c.oid, n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypm
               SELECT b.typbasetype FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype = 'd')
             SELECT b.oid FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype <> 'd')
        ELSE t.oid END,
-       c.relkind, has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity
+       c.relkind, has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -100,7 +112,10 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		return relation{}, false
 	}
 	first := rows[0]
-	r := relation{oid: string(first[0]), kind: first[7][0], readable: string(first[8]) == "t", policies: string(first[9]) == "t"}
+	r := relation{
+		oid: string(first[0]), kind: first[7][0], readable: yes(first[8]), policies: yes(first[9]), parent: yes(first[10]),
+		replicated: yes(first[11]),
+	}
 	r.from = source.Quote(string(first[1])) + "." + source.Quote(string(first[2]))
 	r.name = string(first[1]) + "." + string(first[2])
 	for _, row := range rows {
@@ -117,6 +132,8 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 
 // indexed tells whether it is of a kind that can have indexes.
 func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == materialized }
+
+func yes(text []byte) bool { return string(text) == "t" }
 
 func parseOID(text []byte) uint32 {
 	oid, err := strconv.ParseUint(string(text), 10, 32)

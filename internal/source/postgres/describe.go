@@ -74,7 +74,7 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 	if r.indexed() {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
-	a, err := c.activity(ctx, r)
+	a, err := c.activity(ctx, r, p.steps)
 	d.HorizonExact, d.Standby, d.Warnings = a.exact(), a.replica, a.warnings()
 	return d, err
 }

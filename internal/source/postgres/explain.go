@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,10 +17,14 @@ type explained struct {
 	Relation string      `json:"Relation Name"`
 	Schema   string      `json:"Schema"`
 	Index    string      `json:"Index Name"`
+	Function string      `json:"Function Name"`
 	Cost     float64     `json:"Total Cost"`
 	Rows     float64     `json:"Plan Rows"`
 	Plans    []explained `json:"Plans"`
 }
+
+// explainSQL precedes a statement. VERBOSE adds the schemas.
+const explainSQL = "EXPLAIN (FORMAT JSON, VERBOSE) "
 
 // tableRowsSQL is what the planner believes; negative before the first ANALYZE.
 const tableRowsSQL = `
@@ -56,13 +61,17 @@ func (c *session) explain(ctx context.Context, s step) (explained, error) {
 	for i, p := range s.params {
 		params[i] = string(p)
 	}
-	rows, err := c.rows(ctx, "explain the query", "EXPLAIN (FORMAT JSON, VERBOSE) "+s.sql, params...)
+	rows, err := c.rows(ctx, "explain the query", explainSQL+s.sql, params...)
 	if err != nil {
 		return explained{}, err
 	}
+	return parsePlan(rows)
+}
+
+func parsePlan(rows [][][]byte) (explained, error) {
 	var plans []struct{ Plan explained }
 	if len(rows) != 1 || json.Unmarshal(rows[0][0], &plans) != nil || len(plans) != 1 {
-		return explained{}, fmt.Errorf("explain the query: the plan is in a form that is not understood")
+		return explained{}, errors.New("explain the query: the plan is in a form that is not understood")
 	}
 	return plans[0].Plan, nil
 }

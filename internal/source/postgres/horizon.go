@@ -60,13 +60,13 @@ type activity struct {
 	replica          bool
 	replayed         time.Time // of a replica; zero when nothing was replayed
 	tracking         bool
-	// kind is that of the relation that is read.
-	kind byte
+	// others bring rows whose transactions are not among these.
+	others others
 }
 
 // Horizon implements [observer.Source]. It is exact where every session of the
-// database can be seen. Otherwise, on a replica, where track_activities is off,
-// and for a foreign table or a materialized view it is the clock less the
+// database can be seen, and no others bring what is read, see others. Otherwise,
+// on a replica, and where track_activities is off, it is the clock less the
 // overlap, on a replica less its delay as well. Transactions that can be seen
 // are waited for all the same, but on a replica, where nobody writes.
 //
@@ -80,7 +80,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 		if err != nil || p.selection.Timestamp < 0 {
 			return err
 		}
-		a, err := c.activity(ctx, r)
+		a, err := c.activity(ctx, r, p.steps)
 		if err != nil {
 			return err
 		}
@@ -91,11 +91,21 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	return h, err
 }
 
-func (c *session) activity(ctx context.Context, of relation) (activity, error) {
-	rows, err := c.rows(ctx, "read open transactions", horizonSQL, sessionPrefix)
+func (c *session) activity(ctx context.Context, of relation, steps []step) (activity, error) {
+	operation, questions := "read open transactions", []question{{sql: horizonSQL, params: [][]byte{[]byte(sessionPrefix)}}}
+	if !of.alone() {
+		operation += " and look through the query"
+		questions = append(questions, lookThrough(steps)...)
+	}
+	answers, err := c.ask(ctx, operation, questions...)
 	if err != nil {
 		return activity{}, err
 	}
+	found, err := of.reads(answers[1:])
+	if err != nil {
+		return activity{}, err
+	}
+	rows := answers[0].rows
 	if len(rows) != 1 || rows[0][0] == nil {
 		return activity{}, fmt.Errorf("read open transactions: %d rows where one is expected", len(rows))
 	}
@@ -110,7 +120,7 @@ func (c *session) activity(ctx context.Context, of relation) (activity, error) {
 		replica:  string(r[6]) == "t",
 		replayed: instant(r[7]),
 		tracking: string(r[8]) == "on",
-		kind:     of.kind,
+		others:   othersOf(found),
 	}, nil
 }
 
@@ -132,7 +142,7 @@ func count(text []byte) int64 {
 // exact tells whether every open transaction was seen that may write what is
 // read.
 func (a activity) exact() bool {
-	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica && a.kind != foreignTable && a.kind != materialized
+	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica && a.others == others{}
 }
 
 // held tells whether something is open, or not yet replayed, of which nobody
@@ -178,12 +188,7 @@ func (a activity) warnings() []string {
 	if a.replica {
 		w = append(w, "This is a replica, which does not know the open transactions of its primary: the horizon is what was replayed, less the overlap.")
 	}
-	switch a.kind {
-	case foreignTable:
-		w = append(w, "The rows of a foreign table are another server's, whose transactions cannot be seen here: the horizon is the clock less the overlap, which has to be longer than those.")
-	case materialized:
-		w = append(w, "A materialized view shows rows when it is refreshed: the horizon is the clock less the overlap, which has to be longer than the time between two refreshes.")
-	}
+	w = append(w, a.others.warnings()...)
 	if !a.prepared.IsZero() {
 		w = append(w, "A prepared (two-phase) transaction is open; the low-water mark does not move until it ends.")
 	}

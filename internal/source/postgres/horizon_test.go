@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -104,30 +103,6 @@ func TestHorizonNeedsTheGrant(t *testing.T) {
 	exec(t, owner, "SET track_activities = off")
 	if h := horizon(t, seeing, events()); h.Exact {
 		t.Errorf("horizon = %+v beside a session that does not tell", h)
-	}
-}
-
-// Other transactions than those of this database bring these rows.
-func TestHorizonOfWhatOthersBring(t *testing.T) {
-	t.Parallel()
-	url := pgtest.New(t)
-	s := open(t, postgres.Options{URL: url})
-	exec(t, connect(t, url), eventsTable+`;
-		CREATE MATERIALIZED VIEW refreshed AS SELECT * FROM events;
-		CREATE FOREIGN DATA WRAPPER elsewhere; CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere;
-		CREATE FOREIGN TABLE foreigners (id int, at timestamptz) SERVER elsewhere`)
-	for _, table := range []string{"refreshed", "foreigners"} {
-		q := events()
-		q.Table = table
-		if h := horizon(t, s, q); h.Exact || h.Lag != time.Minute {
-			t.Errorf("horizon of %s = %+v, want a minute behind", table, h)
-		}
-	}
-	q := events()
-	q.Table = "refreshed"
-	d, err := s.Describe(t.Context(), q)
-	if err != nil || d.HorizonExact || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "refreshed") {
-		t.Errorf("description = %+v, %v, want a warning", d, err)
 	}
 }
 

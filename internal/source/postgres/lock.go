@@ -43,19 +43,6 @@ func (l locks) sql(wait time.Duration) string {
 	return b.String()
 }
 
-// tablesSQL lists what the transaction has locked, other than system tables:
-// EXPLAIN locks what the query would read. Foreign tables and materialized views
-// cannot be locked and need not be: the rows of the former are elsewhere, and
-// REFRESH writes rows that every snapshot sees.
-const tablesSQL = `
-SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind, has_table_privilege(c.oid, 'SELECT')
-FROM pg_locks l
-JOIN pg_class c ON c.oid = l.relation
-JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.granted
-  AND c.oid >= 16384 AND c.relkind IN ('r', 'p', 'v')
-ORDER BY c.oid`
-
 // locks finds out what to lock. For a plain table the catalogue has said it; for
 // a query, a view, a partitioned table and one with policies the planner does, in
 // one round trip more: of the partitions it knows those that the range needs.
@@ -69,35 +56,33 @@ func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, e
 	case r.kind == materialized || r.kind == foreignTable:
 		return locks{all: true}, nil
 	}
-	var questions []question
-	for _, s := range steps {
-		questions = append(questions, question{sql: "EXPLAIN " + s.sql, params: s.params})
-	}
-	questions = append(questions, question{sql: tablesSQL})
-	answers, err := c.ask(ctx, "look up the tables of the query", questions...)
+	answers, err := c.ask(ctx, "look up the tables of the query", lookThrough(steps)...)
 	if err != nil {
 		return locks{}, err
 	}
-	return locks{tables: tablesOf(answers[len(answers)-1].rows)}, nil
+	found, err := readsOf(answers)
+	return locks{tables: lockable(found.tables)}, err
 }
 
-// tablesOf chooses among the tables, each as its name, its kind, and whether we
-// may lock it, for which the right to read some columns does not suffice. What we
-// may read only as a part, or through a view, is locked with that: LOCK TABLE
-// goes from there to all that is below, of which ONLY keeps it. Which view it is
-// that leads to a table is not looked at.
-func tablesOf(rows [][][]byte) []string {
+// lockable chooses among the tables. What we may read only as a part, or through
+// a view, is locked with that: LOCK TABLE goes from there to all that is below, of
+// which ONLY keeps it. Which view it is that leads to a table is not looked at.
+// Foreign tables and materialized views cannot be locked and need not be: the rows
+// of the former are elsewhere, and REFRESH writes rows that every snapshot sees.
+func lockable(tables []table) []string {
 	var each, whole []string
 	below := false
-	for _, t := range rows {
-		name, view, readable := string(t[0]), t[1][0] == 'v', string(t[2]) == "t"
-		if readable {
-			whole = append(whole, name)
+	for _, t := range tables {
+		if t.kind == foreignTable || t.kind == materialized {
+			continue
 		}
-		if readable && !view {
-			each = append(each, "ONLY "+name)
+		if t.readable {
+			whole = append(whole, t.name)
 		}
-		below = below || !readable && !view
+		if t.readable && t.kind != view {
+			each = append(each, "ONLY "+t.name)
+		}
+		below = below || !t.readable && t.kind != view
 	}
 	if below {
 		return whole

@@ -7,7 +7,7 @@ import (
 
 // What can be locked by itself is, so that no partition is locked that the range
 // does not need; what cannot is locked from above.
-func TestTablesOf(t *testing.T) {
+func TestLockable(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		tables string // name, kind, readable; …
@@ -21,20 +21,17 @@ func TestTablesOf(t *testing.T) {
 		"a partition that is barred":  {"a p t;b r t;c r f", "a, b"},
 		"a table of which we may not": {"a r t;b r f", "a"},
 		"only such":                   {"b r f", ""},
+		"what others bring":           {"a r t;f f t;m m f", "ONLY a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var rows [][][]byte
-			for line := range strings.SplitSeq(tc.tables, ";") {
-				var row [][]byte
-				for field := range strings.FieldsSeq(line) {
-					row = append(row, []byte(field))
-				}
-				if row != nil {
-					rows = append(rows, row)
+			var tables []table
+			for text := range strings.SplitSeq(tc.tables, ";") {
+				if f := strings.Fields(text); len(f) > 0 {
+					tables = append(tables, table{name: f[0], kind: f[1][0], readable: f[2] == "t"})
 				}
 			}
-			if got := strings.Join(tablesOf(rows), ", "); got != tc.want {
+			if got := strings.Join(lockable(tables), ", "); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

@@ -15,23 +15,26 @@ import (
 
 // A background worker writes as clients do, but shows the type that its
 // extension gave it. Here it is one that applies what is replicated, and waits
-// in its transaction for somebody who has none.
+// in its transaction for somebody who has none. A trigger makes rows of our own
+// of that, which have the time of this transaction.
 func TestHorizonWaitsForBackgroundWorkers(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"wal_level": "logical"}})
 	published, url := server.URL("postgres"), server.URL("copy")
 	publisher := connect(t, published)
 	exec(t, publisher, "CREATE DATABASE copy")
-	exec(t, publisher, eventsTable+"; CREATE PUBLICATION news FOR TABLE events")
+	exec(t, publisher, "CREATE TABLE arrivals (id int PRIMARY KEY); CREATE PUBLICATION news FOR TABLE arrivals")
 	exec(t, publisher, "SELECT pg_create_logical_replication_slot('copy', 'pgoutput')")
 	owner := connect(t, url)
 	exec(t, owner, eventsTable+`;
-		CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); NEW.at := now(); RETURN NEW; END';
-		CREATE TRIGGER wait BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION wait();
-		ALTER TABLE events ENABLE ALWAYS TRIGGER wait`)
+		CREATE TABLE arrivals (id int PRIMARY KEY);
+		CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+			'BEGIN PERFORM pg_advisory_xact_lock(1); INSERT INTO public.events VALUES (NEW.id, now()); RETURN NEW; END';
+		CREATE TRIGGER wait BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION wait();
+		ALTER TABLE arrivals ENABLE ALWAYS TRIGGER wait`)
 	exec(t, owner, "SELECT pg_advisory_lock(1)")
 	exec(t, owner, fmt.Sprintf("CREATE SUBSCRIPTION copy CONNECTION '%s' PUBLICATION news WITH (create_slot = false, copy_data = false)", published))
-	exec(t, publisher, "INSERT INTO events VALUES (1, now())")
+	exec(t, publisher, "INSERT INTO arrivals VALUES (1)")
 	waitForWorker(t, owner)
 	exec(t, owner, "SELECT pg_sleep(0.2)")
 
