@@ -56,6 +56,9 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 // judgePlan says what the plan of a poll gives cause to.
 func judgePlan(o config.Observer, p source.Plan) []Finding {
 	j := judgement{subject: "observer " + o.ID}
+	for _, text := range p.Warnings {
+		j.warn("%s", text)
+	}
 	for _, table := range p.FullScan {
 		switch {
 		case o.Timestamp == "":

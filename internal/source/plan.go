@@ -9,6 +9,9 @@ type Plan struct {
 	FullScan []string
 	// Sorts says that the rows are sorted, where an index could have served.
 	Sorts bool
+	// Warnings are full sentences on what only the plan tells, as on what a view
+	// reads.
+	Warnings []string
 }
 
 // LargeTable is the number of rows from which reading a whole table in every

@@ -66,7 +66,7 @@ func (c *session) object(ctx context.Context, owner, name string, depth int) (re
 // follow reads through a synonym by its own name, so that it is followed anew
 // by each statement. What lies behind a link has no entry in this catalogue.
 func (c *session) follow(ctx context.Context, synonym []string, name string, depth int) (relation, bool, error) {
-	r := relation{linked: true}
+	r := relation{linked: true, others: others{remote: true}}
 	if link := synonym[3]; link == "" {
 		var found bool
 		var err error
@@ -81,6 +81,8 @@ func (c *session) follow(ctx context.Context, synonym []string, name string, dep
 	return r, true, nil
 }
 
+const mviewsSQL = `SELECT m.MVIEW_NAME FROM ALL_MVIEWS m WHERE m.OWNER = :1 AND m.MVIEW_NAME = :2`
+
 func (c *session) columns(ctx context.Context, owner, name string) (relation, bool, error) {
 	rows, err := c.rows(ctx, "look up the table", columnsSQL, owner, name)
 	if err != nil || len(rows) == 0 {
@@ -92,7 +94,12 @@ func (c *session) columns(ctx context.Context, owner, name string) (relation, bo
 		r.columns = append(r.columns, source.Column{Name: row[1], Type: typeName(row[2]), Nullable: row[3] != "N"})
 	}
 	tables, err := c.rows(ctx, "look up the table", tablesSQL, r.owner, r.table)
+	if err != nil {
+		return relation{}, false, err
+	}
 	r.linked = len(tables) == 0 // a view
+	mviews, err := c.rows(ctx, "look up the table", mviewsSQL, r.owner, r.table)
+	r.others.materialized = len(mviews) > 0
 	return r, true, err
 }
 

@@ -41,14 +41,15 @@ type index struct {
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	var d source.Description
+	var r relation
 	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		d, err = c.description(ctx, q)
+		d, r, err = c.description(ctx, q)
 		return err
 	})
 	if err != nil || d.Timestamp == "" {
 		return d, err
 	}
-	a, err := s.activity(ctx)
+	a, err := s.activity(ctx, r)
 	d.HorizonExact, d.Standby, d.Warnings = a.exact(), err == nil && a.replica(), a.warnings()
 	if w := s.warner; w != nil && w.Warning() != nil {
 		d.Warnings = append(d.Warnings, "The session could not be set up as it should be: "+w.Warning().Error()+".")
@@ -56,10 +57,10 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	return d, err
 }
 
-func (c *session) description(ctx context.Context, q observer.Query) (source.Description, error) {
+func (c *session) description(ctx context.Context, q observer.Query) (source.Description, relation, error) {
 	p, r, err := c.plan(ctx, q, observer.Range{})
 	if err != nil {
-		return source.Description{}, err
+		return source.Description{}, relation{}, err
 	}
 	d := source.Description{
 		Table: r.name, Columns: r.columns,
@@ -68,16 +69,16 @@ func (c *session) description(ctx context.Context, q observer.Query) (source.Des
 	}
 	indexes, isTable, err := c.indexes(ctx, r)
 	if err != nil {
-		return source.Description{}, err
+		return source.Description{}, relation{}, err
 	}
 	if d.KeyUnique, err = c.keyUnique(ctx, p, r.from, indexes); err != nil || d.Timestamp == "" {
-		return d, err
+		return d, r, err
 	}
 	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if isTable {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
-	return d, nil
+	return d, r, nil
 }
 
 // indexes returns the B-tree indexes, and whether it is a table that has them.

@@ -21,7 +21,7 @@ ORDER BY p.ID`
 func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
 	var shown source.Plan
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, _, err := c.plan(ctx, q, in)
+		p, r, err := c.plan(ctx, q, in)
 		if err != nil {
 			return err
 		}
@@ -36,6 +36,10 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			}
 			if err := c.note(ctx, lines, &shown); err != nil {
 				return err
+			}
+			// One whose name tells it, Describe has warned of.
+			if r.others == (others{}) && p.selection.Timestamp >= 0 && q.Overlap <= 0 && len(shown.Warnings) == 0 {
+				shown.Warnings = planned(lines).warnings()
 			}
 		}
 		shown.Text = strings.TrimRight(shown.Text, "\n")
@@ -72,6 +76,30 @@ func (c *session) explain(ctx context.Context, statement string) ([][]string, er
 	}
 	c.unclean = before
 	return lines, nil
+}
+
+// planned says what views and queries read of others, which the names do not tell.
+// The horizon does not know it: only who has rights to all that is behind a view
+// may explain it, and to explain is to write.
+func planned(lines [][]string) (o others) {
+	for _, line := range lines {
+		operation, options := line[1], line[2]
+		o.remote = o.remote || operation == "REMOTE" || options == "REMOTE"
+		o.materialized = o.materialized || strings.HasPrefix(operation, "MAT_VIEW")
+	}
+	return o
+}
+
+// warnings says what the overlap has to be longer than.
+func (o others) warnings() []string {
+	var w []string
+	if o.remote {
+		w = append(w, "Rows come over a database link, and the transactions of the other database cannot be seen here: write overlap, longer than those.")
+	}
+	if o.materialized {
+		w = append(w, "Rows come from a materialized view, which shows them when it is refreshed: write overlap, longer than the time between two refreshes.")
+	}
+	return w
 }
 
 // note writes one line a step of the plan and notes what is worth a warning.

@@ -48,12 +48,13 @@ type activity struct {
 	role     string
 	applied  time.Duration // by which a standby is behind
 	reported bool          // that it says so
+	others   others        // who bring rows, and whose transactions are not among these
 }
 
 // Horizon implements [observer.Source]. It is exact where GV$TRANSACTION (or
 // V$TRANSACTION of a database with a single instance) is granted and shows a
-// transaction of our own, on a primary database whose host's clock makes sense.
-// Elsewhere it is the clock less the overlap, or the start of an older
+// transaction of our own, on a primary database whose host's clock makes sense,
+// for what is neither behind a database link nor a materialized view. Elsewhere it is the clock less the overlap, or the start of an older
 // transaction that is shown, on a standby less its delay as well; it is empty,
 // the cursor before all others, on a standby whose delay is hidden.
 //
@@ -63,11 +64,11 @@ type activity struct {
 // The clock is SYSTIMESTAMP in UTC. Transactions are noted by the host's clock,
 // whose zone shows in its distance from that; see [activity.started].
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	k, err := s.timeKind(ctx, q)
+	k, r, err := s.timeKind(ctx, q)
 	if err != nil || k == 0 {
 		return observer.Horizon{}, err
 	}
-	a, err := s.activity(ctx)
+	a, err := s.activity(ctx, r)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
@@ -76,12 +77,13 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	return h, nil
 }
 
-func (s *Source) activity(ctx context.Context) (activity, error) {
+func (s *Source) activity(ctx context.Context, of relation) (activity, error) {
 	a, err := s.look(ctx)
 	if withheld(err) { // a grant was revoked
 		s.grants.forget()
 		a, err = s.look(ctx)
 	}
+	a.others = of.others
 	return a, err
 }
 
@@ -157,10 +159,11 @@ func (a activity) offset() (time.Duration, bool) {
 	return offset, off <= clockSlack && offset.Abs() <= 15*time.Hour
 }
 
-// exact tells whether every open transaction was seen.
+// exact tells whether every open transaction was seen that may write what is
+// read.
 func (a activity) exact() bool {
 	_, sound := a.offset()
-	return a.view != "" && !a.blind && sound && !a.replica()
+	return a.view != "" && !a.blind && sound && !a.replica() && a.others == others{}
 }
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
@@ -198,5 +201,5 @@ func (a activity) warnings() []string {
 	case !sound:
 		w = append(w, "SYSDATE is not the time (is FIXED_DATE set?), so the starts of transactions cannot be understood and the horizon is the clock less the overlap.")
 	}
-	return w
+	return append(w, a.others.warnings()...)
 }

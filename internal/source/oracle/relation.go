@@ -18,7 +18,12 @@ type relation struct {
 	columns      []source.Column
 	shape        string // of the result, as the driver describes it
 	linked       bool   // whether a link may be read through, as by a view
+	others       others // as of when it was looked up
 }
+
+// others says who else than the transactions of this database brings the rows, as
+// far as the names tell: views and queries are not looked through.
+type others struct{ remote, materialized bool }
 
 // relations remembers what queries read. What is remembered is used as it is
 // only for the kind of a timestamp, whose cursors tell themselves apart. A read

@@ -156,7 +156,7 @@ func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
 
 // CursorAt implements [observer.Source].
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
-	k, err := s.timeKind(ctx, q)
+	k, _, err := s.timeKind(ctx, q)
 	if err != nil {
 		return "", err
 	}

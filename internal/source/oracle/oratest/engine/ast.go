@@ -189,6 +189,7 @@ type (
 		columns      []columnDefinition
 		constraints  []constraintDefinition
 		as           *query
+		materialized bool
 	}
 	columnDefinition struct {
 		name        string
@@ -223,6 +224,7 @@ type (
 		public, replace bool
 		schema, name    string
 		onSchema, on    string
+		link            string
 	}
 	createUser struct {
 		name, password string

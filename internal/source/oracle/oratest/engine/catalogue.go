@@ -10,6 +10,7 @@ import (
 // consist of. The rows of a USER_ view are those of ALL_ that the user owns.
 func (e *Engine) defineCatalogue() {
 	e.catalogued("TABLES", "OWNER TABLE_NAME TABLESPACE_NAME STATUS NUM_ROWS:n BLOCKS:n AVG_ROW_LEN:n LAST_ANALYZED:d PARTITIONED TEMPORARY DEPENDENCIES", e.tableRows)
+	e.catalogued("MVIEWS", "OWNER MVIEW_NAME CONTAINER_NAME", e.mviewRows)
 	e.catalogued("VIEWS", "OWNER VIEW_NAME TEXT_LENGTH:n TEXT:l", e.viewRows)
 	e.catalogued("OBJECTS", "OWNER OBJECT_NAME OBJECT_ID:n OBJECT_TYPE CREATED:d LAST_DDL_TIME:d STATUS TEMPORARY GENERATED", e.objectRows)
 	e.catalogued("SYNONYMS", "OWNER SYNONYM_NAME TABLE_OWNER TABLE_NAME DB_LINK", e.synonymRows)
@@ -97,6 +98,16 @@ func (e *Engine) tableRows(r *run) [][]value {
 	return all
 }
 
+func (e *Engine) mviewRows(r *run) [][]value {
+	var all [][]value
+	e.visible(r, func(o *object) {
+		if o.table != nil && o.table.materialized {
+			all = append(all, row(o.owner, o.name, o.name))
+		}
+	})
+	return all
+}
+
 func (e *Engine) viewRows(r *run) [][]value {
 	var all [][]value
 	e.visible(r, func(o *object) {
@@ -126,7 +137,7 @@ func (e *Engine) synonymRows(r *run) [][]value {
 	var all [][]value
 	e.visible(r, func(o *object) {
 		if o.synonym != nil {
-			all = append(all, row(o.owner, o.name, o.synonym.owner, o.synonym.name, null))
+			all = append(all, row(o.owner, o.name, o.synonym.owner, o.synonym.name, o.link))
 		}
 	})
 	return all

@@ -84,7 +84,7 @@ func (e *Engine) put(s *session, schema, name, privilege string, replace bool, o
 func (e *Engine) systemName() string { return "SYS_C00" + strconv.Itoa(e.nextID()) }
 
 func (e *Engine) createTable(s *session, c *compiler, r *run, st createTable) error {
-	t := &table{}
+	t := &table{materialized: st.materialized}
 	d := &tableDefinition{analyzed: -1}
 	var content [][]value
 	if st.as != nil {

@@ -75,7 +75,7 @@ func (e *Engine) createSynonym(s *session, st createSynonym) error {
 		}
 		st.schema = "PUBLIC"
 	}
-	return e.put(s, st.schema, st.name, privilege, st.replace, &object{synonym: &objectName{st.onSchema, st.on}})
+	return e.put(s, st.schema, st.name, privilege, st.replace, &object{synonym: &objectName{st.onSchema, st.on}, link: st.link})
 }
 
 func (e *Engine) alterTable(s *session, st alterTable) error {

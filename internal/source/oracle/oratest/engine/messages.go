@@ -78,6 +78,7 @@ var messages = map[int]string{
 	1704:  "string literal too long",
 	1722:  "invalid number",
 	1727:  "numeric precision specifier is out of range (1 to 38)",
+	1729:  "database link name expected",
 	1731:  "circular view definition encountered",
 	1732:  "data manipulation operation not legal on this view",
 	1735:  "invalid ALTER TABLE option",

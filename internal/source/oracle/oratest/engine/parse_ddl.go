@@ -41,6 +41,10 @@ func (p *parser) create() statement {
 	switch {
 	case p.word("TABLE"), p.word("GLOBAL", "TEMPORARY", "TABLE"):
 		return p.createTable()
+	case p.word("MATERIALIZED", "VIEW"):
+		c := p.createTable()
+		c.materialized = true
+		return c
 	case p.word("UNIQUE", "INDEX"):
 		return p.createIndex(true)
 	case p.word("INDEX"):
@@ -52,6 +56,9 @@ func (p *parser) create() statement {
 		s.schema, s.name = p.qualified(995)
 		p.expect(905, "FOR")
 		s.onSchema, s.on = p.qualified(903)
+		if p.symbol("@") {
+			s.link = p.name(1729)
+		}
 		return s
 	case p.word("USER"):
 		u := createUser{name: p.name(1935)}
@@ -73,7 +80,7 @@ func (p *parser) create() statement {
 	return nil
 }
 
-func (p *parser) createTable() statement {
+func (p *parser) createTable() createTable {
 	var c createTable
 	c.schema, c.name = p.qualified(903)
 	if p.symbol("(") {

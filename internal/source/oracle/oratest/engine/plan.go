@@ -53,7 +53,7 @@ func (a *access) describe() *planNode {
 	}
 	rows := a.table.cardinality()
 	if a.index == nil {
-		return &planNode{operation: "TABLE ACCESS", options: "FULL", object: a.table.name, cost: 2 + rows/50, rows: rows}
+		return &planNode{operation: a.operation(), options: "FULL", object: a.table.name, cost: 2 + rows/50, rows: rows}
 	}
 	step := &planNode{operation: "INDEX", options: "RANGE SCAN", object: a.index.name, cost: 2, rows: max(rows/20, 1)}
 	switch {
@@ -66,9 +66,16 @@ func (a *access) describe() *planNode {
 		step.options += " DESCENDING"
 	}
 	return &planNode{
-		operation: "TABLE ACCESS", options: "BY INDEX ROWID", object: a.table.name,
+		operation: a.operation(), options: "BY INDEX ROWID", object: a.table.name,
 		cost: step.cost + 1 + step.rows/50, rows: step.rows, children: []*planNode{step},
 	}
+}
+
+func (a *access) operation() string {
+	if a.table.materialized {
+		return "MAT_VIEW ACCESS"
+	}
+	return "TABLE ACCESS"
 }
 
 // cardinality is how many rows the optimizer believes in.

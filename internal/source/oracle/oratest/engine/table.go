@@ -33,6 +33,8 @@ type constraint struct {
 // table is a table with its rows.
 type table struct {
 	objectName
+	// materialized says that it is a materialized view, which is never refreshed.
+	materialized bool
 	// definition is replaced, never changed, so that a statement keeps the one
 	// that it was compiled with.
 	definition atomic.Pointer[tableDefinition]
@@ -99,6 +101,8 @@ type object struct {
 	synonym *objectName
 	virtual *virtual
 	routine *routine
+	// link is the database link of a synonym. Each leads back to this database.
+	link string
 }
 
 type viewDefinition struct {
