@@ -13,38 +13,65 @@ import (
 // makes. It is in the package itself because the statement is not exported.
 func TestObservedIsLookedUpByIndex(t *testing.T) {
 	t.Parallel()
-	db, err := Open(Options{URL: pgtest.New(t), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
+	db := filled(t,
 		`INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number)
 		 SELECT 1, 'ORD-' || g, '\x00', 1, g FROM generate_series(1, 50000) g`,
 		`ANALYZE obs_observed`,
-	} {
-		if _, err := db.main.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	keys := make([]string, 5000)
 	for i := range keys {
 		keys[i] = fmt.Sprint("ORD-", i)
 	}
+	if p := explain(t, db, lookUpPostgresSQL, int64(1), keys); !strings.Contains(p, "Index Scan using obs_observed_pkey") || strings.Contains(p, "Seq Scan") {
+		t.Errorf("the lookup is planned as\n%s", p)
+	}
+}
+
+// TestTurnsAreReadByIndex reads the plan of what each turn asks of its observers:
+// the others of the cluster must not cost it anything.
+func TestTurnsAreReadByIndex(t *testing.T) {
+	t.Parallel()
+	db := filled(t,
+		`INSERT INTO obs_cursor (stream) SELECT 'orders-' || g FROM generate_series(1, 2000) g`,
+		`ANALYZE obs_cursor`,
+	)
+	ids := []string{"orders-7", "orders-70", "orders-700"}
+	if p := explain(t, db, streamsSQL, ids); strings.Contains(p, "Seq Scan") || !strings.Contains(p, "obs_cursor_stream_key") {
+		t.Errorf("the turns of observers are read as\n%s", p)
+	}
+}
+
+// filled opens a database that was migrated and then filled by these statements.
+func filled(t *testing.T, statements ...string) *DB {
+	t.Helper()
+	db, err := Open(Options{URL: pgtest.New(t), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range statements {
+		if _, err := db.main.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db
+}
+
+// explain returns the plan of a statement.
+func explain(t *testing.T, db *DB, text string, args ...any) string {
+	t.Helper()
 	var plan strings.Builder
-	err = db.query(t.Context(), "explain", `EXPLAIN `+lookUpPostgresSQL, func(scan func(...any) error) error {
+	err := db.query(t.Context(), "explain", `EXPLAIN `+text, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		plan.WriteString(line + "\n")
 		return err
-	}, int64(1), keys)
+	}, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := plan.String(); !strings.Contains(p, "Index Scan using obs_observed_pkey") || strings.Contains(p, "Seq Scan") {
-		t.Errorf("the lookup is planned as\n%s", p)
-	}
+	return plan.String()
 }

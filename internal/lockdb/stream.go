@@ -13,23 +13,22 @@ import (
 // Streams returns what is remembered of the turns of these observers. One that
 // was never polled is missing from the result.
 func (db *DB) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
-	wanted := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
+	list, err := db.engine.keyList(ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the turns of observers: %w", err)
 	}
 	found := make(map[string]turn.Stream, len(ids))
-	err := db.query(ctx, "read the turns of observers",
-		`SELECT stream, turn_at, paused, failures, retry_at FROM obs_cursor`,
+	err = db.query(ctx, "read the turns of observers", streamsSQL,
 		func(scan func(...any) error) error {
 			var s turn.Stream
 			err := scan(&s.Stream, instant{&s.At}, &s.Paused, &s.Failures, instant{&s.RetryAt})
-			if wanted[s.Stream] {
-				found[s.Stream] = s
-			}
+			found[s.Stream] = s
 			return err
-		})
+		}, list)
 	return found, err
 }
+
+const streamsSQL = `SELECT stream, turn_at, paused, failures, retry_at FROM obs_cursor WHERE stream {among $1}`
 
 // NoteStream notes one observer's part of a turn, and adds it to the history
 // of polls. It is refused with lock.ErrFenced when the lease has ended.
