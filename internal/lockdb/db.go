@@ -150,7 +150,7 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	var now time.Time
 	err := db.read.QueryRowContext(ctx, db.d.sql(`SELECT {now}`)).Scan(instant{&now})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read the clock of the coordination database: %w", err)
+		return time.Time{}, fmt.Errorf("read the clock of the coordination database: %w", db.told(db.read, err))
 	}
 	return now, nil
 }
@@ -175,7 +175,7 @@ func (db *DB) Ready(ctx context.Context) error {
 func (db *DB) exec(ctx context.Context, what, text string, args ...any) (int64, error) {
 	result, err := db.main.ExecContext(ctx, db.d.sql(text), args...)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", what, err)
+		return 0, fmt.Errorf("%s: %w", what, db.told(db.main, err))
 	}
 	n, err := result.RowsAffected()
 	if err != nil {
@@ -188,7 +188,7 @@ func (db *DB) exec(ctx context.Context, what, text string, args ...any) (int64, 
 func (db *DB) query(ctx context.Context, what, text string, visit func(scan func(...any) error) error, args ...any) error {
 	rows, err := db.read.QueryContext(ctx, db.d.sql(text), args...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", what, db.told(db.read, err))
 	}
 	defer rows.Close()
 	for rows.Next() {

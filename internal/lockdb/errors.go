@@ -2,8 +2,10 @@ package lockdb
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -11,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/observerd/observerd/internal/turn"
 )
 
 var (
@@ -115,7 +119,8 @@ func tableChanged(err error) bool {
 }
 
 // outcomeUnknown tells whether a statement that failed with this error may
-// have committed all the same: it was sent, and the server did not say no.
+// have committed all the same: it was sent, as one that found no connection was
+// not, and the server did not say no.
 // SQLite has no server: what fails there has not happened. pgconn.SafeToRetry
 // is no help: pgx says it of a COMMIT whose answer was lost (see the tests).
 func outcomeUnknown(err error) bool {
@@ -124,9 +129,27 @@ func outcomeUnknown(err error) bool {
 	if errors.As(err, &connect) || errors.As(err, &lite) {
 		return false
 	}
+	if errors.Is(err, turn.ErrBusy) {
+		return false
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return strings.HasPrefix(pg.Code, "57") && pg.Code != "57014" || strings.HasPrefix(pg.Code, "08")
 	}
 	return true
+}
+
+// told tells a call that found all connections of its pool busy until its time
+// was over from one that the database did not answer: the first is [turn.ErrBusy]
+// too. On PostgreSQL it ended with the bare error of its context, as nothing does
+// that pgx has begun. SQLite's driver does not tell; there, a statement waits
+// for other processes as well.
+func (db *DB) told(pool *sql.DB, err error) error {
+	if db.backend != "postgres" || err != context.DeadlineExceeded { //nolint:errorlint // A wrapped one is pgx's.
+		return err
+	}
+	if s := pool.Stats(); s.InUse < s.MaxOpenConnections {
+		return err
+	}
+	return fmt.Errorf("%w: %w", turn.ErrBusy, err)
 }

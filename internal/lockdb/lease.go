@@ -79,7 +79,7 @@ func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before
 			err = persevere(ctx, acquire)
 		}
 	}
-	return fence, before, err
+	return fence, before, l.db.told(l.db.acquire, err)
 }
 
 func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {

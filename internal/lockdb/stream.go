@@ -49,7 +49,7 @@ func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) 
 		db.metrics.staleCommits.Inc()
 	}
 	if err != nil {
-		return fmt.Errorf("note the turn of %s: %w", t.Stream, err)
+		return fmt.Errorf("note the turn of %s: %w", t.Stream, db.told(db.main, err))
 	}
 	return nil
 }

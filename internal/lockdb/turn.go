@@ -18,15 +18,17 @@ SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THE
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
 
 // Turn returns what is known of the type's turns, and whether someone holds
-// the lock of that request.
+// the lock of that request. It goes where polls go: there are as many looks as
+// types are due, and they must not stand before a release; and while polls keep
+// all connections busy, nobody has to know whose turn it is.
 func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
 	var term, holder, boot, future text
 	query := db.d.sql(db.table.sql(turnSQL, "l", "$4"))
-	err := db.lease.QueryRowContext(ctx, query, typ, r.Key, r.Region, r.TTL.Seconds()).
+	err := db.read.QueryRowContext(ctx, query, typ, r.Key, r.Region, r.TTL.Seconds()).
 		Scan(instant{&s.Now}, instant{&s.At}, &term, &holder, &boot, &future)
 	if err != nil {
-		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, err)
+		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, db.told(db.read, err))
 	}
 	s.Held, s.Holder, s.HolderBoot = term != "", string(holder), string(boot)
 	db.tellFuture(r, unpadded(string(term)), string(future), s.Now)
@@ -68,7 +70,7 @@ func (db *DB) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
 	err := wrote(db.main.ExecContext(ctx, db.guardedSQL(takeTurnSQL), guardedArgs(g, t.Type, db.d.bindTime(t.At), t.Node,
 		db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))...))
 	if err != nil {
-		return fmt.Errorf("take the turn of %s: %w", t.Type, err)
+		return fmt.Errorf("take the turn of %s: %w", t.Type, db.told(db.main, err))
 	}
 	return nil
 }

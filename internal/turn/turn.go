@@ -3,7 +3,15 @@
 // coordination database remembers them.
 package turn
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrBusy reports that no connection of this process to the coordination database
+// was free in time, so that the database was not asked. It says nothing about the
+// database.
+var ErrBusy = errors.New("all connections of this node to the coordination database are busy")
 
 // Outcome says how a poll or a turn ended. The values are those of metrics and
 // tables.
