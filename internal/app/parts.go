@@ -128,6 +128,7 @@ func (a *App) newSchedule(sources map[string]*guarded) (*schedule.Scheduler, err
 			Sinks: a.sinkIDs(),
 		},
 		Types: types, Keeper: a.keeper, Store: a.db, Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
+		Connections:     a.cfg.Database.PoolSize,
 		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.pulse.Beat,
 	})
 }

@@ -17,6 +17,10 @@
 //	                                     │                ^
 //	                                     └─> take turn ───┘
 //
+// From the look to the second one, a turn is one of as many as the node has
+// connections to the database; the others are admitted in the order in which
+// they came, or stand back when their next instant is due.
+//
 // Rotation spreads the work and keeps nodes from meeting at the lock; it
 // promises nothing. That a turn is taken once rests on the lock and on reading
 // the turn again under it; that a stale holder writes nothing rests on the
@@ -31,6 +35,9 @@
 //     off.
 //   - A source cannot be reached from here: that observer's part of the turn
 //     is left to the next node, and this node ranks last for the type.
+//   - More types are due than the node can serve: they wait to be admitted, on
+//     this node and not in the database. Other nodes take the turns that they get
+//     to first.
 //   - The coordination database is away: everyone waits, and goes on when it
 //     is back.
 package schedule

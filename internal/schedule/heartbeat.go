@@ -2,7 +2,10 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/observerd/observerd/internal/turn"
 )
 
 const heartbeatLoop = "schedule/heartbeat"
@@ -24,7 +27,9 @@ func (s *Scheduler) heartbeats(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			s.outage.failed(heartbeatLoop, err)
+			if !errors.Is(err, turn.ErrBusy) {
+				s.outage.failed(heartbeatLoop, err)
+			}
 		} else {
 			s.outage.passed(heartbeatLoop)
 			s.startJobs()

@@ -18,6 +18,7 @@ const (
 	DefaultShutdownTimeout = 20 * time.Second
 	DefaultPollTimeout     = 10 * time.Minute
 	DefaultConcurrency     = 8
+	DefaultConnections     = 8
 )
 
 // callTimeout bounds one call of the store.
@@ -43,6 +44,9 @@ type Options struct {
 	// Concurrency is how many observers of one type run side by side;
 	// 0 means 8.
 	Concurrency int
+	// Connections is how many calls the store answers at a time. As many turns
+	// may look at it and take their lock at a time; 0 means 8.
+	Connections int
 	// Heartbeat is the distance between two signs of life; a node that is
 	// silent for three of them counts as dead. 0 means 5 s. It is the same on
 	// all nodes.
@@ -89,6 +93,9 @@ func (o Options) withDefaults() Options {
 	if o.Concurrency == 0 {
 		o.Concurrency = DefaultConcurrency
 	}
+	if o.Connections == 0 {
+		o.Connections = DefaultConnections
+	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = DefaultHeartbeat
 	}
@@ -126,8 +133,8 @@ func (o Options) validate() error {
 	if o.Node.BootID == "" || o.Node.Name == "" {
 		errs = append(errs, errors.New("the node needs a boot id and a name"))
 	}
-	if o.Concurrency < 0 || o.Heartbeat < 0 || o.ShutdownTimeout < 0 {
-		errs = append(errs, errors.New("concurrency, heartbeat and shutdown timeout may not be negative"))
+	if o.Concurrency < 0 || o.Connections < 0 || o.Heartbeat < 0 || o.ShutdownTimeout < 0 {
+		errs = append(errs, errors.New("concurrency, connections, heartbeat and shutdown timeout may not be negative"))
 	}
 	known := make(map[string]bool)
 	for _, typ := range o.Types {

@@ -16,16 +16,11 @@ import (
 // poll polls the observers of the type, side by side, and takes the turn once
 // each of them has ended one way or the other. An observer with a backlog is polled
 // again until the next instant, which may be another node's.
-func (r *run) poll(lease *lock.Lease, state turn.State) {
+func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.Stream) {
 	ctx := lease.Context()
 	began, started := time.Now(), r.clock.now()
 	r.typ.Progress.note(active)
 	defer r.typ.Progress.note(active)
-	known, err := r.streams(ctx)
-	if err != nil {
-		r.unanswered(ctx, err)
-		return
-	}
 	var due []*part
 	for _, o := range r.typ.Observers {
 		if was := known[o.ID()]; r.ready(ctx, o, was, state) {

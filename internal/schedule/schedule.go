@@ -26,6 +26,8 @@ type Scheduler struct {
 	cycles  *cycles
 	outage  *outage
 	begun   begun
+	// admission is of all turns.
+	admission *admission
 
 	// life is the context of all turns; Stop ends it with errStopping.
 	life  context.Context
@@ -61,13 +63,14 @@ func New(o Options) (*Scheduler, error) {
 		m.prepare(o.Node.Name, typ)
 	}
 	return &Scheduler{
-		opts:    o,
-		metrics: m,
-		clock:   newClock(),
-		member:  newMember(o.Node, o.Store),
-		cycles:  newCycles(o.Logger, m, o.Types),
-		outage:  &outage{log: o.Logger},
-		begun:   begun{done: make(chan struct{})},
+		opts:      o,
+		metrics:   m,
+		clock:     newClock(),
+		member:    newMember(o.Node, o.Store),
+		cycles:    newCycles(o.Logger, m, o.Types),
+		outage:    &outage{log: o.Logger},
+		begun:     begun{done: make(chan struct{})},
+		admission: newAdmission(o.Connections, m),
 	}, nil
 }
 

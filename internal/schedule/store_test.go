@@ -166,18 +166,27 @@ func (m *memory) noted(stream string) []turn.StreamTaken {
 type wire struct {
 	*memory
 	beforeAcquire func()
+	// beforeTurn comes before each look at a turn, and may fail it.
+	beforeTurn func() error
 	// beatTakes is how long the database needs for a sign of life, also for one
 	// whose sender does not wait for it.
 	beatTakes time.Duration
 
-	mu  sync.Mutex
-	cut bool
+	mu    sync.Mutex
+	cut   bool
+	looks int // at turns
 }
 
 func (w *wire) breaks() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = true
+}
+
+func (w *wire) looked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.looks
 }
 
 func (w *wire) err() error {
@@ -199,6 +208,14 @@ func (w *wire) Now(ctx context.Context) (time.Time, error) {
 func (w *wire) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	if err := w.err(); err != nil {
 		return turn.State{}, err
+	}
+	w.mu.Lock()
+	w.looks++
+	w.mu.Unlock()
+	if w.beforeTurn != nil {
+		if err := w.beforeTurn(); err != nil {
+			return turn.State{}, err
+		}
 	}
 	return w.memory.Turn(ctx, typ, r)
 }

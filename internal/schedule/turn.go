@@ -25,11 +25,14 @@ type run struct {
 	// nobody, and for one that is not known.
 	holder string
 	odd    bool // met a turn in the future, and said so
+	// admitted says that this turn was let in; see [admission].
+	admitted bool
 }
 
 // turn goes through the turn (see the package's documentation). It returns
 // whether this node polled.
 func (r *run) turn(ctx context.Context) bool {
+	defer r.leave()
 	lease, err := r.win(ctx)
 	if err != nil {
 		r.standBack(err)
@@ -43,18 +46,33 @@ func (r *run) turn(ctx context.Context) bool {
 	r.metrics.acquired.WithLabelValues(r.typ.Name).Inc()
 	r.metrics.acquiredByNode.WithLabelValues(r.opts.Node.Name, r.typ.Name).Inc()
 
-	// Between the look and the lock someone may have been here.
-	state, err := r.look(lease.Context())
+	state, known, err := r.recall(lease.Context())
+	r.leave()
 	switch {
+	case errors.Is(err, errTaken):
+		r.standBack(err)
+		return false
 	case err != nil:
 		r.unanswered(lease.Context(), err)
 		return false
-	case r.taken(state):
-		r.standBack(errTaken)
-		return false
 	}
-	r.poll(lease, state)
+	r.poll(lease, state, known)
 	return true
+}
+
+// recall reads under the lock what is known of the turn and its observers:
+// between the look and the lock someone may have been here, for which the error
+// is errTaken.
+func (r *run) recall(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
+	state, err := r.look(ctx)
+	if err == nil && r.taken(state) {
+		err = errTaken
+	}
+	if err != nil {
+		return state, nil, err
+	}
+	known, err := r.streams(ctx)
+	return state, known, err
 }
 
 // The reasons for which a node stands back from a turn.
@@ -62,6 +80,7 @@ var (
 	errTaken       = errors.New("turn taken")
 	errPolling     = errors.New("another node is polling")
 	errNoDatabase  = errors.New("coordination database does not answer")
+	errBusy        = errors.New("the connections to the coordination database were busy")
 	errInterrupted = errors.New("interrupted")
 )
 
@@ -83,9 +102,9 @@ func (r *run) look(ctx context.Context) (turn.State, error) {
 }
 
 // unanswered tells of a database that is away, unless it was the context that
-// ended.
+// ended, or this node that has not asked.
 func (r *run) unanswered(ctx context.Context, err error) {
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !errors.Is(err, turn.ErrBusy) {
 		r.outage.failed(loopName(r.typ.Name), err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/turn"
 )
 
 const (
@@ -23,13 +24,20 @@ const (
 // win waits for this node's place in line and for a lock that is held, and
 // takes it. The error says why it was not to be had before the next instant.
 // While someone holds the lock it is only looked at: of ten nodes, one tries.
+// Whoever has won is still admitted.
 func (r *run) win(ctx context.Context) (*lock.Lease, error) {
 	if err := r.standInLine(ctx, ""); err != nil {
 		return nil, err
 	}
 	for pause := firstPause; ; pause = pause * 3 / 2 {
 		freed := r.freed() // before the look, so that nothing is missed between them
+		if err := r.enter(ctx); err != nil {
+			return nil, err
+		}
 		lease, err := r.attempt(ctx)
+		if err != nil {
+			r.leave()
+		}
 		reason := errPolling
 		switch {
 		case err == nil:
@@ -40,6 +48,8 @@ func (r *run) win(ctx context.Context) (*lock.Lease, error) {
 			return nil, err
 		case errors.Is(err, lock.ErrHeld):
 			r.meet(err)
+		case errors.Is(err, turn.ErrBusy):
+			reason = errBusy
 		default:
 			reason = errNoDatabase
 			r.outage.failed(loopName(r.typ.Name), err)
@@ -96,7 +106,11 @@ func (r *run) standInLine(ctx context.Context, without string) error {
 		case passed:
 			return nil
 		}
+		if err := r.enter(ctx); err != nil {
+			return err
+		}
 		state, err := r.look(ctx)
+		r.leave()
 		switch {
 		case err != nil: // The look at the lock will tell.
 		case r.taken(state):
@@ -131,7 +145,7 @@ func (r *run) acquire(ctx context.Context) (*lock.Lease, error) {
 	began := time.Now()
 	lease, err := r.opts.Keeper.Acquire(ctx, r.typ.Request)
 	r.metrics.acquire.WithLabelValues(r.typ.Name).Observe(time.Since(began).Seconds())
-	if err != nil && !errors.Is(err, lock.ErrHeld) && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, lock.ErrHeld) && !errors.Is(err, turn.ErrBusy) && ctx.Err() == nil {
 		r.metrics.errors.WithLabelValues(r.typ.Name, opAcquire).Inc()
 	}
 	return lease, err

@@ -1,0 +1,100 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/pgtest"
+)
+
+// TestManyTypesAtOneInstant has more types due at once than the database can
+// serve in the time of one call: each lock takes 50 ms to acquire, as on a server
+// whose disk or standby is slow. They wait for each other on the node. None of
+// them fails for that, tries its lock twice, or calls the database away.
+func TestManyTypesAtOneInstant(t *testing.T) {
+	t.Parallel()
+	const types = 260 // More than two connections acquire in 5 s, which is what one call may take.
+	p := setup(t, pgtest.New(t))
+	crowd(t, p, types)
+	node, log := p.startLogged(t)
+	eventually(t, func() error {
+		status, page := get(t, node, "/metrics")
+		if polls := sumOf(page, "scheduler_observer_polls_total"); status != http.StatusOK || polls < types {
+			return fmt.Errorf("%d: %v polls of %d", status, polls, types)
+		}
+		if held := sumOf(page, "observerd_leases_held"); held > 0 {
+			return fmt.Errorf("%v leases are held", held)
+		}
+		return nil
+	})
+	_, page := get(t, node, "/metrics")
+	polls := sumOf(page, "scheduler_observer_polls_total")
+	for metric, want := range map[string]float64{
+		"observerd_lock_attempts_total":          polls,
+		"scheduler_observer_lock_acquired_total": polls,
+		"observerd_lock_errors_total":            0,
+		"observerd_leases_lost_total":            0,
+	} {
+		if got := sumOf(page, metric); got != want {
+			t.Errorf("%s: %v, want %v", metric, got, want)
+		}
+	}
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "does not answer") || strings.Contains(line, `"level":"ERROR"`) {
+			t.Error(line)
+		}
+	}
+}
+
+// sumOf adds up the values of a metric, whatever its labels.
+func sumOf(page, metric string) (sum float64) {
+	for line := range strings.Lines(page) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name, _, _ = strings.Cut(name, "{"); name == metric {
+			v, _ := strconv.ParseFloat(value, 64)
+			sum += v
+		}
+	}
+	return sum
+}
+
+// crowd gives the place so many types, each with an observer of one empty table,
+// and a database that takes its time over locks.
+func crowd(t *testing.T, p place, types int) {
+	t.Helper()
+	op := p.operator(t)
+	if _, _, err := op.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db := p.beside(t)
+	for _, text := range []string{
+		`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END'`,
+		`CREATE TRIGGER slow BEFORE INSERT ON int_lock FOR EACH ROW EXECUTE FUNCTION slow()`,
+	} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "node: {name: test-node}\ndatabase: {url: %q, pool-size: 2}\n", p.config.Database.URL.Reveal())
+	text.WriteString("scheduler: {observer: {fixed-delay: 24h}}\nhttp: {listen: \"127.0.0.1:0\"}\n")
+	fmt.Fprintf(&text, "sources: {warehouse: {url: \"sqlite:%s/warehouse.db\"}}\nobservers:\n", p.folder)
+	for i := range types {
+		fmt.Fprintf(&text, "  - {id: orders-%[1]d, type: t%[1]d, event: OrderSeen, source: warehouse, table: orders, key: order_id, timestamp: updated_at}\n", i)
+	}
+	path := filepath.Join(p.folder, "crowd.yaml")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*p.config = *made
+}
