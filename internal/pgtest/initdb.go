@@ -18,7 +18,7 @@ func (s *Server) initialise(ctx context.Context) error {
 	if err := s.dir.Prepare(cmd); err != nil {
 		return fmt.Errorf("initdb: %w", err)
 	}
-	access := fmt.Sprintf("host all %s 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n", superuser)
+	access := fmt.Sprintf("host all,replication %s 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n", superuser)
 	// The file belongs to the server's user already and keeps its owner.
 	return os.WriteFile(filepath.Join(s.dir.Data(), "pg_hba.conf"), []byte(access), 0o600)
 }

@@ -72,14 +72,18 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	if err := s.initialise(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	start := func(port int) error {
-		s.port = port
-		return s.Start(ctx)
-	}
-	if err := servertest.StartOnFreePort(ctx, start); err != nil {
+	if err := s.startAnywhere(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// startAnywhere starts the server for the first time, on a port that is free.
+func (s *Server) startAnywhere(ctx context.Context) error {
+	return servertest.StartOnFreePort(ctx, func(port int) error {
+		s.port = port
+		return s.Start(ctx)
+	})
 }
 
 // Port of the server on 127.0.0.1.

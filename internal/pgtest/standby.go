@@ -2,9 +2,15 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/observerd/observerd/internal/servertest"
 )
 
 // Demote starts the server, which runs, anew as a standby of nobody: it can be
@@ -21,4 +27,31 @@ func (s *Server) Demote(ctx context.Context) error {
 		return fmt.Errorf("make PostgreSQL a standby: %w", err)
 	}
 	return s.Start(ctx)
+}
+
+// Standby gives a test a server that follows this one and answers queries that
+// read. It is removed when the test ends. What this server has committed arrives
+// there a moment later.
+func (s *Server) Standby(t testing.TB) *Server {
+	t.Helper()
+	return servertest.Give(t, "the standby of PostgreSQL", startTimeout, s.follow)
+}
+
+// follow makes a copy of this server and starts it as its standby.
+func (s *Server) follow(ctx context.Context) (*Server, error) {
+	dir, err := servertest.NewWorkdir(kind, s.options.Dir, s.who)
+	if err != nil {
+		return nil, err
+	}
+	standby := &Server{bindir: s.bindir, who: s.who, dir: dir, options: s.options}
+	cmd := standby.command(ctx, "pg_basebackup", syscall.SIGKILL,
+		"--host", "127.0.0.1", "--port", strconv.Itoa(s.port), "--username", superuser, "--pgdata", dir.Data(),
+		"--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
+	if err := dir.Prepare(cmd); err != nil {
+		return nil, errors.Join(fmt.Errorf("pg_basebackup: %w", err), standby.Close())
+	}
+	if err := standby.startAnywhere(ctx); err != nil {
+		return nil, errors.Join(err, standby.Close())
+	}
+	return standby, nil
 }
