@@ -149,6 +149,10 @@ func (a *App) fail(err error) {
 // words name users and hosts; they stand in the log.
 var errNoAnswer = errors.New("the coordination database does not answer")
 
+// errNoPrimary is what readiness says where a standby answers, or a server that is
+// set to read only. Others of the URL may be down.
+var errNoPrimary = errors.New("the coordination database cannot be used: a standby answers, and no primary lets the node in")
+
 // ready is what /readyz asks. Its words are for everyone.
 func (a *App) ready(ctx context.Context) error {
 	a.state.mu.Lock()
@@ -176,6 +180,9 @@ func (a *App) ready(ctx context.Context) error {
 func unanswered(err error) error {
 	if refusal := lockdb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be used: %s", refusal)
+	}
+	if errors.Is(err, lockdb.ErrReadOnly) {
+		return errNoPrimary
 	}
 	return errNoAnswer
 }

@@ -124,3 +124,26 @@ func TestDoctorOfADatabaseThatCannotBeSeen(t *testing.T) {
 		})
 	}
 }
+
+// TestNodeWaitsForThePromotion has a standby alone: it says so wherever it is asked,
+// and works once the standby is promoted.
+func TestNodeWaitsForThePromotion(t *testing.T) {
+	t.Parallel()
+	standby := pgtest.Start(t, pgtest.Options{}).Standby(t)
+	p := setup(t, standby.URL("postgres"))
+	if _, err := p.operator(t).Report(t.Context()); app.FaultOf(err) != app.Unavailable {
+		t.Errorf("status: fault %v of %v", app.FaultOf(err), err)
+	}
+	node, log := p.startLogged(t)
+	const words = "a standby answers, and no primary lets the node in"
+	eventually(t, doing(node, "Waits for the coordination database: "+words+"; the log says more"))
+	says(t, node, "/readyz", words)
+	says(t, node, "/", words)
+	eventually(t, func() error {
+		return tells(log.String(), "the server is a standby or set to read only", "name the primary in database.url")
+	})
+	if _, err := openPostgres(t, standby.URL("postgres")).ExecContext(t.Context(), `SELECT pg_promote()`); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, node)
+}

@@ -103,6 +103,8 @@ func obstacle(err error) string {
 		return ": 'observerd migrate up' has to bring its schema up to date first"
 	case lockdb.Refusal(err) != "":
 		return ": " + lockdb.Refusal(err) + "; the log says more"
+	case errors.Is(err, lockdb.ErrReadOnly):
+		return ": a standby answers, and no primary lets the node in; the log says more"
 	case lockdb.Unavailable(err):
 		return ", which does not answer; the log says more"
 	}

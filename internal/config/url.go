@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -59,7 +60,26 @@ func parseCoordination(text string) (URL, error) {
 	if err == nil && u.dialect.sourceOnly() {
 		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, supportedForWork)
 	}
-	return u, err
+	if err == nil && u.dialect == Postgres {
+		err = writable(text)
+	}
+	if err != nil {
+		return URL{}, err
+	}
+	return u, nil
+}
+
+// writable refuses a URL of PostgreSQL that asks for servers which only read.
+func writable(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("the URL cannot be read") // It was read before.
+	}
+	switch attrs := u.Query().Get("target_session_attrs"); attrs {
+	case "read-only", "standby", "prefer-standby":
+		return fmt.Errorf("target_session_attrs=%s asks for a server that cannot be written; leave it out, and every connection goes to the primary", attrs)
+	}
+	return nil
 }
 
 func parseURL(text, instead string) (URL, error) {

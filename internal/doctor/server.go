@@ -54,8 +54,13 @@ const leastPostgres = 100000
 func server(x *patient, f *findings) {
 	s := x.Server
 	if s.Standby {
-		f.add(Problem, "the server is a standby, which follows another one", "Nodes cannot write there, and commits appear late.",
-			"Name the primary in database.url; with several hosts in it, add target_session_attrs=read-write.")
+		f.add(Problem, "the server is a standby, which follows another one", "It cannot be written, and commits appear there late: a node waits until it is promoted.",
+			"Name the primary in database.url, or promote this server.")
+	}
+	if len(s.AnyOf) > 0 {
+		f.add(Warning, "target_session_attrs=any lets each connection go to any of "+strings.Join(s.AnyOf, ", "),
+			"When the first refuses one connection, that connection goes to the next host, which may be a standby: writes fail there, and what is read is older than what the other connections have committed.",
+			"Leave target_session_attrs out of database.url: then each connection goes to the primary.")
 	}
 	if s.Settings["default_transaction_read_only"] == "on" {
 		f.add(Problem, "default_transaction_read_only is on for this role and database", "Nodes cannot write.",

@@ -1,6 +1,8 @@
 package doctor_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +34,33 @@ func TestStandby(t *testing.T) {
 	found := p.examine(t, 200*time.Millisecond)
 	says(t, found, "server", doctor.Problem, "the server is a standby")
 	says(t, found, "look", doctor.OK)
+}
+
+// TestSeveralHosts has a primary and its standby in one URL.
+func TestSeveralHosts(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{})
+	standby := primary.Standby(t)
+	at := func(parameters string, ports ...int) *patient {
+		var hosts []string
+		for _, port := range ports {
+			hosts = append(hosts, fmt.Sprint("127.0.0.1:", port))
+		}
+		return &patient{url: "postgres://postgres@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable" + parameters}
+	}
+	// Whatever comes first, the doctor looks at the primary as nodes do.
+	says(t, at("", standby.Port(), primary.Port()).examine(t, 0), "server", doctor.OK)
+	alone, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: at("", 1, standby.Port()).url})
+	if !errors.Is(err, lockdb.ErrReadOnly) || !lockdb.Unavailable(err) || len(alone.Blind) > 0 {
+		t.Errorf("a standby and a host that is down: %v", err)
+	}
+
+	found := at("&target_session_attrs=any", primary.Port(), standby.Port()).examine(t, 0)
+	says(t, found, "server", doctor.Warning, "target_session_attrs=any", fmt.Sprint("127.0.0.1:", standby.Port()), "which may be a standby")
+	found = at("&target_session_attrs=any", standby.Port(), primary.Port()).examine(t, 0)
+	says(t, found, "server", doctor.Problem, "the server is a standby")
+	says(t, found, "server", doctor.Warning, "target_session_attrs=any")
+	healthy(t, at("&target_session_attrs=any", primary.Port()).examine(t, 0), "rights", "lock-table", "schema", "nodes")
 }
 
 // TestSettingsOfTheDatabase covers what can be set for one database alone.

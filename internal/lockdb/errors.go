@@ -36,6 +36,9 @@ var (
 	// Spring's table, or one that both could write to without seeing each
 	// other's locks. What is wrong, and what to do, follows where it is wrapped.
 	ErrMixedTable = errors.New("INT_LOCK is neither generation of Spring's lock table")
+	// ErrReadOnly reports a server that cannot be written: mostly a standby, which
+	// may be promoted, so a node waits. See [Unavailable].
+	ErrReadOnly = errors.New("the server is a standby or set to read only; name the primary in database.url, or wait until this one is promoted")
 	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
 	// and what to do, follows where it is wrapped.
 	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")

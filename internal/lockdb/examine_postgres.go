@@ -3,7 +3,9 @@ package lockdb
 import (
 	"context"
 	"errors"
-	"time"
+	"net"
+	"slices"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
@@ -13,13 +15,9 @@ import (
 )
 
 func examinePostgres(o ExamineOptions) (*examiner, error) {
-	config, err := pgx.ParseConfig(o.URL)
+	config, err := parsePostgres(o.URL)
 	if err != nil {
-		// The parser's error may repeat parts of the URL, and it holds a password.
-		return nil, errors.New("coordination database: the postgres:// URL cannot be read")
-	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 5 * time.Second
+		return nil, err
 	}
 	setDefault(config.RuntimeParams, "application_name", "observerd doctor")
 	// Nothing is prepared, and nothing set for longer than a transaction: a
@@ -35,7 +33,13 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 	}
 	x.kind = bySession
 	x.others = func(ctx context.Context) (aliveness, error) { return sessionsPresent(ctx, x.rows) }
+	hosts := hostsOf(config)
+	if config.ValidateConnect == nil && len(hosts) > 1 {
+		x.found.Server.AnyOf = hosts
+	}
+	reach := func(x *examiner, ctx context.Context) error { return x.reach(ctx, config) }
 	x.parts = append([]part{
+		{status.PartConnections, reach},
 		{status.PartClock, (*examiner).clock},
 		{status.PartServer, (*examiner).postgresServer},
 		{status.PartConnections, (*examiner).pooled},
@@ -47,6 +51,32 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 		{status.PartRole, (*examiner).postgresRole},
 	}, ourParts()...)
 	return x, nil
+}
+
+// hostsOf are the hosts of the URL with their ports, in its order.
+func hostsOf(config *pgx.ConnConfig) []string {
+	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
+	for _, other := range config.Fallbacks { // With and without TLS, perhaps.
+		host := net.JoinHostPort(other.Host, strconv.Itoa(int(other.Port)))
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// reach connects as a node does, to a server that can be written. Where the only
+// host is none, the doctor looks at that and says why.
+func (x *examiner) reach(ctx context.Context, config *pgx.ConnConfig) error {
+	err := x.pool.PingContext(ctx)
+	if !errors.Is(err, ErrReadOnly) || len(hostsOf(config)) > 1 {
+		return err
+	}
+	anyServer := config.Copy()
+	anyServer.ValidateConnect = nil
+	err = x.pool.Close()
+	x.pool = openPool(anyServer, 2)
+	return err
 }
 
 func (x *examiner) postgresServer(ctx context.Context) error {

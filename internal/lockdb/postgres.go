@@ -1,12 +1,15 @@
 package lockdb
 
 import (
+	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/observerd/observerd/migrations"
@@ -27,10 +30,9 @@ const (
 const DefaultAcquireWait = 300 * time.Millisecond
 
 func openPostgres(o Options) (*DB, error) {
-	config, err := pgx.ParseConfig(o.URL)
+	config, err := parsePostgres(o.URL)
 	if err != nil {
-		// The parser's error may repeat parts of the URL, and it holds a password.
-		return nil, errors.New("coordination database: the postgres:// URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+		return nil, err
 	}
 	setDefault(config.RuntimeParams, "application_name", "observerd")
 	setDefault(config.RuntimeParams, "statement_timeout", millis(statementTimeout))
@@ -38,9 +40,6 @@ func openPostgres(o Options) (*DB, error) {
 	setDefault(config.RuntimeParams, "lock_timeout", millis(o.LockTimeout))
 	// The statements are written for it, whatever the role's own default is.
 	setDefault(config.RuntimeParams, "default_transaction_isolation", "read committed")
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 5 * time.Second
-	}
 	// A plan that was made while a table was empty must not serve it when it
 	// has a million rows: statements are described once and planned each time.
 	mainConfig := config.Copy()
@@ -58,6 +57,44 @@ func openPostgres(o Options) (*DB, error) {
 	db.schema = postgresSchema(db.main, func() *sql.DB { return openPool(unlimited, 2) }, migrations.Postgres())
 	db.engine = &postgresEngine{db: db, stalled: o.StalledCopy}
 	return db, nil
+}
+
+// parsePostgres reads the URL. Whatever connects to the coordination database
+// begins with it: nodes, commands and the doctor.
+//
+// Of several hosts or addresses the driver tries the next one whenever one
+// refuses a single connection. That may be a standby, which shows commits late: so
+// a connection counts only when its server can be written, unless the URL says
+// otherwise. That costs a new connection one round trip.
+func parsePostgres(text string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(text)
+	parsed, unreadable := url.Parse(text)
+	if err != nil || unreadable != nil {
+		// The parser's error may repeat parts of the URL, and it holds a password.
+		return nil, errors.New("coordination database: the postgres:// URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 5 * time.Second
+	}
+	switch parsed.Query().Get("target_session_attrs") {
+	case "any":
+	case "primary":
+		config.ValidateConnect = writable(pgconn.ValidateConnectTargetSessionAttrsPrimary)
+	default:
+		config.ValidateConnect = writable(pgconn.ValidateConnectTargetSessionAttrsReadWrite)
+	}
+	return config, nil
+}
+
+// writable words the refusal of a check by the driver.
+func writable(check pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
+	return func(ctx context.Context, conn *pgconn.PgConn) error {
+		err := check(ctx, conn)
+		if errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection) {
+			return ErrReadOnly
+		}
+		return err
+	}
 }
 
 func openPool(config *pgx.ConnConfig, size int) *sql.DB {

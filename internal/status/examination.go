@@ -46,6 +46,9 @@ type Server struct {
 	Number int
 	// Standby says that the server follows another one and cannot be written.
 	Standby bool
+	// AnyOf are the hosts of the URL where it names several and lets each
+	// connection go to any of them, a standby included.
+	AnyOf []string
 	// Pooled says that connections of ours share a session of the server: a
 	// pooler in transaction mode is between.
 	Pooled bool
