@@ -17,7 +17,7 @@ func horizonBeforeRead() Step {
 		Name: "horizon-before-read",
 		What: "the horizon is read when the snapshot of the rows is already taken",
 		Edits: []Edit{
-			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn stats, err\n\t}\n", ""},
+			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn err\n\t}\n", ""},
 			{partFile, "ch, err := p.compare(ctx, b)", "if err := p.readHorizon(ctx); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tch, err := p.compare(ctx, b)"},
 		},
 	}
