@@ -83,9 +83,9 @@ type StreamTaken struct {
 	Reason               string
 	Rows, Events, Poison int64
 	// Lag is how far the observer is behind, when the poll has left rows behind.
-	Lag time.Duration
-	Failures             int
-	RetryAt              time.Time
+	Lag      time.Duration
+	Failures int
+	RetryAt  time.Time
 	// Left says that the turn is left to another node, which will poll this
 	// observer and no other.
 	Left bool
