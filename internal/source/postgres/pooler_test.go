@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
@@ -183,5 +184,33 @@ func TestNothingIsWritten(t *testing.T) {
 	var left int
 	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM orders`).Scan(&left); err != nil || left != 1 {
 		t.Errorf("%d rows are left, %v", left, err)
+	}
+}
+
+// TestBehindPgBouncer has the real one, in both modes, and two sources at a time.
+func TestBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders SELECT n, now() FROM generate_series(1, 3) n`)
+	for _, mode := range []bouncertest.Mode{bouncertest.Session, bouncertest.Transaction} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			pooled := bouncertest.Start(t, pgtest.NewRole(t, address, "SELECT ON orders"), bouncertest.Options{Mode: mode}).URL()
+			for range 2 {
+				s := open(t, postgres.Options{URL: pooled})
+				for range 3 {
+					for what, q := range map[string]observer.Query{
+						"table": {Table: "orders", Key: []string{"id"}, Timestamp: "at"},
+						"query": {SQL: "SELECT * FROM orders", Key: []string{"id"}, Timestamp: "at"},
+					} {
+						_, identity := s.Identity(t.Context())
+						_, horizon := s.Horizon(t.Context(), q)
+						if rows := readAll(t, s, q, ""); len(rows) != 3 || identity != nil || horizon != nil {
+							t.Errorf("%s: %d rows, %v, %v", what, len(rows), identity, horizon)
+						}
+					}
+				}
+			}
+		})
 	}
 }
