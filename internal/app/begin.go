@@ -54,7 +54,7 @@ const (
 )
 
 // begin waits for the coordination database and starts the work. A database
-// that is down is no failure; one that a newer binary has migrated is.
+// that is down is no failure; one that a newer binary has migrated is, see fatal.
 func (a *App) begin() {
 	wait := &backoff.ExponentialBackOff{InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longWait}
 	said := ""
@@ -128,7 +128,7 @@ func (a *App) look(ctx context.Context) error {
 
 // fatal tells whether waiting cannot help.
 func fatal(err error) bool {
-	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase)
+	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase) || errors.Is(err, lockdb.ErrPooler)
 }
 
 // advised adds to an error what a person can do while the node waits.
@@ -164,7 +164,7 @@ func (a *App) ready(ctx context.Context) error {
 	case err == nil:
 		return errStarting
 	}
-	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable, lockdb.ErrNoDatabase} {
+	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable, lockdb.ErrNoDatabase, lockdb.ErrPooler} {
 		if errors.Is(err, plain) {
 			return plain
 		}
@@ -208,6 +208,8 @@ func plainly(err error) string {
 	switch {
 	case errors.Is(err, lockdb.ErrNoDatabase):
 		return lockdb.ErrNoDatabase.Error()
+	case errors.Is(err, lockdb.ErrPooler):
+		return lockdb.ErrPooler.Error()
 	case lockdb.Unavailable(err), lockdb.NoSession(err):
 		return unanswered(err).Error()
 	}

@@ -21,8 +21,8 @@ const (
 	// Misused means that an argument names something that does not exist.
 	Misused
 	// Misconfigured means that trying again cannot help: the configuration is
-	// wrong, the coordination database's server refuses what it says, or a newer
-	// binary has migrated the database.
+	// wrong, the coordination database's server refuses what it says, no node can
+	// work through the pooler before it, or a newer binary has migrated it.
 	Misconfigured
 	// Denied means that this user lacks a right.
 	Denied

@@ -111,7 +111,7 @@ func checks() []check {
 		{"server", postgres, server, []string{status.PartServer}},
 		{"server", sqlite, library, []string{status.PartSQLite}},
 		{"durability", postgres, durability, []string{status.PartServer}},
-		{"pooler", postgres, pooler, []string{status.PartConnections}},
+		{"pooler", postgres, pooler, []string{status.PartConnections, status.PartServer, status.PartRole}},
 		{"rights", postgres, rights, []string{status.PartRole}},
 		{"schema", "", schema, []string{status.PartSchema}},
 		{"clock", "", clock, []string{status.PartClock}},

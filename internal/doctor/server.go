@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/status"
 )
 
 // looked tells of the parts that could not be looked at: once for each reason,
@@ -66,7 +68,7 @@ func server(x *patient, f *findings) {
 		f.add(Problem, "default_transaction_read_only is on for this role and database", "Nodes cannot write.",
 			"ALTER ROLE … or ALTER DATABASE … SET default_transaction_read_only = off.")
 	}
-	if level := s.Settings["default_transaction_isolation"]; level != "" && level != "read committed" {
+	if level := s.Settings["default_transaction_isolation"]; level != "" && level != "read committed" && !s.Pooling.Shared() {
 		f.add(Note, "default_transaction_isolation is "+level, "Nodes set read committed for their own sessions; whatever else works with this role gets the other.", "")
 	}
 	if s.Number > 0 && s.Number < leastPostgres {
@@ -107,12 +109,44 @@ func durability(x *patient, f *findings) {
 }
 
 func pooler(x *patient, f *findings) {
-	if x.Server.Pooled {
-		f.add(Problem, "connections that are open at once share a session of the server: a pooler in transaction mode is between",
-			"Settings of a session are lost, its time limits among them; the lock of the migrations does not hold; and whether another node is alive cannot be told, so that a dead one is waited for until its TTL.",
+	switch x.Server.Pooling {
+	case status.PooledUnprepared:
+		f.add(Problem, "a connection pooler in transaction mode is between, and mixes up the prepared statements of its clients",
+			"A node refuses to start.",
+			"Use PgBouncer 1.21 or newer with max_prepared_statements above 0, a pool in session mode, or connect to the server itself.")
+	case status.PooledTransactions:
+		f.add(Warning, "a connection pooler in transaction mode is between",
+			"Whether another node is alive cannot be told, so that a dead one is waited for until its TTL; and nodes set no time limits for their sessions.",
 			"Connect to the server itself, or through a pool in session mode.")
+		limits(x, f)
+	case status.PooledSessions:
+		f.fine("a connection pooler in session mode is between: each connection keeps a session of its own")
+	default:
+		f.fine("no connection pooler is between")
 	}
-	f.fine("each connection has a session of its own: no pooler in transaction mode is between")
+}
+
+// limits looks at what nodes set for their sessions, where they cannot.
+func limits(x *patient, f *findings) {
+	var none, do []string
+	for _, limit := range []struct{ name, value string }{
+		{"statement_timeout", "30s"}, {"lock_timeout", "5s"}, {"idle_in_transaction_session_timeout", "10s"},
+	} {
+		if x.Server.Settings[limit.name] == "0" {
+			none = append(none, limit.name)
+			do = append(do, fmt.Sprintf("ALTER ROLE %s SET %s = '%s'", x.Role.Name, limit.name, limit.value))
+		}
+	}
+	const reconnect = "; then RECONNECT on the console of the pooler."
+	if len(none) > 0 {
+		f.add(Warning, "a session of the role has no "+strings.Join(none, ", no "),
+			"Through this pooler nodes cannot set it. What a node that was cut off has left on the server may keep rows locked for hours.",
+			strings.Join(do, "; ")+reconnect)
+	}
+	if level := x.Server.Settings["default_transaction_isolation"]; level != "" && level != "read committed" {
+		f.add(Problem, "a session of the role has the isolation "+level, "The statements of nodes are written for read committed, and through this pooler they cannot set it.",
+			fmt.Sprintf("ALTER ROLE %s SET default_transaction_isolation = 'read committed'", x.Role.Name)+reconnect)
+	}
 }
 
 func rights(x *patient, f *findings) {

@@ -57,6 +57,9 @@ type DB struct {
 	metrics           *metrics
 	onCommit          func()
 
+	// unfit says why nothing can be done through what lies between; nil on SQLite.
+	unfit func() error
+
 	// acquire is apart from lease on PostgreSQL, because an acquisition may have
 	// to wait for a stranger that has locked the row. Its sessions wait for no
 	// longer than a moment.
@@ -156,8 +159,8 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Ready returns nil when the database answers and its schema is the binary's.
-// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable] or
-// [ErrNoDatabase], or there is a [Refusal], or the database is [Unavailable].
+// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable],
+// [ErrNoDatabase] or [ErrPooler], or there is a [Refusal], or the database is [Unavailable].
 func (db *DB) Ready(ctx context.Context) error {
 	current, target, err := db.schema.state(ctx)
 	switch {
@@ -167,6 +170,11 @@ func (db *DB) Ready(ctx context.Context) error {
 		return ErrSchemaNewer
 	case current < target:
 		return ErrPending
+	}
+	if db.unfit != nil { // It may have been noticed only now: see [pooler].
+		if err := db.unfit(); err != nil {
+			return err
+		}
 	}
 	return db.recognise(ctx)
 }

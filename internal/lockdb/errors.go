@@ -39,6 +39,9 @@ var (
 	// ErrReadOnly reports a server that cannot be written: mostly a standby, which
 	// may be promoted, so a node waits. See [Unavailable].
 	ErrReadOnly = errors.New("the server is a standby or set to read only; name the primary in database.url, or wait until this one is promoted")
+	// ErrPooler reports a connection pooler through which no node can work. Why, and
+	// what to do, follows where it is wrapped.
+	ErrPooler = errors.New("the connection pooler before the coordination database is in transaction mode")
 	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
 	// and what to do, follows where it is wrapped.
 	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
@@ -48,6 +51,9 @@ var (
 // cannot be reached or is busy or full, so that waiting may help.
 func Unavailable(err error) bool {
 	if err == nil {
+		return false
+	}
+	if errors.Is(err, ErrPooler) {
 		return false
 	}
 	if NoSession(err) { // Of several hosts one may refuse, and another come back.

@@ -46,10 +46,9 @@ func Examine(ctx context.Context, o ExamineOptions) (found status.Examination, e
 // rely on what those before it have found.
 type examiner struct {
 	options ExamineOptions
-	// pool has two connections, so that a pooler between can be noticed.
-	pool  *sql.DB
-	d     *dialect
-	found *status.Examination
+	pool    *sql.DB
+	d       *dialect
+	found   *status.Examination
 	// bound limits a transaction of the server; empty: nothing does.
 	bound string
 	// others looks which nodes are there; kind is the liveness of those that can be
@@ -97,7 +96,7 @@ func whole(err error) error {
 	if refusal := Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be examined: %s; mend that there, or correct database.url: %w", refusal, err)
 	}
-	if errors.Is(err, ErrNoDatabase) { // It says by itself what to do.
+	if errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrPooler) { // They say by themselves what to do.
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@ package lockdb
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 	// pooler may be between, and would hand both on to others.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	x := &examiner{
-		options: o, pool: openPool(config, 2), d: postgresDialect(), found: &status.Examination{Backend: "postgres"},
+		options: o, d: postgresDialect(), found: &status.Examination{Backend: "postgres"},
 		bound: `SET LOCAL statement_timeout = '10s'`,
 		// No time.Time is infinite.
 		finite: func(column string) string {
@@ -33,16 +34,16 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 	}
 	x.kind = bySession
 	x.others = func(ctx context.Context) (aliveness, error) { return sessionsPresent(ctx, x.rows) }
+	between := x.connect(config)
 	hosts := hostsOf(config)
 	if config.ValidateConnect == nil && len(hosts) > 1 {
 		x.found.Server.AnyOf = hosts
 	}
-	reach := func(x *examiner, ctx context.Context) error { return x.reach(ctx, config) }
+	reach := func(x *examiner, ctx context.Context) error { return x.reach(ctx, config, between) }
 	x.parts = append([]part{
 		{status.PartConnections, reach},
 		{status.PartClock, (*examiner).clock},
 		{status.PartServer, (*examiner).postgresServer},
-		{status.PartConnections, (*examiner).pooled},
 		{status.PartSchema, (*examiner).postgresSchema},
 		{status.PartTable, (*examiner).postgresTable},
 		{status.PartForm, (*examiner).postgresVerdict},
@@ -65,17 +66,26 @@ func hostsOf(config *pgx.ConnConfig) []string {
 	return hosts
 }
 
+// connect makes the pool.
+func (x *examiner) connect(config *pgx.ConnConfig) *pooler {
+	between := newPooler(config, slog.New(slog.DiscardHandler))
+	between.tolerant = true
+	x.pool = openPool(between.through(config), 2)
+	return between
+}
+
 // reach connects as a node does, to a server that can be written. Where the only
 // host is none, the doctor looks at that and says why.
-func (x *examiner) reach(ctx context.Context, config *pgx.ConnConfig) error {
+func (x *examiner) reach(ctx context.Context, config *pgx.ConnConfig, between *pooler) error {
 	err := x.pool.PingContext(ctx)
-	if !errors.Is(err, ErrReadOnly) || len(hostsOf(config)) > 1 {
-		return err
+	if errors.Is(err, ErrReadOnly) && len(hostsOf(config)) == 1 {
+		anyServer := config.Copy()
+		anyServer.ValidateConnect = nil
+		closed := x.pool.Close()
+		between = x.connect(anyServer)
+		err = errors.Join(closed, x.pool.PingContext(ctx))
 	}
-	anyServer := config.Copy()
-	anyServer.ValidateConnect = nil
-	err = x.pool.Close()
-	x.pool = openPool(anyServer, 2)
+	x.found.Server.Pooling = between.pooling()
 	return err
 }
 
@@ -89,41 +99,16 @@ func (x *examiner) postgresServer(ctx context.Context) error {
 	}
 	s.Settings = map[string]string{}
 	return x.visit(ctx, `
-		SELECT name, setting
+		SELECT name, CASE WHEN name LIKE '%timeout' THEN reset_val ELSE setting END
 		  FROM pg_settings
-		 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation')`,
+		 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
+		                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`,
 		func(scan func(...any) error) error {
 			var name, setting string
 			err := scan(&name, &setting)
 			s.Settings[name] = setting
 			return err
 		})
-}
-
-// pooled asks two connections that are open at once for the process that
-// serves them. A pooler in transaction mode gives both the same one, or one of
-// them another each time.
-func (x *examiner) pooled(ctx context.Context) error {
-	var first [2]int
-	for i := range first {
-		conn, err := x.pool.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		for n := range 3 {
-			var pid int
-			if err := conn.QueryRowContext(ctx, `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
-				return err
-			}
-			if n == 0 {
-				first[i] = pid
-			}
-			x.found.Server.Pooled = x.found.Server.Pooled || pid != first[i]
-		}
-	}
-	x.found.Server.Pooled = x.found.Server.Pooled || first[0] == first[1]
-	return nil
 }
 
 func (x *examiner) postgresSchema(ctx context.Context) (err error) {

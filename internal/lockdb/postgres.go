@@ -35,6 +35,7 @@ func openPostgres(o Options) (*DB, error) {
 		return nil, err
 	}
 	setDefault(config.RuntimeParams, "application_name", "observerd")
+	between := newPooler(config, o.Logger)
 	setDefault(config.RuntimeParams, "statement_timeout", millis(statementTimeout))
 	setDefault(config.RuntimeParams, "idle_in_transaction_session_timeout", millis(idleInTxTimeout))
 	setDefault(config.RuntimeParams, "lock_timeout", millis(o.LockTimeout))
@@ -44,17 +45,18 @@ func openPostgres(o Options) (*DB, error) {
 	// has a million rows: statements are described once and planned each time.
 	mainConfig := config.Copy()
 	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	main := openPool(mainConfig, o.PoolSize)
+	main := openPool(between.through(mainConfig), o.PoolSize)
 	acquireConfig := config.Copy()
 	acquireConfig.RuntimeParams["lock_timeout"] = millis(o.AcquireWait)
 	db := &DB{
-		main: main, read: main, lease: openPool(config, 2), acquire: openPool(acquireConfig, 2),
+		main: main, read: main, lease: openPool(between.through(config), 2), acquire: openPool(between.through(acquireConfig), 2),
 		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID,
 	}
-	db.newPresence = func() presence { return newSessionPresence(db, config) }
+	db.unfit = between.unfit
+	db.newPresence = func() presence { return newSessionPresence(db, config, between) }
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"
-	db.schema = postgresSchema(db.main, func() *sql.DB { return openPool(unlimited, 2) }, migrations.Postgres())
+	db.schema = postgresSchema(db.main, func() *sql.DB { return openPool(between.through(unlimited), 2) }, migrations.Postgres())
 	db.engine = &postgresEngine{db: db, stalled: o.StalledCopy}
 	return db, nil
 }

@@ -20,21 +20,22 @@ const livenessClass = 0x6f627364
 // read it in pg_locks. It is a shared lock: should two boot ids give one key,
 // each hides the death of the other, and nobody is kept waiting.
 type sessionPresence struct {
-	db     *DB
-	config *pgx.ConnConfig
-	conn   *pgx.Conn
-	pid    string
+	db      *DB
+	config  *pgx.ConnConfig
+	between *pooler
+	conn    *pgx.Conn
+	pid     string
 	// pidOf returns the backend of another connection of ours.
 	pidOf func(ctx context.Context) (string, error)
 }
 
-func newSessionPresence(db *DB, config *pgx.ConnConfig) *sessionPresence {
+func newSessionPresence(db *DB, config *pgx.ConnConfig, between *pooler) *sessionPresence {
 	config = config.Copy()
 	config.RuntimeParams["application_name"] += " liveness"
 	config.RuntimeParams["statement_timeout"] = millis(livenessTimeout)
 	// A pooler may have no prepared statements.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	return &sessionPresence{db: db, config: config, pidOf: func(ctx context.Context) (pid string, err error) {
+	return &sessionPresence{db: db, config: between.through(config), between: between, pidOf: func(ctx context.Context) (pid string, err error) {
 		err = db.lease.QueryRowContext(ctx, `SELECT pg_backend_pid()::text`).Scan(&pid)
 		return pid, err
 	}}
@@ -54,6 +55,10 @@ func (p *sessionPresence) appear(ctx context.Context) error {
 		return fmt.Errorf("open the session that shows this node: %w", err)
 	}
 	p.conn = conn
+	if p.between.pooling().Shared() {
+		// The advisory lock would stay with a session that serves others.
+		return errors.Join(fmt.Errorf("%w: there is a connection pooler in transaction mode", errNoLiveness), p.vanish(ctx))
+	}
 	if err := p.show(ctx); err != nil {
 		return errors.Join(err, p.vanish(ctx))
 	}
@@ -126,6 +131,9 @@ func (p *sessionPresence) look(ctx context.Context) (sight, error) {
 	}
 	if err := rows.Err(); err != nil {
 		return sight{}, fmt.Errorf("look who is alive: %w", err)
+	}
+	if self != p.pid {
+		p.between.served()
 	}
 	if self != p.pid || !shown[self] {
 		return sight{}, fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)

@@ -49,13 +49,32 @@ type Server struct {
 	// AnyOf are the hosts of the URL where it names several and lets each
 	// connection go to any of them, a standby included.
 	AnyOf []string
-	// Pooled says that connections of ours share a session of the server: a
-	// pooler in transaction mode is between.
-	Pooled bool
+	// Pooling says whether a connection pooler is between.
+	Pooling Pooling
 	// Settings are those that matter here, by PostgreSQL's names; on SQLite
 	// journal_mode alone.
 	Settings map[string]string
 }
+
+// Pooling is how a connection comes by its session of the server.
+type Pooling int32
+
+const (
+	// Unpooled means that the connection is to the server itself.
+	Unpooled Pooling = iota
+	// PooledSessions means that a connection pooler is between, and that each
+	// connection keeps its session to the end.
+	PooledSessions
+	// PooledTransactions means that a connection has a session for one transaction at
+	// a time, and prepared statements of its own all the same.
+	PooledTransactions
+	// PooledUnprepared means that in addition it may meet the prepared statements of
+	// others, and miss its own.
+	PooledUnprepared
+)
+
+// Shared reports whether a session serves several connections by turns.
+func (p Pooling) Shared() bool { return p == PooledTransactions || p == PooledUnprepared }
 
 // Role is the database role that nodes with this configuration have.
 type Role struct {
