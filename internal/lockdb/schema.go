@@ -49,16 +49,36 @@ func postgresSchema(pool *sql.DB, migrations func() *sql.DB, files fs.FS) schema
 		up: func(ctx context.Context) (err error) {
 			pool := migrations()
 			defer func() { err = errors.Join(err, pool.Close()) }()
-			locker, err := gooselock.NewPostgresSessionLocker(gooselock.WithLockTimeout(1, 300))
+			unlock, err := lockMigrations(ctx, pool)
 			if err != nil {
-				return err
+				return fmt.Errorf("lock the migrations: %w", err)
 			}
-			return migrateUp(ctx, goose.DialectPostgres, pool, files, goose.WithSessionLocker(locker))
+			defer func() { err = errors.Join(err, unlock()) }()
+			return migrateUp(ctx, goose.DialectPostgres, pool, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
 			return schemaState(ctx, goose.DialectPostgres, pool, files, `SELECT to_regclass('`+schemaTable+`') IS NOT NULL`)
 		},
 	}
+}
+
+// lockMigrations waits until nobody else migrates. A transaction of its own holds the
+// lock: behind a pooler in transaction mode the unlocking of a session may meet
+// another session. Older versions of this program lock the same key.
+func lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
+	tx, err := pool.BeginTx(context.WithoutCancel(ctx), nil) // It is ended after the migrations, not beside them.
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range []string{
+		`SELECT set_config('statement_timeout', '0', TRUE), set_config('lock_timeout', '0', TRUE), set_config('idle_in_transaction_session_timeout', '0', TRUE)`,
+		fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, gooselock.DefaultLockID),
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return nil, errors.Join(err, rollback(tx))
+		}
+	}
+	return func() error { return rollback(tx) }, nil
 }
 
 // sqliteSchema guards the migrations with a lock on a file beside the
@@ -83,8 +103,8 @@ func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 	}
 }
 
-func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, options ...goose.ProviderOption) error {
-	provider, err := newGoose(d, pool, files, options...)
+func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) error {
+	provider, err := newGoose(d, pool, files)
 	if err != nil {
 		return err
 	}
@@ -115,7 +135,6 @@ func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS
 	return current, target, nil
 }
 
-func newGoose(d goose.Dialect, pool *sql.DB, files fs.FS, options ...goose.ProviderOption) (*goose.Provider, error) {
-	options = append(options, goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
-	return goose.NewProvider(d, pool, files, options...)
+func newGoose(d goose.Dialect, pool *sql.DB, files fs.FS) (*goose.Provider, error) {
+	return goose.NewProvider(d, pool, files, goose.WithTableName(schemaTable), goose.WithDisableGlobalRegistry(true))
 }
