@@ -198,7 +198,7 @@ func TestPoolerIsNoticedLater(t *testing.T) {
 	w.live.Start(t.Context())
 	eventually(t, func() error {
 		if err := w.db.Ready(t.Context()); !errors.Is(err, lockdb.ErrPooler) {
-			return fmt.Errorf("ready: %w", err)
+			return errors.Join(errors.New("the pooler is not refused"), err)
 		}
 		return nil
 	})
