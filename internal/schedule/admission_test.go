@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,9 +75,10 @@ func TestWhoeverIsNotAdmittedIsNoOutage(t *testing.T) {
 func TestBusyConnectionsAreNoOutage(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := newNode(t, db, "a", only("order"))
-		busy := true
+		var busy atomic.Bool
+		busy.Store(true)
 		a.db.beforeTurn = func() error {
-			if busy {
+			if busy.Load() {
 				return turn.ErrBusy
 			}
 			return nil
@@ -87,7 +89,7 @@ func TestBusyConnectionsAreNoOutage(t *testing.T) {
 		defer a.quit()
 		pass(10 * time.Second)
 		equal(t, "polls", a.polls("order-1"), 0)
-		busy = false
+		busy.Store(false)
 		pass(2 * time.Second)
 		equal(t, "polls", a.polls("order-1"), 1)
 		equal(t, "outage", a.log.count("does not answer"), 0)
