@@ -165,6 +165,14 @@ func ofCommits() []Mutant {
 			Hints:   Hints{Failpoints: stops},
 		},
 		{
+			Name:    "forgets-within-an-epoch",
+			Without: []Step{epochOfIDs()},
+			Shows:   "After a reset that forgets, rows become events under the ids that they had: the file takes them for repeats, acknowledges them and writes nothing.",
+			Expect:  []check.Kind{check.Duplicated, check.SinkLost},
+			Witness: "internal/lockdb TestResetKeepsOrForgetsObservedRows",
+			Hints:   Hints{Faults: []string{"forget"}, Failpoints: []string{""}},
+		},
+		{
 			Name:    "commits-events-apart",
 			Without: []Step{oneTransaction()},
 			Shows:   "A node dies between the two: its rows are known, and will never be events.",

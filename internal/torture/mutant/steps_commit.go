@@ -4,6 +4,7 @@ const (
 	store        = "internal/lockdb/store.go"
 	commitOne    = "internal/lockdb/commit_postgres.go"
 	commitCopied = "internal/lockdb/commit_copy.go"
+	operatorFile = "internal/lockdb/operator.go"
 )
 
 // The steps of a commit.
@@ -65,6 +66,14 @@ func plainInserts() Step {
 		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $11", `FROM seen WHERE n <= $11
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`}},
+	}
+}
+
+func epochOfIDs() Step {
+	return Step{
+		Name:  "epoch-of-ids",
+		What:  "a stream that is made to forget its rows stays in its epoch",
+		Edits: []Edit{{operatorFile, "row_count = 0, live_count = 0, epoch = epoch + 1", "row_count = 0, live_count = 0"}},
 	}
 }
 
