@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -22,7 +23,12 @@ func NewRole(t testing.TB, databaseURL string, grants ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), databaseTimeout)
 	defer cancel()
 	t.Cleanup(func() { dropRole(t, databaseURL, name) })
-	if err := execute(ctx, databaseURL, statements...); err != nil {
+	// Rights on one object that two tests grant at once fail, with "tuple
+	// concurrently updated".
+	granting.Lock()
+	err := execute(ctx, databaseURL, statements...)
+	granting.Unlock()
+	if err != nil {
 		t.Fatalf("create a role for the test: %v", err)
 	}
 	parsed, err := url.Parse(databaseURL)
@@ -33,11 +39,16 @@ func NewRole(t testing.TB, databaseURL string, grants ...string) string {
 	return parsed.String()
 }
 
+// granting is held by the test that grants.
+var granting sync.Mutex
+
 func dropRole(t testing.TB, databaseURL, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
 	defer cancel()
+	granting.Lock()
 	err := execute(ctx, databaseURL, "DROP OWNED BY "+quote(name), "DROP ROLE "+quote(name))
+	granting.Unlock()
 	if err != nil {
 		t.Errorf("drop the role of the test: %v", err)
 	}

@@ -241,12 +241,12 @@ func TestBacklogIsPolledUntilTheNextInstant(t *testing.T) {
 		two := observers("order", "order-1", "order-2")
 		a := start(t, db, "a", only("order"), two, does("order-1", backlog))
 		b := start(t, db, "b", only("order"), two, does("order-1", backlog))
-		pass(4*interval - interval/20)
-		if n := a.polls("order-1") + b.polls("order-1"); n < 36 || n > 44 {
-			t.Errorf("%d polls in four intervals", n)
+		pass(20*interval - interval/20)
+		if n := a.polls("order-1") + b.polls("order-1"); n < 160 || n > 200 {
+			t.Errorf("%d polls in twenty intervals", n)
 		}
-		equal(t, "polls of the neighbour", a.polls("order-2")+b.polls("order-2"), 4)
-		if a.polls("order-1") < 15 || b.polls("order-1") < 15 {
+		equal(t, "polls of the neighbour", a.polls("order-2")+b.polls("order-2"), 20)
+		if a.polls("order-1") < 60 || b.polls("order-1") < 60 {
 			t.Errorf("the nodes polled %d and %d times", a.polls("order-1"), b.polls("order-1"))
 		}
 	})

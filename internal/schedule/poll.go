@@ -29,6 +29,7 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 	}
 	all := sum{observers: len(due)}
 	for len(due) > 0 {
+		round := time.Now()
 		var group errgroup.Group
 		group.SetLimit(r.opts.Concurrency)
 		for _, p := range due {
@@ -38,7 +39,7 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 			})
 		}
 		_ = group.Wait() // parts return no error: each notes its own
-		due = r.unfinished(ctx, due)
+		due = r.unfinished(ctx, due, time.Since(round))
 	}
 
 	all.report(r, time.Since(began))
@@ -48,9 +49,10 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 }
 
 // unfinished are the parts whose last poll has left rows behind, while there is
-// time for another.
-func (r *run) unfinished(ctx context.Context, parts []*part) []*part {
-	if ctx.Err() != nil || !r.clock.now().Before(r.at.Add(r.typ.Interval)) {
+// time for another that takes as long: the next instant may be another node's, which
+// must not find the lock held.
+func (r *run) unfinished(ctx context.Context, parts []*part, took time.Duration) []*part {
+	if ctx.Err() != nil || !r.clock.now().Add(took).Before(r.at.Add(r.typ.Interval)) {
 		return nil
 	}
 	return slices.DeleteFunc(parts, func(p *part) bool { return !p.full })

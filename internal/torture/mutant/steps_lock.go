@@ -77,7 +77,7 @@ func lookUnderLock() Step {
 	return Step{
 		Name:  "look-under-lock",
 		What:  "the turn is not read again under the lock",
-		Edits: []Edit{{turnFile, "\tcase r.taken(state):\n\t\tr.standBack(errTaken)\n\t\treturn false\n\t}\n\tr.poll(", "\t}\n\tr.poll("}},
+		Edits: []Edit{{turnFile, "\tif err == nil && r.taken(state) {\n\t\terr = errTaken\n\t}\n", ""}},
 	}
 }
 
