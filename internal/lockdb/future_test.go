@@ -11,7 +11,6 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -98,16 +97,13 @@ func TestCommitBringsALeaseBack(t *testing.T) {
 func TestRenewalBeforeATakeover(t *testing.T) {
 	t.Parallel()
 	for name, where := range map[string]func(*testing.T) string{
-		"4 columns":     func(t *testing.T) string { return pgtest.New(t) },
+		"4 columns":     newPostgres,
 		"EXPIRED_AFTER": withExpiry,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := where(t)
 			db := quiet(t, url, func(o *lockdb.Options) { o.AcquireWait = patience })
-			if err := db.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
 			g := acquire(t, db, heldByProcess)
 			date(t, url, g.Term, time.Hour)
 			renewal := stranger(t, url, `UPDATE int_lock SET created_date = clock_timestamp() AT TIME ZONE 'UTC' WHERE lock_key = $1`, []string{g.Key})

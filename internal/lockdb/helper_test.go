@@ -8,7 +8,8 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/lockdbtest"
+	"github.com/observerd/observerd/internal/springtest"
 )
 
 // raw opens the database beside observerd, as a person with psql would.
@@ -60,14 +61,8 @@ func hasExpiry(ctx context.Context, t *testing.T, db *sql.DB) bool {
 	return has
 }
 
-// withExpiry makes a database whose INT_LOCK Spring Integration 7 has created.
-func withExpiry(t *testing.T) string {
-	t.Helper()
-	url := pgtest.New(t)
-	exec(t.Context(), t, url, map[string]string{"postgres": `
-		CREATE TABLE INT_LOCK (
-		  LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36),
-		  CREATED_DATE TIMESTAMP NOT NULL, EXPIRED_AFTER TIMESTAMP NOT NULL,
-		  CONSTRAINT INT_LOCK_PK PRIMARY KEY (LOCK_KEY, REGION))`})
-	return url
-}
+// newPostgres makes a migrated database.
+func newPostgres(t *testing.T) string { return lockdbtest.Postgres(t, "") }
+
+// withExpiry makes one whose INT_LOCK Spring Integration 7 has created.
+func withExpiry(t *testing.T) string { return lockdbtest.Postgres(t, springtest.Spring7.Table()) }

@@ -15,16 +15,6 @@ import (
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
-// newPostgres makes a migrated database.
-func newPostgres(t *testing.T) string {
-	t.Helper()
-	url := pgtest.New(t)
-	if err := open(t, url).Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return url
-}
-
 // hold locks a file, as a process does that lives.
 func hold(t *testing.T, path string) (unlock func()) {
 	t.Helper()

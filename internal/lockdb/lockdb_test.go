@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdbtest"
 	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/waittest"
@@ -21,23 +21,22 @@ func TestMain(m *testing.M) {
 	waittest.VerifyNoLeaks(pgtest.Wrap(m))
 }
 
+// dialects make a migrated database each. Spring Integration 7 keeps the expiry in
+// the row.
+var dialects = map[string]func(*testing.T) string{
+	"sqlite":                      func(t *testing.T) string { return lockdbtest.SQLite(t) },
+	"postgres":                    newPostgres,
+	"postgres with EXPIRED_AFTER": withExpiry,
+}
+
 // onBoth runs a test on a migrated database of each dialect.
 func onBoth(t *testing.T, test func(t *testing.T, db *lockdb.DB, url string)) {
 	t.Helper()
-	urls := map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "observerd.db") },
-		"postgres": func(t *testing.T) string { return pgtest.New(t) },
-		// Spring Integration 7 keeps the expiry in the row.
-		"postgres with EXPIRED_AFTER": withExpiry,
-	}
-	for dialect, url := range urls {
+	for dialect, url := range dialects {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
 			where := url(t)
 			db := open(t, where)
-			if err := db.Migrate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
 			if err := db.Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}

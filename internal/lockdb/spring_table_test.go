@@ -9,7 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/lockdbtest"
 	"github.com/observerd/observerd/internal/springtest"
 )
 
@@ -17,12 +17,8 @@ import (
 // Spring Integration has worked, and migrates it.
 func springDB(t *testing.T, g springtest.Generation) (db *lockdb.DB, url string) {
 	t.Helper()
-	url = pgtest.New(t)
-	exec(t.Context(), t, url, map[string]string{"postgres": g.Table()})
+	url = lockdbtest.Postgres(t, g.Table())
 	db = open(t, url)
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	if err := db.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}

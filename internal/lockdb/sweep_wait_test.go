@@ -8,7 +8,6 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 )
 
 // TestStepThatMeetsAnotherTransaction has a step wait for somebody who has the
@@ -33,11 +32,8 @@ func TestStepThatMeetsAnotherTransaction(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
 				t.Parallel()
-				url := pgtest.New(t)
+				url := newPostgres(t)
 				db := quiet(t, url, patiently)
-				if err := db.Migrate(t.Context()); err != nil {
-					t.Fatal(err)
-				}
 				g := acquire(t, db, "order-observer-poll")
 				s := db.Store(g)
 				c, free := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2)), cursorOf(t, s, "free")
