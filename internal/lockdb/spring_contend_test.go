@@ -10,12 +10,8 @@ import (
 	"github.com/observerd/observerd/internal/springtest"
 )
 
-// The contest of TestSpringAndOursExcludeEachOther: contestants of each side,
-// and how often each enters its section.
-const (
-	contestants = 4
-	sections    = 100
-)
+// contestants is how many of each side fight a contest.
+const contestants = 4
 
 // contestTTL is so long that nobody loses a lock because the machine is slow.
 // Leases that end are made to end.
@@ -26,6 +22,12 @@ const contestTTL = 2 * time.Minute
 // Every so often a holder dies with its lock, which then expires.
 func TestSpringAndOursExcludeEachOther(t *testing.T) {
 	t.Parallel()
+	contend(t, 30)
+}
+
+// contend runs the contests. Each contestant enters so many sections.
+func contend(t *testing.T, sections int) {
+	t.Helper()
 	for name, test := range map[string]struct {
 		springs []springtest.Generation
 		// ours is added to the URL of our nodes.
@@ -41,7 +43,7 @@ func TestSpringAndOursExcludeEachOther(t *testing.T) {
 		// One after the other: each needs a third of the server's connections.
 		t.Run(name, func(t *testing.T) {
 			db, where := springDB(t, test.springs[0])
-			c := newContest(t, where)
+			c := newContest(t, where, sections)
 			for n := range contestants {
 				spring := c.spring(t, test.springs[n%len(test.springs)])
 				c.work.Go(func() { c.springs(t, spring, n) })

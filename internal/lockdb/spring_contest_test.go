@@ -19,9 +19,10 @@ import (
 // reads the counter and writes it back, plus one: two at a time lose an
 // increment.
 type contest struct {
-	url   string
-	locks []string
-	db    *sql.DB
+	url      string
+	locks    []string
+	sections int // of each contestant
+	db       *sql.DB
 	// perRow tells that INT_LOCK has EXPIRED_AFTER.
 	perRow bool
 	work   sync.WaitGroup
@@ -32,9 +33,9 @@ type contest struct {
 	retried                   atomic.Int64
 }
 
-func newContest(t *testing.T, where string) *contest {
+func newContest(t *testing.T, where string, sections int) *contest {
 	t.Helper()
-	c := &contest{url: where, locks: []string{"order-observer-poll", "wes-observer-poll"}}
+	c := &contest{url: where, sections: sections, locks: []string{"order-observer-poll", "wes-observer-poll"}}
 	c.db, _ = raw(t, where)
 	c.db.SetMaxOpenConns(len(c.locks) + 1)
 	c.perRow = hasExpiry(t.Context(), t, c.db)
@@ -86,7 +87,7 @@ func (c *contest) springs(t *testing.T, o springtest.Options, seed int) {
 	}
 	start()
 	defer func() { end() }()
-	for i := 0; i < sections && !t.Failed(); i++ {
+	for i := 0; i < c.sections && !t.Failed(); i++ {
 		which := (i + seed) % len(c.locks)
 		name := c.locks[which]
 		if !c.springWins(t, registry, name) {
@@ -127,7 +128,7 @@ func (c *contest) ours(t *testing.T, db *lockdb.DB, seed int) {
 			t.Errorf("close the keeper: %v", err)
 		}
 	}()
-	for i := 0; i < sections && !t.Failed(); i++ {
+	for i := 0; i < c.sections && !t.Failed(); i++ {
 		which := (i + seed) % len(c.locks)
 		r := lock.Request{
 			Key: lock.Key(lock.KeySpring, c.locks[which]), Region: "DEFAULT", TTL: contestTTL,
@@ -216,7 +217,8 @@ func (c *contest) judge(t *testing.T, db *lockdb.DB) {
 	}
 	t.Logf("%d sections of Spring, %d of ours, %d deaths, %d retries of Spring, %d rows left",
 		c.bySpring.Load(), c.byOurs.Load(), c.died.Load(), c.retried.Load(), len(left))
-	if !t.Failed() && (c.bySpring.Load() < contestants*sections*9/10 || c.byOurs.Load() < contestants*sections*9/10 || c.died.Load() == 0) {
+	least := int64(contestants * c.sections * 9 / 10)
+	if !t.Failed() && (c.bySpring.Load() < least || c.byOurs.Load() < least || c.died.Load() == 0) {
 		t.Error("the contest was not fought")
 	}
 }
