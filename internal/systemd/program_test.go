@@ -13,10 +13,14 @@ import (
 	"github.com/observerd/observerd/internal/daemon"
 	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(programs{pgtest.Wrap(m)}) }
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(programs{pgtest.Wrap(m)})
+}
 
 // built are the programs under test, by how they are built. Tests share them.
 var built struct {
