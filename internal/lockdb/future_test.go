@@ -218,11 +218,11 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 			ok := false
 			switch l.Term {
 			case near.Term:
-				ok = about(l.Left, 75*time.Second) && about(l.Ahead, 45*time.Second)
+				ok = about(l.Left, requestTTL+45*time.Second) && about(l.Ahead, 45*time.Second)
 			case far.Term:
 				ok = l.Left == 0 && about(l.Ahead, time.Hour)
 			case now.Term:
-				ok = about(l.Left, 30*time.Second) && l.Ahead == 0
+				ok = about(l.Left, requestTTL) && l.Ahead == 0
 			case java:
 				ok = l.Left == 0 && l.Node == "" && about(l.Ahead, 3*time.Hour)
 			}
@@ -249,7 +249,7 @@ func TestCleanRemovesLeasesDatedFarAhead(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		near, far := acquire(t, db, "near"), acquire(t, db, "far")
 		date(t, url, near.Term, retention().StaleLocks-time.Minute)
-		date(t, url, far.Term, retention().StaleLocks+2*time.Minute)
+		date(t, url, far.Term, retention().StaleLocks+2*requestTTL+time.Minute)
 		if _, err := db.Clean(t.Context(), retention()); err != nil {
 			t.Fatal(err)
 		}
