@@ -111,8 +111,12 @@ var grewMeanwhile = regexp.MustCompile(
 func (r *rotator) rotate() error {
 	cmd := exec.CommandContext(r.ctx, r.program, "--force", "--state", filepath.Join(r.folder, "state"), filepath.Join(r.folder, "conf"))
 	cmd.Env = append(os.Environ(), r.environ...)
-	if out, err := cmd.CombinedOutput(); err != nil || len(grewMeanwhile.ReplaceAll(out, nil)) > 0 {
-		return fmt.Errorf("logrotate: %v\n%s", err, out)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("logrotate: %w\n%s", err, out)
+	}
+	if len(grewMeanwhile.ReplaceAll(out, nil)) > 0 {
+		return fmt.Errorf("logrotate complains:\n%s", out)
 	}
 	r.times++
 	if rotated, err := filepath.Glob(r.path + ".*"); err != nil || len(rotated) != r.times {
