@@ -92,8 +92,8 @@ cover: pgtest ## Measure the coverage by all tests together
 	$(GO) tool cover -func=.cache/cover.out | tail -n 1
 
 .PHONY: bench
-bench: pgtest ## Measure against the goals; BENCHFLAGS='-write docs/performance.md' keeps the figures
-	@$(GO) build -trimpath -o bin/bench ./internal/bench
+bench: pgtest ## Measure against the goals; BENCHFLAGS='-runs 5 -write docs/performance.md' keeps the figures
+	@$(GO) build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o bin/bench ./internal/bench
 	bin/pgtest bin/bench $(BENCHFLAGS)
 
 # SEED=0 takes one from the clock. TORTUREFLAGS are further flags of the run, as

@@ -22,9 +22,7 @@ type contender struct {
 }
 
 func (c *contender) rate() float64 { return medianOf(c.done, outcome.rate) }
-func (c *contender) cpu() float64 {
-	return medianOf(c.done, func(o outcome) float64 { return o.CPU / float64(o.Rows) * 1e6 })
-}
+func (c *contender) cpu() float64  { return medianOf(c.done, outcome.perRow) }
 
 // peak is the highest of all rounds: a limit is a limit.
 func (c *contender) peak() int64 {
@@ -57,7 +55,7 @@ func measureBacklog(ctx context.Context, s *suite) ([]figure, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(b.folder)
-	b.contenders = contenders(s.chunks)
+	b.contenders = contenders(s.chunks, s.loops)
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -67,17 +65,19 @@ func measureBacklog(ctx context.Context, s *suite) ([]figure, error) {
 	return b.figures(), nil
 }
 
-// contenders are the loop, the poll as it comes, the bare COPY, and the poll
-// with other chunks.
-func contenders(chunks []int) []*contender {
+// contenders are the loop, the poll as it comes, the bare COPY, and polls and
+// loops with other chunks.
+func contenders(chunks, loops []int) []*contender {
 	all := []*contender{
 		{label: "hand-written loop", job: job{Kind: "loop", Chunk: loopChunk}},
 		{label: "poll, default chunk", job: job{Kind: "poll"}},
 		{label: "bare COPY of encoded rows", job: job{Kind: "copy"}},
 	}
 	for _, n := range chunks {
-		label := "poll, chunks of " + thousands(int64(n))
-		all = append(all, &contender{label: label, job: job{Kind: "poll", Chunk: n}})
+		all = append(all, &contender{label: "poll, chunks of " + thousands(n), job: job{Kind: "poll", Chunk: n}})
+	}
+	for _, n := range loops {
+		all = append(all, &contender{label: "hand-written loop, chunks of " + thousands(n), job: job{Kind: "loop", Chunk: n}})
 	}
 	return all
 }

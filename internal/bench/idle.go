@@ -39,9 +39,9 @@ func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
 	return []figure{{
 		group:  "CPU of an idle node",
 		what:   "three types, interval 30 s, quiet source",
-		value:  fmt.Sprintf("%.2f%% of a core", 100*part),
-		beside: fmt.Sprintf("%.0f ms of CPU in %.0f s", millis(used), span.Seconds()),
-		goal:   "under 1% of a core", met: part < goalIdle,
+		value:  say("%s%% of a core", decimal(100*part, 2)),
+		beside: say("%s ms of CPU in %s s", whole(millis(used)), whole(span.Seconds())),
+		goal:   "under 1% of a core", met: []bool{part < goalIdle},
 	}}, nil
 }
 

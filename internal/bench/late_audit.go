@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,36 +79,36 @@ func (b *sourceBench) audit(ctx context.Context, w *lateWriters, final map[int64
 			return nil, fmt.Errorf("%d events of %s tell what was never committed", n, name)
 		}
 	}
-	figures := lateFigures(results[0], results[1], len(final), len(w.committed))
-	if inexact > 0 {
-		figures[0].value += fmt.Sprintf("; %d polls knew no exact horizon", inexact)
-	}
-	return figures, nil
+	return lateFigures(results[0], results[1], len(final), len(w.committed), inexact), nil
 }
 
-func lateFigures(ours, plain lateResult, rows, versions int) []figure {
-	lost := func(r lateResult) string {
-		return fmt.Sprintf("%d never seen, %d last states missed", r.neverSeen, r.stale)
-	}
+func lateFigures(ours, plain lateResult, rows, versions, inexact int) []figure {
 	return []figure{
 		{
-			what:   fmt.Sprintf("late commits, %s rows in %s versions", thousands(int64(rows)), thousands(int64(versions))),
-			value:  lost(ours),
-			beside: "from the newest row on: " + lost(plain),
-			goal:   "0 never seen", met: ours.neverSeen+ours.stale == 0,
+			what:   "late commits",
+			value:  say("%s never seen and %s last states missed, of %s rows in %s versions", whole(ours.neverSeen), whole(ours.stale), whole(rows), whole(versions)),
+			beside: say("from the newest row on: %s never seen, %s last states missed", whole(plain.neverSeen), whole(plain.stale)),
+			goal:   "0 never seen", met: []bool{ours.neverSeen+ours.stale == 0},
 		},
 		{
-			what: "late commits: repeated events", value: strconv.Itoa(ours.repeated),
-			beside: fmt.Sprintf("from the newest row on: %d", plain.repeated),
-			goal:   "0 repeated", met: ours.repeated == 0,
+			what: "late commits: repeated events", value: say("%s", whole(ours.repeated)),
+			beside: say("from the newest row on: %s", whole(plain.repeated)),
+			goal:   "0 repeated", met: []bool{ours.repeated == 0},
 		},
-		{what: "from commit to event log", value: delays(ours.all()), beside: "from the newest row on, of those seen: " + delays(plain.all())},
-		{what: "from commit to event log, late commits alone", value: delays(ours.late), beside: "commits at once: " + delays(ours.prompt)},
+		{what: "late commits: polls without an exact horizon", value: say("%s", whole(inexact))},
+		{
+			what:  "from commit to event log",
+			value: delays("p50 %s ms, p99 %s ms", ours.all()), beside: delays("from the newest row on, of those seen: p50 %s ms, p99 %s ms", plain.all()),
+		},
+		{
+			what:  "from commit to event log, late commits alone",
+			value: delays("p50 %s ms, p99 %s ms", ours.late), beside: delays("commits at once: p50 %s ms, p99 %s ms", ours.prompt),
+		},
 	}
 }
 
-func delays(all []time.Duration) string {
-	return fmt.Sprintf("p50 %.0f ms, p99 %.0f ms", millis(quantile(all, 0.5)), millis(quantile(all, 0.99)))
+func delays(format string, all []time.Duration) phrase {
+	return say(format, whole(millis(quantile(all, 0.5))), whole(millis(quantile(all, 0.99))))
 }
 
 // lateEvents are the events of a stream, in their order.

@@ -75,9 +75,9 @@ func compareLocks(ctx context.Context, s *suite, l *lockers, n int) (figure, err
 	ratio := medianOf(laps, lap.ratio)
 	f := figure{
 		what:   fmt.Sprintf("p50, %d connections with a key each", n),
-		value:  milliseconds(medianOf(laps, func(l lap) time.Duration { return l.ours })),
-		beside: fmt.Sprintf("bare INSERT + DELETE %s; %.2f times", milliseconds(medianOf(laps, func(l lap) time.Duration { return l.bare })), ratio),
-		goal:   "at most 1.3 times the bare statements", met: ratio <= goalLockRatio,
+		value:  say("%s ms, %s times the bare statements", milliseconds(medianOf(laps, func(l lap) time.Duration { return l.ours })), decimal(ratio, 2)),
+		beside: say("bare INSERT + DELETE %s ms", milliseconds(medianOf(laps, func(l lap) time.Duration { return l.bare }))),
+		goal:   "at most 1.3 times the bare statements", met: []bool{ratio <= goalLockRatio},
 	}
 	if n == 1 {
 		f.what = "p50, 1 connection"
@@ -105,15 +105,15 @@ func contend(ctx context.Context, s *suite, l *lockers) ([]figure, error) {
 	p95 := func(d []time.Duration) time.Duration { return quantile(d, 0.95) }
 	all := figure{
 		what:   fmt.Sprintf("p95 of an attempt, %d contenders for one key", crowd),
-		value:  fmt.Sprintf("%s (%d%% got the lock)", milliseconds(p95(ours.all())), 100*len(ours.taken)/max(1, len(ours.all()))),
-		beside: "bare INSERT … ON CONFLICT DO NOTHING + DELETE " + milliseconds(p95(bare.all())),
-		goal:   "under 20 ms", met: p95(ours.all()) < goalContended,
+		value:  say("%s ms (%s%% got the lock)", milliseconds(p95(ours.all())), whole(100*len(ours.taken)/max(1, len(ours.all())))),
+		beside: say("bare INSERT … ON CONFLICT DO NOTHING + DELETE %s ms", milliseconds(p95(bare.all()))),
+		goal:   "under 20 ms", met: []bool{p95(ours.all()) < goalContended},
 	}
 	won := figure{
 		what:   "p95 of those that got it, with the release",
-		value:  milliseconds(p95(ours.taken)),
-		beside: "bare " + milliseconds(p95(bare.taken)),
-		goal:   "under 20 ms", met: p95(ours.taken) < goalContended,
+		value:  say("%s ms", milliseconds(p95(ours.taken))),
+		beside: say("bare %s ms", milliseconds(p95(bare.taken))),
+		goal:   "under 20 ms", met: []bool{p95(ours.taken) < goalContended},
 	}
 	s.progress("locks: %s: %s", all.what, all.value)
 	return []figure{all, won}, nil
@@ -162,4 +162,4 @@ func (d *durations) measure(ctx context.Context, once cycle, times int) error {
 	return nil
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", millis(d)) }
+func milliseconds(d time.Duration) number { return decimal(millis(d), 2) }

@@ -5,8 +5,9 @@
 //
 // What is compared runs in turns within one run (A, B, A, B, …), so that
 // whatever else the machine does meets both alike; a figure is the median of
-// its rounds. The cluster named by PGTEST_URL must be a throw-away one: the
-// command makes databases in it and drops them.
+// its rounds, and of several runs the range of these medians. The cluster named by
+// PGTEST_URL must be a throw-away one: the command makes databases in it and drops
+// them.
 package main
 
 import (
@@ -84,16 +85,38 @@ func (s *suite) progress(format string, args ...any) {
 	fmt.Fprintf(s.stderr, "bench: "+format+"\n", args...)
 }
 
+// bench measures in as many runs as are wanted. What was written of the runs
+// before stays when one fails.
 func bench(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	var all report
+	for n := range o.runs {
+		one, err := measureAll(ctx, o, n+1, stderr)
+		if err == nil && n > 0 {
+			one, err = all.and(one)
+		}
+		if err == nil && o.write != "" {
+			err = one.update(o.write)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("run %d of %d: %w", n+1, o.runs, err), all.text(stdout))
+		}
+		all = one
+	}
+	return all.text(stdout)
+}
+
+// measureAll is one run, in databases of its own.
+func measureAll(ctx context.Context, o options, n int, stderr io.Writer) (report, error) {
 	c, err := openCluster(ctx, o.admin)
 	if err != nil {
-		return err
+		return report{}, err
 	}
 	defer c.close(context.WithoutCancel(ctx))
 	s := &suite{options: o, cluster: c, stderr: stderr}
+	s.progress("run %d of %d", n, o.runs)
 	r := report{}
 	if r.circumstances, err = circumstances(ctx, s); err != nil {
-		return err
+		return report{}, err
 	}
 	for _, m := range measurements() {
 		if !o.wants(m.name) {
@@ -101,17 +124,11 @@ func bench(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		}
 		figures, err := s.profiled(ctx, m)
 		if err != nil {
-			return fmt.Errorf("measure %s: %w", m.name, err)
+			return report{}, fmt.Errorf("measure %s: %w", m.name, err)
 		}
 		r.measured = append(r.measured, measured{m.name, figures})
 	}
-	if err := r.text(stdout); err != nil {
-		return err
-	}
-	if o.write == "" {
-		return nil
-	}
-	return r.update(o.write)
+	return r, nil
 }
 
 // profiled measures, and profiles this process meanwhile if that is wanted.

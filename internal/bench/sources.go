@@ -53,7 +53,7 @@ type sourceBench struct {
 }
 
 func (b *sourceBench) measure(ctx context.Context) (figures []figure, err error) {
-	b.say("filling tables of up to %s rows", thousands(int64(b.largest())))
+	b.say("filling tables of up to %s rows", thousands(b.largest()))
 	if err := b.fill(ctx, b.sizes); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (b *sourceBench) measure(ctx context.Context) (figures []figure, err error)
 		figures = append(figures, f...)
 	}
 	for i := range figures {
-		figures[i].group = fmt.Sprintf("Source %s, up to %s rows", b.name(), thousands(int64(b.largest())))
+		figures[i].group = fmt.Sprintf("Source %s, up to %s rows", b.name(), thousands(b.largest()))
 	}
 	return figures, nil
 }
@@ -95,15 +95,15 @@ func (b *sourceBench) pace(ctx context.Context) ([]figure, error) {
 	part := ratioOf(nothing.done, loop.done, outcome.rate)
 	figures := []figure{
 		{
-			what: nothing.label, value: nothing.String(), beside: fmt.Sprintf("%.0f%% of the bare loop", 100*part),
-			goal: "at least 60% of the bare loop", met: part >= goalShare,
+			what: nothing.label, value: nothing.did(), beside: say("%s%% of the bare loop", whole(100*part)),
+			goal: "at least 60% of the bare loop", met: []bool{part >= goalShare},
 		},
 		{
-			what: log.label, value: log.String(),
-			beside: fmt.Sprintf("%.0f%% of the bare loop; the limit is %s",
-				100*ratioOf(log.done, loop.done, outcome.rate), limitOf(log, nothing, loop)),
+			what: log.label, value: log.did(),
+			beside: say("%s%% of the bare loop; the limit is %s",
+				whole(100*ratioOf(log.done, loop.done, outcome.rate)), words{limitOf(log, nothing, loop)}),
 		},
-		{what: loop.label, value: loop.String()},
+		{what: loop.label, value: loop.did()},
 	}
 	flat, err := b.flat(ctx, log)
 	return append(figures, flat), err
@@ -138,10 +138,10 @@ func (b *sourceBench) flat(ctx context.Context, largest *contender) (figure, err
 	peaks = append(peaks, largest.peak())
 	growth := float64(peaks[len(peaks)-1]) / float64(peaks[0])
 	return figure{
-		what:   "peak memory of polls of " + listed(b.sizes, func(n int) string { return thousands(int64(n)) }) + " rows",
-		value:  listed(peaks, mebibytes),
-		beside: fmt.Sprintf("the last is %.2f times the first", growth),
-		goal:   fmt.Sprintf("at most %.1f times", goalFlat), met: growth <= goalFlat,
+		what:   "peak memory of polls of " + listed(b.sizes, thousands[int]) + " rows",
+		value:  memories(peaks),
+		beside: say("the last is %s times the first", decimal(growth, 2)),
+		goal:   fmt.Sprintf("at most %.1f times", goalFlat), met: []bool{growth <= goalFlat},
 	}, nil
 }
 
@@ -186,7 +186,7 @@ func (b *sourceBench) snapshot(ctx context.Context) ([]figure, error) {
 	j := job{Kind: "source poll", Database: b.database, Detect: observer.DetectSnapshot}
 	var peaks []int64
 	for _, rows := range sizes {
-		b.say("two snapshots of %s rows", thousands(int64(rows)))
+		b.say("two snapshots of %s rows", thousands(rows))
 		if _, err := b.once(ctx, j, rows); err != nil {
 			return nil, err
 		}
@@ -198,10 +198,20 @@ func (b *sourceBench) snapshot(ctx context.Context) ([]figure, error) {
 	}
 	each := float64(peaks[1]-peaks[0]) / float64(sizes[1]-sizes[0])
 	return []figure{{
-		what:   "memory of an unchanged snapshot",
-		value:  fmt.Sprintf("%.1f bytes per key", max(each, 0)),
-		beside: fmt.Sprintf("%s for %s rows", listed(peaks, mebibytes), listed(sizes, func(n int) string { return thousands(int64(n)) })),
+		what:   "memory of an unchanged snapshot of " + listed(sizes, thousands[int]) + " rows",
+		value:  say("%s bytes per key", decimal(max(each, 0), 1)),
+		beside: memories(peaks),
 	}}, nil
+}
+
+// memories lists peaks of memory.
+func memories(peaks []int64) phrase {
+	var parts []part
+	format := listed(peaks, func(peak int64) string {
+		parts = append(parts, mebibytes(peak))
+		return "%s MiB"
+	})
+	return say(format, parts...)
 }
 
 // listed writes values as a sentence does.

@@ -20,12 +20,13 @@ func (b *sourceBench) trips(ctx context.Context) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	each := func(n int64) string {
-		return fmt.Sprintf("%.1f per 1,000 rows, %d in all", float64(n)/float64(rows)*1000, n)
+	each := func(format string, n int64) phrase {
+		return say(format, decimal(float64(n)/float64(rows)*1000, 1), whole(n))
 	}
 	return []figure{{
-		what:  fmt.Sprintf("round trips of a poll of %s rows", thousands(int64(rows))),
-		value: each(polled), beside: "bare loop " + each(bare),
+		what:   fmt.Sprintf("round trips of a poll of %s rows", thousands(rows)),
+		value:  each("%s per 1,000 rows, %s in all", polled),
+		beside: each("bare loop %s per 1,000 rows, %s in all", bare),
 	}}, nil
 }
 

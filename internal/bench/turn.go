@@ -36,14 +36,14 @@ func measureTurn(ctx context.Context, s *suite) ([]figure, error) {
 }
 
 func (*turns) figures(spans []span) []figure {
-	whole := medianOf(spans, func(p span) time.Duration { return p.whole })
+	turn := medianOf(spans, func(p span) time.Duration { return p.whole })
 	one := func(what string, took func(span) time.Duration, share func(span) float64) figure {
 		part := medianOf(spans, share)
 		return figure{
 			group: "Locking's share of a poll of 1,000 rows",
-			what:  what, value: fmt.Sprintf("%.1f%%", 100*part),
-			beside: fmt.Sprintf("%s of %s, medians of %d turns", milliseconds(medianOf(spans, took)), milliseconds(whole), len(spans)),
-			goal:   "under 5% of the turn", met: part < goalLocking,
+			what:  what, value: say("%s%%", decimal(100*part, 1)),
+			beside: say("%s ms of %s ms, medians of %s turns", milliseconds(medianOf(spans, took)), milliseconds(turn), whole(len(spans))),
+			goal:   "under 5% of the turn", met: []bool{part < goalLocking},
 		}
 	}
 	return []figure{

@@ -41,13 +41,16 @@ type job struct {
 type outcome struct {
 	Rows    int64
 	Seconds float64
-	// CPU is the worker's own, not the server's.
+	// CPU is the worker's own in these seconds, not the server's.
 	CPU float64
 	// Peak is the highest resident memory of the process, in bytes.
 	Peak int64
 }
 
 func (o outcome) rate() float64 { return float64(o.Rows) / o.Seconds }
+
+// perRow is the CPU of a row in microseconds.
+func (o outcome) perRow() float64 { return o.CPU / float64(o.Rows) * 1e6 }
 
 // do runs a job in a process of its own.
 func (s *suite) do(ctx context.Context, j job) (outcome, error) {
@@ -103,13 +106,14 @@ func work(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(stdout).Encode(outcome{Rows: rows, Seconds: watch.took.Seconds(), CPU: cpuTime().Seconds(), Peak: peak})
+	return json.NewEncoder(stdout).Encode(outcome{Rows: rows, Seconds: watch.took.Seconds(), CPU: watch.used.Seconds(), Peak: peak})
 }
 
-// stopwatch leaves out what a job prepares.
+// stopwatch takes the time and the CPU of a job, and leaves out what it prepares.
 type stopwatch struct {
-	began time.Time
-	took  time.Duration
+	began      time.Time
+	before     time.Duration
+	took, used time.Duration
 	// look, if set, is called when the watch starts and when it stops.
 	look func()
 }
@@ -118,11 +122,11 @@ func (w *stopwatch) start() {
 	if w.look != nil {
 		w.look()
 	}
-	w.began = time.Now()
+	w.began, w.before = time.Now(), cpuTime()
 }
 
 func (w *stopwatch) stop() {
-	w.took = time.Since(w.began)
+	w.took, w.used = time.Since(w.began), cpuTime()-w.before
 	if w.look != nil {
 		w.look()
 	}
