@@ -34,11 +34,12 @@ func (s *Server) Demote(ctx context.Context) error {
 // there a moment later.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
-	return servertest.Give(t, "the standby of PostgreSQL", startTimeout, s.follow)
+	return servertest.Give(t, "the standby of PostgreSQL", startTimeout, s.Follow)
 }
 
-// follow makes a copy of this server and starts it as its standby.
-func (s *Server) follow(ctx context.Context) (*Server, error) {
+// Follow makes a copy of this server and starts it as its standby, as
+// [Server.Standby] does. The caller must Close it.
+func (s *Server) Follow(ctx context.Context) (*Server, error) {
 	dir, err := servertest.NewWorkdir(kind, s.options.Dir, s.who)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -23,6 +24,7 @@ type cluster struct {
 	plan                 Plan
 	began                time.Time
 	coordination, source *server
+	standby              *standby
 	nodes                []*node
 	faults               faultLog
 	counters             tally
@@ -37,7 +39,22 @@ type cluster struct {
 	failed error
 }
 
-// password is that of the nodes in the source.
+// worker is the role of nodes and operators in the coordination database. It is
+// no superuser: those are let in whatever the limit of sessions is.
+const worker = "observerd"
+
+var admitWorkers = []string{
+	"CREATE ROLE " + worker + " LOGIN PASSWORD '" + password + "'",
+	"GRANT CREATE, USAGE ON SCHEMA public TO " + worker,
+}
+
+// database is the URL of the coordination database by that way to its server.
+// The standby comes second: a node must not take it for the server.
+func (c *cluster) database(address, application string) (string, error) {
+	return through(c.coordination.url(), address+","+c.standby.way.Addr(), url.UserPassword(worker, password), application)
+}
+
+// password is that of nodes in both servers.
 const password = "torture"
 
 // role is a node's in the source.
@@ -84,7 +101,13 @@ func (c *cluster) config(node, database, source string) daemon.Config {
 // open starts the servers and prepares them, the nodes' ways to them, and an
 // operator.
 func (c *cluster) open(ctx context.Context) (err error) {
-	if c.coordination, err = openServer(ctx, atCoordination, nil); err != nil {
+	if c.coordination, err = openServer(ctx, atCoordination, map[string]string{"wal_keep_size": "1GB"}); err != nil {
+		return err
+	}
+	if err := c.coordination.execute(ctx, admitWorkers...); err != nil {
+		return err
+	}
+	if c.standby, err = openStandby(ctx, c.coordination); err != nil {
 		return err
 	}
 	if c.source, err = openServer(ctx, atSource, pglog.Settings()); err != nil {
@@ -166,6 +189,9 @@ func (c *cluster) close() error {
 	var errs []error
 	for _, n := range c.nodes {
 		n.close()
+	}
+	if c.standby != nil {
+		errs = append(errs, c.standby.close())
 	}
 	for _, s := range []*server{c.coordination, c.source} {
 		if s != nil {

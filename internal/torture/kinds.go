@@ -77,6 +77,7 @@ func kinds() []kind {
 		{name: "coordination-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, crash)},
 		{name: "source-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, fast)},
 		{name: "source-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, crash)},
+		{name: "session-limit", weight: 4, everybody: true, lasts: moment(time.Second, 4*time.Second), strike: limitSessions},
 		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), strike: pause},
 		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, strike: reset()},
 		{name: "forget", weight: 1, everybody: true, where: streams, lasts: atOnce, strike: reset("--forget")},

@@ -41,7 +41,7 @@ func openNode(ctx context.Context, c *cluster, name string) (n *node, err error)
 		n.coordination.Close()
 		return nil, err
 	}
-	database, err := through(c.coordination.url(), n.coordination.Addr(), nil, name)
+	database, err := c.database(n.coordination.Addr(), name)
 	if err != nil {
 		return n, err
 	}

@@ -14,7 +14,7 @@ const operator = "operator"
 // hireOperator writes an operator's configuration and migrates the database
 // with it.
 func (c *cluster) hireOperator(ctx context.Context) error {
-	database, err := through(c.coordination.url(), c.coordination.address(), nil, operator)
+	database, err := c.database(c.coordination.address(), operator)
 	if err != nil {
 		return err
 	}

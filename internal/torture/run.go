@@ -65,6 +65,9 @@ func (c *cluster) run(ctx context.Context) (out Outcome, err error) {
 	if err := c.start(ctx); err != nil {
 		return out, err
 	}
+	if err := c.standby.catchUp(ctx, c.coordination); err != nil {
+		return out, err
+	}
 	writers, err := shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.rest()) //nolint:gosec // Any number is a seed.
 	if err != nil {
 		return out, err

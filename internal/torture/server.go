@@ -55,14 +55,21 @@ func (s *server) execute(ctx context.Context, statements ...string) error {
 }
 
 // folder is that of the server's data.
-func (s *server) folder(ctx context.Context) (path string, err error) {
+func (s *server) folder(ctx context.Context) (string, error) {
+	return s.shownBy(ctx, "SHOW data_directory")
+}
+
+// shownBy reads what a statement shows.
+func (s *server) shownBy(ctx context.Context, statement string) (value string, err error) {
 	conn, err := pgx.Connect(ctx, s.url())
 	if err != nil {
 		return "", fmt.Errorf("connect to the %s server: %w", s.name, err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	err = conn.QueryRow(ctx, "SHOW data_directory").Scan(&path)
-	return path, err
+	if err := conn.QueryRow(ctx, statement).Scan(&value); err != nil {
+		return "", fmt.Errorf("ask the %s server: %w", s.name, err)
+	}
+	return value, nil
 }
 
 // shown reads settings and the version, for the report.

@@ -49,6 +49,35 @@ func restartServer(where string, end func(context.Context, *server, int) (string
 	}
 }
 
+// limitSessions ends half of the sessions of nodes and operators, and admits no
+// new ones for a while. The standby then is the only server that takes some: it
+// shows what was committed when the fault began, and goes on showing it after.
+func limitSessions(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	s := c.coordination
+	if !s.busy.TryLock() {
+		return false, "another fault has the server down"
+	}
+	defer s.busy.Unlock()
+	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), serverTimeout)
+	defer cancel()
+	if err := c.standby.catchUp(acting, s); err != nil {
+		return false, err.Error()
+	}
+	before := c.standby.way.Stats().Connections
+	limit := func(sessions int) string { return fmt.Sprintf("ALTER ROLE %s CONNECTION LIMIT %d", worker, sessions) }
+	if err := s.execute(acting, limit(0), fmt.Sprintf(
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '%s' AND pid %% 2 = %d", worker, f.Number%2)); err != nil {
+		c.fail(err)
+	}
+	sleep(ctx, time.Duration(f.For))
+	if err := s.execute(acting, limit(-1)); err != nil {
+		c.fail(err)
+		return false, ""
+	}
+	came := c.standby.way.Stats().Connections - before
+	return came > 0, fmt.Sprintf("%d sessions with the standby", came)
+}
+
 // pause lets an operator pause a stream, and let it go on.
 func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
 	if err := c.operate(ctx, "observers", "pause", f.Where); err != nil {

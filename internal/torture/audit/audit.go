@@ -28,8 +28,13 @@ func Install(ctx context.Context, url string, streams []history.Stream, ttl time
 		return fmt.Errorf("install the audit: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, schema); err != nil {
-		return fmt.Errorf("install the audit: %w", err)
+	// The triggers run as whoever makes the change.
+	for _, statement := range []string{
+		schema, `GRANT USAGE ON SCHEMA torture_audit TO PUBLIC`, `GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA torture_audit TO PUBLIC`,
+	} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("install the audit: %w", err)
+		}
 	}
 	for _, s := range streams {
 		_, err := conn.Exec(ctx, `INSERT INTO torture_audit.stream VALUES ($1, $2, $3)`, s.Name, s.LockKey, ttl)

@@ -165,6 +165,14 @@ func ofCommits() []Mutant {
 			Hints:   Hints{Failpoints: stops},
 		},
 		{
+			Name:    "overwrites-what-is-new",
+			Without: []Step{serverOfLookup(), versionOfLookup(), plainInserts()},
+			Shows:   "A standby does not show the rows that were observed since it lagged: they become events again. The check of the server covers for the version that the rows are read with, and that for the plain insert.",
+			Expect:  []check.Kind{check.Duplicated},
+			Witness: "internal/lockdb TestLookupFromAnotherCursorIsAConflict",
+			Hints:   Hints{Faults: []string{"session-limit"}, Failpoints: []string{""}},
+		},
+		{
 			Name:    "forgets-within-an-epoch",
 			Without: []Step{epochOfIDs()},
 			Shows:   "After a reset that forgets, rows become events under the ids that they had: the file takes them for repeats, acknowledges them and writes nothing.",

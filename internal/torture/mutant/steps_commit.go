@@ -5,6 +5,8 @@ const (
 	commitOne    = "internal/lockdb/commit_postgres.go"
 	commitCopied = "internal/lockdb/commit_copy.go"
 	operatorFile = "internal/lockdb/operator.go"
+	poolsFile    = "internal/lockdb/postgres.go"
+	queryFile    = "internal/lockdb/db.go"
 )
 
 // The steps of a commit.
@@ -66,6 +68,34 @@ func plainInserts() Step {
 		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $11", `FROM seen WHERE n <= $11
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`}},
+	}
+}
+
+func serverOfLookup() Step {
+	return Step{
+		Name: "server-of-lookup",
+		What: "what was observed is looked up in sessions of their own, which may be with a standby",
+		Edits: []Edit{
+			{poolsFile, "\tdb.unfit = between.unfit\n", `	db.unfit = between.unfit
+	anyConfig := mainConfig.Copy()
+	anyConfig.ValidateConnect = nil
+	anyServer = openPool(between.through(anyConfig), o.PoolSize)
+`},
+			{poolsFile, "func millis(", "var anyServer *sql.DB\n\nfunc millis("},
+			{queryFile, "\trows, err := db.read.QueryContext(", `	pool := db.read
+	if strings.HasPrefix(what, "look up observed rows") {
+		pool = anyServer
+	}
+	rows, err := pool.QueryContext(`},
+		},
+	}
+}
+
+func versionOfLookup() Step {
+	return Step{
+		Name:  "version-of-lookup",
+		What:  "what was observed is looked up whatever the version of the cursor beside it",
+		Edits: []Edit{{store, "if err == nil && !current {", "if err == nil && !current && false {"}},
 	}
 }
 
