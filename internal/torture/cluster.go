@@ -81,18 +81,30 @@ func schedule() []history.Stream {
 	}
 }
 
-// observers are the entries of the configuration.
-func observers(chunk int) []string {
-	return []string{
-		fmt.Sprintf(`{id: orders, type: order, source: shop, table: orders, key: order_id, timestamp: updated_at, chunk-size: %d}`, chunk),
-		fmt.Sprintf(`{id: tasks, type: wes, source: shop, table: tasks, key: task_id, timestamp: updated_at, chunk-size: %d}`, chunk),
-		fmt.Sprintf(`{id: stock, type: inventory, source: shop, table: stock, key: sku, chunk-size: %d}`, chunk),
+// rowsOf are the keys of an observer that say how its table is read.
+var rowsOf = map[string]string{
+	shop.Orders: "key: order_id, timestamp: updated_at",
+	shop.Tasks:  "key: task_id, timestamp: updated_at",
+	shop.Stock:  "key: sku",
+}
+
+// observers are the entries of the configuration. Those that are narrow leave
+// columns out.
+func observers(chunk int, narrow map[string]bool) []string {
+	var entries []string
+	for _, s := range schedule() {
+		entry := fmt.Sprintf("id: %s, type: %s, source: shop, table: %s, %s, chunk-size: %d", s.Name, s.Type, s.Table, rowsOf[s.Name], chunk)
+		if narrow[s.Name] {
+			entry += ", columns: [n]"
+		}
+		entries = append(entries, "{"+entry+"}")
 	}
+	return entries
 }
 
 func (c *cluster) config(node, database, source string) daemon.Config {
 	return daemon.Config{
-		Node: node, Database: database, Sources: map[string]string{"shop": source}, Observers: observers(chunks[0]),
+		Node: node, Database: database, Sources: map[string]string{"shop": source}, Observers: observers(chunks[0], nil),
 		Files: map[string]string{sinkID: c.sink()}, BatchSize: c.options.BatchSize,
 		Interval: c.options.Interval, TTL: c.options.TTL, QueryTimeout: queryTimeout,
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,16 +101,27 @@ func readSink(path string) ([]history.Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the sink: %w", err)
 		}
-		var data struct {
-			N int64 `json:"n"`
-		}
-		if err := json.Unmarshal(e.Data, &data); err != nil {
+		n, shape, err := read(e.Data)
+		if err != nil {
 			return nil, fmt.Errorf("read the data of an event in the sink: %w", err)
 		}
 		all = append(all, history.Event{
-			Stream: e.Stream, Seq: e.Seq, ID: e.ID.String(), Subject: e.Subject, Version: e.Version, Change: string(e.Change), N: data.N,
+			Stream: e.Stream, Seq: e.Seq, ID: e.ID.String(), Subject: e.Subject, Version: e.Version, Change: string(e.Change), N: n, Shape: shape,
 		})
 	}
+}
+
+// read returns the version of the row that is in the data of an event, and the
+// names of its columns.
+func read(data json.RawMessage) (n int64, shape string, err error) {
+	var columns map[string]json.RawMessage
+	if err := json.Unmarshal(data, &columns); err != nil {
+		return 0, "", err
+	}
+	if text, ok := columns["n"]; ok {
+		err = json.Unmarshal(text, &n)
+	}
+	return n, strings.Join(slices.Sorted(maps.Keys(columns)), ","), err
 }
 
 // serverSettings are those on which the promises depend.

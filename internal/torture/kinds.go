@@ -65,6 +65,7 @@ func kinds() []kind {
 		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), strike: clock},
 		{name: "full-disk", weight: 4, everybody: true, lasts: short, strike: fullDisk},
 		{name: "rolling-restart", weight: 2, everybody: true, lasts: atOnce, strike: rollingRestart},
+		{name: "other-columns", weight: 3, where: streams, lasts: moment(5*time.Second, 5*time.Second), strike: redefine},
 		{name: "cut", weight: 6, where: places, lasts: atOnce, strike: cut},
 		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, strike: blackHole},
 		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, strike: oneWay},

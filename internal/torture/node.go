@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"sync"
@@ -28,12 +29,13 @@ type node struct {
 	frozen  int                // how many faults have it stopped
 	last    map[string]float64 // the counters of process, as they were read last
 	told    *daemon.Process    // the one that was told to end, or killed
+	narrow  map[string]bool    // the streams of which the next starts leave columns out
 	starts  int
 }
 
 // openNode makes the node's ways to the servers and its configuration.
 func openNode(ctx context.Context, c *cluster, name string) (n *node, err error) {
-	n = &node{cluster: c, name: name, folder: filepath.Join(c.options.Dir, name), changed: make(chan struct{})}
+	n = &node{cluster: c, name: name, folder: filepath.Join(c.options.Dir, name), changed: make(chan struct{}), narrow: make(map[string]bool)}
 	if n.coordination, err = openGate(ctx, c.coordination.address()); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,13 @@ func (n *node) live(ctx context.Context) {
 
 func (n *node) start(ctx context.Context, s Start) (*daemon.Process, error) {
 	config := n.config
-	config.Observers = observers(s.Chunk)
+	n.mu.Lock()
+	narrow := maps.Clone(n.narrow)
+	n.mu.Unlock()
+	if n.cluster.calm.Load() {
+		narrow = nil // All have the same file at last.
+	}
+	config.Observers = observers(s.Chunk, narrow)
 	if err := config.Write(n.folder); err != nil {
 		return nil, err
 	}
@@ -196,6 +204,13 @@ func (n *node) with(env ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.env = env
+}
+
+// redefine gives the next starts a file that defines a stream in the other way.
+func (n *node) redefine(stream string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.narrow[stream] = !n.narrow[stream]
 }
 
 // gates are the node's ways to a place.

@@ -159,6 +159,30 @@ func clock(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 	return bit, offset.String()
 }
 
+// redefine restarts a node with a file that names other columns of a stream, and
+// leaves it at that. It bites when the cluster polls by another definition then.
+func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	n := c.node(f.Node)
+	p, ok := n.running(ctx)
+	if !ok {
+		return false, notRunning
+	}
+	definition := fmt.Sprintf("SELECT definition FROM obs_cursor WHERE stream = '%s'", f.Where)
+	before, err := c.coordination.shownBy(ctx, definition)
+	if err != nil {
+		return false, err.Error()
+	}
+	n.redefine(f.Where)
+	n.terminate(ctx, p)
+	n.back(ctx, p)
+	for end := time.Now().Add(time.Duration(f.For)); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
+		if now, err := c.coordination.shownBy(ctx, definition); err == nil && now != before {
+			return true, f.Where
+		}
+	}
+	return false, f.Where + ": the cluster keeps its definition"
+}
+
 // fullDisk lets no file of any process grow beyond the size that the sink has,
 // and a little: the last line of a batch may be torn.
 func fullDisk(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {

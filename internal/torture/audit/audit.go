@@ -53,11 +53,12 @@ const (
 	turnsSQL  = `SELECT id, type, turn, node, outcome, at FROM torture_audit.turn ORDER BY id`
 	partsSQL  = `SELECT id, type, stream, turn_at, node, outcome, started_at, finished_at FROM obs_poll ORDER BY id`
 	eventsSQL = `
-		SELECT stream, seq, event_id::text, subject, version, change, coalesce((data ->> 'n')::bigint, 0), xmin::text
+		SELECT stream, seq, event_id::text, subject, version, change, coalesce((data ->> 'n')::bigint, 0),
+		       coalesce((SELECT string_agg(name, ',' ORDER BY name COLLATE "C") FROM json_object_keys(data) AS name), ''), xmin::text
 		  FROM obs_event ORDER BY stream, seq`
 	actsSQL  = `SELECT action, subject, detail, xmin::text, at FROM obs_audit ORDER BY id`
 	stepsSQL = `
-		SELECT id, stream, old_version, new_version, old_low, new_low, old_seq, new_seq, commit_id, xid, at, node,
+		SELECT id, stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, commit_id, xid, at, node,
 		       holder, holder_term, expired
 		  FROM torture_audit.step ORDER BY id`
 )
@@ -77,7 +78,7 @@ func Collect(ctx context.Context, url string, isNode func(string) bool, run *his
 	c := collector{ctx: ctx, conn: conn}
 	run.Steps = collect[history.Step](&c, "steps of cursors", stepsSQL, func(rows pgx.CollectableRow) (s history.Step, err error) {
 		err = rows.Scan(&s.ID, &s.Stream, &s.OldVersion, &s.NewVersion, &s.OldLow, &s.NewLow, &s.OldSeq, &s.NewSeq,
-			&s.CommitID, &s.Xid, &s.At, &s.Node, &s.Holder, &s.HolderTerm, &s.Expired)
+			&s.Definition, &s.CommitID, &s.Xid, &s.At, &s.Node, &s.Holder, &s.HolderTerm, &s.Expired)
 		if !isNode(s.Node) {
 			s.Node = ""
 		}
@@ -106,7 +107,7 @@ func Collect(ctx context.Context, url string, isNode func(string) bool, run *his
 		return p, err
 	})
 	run.Events = collect[history.Event](&c, "events", eventsSQL, func(rows pgx.CollectableRow) (e history.Event, err error) {
-		err = rows.Scan(&e.Stream, &e.Seq, &e.ID, &e.Subject, &e.Version, &e.Change, &e.N, &e.Xid)
+		err = rows.Scan(&e.Stream, &e.Seq, &e.ID, &e.Subject, &e.Version, &e.Change, &e.N, &e.Shape, &e.Xid)
 		return e, err
 	})
 	run.Acts = collect[history.Act](&c, "acts of operators", actsSQL, func(rows pgx.CollectableRow) (a history.Act, err error) {

@@ -10,6 +10,12 @@ import (
 // badCursors are faults of the steps.
 func badCursors() []bad {
 	return []bad{
+		{"a definition takes the place of a later one", check.WrongDefinition, true, func(b *breaker) {
+			former := b.step(func(s history.Step) bool { return isCommit(s) && b.outdated(s) })
+			for s, was := former, former.Definition; s != nil && s.Definition == was; s = b.neighbour(s, 1) {
+				s.Definition = "the former"
+			}
+		}},
 		{"the mark moves back", check.CursorBackwards, true, func(b *breaker) {
 			b.lower(b.step(func(s history.Step) bool { return isCommit(s) && s.OldLow != "" }))
 		}},
@@ -141,4 +147,22 @@ func (b *breaker) mover(s history.Step) *history.Step {
 		}
 	}
 	return nil
+}
+
+// outdated tells whether the step's process had begun, and loaded its
+// configuration, long before the present definition was set.
+func (b *breaker) outdated(s history.Step) bool {
+	set := &s
+	for before := set; before != nil && before.Definition == s.Definition; before = b.neighbour(set, -1) {
+		set = before
+	}
+	var began time.Time
+	for _, g := range b.Grants {
+		for _, l := range b.Lives {
+			if g.Term == s.HolderTerm && l.Node == s.Node && !l.Began.After(g.At) {
+				began = l.Began
+			}
+		}
+	}
+	return set.ID != s.ID && began.Add(ttl+5*time.Second).Before(set.At)
 }

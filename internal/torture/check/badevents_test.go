@@ -60,6 +60,15 @@ func badEvents() []bad {
 		{"a commit lacks its step", check.HalfBatch, false, func(b *breaker) {
 			b.Steps = remove(b, b.Steps, func(i int) bool { return isCommit(b.Steps[i]) })
 		}},
+		{"an event has other columns than its definition", check.WrongDefinition, true, func(b *breaker) {
+			i := place(b, b.Events, func(i int) bool {
+				return i > 0 && b.Events[i].Xid == b.Events[i-1].Xid && b.Events[i].N > 0 && b.Events[i-1].N > 0
+			})
+			if i > 0 {
+				b.Events[i].Shape = "n,price"
+				b.redeliver(&b.Events[i])
+			}
+		}},
 		{"a step counts more events than there are", check.HalfBatch, false, func(b *breaker) {
 			b.step(isCommit).NewSeq++
 		}},

@@ -22,6 +22,7 @@ func (d Demands) Check(run history.Run) Report {
 		c.unexpected(s)
 		c.order(s)
 		c.story(s)
+		c.definitions(s)
 		c.sequence(s)
 		c.batches(s)
 		c.cursor(s)
@@ -52,8 +53,8 @@ type checker struct {
 	streams []*stream // as the meta data name them
 	byName  map[string]*stream
 	locks   []*lockRecord // sorted by key
-	// fenceOf has the token of each term that was granted.
-	fenceOf map[string]int64
+	// grantOf has the grant of each term, without notes about its holder.
+	grantOf map[string]*history.Grant
 	// endOf has when each term left INT_LOCK.
 	endOf map[string]time.Time
 	// unchecked has the reasons that were given already.

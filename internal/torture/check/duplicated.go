@@ -2,13 +2,15 @@ package check
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/observerd/observerd/internal/torture/history"
 )
 
 // duplicated finds events that say again what another has said: under its id,
 // of its version of the row, or with its number of the key. After a reset that
-// forgot what was observed, each may come once more, under another id.
+// forgot what was observed, each may come once more, under another id; and each
+// version of a row once by each definition.
 func (c *checker) duplicated(s *stream) {
 	ids := make(map[string]*history.Event, len(s.events))
 	for _, e := range s.events {
@@ -38,7 +40,7 @@ func (s *stream) repeats(before []*history.Event, e *history.Event, fresh bool) 
 	was := before[len(before)-1]
 	var same *history.Event
 	if !fresh {
-		same = ofVersion(before, e.N)
+		same = ofVersion(s.alike(before, e), e.N)
 	}
 	switch {
 	case was.ID == e.ID:
@@ -51,6 +53,18 @@ func (s *stream) repeats(before []*history.Event, e *history.Event, fresh bool) 
 		return was, fmt.Sprintf("an event with version %d follows one with %d", e.Version, was.Version)
 	}
 	return nil, ""
+}
+
+// alike are those of the events before another that are of the same definition.
+func (s *stream) alike(before []*history.Event, e *history.Event) []*history.Event {
+	since := int64(0)
+	for _, step := range s.defined {
+		if step.OldSeq < e.Seq {
+			since = step.OldSeq
+		}
+	}
+	n := sort.Search(len(before), func(i int) bool { return before[i].Seq > since })
+	return before[n:]
 }
 
 // ofVersion finds the last event of a version of the row.

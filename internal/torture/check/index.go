@@ -26,6 +26,9 @@ type stream struct {
 	// forgot are the sequences after which a reset forgot what was observed:
 	// what follows is an epoch of its own, in which each row may come again.
 	forgot []int64
+	// defined are the steps that changed the definition: each row may change with
+	// them.
+	defined []*history.Step
 }
 
 // row is one row of the source. One that the source never had, but an event
@@ -128,7 +131,12 @@ func (c *checker) indexSteps() {
 		for _, act := range s.acts {
 			s.acted[act.Xid] = act
 		}
+		definition := ""
 		for _, step := range s.steps {
+			if step.Definition != definition {
+				s.defined = append(s.defined, step)
+			}
+			definition = step.Definition
 			if step.NewSeq > step.OldSeq {
 				s.commits = append(s.commits, step)
 			}

@@ -37,14 +37,13 @@ func (c *checker) indexLocks() {
 			c.endOf[lease.OldTerm] = lease.At
 		}
 	}
-	c.fenceOf = make(map[string]int64)
+	c.grantOf = make(map[string]*history.Grant)
 	for i := range c.run.Grants {
 		g := &c.run.Grants[i]
 		l := lock(g.Key)
 		l.grants = append(l.grants, g)
-		c.fenceOf[g.Term] = g.Fence
 		if l.byTerm[g.Term] == nil {
-			l.byTerm[g.Term] = g
+			l.byTerm[g.Term], c.grantOf[g.Term] = g, g
 		}
 		if g.Liveness == "gone" {
 			l.deaths[g.Xid] = g.Term

@@ -19,6 +19,9 @@ const (
 	// WrongChange is an event that says something else of a row than what
 	// follows from the events before it, such as "changed" of a row not seen.
 	WrongChange Kind = "wrong-change"
+	// WrongDefinition is an event whose columns are not those of the cluster's
+	// definition, or a definition that took a later one's place.
+	WrongDefinition Kind = "wrong-definition"
 	// HalfBatch is a commit some of whose events are missing or come from
 	// another transaction, or an event without a commit.
 	HalfBatch Kind = "half-batch"
@@ -63,7 +66,7 @@ const (
 // Kinds are all of them.
 func Kinds() []Kind {
 	return []Kind{
-		Lost, Duplicated, Unexpected, Reordered, Gap, WrongChange, HalfBatch, CursorBackwards, CursorUnlinked,
+		Lost, Duplicated, Unexpected, Reordered, Gap, WrongChange, WrongDefinition, HalfBatch, CursorBackwards, CursorUnlinked,
 		StaleCommit, StaleCursor, PausedCommit, StolenLease, ResurrectedLease, FreedAlive, FenceBackwards,
 		PolledTooOften, Overlap, SinkLost, SinkDuplicated, SinkUnexpected, SinkReordered, NotLinear,
 	}

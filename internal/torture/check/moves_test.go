@@ -119,9 +119,9 @@ func (w *world) observe(stream, key string) history.Event {
 	if o.version == 0 || o.gone {
 		change = "new"
 	}
-	e := history.Event{Stream: stream, Subject: key, N: r.n, Change: change}
+	e := history.Event{Stream: stream, Subject: key, N: r.n, Change: change, Shape: w.cursors[stream].shape()}
 	if r.gone {
-		e.N, e.Change = 0, "gone"
+		e.N, e.Change, e.Shape = 0, "gone", "key"
 	}
 	o.n, o.version, o.gone = r.n, o.version+1, r.gone
 	e.Version = o.version
@@ -133,7 +133,7 @@ func (w *world) observe(stream, key string) history.Event {
 func (w *world) step(stream, node, tx string, events int, low int64, moves bool) {
 	c, l := w.cursors[stream], w.locks[stream]
 	s := history.Step{
-		ID: w.id(), Stream: stream, OldVersion: c.version, OldSeq: c.seq, CommitID: c.commit, Xid: tx, At: w.now, Node: node,
+		ID: w.id(), Stream: stream, OldVersion: c.version, OldSeq: c.seq, Definition: "with " + c.shape(), CommitID: c.commit, Xid: tx, At: w.now, Node: node,
 		Holder: l.node, HolderTerm: l.term, Expired: l.term != "" && w.now.Sub(l.touched) > ttl,
 	}
 	if n := len(w.run.Steps); n > 0 {

@@ -51,15 +51,7 @@ func (w *world) killed(stream string) {
 	read := w.read(stream, dead)
 	w.commit(stream, dead, w.pending(stream))
 	w.run.Polls[read].End, w.run.Polls[read].Whole = w.now, false
-	began := w.now
-	for i := range w.run.Lives {
-		if l := &w.run.Lives[i]; l.Node == dead && l.Ended.IsZero() {
-			l.Ended, l.How = w.now, "kill"
-		}
-	}
-	w.pass(1200 * time.Millisecond)
-	w.fault("kill", dead, began)
-	w.run.Lives = append(w.run.Lives, history.Life{Node: dead, Began: w.now})
+	w.restart(dead, "kill")
 	node := w.someNode(dead)
 	w.free(stream, node)
 	w.acquire(stream, node)
@@ -67,6 +59,60 @@ func (w *world) killed(stream string) {
 	w.note(stream, node, turn, "ok")
 	w.take(stream, node, turn)
 	w.release(stream, node)
+}
+
+// restart ends the process of a node by a fault, and begins another.
+func (w *world) restart(node, fault string) {
+	began := w.now
+	for i := range w.run.Lives {
+		if l := &w.run.Lives[i]; l.Node == node && l.Ended.IsZero() {
+			l.Ended, l.How = w.now, fault
+		}
+	}
+	w.pass(1200 * time.Millisecond)
+	w.fault(fault, node, began)
+	w.run.Lives = append(w.run.Lives, history.Life{Node: node, Began: w.now})
+}
+
+// redefine has a node come back with other columns, which become the cluster's.
+// All rows that are there change by that. Another node leaves the stream alone.
+func (w *world) redefine(stream string) {
+	turn := w.nextTurn()
+	node := w.someNode()
+	w.restart(node, "other-columns")
+	w.acquire(stream, node)
+	c := w.cursors[stream]
+	c.narrow = !c.narrow
+	w.renew(stream, node, w.tx())
+	w.step(stream, node, w.tx(), 0, c.low, true)
+	for _, o := range c.observed {
+		if !o.gone {
+			o.n = -1
+		}
+	}
+	w.poll(stream, node)
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+	turn = w.nextTurn()
+	other := w.someNode(node)
+	w.acquire(stream, other)
+	w.note(stream, other, turn, "outdated")
+	w.release(stream, other)
+	w.pass(10 * time.Millisecond)
+	w.acquire(stream, node)
+	w.poll(stream, node)
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+}
+
+// shape are the columns of a stream's events.
+func (c *cursorRow) shape() string {
+	if c.narrow {
+		return "n"
+	}
+	return "n,status"
 }
 
 // disturbedFree frees the lock of a node that lives but is cut off.

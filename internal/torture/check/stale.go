@@ -52,25 +52,25 @@ func (c *checker) fences(s *stream) {
 		if step.Node == "" || step.HolderTerm == "" {
 			continue
 		}
-		fence, granted := c.fenceOf[step.HolderTerm]
+		grant := c.grantOf[step.HolderTerm]
 		v := Violation{Kind: StaleCommit, Subject: s.Name, IDs: []string{stepID(step)}, From: step.At, To: step.At}
 		switch {
-		case !granted:
+		case grant == nil:
 			v.What = fmt.Sprintf("%s wrote under a term that was never granted", step.Node)
 			c.blame(v)
 			continue
-		case fence < last:
-			v.What = fmt.Sprintf("%s wrote under the token %d after %s had under %d", step.Node, fence, before.Node, last)
+		case grant.Fence < last:
+			v.What = fmt.Sprintf("%s wrote under the token %d after %s had under %d", step.Node, grant.Fence, before.Node, last)
 			v.IDs, v.From = []string{stepID(before), stepID(step)}, before.At
 			c.blame(v)
 			continue
 		}
 		if ended, ok := c.endOf[step.HolderTerm]; ok && step.At.After(ended) {
-			v.What = fmt.Sprintf("%s wrote under the token %d after its lease had ended", step.Node, fence)
+			v.What = fmt.Sprintf("%s wrote under the token %d after its lease had ended", step.Node, grant.Fence)
 			v.From = ended
 			c.blame(v)
 		}
-		last, before = fence, step
+		last, before = grant.Fence, step
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *checker) staleCursors(s *stream) {
 		}
 		other := foreign.last(step.Node)
 		foreign.add(step)
-		if step.Node == "" || other == nil {
+		if step.Node == "" || other == nil || s.redefines(step) {
 			continue
 		}
 		began, ok := lastBefore(begun[step.Node], step.At.Add(logPrecision))

@@ -35,7 +35,8 @@ func (c *checker) turns() {
 }
 
 // parts finds streams that were polled again for a turn in which they had been.
-// One that could not be reached is left to other nodes, in the same turn.
+// One that could not be reached, or is defined in another way than the node has
+// it, is left to other nodes, in the same turn.
 func (c *checker) parts(s *stream) {
 	var done *history.Part
 	for _, p := range s.notes {
@@ -46,7 +47,7 @@ func (c *checker) parts(s *stream) {
 				IDs:  []string{fmt.Sprintf("part %d", done.ID), fmt.Sprintf("part %d", p.ID)}, From: done.Finished, To: p.Finished,
 			})
 		}
-		if p.Outcome != "unreachable" {
+		if p.Outcome != "unreachable" && p.Outcome != "outdated" {
 			done = p
 		}
 	}

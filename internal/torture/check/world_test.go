@@ -40,7 +40,9 @@ type cursorRow struct {
 	version, seq int64
 	low, epoch   int64
 	commit       string
-	observed     map[string]*observedRow
+	// narrow says that the stream is defined with fewer columns.
+	narrow   bool
+	observed map[string]*observedRow
 }
 
 type observedRow struct {
@@ -87,7 +89,7 @@ func newWorld(draw func(n int) int) *world {
 func good(draw func(n int) int) history.Run {
 	w := newWorld(draw)
 	scenes := []func(stream string){
-		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree,
+		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine,
 	}
 	for range 4 + draw(6) {
 		scenes = append(scenes, scenes[draw(len(scenes))])

@@ -133,7 +133,7 @@ func TestLoadWantsEveryFile(t *testing.T) {
 
 // Whatever a file holds, it is read as it will be written, or refused.
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(`{"Stream":"s","Seq":1,"ID":"i","Subject":"k","Version":1,"Change":"new","N":1,"Xid":"7"}` + "\n"))
+	f.Add([]byte(`{"Stream":"s","Seq":1,"ID":"i","Subject":"k","Version":1,"Change":"new","N":1,"Shape":"n","Xid":"7"}` + "\n"))
 	f.Add([]byte("{}\n{\"Seq\":9}\n"))
 	f.Add([]byte(`{"Stream":"s"`))
 	f.Add([]byte("{}{}\n"))
@@ -194,7 +194,7 @@ func at(seconds int) time.Time {
 
 // filled has something in every field.
 func filled() history.Run {
-	event := history.Event{Stream: "orders", Seq: 1, ID: "i", Subject: "k<&>\u2028", Version: 1, Change: "new", N: 1, Xid: "7"}
+	event := history.Event{Stream: "orders", Seq: 1, ID: "i", Subject: "k<&>\u2028", Version: 1, Change: "new", N: 1, Shape: "n", Xid: "7"}
 	return history.Run{
 		Meta: history.Meta{
 			Seed: 1, Began: at(0), Duration: time.Minute, Nodes: []string{"a"}, Interval: time.Second, TTL: 2 * time.Second,
@@ -206,7 +206,7 @@ func filled() history.Run {
 		Events:    []history.Event{event},
 		Delivered: map[string][]history.Event{"file": {event}, "nothing": nil},
 		Steps: []history.Step{{
-			ID: 1, Stream: "orders", OldVersion: 1, NewVersion: 2, OldLow: "a", NewLow: "b", OldSeq: 1, NewSeq: 2, CommitID: "c",
+			ID: 1, Stream: "orders", OldVersion: 1, NewVersion: 2, OldLow: "a", NewLow: "b", OldSeq: 1, NewSeq: 2, Definition: "d", CommitID: "c",
 			Xid: "7", At: at(2), Node: "a", Holder: "a", HolderTerm: "t", Expired: true,
 		}},
 		Leases: []history.Lease{{

@@ -102,6 +102,8 @@ type Event struct {
 	// N is the version of the source row that the event's data carry; 0 where
 	// it has none, as for one that is gone.
 	N int64
+	// Shape names the columns of its data, sorted, with commas between.
+	Shape string
 	// Xid is the transaction that appended it, written as that of its step;
 	// empty in a sink.
 	Xid string
@@ -117,9 +119,12 @@ type Step struct {
 	// width, comparable as text; empty at the beginning.
 	OldLow, NewLow string
 	OldSeq, NewSeq int64
-	CommitID       string
-	Xid            string
-	At             time.Time
+	// Definition identifies how the cluster defines the stream from then on;
+	// empty for not yet.
+	Definition string
+	CommitID   string
+	Xid        string
+	At         time.Time
 	// Node is the node whose connection did it; empty for an operator.
 	Node string
 	// Holder and HolderTerm are what INT_LOCK said of the type's lock at that
@@ -180,7 +185,7 @@ type Part struct {
 	Turn         time.Time
 	Node         string
 	// Outcome is "ok", "error", "conflict" and so on; an "unreachable" part was
-	// left to other nodes.
+	// left to other nodes, as was an "outdated" one.
 	Outcome           string
 	Started, Finished time.Time
 }

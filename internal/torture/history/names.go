@@ -19,7 +19,7 @@ func (n names) share(texts ...*string) {
 	}
 }
 
-func (n names) event(e *Event) { n.share(&e.Stream, &e.ID, &e.Subject, &e.Change, &e.Xid) }
+func (n names) event(e *Event) { n.share(&e.Stream, &e.ID, &e.Subject, &e.Change, &e.Shape, &e.Xid) }
 
 // delivered is a line of what the sinks have. Each sink begins with a line that
 // has no event, so that one which got nothing is not forgotten.

@@ -117,6 +117,22 @@ func ofPolls() []Mutant {
 			Expect:  []check.Kind{check.Duplicated},
 			Witness: "internal/observer TestNewMakesOneEventOfAKeyEver",
 		},
+		{
+			Name:    "polls-by-its-own-definition",
+			Without: []Step{definitionOfCluster()},
+			Shows:   "Two nodes have different columns of an observer: each takes the rows that the other has observed for changed, in turns.",
+			Expect:  []check.Kind{check.WrongDefinition},
+			Witness: "internal/app TestNodesThatDefineAnObserverDifferently",
+			Hints:   Hints{Faults: []string{"other-columns"}, Failpoints: []string{""}},
+		},
+		{
+			Name:    "takes-any-definition-back",
+			Without: []Step{laterDefinition()},
+			Shows:   "The same: each node sets its own definition in its turn.",
+			Expect:  []check.Kind{check.WrongDefinition},
+			Witness: "internal/app TestNodesThatDefineAnObserverDifferently",
+			Hints:   Hints{Faults: []string{"other-columns"}, Failpoints: []string{""}},
+		},
 	}
 }
 

@@ -8,6 +8,7 @@ const (
 	rereadFile  = "internal/observer/reread.go"
 	compareFile = "internal/observer/compare.go"
 	selectFile  = "internal/source/statement.go"
+	defineFile  = "internal/observer/definition.go"
 )
 
 // The steps of a poll.
@@ -58,5 +59,21 @@ func dedupe() Step {
 		Name:  "dedupe",
 		What:  "rows are not compared with what was observed before",
 		Edits: []Edit{{compareFile, "known, err := p.st.Observed(ctx, p.cursor, b.keys)", "known, err := map[string]Observed(nil), ctx.Err()"}},
+	}
+}
+
+func definitionOfCluster() Step {
+	return Step{
+		Name:  "definition-of-cluster",
+		What:  "a node polls by its own definition, whatever that of the cluster is",
+		Edits: []Edit{{defineFile, `case own == "" || own == c.Definition:`, `case own == "" || c.Definition != "":`}},
+	}
+}
+
+func laterDefinition() Step {
+	return Step{
+		Name:  "later-definition",
+		What:  "the definition of a node takes the place of the cluster's, whichever was loaded later",
+		Edits: []Edit{{defineFile, "case !p.loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !p.loaded().IsZero():"}},
 	}
 }
