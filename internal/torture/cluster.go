@@ -26,6 +26,7 @@ type cluster struct {
 	coordination, source *server
 	standby              *standby
 	nodes                []*node
+	writers              *shop.Writers
 	faults               faultLog
 	counters             tally
 	starts               atomic.Int64

@@ -79,6 +79,7 @@ func kinds() []kind {
 		{name: "source-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, fast)},
 		{name: "source-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, crash)},
 		{name: "session-limit", weight: 4, everybody: true, lasts: moment(time.Second, 4*time.Second), strike: limitSessions},
+		{name: "empty-table", weight: 2, everybody: true, lasts: moment(20*time.Second, 20*time.Second), strike: emptyTable},
 		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), strike: pause},
 		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, strike: reset()},
 		{name: "forget", weight: 1, everybody: true, where: streams, lasts: atOnce, strike: reset("--forget")},

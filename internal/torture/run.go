@@ -68,13 +68,12 @@ func (c *cluster) run(ctx context.Context) (out Outcome, err error) {
 	if err := c.standby.catchUp(ctx, c.coordination); err != nil {
 		return out, err
 	}
-	writers, err := shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.rest()) //nolint:gosec // Any number is a seed.
-	if err != nil {
+	if c.writers, err = shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.rest()); err != nil { //nolint:gosec // Any number is a seed.
 		return out, err
 	}
 	c.progress("%d nodes are ready; %d faults in %s", len(c.nodes), len(c.plan.Faults), c.options.Duration)
 	err = c.strikeAll(ctx)
-	written := writers.Close()
+	written := c.writers.Close()
 	if err != nil {
 		return out, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/torture/shop"
 )
 
 // fast and crash are the ways in which a server ends.
@@ -99,4 +100,42 @@ func reset(flags ...string) func(context.Context, *cluster, Planned) (bit bool, 
 		}
 		return true, f.Where
 	}
+}
+
+// emptyTable deletes all rows of the stock. A poll is to refuse that; when it
+// has, an operator accepts it, the rows go, and then they come back. It bites
+// when all of that has happened within its time.
+func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	refill, err := c.writers.Empty(ctx)
+	defer func() {
+		if err := refill(); err != nil {
+			c.fail(err)
+		}
+	}()
+	if err != nil {
+		return false, "the table could not be emptied"
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For))
+	defer cancel()
+	const cursor = " FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
+	if !c.shows(ctx, "SELECT (live_count = 0 OR refusal <> '')::text"+cursor) {
+		return false, "it was not refused"
+	}
+	if err := c.operate(ctx, "observers", "accept", shop.Stock, "--yes"); err != nil {
+		return false, "the command failed"
+	}
+	if !c.shows(ctx, "SELECT (live_count = 0)::text"+cursor) {
+		return false, "it was not done"
+	}
+	return true, ""
+}
+
+// shows waits until a statement shows true in the coordination database.
+func (c *cluster) shows(ctx context.Context, statement string) bool {
+	for sleep(ctx, 100*time.Millisecond) {
+		if value, err := c.coordination.shownBy(ctx, statement); err == nil && value == "true" {
+			return true
+		}
+	}
+	return false
 }

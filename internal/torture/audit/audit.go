@@ -58,7 +58,7 @@ const (
 		  FROM obs_event ORDER BY stream, seq`
 	actsSQL  = `SELECT action, subject, detail, xmin::text, at FROM obs_audit ORDER BY id`
 	stepsSQL = `
-		SELECT id, stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, commit_id, xid, at, node,
+		SELECT id, stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, commit_id, xid, at, node,
 		       holder, holder_term, expired
 		  FROM torture_audit.step ORDER BY id`
 )
@@ -78,7 +78,7 @@ func Collect(ctx context.Context, url string, isNode func(string) bool, run *his
 	c := collector{ctx: ctx, conn: conn}
 	run.Steps = collect[history.Step](&c, "steps of cursors", stepsSQL, func(rows pgx.CollectableRow) (s history.Step, err error) {
 		err = rows.Scan(&s.ID, &s.Stream, &s.OldVersion, &s.NewVersion, &s.OldLow, &s.NewLow, &s.OldSeq, &s.NewSeq,
-			&s.Definition, &s.CommitID, &s.Xid, &s.At, &s.Node, &s.Holder, &s.HolderTerm, &s.Expired)
+			&s.Definition, &s.Accepted, &s.CommitID, &s.Xid, &s.At, &s.Node, &s.Holder, &s.HolderTerm, &s.Expired)
 		if !isNode(s.Node) {
 			s.Node = ""
 		}

@@ -60,6 +60,12 @@ func badEvents() []bad {
 		{"a commit lacks its step", check.HalfBatch, false, func(b *breaker) {
 			b.Steps = remove(b, b.Steps, func(i int) bool { return isCommit(b.Steps[i]) })
 		}},
+		{"more rows go than may, and nobody was asked", check.MassGone, true, func(b *breaker) {
+			b.Acts = remove(b, b.Acts, func(i int) bool { return b.Acts[i].Action == "accept" })
+		}},
+		{"more rows go than were accepted", check.MassGone, true, func(b *breaker) {
+			b.step(func(s history.Step) bool { return s.Accepted > 0 }).Accepted--
+		}},
 		{"an event has other columns than its definition", check.WrongDefinition, true, func(b *breaker) {
 			i := place(b, b.Events, func(i int) bool {
 				return i > 0 && b.Events[i].Xid == b.Events[i-1].Xid && b.Events[i].N > 0 && b.Events[i-1].N > 0

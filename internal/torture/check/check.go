@@ -23,6 +23,7 @@ func (d Demands) Check(run history.Run) Report {
 		c.order(s)
 		c.story(s)
 		c.definitions(s)
+		c.believed(s)
 		c.sequence(s)
 		c.batches(s)
 		c.cursor(s)

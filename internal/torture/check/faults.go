@@ -8,7 +8,7 @@ import (
 
 // harmless are kinds of faults that excuse nothing: what an operator does to a
 // stream, or a disk to a sink, leaves leases and reads alone.
-var harmless = []string{"pause", "reset", "full-disk"}
+var harmless = []string{"pause", "reset", "empty-table", "full-disk"}
 
 // disturbed tells whether a fault of the node, or of all, explains what it did
 // at that instant.

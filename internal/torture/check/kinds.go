@@ -19,6 +19,8 @@ const (
 	// WrongChange is an event that says something else of a row than what
 	// follows from the events before it, such as "changed" of a row not seen.
 	WrongChange Kind = "wrong-change"
+	// MassGone are more rows gone at once than may be without an operator's word.
+	MassGone Kind = "mass-gone"
 	// WrongDefinition is an event whose columns are not those of the cluster's
 	// definition, or a definition that took a later one's place.
 	WrongDefinition Kind = "wrong-definition"
@@ -66,8 +68,8 @@ const (
 // Kinds are all of them.
 func Kinds() []Kind {
 	return []Kind{
-		Lost, Duplicated, Unexpected, Reordered, Gap, WrongChange, WrongDefinition, HalfBatch, CursorBackwards, CursorUnlinked,
-		StaleCommit, StaleCursor, PausedCommit, StolenLease, ResurrectedLease, FreedAlive, FenceBackwards,
+		Lost, Duplicated, Unexpected, Reordered, Gap, WrongChange, MassGone, WrongDefinition, HalfBatch, CursorBackwards,
+		CursorUnlinked, StaleCommit, StaleCursor, PausedCommit, StolenLease, ResurrectedLease, FreedAlive, FenceBackwards,
 		PolledTooOften, Overlap, SinkLost, SinkDuplicated, SinkUnexpected, SinkReordered, NotLinear,
 	}
 }

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/internal/torture/history"
@@ -105,6 +106,48 @@ func (w *world) redefine(stream string) {
 	w.note(stream, node, turn, "ok")
 	w.take(stream, node, turn)
 	w.release(stream, node)
+}
+
+// vanished has most rows vanish. A poll refuses that, the next one does what an
+// operator has accepted, and then they are back.
+func (w *world) vanished(stream string) {
+	if stream != string(history.ModeSnapshot) {
+		return
+	}
+	bulk := func(gone bool) {
+		for i := range 15 {
+			w.version(stream, fmt.Sprintf("bulk-%d", i), gone)
+		}
+	}
+	bulk(false)
+	w.calm(stream)
+	bulk(true)
+	turn := w.nextTurn()
+	node := w.someNode()
+	w.acquire(stream, node)
+	read := w.read(stream, node)
+	w.run.Polls[read].End = w.now
+	w.renew(stream, node, w.tx())
+	w.step(stream, node, w.tx(), 0, w.cursors[stream].low, true)
+	w.note(stream, node, turn, "error")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+	w.operate("accept", stream, "all of them", true)
+	w.run.Steps[len(w.run.Steps)-1].Accepted = int64(len(w.pending(stream)))
+	w.calm(stream)
+	bulk(false)
+	w.calm(stream)
+}
+
+// version commits the next version of a row.
+func (w *world) version(stream, key string, gone bool) {
+	r := w.rows[stream][key]
+	if r == nil {
+		r = &sourceRow{}
+		w.rows[stream][key] = r
+	}
+	r.n, r.gone = r.n+1, gone
+	w.run.Writes = append(w.run.Writes, history.Write{Stream: stream, Key: key, N: r.n, Gone: gone, At: w.now})
 }
 
 // shape are the columns of a stream's events.

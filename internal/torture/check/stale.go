@@ -83,10 +83,7 @@ func (c *checker) staleCursors(s *stream) {
 	if len(c.run.Polls) == 0 {
 		return // The run is void.
 	}
-	begun := make(map[string][]time.Time)
-	for _, p := range s.polls {
-		begun[p.Node] = append(begun[p.Node], p.Begin)
-	}
+	begun := s.begun()
 	foreign := newForeign()
 	for _, step := range s.steps {
 		if !moved(step) {
@@ -106,6 +103,15 @@ func (c *checker) staleCursors(s *stream) {
 			})
 		}
 	}
+}
+
+// begun are the instants at which each node began to read, in their order.
+func (s *stream) begun() map[string][]time.Time {
+	begun := make(map[string][]time.Time)
+	for _, p := range s.polls {
+		begun[p.Node] = append(begun[p.Node], p.Begin)
+	}
+	return begun
 }
 
 func who(step *history.Step) string {

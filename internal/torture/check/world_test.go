@@ -89,7 +89,7 @@ func newWorld(draw func(n int) int) *world {
 func good(draw func(n int) int) history.Run {
 	w := newWorld(draw)
 	scenes := []func(stream string){
-		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine,
+		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine, w.vanished,
 	}
 	for range 4 + draw(6) {
 		scenes = append(scenes, scenes[draw(len(scenes))])
@@ -140,13 +140,7 @@ func (w *world) write(stream string, n int) {
 		w.pass(time.Millisecond)
 		key := fmt.Sprintf("row-%d", w.draw(8))
 		r := w.rows[stream][key]
-		if r == nil {
-			r = &sourceRow{}
-			w.rows[stream][key] = r
-		}
-		gone := r.n > 0 && !r.gone && w.draw(4) == 0
-		r.n, r.gone = r.n+1, gone
-		w.run.Writes = append(w.run.Writes, history.Write{Stream: stream, Key: key, N: r.n, Gone: gone, At: w.now})
+		w.version(stream, key, r != nil && !r.gone && w.draw(4) == 0)
 	}
 	// One that nobody sees.
 	brief := fmt.Sprintf("brief-%d", w.id())

@@ -122,9 +122,12 @@ type Step struct {
 	// Definition identifies how the cluster defines the stream from then on;
 	// empty for not yet.
 	Definition string
-	CommitID   string
-	Xid        string
-	At         time.Time
+	// Accepted is how many rows the next poll may find gone from then on,
+	// because an operator has said so.
+	Accepted int64
+	CommitID string
+	Xid      string
+	At       time.Time
 	// Node is the node whose connection did it; empty for an operator.
 	Node string
 	// Holder and HolderTerm are what INT_LOCK said of the type's lock at that

@@ -118,6 +118,14 @@ func ofPolls() []Mutant {
 			Witness: "internal/observer TestNewMakesOneEventOfAKeyEver",
 		},
 		{
+			Name:    "believes-an-emptied-table",
+			Without: []Step{disbelief()},
+			Shows:   "A table is empty for a moment, and each of its rows is told to be gone before a person was asked.",
+			Expect:  []check.Kind{check.MassGone},
+			Witness: "internal/observer TestEmptiedTableIsAccepted",
+			Hints:   Hints{Faults: []string{"empty-table"}, Failpoints: []string{""}},
+		},
+		{
 			Name:    "polls-by-its-own-definition",
 			Without: []Step{definitionOfCluster()},
 			Shows:   "Two nodes have different columns of an observer: each takes the rows that the other has observed for changed, in turns.",

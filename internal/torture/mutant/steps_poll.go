@@ -8,6 +8,7 @@ const (
 	rereadFile  = "internal/observer/reread.go"
 	compareFile = "internal/observer/compare.go"
 	selectFile  = "internal/source/statement.go"
+	goneFile    = "internal/observer/gone.go"
 	defineFile  = "internal/observer/definition.go"
 )
 
@@ -75,5 +76,13 @@ func laterDefinition() Step {
 		Name:  "later-definition",
 		What:  "the definition of a node takes the place of the cluster's, whichever was loaded later",
 		Edits: []Edit{{defineFile, "case !p.loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !p.loaded().IsZero():"}},
+	}
+}
+
+func disbelief() Step {
+	return Step{
+		Name:  "disbelief",
+		What:  "rows that a snapshot lacks are gone, however many they are",
+		Edits: []Edit{{goneFile, "if missing <= max(may, p.allowed(RefusalGone)) {", "if missing <= max(may, p.allowed(RefusalGone), before) {"}},
 	}
 }

@@ -30,6 +30,7 @@ func TestJournalTellsWhatWasCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, url, 3000)
+	emptyAndRefill(t, writers, url)
 	tally := writers.Close()
 	if tally.Committed == 0 || tally.RolledBack == 0 {
 		t.Errorf("the writers did %+v", tally)
@@ -55,6 +56,25 @@ func TestJournalTellsWhatWasCommitted(t *testing.T) {
 		if last[row{r[0], r[1]}].N != n || last[row{r[0], r[1]}].Gone {
 			t.Errorf("%v is at %d, the journal says %+v", r, n, last[row{r[0], r[1]}])
 		}
+	}
+}
+
+// emptyAndRefill has the stock without rows for a while.
+func emptyAndRefill(t *testing.T, writers *shop.Writers, url string) {
+	t.Helper()
+	refill, err := writers.Empty(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	rows := 0
+	if err := connect(t, url).QueryRow(t.Context(), `SELECT count(*) FROM stock`).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows are left, %v", rows, err)
+	}
+	if err := refill(); err != nil {
+		t.Error(err)
+	}
+	if err := connect(t, url).QueryRow(t.Context(), `SELECT count(*) FROM ended`).Scan(&rows); err != nil || rows > 20 {
+		t.Errorf("%d rows are still missing, %v", rows, err)
 	}
 }
 

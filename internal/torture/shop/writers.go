@@ -28,6 +28,8 @@ type Writers struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	rest   time.Duration
+	// closed is held by whoever works on the stock.
+	closed sync.Mutex
 
 	committed, rolledBack, failed atomic.Int64
 }
