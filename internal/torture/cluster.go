@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type cluster struct {
 	began                time.Time
 	coordination, source *server
 	standby              *standby
+	ledger               *audit.DB // the coordination database, in the harness's own eyes
 	nodes                []*node
 	writers              *shop.Writers
 	faults               faultLog
@@ -38,6 +40,7 @@ type cluster struct {
 
 	mu     sync.Mutex
 	failed error
+	pids   map[string]string // the nodes of all processes
 }
 
 // worker is the role of nodes and operators in the coordination database. It is
@@ -52,7 +55,24 @@ var admitWorkers = []string{
 // database is the URL of the coordination database by that way to its server.
 // The standby comes second: a node must not take it for the server.
 func (c *cluster) database(address, application string) (string, error) {
+	if c.coordination == nil {
+		return c.url(), nil
+	}
 	return through(c.coordination.url(), address+","+c.standby.way.Addr(), url.UserPassword(worker, password), application)
+}
+
+// url is that of the coordination database for the harness.
+func (c *cluster) url() string {
+	if c.coordination == nil {
+		return "sqlite:" + filepath.Join(c.options.Dir, "coordination", "observerd.db")
+	}
+	return c.coordination.url()
+}
+
+// shown reads what a statement shows in the coordination database.
+func (c *cluster) shown(ctx context.Context, statement string) (value string, err error) {
+	err = c.ledger.QueryRowContext(ctx, statement).Scan(&value)
+	return value, err
 }
 
 // password is that of nodes in both servers.
@@ -114,13 +134,7 @@ func (c *cluster) config(node, database, source string) daemon.Config {
 // open starts the servers and prepares them, the nodes' ways to them, and an
 // operator.
 func (c *cluster) open(ctx context.Context) (err error) {
-	if c.coordination, err = openServer(ctx, atCoordination, map[string]string{"wal_keep_size": "1GB"}); err != nil {
-		return err
-	}
-	if err := c.coordination.execute(ctx, admitWorkers...); err != nil {
-		return err
-	}
-	if c.standby, err = openStandby(ctx, c.coordination); err != nil {
+	if err := c.openCoordination(ctx); err != nil {
 		return err
 	}
 	if c.source, err = openServer(ctx, atSource, pglog.Settings()); err != nil {
@@ -140,7 +154,7 @@ func (c *cluster) open(ctx context.Context) (err error) {
 	if err := c.hireOperator(ctx); err != nil {
 		return err
 	}
-	if err := audit.Install(ctx, c.coordination.url(), schedule(), c.options.TTL); err != nil {
+	if err := audit.Install(ctx, c.url(), schedule(), c.options.TTL); err != nil {
 		return err
 	}
 	for _, name := range c.plan.Nodes {
@@ -153,6 +167,46 @@ func (c *cluster) open(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// openCoordination starts the coordination server, if there is one, and a standby.
+func (c *cluster) openCoordination(ctx context.Context) (err error) {
+	if c.options.Coordination == PostgreSQL {
+		if c.coordination, err = openServer(ctx, atCoordination, map[string]string{"wal_keep_size": "1GB"}); err != nil {
+			return err
+		}
+		if err := c.coordination.execute(ctx, admitWorkers...); err != nil {
+			return err
+		}
+		if c.standby, err = openStandby(ctx, c.coordination); err != nil {
+			return err
+		}
+	}
+	c.ledger, err = audit.Open(c.url())
+	return err
+}
+
+// writer names the node behind a writer that the audit has noted; empty for none.
+func (c *cluster) writer(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.coordination == nil {
+		return c.pids[name]
+	}
+	if c.node(name) == nil {
+		return ""
+	}
+	return name
+}
+
+// owns notes whose process that is.
+func (c *cluster) owns(n *node, p *daemon.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pids == nil {
+		c.pids = make(map[string]string)
+	}
+	c.pids[strconv.Itoa(p.PID())] = n.name
 }
 
 // nextStart is how the next process is started.
@@ -202,6 +256,9 @@ func (c *cluster) close() error {
 	var errs []error
 	for _, n := range c.nodes {
 		n.close()
+	}
+	if c.ledger != nil {
+		errs = append(errs, c.ledger.Close())
 	}
 	if c.standby != nil {
 		errs = append(errs, c.standby.close())

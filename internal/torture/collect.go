@@ -3,16 +3,13 @@ package torture
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +25,7 @@ func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed e
 	if run.Meta, err = c.meta(ctx, drained, unhealed); err != nil {
 		return run, err
 	}
-	isNode := func(name string) bool { return c.node(name) != nil }
-	if err := audit.Collect(ctx, c.coordination.url(), isNode, &run); err != nil {
+	if err := audit.Collect(ctx, c.url(), c.writer, &run); err != nil {
 		return run, err
 	}
 	if run.Writes, err = shop.Writes(ctx, c.source.url()); err != nil {
@@ -53,16 +49,18 @@ func (c *cluster) polls(ctx context.Context) ([]history.Poll, error) {
 	if err != nil {
 		return nil, err
 	}
-	other, err := c.coordination.folder(ctx)
-	if err != nil {
+	const name = "source.log.json"
+	if err := keepLog(filepath.Join(data, pglog.FileName), c.options.Dir, name); err != nil {
 		return nil, err
 	}
-	const name = "source.log.json"
-	err = errors.Join(
-		keepLog(filepath.Join(data, pglog.FileName), c.options.Dir, name),
-		keepLog(filepath.Join(filepath.Dir(other), "server.log"), c.options.Dir, "coordination.log"))
-	if err != nil {
-		return nil, err
+	if c.coordination != nil {
+		other, err := c.coordination.folder(ctx)
+		if err == nil {
+			err = keepLog(filepath.Join(filepath.Dir(other), "server.log"), c.options.Dir, "coordination.log")
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	file, err := os.Open(filepath.Join(c.options.Dir, name))
 	if err != nil {
@@ -101,7 +99,7 @@ func readSink(path string) ([]history.Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the sink: %w", err)
 		}
-		n, shape, err := read(e.Data)
+		n, shape, err := audit.Data(e.Data)
 		if err != nil {
 			return nil, fmt.Errorf("read the data of an event in the sink: %w", err)
 		}
@@ -111,32 +109,25 @@ func readSink(path string) ([]history.Event, error) {
 	}
 }
 
-// read returns the version of the row that is in the data of an event, and the
-// names of its columns.
-func read(data json.RawMessage) (n int64, shape string, err error) {
-	var columns map[string]json.RawMessage
-	if err := json.Unmarshal(data, &columns); err != nil {
-		return 0, "", err
-	}
-	if text, ok := columns["n"]; ok {
-		err = json.Unmarshal(text, &n)
-	}
-	return n, strings.Join(slices.Sorted(maps.Keys(columns)), ","), err
-}
-
 // serverSettings are those on which the promises depend.
 var serverSettings = []string{"fsync", "synchronous_commit", "full_page_writes"}
 
 func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed error) (history.Meta, error) {
-	version, err := c.coordination.shown(ctx, "server_version")
-	if err != nil {
-		return history.Meta{}, err
-	}
-	settings, err := c.coordination.shown(ctx, serverSettings...)
-	if err != nil {
-		return history.Meta{}, err
-	}
 	o := c.options
+	server, required := c.coordination, []string(nil)
+	if server == nil {
+		// No answer of a file is lost.
+		server, required = c.source, []string{"observerd_stale_commits_refused_total", "observerd_takeovers_total"}
+	}
+	version, err := server.shown(ctx, "server_version")
+	if err != nil {
+		return history.Meta{}, err
+	}
+	settings, err := server.shown(ctx, serverSettings...)
+	if err != nil {
+		return history.Meta{}, err
+	}
+	settings["coordination"] = o.Coordination
 	settings["chunk-size"] = fmt.Sprint(chunks)
 	if o.ChunkRows > 0 {
 		settings["chunk-size"] = fmt.Sprint(o.ChunkRows)
@@ -147,7 +138,7 @@ func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed erro
 	}
 	return history.Meta{
 		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: c.plan.Nodes, Streams: schedule(),
-		Interval: o.Interval, TTL: o.TTL, Mutant: o.Mutant, Command: o.Command, Planned: c.plan.often(),
+		Interval: o.Interval, TTL: o.TTL, Mutant: o.Mutant, Command: o.Command, Planned: c.plan.often(), Required: required,
 		Versions: map[string]string{
 			"Go": runtime.Version(), "PostgreSQL": version["server_version"], "observerd": c.version(ctx),
 			"machine": fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),

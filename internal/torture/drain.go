@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/torture/audit"
 	"github.com/observerd/observerd/internal/torture/history"
 	"github.com/observerd/observerd/internal/torture/shop"
 )
@@ -39,13 +38,8 @@ func (c *cluster) drain(ctx context.Context) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	conn, err := pgx.Connect(ctx, c.coordination.url())
-	if err != nil {
-		return 0, fmt.Errorf("watch the event log: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
 	for {
-		left, err := b.left(ctx, conn)
+		left, err := b.left(ctx, c.ledger)
 		switch {
 		case err == nil && left == "":
 			return time.Since(began), nil
@@ -87,9 +81,9 @@ func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
 }
 
 // left says what is missing; empty when nothing is.
-func (b *backlog) left(ctx context.Context, conn *pgx.Conn) (string, error) {
+func (b *backlog) left(ctx context.Context, ledger *audit.DB) (string, error) {
 	for stream, mode := range b.modes {
-		if err := b.follow(ctx, conn, stream, mode); err != nil {
+		if err := b.follow(ctx, ledger, stream, mode); err != nil {
 			return "", err
 		}
 	}
@@ -102,11 +96,11 @@ func (b *backlog) left(ctx context.Context, conn *pgx.Conn) (string, error) {
 		}
 	}
 	var undelivered int
-	err := conn.QueryRow(ctx, `
+	err := ledger.QueryRowContext(ctx, `
 		SELECT count(*)
 		  FROM obs_cursor c
-		  LEFT JOIN obs_sink_offset o ON o.stream = c.stream AND o.sink = $1
-		 WHERE c.last_seq > coalesce(o.last_seq, 0)`, sinkID).Scan(&undelivered)
+		  LEFT JOIN obs_sink_offset o ON o.stream = c.stream AND o.sink = '`+sinkID+`'
+		 WHERE c.last_seq > coalesce(o.last_seq, 0)`).Scan(&undelivered)
 	if err != nil || undelivered == 0 {
 		return "", err
 	}
@@ -114,18 +108,22 @@ func (b *backlog) left(ctx context.Context, conn *pgx.Conn) (string, error) {
 }
 
 // follow reads the new events of a stream.
-func (b *backlog) follow(ctx context.Context, conn *pgx.Conn, stream string, mode history.Mode) error {
-	rows, err := conn.Query(ctx, `
-		SELECT seq, subject, change, coalesce((data ->> 'n')::bigint, 0)
+func (b *backlog) follow(ctx context.Context, ledger *audit.DB, stream string, mode history.Mode) error {
+	rows, err := ledger.QueryContext(ctx, fmt.Sprintf(`
+		SELECT seq, subject, change, coalesce(CAST(data ->> 'n' AS BIGINT), 0)
 		  FROM obs_event
-		 WHERE stream = $1 AND seq > $2
-		 ORDER BY seq`, stream, b.read[stream])
+		 WHERE stream = '%s' AND seq > %d
+		 ORDER BY seq`, stream, b.read[stream]))
 	if err != nil {
 		return err
 	}
-	var seq, n int64
-	var subject, change string
-	_, err = pgx.ForEachRow(rows, []any{&seq, &subject, &change, &n}, func() error {
+	defer rows.Close()
+	for rows.Next() {
+		var seq, n int64
+		var subject, change string
+		if err := rows.Scan(&seq, &subject, &change, &n); err != nil {
+			return err
+		}
 		b.read[stream] = seq
 		r := row{stream, subject}
 		if _, ok := b.gone[r]; ok {
@@ -134,7 +132,6 @@ func (b *backlog) follow(ctx context.Context, conn *pgx.Conn, stream string, mod
 		if w, ok := b.missing[r]; ok && (mode == history.ModeNew || n >= w.N) {
 			delete(b.missing, r)
 		}
-		return nil
-	})
-	return err
+	}
+	return rows.Err()
 }

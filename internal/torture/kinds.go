@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ type kind struct {
 	everybody bool
 	// where are the places that it may strike.
 	where []string
+	// server says that it strikes the coordination server, or the way to it.
+	server bool
 	// lasts bounds how long it lasts.
 	lasts func(ttl time.Duration) (least, most time.Duration)
 	// strike does it, and undoes it when its time is over. It reports whether
@@ -61,24 +64,24 @@ func kinds() []kind {
 		{name: "kill", weight: 10, lasts: atOnce, strike: kill},
 		{name: "terminate", weight: 4, lasts: atOnce, strike: terminate},
 		{name: "stop", weight: 8, lasts: beyondTTL, strike: stop},
-		{name: "stop-in-commit", weight: 6, lasts: beyondTTL, strike: stopInCommit},
+		{name: "stop-in-commit", weight: 6, server: true, lasts: beyondTTL, strike: stopInCommit},
 		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), strike: clock},
 		{name: "full-disk", weight: 4, everybody: true, lasts: short, strike: fullDisk},
 		{name: "rolling-restart", weight: 2, everybody: true, lasts: atOnce, strike: rollingRestart},
-		{name: "other-columns", weight: 3, where: streams, lasts: moment(5*time.Second, 5*time.Second), strike: redefine},
+		{name: "other-columns", weight: 3, where: streams, lasts: beyondTTL, strike: redefine},
 		{name: "cut", weight: 6, where: places, lasts: atOnce, strike: cut},
 		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, strike: blackHole},
 		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, strike: oneWay},
 		{name: "stall", weight: 6, where: places, lasts: aroundTTL, strike: stall},
 		{name: "half-open", weight: 5, where: places, lasts: atOnce, strike: halfOpen},
 		{name: "slow", weight: 5, where: places, lasts: moment(2*time.Second, 10*time.Second), strike: slow},
-		{name: "lost-answer", weight: 8, lasts: moment(8*time.Second, 8*time.Second), strike: loseAnswer},
-		{name: "orphan", weight: 8, lasts: moment(8*time.Second, 8*time.Second), strike: orphan},
-		{name: "coordination-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, fast)},
-		{name: "coordination-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, crash)},
+		{name: "lost-answer", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), strike: loseAnswer},
+		{name: "orphan", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), strike: orphan},
+		{name: "coordination-restart", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, fast)},
+		{name: "coordination-crash", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, crash)},
 		{name: "source-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, fast)},
 		{name: "source-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, crash)},
-		{name: "session-limit", weight: 4, everybody: true, lasts: moment(time.Second, 4*time.Second), strike: limitSessions},
+		{name: "session-limit", weight: 4, server: true, everybody: true, lasts: moment(time.Second, 4*time.Second), strike: limitSessions},
 		{name: "empty-table", weight: 2, everybody: true, lasts: moment(20*time.Second, 20*time.Second), strike: emptyTable},
 		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), strike: pause},
 		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, strike: reset()},
@@ -92,10 +95,15 @@ const (
 	stopAtStep = "stop-at-step"
 )
 
+var stepFaults = []string{killAtStep, stopAtStep}
+
 // chosen are the kinds with these names, without those at named steps; nil is
-// all of them.
-func chosen(names []string) ([]kind, error) {
+// all of them. Those that need a coordination server are left out without one.
+func chosen(names []string, coordination string) ([]kind, error) {
 	all := kinds()
+	if coordination == SQLite {
+		all = slices.DeleteFunc(all, func(k kind) bool { return k.server })
+	}
 	if names == nil {
 		return all, nil
 	}
@@ -106,7 +114,7 @@ func chosen(names []string) ([]kind, error) {
 		case ok:
 			some = append(some, k)
 		case name != killAtStep && name != stopAtStep:
-			return nil, fmt.Errorf("there is no fault %q, only %s", name, strings.Join(Kinds(), ", "))
+			return nil, fmt.Errorf("there is no fault %q with %s, only %s", name, coordination, strings.Join(append(namesOf(all), stepFaults...), ", "))
 		}
 	}
 	return some, nil
@@ -122,11 +130,11 @@ func byName(all []kind, name string) (kind, bool) {
 }
 
 // Kinds are the names of all faults, those at named steps last.
-func Kinds() []string { return append(kindNames(), killAtStep, stopAtStep) }
+func Kinds() []string { return append(namesOf(kinds()), stepFaults...) }
 
-func kindNames() []string {
+func namesOf(kinds []kind) []string {
 	var names []string
-	for _, k := range kinds() {
+	for _, k := range kinds {
 		names = append(names, k.name)
 	}
 	return names

@@ -8,12 +8,19 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/internal/torture"
 )
 
-// TestLongerTorture has a fixed seed, and one that no night had before.
+// TestLongerTorture has a fixed seed, one that no night had before, and one for
+// nodes that share a file.
 func TestLongerTorture(t *testing.T) {
 	binary, folder := build(t)
-	for _, seed := range []int64{2, int64(simtest.Seed() >> 1)} {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { tortureUntilProved(t, seed, 3*time.Minute, binary, folder) })
+	for name, o := range map[string]torture.Options{
+		"fixed":  {Seed: 2, TTL: 5 * time.Second},
+		"fresh":  {Seed: int64(simtest.Seed() >> 1), TTL: 5 * time.Second},
+		"sqlite": {Seed: int64(simtest.Seed() >> 1), Coordination: torture.SQLite},
+	} {
+		o.Duration, o.Binary, o.Dir = 3*time.Minute, binary, folder
+		t.Run(fmt.Sprintf("%s, seed %d", name, o.Seed), func(t *testing.T) { tortureUntilProved(t, o) })
 	}
 }

@@ -19,7 +19,7 @@ import (
 type node struct {
 	cluster              *cluster
 	name, folder         string
-	coordination, source *gate
+	coordination, source *gate // the first is nil where the database is a file
 	config               daemon.Config
 
 	mu      sync.Mutex
@@ -36,14 +36,17 @@ type node struct {
 // openNode makes the node's ways to the servers and its configuration.
 func openNode(ctx context.Context, c *cluster, name string) (n *node, err error) {
 	n = &node{cluster: c, name: name, folder: filepath.Join(c.options.Dir, name), changed: make(chan struct{}), narrow: make(map[string]bool)}
-	if n.coordination, err = openGate(ctx, c.coordination.address()); err != nil {
-		return nil, err
-	}
 	if n.source, err = openGate(ctx, c.source.address()); err != nil {
-		n.coordination.Close()
 		return nil, err
 	}
-	database, err := c.database(n.coordination.Addr(), name)
+	address := ""
+	if c.coordination != nil {
+		if n.coordination, err = openGate(ctx, c.coordination.address()); err != nil {
+			return n, err
+		}
+		address = n.coordination.Addr()
+	}
+	database, err := c.database(address, name)
 	if err != nil {
 		return n, err
 	}
@@ -56,7 +59,9 @@ func openNode(ctx context.Context, c *cluster, name string) (n *node, err error)
 }
 
 func (n *node) close() {
-	n.coordination.Close()
+	if n.coordination != nil {
+		n.coordination.Close()
+	}
 	n.source.Close()
 }
 
@@ -103,6 +108,7 @@ func (n *node) start(ctx context.Context, s Start) (*daemon.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.cluster.owns(n, p)
 	n.set(p)
 	return p, nil
 }

@@ -14,7 +14,11 @@ const operator = "operator"
 // hireOperator writes an operator's configuration and migrates the database
 // with it.
 func (c *cluster) hireOperator(ctx context.Context) error {
-	database, err := c.database(c.coordination.address(), operator)
+	address := ""
+	if c.coordination != nil {
+		address = c.coordination.address()
+	}
+	database, err := c.database(address, operator)
 	if err != nil {
 		return err
 	}

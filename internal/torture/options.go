@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+// The coordination databases.
+const (
+	PostgreSQL = "postgres"
+	SQLite     = "sqlite"
+)
+
 // Options of a run.
 type Options struct {
 	// Seed is what the plan and the writers' choices follow from.
@@ -24,8 +30,11 @@ type Options struct {
 	Binary string
 	// Dir is the run's folder, which is made; required.
 	Dir string
-	// Interval is that of all types, TTL that of their locks; 0 means 1 s and
-	// 6 s.
+	// Coordination is [PostgreSQL] or [SQLite], a file that all nodes share; empty
+	// means the first.
+	Coordination string
+	// Interval is that of all types, TTL that of their locks; 0 means 1 s, and
+	// 6 s or, with SQLite, 15 s.
 	Interval, TTL time.Duration
 	// Drain bounds the time until everything is delivered once all is healed; 0
 	// means 2 minutes.
@@ -55,11 +64,17 @@ func (o Options) orDefaults() Options {
 	}
 	set(&o.Duration, time.Minute)
 	set(&o.Interval, time.Second)
+	if o.Coordination == SQLite {
+		set(&o.TTL, 15*time.Second) // The daemon allows no less.
+	}
 	set(&o.TTL, 6*time.Second)
 	set(&o.Every, max(3*time.Second, o.TTL/4))
 	set(&o.Drain, 2*time.Minute)
 	if o.Nodes == 0 {
 		o.Nodes = 3
+	}
+	if o.Coordination == "" {
+		o.Coordination = PostgreSQL
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
@@ -70,6 +85,9 @@ func (o Options) orDefaults() Options {
 func (o *Options) check() error {
 	if o.Binary == "" || o.Dir == "" {
 		return errors.New("a torture run needs a binary and a folder")
+	}
+	if o.Coordination != PostgreSQL && o.Coordination != SQLite {
+		return fmt.Errorf("coordination by %q: it is %s or %s", o.Coordination, PostgreSQL, SQLite)
 	}
 	if o.Nodes < 1 || o.Nodes > 26 {
 		return fmt.Errorf("%d nodes: there may be 1 to 26", o.Nodes)

@@ -31,7 +31,9 @@ type Plan struct {
 	Duration Span
 	Nodes    []string
 	TTL      Span
-	Faults   []Planned
+	// Coordination is that of the options.
+	Coordination string
+	Faults       []Planned
 	// Starts say how processes are started: the first start of any node takes
 	// the first, the next the second, and so on in turn.
 	Starts []Start
@@ -70,16 +72,16 @@ const starts = 400
 // NewPlan makes the plan of a run.
 func NewPlan(o Options) (Plan, error) {
 	o = o.orDefaults()
-	kinds, err := chosen(o.Faults)
+	kinds, err := chosen(o.Faults, o.Coordination)
 	if err != nil {
 		return Plan{}, err
 	}
 	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x746f7274757265)) //nolint:gosec // Choices that can be made again.
-	p := Plan{Seed: o.Seed, Duration: Span(o.Duration), Nodes: o.names(), TTL: Span(o.TTL)}
+	p := Plan{Seed: o.Seed, Duration: Span(o.Duration), Nodes: o.names(), TTL: Span(o.TTL), Coordination: o.Coordination}
 	deck := dealer{random: random, kinds: kinds}
 	first := o.Every / 2
 	if o.Faults == nil {
-		p.Faults, first = overture(random, p), o.TTL+overtureTakes
+		p.Faults, first = overture(random, kinds, p), o.TTL+overtureTakes
 	}
 	for at := first; at < o.Duration && len(kinds) > 0; at += between(random, o.Every/2, o.Every*3/2) {
 		p.Faults = append(p.Faults, draw(random, deck.next(), at, p))
@@ -96,16 +98,19 @@ const overtureTakes = 5 * time.Second
 // overture are faults that need nodes which nothing else disturbs for a while,
 // one for each node: a run in which no stale commit was refused, and no answer
 // was lost, would prove nothing.
-func overture(random *rand.Rand, p Plan) []Planned {
+func overture(random *rand.Rand, kinds []kind, p Plan) []Planned {
 	var all []Planned
 	for i, name := range []string{"stop-in-commit", "lost-answer", "orphan", "kill"} {
-		k, _ := byName(kinds(), name)
+		k, ok := byName(kinds, name)
+		if !ok {
+			continue
+		}
 		f := draw(random, k, time.Duration(i+1)*time.Second, p)
 		f.Node = p.Nodes[i%len(p.Nodes)]
 		all = append(all, f)
 	}
 	// The one that was stopped is not killed.
-	all[3].Node = p.Nodes[1%len(p.Nodes)]
+	all[len(all)-1].Node = p.Nodes[1%len(p.Nodes)]
 	return all
 }
 
@@ -143,6 +148,9 @@ func draw(random *rand.Rand, k kind, at time.Duration, p Plan) Planned {
 	}
 	if n := random.IntN(max(1, len(k.where))); len(k.where) > 0 {
 		f.Where = k.where[n]
+	}
+	if p.Coordination == SQLite && slices.Contains(places, f.Where) {
+		f.Where = atSource // No network leads to a file.
 	}
 	ttl := time.Duration(p.TTL)
 	least, most := k.lasts(ttl)

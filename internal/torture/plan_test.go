@@ -122,3 +122,28 @@ func TestStepsAreChosenLikeOtherFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanWithoutAServer has nodes that share a file: no fault strikes a server
+// that is not there, nor the way to it.
+func TestPlanWithoutAServer(t *testing.T) {
+	t.Parallel()
+	p := plan(t, torture.Options{Seed: 1, Duration: time.Hour, TTL: 15 * time.Second, Coordination: torture.SQLite})
+	kinds := make(map[string]bool)
+	for _, f := range p.Faults {
+		kinds[f.Kind] = true
+		if f.Where == "coordination" || f.Where == "both" {
+			t.Fatalf("%s strikes %s", f.Kind, f.Where)
+		}
+	}
+	for _, kind := range []string{"stop-in-commit", "lost-answer", "orphan", "coordination-restart", "coordination-crash", "session-limit"} {
+		if kinds[kind] {
+			t.Errorf("there is a %s", kind)
+		}
+		if _, err := torture.NewPlan(torture.Options{Faults: []string{kind}, Coordination: torture.SQLite}); err == nil {
+			t.Errorf("%s may be asked for", kind)
+		}
+	}
+	if !kinds["kill"] || !kinds["stop"] || !kinds["cut"] {
+		t.Errorf("there are only %v", kinds)
+	}
+}

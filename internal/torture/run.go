@@ -65,8 +65,10 @@ func (c *cluster) run(ctx context.Context) (out Outcome, err error) {
 	if err := c.start(ctx); err != nil {
 		return out, err
 	}
-	if err := c.standby.catchUp(ctx, c.coordination); err != nil {
-		return out, err
+	if c.standby != nil {
+		if err := c.standby.catchUp(ctx, c.coordination); err != nil {
+			return out, err
+		}
 	}
 	if c.writers, err = shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.rest()); err != nil { //nolint:gosec // Any number is a seed.
 		return out, err

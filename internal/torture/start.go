@@ -19,6 +19,8 @@ func drawStart(random *rand.Rand, o Options, n int) Start {
 	}
 	name, hit, dice := steps[random.IntN(len(steps))], 1+random.IntN(8), random.IntN(12)
 	switch {
+	case n == 0 && o.Coordination == SQLite && o.wants(stopAtStep): // As stop-in-commit does with a server.
+		s.Failpoints = "commit.before=stop@4"
 	case n < o.Nodes: // The cluster is whole at first.
 	case dice < 6 && o.wants(killAtStep):
 		s.Failpoints = fmt.Sprintf("%s=kill@%d", name, hit)

@@ -168,7 +168,7 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 		return false, notRunning
 	}
 	definition := fmt.Sprintf("SELECT definition FROM obs_cursor WHERE stream = '%s'", f.Where)
-	before, err := c.coordination.shownBy(ctx, definition)
+	before, err := c.shown(ctx, definition)
 	if err != nil {
 		return false, err.Error()
 	}
@@ -176,7 +176,7 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 	n.terminate(ctx, p)
 	n.back(ctx, p)
 	for end := time.Now().Add(time.Duration(f.For)); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
-		if now, err := c.coordination.shownBy(ctx, definition); err == nil && now != before {
+		if now, err := c.shown(ctx, definition); err == nil && now != before {
 			return true, f.Where
 		}
 	}
@@ -196,17 +196,20 @@ func fullDisk(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 	for _, n := range c.nodes {
 		if p, ok := n.running(ctx); ok && limitFiles(p.PID(), uint64(size)) == nil { //nolint:gosec // Sizes are not negative.
 			limited = append(limited, p)
-			before += p.Log.Count(tooLarge)
+			before += refusedWrites(p)
 		}
 	}
 	sleep(ctx, time.Duration(f.For))
 	after := 0
 	for _, p := range limited {
 		_ = limitFiles(p.PID(), 0) // Of one that has ended there is nothing to lift.
-		after += p.Log.Count(tooLarge)
+		after += refusedWrites(p)
 	}
 	return after > before, fmt.Sprintf("%d processes, %d bytes", len(limited), size)
 }
 
-// tooLarge is what the kernel says of a file that may not grow.
-const tooLarge = "file too large"
+// refusedWrites counts what a process has said of a file that may not grow: in
+// the words of the kernel, and in those of SQLite.
+func refusedWrites(p *daemon.Process) int {
+	return p.Log.Count("file too large") + p.Log.Count("disk I/O error")
+}

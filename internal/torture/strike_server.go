@@ -118,22 +118,22 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For))
 	defer cancel()
 	const cursor = " FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
-	if !c.shows(ctx, "SELECT (live_count = 0 OR refusal <> '')::text"+cursor) {
+	if !c.shows(ctx, "SELECT CASE WHEN live_count = 0 OR refusal <> '' THEN 'yes' ELSE 'no' END"+cursor) {
 		return false, "it was not refused"
 	}
 	if err := c.operate(ctx, "observers", "accept", shop.Stock, "--yes"); err != nil {
 		return false, "the command failed"
 	}
-	if !c.shows(ctx, "SELECT (live_count = 0)::text"+cursor) {
+	if !c.shows(ctx, "SELECT CASE WHEN live_count = 0 THEN 'yes' ELSE 'no' END"+cursor) {
 		return false, "it was not done"
 	}
 	return true, ""
 }
 
-// shows waits until a statement shows true in the coordination database.
+// shows waits until a statement shows yes in the coordination database.
 func (c *cluster) shows(ctx context.Context, statement string) bool {
 	for sleep(ctx, 100*time.Millisecond) {
-		if value, err := c.coordination.shownBy(ctx, statement); err == nil && value == "true" {
+		if value, err := c.shown(ctx, statement); err == nil && value == "yes" {
 			return true
 		}
 	}

@@ -32,21 +32,21 @@ func build(t *testing.T) (binary, folder string) {
 // TestShortTorture is what `make torture` does, for a minute and with one seed.
 func TestShortTorture(t *testing.T) {
 	binary, folder := build(t)
-	tortureUntilProved(t, 1, 50*time.Second, binary, folder)
+	tortureUntilProved(t, torture.Options{Seed: 1, Duration: 50 * time.Second, TTL: 5 * time.Second, Binary: binary, Dir: folder})
 }
 
-// tortureUntilProved runs a seed until a run proves something. A violation is never made up
-// for. A run in which a fault found nothing to bite proves nothing: the machine
-// was too slow for its length, so the next one takes twice as long.
-func tortureUntilProved(t *testing.T, seed int64, length time.Duration, binary, folder string) {
+// tortureUntilProved makes a run, in a folder of its own below that of the options,
+// until one proves something. A violation is never made up for. A run in which a
+// fault found nothing to bite proves nothing: the machine was too slow for its
+// length, so the next one takes twice as long.
+func tortureUntilProved(t *testing.T, o torture.Options) {
 	t.Helper()
 	const tries = 3
+	folder, length := o.Dir, o.Duration
+	o.Every, o.Progress = 1500*time.Millisecond, func(format string, args ...any) { t.Logf(format, args...) }
 	for try := range tries {
-		report := tortured(t, torture.Options{
-			Seed: seed, Duration: length << try, Every: 1500 * time.Millisecond, TTL: 5 * time.Second,
-			Binary: binary, Dir: filepath.Join(folder, fmt.Sprintf("run-%d-%d", seed, try)),
-			Progress: func(format string, args ...any) { t.Logf(format, args...) },
-		})
+		o.Dir, o.Duration = filepath.Join(folder, fmt.Sprintf("run-%d-%s-%d", o.Seed, o.Coordination, try)), length<<try
+		report := tortured(t, o)
 		t.Log(report)
 		switch report.Verdict() {
 		case check.Passed:

@@ -173,6 +173,14 @@ func ofCommits() []Mutant {
 			Hints:   Hints{Failpoints: []string{"copy.copied=stop@4", "copy.fenced=stop@9"}},
 		},
 		{
+			Name:    "commits-to-a-file-without-the-lease",
+			Without: []Step{leaseInFile()},
+			Shows:   "The same, for nodes that share a file.",
+			Expect:  []check.Kind{check.StaleCommit},
+			Witness: "internal/lockdb TestCommitWithoutLeaseWritesNothing",
+			Hints:   Hints{Coordination: "sqlite", Failpoints: stops},
+		},
+		{
 			Name:    "commits-any-version",
 			Without: []Step{compareAndSet()},
 			Shows:   "Where the lease holds, two nodes never commit to one cursor, so what shows is the operator: a poll that runs writes over a pause and over a reset.",

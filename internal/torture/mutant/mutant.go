@@ -53,6 +53,9 @@ type Hints struct {
 	Failpoints []string
 	// Faults are the kinds that the schedule injects; nil is all of them.
 	Faults []string
+	// Coordination is what the nodes are coordinated by; empty is the harness's
+	// own choice.
+	Coordination string
 	// Nodes is their number; 0 is the harness's own.
 	Nodes int
 	// ChunkRows and BatchSize are settings of the daemon; 0 leaves them.

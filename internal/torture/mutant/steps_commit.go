@@ -4,6 +4,7 @@ const (
 	store        = "internal/lockdb/store.go"
 	commitOne    = "internal/lockdb/commit_postgres.go"
 	commitCopied = "internal/lockdb/commit_copy.go"
+	commitInFile = "internal/lockdb/commit_sqlite.go"
 	operatorFile = "internal/lockdb/operator.go"
 	poolsFile    = "internal/lockdb/postgres.go"
 	queryFile    = "internal/lockdb/db.go"
@@ -24,6 +25,14 @@ func leaseInCommit() Step {
 `, `
   SELECT 1 FROM held WHERE ($1::text, $2::text, $3::text, $4::float8) IS NOT NULL
 `}},
+	}
+}
+
+func leaseInFile() Step {
+	return Step{
+		Name:  "lease-in-file",
+		What:  "a commit to SQLite goes on whether it could renew the lease or not",
+		Edits: []Edit{{commitInFile, "\tif !leased {", "\tif !leased && ctx.Err() != nil {"}},
 	}
 }
 

@@ -85,7 +85,7 @@ func (h hunter) try(ctx context.Context, t mutant.Trial) (mutant.Findings, error
 	dir := filepath.Join(h.folder, fmt.Sprintf("%s-%d", m.Name, t.Number))
 	out, err := torture.Run(ctx, torture.Options{
 		Seed: t.Seed, Duration: h.duration * time.Duration(t.Number), Every: 2 * time.Second, Drain: mutantDrain,
-		Nodes: m.Hints.Nodes, Binary: t.Binary, Dir: dir, Mutant: m.Name,
+		Coordination: m.Hints.Coordination, Nodes: m.Hints.Nodes, Binary: t.Binary, Dir: dir, Mutant: m.Name,
 		Failpoints: m.Hints.Failpoints, Faults: m.Hints.Faults, ChunkRows: m.Hints.ChunkRows, BatchSize: m.Hints.BatchSize,
 		Command: "make torture MUTANTS=1",
 	})

@@ -3,7 +3,7 @@
 -- only in torture runs.
 CREATE SCHEMA torture_audit;
 
-CREATE TABLE torture_audit.stream (stream TEXT PRIMARY KEY, lock_key CHAR(36) NOT NULL, ttl INTERVAL NOT NULL);
+CREATE TABLE torture_audit.stream (stream TEXT PRIMARY KEY, lock_key CHAR(36) NOT NULL, ttl_ms BIGINT NOT NULL);
 
 CREATE TABLE torture_audit.step (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, stream TEXT NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE torture_audit.lease (
 );
 CREATE TABLE torture_audit.granted (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key TEXT NOT NULL, term TEXT NOT NULL, fence BIGINT NOT NULL,
-  node TEXT NOT NULL, xid TEXT NOT NULL, at TIMESTAMPTZ NOT NULL, ttl INTERVAL NOT NULL, liveness TEXT NOT NULL
+  node TEXT NOT NULL, xid TEXT NOT NULL, at TIMESTAMPTZ NOT NULL, ttl_ms BIGINT NOT NULL, liveness TEXT NOT NULL
 );
 CREATE TABLE torture_audit.turn (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, type TEXT NOT NULL, turn TIMESTAMPTZ NOT NULL, node TEXT NOT NULL,
@@ -38,7 +38,7 @@ DECLARE
 BEGIN
   SELECT * INTO known FROM torture_audit.stream s WHERE s.stream = NEW.stream;
   SELECT l.client_id, o.node,
-         l.created_date < (clock_timestamp() AT TIME ZONE 'UTC') - known.ttl AND l.xmin <> pg_current_xact_id()::xid AS expired INTO held
+         l.created_date < (clock_timestamp() AT TIME ZONE 'UTC') - known.ttl_ms * INTERVAL '1 millisecond' AND l.xmin <> pg_current_xact_id()::xid AS expired INTO held
     FROM public.int_lock l
     LEFT JOIN public.obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    WHERE l.lock_key = known.lock_key;
@@ -66,9 +66,9 @@ CREATE TRIGGER torture_audit AFTER INSERT OR UPDATE OR DELETE ON public.int_lock
 
 CREATE FUNCTION torture_audit.granted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO torture_audit.granted (key, term, fence, node, xid, at, ttl, liveness)
+  INSERT INTO torture_audit.granted (key, term, fence, node, xid, at, ttl_ms, liveness)
   VALUES (rtrim(NEW.lock_key), rtrim(NEW.term), NEW.fence, NEW.node, pg_current_xact_id()::text, clock_timestamp(),
-          NEW.ttl_ms * INTERVAL '1 millisecond', NEW.liveness);
+          NEW.ttl_ms, NEW.liveness);
   RETURN NULL;
 END $$;
 CREATE TRIGGER torture_audit AFTER INSERT OR UPDATE ON public.obs_lock FOR EACH ROW EXECUTE FUNCTION torture_audit.granted();
@@ -80,3 +80,7 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER torture_audit AFTER INSERT OR UPDATE ON public.obs_schedule FOR EACH ROW EXECUTE FUNCTION torture_audit.turn();
+
+-- The triggers run as whoever makes the change.
+GRANT USAGE ON SCHEMA torture_audit TO PUBLIC;
+GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA torture_audit TO PUBLIC;
