@@ -55,6 +55,9 @@ func (s *stream) definedAs(seq int64) (definition string, ok bool) {
 	return s.commits[i].Definition, true
 }
 
-// redefines tells whether a step did nothing but change the definition: that
-// comes before the read of its poll.
-func (s *stream) redefines(step *history.Step) bool { return slices.Index(s.defined, step) > 0 }
+// fromRead tells whether a node's step stored what a read of the source had found.
+// A change of the definition comes before the read of its poll, and the answer to
+// it may be lost.
+func (s *stream) fromRead(step *history.Step) bool {
+	return step.Node != "" && commits(step) && slices.Index(s.defined, step) <= 0
+}

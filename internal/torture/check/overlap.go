@@ -25,7 +25,7 @@ func (c *checker) overlaps(s *stream) {
 		a.polls = append(a.polls, p)
 	}
 	for _, step := range s.steps {
-		if moved(step) && step.Node != "" && !s.redefines(step) {
+		if s.fromRead(step) {
 			a := of(byNode, step.Node)
 			a.steps = append(a.steps, step)
 		}

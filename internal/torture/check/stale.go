@@ -91,7 +91,7 @@ func (c *checker) staleCursors(s *stream) {
 		}
 		other := foreign.last(step.Node)
 		foreign.add(step)
-		if step.Node == "" || other == nil || s.redefines(step) {
+		if !s.fromRead(step) || other == nil {
 			continue
 		}
 		began, ok := lastBefore(begun[step.Node], step.At.Add(logPrecision))
