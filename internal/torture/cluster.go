@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,19 +91,28 @@ const sinkID = "file"
 
 func (c *cluster) sink() string { return filepath.Join(c.options.Dir, "events.jsonl") }
 
-// schedule are the streams of a run.
-func schedule() []history.Stream {
+// shelves is how many streams there are beside those of the clerks and the keeper.
+func (o Options) shelves() int { return max(0, o.Types-len(streams)) }
+
+// schedule are the streams of a run, each of a type of its own.
+func (o Options) schedule() []history.Stream {
 	stream := func(name, typ string, mode history.Mode) history.Stream {
 		return history.Stream{Name: name, Type: typ, Mode: mode, Table: name, LockKey: typ + "-observer-poll"}
 	}
-	return []history.Stream{
+	all := []history.Stream{
 		stream(shop.Orders, "order", history.ModeNew),
 		stream(shop.Tasks, "wes", history.ModeChange),
 		stream(shop.Stock, "inventory", history.ModeSnapshot),
 	}
+	for i := range o.shelves() {
+		name := shop.Shelf(i + 1)
+		all = append(all, stream(name, name, history.ModeSnapshot))
+	}
+	return all
 }
 
-// rowsOf are the keys of an observer that say how its table is read.
+// rowsOf are the keys of an observer that say how its table is read; that of a
+// shelf is left out.
 var rowsOf = map[string]string{
 	shop.Orders: "key: order_id, timestamp: updated_at",
 	shop.Tasks:  "key: task_id, timestamp: updated_at",
@@ -111,10 +121,11 @@ var rowsOf = map[string]string{
 
 // observers are the entries of the configuration. Those that are narrow leave
 // columns out.
-func observers(chunk int, narrow map[string]bool) []string {
+func (o Options) observers(chunk int, narrow map[string]bool) []string {
 	var entries []string
-	for _, s := range schedule() {
-		entry := fmt.Sprintf("id: %s, type: %s, source: shop, table: %s, %s, chunk-size: %d", s.Name, s.Type, s.Table, rowsOf[s.Name], chunk)
+	for _, s := range o.schedule() {
+		entry := fmt.Sprintf("id: %s, type: %s, source: shop, table: %s, %s, chunk-size: %d",
+			s.Name, s.Type, s.Table, cmp.Or(rowsOf[s.Name], "key: slot, detect: snapshot, event: ShelfObservedEvent"), chunk)
 		if narrow[s.Name] {
 			entry += ", columns: [n]"
 		}
@@ -125,7 +136,7 @@ func observers(chunk int, narrow map[string]bool) []string {
 
 func (c *cluster) config(node, database, source string) daemon.Config {
 	return daemon.Config{
-		Node: node, Database: database, Sources: map[string]string{"shop": source}, Observers: observers(chunks[0], nil),
+		Node: node, Database: database, Sources: map[string]string{"shop": source}, Observers: c.options.observers(chunks[0], nil),
 		Files: map[string]string{sinkID: c.sink()}, BatchSize: c.options.BatchSize,
 		Interval: c.options.Interval, TTL: c.options.TTL, QueryTimeout: queryTimeout,
 	}
@@ -148,13 +159,13 @@ func (c *cluster) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := shop.Create(ctx, c.source.url(), roles...); err != nil {
+	if err := shop.Create(ctx, c.source.url(), c.options.shelves(), roles...); err != nil {
 		return err
 	}
 	if err := c.hireOperator(ctx); err != nil {
 		return err
 	}
-	if err := audit.Install(ctx, c.url(), schedule(), c.options.TTL); err != nil {
+	if err := audit.Install(ctx, c.url(), c.options.schedule(), c.options.TTL); err != nil {
 		return err
 	}
 	for _, name := range c.plan.Nodes {

@@ -137,7 +137,7 @@ func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed erro
 		settings["unhealed"] = unhealed.Error()
 	}
 	return history.Meta{
-		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: c.plan.Nodes, Streams: schedule(),
+		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: c.plan.Nodes, Streams: o.schedule(),
 		Interval: o.Interval, TTL: o.TTL, Mutant: o.Mutant, Command: o.Command, Planned: c.plan.often(), Required: required,
 		Versions: map[string]string{
 			"Go": runtime.Version(), "PostgreSQL": version["server_version"], "observerd": c.version(ctx),

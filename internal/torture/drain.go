@@ -58,7 +58,7 @@ func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
 		return nil, err
 	}
 	b := &backlog{modes: make(map[string]history.Mode), missing: make(map[row]history.Write), gone: make(map[row]bool), read: make(map[string]int64)}
-	for _, s := range schedule() {
+	for _, s := range c.options.schedule() {
 		b.modes[s.Name] = s.Mode
 	}
 	for _, w := range writes {

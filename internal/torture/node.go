@@ -92,7 +92,7 @@ func (n *node) start(ctx context.Context, s Start) (*daemon.Process, error) {
 	if n.cluster.calm.Load() {
 		narrow = nil // All have the same file at last.
 	}
-	config.Observers = observers(s.Chunk, narrow)
+	config.Observers = n.cluster.options.observers(s.Chunk, narrow)
 	if err := config.Write(n.folder); err != nil {
 		return nil, err
 	}

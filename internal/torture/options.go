@@ -33,8 +33,10 @@ type Options struct {
 	// Coordination is [PostgreSQL] or [SQLite], a file that all nodes share; empty
 	// means the first.
 	Coordination string
-	// Interval is that of all types, TTL that of their locks; 0 means 1 s, and
-	// 6 s or, with SQLite, 15 s.
+	// Types is how many types are polled, each with one observer; 0 means 3.
+	Types int
+	// Interval is that of all types, TTL that of their locks; 0 means 1 s, or
+	// 60 ms for each type if that is more, and 6 s or, with SQLite, 15 s.
 	Interval, TTL time.Duration
 	// Drain bounds the time until everything is delivered once all is healed; 0
 	// means 2 minutes.
@@ -63,7 +65,7 @@ func (o Options) orDefaults() Options {
 		}
 	}
 	set(&o.Duration, time.Minute)
-	set(&o.Interval, time.Second)
+	set(&o.Interval, max(time.Second, time.Duration(o.Types)*60*time.Millisecond).Round(time.Second))
 	if o.Coordination == SQLite {
 		set(&o.TTL, 15*time.Second) // The daemon allows no less.
 	}
@@ -89,6 +91,9 @@ func (o *Options) check() error {
 	if o.Coordination != PostgreSQL && o.Coordination != SQLite {
 		return fmt.Errorf("coordination by %q: it is %s or %s", o.Coordination, PostgreSQL, SQLite)
 	}
+	if most := 999; o.Types < 0 || o.Types > most {
+		return fmt.Errorf("%d types: there may be %d at most", o.Types, most)
+	}
 	if o.Nodes < 1 || o.Nodes > 26 {
 		return fmt.Errorf("%d nodes: there may be 1 to 26", o.Nodes)
 	}
@@ -113,9 +118,9 @@ func (o Options) names() []string {
 }
 
 // rest is how long writers rest between two transactions: tiny chunks take
-// their time.
+// their time, as do many types.
 func (o Options) rest() time.Duration {
-	if o.ChunkRows > 0 && o.ChunkRows < chunks[0] {
+	if o.ChunkRows > 0 && o.ChunkRows < chunks[0] || o.shelves() > 0 {
 		return 300 * time.Millisecond
 	}
 	return 0

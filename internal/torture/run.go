@@ -70,7 +70,7 @@ func (c *cluster) run(ctx context.Context) (out Outcome, err error) {
 			return out, err
 		}
 	}
-	if c.writers, err = shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.rest()); err != nil { //nolint:gosec // Any number is a seed.
+	if c.writers, err = shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.shelves(), c.options.rest()); err != nil { //nolint:gosec // Any number is a seed.
 		return out, err
 	}
 	c.progress("%d nodes are ready; %d faults in %s", len(c.nodes), len(c.plan.Faults), c.options.Duration)
@@ -149,8 +149,8 @@ func (c *cluster) heal(ctx context.Context) error {
 			return fmt.Errorf("node %s is not ready again although all is healed", n.name)
 		}
 	}
-	for _, s := range schedule() {
-		if err := c.operate(ctx, "observers", "resume", s.Name); err != nil {
+	for _, stream := range streams {
+		if err := c.operate(ctx, "observers", "resume", stream); err != nil {
 			return err
 		}
 	}

@@ -159,6 +159,9 @@ func clock(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 	return bit, offset.String()
 }
 
+// turns is how many a fault waits for beside its time, where it waits for polls.
+const turns = 2
+
 // redefine restarts a node with a file that names other columns of a stream, and
 // leaves it at that. It bites when the cluster polls by another definition then.
 func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
@@ -175,7 +178,7 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 	n.redefine(f.Where)
 	n.terminate(ctx, p)
 	n.back(ctx, p)
-	for end := time.Now().Add(time.Duration(f.For)); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
+	for end := time.Now().Add(time.Duration(f.For) + turns*c.options.Interval); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
 		if now, err := c.shown(ctx, definition); err == nil && now != before {
 			return true, f.Where
 		}

@@ -115,7 +115,7 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 	if err != nil {
 		return false, "the table could not be emptied"
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For)+turns*c.options.Interval)
 	defer cancel()
 	const cursor = " FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
 	if !c.shows(ctx, "SELECT CASE WHEN live_count = 0 OR refusal <> '' THEN 'yes' ELSE 'no' END"+cursor) {

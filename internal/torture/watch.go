@@ -101,7 +101,7 @@ func (n *node) sample(ctx context.Context, p *daemon.Process) {
 
 // peek reads the metrics of the present process, and keeps its counters.
 func (n *node) peek(ctx context.Context, p *daemon.Process) (daemon.Metrics, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	m, err := p.Metrics(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (n *node) peek(ctx context.Context, p *daemon.Process) (daemon.Metrics, err
 
 // grows waits until a counter of the process is above what it was.
 func (n *node) grows(ctx context.Context, p *daemon.Process, counter string, was float64) bool {
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		if m, err := n.peek(ctx, p); err == nil && m.Sum(counter) > was {
 			return true
 		}

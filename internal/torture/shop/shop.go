@@ -59,10 +59,25 @@ CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON orders FOR EACH ROW EXEC
 CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON tasks FOR EACH ROW EXECUTE FUNCTION note('task_id');
 CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON stock FOR EACH ROW EXECUTE FUNCTION note('sku');`
 
+// slots are the rows of a shelf.
+const slots = 3
+
+// Shelf names a small table, and its stream, a snapshot. They count from 1.
+func Shelf(number int) string { return fmt.Sprintf("shelf%03d", number) }
+
+func shelf(number int) []string {
+	name := Shelf(number)
+	return []string{
+		"CREATE TABLE " + name + " (slot TEXT PRIMARY KEY, n BIGINT NOT NULL, status TEXT NOT NULL)",
+		"CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON " + name + " FOR EACH ROW EXECUTE FUNCTION note('slot')",
+		fmt.Sprintf("INSERT INTO %s SELECT 'slot-' || i, 1, 'full' FROM generate_series(1, %d) i", name, slots),
+	}
+}
+
 // Create makes the tables in an empty database, with some tasks and stock in
-// them. Roles named readers may read them, and see the transactions that a
+// them, and that many shelves. Roles named readers may read them, and see the transactions that a
 // horizon is made of.
-func Create(ctx context.Context, url string, readers ...string) error {
+func Create(ctx context.Context, url string, shelves int, readers ...string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return fmt.Errorf("make the shop: %w", err)
@@ -73,9 +88,12 @@ func Create(ctx context.Context, url string, readers ...string) error {
 		fmt.Sprintf(`INSERT INTO tasks SELECT 'task-' || lpad(i::text, 5, '0'), 1, 'new', now() FROM generate_series(1, %d) i`, tasks),
 		fmt.Sprintf(`INSERT INTO stock SELECT 'sku-' || lpad(i::text, 4, '0'), 1, 'full' FROM generate_series(1, %d) i`, skus),
 	}
+	for i := range shelves {
+		statements = append(statements, shelf(i+1)...)
+	}
 	for _, role := range readers {
 		name := pgx.Identifier{role}.Sanitize()
-		statements = append(statements, "GRANT SELECT ON orders, tasks, stock TO "+name, "GRANT pg_read_all_stats TO "+name)
+		statements = append(statements, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO "+name, "GRANT pg_read_all_stats TO "+name)
 	}
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {

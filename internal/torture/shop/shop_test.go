@@ -22,10 +22,10 @@ func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
 func TestJournalTellsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	if err := shop.Create(t.Context(), url); err != nil {
+	if err := shop.Create(t.Context(), url, 2); err != nil {
 		t.Fatal(err)
 	}
-	writers, err := shop.Open(t.Context(), url, 1, 0)
+	writers, err := shop.Open(t.Context(), url, 1, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,8 @@ func waitFor(t *testing.T, url string, writes int) {
 func current(t *testing.T, url string) map[[2]string]int64 {
 	t.Helper()
 	rows, err := connect(t, url).Query(t.Context(), `
-		SELECT 'orders', order_id, n FROM orders UNION ALL SELECT 'tasks', task_id, n FROM tasks UNION ALL SELECT 'stock', sku, n FROM stock`)
+		SELECT 'orders', order_id, n FROM orders UNION ALL SELECT 'tasks', task_id, n FROM tasks UNION ALL SELECT 'stock', sku, n FROM stock
+		 UNION ALL SELECT 'shelf001', slot, n FROM shelf001 UNION ALL SELECT 'shelf002', slot, n FROM shelf002`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,9 +38,10 @@ type Writers struct {
 // the server; some of them may have committed.
 type Tally struct{ Committed, RolledBack, Failed int64 }
 
-// Open starts writers whose choices follow from the seed. Each rests that long
+// Open starts writers whose choices follow from the seed, for a shop with that
+// many shelves. Each rests that long
 // between two transactions. Faults of the server only delay them.
-func Open(ctx context.Context, url string, seed uint64, rest time.Duration) (*Writers, error) {
+func Open(ctx context.Context, url string, seed uint64, shelves int, rest time.Duration) (*Writers, error) {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("open the shop: %w", err)
@@ -53,6 +54,10 @@ func Open(ctx context.Context, url string, seed uint64, rest time.Duration) (*Wr
 	}
 	k := &keeper{Writers: w, random: rand.New(rand.NewPCG(seed, clerks))} //nolint:gosec // As above.
 	w.work.Go(func() { w.repeat(ctx, k.turn) })
+	if shelves > 0 {
+		p := &porter{Writers: w, random: rand.New(rand.NewPCG(seed, clerks+1)), shelves: shelves} //nolint:gosec // As above.
+		w.work.Go(func() { w.repeat(ctx, p.turn) })
+	}
 	return w, nil
 }
 

@@ -27,10 +27,11 @@ func torment(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.Int64Var(&o.Seed, "seed", 0, "what the run follows from; 0: the clock")
 	flags.IntVar(&o.Nodes, "nodes", 3, "how many processes")
 	flags.StringVar(&o.Coordination, "coordination", torture.PostgreSQL, torture.PostgreSQL+" or "+torture.SQLite+", a file that all nodes share")
+	flags.IntVar(&o.Types, "types", 3, "how many types, each with one observer")
 	flags.StringVar(&o.Binary, "binary", "", "an observerd built with the tag failpoints; empty: it is built")
 	flags.StringVar(&o.Dir, "folder", "", "an empty `folder` for what the run leaves behind; empty: var/torture/TIME-SEED")
 	flags.DurationVar(&o.TTL, "ttl", 0, "how long a lock outlives its last renewal; 0: 6s, or 15s with SQLite")
-	flags.DurationVar(&o.Interval, "interval", 0, "the distance between the polls of a type; 0: 1s")
+	flags.DurationVar(&o.Interval, "interval", 0, "the distance between the polls of a type; 0: 1s, or 60ms for each type")
 	flags.IntVar(&o.ChunkRows, "chunk", 0, "how many `rows` commit at once; 0: it varies")
 	if err := flags.Parse(args); err != nil {
 		return usageOf(err)
@@ -43,8 +44,8 @@ func torment(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		o.Seed = time.Now().UnixNano() % 1e9
 	}
 	o.Command = fmt.Sprintf("make torture SEED=%d MINUTES=%g NODES=%d", o.Seed, *minutes, o.Nodes)
-	if o.Coordination != torture.PostgreSQL {
-		o.Command += " TORTUREFLAGS='-coordination " + o.Coordination + "'"
+	if o.Types != 3 || o.Coordination != torture.PostgreSQL {
+		o.Command += fmt.Sprintf(" TORTUREFLAGS='-coordination %s -types %d'", o.Coordination, o.Types)
 	}
 	if o.Dir == "" {
 		o.Dir = filepath.Join("var", "torture", fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405"), o.Seed))
