@@ -77,6 +77,12 @@ func (s *guarded) Horizon(ctx context.Context, q observer.Query) (h observer.Hor
 	return h, err
 }
 
+// KeyOrder implements [observer.Source].
+func (s *guarded) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
+	err = s.try(ctx, func(ctx context.Context) error { order, err = s.foreign.KeyOrder(ctx, q); return err })
+	return order, err
+}
+
 // CursorAt implements [observer.Source].
 func (s *guarded) CursorAt(ctx context.Context, q observer.Query, at time.Time) (cursor string, err error) {
 	err = s.try(ctx, func(ctx context.Context) error { cursor, err = s.foreign.CursorAt(ctx, q, at); return err })

@@ -23,6 +23,8 @@ func (s slow) Horizon(context.Context, observer.Query) (observer.Horizon, error)
 	return observer.Horizon{Cursor: "9"}, nil
 }
 
+func (s slow) KeyOrder(context.Context, observer.Query) (string, error) { return "", nil }
+
 func (s slow) Identity(context.Context) (string, error) { return "", nil }
 
 func (s slow) CursorAt(context.Context, observer.Query, time.Time) (string, error) { return "9", nil }

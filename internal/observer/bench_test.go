@@ -131,3 +131,5 @@ func (s *sinkStore) Commit(_ context.Context, ch observer.Chunk) (observer.Curso
 func (s *sinkStore) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {
 	return make([]observer.Burial, len(dead)), nil
 }
+
+func (t *benchTable) KeyOrder(context.Context, observer.Query) (string, error) { return "", nil }

@@ -31,7 +31,7 @@ type Query struct {
 	// Key are the columns of the natural key, in order. At least one.
 	Key []string
 	// Timestamp is the column that orders the rows. Empty means that the
-	// source has none: every read returns every row, in any order.
+	// source has none: all rows are read, over and over.
 	Timestamp string
 	// NullTimestamp is the policy for NULL in Timestamp; empty is NullInclude.
 	NullTimestamp NullPolicy
@@ -73,8 +73,8 @@ type Horizon struct {
 }
 
 // Range says which rows are read, by the cursors of earlier rows and horizons.
-// The zero value reads every row. It is for queries with a timestamp: those
-// without one always return every row.
+// The zero value reads every row. From, Before and Limit are for queries with a
+// timestamp.
 type Range struct {
 	// From is the first timestamp that is read, Before the first that is not
 	// read any more; empty means no bound. Rows without a timestamp belong to
@@ -83,6 +83,15 @@ type Range struct {
 	// Limit bounds the rows with a timestamp; 0 means no limit. The statement
 	// itself says so, so that the source may end its work early.
 	Limit int
+	// ByKey asks for every row in the order of an index on the key, whatever the
+	// timestamp; [Source.KeyOrder] says where that can be had. There are no other
+	// bounds then but Key: that of the first row, as [Row.Key] has it; empty means
+	// no bound. Rows whose keys are equal for the source, as with a collation, are
+	// all read again. Order is the one in which Key was reached, as
+	// [Source.KeyOrder] has it: if that is not to be had any more, the read fails with
+	// [ClassRetry]. Empty means any.
+	ByKey      bool
+	Order, Key string
 }
 
 // Column is one member of the data of an event.
@@ -140,8 +149,13 @@ type Source interface {
 	// that instant or later may have, whatever the clocks of its time zone do.
 	// An error means that the query has no timestamp, or an unfit one.
 	CursorAt(ctx context.Context, q Query, at time.Time) (string, error)
+	// KeyOrder identifies the order of an index that serves the key, so that Read
+	// can begin at any key, and leaves none out that follows; empty where none
+	// serves. Indexes come and go, and types and collations change: a key is gone on
+	// from only in the order in which it was reached.
+	KeyOrder(ctx context.Context, q Query) (order string, err error)
 	// Read runs one SELECT and streams the rows of a range, ordered by
-	// (timestamp, key).
+	// (timestamp, key), or as [Range.ByKey] says.
 	Read(ctx context.Context, q Query, r Range) (Rows, error)
 	// Compare orders two cursors of this source as its own ORDER BY does:
 	// negative, zero or positive. The empty cursor comes before all others.

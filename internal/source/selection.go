@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -131,6 +132,60 @@ func (s Selection) Members() []observer.Column {
 	}
 	return members
 }
+
+// KeyOrder returns the parts of the key, by their place in Key, in the order of an
+// index that begins with them; nil for none. indexes are the columns of each.
+func (s Selection) KeyOrder(indexes [][]string) []int {
+	key := s.KeyNames()
+	for _, columns := range indexes {
+		if len(columns) < len(key) {
+			continue
+		}
+		order := make([]int, 0, len(key))
+		for _, name := range columns[:len(key)] {
+			if n := slices.Index(key, name); n >= 0 && !slices.Contains(order, n) {
+				order = append(order, n)
+			}
+		}
+		if len(order) == len(key) {
+			return order
+		}
+	}
+	return nil
+}
+
+// OrderID identifies the order of a read by key by the columns in it; empty for
+// none. more is what else decides on the order of a column, such as its collation;
+// nil for nothing.
+func (s Selection) OrderID(parts []int, more func(c Column) string) string {
+	columns := make([]string, len(parts))
+	for i, part := range parts {
+		c := s.Columns[s.Key[part]]
+		columns[i] = Quote(c.Name) + " " + c.Type
+		if more != nil {
+			columns[i] += " " + more(c)
+		}
+	}
+	return strings.Join(columns, ", ")
+}
+
+// CheckOrder fails unless a read by key is in the order that it is asked for. id
+// identifies the order in which it would be.
+func CheckOrder(in observer.Range, id string) error {
+	if in.ByKey && (id == "" || in.Order != "" && in.Order != id) {
+		return ErrNoKeyOrder
+	}
+	return nil
+}
+
+// KeyNullable reports whether a column of the key may hold NULL.
+func (s Selection) KeyNullable() bool {
+	return slices.ContainsFunc(s.Key, func(i int) bool { return s.Columns[i].Nullable })
+}
+
+// ErrNoKeyOrder says that no index serves the key any more, or one of another order
+// than that in which rows were to be read. The next poll looks again.
+var ErrNoKeyOrder = &observer.Fault{Class: observer.ClassRetry, Err: errors.New("no index serves the key any more, or another one does; the next poll looks again")}
 
 // KeyNames returns the names of the key's columns.
 func (s Selection) KeyNames() []string {

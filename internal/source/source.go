@@ -37,6 +37,8 @@ type Description struct {
 	// KeyUnique is Yes where an index guarantees it, No where two rows with
 	// one key were found, and Unknown otherwise.
 	KeyUnique Answer
+	// KeyOrdered says that an index serves the key, see [observer.Source.KeyOrder].
+	KeyOrdered bool
 	// TimestampNullable says that rows without a timestamp may exist.
 	TimestampNullable bool
 	// OrderIndexed says whether an index serves the order of (timestamp, key).

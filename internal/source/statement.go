@@ -22,6 +22,14 @@ type Statements struct {
 	// Bound writes the n-th bound, from 1, as a value of the timestamp's type.
 	// nil means $1, $2.
 	Bound func(n int) string
+	// KeyBound writes the n-th bound, from 1, as a value of a column of the key. nil
+	// means $1, $2.
+	KeyBound func(n int, c Column) string
+	// Rows says that the database compares rows, and that an index serves that:
+	// (a, b) >= ($1, $2).
+	Rows bool
+	// KeyHint is written behind the alias of a read by key.
+	KeyHint string
 	// Limit ends a statement that has an order after so many rows; nil means
 	// LIMIT.
 	Limit func(statement string, rows int) string
@@ -91,6 +99,60 @@ func (w Statements) Nulls(s Selection) string {
 	w.head(&b, s)
 	b.WriteString("\nWHERE " + w.qualified(s.TimestampName()) + " IS NULL")
 	return b.String()
+}
+
+// ByKey selects every row in the order of an index, see [Selection.KeyOrder], and
+// from a key on where from is set. It returns which parts of the key are bound, in
+// the order of the bounds. Rows without a timestamp are left out where notNull is
+// set.
+func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (statement string, parts []int) {
+	var b strings.Builder
+	w.head(&b, s)
+	if w.KeyHint != "" {
+		b.WriteString(" " + w.KeyHint)
+	}
+	names := make([]string, len(order))
+	for i, n := range order {
+		names[i] = w.qualified(s.Columns[s.Key[n]].Name)
+	}
+	var conditions []string
+	if notNull {
+		conditions = append(conditions, w.qualified(s.TimestampName())+" IS NOT NULL")
+	}
+	bound := func(n int) string {
+		parts = append(parts, n)
+		if w.KeyBound == nil {
+			return "$" + strconv.Itoa(len(parts))
+		}
+		return w.KeyBound(len(parts), s.Columns[s.Key[n]])
+	}
+	if from {
+		conditions = append(conditions, w.atLeast(names, order, bound))
+	}
+	if len(conditions) > 0 {
+		b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
+	}
+	b.WriteString("\nORDER BY " + strings.Join(names, ", "))
+	return b.String(), parts
+}
+
+// atLeast compares the columns of a key with the parts of one, as the order has
+// them. Without a comparison of rows the first column is compared alone as well,
+// with which Oracle begins in the index; MySQL makes a place in it of all of them.
+func (w Statements) atLeast(names []string, order []int, bound func(part int) string) string {
+	if len(order) > 1 && w.Rows {
+		bounds := make([]string, len(order))
+		for i, n := range order {
+			bounds[i] = bound(n)
+		}
+		return "(" + strings.Join(names, ", ") + ") >= (" + strings.Join(bounds, ", ") + ")"
+	}
+	condition := names[0] + " >= " + bound(order[0])
+	if len(order) > 1 {
+		condition += " AND (" + names[0] + " > " + bound(order[0]) +
+			" OR " + names[0] + " = " + bound(order[0]) + " AND " + w.atLeast(names[1:], order[1:], bound) + ")"
+	}
+	return condition
 }
 
 // All selects every row, in any order.

@@ -28,6 +28,11 @@ type Source struct {
 	// Unordered says that the table has no timestamp: rows have no cursor and
 	// every read returns all of them. It is set before the first row.
 	Unordered bool
+	// Keyed says that an index serves the key. Its order takes upper and lower case
+	// for equal.
+	Keyed bool
+	// Order is that of the index; empty means "key".
+	Order string
 	// Step is called before each call and each row; its error takes their
 	// place. Nil means none.
 	Step func(call string) error
@@ -144,6 +149,10 @@ func (s *Source) Ranges() []observer.Range {
 // all if dated.
 func (s *Source) selected(in observer.Range, dated bool) []observer.Row {
 	rows := slices.Clone(s.rows)
+	if in.ByKey {
+		rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return r.Cursor == "" && dated && !s.Unordered })
+		return byKey(rows, in.Key)
+	}
 	rows = slices.DeleteFunc(rows, func(r observer.Row) bool {
 		return r.Cursor != "" && r.Cursor < in.From || in.Before != "" && (r.Cursor == "" || r.Cursor >= in.Before) ||
 			r.Cursor == "" && dated && !s.Unordered
@@ -154,6 +163,13 @@ func (s *Source) selected(in observer.Range, dated bool) []observer.Row {
 		})
 	}
 	return limited(rows, in.Limit)
+}
+
+func byKey(rows []observer.Row, from string) []observer.Row {
+	order := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
+	rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return order(r.Key, from) < 0 })
+	slices.SortStableFunc(rows, func(a, b observer.Row) int { return order(a.Key, b.Key) })
+	return rows
 }
 
 // limited keeps at most that many rows with a cursor; those without come first.
@@ -200,6 +216,15 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.identity, nil
+}
+
+// KeyOrder implements observer.Source.
+func (s *Source) KeyOrder(ctx context.Context, _ observer.Query) (string, error) {
+	order := ""
+	if s.Keyed {
+		order = cmp.Or(s.Order, "key")
+	}
+	return order, cmp.Or(s.step("key order"), ctx.Err())
 }
 
 // CursorAt implements observer.Source.

@@ -17,6 +17,7 @@ type relation struct {
 	name          string // for messages; empty for a query
 	from          string // what follows FROM
 	columns       []source.Column
+	collations    map[string]string // of the columns of a table that hold text
 }
 
 // The catalogue compares names as the file system does where it looks for one
@@ -101,6 +102,7 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 	if err != nil {
 		return relation{}, err
 	}
+	r.collations = make(map[string]string)
 	for _, row := range rows {
 		column := source.Column{Name: string(row[0]), Type: string(row[1]), Nullable: !r.base || string(row[2]) != "NO"}
 		if string(row[3]) == "1" {
@@ -109,6 +111,7 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 		if slices.Contains(documents, column.Name) {
 			column.Type = "json"
 		}
+		r.collations[column.Name] = string(row[4])
 		r.columns = append(r.columns, column)
 	}
 	return r, nil

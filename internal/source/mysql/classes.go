@@ -75,6 +75,7 @@ var refusals = map[uint16]refusalKind{
 	3024:            {class: observer.ClassTimeout, quotable: true}, // MySQL: max_execution_time
 
 	// Read again.
+	1176: {class: observer.ClassRetry, quotable: true}, // the index that was to serve is gone
 	1020: {class: observer.ClassRetry, text: "a row has changed since it was read"},
 	1213: {class: observer.ClassRetry, quotable: true}, // deadlock
 	1412: {class: observer.ClassRetry, quotable: true}, // the table was altered after the snapshot

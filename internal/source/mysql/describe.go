@@ -13,19 +13,24 @@ import (
 // sampleRows bounds the search for two rows with one key.
 const sampleRows = 10000
 
+// indexesSQL selects all columns because each server has some of its own, which say
+// whether the index may be used.
 const indexesSQL = `
-SELECT index_name, non_unique, column_name, collation, sub_part
+SELECT *
 FROM information_schema.statistics
 WHERE table_schema = ? AND table_name = ? AND index_type = 'BTREE'
 ORDER BY index_name, seq_in_index`
 
 type index struct {
+	name    string
 	unique  bool
-	primary bool
 	columns []string // "" for an expression
-	// ordered says that the columns are indexed whole and ascending.
+	// ordered says that the columns are indexed whole and ascending, and that the
+	// server may use the index.
 	ordered bool
 }
+
+func (i index) primary() bool { return i.name == "PRIMARY" }
 
 // Describe finds out, for `validate`, whether the query can be polled and how
 // well. A missing table or column is a [source.MissingError].
@@ -66,8 +71,12 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if err != nil {
 		return source.Description{}, err
 	}
-	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil || d.Timestamp == "" {
+	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil {
 		return d, err
+	}
+	d.KeyOrdered = keyOrder(r, p.selection, indexes).parts != nil
+	if d.Timestamp == "" {
+		return d, nil
 	}
 	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if r.base {
@@ -88,26 +97,33 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 	if !r.base {
 		return nil, nil
 	}
-	rows, err := c.rows(ctx, "read indexes", indexesSQL, r.schema, r.table)
-	if err == nil && len(rows) == 0 {
+	found, err := c.query(ctx, "read indexes", indexesSQL, r.schema, r.table)
+	if err == nil && len(found.rows) == 0 {
 		err = c.lockWarned(ctx, "read indexes")
 	}
 	if err != nil {
 		return nil, err
 	}
+	return indexesOf(found), nil
+}
+
+// indexesOf reads the rows of indexesSQL, of any server.
+func indexesOf(found result) []index {
 	var indexes []index
-	last := ""
-	for n, row := range rows {
-		name := string(row[0])
-		if n == 0 || name != last {
-			indexes = append(indexes, index{unique: string(row[1]) == "0", primary: name == "PRIMARY", ordered: true})
-			last = name
+	for _, row := range found.rows {
+		cells := make(map[string]string, len(row))
+		for i, name := range found.columns {
+			cells[strings.ToLower(name)] = string(row[i])
+		}
+		if last := len(indexes) - 1; last < 0 || indexes[last].name != cells["index_name"] {
+			indexes = append(indexes, index{name: cells["index_name"], unique: cells["non_unique"] == "0", ordered: true})
 		}
 		i := &indexes[len(indexes)-1]
-		i.columns = append(i.columns, string(row[2]))
-		i.ordered = i.ordered && string(row[3]) == "A" && row[4] == nil
+		i.columns = append(i.columns, cells["column_name"])
+		i.ordered = i.ordered && cells["collation"] == "A" && cells["sub_part"] == "" && cells["expression"] == "" &&
+			cells["comment"] != "disabled" && cells["ignored"] != "YES" && cells["is_visible"] != "NO"
 	}
-	return indexes, nil
+	return indexes
 }
 
 // keyUnique asks the indexes first: one whose columns are all in the key
@@ -148,13 +164,13 @@ func subset(columns, key []string) bool {
 func ordered(indexes []index, order []string, innodb bool) source.Answer {
 	var primary []string
 	for _, i := range indexes {
-		if i.primary && innodb {
+		if i.primary() && innodb {
 			primary = i.columns
 		}
 	}
 	for _, i := range indexes {
 		columns := i.columns
-		if !i.primary {
+		if !i.primary() {
 			columns = append(slices.Clone(columns), primary...)
 		}
 		if i.ordered && len(columns) >= len(order) && slices.Equal(columns[:len(order)], order) {

@@ -18,6 +18,7 @@ type plan struct {
 	kinds     []kind // of the selected columns
 	time      timeKind
 	steps     []step
+	order     keyIndex // for a read by key
 }
 
 // step is a statement as it is sent, and as people are shown it: with ? in the
@@ -45,11 +46,26 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	if err := p.resolve(q, in); err != nil {
 		return plan{}, unfit(err)
 	}
+	if in.ByKey {
+		indexes, err := c.indexes(ctx, r)
+		if err != nil {
+			return plan{}, err
+		}
+		if p.order = keyOrder(r, p.selection, indexes); p.order.parts != nil {
+			err = p.writeByKey(q, in)
+		}
+		return p, unfit(err)
+	}
 	return p, nil
 }
 
 // unfit is a query that no database could run, or not this one.
-func unfit(err error) error { return &observer.Fault{Class: observer.ClassQuery, Err: err} }
+func unfit(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &observer.Fault{Class: observer.ClassQuery, Err: err}
+}
 
 func (p *plan) resolve(q observer.Query, in observer.Range) error {
 	s, err := source.Select(q, p.relation.columns, p.relation.name)
@@ -91,11 +107,8 @@ func (p *plan) write(q observer.Query, in observer.Range) {
 }
 
 func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int) string) []string {
-	s := p.selection
-	w := source.Statements{
-		From: p.relation.from, Quote: quote, Bound: bound,
-		Column: func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
-	}
+	s, w := p.selection, p.dialect()
+	w.Bound = bound
 	if s.Timestamp < 0 {
 		return []string{w.All(s)}
 	}
@@ -105,6 +118,13 @@ func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int)
 		statements = append(statements, w.Nulls(s))
 	}
 	return statements
+}
+
+func (p *plan) dialect() source.Statements {
+	return source.Statements{
+		From: p.relation.from, Quote: quote,
+		Column: func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
+	}
 }
 
 // check compares the columns of a result with those of the catalogue, between

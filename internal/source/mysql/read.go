@@ -46,6 +46,9 @@ func (s *Source) begin(ctx context.Context, q observer.Query, in observer.Range)
 	if err = c.snapshot(ctx); err == nil {
 		p, err = c.plan(ctx, q, in)
 	}
+	if err == nil {
+		err = source.CheckOrder(in, p.orderID())
+	}
 	if err != nil {
 		c.end(ctx)
 		return nil, plan{}, err

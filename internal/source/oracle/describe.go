@@ -18,7 +18,7 @@ const sampleRows = 10000
 // with time zones is such: it is ordered by the instants in UTC.
 const (
 	tablesSQL  = "SELECT TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1 AND t.TABLE_NAME = :2"
-	indexesSQL = `SELECT i.OWNER || '.' || i.INDEX_NAME, i.UNIQUENESS, i.INDEX_TYPE, i.STATUS
+	indexesSQL = `SELECT i.OWNER || '.' || i.INDEX_NAME, i.UNIQUENESS, i.INDEX_TYPE, i.STATUS, i.VISIBILITY, i.INDEX_NAME
 FROM ALL_INDEXES i
 WHERE i.TABLE_OWNER = :1 AND i.TABLE_NAME = :2`
 	indexColumnsSQL = `SELECT c.INDEX_OWNER || '.' || c.INDEX_NAME, c.COLUMN_NAME
@@ -31,10 +31,14 @@ WHERE e.TABLE_OWNER = :1 AND e.TABLE_NAME = :2 AND e.COLUMN_POSITION = 1`
 )
 
 type index struct {
-	name    string
+	name    string // with the owner's
+	bare    string // without
 	unique  bool
 	columns []string
 	first   string // the expression by which it begins; empty for a column
+	// plain says that it is of columns alone, in ascending order throughout the
+	// table, and that the optimizer may use it. rows says that it is the table.
+	plain, rows bool
 }
 
 // Describe finds out, for `validate`, whether the query can be polled and how
@@ -71,7 +75,11 @@ func (c *session) description(ctx context.Context, q observer.Query) (source.Des
 	if err != nil {
 		return source.Description{}, relation{}, err
 	}
-	if d.KeyUnique, err = c.keyUnique(ctx, p, r.from, indexes); err != nil || d.Timestamp == "" {
+	if d.KeyUnique, err = c.keyUnique(ctx, p, r.from, indexes); err != nil {
+		return d, r, err
+	}
+	order, err := c.keyOrder(ctx, p, indexes)
+	if d.KeyOrdered = order.parts != nil; err != nil || d.Timestamp == "" {
 		return d, r, err
 	}
 	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
@@ -104,7 +112,9 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, bool, error
 		if row[3] == "UNUSABLE" || !strings.HasSuffix(kind, "NORMAL") && !strings.HasPrefix(kind, "IOT") {
 			continue
 		}
-		i := index{name: row[0], unique: row[1] == "UNIQUE"}
+		i := index{name: row[0], bare: row[5], unique: row[1] == "UNIQUE", rows: kind == "IOT - TOP"}
+		// One in partitions, each with an order of its own, has the status N/A.
+		i.plain = (kind == "NORMAL" || i.rows) && row[3] == "VALID" && row[4] == "VISIBLE"
 		for _, column := range columns {
 			if column[0] == row[0] {
 				i.columns = append(i.columns, column[1])

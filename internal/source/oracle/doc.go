@@ -47,7 +47,8 @@
 //
 // The tests run against the emulator of package oratest. With a URL in
 // OBSERVERD_TEST_ORACLE_URL the same stories run against a real database, in the
-// schema of that account, which must be allowed to create tables and functions
+// schema of that account, which must be allowed to create tables, views and functions
 // and should have the grants of deploy/sql/oracle.sql. Its tables ORDERS, STOCK,
-// LOOSE, PLAIN and UNUSED and its function EMPTY_ORDERS are replaced.
+// LOOSE, PLAIN, UNUSED, T_INTEGER, T_DECIMAL, T_NAME and T_TIMESTAMP, its view SHOWN
+// and its function EMPTY_ORDERS are replaced.
 package oracle

@@ -51,6 +51,9 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 // literals puts the bounds into a statement, which is explained without binds.
 // They are cursors whose shape was checked.
 func (p plan) literals(s step) string {
+	if s.explained != "" {
+		return s.explained
+	}
 	text := s.sql
 	for n, bind := range s.binds {
 		text = strings.Replace(text, p.time.bound(n+1), p.time.value(fmt.Sprintf("'%s'", bind)), 1)

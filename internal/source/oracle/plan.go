@@ -18,6 +18,7 @@ type plan struct {
 	width     int    // of such a row
 	time      timeKind
 	steps     []step
+	order     keyIndex // for a read by key
 }
 
 // large tells whether rows have values of any size.
@@ -26,6 +27,8 @@ func (p plan) large() bool { return p.width > len(p.kinds) }
 type step struct {
 	sql   string
 	binds []any
+	// explained is sql without binds, for a read by key.
+	explained string
 }
 
 // text joins the statements for people.

@@ -19,7 +19,17 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 		return plan{}, r, unfit(err)
 	}
 	p, err := newPlan(r, q, in)
-	return p, r, unfit(err)
+	if err != nil || !in.ByKey {
+		return p, r, unfit(err)
+	}
+	indexes, _, err := c.indexes(ctx, r)
+	if err != nil {
+		return p, r, err
+	}
+	if p.order, err = c.keyOrder(ctx, p, indexes); err != nil || p.order.parts == nil {
+		return p, r, err
+	}
+	return p, r, unfit(p.writeByKey(r.from, q, in))
 }
 
 // Read implements [observer.Source]. Where the timestamp may be NULL, the rows
@@ -68,6 +78,9 @@ func (s *Source) read(ctx context.Context, q observer.Query, in observer.Range, 
 func (c *session) read(ctx context.Context, q observer.Query, in observer.Range, large bool) (*rows, error) {
 	p, _, err := c.plan(ctx, q, in)
 	if err != nil {
+		return nil, err
+	}
+	if err := source.CheckOrder(in, p.selection.OrderID(p.order.parts, nil)); err != nil {
 		return nil, err
 	}
 	if p.large() && !large {

@@ -65,11 +65,15 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 		}
 	}
 	clear := func() {
-		for _, table := range []string{"orders", "stock", "loose", "plain", "unused"} {
+		for _, table := range []string{"orders", "stock", "loose", "plain", "unused", "t_integer", "t_decimal", "t_name", "t_timestamp"} {
 			_, err := db.ExecContext(context.Background(), "DROP TABLE "+table+" PURGE")
 			if err != nil && !strings.Contains(err.Error(), "ORA-00942") {
 				t.Fatal(err)
 			}
+		}
+		_, err := db.ExecContext(context.Background(), "DROP VIEW shown")
+		if err != nil && !strings.Contains(err.Error(), "ORA-00942") {
+			t.Fatal(err)
 		}
 	}
 	clear()

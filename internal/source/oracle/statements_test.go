@@ -23,6 +23,8 @@ var goldenTables = []string{
 	"CREATE TABLE orders_zone (order_id NUMBER(19) PRIMARY KEY, status VARCHAR2(20), updated_at TIMESTAMP(6) WITH TIME ZONE NOT NULL)",
 	"CREATE TABLE orders_local (order_id NUMBER(19) PRIMARY KEY, status VARCHAR2(20), updated_at TIMESTAMP(6) WITH LOCAL TIME ZONE NOT NULL)",
 	"CREATE TABLE orders_loose (order_id NUMBER(19) PRIMARY KEY, status VARCHAR2(20), updated_at TIMESTAMP(6))",
+	"CREATE TABLE stock (order_id NUMBER(19) CONSTRAINT stock_pk PRIMARY KEY, warehouse CHAR(4) NOT NULL, counted_on DATE NOT NULL, sku NUMBER NOT NULL, updated_at DATE)",
+	"CREATE INDEX stock_key ON stock (warehouse, sku, counted_on, order_id)",
 	`CREATE TABLE "Types" (id NUMBER PRIMARY KEY, pad CHAR(10), nation NVARCHAR2(10), price NUMBER(12,2), ratio BINARY_DOUBLE, bytes RAW(16), note CLOB,
 		on_day DATE NOT NULL, at TIMESTAMP(9), at_zone TIMESTAMP(3) WITH TIME ZONE, at_local TIMESTAMP(3) WITH LOCAL TIME ZONE)`,
 }
@@ -44,12 +46,16 @@ var golden = map[string]struct {
 	"nullable-limit":   {ordersOf("orders_loose"), observer.Range{Limit: 500}},
 	"nullable-skipped": {skipped(ordersOf("orders_loose")), observer.Range{}},
 	"snapshot":         {observer.Query{Stream: "orders", Table: "orders_date", Key: []string{"order_id"}}, observer.Range{}},
+	"by-key":           {ordersOf("stock"), observer.Range{ByKey: true}},
+	"by-key-from":      {stock, observer.Range{ByKey: true, Key: "w1/2024-05-01T10:00:00/-7.5"}},
 	"query": {observer.Query{
 		Stream: "late orders", SQL: "SELECT order_id, updated_at FROM orders_date WHERE status = 'late' -- the others do not matter",
 		Key: []string{"order_id"}, Timestamp: "updated_at",
 	}, observer.Range{From: "2024-05-01 10:00:00"}},
 	"types": {observer.Query{Stream: "it's */ a :bind", Table: "Types", Key: []string{"pad", "id"}, Timestamp: "on_day"}, observer.Range{}},
 }
+
+var stock = observer.Query{Stream: "stock", Table: "stock", Key: []string{"warehouse", "counted_on", "sku"}}
 
 func ordersOf(table string) observer.Query {
 	return observer.Query{Stream: "orders", Table: table, Key: []string{"order_id"}, Timestamp: "updated_at"}

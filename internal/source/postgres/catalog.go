@@ -27,6 +27,7 @@ type relation struct {
 	from       string // what follows FROM
 	columns    []source.Column
 	types      []uint32 // of the columns, domains resolved
+	collations map[string]string
 }
 
 // Kinds of relations.
@@ -57,7 +58,7 @@ SELECT c.oid, n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypm
               SELECT b.typbasetype FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype = 'd')
             SELECT b.oid FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype <> 'd')
        ELSE t.oid END,
-       c.relkind, has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `
+       c.relkind, has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `, a.attcollation
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -114,7 +115,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 	first := rows[0]
 	r := relation{
 		oid: string(first[0]), kind: first[7][0], readable: yes(first[8]), policies: yes(first[9]), parent: yes(first[10]),
-		replicated: yes(first[11]),
+		replicated: yes(first[11]), collations: make(map[string]string),
 	}
 	r.from = source.Quote(string(first[1])) + "." + source.Quote(string(first[2]))
 	r.name = string(first[1]) + "." + string(first[2])
@@ -126,6 +127,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 			Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t",
 		})
 		r.types = append(r.types, parseOID(row[6]))
+		r.collations[string(row[3])] = string(row[12])
 	}
 	return r, true
 }

@@ -20,6 +20,10 @@ SELECT i.indisunique AND i.indimmediate,
        i.indpred IS NULL,
        (SELECT string_agg(coalesce(a.attname, ''), E'\x01' ORDER BY k.n)
           FROM generate_series(1, i.indnkeyatts) AS k(n)
+          LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]),
+       (SELECT bool_and(i.indoption[k.n - 1] = 0 AND o.opcdefault AND i.indcollation[k.n - 1] IN (0, a.attcollation))
+          FROM generate_series(1, i.indnkeyatts) AS k(n)
+          JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
           LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1])
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid
@@ -29,6 +33,8 @@ WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND m.amname = 'btr
 type index struct {
 	unique, whole bool
 	columns       []string // "" for an expression
+	// plain says that it has the order of an ORDER BY that says no more than columns.
+	plain bool
 }
 
 // Describe finds out, for `validate`, whether the query can be polled and how
@@ -67,8 +73,12 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 	if err != nil {
 		return source.Description{}, err
 	}
-	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil || d.Timestamp == "" {
+	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil {
 		return d, err
+	}
+	d.KeyOrdered = keyOrder(r, p.selection, indexes) != nil
+	if d.Timestamp == "" {
+		return d, nil
 	}
 	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if r.indexed() {
@@ -115,6 +125,7 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 			unique:  string(row[0]) == "t",
 			whole:   string(row[1]) == "t",
 			columns: strings.Split(string(row[2]), "\x01"),
+			plain:   yes(row[3]),
 		}
 	}
 	return indexes, nil

@@ -22,6 +22,7 @@ type plan struct {
 	time      timeKind
 	steps     []step
 	locks     locks
+	order     []int // of the parts of the key, for a read by key
 }
 
 type step struct {
@@ -65,8 +66,12 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	p, r, err := c.planFor(ctx, q, in)
 	if err == nil {
-		p.locks, err = c.locks(ctx, r, p.steps)
+		err = source.CheckOrder(in, orderID(p, r))
 	}
+	if err != nil {
+		return p, err
+	}
+	p.locks, err = c.locks(ctx, r, p.steps)
 	return p, err
 }
 
@@ -76,7 +81,19 @@ func (c *session) planFor(ctx context.Context, q observer.Query, in observer.Ran
 		return plan{}, relation{}, err
 	}
 	p, err := newPlan(r, q, in)
-	return p, r, source.Unfit(err)
+	if err != nil {
+		return p, r, source.Unfit(err)
+	}
+	if in.ByKey {
+		indexes, err := c.indexes(ctx, r)
+		if err != nil {
+			return p, r, err
+		}
+		if p.order = keyOrder(r, p.selection, indexes); p.order != nil {
+			p.steps = p.writeByKey(r.from, q, in)
+		}
+	}
+	return p, r, nil
 }
 
 func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {

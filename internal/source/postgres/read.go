@@ -151,7 +151,7 @@ func (r *rows) begin() (err error) {
 				return err
 			}
 		}
-		err = r.session.begin(r.ctx, r.stream, r.plan.locks)
+		err = r.session.begin(r.ctx, r.stream, r.plan)
 		switch {
 		case len(r.plan.locks.tables) > 0 && hasState(err, undefinedTable):
 			return goneFault(err)

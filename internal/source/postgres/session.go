@@ -68,14 +68,19 @@ const formsSQL = "; SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO'; SET
 // begin opens the transaction of a read and locks its tables. The statement
 // timeout is lifted in it because it would count the time in which the reader is
 // busy elsewhere; a silent database is noticed on our side.
-func (c *session) begin(ctx context.Context, stream string, l locks) error {
+// A read by key takes the index, be it slower than a sort: that would be one of all
+// rows that are left, for each statement anew.
+func (c *session) begin(ctx context.Context, stream string, p plan) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	sql := "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0"
 	if stream != "" {
 		sql += "; SET LOCAL application_name = '" + sessionName(stream) + "'"
 	}
-	sql += formsSQL + l.sql(c.source.options.lockWait())
+	if p.order != nil {
+		sql += "; SET LOCAL enable_sort = off"
+	}
+	sql += formsSQL + p.locks.sql(c.source.options.lockWait())
 	_, err := c.conn.Exec(ctx, sql).ReadAll()
 	return c.source.translate(ctx, "begin the read", err)
 }

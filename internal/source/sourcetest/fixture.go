@@ -48,8 +48,8 @@ type Fixture struct {
 	OneWriter bool
 	// Exact says that the source can see open transactions.
 	Exact bool
-	// Types replace {text}, {integer}, {decimal}, {bytes} and {timestamp} in
-	// the statements of the suite.
+	// Types replace {text}, {name} (text that is short enough for an index),
+	// {integer}, {decimal}, {bytes} and {timestamp} in the statements of the suite.
 	Types map[string]string
 	// Decimal returns the JSON of an exact number in a column {decimal}.
 	Decimal func(text string) string
@@ -61,6 +61,8 @@ type Fixture struct {
 	Capitals bool
 	// FullNulls says that the index does not lead to rows without a timestamp.
 	FullNulls bool
+	// UnkeyedTime says that no read goes on from a key that is a {timestamp}.
+	UnkeyedTime bool
 	// EmptyIsNull says that the empty text is NULL.
 	EmptyIsNull bool
 }

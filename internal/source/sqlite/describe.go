@@ -46,7 +46,11 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
 		OrderIndexed: source.Unknown,
 	}
-	if d.KeyUnique, err = s.keyUnique(ctx, d.Key, r); err != nil || d.Timestamp == "" {
+	if d.KeyUnique, err = s.keyUnique(ctx, d.Key, r); err != nil {
+		return d, err
+	}
+	order, err := s.keyOrder(ctx, r, q)
+	if d.KeyOrdered = order != ""; err != nil || d.Timestamp == "" {
 		return d, err
 	}
 	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
@@ -98,17 +102,24 @@ func subset(columns, key []string) bool {
 // the table: a sort of the whole result is a "temp B-tree". The sort of the
 // last terms alone, among equal timestamps, costs nothing.
 func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error) {
-	answer := source.Yes
-	err := each(ctx, s.db, "EXPLAIN QUERY PLAN "+p.steps[len(p.steps)-1].sql, nil, func(rows *sql.Rows) error {
+	unsorted, err := s.without(ctx, p.steps[len(p.steps)-1], wholeSort)
+	if !unsorted {
+		return source.No, err
+	}
+	return source.Yes, nil
+}
+
+// without reports whether the plan of a statement has no step that shows a text.
+func (s *Source) without(ctx context.Context, step step, shown string) (bool, error) {
+	without := true
+	err := each(ctx, s.db, "EXPLAIN QUERY PLAN "+step.sql, step.args, func(rows *sql.Rows) error {
 		var id, parent, unused int
 		var detail string
 		err := rows.Scan(&id, &parent, &unused, &detail)
-		if strings.HasSuffix(detail, wholeSort) {
-			answer = source.No
-		}
+		without = without && !strings.Contains(detail, shown)
 		return err
 	})
-	return answer, s.translate(ctx, "explain the query", err)
+	return without && err == nil, s.translate(ctx, "explain the query", err)
 }
 
 // formWarnings looks whether the newest timestamps can be read.

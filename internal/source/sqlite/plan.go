@@ -17,6 +17,7 @@ type plan struct {
 	from      string
 	table     string // empty for a query
 	steps     []step
+	order     string // of a read by key
 }
 
 type step struct {
@@ -38,6 +39,13 @@ func (s *Source) plan(ctx context.Context, db queryer, q observer.Query, in obse
 	if err != nil {
 		return plan{}, err
 	}
+	if in.ByKey {
+		p, err := s.planByKey(ctx, db, r, q, in)
+		if err == nil {
+			err = source.CheckOrder(in, p.order)
+		}
+		return p, err
+	}
 	p, err := planFor(r, q, in)
 	return p, source.Unfit(err)
 }
@@ -48,10 +56,7 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{selection: selection, from: r.from, table: r.name}
-	// The driver parses the text of columns that are declared as DATE, DATETIME
-	// or TIMESTAMP and so loses it. The unary plus makes an expression, which
-	// has no declared type; WHERE and ORDER BY name the bare columns.
-	w := source.Statements{From: r.from, Column: func(_ source.Column, name string) string { return "+" + name }}
+	w := statements(r)
 	if selection.Timestamp < 0 {
 		p.steps = []step{{sql: w.All(selection)}}
 		return p, nil
@@ -73,6 +78,13 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 	}
 	p.steps = append(p.steps, step{sql: w.Range(selection, in, nulls != source.NullsInRange), args: args})
 	return p, nil
+}
+
+// statements has the driver leave the text of columns alone that are declared as
+// DATE, DATETIME or TIMESTAMP, which it would parse. The unary plus makes an
+// expression, which has no declared type; WHERE and ORDER BY name the bare columns.
+func statements(r relation) source.Statements {
+	return source.Statements{From: r.from, Rows: true, Column: func(_ source.Column, name string) string { return "+" + name }}
 }
 
 // sample selects the newest timestamps, for their form.

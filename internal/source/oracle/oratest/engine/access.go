@@ -55,6 +55,9 @@ func (bp *blockPlan) choose() {
 		}
 		best, none := 0, *a
 		for _, x := range a.table.def().indexes {
+			if !x.storage.ordered() {
+				continue
+			}
 			try := none
 			score := try.match(x, slot)
 			if slot == 0 && bp.orderedBy(&try) {

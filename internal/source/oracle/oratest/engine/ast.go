@@ -190,6 +190,7 @@ type (
 		constraints  []constraintDefinition
 		as           *query
 		materialized bool
+		byIndex      bool // ORGANIZATION INDEX
 	}
 	columnDefinition struct {
 		name        string
@@ -212,6 +213,7 @@ type (
 		columns       []string
 		descending    []bool
 		hasExpression bool
+		storage       indexStorage
 	}
 	createView struct {
 		replace      bool

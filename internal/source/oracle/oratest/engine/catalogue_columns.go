@@ -115,7 +115,7 @@ func (e *Engine) indexRows(r *run) [][]value {
 			return
 		}
 		for _, x := range o.table.def().indexes {
-			kind, unique := "NORMAL", "NONUNIQUE"
+			kind, unique := x.storage.kind(), "NONUNIQUE"
 			if x.unique {
 				unique = "UNIQUE"
 			}
@@ -124,11 +124,21 @@ func (e *Engine) indexRows(r *run) [][]value {
 					kind = "FUNCTION-BASED NORMAL"
 				}
 			}
+			status, visibility, partitioned := "VALID", "VISIBLE", "NO"
+			if x.storage.unusable {
+				status = "UNUSABLE"
+			}
+			if x.storage.invisible {
+				visibility = "INVISIBLE"
+			}
+			if x.storage.local { // its partitions have the status
+				status, partitioned = "N/A", "YES"
+			}
 			count := null
 			if o.table.def().analyzed >= 0 {
 				count = integer(o.table.def().analyzed)
 			}
-			all = append(all, row(x.owner, x.name, kind, o.owner, o.name, "TABLE", unique, "VALID", "VISIBLE", "NO", count))
+			all = append(all, row(x.owner, x.name, kind, o.owner, o.name, "TABLE", unique, status, visibility, partitioned, count))
 		}
 	})
 	return all

@@ -96,7 +96,7 @@ func (e *Engine) defineNLS() {
 	})
 	e.public("NLS_DATABASE_PARAMETERS", "PARAMETER VALUE", func(*run) [][]value {
 		return [][]value{
-			row("NLS_CHARACTERSET", "AL32UTF8"), row("NLS_NCHAR_CHARACTERSET", "AL16UTF16"),
+			row("NLS_CHARACTERSET", cmp.Or(e.options.Charset, "AL32UTF8")), row("NLS_NCHAR_CHARACTERSET", "AL16UTF16"),
 			row("NLS_LANGUAGE", "AMERICAN"), row("NLS_TERRITORY", "AMERICA"), row("NLS_LENGTH_SEMANTICS", "BYTE"),
 		}
 	})

@@ -110,6 +110,11 @@ func (e *Engine) createTable(s *session, c *compiler, r *run, st createTable) er
 	if err != nil {
 		return err
 	}
+	for _, k := range d.constraints {
+		if k.kind == 'P' {
+			k.index.storage.rows = st.byIndex
+		}
+	}
 	if err := e.put(s, st.schema, st.name, "CREATE TABLE", false, &object{table: t}); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func (e *Engine) createIndex(s *session, st createIndex) error {
 		return err
 	}
 	t, d := o.table, o.table.def()
-	x := &index{owner: o.owner, name: st.name, descending: st.descending, unique: st.unique}
+	x := &index{owner: o.owner, name: st.name, descending: st.descending, unique: st.unique, storage: st.storage}
 	for _, name := range st.columns {
 		i := d.column(name)
 		if i < 0 {

@@ -29,6 +29,9 @@ type Options struct {
 	OSZone, DBZone *time.Location
 	// Instances is the number of instances of a cluster; 0 means 1.
 	Instances int
+	// Charset is the character set that the catalogue names; empty means AL32UTF8,
+	// which is that of the wire all the same.
+	Charset string
 }
 
 // Engine is a database. It is safe for concurrent use.

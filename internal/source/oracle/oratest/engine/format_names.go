@@ -75,7 +75,7 @@ func (r *reader) result() (time.Time, string, error) {
 	} else if r.half == "AM" && r.hour == 12 {
 		r.hour = 0
 	}
-	if r.year < 1 || r.year > 9999 {
+	if r.year < -4713 || r.year == 0 || r.year > 9999 {
 		return time.Time{}, "", refuse(1841)
 	}
 	if r.yearDay > 0 {

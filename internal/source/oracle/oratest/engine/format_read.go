@@ -111,6 +111,10 @@ func (r *reader) number(e element) error {
 	if e.field == "FF" && e.digits > 0 {
 		width = e.digits
 	}
+	rest, before := strings.CutPrefix(r.rest, "-")
+	if before = before && e.field == "SYYYY"; before {
+		r.rest = rest
+	}
 	n := 0
 	for n < len(r.rest) && n < width && r.rest[n] >= '0' && r.rest[n] <= '9' {
 		n++
@@ -126,6 +130,9 @@ func (r *reader) number(e element) error {
 	value, err := strconv.Atoi(digits)
 	if err != nil {
 		return refuse(1858)
+	}
+	if before {
+		value = -value
 	}
 	return r.set(e.field, value, digits)
 }

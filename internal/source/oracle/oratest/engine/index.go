@@ -18,12 +18,39 @@ type index struct {
 	columns     []int // positions in the table
 	descending  []bool
 	unique      bool
+	storage     indexStorage
 	// constraint is the name of the constraint that the index serves, or "".
 	constraint string
 
 	runs   [][]*version
 	young  []*version
 	shared bool // a reader may hold young
+}
+
+// indexStorage is what CREATE INDEX says behind the columns, as the catalogue shows
+// it. The zero value is a B-tree of the whole table.
+type indexStorage struct {
+	reverse, bitmap, local, invisible, unusable bool
+	// rows says that the index holds the rows of its table.
+	rows bool
+}
+
+// kind is INDEX_TYPE of the catalogue.
+func (s indexStorage) kind() string {
+	switch {
+	case s.rows:
+		return "IOT - TOP"
+	case s.bitmap:
+		return "BITMAP"
+	case s.reverse:
+		return "NORMAL/REV"
+	}
+	return "NORMAL"
+}
+
+// ordered says that the optimizer may read the index for its order.
+func (s indexStorage) ordered() bool {
+	return !s.reverse && !s.bitmap && !s.local && !s.invisible && !s.unusable
 }
 
 // compareKeys orders versions by their keys, and equal keys by their rows.

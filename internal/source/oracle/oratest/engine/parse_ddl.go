@@ -49,6 +49,10 @@ func (p *parser) create() statement {
 		return p.createIndex(true)
 	case p.word("INDEX"):
 		return p.createIndex(false)
+	case p.word("BITMAP", "INDEX"):
+		c := p.createIndex(false)
+		c.storage.bitmap = true
+		return c
 	case p.word("VIEW"):
 		return p.createView(replace)
 	case p.word("SYNONYM"):
@@ -93,6 +97,7 @@ func (p *parser) createTable() createTable {
 		p.expectSymbol(")")
 	}
 	for p.peek().kind != tokenEnd && !p.isWord("AS") {
+		c.byIndex = c.byIndex || p.isWord("ORGANIZATION") && p.peekAt(1).text == "INDEX"
 		if t := p.next(); t.kind == tokenQuoted || t.text == "LIMIT" {
 			p.i--
 			p.fail(922)
@@ -184,7 +189,7 @@ func (p *parser) constraint(column string) constraintDefinition {
 	return c
 }
 
-func (p *parser) createIndex(unique bool) statement {
+func (p *parser) createIndex(unique bool) createIndex {
 	c := createIndex{unique: unique}
 	c.schema, c.name = p.qualified(953)
 	p.expect(969, "ON")
@@ -211,7 +216,18 @@ func (p *parser) createIndex(unique bool) statement {
 	if c.hasExpression {
 		p.fail(3001)
 	}
-	p.rest()
+	for p.peek().kind != tokenEnd {
+		switch p.next().text {
+		case "REVERSE":
+			c.storage.reverse = true
+		case "LOCAL":
+			c.storage.local = true
+		case "INVISIBLE":
+			c.storage.invisible = true
+		case "UNUSABLE":
+			c.storage.unusable = true
+		}
+	}
 	return c
 }
 

@@ -149,5 +149,7 @@ func compareNullsLast(a, b value) int {
 // comparePadded compares as CHAR values are: as if the shorter one ended in
 // blanks.
 func comparePadded(a, b value) int {
-	return strings.Compare(strings.TrimRight(a.s, " "), strings.TrimRight(b.s, " "))
+	size := max(len(a.s), len(b.s))
+	pad := func(s string) string { return s + strings.Repeat(" ", size-len(s)) }
+	return strings.Compare(pad(a.s), pad(b.s))
 }

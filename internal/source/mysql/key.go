@@ -1,0 +1,151 @@
+package mysql
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, observer.Range{ByKey: true})
+		order = p.orderID()
+		return err
+	})
+	return order, err
+}
+
+func (p *plan) orderID() string {
+	return p.selection.OrderID(p.order.parts, func(c source.Column) string { return p.relation.collations[c.Name] })
+}
+
+// keyIndex is an index by which a table is read, and the parts of the key in its
+// order; nil for none.
+type keyIndex struct {
+	name  string
+	parts []int
+}
+
+// keyOrder finds the index that serves the key: the primary key, in whose order
+// InnoDB keeps the rows, or else another one. NULL comes before all keys here, so
+// that no read that goes on leaves it out.
+func keyOrder(r relation, s source.Selection, indexes []index) keyIndex {
+	if !r.base || !inOrder(r.engine) {
+		return keyIndex{}
+	}
+	for _, i := range s.Key {
+		if !r.bindable(s.Columns[i]) {
+			return keyIndex{}
+		}
+	}
+	var found keyIndex
+	for _, i := range indexes {
+		if !i.ordered || found.parts != nil && !i.primary() {
+			continue
+		}
+		if parts := s.KeyOrder([][]string{i.columns}); parts != nil {
+			found = keyIndex{i.name, parts}
+		}
+	}
+	return found
+}
+
+// inOrder reports whether an engine is known to return rows in the order of its
+// indexes.
+func inOrder(engine string) bool {
+	return slices.Contains([]string{"innodb", "myisam", "aria"}, strings.ToLower(engine))
+}
+
+// charsets are those of which no character is lost on its way to us and back.
+var charsets = []string{"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"}
+
+// bindable reports whether the value that a column has in a key compares with it
+// as its index does. ENUM and SET are ordered by number, which their text does not
+// tell; the text of FLOAT and DOUBLE is not exact; YEAR has a text for two years.
+func (r relation) bindable(c source.Column) bool {
+	switch kindOf(c.Type) {
+	case kindInteger, kindNumber, kindBit, kindTimestamp, kindDatetime, kindDate:
+		return true
+	case kindBytes:
+		return c.Type == "binary" || c.Type == "varbinary"
+	case kindText:
+		charset, _, _ := strings.Cut(r.collations[c.Name], "_")
+		return c.Type == "time" || (c.Type == "char" || c.Type == "varchar") && slices.Contains(charsets, charset)
+	}
+	return false
+}
+
+var (
+	numberText = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+	timeText   = regexp.MustCompile(`^(-?[0-9]{2,3}|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}):[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$`)
+	dateText   = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+)
+
+// keyBound writes a part of a key as a literal, which needs no quoting: hexadecimal
+// digits for text and bytes. The collation of a text is that of the column. It
+// reports false for what cannot have come from the column.
+func keyBound(c source.Column, part string) (literal string, ok bool) {
+	switch k := kindOf(c.Type); {
+	case k == kindInteger, k == kindNumber, k == kindBit:
+		return part, numberText.MatchString(part)
+	case k == kindBytes:
+		_, err := hex.DecodeString(part)
+		return "X'" + part + "'", err == nil
+	case k == kindDate:
+		return "'" + latestDate(part) + "'", dateText.MatchString(part)
+	case k == kindText && c.Type != "time":
+		return "_utf8mb4 X'" + hex.EncodeToString([]byte(part)) + "'", true
+	}
+	return "'" + latestDate(part) + "'", timeText.MatchString(part)
+}
+
+// latestDate replaces a day that no calendar has, which some servers keep and
+// others refuse to compare with, by the end of the last one before it.
+func latestDate(text string) string {
+	if !source.IsWallText([]byte(text)) || len(text) < len(dateLayout) {
+		return text
+	}
+	year, month, day := source.Number([]byte(text[0:4])), source.Number([]byte(text[5:7])), source.Number([]byte(text[8:10]))
+	if month < 1 || month > 12 || day <= daysIn(year, month) {
+		return text
+	}
+	last := fmt.Sprintf("%04d-%02d-%02d", year, month, daysIn(year, month))
+	if len(text) > len(dateLayout) {
+		last += " 23:59:59"
+	}
+	return last
+}
+
+// writeByKey writes the read of all rows by key, or from one on.
+func (p *plan) writeByKey(q observer.Query, in observer.Range) error {
+	s := p.selection
+	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
+	w := p.dialect()
+	w.KeyHint = "FORCE INDEX (" + quote(p.order.name) + ")"
+	w.KeyBound = func(int, source.Column) string { return "?" }
+	shown, parts := w.ByKey(s, p.order.parts, in.Key != "", notNull)
+	key := observer.SplitKey(in.Key, len(s.Key))
+	if in.Key != "" && len(key) != len(s.Key) {
+		return fmt.Errorf("the key to go on from has %d parts, not %d: has the key been changed?", len(key), len(s.Key))
+	}
+	bounds := make([]string, len(parts))
+	for i, part := range parts {
+		c := s.Columns[s.Key[part]]
+		bound, ok := keyBound(c, key[part])
+		if !ok {
+			return fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
+		}
+		bounds[i] = bound
+	}
+	w.KeyBound = func(n int, _ source.Column) string { return bounds[n-1] }
+	sent, _ := w.ByKey(s, p.order.parts, in.Key != "", notNull)
+	p.steps = []step{{sent, shown}}
+	return nil
+}

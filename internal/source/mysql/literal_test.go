@@ -1,0 +1,74 @@
+package mysql
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/observerd/observerd/internal/source"
+)
+
+// What is written into a statement is never more than a literal.
+func TestKeyBound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ column, part, want string }{
+		{"int", "-12", "-12"},
+		{"int", "12 OR 1", ""},
+		{"int", "", ""},
+		{"decimal", "-1.50", "-1.50"},
+		{"decimal", "1.", ""},
+		{"decimal", "1e5", ""},
+		{"bit", "18446744073709551615", "18446744073709551615"},
+		{"varchar", `a'\\`, "_utf8mb4 X'61275c5c'"},
+		{"char", "ä", "_utf8mb4 X'c3a4'"},
+		{"varbinary", "00ff", "X'00ff'"},
+		{"varbinary", "00f", ""},
+		{"varbinary", "00' OR '1", ""},
+		{"time", "-838:59:59.000001", "'-838:59:59.000001'"},
+		{"time", "10:00:00'", ""},
+		{"date", "2024-02-29", "'2024-02-29'"},
+		{"date", "2024-02-31", "'2024-02-29'"}, // MySQL compares with no such date
+		{"date", "0000-00-00", "'0000-00-00'"},
+		{"date", "2024-00-00", "'2024-00-00'"},
+		{"date", "'", ""},
+		{"datetime", "2023-02-29 10:00:00.5", "'2023-02-28 23:59:59'"},
+		{"datetime", "2024-02-29 10:00:00.123456", "'2024-02-29 10:00:00.123456'"},
+		{"timestamp", "0000-00-00 00:00:00", "'0000-00-00 00:00:00'"},
+		{"timestamp", "2024-02-29 10:00:00\n", ""},
+	} {
+		got, ok := keyBound(source.Column{Type: test.column}, test.part)
+		if ok != (test.want != "") || ok && got != test.want {
+			t.Errorf("%s %q: %s, %t; want %s", test.column, test.part, got, ok, test.want)
+		}
+	}
+}
+
+// MySQL and MariaDB each have columns of the catalogue of their own.
+func TestIndexesOf(t *testing.T) {
+	t.Parallel()
+	text := func(cells ...string) [][]byte {
+		row := make([][]byte, len(cells))
+		for i, cell := range cells {
+			row[i] = []byte(cell)
+		}
+		return row
+	}
+	found := result{
+		columns: []string{"INDEX_NAME", "NON_UNIQUE", "COLUMN_NAME", "COLLATION", "SUB_PART", "IS_VISIBLE", "EXPRESSION"},
+		rows: [][][]byte{
+			text("PRIMARY", "0", "a", "A", "", "YES", ""),
+			text("PRIMARY", "0", "b", "A", "", "YES", ""),
+			text("hidden", "1", "a", "A", "", "NO", ""),
+			text("lower", "1", "", "A", "", "YES", "lower(`a`)"),
+		},
+	}
+	for i, got := range indexesOf(found) {
+		want := []index{
+			{name: "PRIMARY", unique: true, columns: []string{"a", "b"}, ordered: true},
+			{name: "hidden", columns: []string{"a"}},
+			{name: "lower", columns: []string{""}},
+		}[i]
+		if got.name != want.name || got.unique != want.unique || got.ordered != want.ordered || !slices.Equal(got.columns, want.columns) {
+			t.Errorf("index %+v, want %+v", got, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) error {
+		p, r, err := c.planFor(ctx, q, observer.Range{ByKey: true})
+		order = orderID(p, r)
+		return err
+	})
+	return order, err
+}
+
+func orderID(p plan, r relation) string {
+	return p.selection.OrderID(p.order, func(c source.Column) string { return r.collations[c.Name] })
+}
+
+// keyOrder returns the parts of the key in the order of an index; nil for none.
+// NULL comes behind all keys, where a read that goes on would leave it out, so there
+// must be none. The index of a table has no rows of those that inherit from it.
+func keyOrder(r relation, s source.Selection, indexes []index) []int {
+	if s.KeyNullable() || r.kind == 'r' && r.parent {
+		return nil
+	}
+	var plain [][]string
+	for _, i := range indexes {
+		if i.whole && i.plain {
+			plain = append(plain, i.columns)
+		}
+	}
+	return s.KeyOrder(plain)
+}
+
+// writeByKey writes the read of all rows by key, or from one on.
+func (p *plan) writeByKey(table string, q observer.Query, in observer.Range) []step {
+	s := p.selection
+	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
+	text, parts := source.Statements{From: table, Rows: true}.ByKey(s, p.order, in.Key != "", notNull)
+	key := observer.SplitKey(in.Key, len(s.Key))
+	params := make([][]byte, len(parts))
+	for i, part := range parts {
+		params[i] = []byte(key[part])
+	}
+	return []step{{sql: text, params: params}}
+}

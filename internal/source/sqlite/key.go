@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// indexesSQL returns the columns of each whole index in their order, and those of
+// the primary key.
+const indexesSQL = `
+SELECT group_concat(coalesce(name, ''), char(1))
+FROM (SELECT i.seq, x.name
+      FROM pragma_index_list($1) AS i
+      JOIN pragma_index_xinfo(i.name) AS x
+      WHERE NOT i.partial AND x.key
+      ORDER BY i.seq, x.seqno)
+GROUP BY seq
+UNION ALL
+SELECT group_concat(name, char(1))
+FROM (SELECT name FROM pragma_table_xinfo($1) WHERE pk > 0 ORDER BY pk)
+HAVING count(*) > 0`
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	r, err := s.describe(ctx, s.db, q)
+	if err != nil {
+		return "", err
+	}
+	return s.keyOrder(ctx, r, q)
+}
+
+// keyOrder asks the planner as well: an index of another collation or direction
+// is none, not even where only the last columns are to be sorted.
+func (s *Source) keyOrder(ctx context.Context, r relation, q observer.Query) (string, error) {
+	p, err := s.planByKey(ctx, s.db, r, q, observer.Range{ByKey: true})
+	if err != nil || p.order == "" {
+		return "", err
+	}
+	if served, err := s.without(ctx, p.steps[0], "TEMP B-TREE"); !served {
+		return "", err
+	}
+	return p.order, nil
+}
+
+// planByKey has no steps where no index begins with the columns of the key. NULL
+// comes before all keys here, so that no read that goes on leaves it out.
+func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observer.Query, in observer.Range) (plan, error) {
+	selection, err := source.Select(q, r.columns, r.name)
+	if err != nil {
+		return plan{}, source.Unfit(err)
+	}
+	p := plan{selection: selection, from: r.from, table: r.name}
+	if r.name == "" || r.view {
+		return p, nil
+	}
+	for _, i := range selection.Key {
+		if affinityOf(selection.Columns[i].Type) == affinityNone {
+			return p, nil
+		}
+	}
+	var indexes [][]string
+	err = each(ctx, db, indexesSQL, []any{r.name}, func(rows *sql.Rows) error {
+		var columns string
+		err := rows.Scan(&columns)
+		indexes = append(indexes, strings.Split(columns, "\x01"))
+		return err
+	})
+	order := selection.KeyOrder(indexes)
+	if err != nil || order == nil {
+		return p, s.translate(ctx, "read indexes", err)
+	}
+	notNull := selection.Timestamp >= 0 && source.NullsOf(q, selection, observer.Range{}) == source.NullsNowhere
+	text, parts := statements(r).ByKey(selection, order, in.Key != "", notNull)
+	key := observer.SplitKey(in.Key, len(selection.Key))
+	args := make([]any, len(parts))
+	for i, part := range parts {
+		args[i] = bindOf(selection.Columns[selection.Key[part]], key[part])
+	}
+	p.steps, p.order = []step{{sql: text, args: args}}, selection.OrderID(order, nil)
+	return p, nil
+}
+
+// affinity is to what a column converts a text, as a bound is one, before it
+// compares.
+type affinity int
+
+const (
+	affinityNone affinity = iota // a number would not be found by its text
+	affinityText
+	affinityNumber
+)
+
+// affinityOf follows the rules of SQLite, in their order. ANY is none where the
+// table is STRICT, which the catalogue of columns does not tell.
+func affinityOf(declared string) affinity {
+	has := func(part string) bool { return strings.Contains(strings.ToUpper(declared), part) }
+	switch {
+	case has("INT"):
+		return affinityNumber
+	case has("CHAR"), has("CLOB"), has("TEXT"):
+		return affinityText
+	case has("BLOB"), declared == "", strings.EqualFold(declared, "ANY"):
+		return affinityNone
+	}
+	return affinityNumber
+}
+
+// bindOf returns a part of a key as the text that is bound. SQLite reads infinity as
+// a number that is too large.
+func bindOf(c source.Column, part string) string {
+	if sign, infinite := strings.CutSuffix(part, "Inf"); infinite && len(sign) == 1 && affinityOf(c.Type) == affinityNumber {
+		return sign + "9e999"
+	}
+	return part
+}
