@@ -45,7 +45,7 @@ type section struct {
 func printReport(w io.Writer, r app.Report) error {
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
 	sections := []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r), sinkSection(r), lockSection(r)}
-	for _, rare := range []section{sweepSection(r), accountSection(r)} {
+	for _, rare := range []section{generationSection(r), sweepSection(r), accountSection(r)} {
 		if len(rare.rows) > 0 {
 			sections = append(sections, rare)
 		}
@@ -139,6 +139,25 @@ func lockSection(r app.Report) section {
 			left += ", dated " + span(l.Ahead) + " ahead"
 		}
 		s.rows = append(s.rows, []string{orDash(name), l.Region, holder, strconv.FormatInt(l.Fence, 10), l.Term, left})
+	}
+	return s
+}
+
+// generationSection has the observers that read all rows, in as many polls as that
+// takes.
+func generationSection(r app.Report) section {
+	s := section{title: "READING ALL ROWS", headings: []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}}
+	for _, g := range r.Generations {
+		finished, took := "not yet", "-"
+		if !g.FinishedAt.IsZero() {
+			finished = ago(r.At, g.FinishedAt)
+		}
+		if g.Took > 0 || !g.FinishedAt.IsZero() {
+			took = span(g.Took)
+		}
+		s.rows = append(s.rows, []string{
+			g.Observer, strconv.FormatInt(g.Rows, 10), strconv.FormatInt(g.Of, 10), ago(r.At, g.StartedAt), finished, took,
+		})
 	}
 	return s
 }

@@ -99,6 +99,9 @@ func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error)
 	return op.db.Peek(), nil
 }
 
+// errDryEnough ends a dry run that has found as much as it keeps.
+var errDryEnough = errors.New("enough")
+
 func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src foreign, st observer.Store, limit int, d *DryRun) error {
 	s := spec(o, op.log)
 	s.Start.Began = op.db.Start
@@ -111,15 +114,18 @@ func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src foreign,
 	if limit == 0 {
 		limit = s.MaxChanged
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.PollTimeout, errPollTimeout)
-	defer cancel()
 	recorded := &recorder{Source: src, limit: limit}
 	changed := 0
 	stats, err := made.Poll(ctx, recorded, observer.DryRun(st, func(ch observer.Chunk) error {
 		d.add(ch, limit)
-		changed += len(ch.New) + len(ch.Changed)
+		if changed += len(ch.New) + len(ch.Changed); changed >= s.MaxChanged {
+			return errDryEnough // MaxChanged does not end a statement that reads all rows.
+		}
 		return nil
 	}))
+	if errors.Is(err, errDryEnough) {
+		err = nil
+	}
 	d.RowsRead, d.Rows = stats.Rows, append(d.Rows, recorded.taken()...)
 	if changed >= s.MaxChanged {
 		d.Ended = changed

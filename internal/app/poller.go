@@ -12,17 +12,12 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// errPollTimeout is the cause of a poll's context that took too long. What it
-// has committed stays; the next poll goes on from there.
-var errPollTimeout = errors.New("the poll took longer than poll-timeout; it goes on in the next turn")
-
 // poller joins an observer to its source and to the coordination database.
 type poller struct {
 	id          string
 	observer    *observer.Observer
 	source      observer.Source
 	db          *lockdb.DB
-	timeout     time.Duration
 	maxLookback time.Duration
 	log         *slog.Logger
 	// committed is told of each chunk that was committed; nil: nobody is.
@@ -34,10 +29,8 @@ func (p *poller) ID() string { return p.id }
 
 // Poll implements schedule.Observer.
 func (p *poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errPollTimeout)
-	defer cancel()
 	stats, err := p.observer.Poll(ctx, p.source, p.store(g))
-	if errors.Is(err, errPollTimeout) && stats.Chunks > 0 {
+	if errors.Is(err, observer.ErrPollTime) && stats.Chunks > 0 {
 		// A backlog is worked off turn by turn; that is no failure.
 		p.log.Info("Poll reached its time limit; the next turn goes on", "observer", p.id, "rows", stats.Rows)
 		err = nil
@@ -79,7 +72,7 @@ func newPoller(o config.Observer, d definition, src observer.Source, db *lockdb.
 	if err != nil {
 		return nil, err
 	}
-	return &poller{id: o.ID, observer: made, source: src, db: db, timeout: o.PollTimeout, maxLookback: o.MaxLookback, log: log}, nil
+	return &poller{id: o.ID, observer: made, source: src, db: db, maxLookback: o.MaxLookback, log: log}, nil
 }
 
 // spec translates the configuration of an observer.
@@ -88,6 +81,7 @@ func spec(o config.Observer, log *slog.Logger) observer.Spec {
 		Stream: o.ID, EventType: o.Event, Detect: observer.Detect(o.Detect), Query: query(o),
 		ChunkRows: o.ChunkSize, MaxGone: float64(o.MaxGone) / 100, Logger: log.With("observer", o.ID),
 		MaxChanged: o.MaxChanged, MaxRate: float64(o.MaxRate), Start: start(o),
+		PollTime: o.PollTimeout,
 	}
 }
 

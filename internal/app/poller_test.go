@@ -79,7 +79,7 @@ func TestPollThatReachesItsLimit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rows int
 		want error
-	}{"with progress": {2, nil}, "without": {0, errPollTimeout}} {
+	}{"with progress": {2, nil}, "without": {0, observer.ErrPollTime}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { pollToItsLimit(t, tc.rows, tc.want) })

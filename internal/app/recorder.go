@@ -98,8 +98,15 @@ func (blank) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) 
 	return make([]observer.Burial, len(dead)), nil
 }
 
+// Generation implements [observer.Store].
+func (blank) Generation(context.Context, observer.Cursor) (observer.Generation, error) {
+	return observer.Generation{}, nil
+}
+
 // Live implements [observer.Store].
-func (blank) Live(context.Context, observer.Cursor, func(observer.Observed) error) error { return nil }
+func (blank) Live(context.Context, observer.Cursor, string, func(observer.Observed) error) error {
+	return nil
+}
 
 // Commit implements [observer.Store]. A dry run never gets here.
 func (blank) Commit(_ context.Context, ch observer.Chunk) (observer.Cursor, error) {

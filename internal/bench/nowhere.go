@@ -28,8 +28,13 @@ func (nowhere) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead
 }
 
 // Live implements [observer.Store].
-func (nowhere) Live(context.Context, observer.Cursor, func(observer.Observed) error) error {
+func (nowhere) Live(context.Context, observer.Cursor, string, func(observer.Observed) error) error {
 	return nil
+}
+
+// Generation implements [observer.Store].
+func (nowhere) Generation(context.Context, observer.Cursor) (observer.Generation, error) {
+	return observer.Generation{}, nil
 }
 
 // Commit implements [observer.Store].

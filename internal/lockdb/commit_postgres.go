@@ -13,8 +13,8 @@ import (
 // one before it, so that without the lease, or with another version of the
 // cursor, nothing is written. The cursor's row is locked first: whoever waits
 // for it must not hold the lease's row, which the other observers of the type
-// and the heartbeat need. {held}, {of} and {swept} are where a step of a sweep
-// differs from a poll.
+// and the heartbeat need. {held}, {of} and {more} are where a step of a sweep, or
+// a reading of all rows, differs from other polls.
 const commitSQL = `
 WITH held AS MATERIALIZED ({held}
 ), lease AS (
@@ -55,14 +55,14 @@ WITH held AS MATERIALIZED ({held}
   SELECT cur.stream, cur.seq + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json
     FROM cur, unnest($23::uuid[], $24::text[], $25::text[], $26::integer[], $27::text[], $28::timestamptz[], $29::text[])
               WITH ORDINALITY AS u(id, type, subject, version, change, time, data, n)
-){swept}
+){more}
 SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur)`
 
 // A poll pays nothing for sweeps: its statement does not know them.
 var pollCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE`,
-	"{of}", "", "{swept}", "").Replace(commitSQL)
+	"{of}", "", "{more}", "").Replace(commitSQL)
 
 // A step of a sweep locks the sweep's row right after the cursor's, and finds
 // no cursor to advance when the sweep is not running any more.
@@ -74,12 +74,20 @@ var sweepCommitSQL = strings.NewReplacer(
    WHERE c.stream_id = $5
      FOR UPDATE OF c, s`,
 	"{of}", ", held",
-	"{swept}", `, swept AS (
+	"{more}", `, swept AS (
   UPDATE obs_sweep s
      SET position_ts = $38, row_count = s.row_count + $39, event_count = s.event_count + $40,
          state = CASE WHEN $41 THEN 'done' ELSE s.state END, updated_at = {now}
     FROM cur
    WHERE s.id = $37
+)`).Replace(commitSQL)
+
+// The notes of a reading of all rows go with a poll that found nothing new.
+var generationCommitSQL = strings.NewReplacer(
+	"{held}", `
+  SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE`,
+	"{of}", "", "{more}", `, generation AS (`+strings.Replace(generationSQL, "{values}",
+		`SELECT cur.stream_id, $37, $38, $39, $40, $41, $42, $43, $44 FROM cur`, 1)+`
 )`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
@@ -100,9 +108,13 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
 	args = append(append(args, e.db.sourceArgs(ch)...), ch.Refused)
 	text := pollCommitSQL
-	if ch.Sweep != nil {
+	switch {
+	case ch.Sweep != nil:
 		text = sweepCommitSQL
 		args = append(args, stepArgs(ch.Sweep)...)
+	case ch.Generation != nil:
+		text = generationCommitSQL
+		args = append(args, e.db.generationArgs(ch.Generation)...)
 	}
 	text = e.db.d.sql(e.db.table.sql(text, "l", "$4::float8"))
 	if err := e.db.main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {

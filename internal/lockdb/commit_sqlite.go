@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
@@ -120,7 +121,11 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 			ev.Version, string(ev.Change), e.db.d.bindTime(ev.Time), string(ev.Data),
 		})
 	}
-	return []writing{added, changed, buried, logged}
+	read := writing{text: strings.Replace(generationSQL, "{values}", `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, 1)}
+	if ch.Generation != nil {
+		read.args = append(read.args, append([]any{ch.Cursor.ID}, e.db.generationArgs(ch.Generation)...))
+	}
+	return []writing{added, changed, buried, logged, read}
 }
 
 func (e *sqliteEngine) lookUpSQL() string {

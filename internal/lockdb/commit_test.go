@@ -239,7 +239,7 @@ func TestLookupFromAnotherCursorIsAConflict(t *testing.T) {
 				t.Errorf("%s: looked up %v, %v", name, known, err)
 			}
 			visit := func(observer.Observed) error { return nil }
-			if err := s.Live(t.Context(), other, visit); !errors.Is(err, observer.ErrConflict) {
+			if err := s.Live(t.Context(), other, "", visit); !errors.Is(err, observer.ErrConflict) {
 				t.Errorf("%s: live rows: %v", name, err)
 			}
 		}

@@ -18,6 +18,7 @@ var nodeRights = []struct{ table, rights string }{
 	{"obs_audit", "SELECT,INSERT,DELETE"},
 	{"obs_sweep", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_account", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_generation", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_migration", "SELECT"},
 }
 

@@ -64,10 +64,10 @@ func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) e
 		return db.operate(ctx, act, resetSQL(""), stream)
 	case o.Forget:
 		act.Detail = "forget"
-		return db.operate(ctx, act, resetSQL(rewind+`, row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL,
+		return db.operate(ctx, act, resetSQL(rewind+`, row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
 			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
 	}
-	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL)
+	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
 }
 
 // Refused returns what the last poll of a stream refused, and whether that is

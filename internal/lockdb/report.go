@@ -25,7 +25,7 @@ func (db *DB) Report(ctx context.Context) (status.Report, error) {
 	}
 	for _, part := range []func(context.Context, *status.Report) error{
 		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks, db.reportPolls,
-		db.reportSweeps, db.reportAccounts,
+		db.reportSweeps, db.reportGenerations, db.reportAccounts,
 	} {
 		if err := part(ctx, &r); err != nil {
 			return r, err
@@ -126,6 +126,22 @@ func (db *DB) reportSweeps(ctx context.Context, r *status.Report) error {
 		})
 	}
 	return err
+}
+
+func (db *DB) reportGenerations(ctx context.Context, r *status.Report) error {
+	return db.query(ctx, "read how far readings of all rows have come", `
+		SELECT c.stream, g.row_count, c.live_count, g.started_at, g.finished_at, g.took_ms
+		  FROM obs_generation g
+		  JOIN obs_cursor c ON c.stream_id = g.stream_id
+		 ORDER BY c.stream`,
+		func(scan func(...any) error) error {
+			var g status.Generation
+			var took int64
+			err := scan(&g.Observer, &g.Rows, &g.Of, instant{&g.StartedAt}, instant{&g.FinishedAt}, &took)
+			g.Took = time.Duration(took) * time.Millisecond
+			r.Generations = append(r.Generations, g)
+			return err
+		})
 }
 
 func (db *DB) reportAccounts(ctx context.Context, r *status.Report) error {

@@ -126,8 +126,8 @@ const observedColumns = `key, row_hash, version, row_number, gone`
 
 // Live implements [observer.Store]. Its error is [observer.ErrConflict] as that
 // of [Store.Observed] is.
-func (s *Store) Live(ctx context.Context, c observer.Cursor, visit func(observer.Observed) error) error {
-	for after := ""; ; {
+func (s *Store) Live(ctx context.Context, c observer.Cursor, after string, visit func(observer.Observed) error) error {
+	for {
 		page, err := s.livePage(ctx, c, after)
 		if err != nil {
 			return err

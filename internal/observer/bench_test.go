@@ -117,7 +117,7 @@ func (s *sinkStore) Observed(context.Context, observer.Cursor, []string) (map[st
 	return s.known, nil
 }
 
-func (*sinkStore) Live(context.Context, observer.Cursor, func(observer.Observed) error) error {
+func (*sinkStore) Live(context.Context, observer.Cursor, string, func(observer.Observed) error) error {
 	return nil
 }
 
@@ -133,3 +133,7 @@ func (s *sinkStore) Buried(_ context.Context, _ observer.Cursor, dead []observer
 }
 
 func (t *benchTable) KeyOrder(context.Context, observer.Query) (string, error) { return "", nil }
+
+func (s *sinkStore) Generation(context.Context, observer.Cursor) (observer.Generation, error) {
+	return observer.Generation{}, nil
+}

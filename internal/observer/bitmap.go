@@ -1,5 +1,10 @@
 package observer
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // bitmap is a set of row numbers. They are dense, so ten million rows take
 // 1.25 MB, where a set of their keys would take most of a gigabyte.
 type bitmap struct {
@@ -23,4 +28,40 @@ func (b *bitmap) add(n int64) {
 	}
 	b.words[word] |= 1 << (n & 63)
 	b.count++
+}
+
+// merge adds the members of another set.
+func (b *bitmap) merge(other bitmap) {
+	if missing := len(other.words) - len(b.words); missing > 0 {
+		b.words = append(b.words, make([]uint64, missing)...)
+	}
+	for i, word := range other.words {
+		b.count += int64(bits.OnesCount64(word &^ b.words[i]))
+		b.words[i] |= word
+	}
+}
+
+// clear empties the set and keeps its room.
+func (b *bitmap) clear() {
+	clear(b.words)
+	b.count = 0
+}
+
+// encode writes the words, each with its lowest byte first.
+func (b *bitmap) encode() []byte {
+	text := make([]byte, 0, 8*len(b.words))
+	for _, word := range b.words {
+		text = binary.LittleEndian.AppendUint64(text, word)
+	}
+	return text
+}
+
+// decodeBitmap reads what encode wrote.
+func decodeBitmap(text []byte) (b bitmap) {
+	b.words = make([]uint64, len(text)/8)
+	for i := range b.words {
+		b.words[i] = binary.LittleEndian.Uint64(text[8*i:])
+		b.count += int64(bits.OnesCount64(b.words[i]))
+	}
+	return b
 }

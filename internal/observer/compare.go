@@ -137,8 +137,10 @@ func (c *comparison) change(r *row, old Observed) bool {
 }
 
 func (c *comparison) mayChange() bool {
-	if limit := c.spec.MaxChanged; limit > 0 && c.changed == limit && c.sweep == nil {
-		return false // A sweep has a budget of its own.
+	// A sweep has a budget of its own, and a statement that no other can go on with
+	// is read to its end.
+	if limit := c.spec.MaxChanged; limit > 0 && c.changed == limit && c.sweep == nil && !c.isWhole() {
+		return false
 	}
 	c.changed++
 	return true
@@ -169,13 +171,20 @@ func (c *comparison) keyColumns() string {
 	return fmt.Sprintf("key (%s)", strings.Join(c.spec.Query.Key, ", "))
 }
 
-// settle moves the marks over the rows that were compared. They are in order,
-// so the last one with a timestamp has the highest.
+// settle moves the marks over the rows that were compared. Unless all rows are
+// read they are in order, so the last one with a timestamp has the highest.
 func (c *comparison) settle(rows []row) {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if r := &rows[i]; r.cursor != "" {
-			c.reach(r)
-			break
+	if c.spec.readsAll() {
+		for i := range rows {
+			c.advance(rows[i].cursor)
+		}
+		c.generation.reach(rows)
+	} else {
+		for i := len(rows) - 1; i >= 0; i-- {
+			if r := &rows[i]; r.cursor != "" {
+				c.reach(r)
+				break
+			}
 		}
 	}
 	c.noteFuture(rows)

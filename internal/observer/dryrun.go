@@ -46,7 +46,8 @@ func (d *dryRun) Observed(ctx context.Context, c Cursor, keys []string) (map[str
 	return known, err
 }
 
-func (d *dryRun) Live(ctx context.Context, c Cursor, visit func(Observed) error) error {
+// Live visits all rows, whatever the key: those that were found before are gone.
+func (d *dryRun) Live(ctx context.Context, c Cursor, _ string, visit func(Observed) error) error {
 	for _, o := range d.rows {
 		if o.Gone {
 			continue
@@ -55,7 +56,7 @@ func (d *dryRun) Live(ctx context.Context, c Cursor, visit func(Observed) error)
 			return err
 		}
 	}
-	return d.Store.Live(ctx, c, func(o Observed) error {
+	return d.Store.Live(ctx, c, "", func(o Observed) error {
 		if _, ok := d.rows[o.Key]; ok {
 			return nil
 		}

@@ -102,7 +102,7 @@ func TestNothingHappensAfterAFencedCommit(t *testing.T) {
 	if !errors.Is(err, observertest.ErrFenced) {
 		t.Fatalf("got %v", err)
 	}
-	equalList(t, "calls", after, "cursor", "observed", "commit")
+	equalList(t, "calls", after, "cursor", "generation", "observed", "commit")
 	equal(t, "events", len(s.story()), 0)
 }
 

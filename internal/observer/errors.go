@@ -36,5 +36,5 @@ var (
 	ErrSourceReplaced = errors.New("source is another database than the cursor knows")
 	// ErrNotSwept reports a sweep of an observer that has none: one that reads
 	// everything in every poll has nothing left to sweep.
-	ErrNotSwept = errors.New("an observer that reads every row in every poll has no sweeps")
+	ErrNotSwept = errors.New("an observer that reads all rows has no sweeps")
 )

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/observerd/observerd/internal/events"
 )
@@ -32,18 +33,23 @@ func goneHash() []byte {
 }
 
 // markGone makes an event of each live row that the snapshot lacked. The rows
-// it had are known by their numbers, so as a rule nothing is read here.
+// it had are known by their numbers, so as a rule nothing is read here. Where the
+// poll has not enough time, the next one goes on.
 func (p *poll) markGone(ctx context.Context) error {
-	missing := p.cursor.Live - p.seen.count
+	g := &p.generation
+	missing := p.cursor.Live - g.seen.count
 	if missing == 0 {
 		return nil
 	}
 	if err := p.believe(missing); err != nil {
 		return err
 	}
-	for p.cursor.Live != p.seen.count {
-		found, err := p.findMissing(ctx)
-		if err != nil || len(found) == 0 {
+	if !g.Complete {
+		g.Complete, g.Key, g.moved = true, "", true
+	}
+	for p.cursor.Live != g.seen.count {
+		found, more, err := p.findMissing(ctx)
+		if err != nil {
 			return err
 		}
 		for part := range slices.Chunk(found, p.spec.ChunkRows) {
@@ -51,6 +57,16 @@ func (p *poll) markGone(ctx context.Context) error {
 			if err := p.commit(ctx, p.goneChunk(part)); err != nil {
 				return err
 			}
+		}
+		if !more {
+			return nil
+		}
+		if p.isLate(ctx) {
+			p.full, p.complete = true, false
+			return nil
+		}
+		if err := p.keepGeneration(ctx, 0); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -61,7 +77,7 @@ func (p *poll) markGone(ctx context.Context) error {
 func (p *poll) believe(missing int64) error {
 	before := p.start.Live
 	may := max(goneFloor, int64(p.spec.MaxGone*float64(before)))
-	if p.stats.Rows == 0 {
+	if p.generation.Rows == 0 {
 		may = 0
 	}
 	if missing <= max(may, p.allowed(RefusalGone)) {
@@ -73,23 +89,27 @@ func (p *poll) believe(missing int64) error {
 	}, "if they are meant to be gone")
 }
 
-func (p *poll) findMissing(ctx context.Context) ([]Observed, error) {
-	var found []Observed
-	err := p.st.Live(ctx, p.cursor, func(o Observed) error {
-		if p.seen.has(o.Number) {
-			return nil
+// findMissing looks at live rows for a step's time, or until it has found enough;
+// more says that there are others. They are in the order of their numbers.
+func (p *poll) findMissing(ctx context.Context) (found []Observed, more bool, err error) {
+	g := &p.generation
+	ends := time.Now().Add(p.stepTime(ctx))
+	err = p.st.Live(ctx, p.cursor, g.Key, func(o Observed) error {
+		g.Key, g.moved = o.Key, true
+		if !g.seen.has(o.Number) {
+			found = append(found, o)
 		}
-		if len(found) == goneScan*p.spec.ChunkRows {
+		if len(found) == goneScan*p.spec.ChunkRows || !time.Now().Before(ends) {
 			return errEnough
 		}
-		found = append(found, o)
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return nil, failed(ctx, "read live rows", err)
+	more = errors.Is(err, errEnough)
+	if err != nil && !more {
+		return nil, false, failed(ctx, "read live rows", err)
 	}
 	slices.SortFunc(found, func(a, b Observed) int { return cmp.Compare(a.Number, b.Number) })
-	return found, nil
+	return found, more, nil
 }
 
 func (p *poll) goneChunk(rows []Observed) Chunk {

@@ -143,7 +143,7 @@ func TestEmptiedTableIsAccepted(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	equal(t, "commits", len(s.db.Chunks(stream)), 4) // three of rows, one of the refusal
+	equal(t, "commits", len(s.db.Chunks(stream)), 5) // three of rows, one of the time that took, one of the refusal
 	r, err := observer.DecodeRefusal(s.db.Cursor(stream).Refusal)
 	if err != nil || r.Kind != observer.RefusalGone || r.Rows != 8 || !strings.Contains(r.Text, "8 of 8 live rows are gone") {
 		t.Fatalf("refused %+v, %v", r, err)

@@ -43,7 +43,8 @@ func New(spec Spec) (*Observer, error) {
 // nothing and repeats nothing: the next one begins at the low-water mark and
 // recognises what was committed.
 //
-// When ctx ends, the error is its cause and no commit begins any more. Errors
+// When ctx or the time of the poll ends, the error is its cause and no commit
+// begins any more. Errors
 // of the source and the store are wrapped; of its own, a poll returns
 // [ErrOtherDefinition], [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
 // [ErrMostlyPoison], [ErrMassDisappearance] and [ErrOutOfOrder]. The statistics are valid beside
@@ -55,6 +56,27 @@ func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats,
 }
 
 func (p *poll) run(ctx context.Context) error {
+	limited, cancel := p.limited(ctx)
+	defer cancel()
+	if err := p.prepare(limited); err != nil {
+		return err
+	}
+	if !p.isWhole() {
+		if err := p.read(limited); err != nil {
+			return err
+		}
+		return p.finish(limited)
+	}
+	if err := p.readWhole(ctx); err != nil {
+		return err
+	}
+	after, cancel := p.limited(ctx)
+	defer cancel()
+	return p.finish(after)
+}
+
+// prepare finds out where the reading begins.
+func (p *poll) prepare(ctx context.Context) error {
 	if err := p.readCursor(ctx); err != nil {
 		return err
 	}
@@ -69,12 +91,29 @@ func (p *poll) run(ctx context.Context) error {
 	if err := p.placeMarks(ctx); err != nil {
 		return err
 	}
+	if err := p.planGeneration(ctx); err != nil {
+		return err
+	}
 	p.planReading()
+	return nil
+}
+
+func (p *poll) readWhole(ctx context.Context) error {
+	ctx, stop := p.whileRowsArrive(ctx)
+	defer stop()
+	return p.read(ctx)
+}
+
+func (p *poll) read(ctx context.Context) error {
 	for !p.complete && !p.full {
 		if err := p.readPart(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (p *poll) finish(ctx context.Context) error {
 	// Only a snapshot that was read to its end can say what it lacks.
 	if p.complete && p.spec.Detect == DetectSnapshot {
 		if err := p.markGone(ctx); err != nil {

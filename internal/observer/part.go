@@ -34,6 +34,10 @@ func (p *poll) readPart(ctx context.Context) error {
 		if err := p.commitIfAny(ctx, ch); err != nil {
 			return err
 		}
+		if err := p.keepGeneration(ctx, p.spec.StatementTime); err != nil {
+			return err
+		}
+		p.arrived.Add(1)
 		if p.full = p.full || p.sweep.isSpent(p.src); p.full {
 			return nil
 		}
@@ -43,7 +47,11 @@ func (p *poll) readPart(ctx context.Context) error {
 		return p.keepPassed(ctx, err)
 	}
 	p.planNext(rows)
-	return nil
+	if p.complete || !p.spec.readsAll() {
+		return nil
+	}
+	p.full = p.isLate(ctx)
+	return p.keepGeneration(ctx, 0)
 }
 
 // planNext decides what follows a read that came to its end. One that has as
@@ -51,6 +59,12 @@ func (p *poll) readPart(ctx context.Context) error {
 // at its last timestamp, of which there may be more rows. The horizon came before all of them, so
 // whatever appears below it between two reads would have been in the first.
 func (p *poll) planNext(r *reader) {
+	if p.spec.readsAll() {
+		p.complete = !r.cut
+		p.generation.seen.merge(p.seen)
+		p.seen.clear()
+		return
+	}
 	// A source may have them before or behind those with a timestamp.
 	p.undatedRead = p.undatedRead || !r.cut || r.dated < r.count
 	if !r.cut && (p.limit == 0 || r.dated < p.limit) {

@@ -42,7 +42,8 @@ func (p *poll) isOverdue(ctx context.Context, ch Chunk) bool {
 }
 
 // hasPassed says that a chunk moves the place from which a later poll, or the
-// next step of a sweep, goes on. A poll that reads every row has no such place.
+// next step of a sweep, goes on. That of a poll that reads every row is kept apart,
+// see [poll.keepGeneration].
 // What only counts rows is no progress: whoever gets nowhere is to be told.
 func (p *poll) hasPassed(ch Chunk) bool {
 	return !p.spec.readsAll() &&
@@ -51,6 +52,9 @@ func (p *poll) hasPassed(ch Chunk) bool {
 
 // commitPassed stores the marks of quiet chunks, if there are any.
 func (p *poll) commitPassed(ctx context.Context) error {
+	if p.generation.moved {
+		return p.keepGeneration(ctx, 0)
+	}
 	if p.quiet == 0 {
 		return nil
 	}

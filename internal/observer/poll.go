@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,8 +39,12 @@ type poll struct {
 	light           bool
 	// undatedRead says that the rows without a timestamp were read.
 	undatedRead bool
-	// seen are the numbers of the live rows that this read has met.
-	seen bitmap
+	// seen are the numbers of the live rows that this read has met, generation is
+	// what they belong to, for an observer that reads all rows.
+	seen       bitmap
+	generation generation
+	// arrived grows with each row that was read and each chunk that was done.
+	arrived atomic.Int64
 	// fresh are the keys of the chunk that were not known before it. It is kept
 	// from one chunk to the next for its room alone.
 	fresh map[string]struct{}
@@ -149,7 +154,8 @@ func (p *poll) commitMarks(ctx context.Context) error {
 		return err
 	}
 	c, ch := p.cursor, p.newChunk()
-	if c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
+	ch.Generation = p.atEnd()
+	if ch.Generation == nil && c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
 		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
 		!p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
@@ -172,6 +178,7 @@ func (p *poll) commit(ctx context.Context, ch Chunk) error {
 	}
 	p.cursor, p.quiet, p.committed = next, 0, time.Now()
 	p.sweep.commit(ch.Sweep)
+	p.generation.commit(ch.Generation)
 	p.stats.Chunks++
 	p.stats.Events += int64(len(ch.Events))
 	p.stats.Poison += int64(len(ch.Dead))

@@ -26,15 +26,18 @@ type reader struct {
 	cancel  context.CancelFunc
 	data    arena
 	size    int // Rows in the last batch, for the capacity of the next.
+	// first is the key at which a read by key began.
+	first string
 	// hurry asks for the batch as it is at the next row, full or not.
 	hurry atomic.Bool
 
 	// These are set before batches is closed. count is the number of rows,
 	// dated of those that a limit may have counted, and last the highest
-	// timestamp. cut says that the read was ended because of its time.
-	count, dated int
-	last         string
-	cut          bool
+	// timestamp, lastKey the last key. cut says that the read was ended because of
+	// its time.
+	count, dated  int
+	last, lastKey string
+	cut           bool
 
 	err      error
 	panicked any
@@ -42,7 +45,11 @@ type reader struct {
 
 func (p *poll) startReading(ctx context.Context) (*reader, error) {
 	reading, cancel := context.WithCancel(ctx)
-	rows, err := p.src.Read(reading, p.partQuery(), Range{From: p.from, Before: p.before, Limit: p.limit})
+	in := Range{From: p.from, Before: p.before, Limit: p.limit}
+	if p.generation.byKey {
+		in = Range{ByKey: true, Order: p.generation.order, Key: p.generation.Key}
+	}
+	rows, err := p.src.Read(reading, p.partQuery(), in)
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, "read source", err)
@@ -51,7 +58,7 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}
-	r := &reader{poll: p, rows: rows, batches: make(chan *batch), cancel: cancel}
+	r := &reader{poll: p, rows: rows, first: in.Key, batches: make(chan *batch), cancel: cancel}
 	go r.run(reading)
 	return r, nil
 }
@@ -110,10 +117,10 @@ func (r *reader) read(ctx context.Context) (err error) {
 		}
 	}()
 	b := r.newBatch()
-	var began time.Time
+	var ends time.Time
 	for !r.cut && r.rows.Next() {
-		if began.IsZero() {
-			began = time.Now()
+		if ends.IsZero() {
+			ends = time.Now().Add(r.poll.statementTime(ctx))
 		}
 		row := r.rows.Row()
 		if !r.follow(row) {
@@ -126,7 +133,7 @@ func (r *reader) read(ctx context.Context) (err error) {
 			b = r.newBatch()
 		}
 		r.add(b, row)
-		r.cut = time.Since(began) >= r.poll.spec.StatementTime && r.mayCut(b)
+		r.cut = !time.Now().Before(ends) && r.mayCut(b)
 	}
 	// Rows before a failure are as good as any.
 	if len(b.rows) > 0 && !r.send(ctx, b) {
@@ -141,7 +148,14 @@ func (r *reader) read(ctx context.Context) (err error) {
 // mayCut reports whether the next read would begin behind the first row of this
 // one. What is left of a chunk then is judged as [reader.isWanted] judges it.
 func (r *reader) mayCut(b *batch) bool {
-	return !r.poll.spec.readsAll() && r.last != "" && r.poll.src.Compare(r.last, r.poll.from) > 0 && !r.poll.looksMostlyPoison(b.rows)
+	p := r.poll
+	switch {
+	case p.isWhole() || p.looksMostlyPoison(b.rows):
+		return false
+	case p.generation.byKey:
+		return r.lastKey != "" && r.lastKey != r.first
+	}
+	return r.last != "" && p.src.Compare(r.last, p.from) > 0
 }
 
 func (r *reader) send(ctx context.Context, b *batch) bool {
@@ -183,6 +197,13 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 // not counted, a read that its limit has ended would be taken for a whole one.
 func (r *reader) follow(row *Row) bool {
 	r.count++
+	r.poll.arrived.Add(1)
+	if r.poll.spec.readsAll() {
+		if row.Key != "" {
+			r.lastKey = row.Key
+		}
+		return true
+	}
 	cursor := row.Cursor
 	if cursor != "" || row.Err != nil {
 		r.dated++

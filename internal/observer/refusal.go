@@ -87,16 +87,23 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	if !errors.As(err, &r) || ctx.Err() != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, p.spec.CommitTimeout)
+	defer cancel()
 	dead, failed := p.unburied(ctx, r.dead[:min(len(r.dead), deadKept)])
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
 	text := r.Encode()
-	if text == p.cursor.Refusal && p.accepted == (Refusal{}) && len(dead) == 0 {
+	// Rows that were missing are looked for by another reading of all rows.
+	again := r.Kind == RefusalGone && p.generation.stored
+	if text == p.cursor.Refusal && p.accepted == (Refusal{}) && len(dead) == 0 && !again {
 		return err
 	}
 	p.refusal, p.accepted = text, Refusal{}
 	ch := p.newChunk()
+	if again {
+		ch.Generation = p.ended()
+	}
 	ch.Dead, ch.Refused = dead, true
 	if failed := p.commit(ctx, ch); failed != nil {
 		return errors.Join(err, failed)

@@ -21,7 +21,7 @@ const (
 	// DetectChange makes an event of each version of a row: of a new key, and
 	// of a known one whose data differ from what was observed last.
 	DetectChange Detect = "change"
-	// DetectSnapshot reads every row in every poll. It is DetectChange, and
+	// DetectSnapshot reads all rows, over and over. It is DetectChange, and
 	// finds rows that are gone. A row that comes back is new again, under the
 	// next version of its key.
 	DetectSnapshot Detect = "snapshot"
@@ -54,10 +54,9 @@ func (s Start) isZero() bool { return !s.Now && s.At.IsZero() }
 // behind. A row that commits late is then delayed by at most that quarter: one
 // hour behind a transaction of four.
 //
-// DetectSnapshot remembers which rows a poll has met in one bit of memory for
-// each key that was ever numbered, gone ones included: measured 1.25 MB for ten
-// million keys, 1.4 MB as allocated. A billion would need 125 MB in every poll;
-// the time to read them all ends such a table's use as a snapshot long before.
+// DetectSnapshot remembers which rows were met in one bit for each key that was
+// ever numbered, gone ones included: 1.25 MB for ten million keys, twice in memory
+// and once in the store while a reading of all rows takes several polls.
 type Spec struct {
 	// Stream is the observer's id and the stream of its events. Required.
 	Stream string
@@ -73,7 +72,8 @@ type Spec struct {
 	ChunkRows, ChunkBytes int
 	// MaxChanged ends a poll early when it has met this many new or changed
 	// rows; the next poll goes on from there. Rows that have not changed do
-	// not count, so any limit makes progress. 0 means no limit.
+	// not count, so any limit makes progress. One statement that reads all rows
+	// is read to its end all the same. 0 means no limit.
 	MaxChanged int
 	// Start is where a stream begins that was never polled; the low-water mark
 	// is set there with the first poll. After another database has taken the
@@ -84,16 +84,20 @@ type Spec struct {
 	// makes as many reads as it needs, each under the horizon that was read
 	// first. After a failure of ClassRetry the reads are made smaller than
 	// this, down to 1,000 rows, and larger again with each poll that succeeds;
-	// a node remembers that until it ends. 0 means no limit. DetectSnapshot
-	// reads everything at once, whatever the limit.
+	// a node remembers that until it ends. 0 means no limit. It does not
+	// concern polls that read all rows.
 	Limit int
 	// StatementTime is for how long a read hands over rows before it ends and the
 	// next one goes on, under the horizon of the first: an open statement holds
 	// a lock on its tables, and a snapshot. It begins with the first row, lest one
 	// that has to sort them first does so for nothing, and rows that share a
-	// timestamp are not parted. 0 means 10 s. DetectSnapshot, and a query without a
-	// timestamp, read everything at once.
+	// timestamp are not parted. 0 means 10 s. Where all rows are read, by DetectSnapshot
+	// or without a timestamp, and no index serves the key, one statement reads them.
 	StatementTime time.Duration
+	// PollTime bounds a poll. What a poll by key has not read then, the next one does;
+	// one statement that reads all rows may take longer, as long as rows arrive. 0
+	// means no bound.
+	PollTime time.Duration
 	// MaxRate bounds the rows per second that are read from the source, by
 	// polls and sweeps together. Chunks are then no larger than what may be
 	// read in a second, and one that was saved up may come at once. 0 means no
@@ -177,7 +181,7 @@ func (s Spec) validate() error {
 	check(!s.Start.Now || s.Start.At.IsZero(), "start is both now and an instant")
 	check(s.Start.isZero() || !s.readsAll(), "start needs a timestamp and another detection than snapshot, which reads every row")
 	check(s.MaxGone > 0 && s.MaxGone <= 1, "share of rows that may be gone is not between 0 and 1")
-	check(s.StatementTime > 0, "time of a statement is negative")
+	check(s.StatementTime > 0 && s.PollTime >= 0, "time of a statement or a poll is negative")
 	check(s.CommitTimeout > 0, "commit timeout is negative")
 	return errors.Join(errs...)
 }

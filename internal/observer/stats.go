@@ -15,7 +15,8 @@ type Stats struct {
 	// HorizonLag after a full read, else at least the age of the last row that
 	// was compared; 0 for a query without a timestamp.
 	Behind time.Duration
-	// Full says that the poll ended at [Spec.MaxChanged]: more rows wait.
+	// Full says that the poll ended at [Spec.MaxChanged], or with its time before
+	// all rows were read that it has to read: more wait.
 	Full bool
 	// Lag is how far the last row that was compared lies behind the source's clock
 	// after a poll that ended full, else 0. It is 0 as well for a query without a

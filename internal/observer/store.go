@@ -115,6 +115,9 @@ type Chunk struct {
 	// A sweep that is not running any more refuses the chunk with
 	// [ErrConflict].
 	Sweep *SweepStep
+	// Generation takes the place of what is remembered; nil leaves it. A chunk that
+	// has one has no new rows.
+	Generation *Generation
 	// New are keys seen for the first time, their numbers following
 	// Cursor.Rows in order; Changed are known keys with a new version, or
 	// gone.
@@ -155,9 +158,13 @@ type Store interface {
 	Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error)
 	// Buried says of each of these poison rows what is known of it.
 	Buried(ctx context.Context, c Cursor, dead []Dead) ([]Burial, error)
-	// Live visits every row of the stream that is not gone, in any order. An
-	// error of visit ends it and is wrapped in the result.
-	Live(ctx context.Context, c Cursor, visit func(Observed) error) error
+	// Live visits the rows of the stream that are not gone, in an order of its own
+	// by their keys, and only those that come behind a key; empty means all. An error
+	// of visit ends it and is wrapped in the result.
+	Live(ctx context.Context, c Cursor, after string, visit func(Observed) error) error
+	// Generation returns what is remembered of the stream's reading of all rows;
+	// the zero value before the first.
+	Generation(ctx context.Context, c Cursor) (Generation, error)
 	// Commit renews the lease, advances the cursor and writes all that the
 	// chunk holds, or nothing. It returns the cursor after it, see [Chunk.Next].
 	// After an error the poll must end: nothing was written, unless another

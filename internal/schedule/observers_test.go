@@ -124,6 +124,40 @@ func TestHungObserverHoldsUpNobody(t *testing.T) {
 	})
 }
 
+// A poll may take any time as long as it commits, and is not taken for stuck.
+func TestPollThatGetsOnIsNotEnded(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		progress, beats := schedule.NewProgress(), 0
+		a := start(t, db, "a", only("order"), observers("order", "order-1"),
+			does("order-1", func(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+				for range 30 {
+					if stats, err := after(4*time.Second)(ctx, g); err != nil {
+						return stats, err
+					}
+					progress.Committed()
+				}
+				return after(time.Hour)(ctx, g)
+			}),
+			func(o *schedule.Options) {
+				o.Types[0].PollTimeout, o.Types[0].Progress = 5*time.Second, progress
+				o.Beat = func(loop string, within time.Duration) {
+					if loop == "schedule/order" && within > 0 {
+						beats++
+					}
+				}
+			})
+		pass(124 * time.Second)
+		equal(t, "polls that have ended", len(db.noted("order-1")), 0)
+		equal(t, "polls", a.polls("order-1"), 1)
+		equal(t, "signs of life", beats > 30, true)
+		pass(2 * time.Second)
+		notes := db.noted("order-1")
+		if len(notes) != 1 || notes[0].Reason != schedule.ErrPollTimeout.Error() {
+			t.Errorf("notes %+v", notes)
+		}
+	})
+}
+
 func TestObserversRunSideBySideWithinTheLimit(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		ids := []string{"o1", "o2", "o3", "o4", "o5"}

@@ -83,7 +83,8 @@ type Type struct {
 	Wait time.Duration
 	// Observers are polled side by side.
 	Observers []Observer
-	// PollTimeout bounds the poll of one observer; 0 means 10 minutes.
+	// PollTimeout ends the poll of an observer when nothing of the type was committed
+	// for that long; 0 means 10 minutes.
 	PollTimeout time.Duration
 	// Progress is told by whoever commits the type's chunks; nil: nobody tells.
 	Progress *Progress

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -31,7 +32,7 @@ type part struct {
 // poll polls the observer within its time and notes what came of it.
 func (p *part) poll(ctx context.Context, g lock.Grant) result {
 	began, started := time.Now(), p.clock.now()
-	limited, cancel := context.WithTimeoutCause(ctx, p.typ.PollTimeout, ErrPollTimeout)
+	limited, cancel := p.limited(ctx)
 	defer cancel()
 	stats, err := p.safely(limited, g)
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
@@ -53,6 +54,31 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 		p.was.Failures = 0
 	}
 	return res
+}
+
+// limited is a context that ends once nothing was committed for the time of a poll.
+// Polls that commit on their way may take any time.
+func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := time.Now()
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for left := p.typ.PollTimeout; left > 0; {
+			timer := time.NewTimer(left)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+			left = p.typ.PollTimeout - min(time.Since(began), p.typ.Progress.age(active))
+		}
+		cancel(ErrPollTimeout)
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		watch.Wait()
+	}
 }
 
 // outcome reads the error of a poll. ctx is the lease's.

@@ -14,6 +14,8 @@ type Progress struct {
 	made  time.Time
 	last  map[deed]time.Time
 	since time.Time // of the lock that is held; zero: it is not
+	// beat is told of commits: a poll that takes long is not stuck. Nil is not told.
+	beat func()
 }
 
 // deed is something that a node does for a type. What concerns one observer
@@ -38,7 +40,12 @@ func NewProgress() *Progress {
 
 // Committed says that a chunk of the type was committed just now. Whoever
 // commits calls it; the scheduler does not see it.
-func (p *Progress) Committed() { p.note(committed, active) }
+func (p *Progress) Committed() {
+	p.note(committed, active)
+	if p.beat != nil {
+		p.beat()
+	}
+}
 
 func (p *Progress) note(deeds ...deed) {
 	p.mu.Lock()

@@ -62,7 +62,7 @@ func New(o Options) (*Scheduler, error) {
 	for _, typ := range o.Types {
 		m.prepare(o.Node.Name, typ)
 	}
-	return &Scheduler{
+	s := &Scheduler{
 		opts:      o,
 		metrics:   m,
 		clock:     newClock(),
@@ -71,7 +71,11 @@ func New(o Options) (*Scheduler, error) {
 		outage:    &outage{log: o.Logger},
 		begun:     begun{done: make(chan struct{})},
 		admission: newAdmission(o.Connections, m),
-	}, nil
+	}
+	for _, typ := range o.Types {
+		typ.Progress.beat = func() { o.Beat(loopName(typ.Name), s.patience(typ)) }
+	}
+	return s, nil
 }
 
 // Start begins, and returns at once: a database that is down is waited for.

@@ -22,6 +22,10 @@ type simMood struct {
 
 var errSick = errors.New("table is gone")
 
+// simPollTime is less than the time after which the scheduler ends a poll that gets
+// nowhere.
+const simPollTime = 50 * time.Second
+
 // simStream is an observer of one node.
 type simStream struct {
 	node *simNode
@@ -37,8 +41,10 @@ type simPoll struct {
 
 func (s *simStream) ID() string { return s.id }
 
-// Poll reads for a while and then commits under the grant.
+// Poll reads for a while and then commits under the grant, within a time of its own.
 func (s *simStream) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+	ctx, cancel := context.WithTimeout(ctx, simPollTime)
+	defer cancel()
 	p := &simPoll{stream: s, ctx: ctx, grant: g}
 	s.node.world.begin(p)
 	defer s.node.world.end(p)

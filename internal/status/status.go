@@ -19,6 +19,8 @@ type Report struct {
 	Locks []Lock `json:"locks"`
 	// Sweeps are those that run.
 	Sweeps []Sweep `json:"sweeps"`
+	// Generations are of the observers that read all rows.
+	Generations []Generation `json:"generations"`
 	// Accounts are those that a source has refused, one for each secret.
 	Accounts []Account `json:"refused_accounts"`
 }
@@ -114,6 +116,20 @@ type Lock struct {
 	// Ahead is how far the row is dated ahead of the database's clock, 0 unless
 	// that is more than clocks may differ.
 	Ahead time.Duration `json:"ahead_ns,omitempty"`
+}
+
+// Generation is an observer's reading of all rows of its source.
+type Generation struct {
+	Observer string `json:"observer"`
+	// Rows were read so far, of about Of.
+	Rows int64 `json:"rows"`
+	Of   int64 `json:"of"`
+	// StartedAt is when it began, FinishedAt when it came to its end; zero while it
+	// has not.
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// Took is for how long the last one lasted that came to its end; 0 before that.
+	Took time.Duration `json:"took_ns"`
 }
 
 // Sweep reads a range of an observer's source beside its polls.

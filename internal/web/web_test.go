@@ -241,6 +241,32 @@ func TestPageShowsSweeps(t *testing.T) {
 	}
 }
 
+func TestPageShowsGenerations(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
+	o := options()
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	if text := section(t, body, "Reading all rows"); !strings.Contains(text, "no observer does") {
+		t.Errorf("without any:\n%s", text)
+	}
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{At: at, Generations: []status.Generation{
+			{Observer: "<b>", Rows: 4711, Of: 9000, StartedAt: at},
+			{Observer: "stock", Rows: 30, Of: 20, StartedAt: at.Add(-time.Hour), FinishedAt: at, Took: time.Hour},
+		}}, nil
+	}
+	_, body = plain(t, start(t, o)).do("GET", "/")
+	text := section(t, body, "Reading all rows")
+	for _, want := range []string{
+		"<tr><td>&lt;b&gt;</td><td>4711</td><td>9000</td><td>2026-11-21 03:30:00</td><td>not yet</td><td>-</td></tr>",
+		"<tr><td>stock</td><td>30</td><td>20</td><td>2026-11-21 02:30:00</td><td>2026-11-21 03:30:00</td><td>1h0m0s</td></tr>",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
 func TestPageShowsRefusedAccounts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)

@@ -47,6 +47,8 @@ type stream struct {
 	dead     []observer.Dead
 	refused  []bool // of dead, by its place
 	chunks   []observer.Chunk
+
+	generation observer.Generation
 }
 
 // NewDB returns an empty database.
@@ -78,6 +80,11 @@ func (db *DB) Chunks(name string) []observer.Chunk {
 // Cursor returns the stream's cursor.
 func (db *DB) Cursor(name string) observer.Cursor {
 	return read(db, name, func(s *stream) observer.Cursor { return s.cursor })
+}
+
+// Generation returns how far the stream's reading of all rows has come.
+func (db *DB) Generation(name string) observer.Generation {
+	return read(db, name, func(s *stream) observer.Generation { return s.generation })
 }
 
 // Start returns the low-water mark of the stream's first commit, as
@@ -165,6 +172,10 @@ func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 		s.refused[n] = ch.Refused
 	}
 	s.chunks = append(s.chunks, ch)
+	if ch.Generation != nil {
+		s.generation = *ch.Generation
+		s.generation.Seen = slices.Clone(ch.Generation.Seen)
+	}
 	if s.cursor.Low == "" && s.cursor.Fingerprint == "" {
 		s.start = ch.Low
 	}
@@ -213,6 +224,7 @@ func (s *stream) check(ch observer.Chunk) error {
 		expect("live rows", ch.Live == live),
 		expect("number of events", len(ch.Events) == len(ch.New)+len(ch.Changed)),
 		expect("marks", s.marksFollow(ch)),
+		expect("generation", ch.Generation == nil || len(ch.New) == 0 && ch.Sweep == nil),
 		expect("fingerprint", ch.Fingerprint != ""),
 		expect("commit id", len(s.chunks) == 0 || ch.CommitID != s.chunks[len(s.chunks)-1].CommitID),
 	)

@@ -3,6 +3,8 @@ package observertest
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -54,24 +56,33 @@ func (l *lease) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 	return known, nil
 }
 
-func (l *lease) Live(ctx context.Context, c observer.Cursor, visit func(observer.Observed) error) error {
+func (l *lease) Live(ctx context.Context, c observer.Cursor, after string, visit func(observer.Observed) error) error {
 	if err := l.db.begin(ctx, "live"); err != nil {
 		return err
 	}
 	live := read(l.db, c.Stream, func(s *stream) (rows []observer.Observed) {
 		for _, o := range s.observed {
-			if !o.Gone {
+			if !o.Gone && o.Key > after {
 				rows = append(rows, o)
 			}
 		}
 		return rows
 	})
+	slices.SortFunc(live, func(a, b observer.Observed) int { return strings.Compare(a.Key, b.Key) })
 	for _, o := range live {
 		if err := visit(o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Generation implements observer.Store.
+func (l *lease) Generation(ctx context.Context, c observer.Cursor) (observer.Generation, error) {
+	if err := l.db.begin(ctx, "generation"); err != nil {
+		return observer.Generation{}, err
+	}
+	return l.db.Generation(c.Stream), nil
 }
 
 // Commit compares the fence, then the version, as one statement of the real

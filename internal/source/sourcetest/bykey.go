@@ -2,6 +2,7 @@ package sourcetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,5 +202,45 @@ func nullByKey(t *testing.T, f Fixture) {
 		if got := keys(f.suffixes(t, q)); got != want {
 			t.Errorf("%s: keys = %s, want %s", policy, got, want)
 		}
+	}
+}
+
+// generations reads all rows in polls that each have enough of a few.
+func generations(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE stock (warehouse {name} NOT NULL, sku {integer} NOT NULL, status {text}, PRIMARY KEY (warehouse, sku))")
+	for i := range 40 {
+		f.exec(fmt.Sprintf("INSERT INTO stock VALUES ('w%d', %d, 'a')", i%4, i))
+	}
+	p := f.polls(observer.DetectSnapshot)
+	p.spec.Query = observer.Query{Table: "stock", Key: []string{"sku", "warehouse"}}
+	p.spec.MaxChanged, p.spec.ChunkRows = 9, 4
+	all := func() (polls int) {
+		for polls = 1; p.poll(t).Full; polls++ {
+			continue
+		}
+		return polls
+	}
+	if polls := all(); polls != 5 {
+		t.Errorf("40 rows took %d polls of 9", polls)
+	}
+	f.exec("DELETE FROM stock WHERE sku IN (3, 20, 39)", "UPDATE stock SET status = 'b' WHERE sku BETWEEN 10 AND 25")
+	if polls := all(); polls != 2 {
+		t.Errorf("15 changes took %d polls of 9", polls)
+	}
+	for key, said := range p.statuses(t) {
+		sku, _, _ := strings.Cut(key, "/")
+		want := []string{"new a"}
+		switch {
+		case slices.Contains([]string{"3", "20", "39"}, sku):
+			want = append(want, "gone ")
+		case len(sku) == 2 && sku >= "10" && sku <= "25":
+			want = append(want, "changed b")
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q, want %q", key, said, want)
+		}
+	}
+	if dead := p.db.Dead("orders"); len(dead) > 0 {
+		t.Errorf("poison rows %+v", dead)
 	}
 }

@@ -50,6 +50,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"polls: another node goes on":                   interrupted,
 		"polls: rows updated while they are read":       updatedWhileRead,
 		"polls: rows disappear":                         disappearing,
+		"polls: all rows are read by several":           generations,
 		"polls: a row of the future":                    futureRow,
 		"polls: transactions that commit late":          lateCommits,
 	} {
