@@ -26,6 +26,14 @@ func judge(o config.Observer, d source.Description) []Finding {
 	if d.Timestamp != "" {
 		j.timestamp(o, d, where)
 	}
+	switch readsAll := d.Timestamp == "" || o.Detect == config.DetectSnapshot; {
+	case !readsAll || d.KeyOrdered:
+	case d.Table == "":
+		j.warn("one statement reads all rows of the query, however long that takes; of a table whose key has an index, a poll reads what it has time for, and the next one goes on")
+	default:
+		j.warn("no index serves the key %[1]s of %[2]s, so one statement reads all of it, however long that takes: "+
+			"with an index on (%[1]s), of columns that are NOT NULL, a poll reads what it has time for, and the next one goes on", key, where)
+	}
 	for _, text := range d.Warnings {
 		j.warn("%s", text)
 	}
@@ -62,7 +70,7 @@ func judgePlan(o config.Observer, p source.Plan) []Finding {
 	for _, table := range p.FullScan {
 		switch {
 		case o.Timestamp == "":
-			j.warn("without a timestamp every poll reads all of %s; a column that says when a row changed, and an index on it, would spare the source that", table)
+			j.warn("without a timestamp all of %s is read over and over; a column that says when a row changed, and an index on it, would spare the source that", table)
 		case o.Detect == config.DetectSnapshot:
 			j.warn("detect: snapshot reads all of %s in every poll; detect: change reads what is new, but notices no row that is gone", table)
 		default:
