@@ -116,7 +116,8 @@ func (o Options) schedule() []history.Stream {
 var rowsOf = map[string]string{
 	shop.Orders: "key: order_id, timestamp: updated_at",
 	shop.Tasks:  "key: task_id, timestamp: updated_at",
-	shop.Stock:  "key: sku",
+	// A poll has time for a third of the stock.
+	shop.Stock: "key: sku, max-rate: 40, poll-timeout: 1s",
 }
 
 // observers are the entries of the configuration. Those that are narrow leave

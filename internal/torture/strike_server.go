@@ -117,25 +117,30 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For)+turns*c.options.Interval)
 	defer cancel()
-	const cursor = " FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
-	if !c.shows(ctx, "SELECT CASE WHEN live_count = 0 OR refusal <> '' THEN 'yes' ELSE 'no' END"+cursor) {
-		return false, "it was not refused"
-	}
-	if err := c.operate(ctx, "observers", "accept", shop.Stock, "--yes"); err != nil {
-		return false, "the command failed"
-	}
-	if !c.shows(ctx, "SELECT CASE WHEN live_count = 0 THEN 'yes' ELSE 'no' END"+cursor) {
-		return false, "it was not done"
-	}
-	return true, ""
-}
-
-// shows waits until a statement shows yes in the coordination database.
-func (c *cluster) shows(ctx context.Context, statement string) bool {
-	for sleep(ctx, 100*time.Millisecond) {
-		if value, err := c.shown(ctx, statement); err == nil && value == "yes" {
-			return true
+	const state = "SELECT CASE WHEN live_count = 0 THEN 'done' WHEN refusal <> '' AND accepted = '' THEN 'refused' ELSE '' END" +
+		" FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
+	refused := 0
+	for {
+		switch c.shows(ctx, state) {
+		case "":
+			return false, fmt.Sprintf("it was refused %d times, and not done", refused)
+		case "done":
+			return true, fmt.Sprintf("refused %d times", refused)
+		}
+		// The first refusal may be of a reading that met half of the rows before.
+		refused++
+		if err := c.operate(ctx, "observers", "accept", shop.Stock, "--yes"); err != nil {
+			return false, "the command failed"
 		}
 	}
-	return false
+}
+
+// shows waits until a statement shows something in the coordination database.
+func (c *cluster) shows(ctx context.Context, statement string) string {
+	for sleep(ctx, 100*time.Millisecond) {
+		if value, err := c.shown(ctx, statement); err == nil && value != "" {
+			return value
+		}
+	}
+	return ""
 }

@@ -118,6 +118,22 @@ func ofPolls() []Mutant {
 			Witness: "internal/observer TestNewMakesOneEventOfAKeyEver",
 		},
 		{
+			Name:    "begins-with-the-first-row",
+			Without: []Step{goingOn()},
+			Shows:   "A poll has time for a third of the table, always the first one: the other rows are never read.",
+			Expect:  []check.Kind{check.Lost},
+			Witness: "internal/observer TestReadingOfASlowSourceComesToItsEnd",
+			Hints:   Hints{Faults: []string{"pause"}, Failpoints: []string{""}},
+		},
+		{
+			Name:    "forgets-what-was-met",
+			Without: []Step{seenBefore(), disbelief()},
+			Shows:   "Rows that earlier polls of a reading have met are told to be gone, and to be new by the next one. The share that may be gone covers for the most part of them.",
+			Expect:  []check.Kind{check.MassGone, check.Unexpected},
+			Witness: "internal/observer TestSimulatedGenerations",
+			Hints:   Hints{Faults: []string{"pause"}, Failpoints: []string{""}},
+		},
+		{
 			Name:    "believes-an-emptied-table",
 			Without: []Step{disbelief()},
 			Shows:   "A table is empty for a moment, and each of its rows is told to be gone before a person was asked.",

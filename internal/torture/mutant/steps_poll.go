@@ -10,6 +10,7 @@ const (
 	selectFile  = "internal/source/statement.go"
 	goneFile    = "internal/observer/gone.go"
 	defineFile  = "internal/observer/definition.go"
+	wholeFile   = "internal/observer/generation.go"
 )
 
 // The steps of a poll.
@@ -76,6 +77,22 @@ func laterDefinition() Step {
 		Name:  "later-definition",
 		What:  "the definition of a node takes the place of the cluster's, whichever was loaded later",
 		Edits: []Edit{{defineFile, "case !p.loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !p.loaded().IsZero():"}},
+	}
+}
+
+func goingOn() Step {
+	return Step{
+		Name:  "going-on",
+		What:  "each poll that reads all rows begins with the first",
+		Edits: []Edit{{wholeFile, "if !g.stored || !goesOn {", "if true || !goesOn {"}},
+	}
+}
+
+func seenBefore() Step {
+	return Step{
+		Name:  "seen-before",
+		What:  "a poll that goes on does not know which rows the others have met",
+		Edits: []Edit{{wholeFile, "g.seen, g.Seen = decodeBitmap(last.Seen), nil", "g.Seen = nil"}},
 	}
 }
 
