@@ -120,8 +120,9 @@ func Collect(ctx context.Context, url string, node func(writer string) string, r
 		return err
 	})
 	run.Grants = collect(&c, "grants", grantsSQL, func(g *history.Grant, scan func(...any) error) error {
-		err := scan(&g.ID, &g.Key, &g.Term, &g.Fence, &g.Node, &g.Xid, instant{&g.At}, &g.TTL, &g.Liveness)
-		g.TTL *= time.Millisecond
+		var ttl int64
+		err := scan(&g.ID, &g.Key, &g.Term, &g.Fence, &g.Node, &g.Xid, instant{&g.At}, &ttl, &g.Liveness)
+		g.TTL = time.Duration(ttl) * time.Millisecond
 		return err
 	})
 	run.Turns = collect(&c, "turns", turnsSQL, func(t *history.Turn, scan func(...any) error) error {

@@ -78,7 +78,6 @@ func (w *world) restart(node, fault string) {
 // redefine has a node come back with other columns, which become the cluster's.
 // All rows that are there change by that. Another node leaves the stream alone.
 func (w *world) redefine(stream string) {
-	turn := w.nextTurn()
 	node := w.someNode()
 	w.restart(node, "other-columns")
 	w.calm(stream)
@@ -88,7 +87,7 @@ func (w *world) redefine(stream string) {
 	c.commit = ""
 	w.step(stream, node, w.tx(), 0, c.low, true)
 	w.release(stream, node)
-	turn = w.nextTurn()
+	turn := w.nextTurn()
 	w.acquire(stream, node)
 	c.narrow, c.commit = !c.narrow, "definition"
 	w.renew(stream, node, w.tx())
