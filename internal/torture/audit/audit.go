@@ -91,7 +91,7 @@ const (
 		  FROM obs_event e {event.join} ORDER BY e.stream, e.seq`
 	actsSQL  = `SELECT a.action, a.subject, a.detail, {act.xid}, a.at FROM obs_audit a {act.join} ORDER BY a.id`
 	stepsSQL = `
-		SELECT id, stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, commit_id, xid, at, node,
+		SELECT id, stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, all_read, commit_id, xid, at, node,
 		       holder, holder_term, expired
 		  FROM {tables}step ORDER BY id`
 )
@@ -109,7 +109,7 @@ func Collect(ctx context.Context, url string, node func(writer string) string, r
 	c := collector{ctx: ctx, db: db}
 	run.Steps = collect(&c, "steps of cursors", stepsSQL, func(s *history.Step, scan func(...any) error) error {
 		err := scan(&s.ID, &s.Stream, &s.OldVersion, &s.NewVersion, &s.OldLow, &s.NewLow, &s.OldSeq, &s.NewSeq,
-			&s.Definition, &s.Accepted, &s.CommitID, &s.Xid, instant{&s.At}, &s.Node, &s.Holder, &s.HolderTerm, &s.Expired)
+			&s.Definition, &s.Accepted, &s.AllRead, &s.CommitID, &s.Xid, instant{&s.At}, &s.Node, &s.Holder, &s.HolderTerm, &s.Expired)
 		s.Node = node(s.Node)
 		return err
 	})

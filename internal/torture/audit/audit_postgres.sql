@@ -9,7 +9,7 @@ CREATE TABLE torture_audit.step (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, stream TEXT NOT NULL,
   old_version BIGINT NOT NULL, new_version BIGINT NOT NULL, old_low TEXT NOT NULL, new_low TEXT NOT NULL,
   old_seq BIGINT NOT NULL, new_seq BIGINT NOT NULL, definition TEXT NOT NULL, accepted BIGINT NOT NULL,
-  commit_id TEXT NOT NULL, xid TEXT NOT NULL, at TIMESTAMPTZ NOT NULL,
+  all_read BOOLEAN NOT NULL, commit_id TEXT NOT NULL, xid TEXT NOT NULL, at TIMESTAMPTZ NOT NULL,
   node TEXT NOT NULL, holder TEXT NOT NULL, holder_term TEXT NOT NULL, expired BOOLEAN NOT NULL
 );
 CREATE TABLE torture_audit.lease (
@@ -42,9 +42,11 @@ BEGIN
     FROM public.int_lock l
     LEFT JOIN public.obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    WHERE l.lock_key = known.lock_key;
-  INSERT INTO torture_audit.step (stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, commit_id, xid, at, node, holder, holder_term, expired)
+  INSERT INTO torture_audit.step (stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, all_read, commit_id, xid, at, node, holder, holder_term, expired)
   VALUES (NEW.stream, OLD.version, NEW.version, OLD.low_ts, NEW.low_ts, OLD.last_seq, NEW.last_seq, NEW.definition,
-          coalesce((nullif(NEW.accepted, '')::json ->> 'rows')::bigint, 0), coalesce(NEW.commit_id::text, ''),
+          coalesce((nullif(NEW.accepted, '')::json ->> 'rows')::bigint, 0),
+          EXISTS (SELECT 1 FROM public.obs_generation g WHERE g.stream_id = NEW.stream_id AND g.complete AND g.finished_at IS NULL),
+          coalesce(NEW.commit_id::text, ''),
           pg_current_xact_id()::text, clock_timestamp(), current_setting('application_name'),
           coalesce(held.node, ''), coalesce(rtrim(held.client_id), ''), coalesce(held.expired, FALSE));
   RETURN NULL;

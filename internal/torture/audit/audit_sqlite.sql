@@ -7,7 +7,7 @@ CREATE TABLE torture_audit_step (
   id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL,
   old_version INTEGER NOT NULL, new_version INTEGER NOT NULL, old_low TEXT NOT NULL, new_low TEXT NOT NULL,
   old_seq INTEGER NOT NULL, new_seq INTEGER NOT NULL, definition TEXT NOT NULL, accepted INTEGER NOT NULL,
-  commit_id TEXT NOT NULL, at TEXT NOT NULL, node TEXT NOT NULL, holder TEXT NOT NULL, holder_term TEXT NOT NULL, expired INTEGER NOT NULL,
+  all_read INTEGER NOT NULL, commit_id TEXT NOT NULL, at TEXT NOT NULL, node TEXT NOT NULL, holder TEXT NOT NULL, holder_term TEXT NOT NULL, expired INTEGER NOT NULL,
   xid TEXT GENERATED ALWAYS AS (CAST(id AS TEXT))
 );
 CREATE TABLE torture_audit_lease (
@@ -27,16 +27,32 @@ CREATE TABLE torture_audit_act (id INTEGER PRIMARY KEY, xid TEXT NOT NULL);
 CREATE TRIGGER torture_audit_step AFTER UPDATE ON obs_cursor
 WHEN (OLD.version, OLD.low_ts, OLD.last_seq) IS NOT (NEW.version, NEW.low_ts, NEW.last_seq)
 BEGIN
-  INSERT INTO torture_audit_step (stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, commit_id, at, node,
+  INSERT INTO torture_audit_step (stream, old_version, new_version, old_low, new_low, old_seq, new_seq, definition, accepted, all_read, commit_id, at, node,
                                   holder, holder_term, expired)
   SELECT NEW.stream, OLD.version, NEW.version, OLD.low_ts, NEW.low_ts, OLD.last_seq, NEW.last_seq, NEW.definition,
-         coalesce(nullif(NEW.accepted, '') ->> 'rows', 0), coalesce(NEW.commit_id, ''), strftime('%Y-%m-%d %H:%M:%f000', 'now'), torture_writer(),
+         coalesce(nullif(NEW.accepted, '') ->> 'rows', 0),
+         EXISTS (SELECT 1 FROM obs_generation g WHERE g.stream_id = NEW.stream_id AND g.complete AND g.finished_at IS NULL),
+         coalesce(NEW.commit_id, ''), strftime('%Y-%m-%d %H:%M:%f000', 'now'), torture_writer(),
          coalesce(o.node, ''), coalesce(l.client_id, ''),
          coalesce(l.created_date < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', s.ttl_ms / 1000.0)), 0)
     FROM torture_audit_stream s
     LEFT JOIN int_lock l ON l.lock_key = s.lock_key
     LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    WHERE s.stream = NEW.stream;
+END;
+
+-- A commit writes how far a reading has come after the step.
+CREATE TRIGGER torture_audit_read AFTER INSERT ON obs_generation
+BEGIN
+  UPDATE torture_audit_step SET all_read = NEW.complete AND NEW.finished_at IS NULL WHERE id = (SELECT max(id) FROM torture_audit_step);
+END;
+CREATE TRIGGER torture_audit_read_on AFTER UPDATE ON obs_generation
+BEGIN
+  UPDATE torture_audit_step SET all_read = NEW.complete AND NEW.finished_at IS NULL WHERE id = (SELECT max(id) FROM torture_audit_step);
+END;
+CREATE TRIGGER torture_audit_read_anew AFTER DELETE ON obs_generation
+BEGIN
+  UPDATE torture_audit_step SET all_read = 0 WHERE id = (SELECT max(id) FROM torture_audit_step);
 END;
 
 CREATE TRIGGER torture_audit_inserted AFTER INSERT ON int_lock

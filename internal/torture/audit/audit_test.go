@@ -97,7 +97,7 @@ func commitIsWitnessed(t *testing.T, direct string) {
 		t.Fatalf("%d steps, %d events, %d grants, %d changes of leases", len(run.Steps), len(run.Events), len(run.Grants), len(run.Leases))
 	}
 	step, event, renewed := run.Steps[0], run.Events[0], run.Leases[1]
-	if step.Node != "a" || step.Holder != "a" || step.HolderTerm != grant.Term || step.Expired || step.NewSeq != 1 ||
+	if step.Node != "a" || step.Holder != "a" || step.HolderTerm != grant.Term || step.Expired || !step.AllRead || step.NewSeq != 1 ||
 		step.NewLow != "2026-11-21 12:00:00.000000" || step.OldLow != "" {
 		t.Errorf("step %+v", step)
 	}
@@ -126,6 +126,7 @@ func commit(t *testing.T, db *lockdb.DB, grant lock.Grant) {
 			ID: uuid.New(), Stream: "orders", Seq: 1, Type: "t", Subject: "o-1", Version: 1, Change: events.ChangeNew,
 			Time: time.Now(), Data: []byte(`{"n":7}`),
 		}},
+		Generation: &observer.Generation{Reading: "all rows", Complete: true, StartedAt: time.Now()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,11 @@ const (
 )
 
 // believed finds polls in which more rows were gone than may be, and than an
-// operator had accepted. What was accepted is used up by each row that goes.
+// operator had accepted. What was accepted is used up by each row that goes, and
+// what one poll leaves to the next counts with it.
 func (c *checker) believed(s *stream) {
-	if s.Mode != history.ModeSnapshot {
-		return
+	if s.Mode != history.ModeSnapshot || len(c.run.Polls) == 0 {
+		return // Without reads the run is void.
 	}
 	type reading struct {
 		node  string
@@ -41,7 +42,7 @@ func (c *checker) believed(s *stream) {
 			continue
 		}
 		began, _ := lastBefore(begun[step.Node], step.At.Add(logPrecision))
-		if now := (reading{step.Node, began}); now != poll {
+		if now := (reading{step.Node, began}); now != poll && !s.leftOver[step] {
 			poll, gone, may = now, 0, max(goneFloor, live*maxGone/100, accepted)
 		}
 		before := gone

@@ -29,6 +29,8 @@ type stream struct {
 	// defined are the steps that changed the definition: each row may change with
 	// them.
 	defined []*history.Step
+	// leftOver are the steps behind one after which there may be nothing to read.
+	leftOver map[*history.Step]bool
 }
 
 // row is one row of the source. One that the source never had, but an event
@@ -131,8 +133,13 @@ func (c *checker) indexSteps() {
 		for _, act := range s.acts {
 			s.acted[act.Xid] = act
 		}
-		definition := ""
+		definition, allRead := "", false
+		s.leftOver = make(map[*history.Step]bool)
 		for _, step := range s.steps {
+			if allRead {
+				s.leftOver[step] = true
+			}
+			allRead = step.AllRead
 			if step.Definition != definition {
 				s.defined = append(s.defined, step)
 			}

@@ -133,7 +133,8 @@ func (w *world) observe(stream, key string) history.Event {
 func (w *world) step(stream, node, tx string, events int, low int64, moves bool) {
 	c, l := w.cursors[stream], w.locks[stream]
 	s := history.Step{
-		ID: w.id(), Stream: stream, OldVersion: c.version, OldSeq: c.seq, Definition: "with " + c.shape(), CommitID: c.commit, Xid: tx, At: w.now, Node: node,
+		ID: w.id(), Stream: stream, OldVersion: c.version, OldSeq: c.seq, Definition: "with " + c.shape(), AllRead: c.allRead, CommitID: c.commit,
+		Xid: tx, At: w.now, Node: node,
 		Holder: l.node, HolderTerm: l.term, Expired: l.term != "" && w.now.Sub(l.touched) > ttl,
 	}
 	if n := len(w.run.Steps); n > 0 {

@@ -146,6 +146,45 @@ func (w *world) vanished(stream string) {
 	w.calm(stream)
 }
 
+// unfinished has a poll that reads all rows and has not enough time to tell which
+// are gone. A poll of another node tells the others, and reads nothing for that.
+func (w *world) unfinished(stream string) {
+	if stream != string(history.ModeSnapshot) {
+		return
+	}
+	bulk := func(gone bool) {
+		for i := range 4 {
+			w.version(stream, fmt.Sprintf("left-%d", i), gone)
+		}
+	}
+	bulk(false)
+	for _, node := range nodes {
+		w.acquire(stream, node)
+		w.poll(stream, node)
+		w.release(stream, node)
+	}
+	bulk(true)
+	turn := w.nextTurn()
+	node := w.someNode()
+	w.acquire(stream, node)
+	read := w.read(stream, node)
+	rows := w.pending(stream)
+	w.cursors[stream].allRead = true
+	w.commit(stream, node, rows[:2])
+	w.run.Polls[read].End = w.now
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+	turn = w.nextTurn()
+	node = w.someNode(node)
+	w.acquire(stream, node)
+	w.cursors[stream].allRead = false
+	w.commit(stream, node, rows[2:])
+	w.note(stream, node, turn, "ok")
+	w.take(stream, node, turn)
+	w.release(stream, node)
+}
+
 // version commits the next version of a row.
 func (w *world) version(stream, key string, gone bool) {
 	r := w.rows[stream][key]

@@ -41,7 +41,9 @@ type cursorRow struct {
 	low, epoch   int64
 	commit       string
 	// narrow says that the stream is defined with fewer columns.
-	narrow   bool
+	narrow bool
+	// allRead says that only gone rows are left of a reading.
+	allRead  bool
 	observed map[string]*observedRow
 }
 
@@ -89,7 +91,7 @@ func newWorld(draw func(n int) int) *world {
 func good(draw func(n int) int) history.Run {
 	w := newWorld(draw)
 	scenes := []func(stream string){
-		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine, w.vanished,
+		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine, w.vanished, w.unfinished,
 	}
 	for range 4 + draw(6) {
 		scenes = append(scenes, scenes[draw(len(scenes))])

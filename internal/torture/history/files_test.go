@@ -206,7 +206,7 @@ func filled() history.Run {
 		Events:    []history.Event{event},
 		Delivered: map[string][]history.Event{"file": {event}, "nothing": nil},
 		Steps: []history.Step{{
-			ID: 1, Stream: "orders", OldVersion: 1, NewVersion: 2, OldLow: "a", NewLow: "b", OldSeq: 1, NewSeq: 2, Definition: "d", Accepted: 9, CommitID: "c",
+			ID: 1, Stream: "orders", OldVersion: 1, NewVersion: 2, OldLow: "a", NewLow: "b", OldSeq: 1, NewSeq: 2, Definition: "d", Accepted: 9, AllRead: true, CommitID: "c",
 			Xid: "7", At: at(2), Node: "a", Holder: "a", HolderTerm: "t", Expired: true,
 		}},
 		Leases: []history.Lease{{

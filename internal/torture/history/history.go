@@ -125,6 +125,9 @@ type Step struct {
 	// Accepted is how many rows the next poll may find gone from then on,
 	// because an operator has said so.
 	Accepted int64
+	// AllRead says that from then on the gone rows are all that is left of a
+	// reading of the source: the next poll may have nothing to read.
+	AllRead  bool
 	CommitID string
 	Xid      string
 	At       time.Time
