@@ -148,15 +148,15 @@ func lockSection(r app.Report) section {
 func generationSection(r app.Report) section {
 	s := section{title: "READING ALL ROWS", headings: []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}}
 	for _, g := range r.Generations {
-		finished, took := "not yet", "-"
+		of, finished, took := strconv.FormatInt(g.Of, 10), "not yet", "-"
 		if !g.FinishedAt.IsZero() {
-			finished = ago(r.At, g.FinishedAt)
+			of, finished = "-", ago(r.At, g.FinishedAt)
 		}
 		if g.Took > 0 || !g.FinishedAt.IsZero() {
 			took = span(g.Took)
 		}
 		s.rows = append(s.rows, []string{
-			g.Observer, strconv.FormatInt(g.Rows, 10), strconv.FormatInt(g.Of, 10), ago(r.At, g.StartedAt), finished, took,
+			g.Observer, strconv.FormatInt(g.Rows, 10), of, ago(r.At, g.StartedAt), finished, took,
 		})
 	}
 	return s

@@ -98,7 +98,10 @@ func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 		case <-ctx.Done():
 			return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; at least %d more follow", r.Text, more))
 		case b := <-rows.batches:
-			if b == nil {
+			switch {
+			case b == nil && more == 0:
+				return err
+			case b == nil:
 				return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; %d more follow", r.Text, more))
 			}
 			for i := range b.rows {

@@ -121,7 +121,8 @@ type Lock struct {
 // Generation is an observer's reading of all rows of its source.
 type Generation struct {
 	Observer string `json:"observer"`
-	// Rows were read so far, of about Of.
+	// Rows were read so far. Of are the live rows as they are known now, about as
+	// many as it reads in all.
 	Rows int64 `json:"rows"`
 	Of   int64 `json:"of"`
 	// StartedAt is when it began, FinishedAt when it came to its end; zero while it
