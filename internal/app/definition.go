@@ -19,18 +19,21 @@ type definition struct {
 	loaded func() time.Time
 }
 
-// hashOf identifies an observer. The address of its source is left out: nodes
-// may reach one database in different ways.
+// hashOf identifies an observer, its source first. The address of the source is left
+// out: nodes may reach one database in different ways.
 func hashOf(cfg *config.Config, o config.Observer) string {
 	url := cfg.Sources[o.Source].URL
-	text, err := json.Marshal([]any{
-		o.Source, url.Dialect(), url.Database(), o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event,
-	})
+	return hashed(4, o.Source, url.Dialect(), url.Database()) + "/" +
+		hashed(8, o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event)
+}
+
+func hashed(size int, parts ...any) string {
+	text, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // Strings always encode.
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:size])
 }
 
 func (a *App) definition(o config.Observer) definition {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -13,7 +14,9 @@ import (
 // was set. Otherwise this node leaves the observer alone.
 //
 // The new one is committed at once, and the fingerprint stays: whether the cursor
-// belongs to its query is judged after that.
+// belongs to its query is judged after that. So does the note that the source is
+// another one now: a poll that dies before it has put the marks back is not the last
+// to know.
 func (p *poll) define(ctx context.Context) error {
 	own, c := p.spec.Definition, p.cursor
 	switch {
@@ -30,6 +33,9 @@ func (p *poll) define(ctx context.Context) error {
 	p.definition = own
 	ch := p.newChunk()
 	ch.Fingerprint = c.Fingerprint
+	if before := sourceOf(c.Definition); before != "" && before != sourceOf(own) {
+		p.identity, ch.Identity = changedSource, changedSource
+	}
 	if err := p.commit(ctx, ch); err != nil {
 		return err
 	}
@@ -37,6 +43,20 @@ func (p *poll) define(ctx context.Context) error {
 		"The observer is defined in another way than before; nodes with the former definition leave it alone",
 		slog.String("stream", p.spec.Stream))
 	return nil
+}
+
+// changedSource is the identity of a source that the configuration has put in the
+// place of another, until a poll has begun to read it. No source has it.
+const changedSource = "configuration:changed"
+
+// sourceOf is the part of a definition that is the source's; empty for one that has
+// none.
+func sourceOf(definition string) string {
+	source, _, ok := strings.Cut(definition, "/")
+	if !ok {
+		return ""
+	}
+	return source
 }
 
 func (p *poll) loaded() time.Time {

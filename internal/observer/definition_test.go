@@ -73,3 +73,53 @@ func TestOtherQueryIsRefusedAfterItsDefinitionWasSet(t *testing.T) {
 	}
 	equal(t, "definition", s.db.Cursor(stream).Definition, "b")
 }
+
+// The configuration puts another source in the place of one. Its rows lie below the
+// marks of the former one, and it may not be able to say that it is another.
+func TestChangedSourceIsReadFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	for name, id := range map[string]string{"without an identity": "", "two schemas of one server": "server:1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, observer.DetectNew)
+			s.db.Clock = func() time.Time { return s.src.Now() }
+			s.src.SetClock(1000)
+			s.src.SetIdentity(id)
+			s.spec.Definition, s.spec.Loaded = "erp1/orders", s.src.Now
+			s.put(0, 5)
+			s.poll()
+
+			former := s.src
+			s.src = observertest.NewSource()
+			s.src.SetIdentity(id)
+			for i := range 7 {
+				s.src.Add(observertest.At(key(3+i), "a", int64(100+i)))
+			}
+			s.src.SetClock(2000)
+			s.spec.Now = s.src.Now
+			s.spec.Definition, s.spec.Loaded = "erp2/orders", s.src.Now
+			// The poll that sets the definition gets no further: the next one does.
+			s.src.Step = func(string) error { return errors.New("down") }
+			if _, err := s.tryPoll(); err == nil {
+				t.Fatal("the poll does not meet the failure")
+			}
+			s.src.Step = nil
+			equal(t, "rewound", s.poll().Rewound, true)
+			equal(t, "events", len(s.story()), 10)
+			equal(t, "identity", s.db.Cursor(stream).Identity, id)
+			equal(t, "rewound again", s.poll().Rewound, false)
+
+			// Other columns of the same source are no other source.
+			s.src.Pass(10)
+			s.spec.Definition, s.spec.Loaded = "erp2/orders, less columns", s.src.Now
+			equal(t, "rewound by columns", s.poll().Rewound, false)
+			// A step back is a change like any other.
+			former.SetClock(3000)
+			s.src, s.spec.Now = former, former.Now
+			s.spec.Definition, s.spec.Loaded = "erp1/orders", s.src.Now
+			equal(t, "rewound by a step back", s.poll().Rewound, true)
+			equal(t, "events", len(s.story()), 10)
+			s.checkLog()
+		})
+	}
+}

@@ -54,14 +54,19 @@ func (a *acquaintances) isBack(id, known string, at time.Time) bool {
 // readIdentity asks the source who it is, and says whether it is another
 // database than the cursor knows. Only two values of one kind can tell: a
 // source that has learnt to say more about itself is no other source, nor is
-// one of which nothing was known.
+// one of which nothing was known. One that the configuration has put in the place of
+// another is another whatever it says: one database may have many tables of a name.
 func (p *poll) readIdentity(ctx context.Context) (replaced bool, err error) {
 	id, err := p.src.Identity(ctx)
 	if err != nil {
 		return false, failed(ctx, "read identity", err)
 	}
 	known := p.cursor.Identity
-	if id == "" {
+	switch {
+	case known == changedSource:
+		p.identity = id
+		return true, nil
+	case id == "":
 		return false, nil
 	}
 	p.identity = id
@@ -82,7 +87,8 @@ func identityKind(id string) string {
 	return kind
 }
 
-// recogniseSource begins anew where the source was replaced or restored: the
+// recogniseSource begins anew where the source was replaced or restored, or the
+// configuration names another one: the
 // marks say nothing about its rows. What was observed stays, so of the rows from
 // the stream's beginning on only those that differ or that were never observed
 // become events. The marks and the identity
@@ -92,6 +98,9 @@ func (p *poll) recogniseSource(ctx context.Context) error {
 	replaced, err := p.readIdentity(ctx)
 	if err != nil || !replaced {
 		return err
+	}
+	if p.cursor.Identity == changedSource {
+		p.low = "" // It may be of another kind, whose marks do not compare.
 	}
 	low, err := p.beginning(ctx)
 	if err != nil {

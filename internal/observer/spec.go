@@ -113,6 +113,8 @@ type Spec struct {
 	// Definition identifies all of the observer's configuration that its events
 	// depend on. Nodes with different ones do not poll one stream in turns, see
 	// [ErrOtherDefinition]. Empty means that nothing is compared.
+	// What stands before its first "/" is the source's part: when that is another
+	// one, the source is read again from where the stream began.
 	Definition string
 	// Loaded returns when that configuration was loaded, by the store's clock. Nil,
 	// or the zero time, means that it takes no other's place.
