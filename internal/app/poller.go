@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -30,11 +29,6 @@ func (p *poller) ID() string { return p.id }
 // Poll implements schedule.Observer.
 func (p *poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
 	stats, err := p.observer.Poll(ctx, p.source, p.store(g))
-	if errors.Is(err, observer.ErrPollTime) && stats.Chunks > 0 {
-		// A backlog is worked off turn by turn; that is no failure.
-		p.log.Info("Poll reached its time limit; the next turn goes on", "observer", p.id, "rows", stats.Rows)
-		err = nil
-	}
 	if p.maxLookback > 0 && stats.HorizonLag > p.maxLookback {
 		p.log.Warn("Horizon stands still: a transaction of the source is open for longer than max-lookback",
 			"observer", p.id, "lag", stats.HorizonLag, "max_lookback", p.maxLookback)

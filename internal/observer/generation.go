@@ -13,8 +13,8 @@ import (
 var errNoRows = errors.New("no row has arrived for as long as poll-timeout")
 
 // ErrPollTime is the cause of the end of a poll that took longer than
-// [Spec.PollTime]. What it has committed stays.
-var ErrPollTime = errors.New("the poll took longer than poll-timeout; it goes on in the next turn")
+// [Spec.PollTime] and committed nothing.
+var ErrPollTime = errors.New("the poll took longer than poll-timeout")
 
 // Generation is one reading of all rows of a source, by an observer that has to
 // read them all. Where an index serves the key it takes as many polls as it needs,

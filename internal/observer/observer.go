@@ -2,7 +2,9 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -43,16 +45,35 @@ func New(spec Spec) (*Observer, error) {
 // nothing and repeats nothing: the next one begins at the low-water mark and
 // recognises what was committed.
 //
-// When ctx or the time of the poll ends, the error is its cause and no commit
-// begins any more. Errors
-// of the source and the store are wrapped; of its own, a poll returns
+// When ctx or the time of the poll ends, no commit begins any more. The error is the
+// cause; but a poll that has committed something in its time is full and has none.
+// Errors of the source and the store are wrapped; of its own, a poll returns
 // [ErrOtherDefinition], [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
 // [ErrMostlyPoison], [ErrMassDisappearance] and [ErrOutOfOrder]. The statistics are valid beside
 // any error.
 func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {
 	p := o.begin(src, st)
 	defer func() { stats = p.end(ctx, err) }()
-	return stats, p.noteRefusal(ctx, p.run(ctx))
+	return stats, p.noteRefusal(ctx, p.outOfTime(ctx, p.run(ctx)))
+}
+
+// outOfTime takes no failure from a poll whose time has ended, if it got on: a
+// backlog is worked off poll by poll. One that got nowhere within the rows of one
+// timestamp would begin with the same rows for ever.
+func (p *poll) outOfTime(ctx context.Context, err error) error {
+	switch {
+	case !errors.Is(err, ErrPollTime):
+		return err
+	case p.stats.Chunks > 0:
+		p.full, p.complete = true, false
+		p.spec.Logger.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on",
+			slog.String("stream", p.spec.Stream), slog.Int64("rows", p.stats.Rows))
+		return nil
+	case p.alike > 0:
+		return fmt.Errorf("%w, and %d rows have the timestamp at which it began: "+
+			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.alike)
+	}
+	return err
 }
 
 func (p *poll) run(ctx context.Context) error {

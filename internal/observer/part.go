@@ -14,6 +14,7 @@ func (p *poll) readPart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer p.noteAlike(rows, p.from)
 	defer rows.stop()
 
 	// Chunks are read ahead, but compared in order, each with what the one
@@ -52,6 +53,15 @@ func (p *poll) readPart(ctx context.Context) error {
 	}
 	p.full = p.isLate(ctx)
 	return p.keepGeneration(ctx, 0)
+}
+
+// noteAlike counts the rows of a reading that has not come past the timestamp at which
+// it began. It comes after the reading.
+func (p *poll) noteAlike(r *reader, from string) {
+	p.alike = 0
+	if !p.spec.readsAll() && r.last != "" && r.last == from {
+		p.alike = r.dated
+	}
 }
 
 // planNext decides what follows a read that came to its end. One that has as

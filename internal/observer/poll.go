@@ -37,6 +37,9 @@ type poll struct {
 	from, before    string
 	limit, partRows int
 	light           bool
+	// alike is how many rows the last reading has had, if all of them have the
+	// timestamp at which it began.
+	alike int
 	// undatedRead says that the rows without a timestamp were read.
 	undatedRead bool
 	// seen are the numbers of the live rows that this read has met, generation is

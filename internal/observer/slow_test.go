@@ -3,6 +3,7 @@ package observer_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,4 +250,61 @@ func (f *foldedRows) Row() *observer.Row {
 		row.Cursor = observertest.CursorAt(0)
 	}
 	return row
+}
+
+// A poll that its time ends, and not its number of changes, has a lag as well, and
+// is followed at once like any other that leaves rows behind.
+func TestPollThatItsTimeEndsIsFull(t *testing.T) {
+	t.Parallel()
+	for name, adapt := range map[string][]func(*observer.Spec){
+		"a slow source": {pollTime(5 * time.Second)},
+		"a bound rate":  {pollTime(5 * time.Second), withRate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := setup(t, observer.DetectNew, adapt...)
+				s.put(0, 100)
+				if len(adapt) == 1 {
+					s.takes(100*time.Millisecond, 1)
+				}
+				s.src.SetClock(1000)
+				for i := 0; ; i++ {
+					stats := s.poll()
+					if !stats.Full {
+						equal(t, "lag at the end", stats.Lag, 0)
+						equal(t, "polls that were full", i > 0, true)
+						break
+					}
+					equal(t, "events", stats.Events > 0, true)
+					equal(t, "there is a lag", stats.Lag > 0, true)
+				}
+				equal(t, "events", len(s.story()), 100)
+			})
+		})
+	}
+}
+
+// More rows of one timestamp than a poll has time for are read from their first
+// again and again, so the poll says what to raise.
+func TestPollThatGetsNowhereSaysWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := setup(t, observer.DetectNew, pollTime(5*time.Second), withRate)
+		for i := range 200 {
+			s.src.Add(observertest.At(key(i), "a", 10))
+		}
+		s.src.SetClock(20)
+		s.poll()
+		for range 2 {
+			stats, err := s.tryPoll()
+			if !errors.Is(err, observer.ErrPollTime) || !strings.Contains(err.Error(), "raise poll-timeout or max-rate") {
+				t.Fatalf("got %v", err)
+			}
+			equal(t, "full", stats.Full, false)
+		}
+		s.spec.PollTime = time.Minute
+		s.poll()
+		equal(t, "events", len(s.story()), 200)
+	})
 }
