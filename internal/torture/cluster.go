@@ -1,7 +1,6 @@
 package torture
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,13 +110,19 @@ func (o Options) schedule() []history.Stream {
 	return all
 }
 
-// rowsOf are the keys of an observer that say how its table is read; that of a
-// shelf is left out.
-var rowsOf = map[string]string{
-	shop.Orders: "key: order_id, timestamp: updated_at",
-	shop.Tasks:  "key: task_id, timestamp: updated_at",
-	// A poll has time for a third of the stock.
-	shop.Stock: "key: sku, max-rate: 40, poll-timeout: 1s",
+// rowsOf are the keys of an observer that say how its table is read.
+func (o Options) rowsOf(stream string) string {
+	switch stream {
+	case shop.Orders:
+		return "key: order_id, timestamp: updated_at"
+	case shop.Tasks:
+		return "key: task_id, timestamp: updated_at"
+	case shop.Stock:
+		// A poll has time for a third of the stock. Among many types it also waits
+		// for its turn at the source in that time.
+		return fmt.Sprintf("key: sku, max-rate: 40, poll-timeout: %s", max(time.Second, o.Interval/3))
+	}
+	return "key: slot, detect: snapshot, event: ShelfObservedEvent"
 }
 
 // observers are the entries of the configuration. Those that are narrow leave
@@ -126,7 +131,7 @@ func (o Options) observers(chunk int, narrow map[string]bool) []string {
 	var entries []string
 	for _, s := range o.schedule() {
 		entry := fmt.Sprintf("id: %s, type: %s, source: shop, table: %s, %s, chunk-size: %d",
-			s.Name, s.Type, s.Table, cmp.Or(rowsOf[s.Name], "key: slot, detect: snapshot, event: ShelfObservedEvent"), chunk)
+			s.Name, s.Type, s.Table, o.rowsOf(s.Name), chunk)
 		if narrow[s.Name] {
 			entry += ", columns: [n]"
 		}

@@ -178,9 +178,14 @@ func (w *world) unfinished(stream string) {
 	turn = w.nextTurn()
 	node = w.someNode(node)
 	w.acquire(stream, node)
-	w.cursors[stream].allRead = false
-	w.commit(stream, node, rows[2:])
+	w.commit(stream, node, rows[2:3])
 	w.note(stream, node, turn, "ok")
+	// It goes on at once.
+	began := w.now
+	w.cursors[stream].allRead = false
+	w.commit(stream, node, rows[3:])
+	w.note(stream, node, turn, "ok")
+	w.run.Parts[len(w.run.Parts)-1].Started = began
 	w.take(stream, node, turn)
 	w.release(stream, node)
 }

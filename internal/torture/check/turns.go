@@ -36,11 +36,12 @@ func (c *checker) turns() {
 
 // parts finds streams that were polled again for a turn in which they had been.
 // One that could not be reached, or is defined in another way than the node has
-// it, is left to other nodes, in the same turn.
+// it, is left to other nodes, in the same turn. A poll that left rows behind is
+// followed by the node itself, before it takes the turn.
 func (c *checker) parts(s *stream) {
 	var done *history.Part
 	for _, p := range s.notes {
-		if done != nil && !p.Turn.After(done.Turn) {
+		if done != nil && !p.Turn.After(done.Turn) && !c.follows(s, done, p) {
 			c.blame(Violation{
 				Kind: PolledTooOften, Subject: s.Name,
 				What: fmt.Sprintf("%s polled it again for a turn of which %s had noted %q", p.Node, done.Node, done.Outcome),
@@ -51,4 +52,14 @@ func (c *checker) parts(s *stream) {
 			done = p
 		}
 	}
+}
+
+// follows tells whether the later part may go on where the earlier has ended.
+func (c *checker) follows(s *stream, earlier, later *history.Part) bool {
+	if earlier.Node != later.Node || earlier.Outcome != "ok" || !later.Turn.Equal(earlier.Turn) || later.Started.Before(earlier.Finished) {
+		return false
+	}
+	return !slices.ContainsFunc(c.run.Turns, func(t history.Turn) bool {
+		return t.Type == s.Type && t.Turn.Equal(later.Turn) && t.At.Before(later.Started)
+	})
 }
