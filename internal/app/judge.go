@@ -56,8 +56,8 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, columns)
 	}
 	if !d.HorizonExact && o.Overlap == nil {
-		j.warn("the source cannot tell its open transactions; a row that is committed more than a minute after its %s is lost: "+
-			"write overlap, longer than any transaction that writes there", d.Timestamp)
+		j.warn("the source cannot tell all open transactions that may write there; a row that an unseen one commits more than a minute after its %s is lost: "+
+			"write overlap, longer than any of those", d.Timestamp)
 	}
 }
 

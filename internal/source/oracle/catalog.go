@@ -97,7 +97,8 @@ func (c *session) columns(ctx context.Context, owner, name string) (relation, bo
 	if err != nil {
 		return relation{}, false, err
 	}
-	r.linked = len(tables) == 0 // a view
+	view := len(tables) == 0
+	r.linked, r.others.unknown = view, view
 	mviews, err := c.rows(ctx, "look up the table", mviewsSQL, r.owner, r.table)
 	r.others.materialized = len(mviews) > 0
 	return r, true, err

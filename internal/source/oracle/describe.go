@@ -55,6 +55,9 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	}
 	a, err := s.activity(ctx, r)
 	d.HorizonExact, d.Standby, d.Warnings = a.exact(), err == nil && a.replica(), a.warnings()
+	if q.Overlap <= 0 {
+		d.Warnings = append(d.Warnings, r.others.warnings()...)
+	}
 	if w := s.warner; w != nil && w.Warning() != nil {
 		d.Warnings = append(d.Warnings, "The session could not be set up as it should be: "+w.Warning().Error()+".")
 	}

@@ -38,7 +38,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 				return err
 			}
 			// One whose name tells it, Describe has warned of.
-			if r.others == (others{}) && p.selection.Timestamp >= 0 && q.Overlap <= 0 && len(shown.Warnings) == 0 {
+			if !r.others.remote && !r.others.materialized && p.selection.Timestamp >= 0 && q.Overlap <= 0 && len(shown.Warnings) == 0 {
 				shown.Warnings = planned(lines).warnings()
 			}
 		}
@@ -81,9 +81,8 @@ func (c *session) explain(ctx context.Context, statement string) ([][]string, er
 	return lines, nil
 }
 
-// planned says what views and queries read of others, which the names do not tell.
-// The horizon does not know it: only who has rights to all that is behind a view
-// may explain it, and to explain is to write.
+// planned says what views and queries read of others, as far as the plan shows it.
+// That is enough for a warning, and not for the horizon.
 func planned(lines [][]string) (o others) {
 	for _, line := range lines {
 		operation, options := line[1], line[2]
@@ -101,6 +100,11 @@ func (o others) warnings() []string {
 	}
 	if o.materialized {
 		w = append(w, "Rows come from a materialized view, which shows them when it is refreshed: write overlap, longer than the time between two refreshes.")
+	}
+	if o.unknown {
+		w = append(w, "What a view or query reads is not looked up, so the horizon is the clock less the overlap. Write overlap: "+
+			"longer than the transactions of the other database for rows over a database link, than the time between two refreshes for those of a materialized view; "+
+			"5s is enough for tables of this database whose open transactions are seen.")
 	}
 	return w
 }

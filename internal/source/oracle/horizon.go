@@ -48,15 +48,17 @@ type activity struct {
 	role     string
 	applied  time.Duration // by which a standby is behind
 	reported bool          // that it says so
-	others   others        // who bring rows, and whose transactions are not among these
+	others   others        // who may bring rows, and whose transactions are not among these
 }
 
 // Horizon implements [observer.Source]. It is exact where GV$TRANSACTION (or
 // V$TRANSACTION of a database with a single instance) is granted and shows a
 // transaction of our own, on a primary database whose host's clock makes sense,
-// for what is neither behind a database link nor a materialized view. Elsewhere it is the clock less the overlap, or the start of an older
-// transaction that is shown, on a standby less its delay as well; it is empty,
-// the cursor before all others, on a standby whose delay is hidden.
+// for a table or a synonym of one, which is neither behind a database link nor a
+// materialized view: see [others]. Elsewhere it is the clock less the overlap, or
+// the start of an older transaction that is shown, on a standby less its delay as
+// well; it is empty, the cursor before all others, on a standby whose delay is
+// hidden.
 //
 // A transaction that a crash has left in doubt (DBA_2PC_PENDING) is in no such
 // view; what it wrote is found by a reconcile sweep.
@@ -201,5 +203,5 @@ func (a activity) warnings() []string {
 	case !sound:
 		w = append(w, "SYSDATE is not the time (is FIXED_DATE set?), so the starts of transactions cannot be understood and the horizon is the clock less the overlap.")
 	}
-	return append(w, a.others.warnings()...)
+	return w
 }

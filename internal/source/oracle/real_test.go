@@ -78,10 +78,10 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 	}
 	clear()
 	t.Cleanup(clear)
-	run(db, "CREATE TABLE unused (id NUMBER)")
+	run(db, "CREATE TABLE unused (id NUMBER, at DATE)")
 	f := contract(column, now)
 	f.Source = open(t, oracle.Options{URL: address})
-	d, err := f.Source.Describe(t.Context(), observer.Query{SQL: "SELECT 1 AS id, SYSDATE AS at FROM DUAL", Key: []string{"id"}, Timestamp: "at"})
+	d, err := f.Source.Describe(t.Context(), observer.Query{Table: "unused", Key: []string{"id"}, Timestamp: "at"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,14 @@ type relation struct {
 	others       others // as of when it was looked up
 }
 
-// others says who else than the transactions of this database brings the rows, as
-// far as the names tell: views and queries are not looked through.
-type others struct{ remote, materialized bool }
+// others says who else than the transactions of this database brings the rows.
+//
+// Views and queries are not looked through, so unknown is set for all of them. The
+// catalogue tells an account nothing of the tables behind a view that it may not
+// read itself, and ALL_DEPENDENCIES leaves out views over database links. A plan
+// needs the rights to those tables, and names no materialized view of which it reads
+// an index alone. An answer that is remembered would miss a view that is replaced.
+type others struct{ remote, materialized, unknown bool }
 
 // relations remembers what queries read. What is remembered is used as it is
 // only for the kind of a timestamp, whose cursors tell themselves apart. A read
@@ -118,7 +123,7 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 
 // resolve looks the table up in the catalogue. A query is described as it is.
 func (c *session) resolve(ctx context.Context, q observer.Query) (relation, error) {
-	r := relation{from: source.Subquery(q.SQL), linked: true}
+	r := relation{from: source.Subquery(q.SQL), linked: true, others: others{unknown: true}}
 	if q.Table != "" {
 		var err error
 		if r, err = c.table(ctx, q.Table); err != nil {
