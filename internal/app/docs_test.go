@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/observerd/observerd/migrations"
 )
 
 // TestDocumentsNameTestsThatExist keeps the documents about tests true: each test
@@ -27,6 +30,36 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			if !exist[m[1]] {
 				t.Errorf("docs/%s names %s, which does not exist", document, m[1])
 			}
+		}
+	}
+}
+
+// TestChangesNameTheMigrations keeps the paragraph true that an operator reads before
+// an upgrade: the latest release that migrates names its migrations, up to the last.
+func TestChangesNameTheMigrations(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, paragraph, _ := strings.Cut(string(page), "**Migrates:**")
+	paragraph, _, _ = strings.Cut(paragraph, "\n\n")
+	var named []string
+	for _, m := range regexp.MustCompile(`\(([0-9]+)\)`).FindAllStringSubmatch(paragraph, -1) {
+		named = append(named, m[1])
+	}
+	for dialect, files := range map[string]fs.FS{"PostgreSQL": migrations.Postgres(), "SQLite": migrations.SQLite()} {
+		names, err := fs.Glob(files, "*.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var there []string
+		for _, name := range names { // as in 00001_coordination.sql
+			number, _, _ := strings.Cut(name, "_")
+			there = append(there, strings.TrimLeft(number, "0"))
+		}
+		if len(named) == 0 || !slices.Equal(named, there[max(0, len(there)-len(named)):]) {
+			t.Errorf("docs/CHANGELOG.md names the migrations %q of %q for %s", named, there, dialect)
 		}
 	}
 }
