@@ -113,7 +113,7 @@ func TestChecksOfWhatIsHidden(t *testing.T) {
 	p.migrate(t)
 	node, a := p.observerd(t), member("a")
 	polled(t, node, 0)
-	tables := []string{"int_lock", "obs_lock", "obs_node", "obs_schedule", "obs_sink_offset", "obs_migration"}
+	tables := []string{"int_lock", "obs_lock", "obs_node", "obs_schedule", "obs_sink_offset", "obs_cursor", "obs_migration"}
 	rows := []string{"rows-in-the-future", "rows-in-the-past", "holders", "keys", "ttl"}
 	members := []string{"nodes", "configuration", "types", "sinks"}
 	for hidden, silent := range map[string][]string{
@@ -122,6 +122,7 @@ func TestChecksOfWhatIsHidden(t *testing.T) {
 		"obs_node":        append([]string{"rows-in-the-future"}, members...),
 		"obs_schedule":    {"types"},
 		"obs_sink_offset": {"sinks"},
+		"obs_cursor":      {"sinks"},
 		"obs_migration":   slices.Concat([]string{"schema", "lock-table"}, rows, members),
 	} {
 		// Grants on one database get in each other's way, so they are made here.

@@ -118,7 +118,8 @@ func (x *patient) overdue(f *findings, by map[string][]string) {
 	}
 }
 
-// sinks looks whether all nodes feed the same sinks.
+// sinks looks whether all nodes feed the same sinks, and whether these can have
+// stored what their offsets say.
 func sinks(x *patient, f *findings) {
 	working := x.working()
 	count := map[string]int{}
@@ -136,6 +137,11 @@ func sinks(x *patient, f *findings) {
 		if count[s] == 0 && len(working) > 0 && !slices.Contains(x.want.Sinks, s) {
 			f.add(Note, "the sink "+s+" has an offset, and no node feeds it", "Events are kept for it until its offset is forgotten (database.retention.events).", "Nothing, if it was taken out on purpose.")
 		}
+	}
+	for _, s := range x.Beyond {
+		f.add(Problem, fmt.Sprintf("the offset of the sink %s is %d in the stream %s, which ends at %d", s.Sink, s.Offset, s.Stream, s.Last),
+			fmt.Sprintf("The next %d events of this stream will not reach the sink.", s.Offset-s.Last),
+			"Somebody has changed rows of obs_sink_offset, obs_cursor or obs_event, or restored one without the others. Stop the nodes, and restore all tables from one moment.")
 	}
 	if len(working) > 0 {
 		f.fine("all nodes at work have the same sinks")

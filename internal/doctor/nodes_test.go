@@ -184,6 +184,19 @@ func TestNodeSeenInTheFuture(t *testing.T) {
 	})
 }
 
+// TestOffsetBeyondTheLog hides events from a sink.
+func TestOffsetBeyondTheLog(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *patient) {
+		beat(t, p.observerd(t), member("a"))
+		p.exec(t, `INSERT INTO obs_cursor (stream, last_seq) VALUES ('orders', 681)`)
+		p.exec(t, `INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('file', 'orders', 681, 1, '2020-01-01 00:00:00.000000')`)
+		says(t, p.examine(t, 0), "sinks", doctor.OK)
+		p.exec(t, `UPDATE obs_sink_offset SET last_seq = 723`)
+		says(t, p.examine(t, 0), "sinks", doctor.Problem, "the offset of the sink file is 723 in the stream orders, which ends at 681")
+	})
+}
+
 // TestOffsetOfASinkThatNobodyFeeds keeps events.
 func TestOffsetOfASinkThatNobodyFeeds(t *testing.T) {
 	t.Parallel()

@@ -37,10 +37,12 @@ func (l *fakeLog) add(stream string, seqs ...int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, seq := range seqs {
-		l.streams[stream] = append(l.streams[stream], events.Event{
-			ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq,
-		})
+		l.streams[stream] = append(l.streams[stream], event(stream, seq))
 	}
+}
+
+func event(stream string, seq int64) events.Event {
+	return events.Event{ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq}
 }
 
 func upTo(n int64) (seqs []int64) {
@@ -66,6 +68,12 @@ func (l *fakeLog) setOffset(stream string, seq int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.offsets[stream] = seq
+}
+
+func (l *fakeLog) setEpoch(epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch = epoch
 }
 
 func (l *fakeLog) epochNow() int64 {
@@ -140,14 +148,37 @@ func (l *fakeLog) Claim(ctx context.Context, _ string, epoch int64) error {
 	})
 }
 
-func (l *fakeLog) Acknowledge(ctx context.Context, _, stream string, seq, epoch int64) error {
+func (l *fakeLog) Acknowledge(ctx context.Context, _ string, stored events.Stored, epoch int64) error {
 	return l.call(ctx, "acknowledge", func() error {
-		if epoch < l.epoch || seq < l.offsets[stream] {
+		stream := stored.Stream()
+		switch at := l.offsets[stream]; {
+		case epoch < l.epoch:
 			return events.ErrStale
+		case epoch > l.epoch || at != stored.After && at != stored.Last() || !holdsAll(l.streams[stream], stored.Events):
+			return events.ErrLogChanged
 		}
-		l.offsets[stream] = seq
+		l.offsets[stream] = stored.Last()
 		return nil
 	})
+}
+
+// holdsAll tells whether a stream holds these events, each with its sequence and id.
+func holdsAll(stream, some []events.Event) bool {
+	ids := make(map[int64]uuid.UUID)
+	for _, e := range stream {
+		ids[e.Seq] = e.ID
+	}
+	return !slices.ContainsFunc(some, func(e events.Event) bool { return ids[e.Seq] != e.ID })
+}
+
+// goBack takes the last events off a stream, and puts others in the place of
+// those but the last: what a failover to a standby that lags leaves of a log.
+func (l *fakeLog) goBack(stream string, offset int64, others ...events.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams[stream] = slices.DeleteFunc(l.streams[stream], func(e events.Event) bool { return e.Seq >= others[0].Seq })
+	l.streams[stream] = append(l.streams[stream], others...)
+	l.offsets[stream] = offset
 }
 
 // fakeSink keeps what it is given. deliver, if set, decides how much it stores.
@@ -207,6 +238,12 @@ func (s *fakeSink) seqs(stream string) (seqs []int64) {
 		}
 	}
 	return seqs
+}
+
+func (s *fakeSink) has(id uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[id]
 }
 
 // fakeLease ends when lose is called.

@@ -9,6 +9,12 @@ import (
 // count no more.
 var ErrStale = errors.New("a later relay has claimed the sink")
 
+// ErrLogChanged reports that the event log is not as it was when events were read
+// from it: the log went back to an earlier state, in a failover or a restore, or
+// the sink's offset was moved. What a sink has stored of it says nothing of the log
+// as it is now.
+var ErrLogChanged = errors.New("the event log is not as it was when these events were read")
+
 // Backlog is a stream with events that a sink has not stored.
 type Backlog struct {
 	Stream string
@@ -16,6 +22,23 @@ type Backlog struct {
 	// last one of the stream.
 	Acknowledged, Last int64
 }
+
+// Stored are events of one stream that a sink has stored, in order and without a
+// gap. There is at least one.
+type Stored struct {
+	// After is the sink's offset behind which they were read.
+	After  int64
+	Events []Event
+}
+
+// Stream is the stream of the events.
+func (s Stored) Stream() string { return s.Events[0].Stream }
+
+// First is the sequence of the first event.
+func (s Stored) First() int64 { return s.Events[0].Seq }
+
+// Last is the sequence of the last event.
+func (s Stored) Last() int64 { return s.Events[len(s.Events)-1].Seq }
 
 // Log is the event log of the coordination database.
 type Log interface {
@@ -28,7 +51,9 @@ type Log interface {
 	// earlier epoch cannot move them any more. The error is [ErrStale] when a
 	// later epoch has claimed the sink.
 	Claim(ctx context.Context, sink string, epoch int64) error
-	// Acknowledge moves the sink's offset of the stream to seq. The error is
-	// [ErrStale] when a later epoch has claimed the sink.
-	Acknowledge(ctx context.Context, sink, stream string, seq, epoch int64) error
+	// Acknowledge moves the sink's offset past what the sink has stored. Once more
+	// does no harm. The error is [ErrStale] when a later epoch has claimed the sink,
+	// and [ErrLogChanged] when the epoch is not the claim's any more, the offset is not
+	// where the events were read, or the log does not hold all of them.
+	Acknowledge(ctx context.Context, sink string, stored Stored, epoch int64) error
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -311,6 +312,57 @@ func TestRelayRepeatsAnAcknowledgementWhoseAnswerWasLost(t *testing.T) {
 		r.wantStored("stock", upTo(2))
 		r.wantOffset("stock", 2)
 	})
+}
+
+// TestRelayDropsABatchOfAnotherLog lets the log change between a delivery and its
+// acknowledgement. What the log holds then reaches the sink, in the same term.
+func TestRelayDropsABatchOfAnotherLog(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(r *rig, other events.Event)
+		other  bool
+		// stored are the sequences that the sink is given in all.
+		stored []int64
+	}{
+		"an inner event is another": {func(r *rig, other events.Event) {
+			r.log.goBack("orders", 2, other, event("orders", 5), event("orders", 6))
+		}, true, []int64{1, 2, 3, 4, 5, 6, 3, 4, 5, 6}},
+		"it ends earlier": {func(r *rig, other events.Event) { r.log.goBack("orders", 2, other) }, true, []int64{1, 2, 3, 4, 5, 6, 3, 4}},
+		"the offset went back": {func(r *rig, _ events.Event) { r.log.setOffset("orders", 1) }, false,
+			[]int64{1, 2, 3, 4, 5, 6, 2, 3, 4, 5, 6}},
+		"an operator skips": {func(r *rig, _ events.Event) { r.log.setOffset("orders", 5) }, false, []int64{1, 2, 3, 4, 5, 6, 6}},
+		"the claim went back": {func(r *rig, _ events.Event) { r.log.setEpoch(0) }, false,
+			[]int64{1, 2, 3, 4, 5, 6, 3, 4, 5, 6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.log.add("orders", upTo(2)...)
+				r.start()
+				pass(time.Millisecond)
+				r.wantOffset("orders", 2)
+				r.log.add("orders", 3, 4, 5, 6)
+				r.log.fail(func(call string) error {
+					if call == "acknowledge" {
+						return errDown
+					}
+					return nil
+				}, nil)
+				pass(time.Minute)
+				r.wantStored("orders", upTo(6))
+				other := event("orders", 4)
+				other.ID = uuid.New()
+				tc.change(r, other)
+				r.log.fail(nil, nil)
+				pass(time.Minute)
+				r.wantStored("orders", tc.stored)
+				r.wantOffset("orders", tc.stored[len(tc.stored)-1])
+				if r.sink.has(other.ID) != tc.other {
+					t.Errorf("the other event is in the sink: %t, want %t", !tc.other, tc.other)
+				}
+				r.wantLogged("Event log changed", 1)
+				r.wantLogged("Relay leads", 1)
+			})
+		})
+	}
 }
 
 // TestRelaySettlesFirst fails acknowledgements altogether: what the sink has

@@ -80,13 +80,13 @@ func (t *term) serve(ctx context.Context, b Backlog) (stored int, err error) {
 		return 0, nil
 	}
 	t.resume(b.Stream)
-	for len(batch) > 0 {
-		n, err := t.deliver(ctx, batch)
+	for after := b.Acknowledged; len(batch) > 0; {
+		n, err := t.deliver(ctx, after, batch)
 		stored += n
 		if err != nil {
 			return stored, err
 		}
-		batch = batch[n:]
+		after, batch = batch[n-1].Seq, batch[n:]
 	}
 	return stored, nil
 }
@@ -141,14 +141,15 @@ func (t *term) resume(stream string) {
 	t.opts.Logger.Info("Stream goes on", "stream", stream)
 }
 
-// deliver hands the batch to the sink and acknowledges what it has stored.
-func (t *term) deliver(ctx context.Context, batch []Event) (stored int, err error) {
+// deliver hands the batch, which was read behind after, to the sink and acknowledges
+// what it has stored.
+func (t *term) deliver(ctx context.Context, after int64, batch []Event) (stored int, err error) {
 	stored, err = t.hand(ctx, batch)
 	if stored == 0 {
 		return 0, err
 	}
 	failpoint.Hit("relay.stored")
-	t.unsettled = &position{batch[0].Stream, batch[stored-1].Seq}
+	t.unsettled = &Stored{After: after, Events: batch[:stored]}
 	if settleErr := t.settle(ctx); settleErr != nil {
 		return stored, settleErr
 	}
@@ -175,7 +176,8 @@ func (t *term) hand(ctx context.Context, batch []Event) (int, error) {
 // settle acknowledges what the sink has stored. Shutdown does not cut it
 // short, since it is brief, and saves a repetition; a lost lease forbids it. A
 // repeat after an answer that was lost changes nothing, and the epoch keeps a
-// late one from moving what is another's by now.
+// late one from moving what is another's by now. Over a lost connection it is kept:
+// to deliver it once more would double it at each short outage.
 func (t *term) settle(ctx context.Context) error {
 	if t.unsettled == nil {
 		return nil
@@ -186,9 +188,8 @@ func (t *term) settle(ctx context.Context) error {
 	t.beat(farewell)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	err := t.opts.Log.Acknowledge(ctx, t.opts.Sink, t.unsettled.stream, t.unsettled.seq, t.epoch)
-	if err != nil {
-		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled.stream, err)
+	if err := t.opts.Log.Acknowledge(ctx, t.opts.Sink, *t.unsettled, t.epoch); err != nil {
+		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled.Stream(), err)
 	}
 	t.unsettled = nil
 	failpoint.Hit("relay.moved")

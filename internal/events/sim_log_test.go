@@ -20,6 +20,9 @@ type simLog struct {
 	offsets         map[string]int64
 	epoch           int64
 	claimed         map[int64]bool
+	// era is part of the ids of some events: they are others when the log has gone
+	// back.
+	era int64
 }
 
 func newSimLog() *simLog {
@@ -44,9 +47,26 @@ func (l *simLog) add(stream string, n int, lost bool) {
 			continue
 		}
 		l.streams[stream] = append(l.streams[stream], events.Event{
-			ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq,
+			ID: events.NewID(stream, l.era*(seq%3), "key", seq, nil), Stream: stream, Seq: seq,
 		})
 	}
+}
+
+// copied is the log as it is now, to go back to. Claims are not forgotten: they
+// are what the relays believe.
+func (l *simLog) copied() *simLog {
+	c := &simLog{
+		streams: make(map[string][]events.Event), last: maps.Clone(l.last),
+		missing: make(map[string]map[int64]bool), waived: make(map[string]map[int64]bool),
+		offsets: maps.Clone(l.offsets), epoch: l.epoch, claimed: l.claimed, era: l.era,
+	}
+	for stream := range l.streams {
+		c.streams[stream] = slices.Clone(l.streams[stream])
+	}
+	for stream := range l.missing {
+		c.missing[stream], c.waived[stream] = maps.Clone(l.missing[stream]), maps.Clone(l.waived[stream])
+	}
+	return c
 }
 
 // clean removes what the sink has stored, as the janitor does.
@@ -94,6 +114,7 @@ func (v *simLogView) Read(ctx context.Context, stream string, after int64, limit
 		defer v.world.mu.Unlock()
 		for _, e := range v.world.log.streams[stream] {
 			if e.Seq > after && len(batch) < limit {
+				e.Version = v.world.era
 				batch = append(batch, e)
 			}
 		}
@@ -115,21 +136,25 @@ func (v *simLogView) Claim(ctx context.Context, _ string, epoch int64) error {
 	})
 }
 
-func (v *simLogView) Acknowledge(ctx context.Context, _, stream string, seq, epoch int64) error {
+func (v *simLogView) Acknowledge(ctx context.Context, _ string, stored events.Stored, epoch int64) error {
+	stream, seq := stored.Stream(), stored.Last()
 	if v.relay.lostBefore() {
 		v.world.broken("offset moved after the lease was lost")
 	}
 	return simtest.Do(ctx, v.relay.wire, "acknowledge", stream, func(context.Context) error {
 		v.world.mu.Lock()
 		defer v.world.mu.Unlock()
-		if epoch != v.world.log.epoch || seq < v.world.log.offsets[stream] {
+		log := v.world.log
+		switch at := log.offsets[stream]; {
+		case epoch < log.epoch:
 			v.world.tally.Count("stale acknowledgement refused")
 			return events.ErrStale
+		case epoch > log.epoch || at != stored.After && at != seq || !holdsAll(log.streams[stream], stored.Events):
+			v.world.tally.Count("acknowledgement of another log refused")
+			return events.ErrLogChanged
 		}
-		if seq > v.world.stored(stream) {
-			v.world.brokenLocked("offset of %s is beyond what the sink has stored", stream)
-		}
-		v.world.log.offsets[stream] = seq
+		v.world.lacksNothing(stream, seq)
+		log.offsets[stream] = seq
 		return nil
 	})
 }

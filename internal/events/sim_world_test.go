@@ -24,10 +24,13 @@ type simWorld struct {
 	wrong  string
 	log    *simLog
 	relays []*simRelay
-	// high is the end of what the sink has stored of each stream, in order.
-	high map[string]int64
-	// kept is how often the sink holds each event.
-	kept map[uuid.UUID]int
+	// saved is the log as it was, era how often it went back to that.
+	saved *simLog
+	era   int64
+	// kept is how often the sink holds each event, since is the era in which it was
+	// given that last.
+	kept  map[uuid.UUID]int
+	since map[uuid.UUID]int64
 	// repeats are events that the sink was given again; causes are what may be to
 	// blame, each for a batch.
 	repeats, causes int
@@ -36,7 +39,7 @@ type simWorld struct {
 func newSimWorld(tally *simtest.Tally, refuses bool) *simWorld {
 	return &simWorld{
 		tally: tally, journal: simtest.NewJournal(), refuses: refuses,
-		log: newSimLog(), high: make(map[string]int64), kept: make(map[uuid.UUID]int),
+		log: newSimLog(), kept: make(map[uuid.UUID]int), since: make(map[uuid.UUID]int64),
 	}
 }
 
@@ -60,39 +63,47 @@ func (w *simWorld) verdict() string {
 }
 
 // store is the sink's side of a delivery: events come in order, and nothing is
-// left out but what was given up.
+// left out but what was given up. What was read before the log went back may be out
+// of the order that it has now.
 func (w *simWorld) store(batch []events.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	repeated := false
 	for _, e := range batch {
 		if w.kept[e.ID] > 0 {
-			repeated = true
-			w.repeats++
+			if w.since[e.ID] == w.era {
+				repeated = true
+				w.repeats++
+			}
+			w.since[e.ID] = w.era
 			if !w.refuses {
 				w.kept[e.ID]++
 			}
 			continue
 		}
-		w.kept[e.ID] = 1
-		if e.Seq != w.stored(e.Stream)+1 {
-			w.brokenLocked("event %d of %s follows on %d", e.Seq, e.Stream, w.high[e.Stream])
+		w.kept[e.ID], w.since[e.ID] = 1, w.era
+		if e.Version == w.era {
+			w.lacksNothing(e.Stream, e.Seq)
 		}
-		w.high[e.Stream] = e.Seq
 	}
 	if repeated {
 		w.tally.Count("batch repeated")
 	}
 }
 
-// stored is the end of what the sink has of the stream, gaps included that an
-// operator has given up.
-func (w *simWorld) stored(stream string) int64 {
-	high := w.high[stream]
-	for w.log.waived[stream][high+1] {
-		high++
+// lacksNothing breaks the world when the sink lacks an event of the log up to seq
+// that nobody gave up.
+func (w *simWorld) lacksNothing(stream string, seq int64) {
+	for _, e := range w.log.streams[stream] {
+		if e.Seq <= seq && w.kept[e.ID] == 0 {
+			w.brokenLocked("the sink lacks event %d of %s, and is at %d", e.Seq, stream, seq)
+		}
 	}
-	return high
+	for gap := range w.log.missing[stream] {
+		if gap <= seq && !w.log.waived[stream][gap] {
+			w.brokenLocked("%s has nothing at %d, and the sink is at %d", stream, gap, seq)
+		}
+	}
 }
 
 // blame notes that something happened after which a batch may be repeated.

@@ -32,7 +32,7 @@ type term struct {
 	// unsettled is what the sink has stored and the event log does not know
 	// yet. Nothing else is delivered before it does, so that at most one batch
 	// of a term can be repeated after a crash, however many streams there are.
-	unsettled *position
+	unsettled *Stored
 	// after is the stream that was served last: the next round begins behind
 	// it, so that a stream whose events the sink refuses cannot starve others.
 	after string
@@ -45,11 +45,6 @@ type term struct {
 	sinkTrouble trouble
 	sinkHalted  bool // and it was said
 	pace        *backoff.ExponentialBackOff
-}
-
-type position struct {
-	stream string
-	seq    int64
 }
 
 // newTerm returns a term that has done nothing yet; stop ends when the relay
@@ -88,6 +83,8 @@ func (t *term) run(ctx context.Context) error {
 			}
 		case errors.Is(err, ErrStale):
 			return err
+		case errors.Is(err, ErrLogChanged):
+			t.dropped(err)
 		default:
 			if err := t.failed(ctx, err); err != nil {
 				return err
@@ -138,6 +135,15 @@ func (t *term) claim(ctx context.Context) error {
 	t.claimed = true
 	failpoint.Hit("relay.claimed")
 	return nil
+}
+
+// dropped gives up what the sink has stored of a log that is no more. The term goes
+// on with what the log holds now, where its offset stands. Its claim may be no more
+// either.
+func (t *term) dropped(err error) {
+	t.opts.Logger.Warn("Event log changed, its events are delivered from the offset that it has now",
+		"stream", t.unsettled.Stream(), "from", t.unsettled.First(), "to", t.unsettled.Last(), "err", err)
+	t.unsettled, t.claimed = nil, false
 }
 
 // failed waits before the next step, or ends the term.

@@ -19,11 +19,12 @@ import (
 //	{past $n} like {ago $n}, but the same for all rows of a statement, so that
 //	          an index can serve it
 //	{among $n} compares with the texts of a keyList, $n
+//	{numbered $n} has the texts of a keyList, $n, as value, and their numbers from 1 as n
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
 //	{skip}    the same, but leaves out those that somebody has locked
 type dialect struct {
-	now, ago, in, past, utc, utcAgo, utcIn, among, share, update, skip string
+	now, ago, in, past, utc, utcAgo, utcIn, among, numbered, share, update, skip string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -33,7 +34,7 @@ type dialect struct {
 	cache    sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(ago|in|utcago|utcin|past|among) ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|in|utcago|utcin|past|among|numbered) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -42,7 +43,7 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := map[string]string{"ago": d.ago, "in": d.in, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among}[m[1]]
+		form := map[string]string{"ago": d.ago, "in": d.in, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
 	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip).Replace(done)
@@ -61,6 +62,7 @@ func postgresDialect() *dialect {
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
 		utcIn:    `((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $n))`,
 		among:    `= ANY ($n::text[])`,
+		numbered: `(SELECT n, value FROM unnest($n::text[]) WITH ORDINALITY AS l (value, n))`,
 		share:    ` FOR SHARE`,
 		update:   ` FOR UPDATE`,
 		skip:     ` FOR UPDATE SKIP LOCKED`,
@@ -86,6 +88,7 @@ func sqliteDialect() *dialect {
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		utcIn:    `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', $n))`,
 		among:    `IN (SELECT value FROM json_each($n))`,
+		numbered: `(SELECT key + 1 AS n, value FROM json_each($n))`,
 		bytes:    `blob`,
 		rewrite:  func(s string) string { return placeholder.ReplaceAllString(s, `?$1`) },
 		bindTime: func(t time.Time) any { return t.UTC().Format(sqliteTime) },

@@ -80,10 +80,24 @@ func (x *examiner) fed(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, `SELECT DISTINCT sink FROM obs_sink_offset ORDER BY sink`, func(scan func(...any) error) error {
+	err := x.visit(ctx, `SELECT DISTINCT sink FROM obs_sink_offset ORDER BY sink`, func(scan func(...any) error) error {
 		var sink string
 		err := scan(&sink)
 		x.found.Fed = append(x.found.Fed, sink)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return x.visit(ctx, `
+		SELECT o.sink, o.stream, o.last_seq, c.last_seq
+		  FROM obs_sink_offset o
+		  JOIN obs_cursor c ON c.stream = o.stream
+		 WHERE o.last_seq > c.last_seq
+		 ORDER BY o.sink, o.stream`, func(scan func(...any) error) error {
+		var s status.Sink
+		err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
+		x.found.Beyond = append(x.found.Beyond, s)
 		return err
 	})
 }

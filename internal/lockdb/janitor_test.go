@@ -139,6 +139,8 @@ func TestCleanLeavesTheLocksOfOthers(t *testing.T) {
 func TestCleanForgetsFormerSinks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
 		for _, sink := range []string{"file", "former"} {
 			acknowledge(t, db, sink, 1)
 		}
@@ -161,7 +163,7 @@ func acknowledge(t *testing.T, db *lockdb.DB, sink string, seq int64) {
 	if err := db.Log().Claim(t.Context(), sink, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Log().Acknowledge(t.Context(), sink, "orders", seq, 1); err != nil {
+	if err := settle(t, db.Log(), sink, "orders", seq, 1); err != nil {
 		t.Fatal(err)
 	}
 }

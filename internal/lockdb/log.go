@@ -127,19 +127,46 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
 	return err
 }
 
-// Acknowledge implements [events.Log].
-func (l *Log) Acknowledge(ctx context.Context, sink, stream string, seq, epoch int64) error {
+// Acknowledge implements [events.Log]. One statement looks and moves.
+func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored, epoch int64) error {
+	ids := make([]string, len(stored.Events))
+	for i := range stored.Events {
+		ids[i] = stored.Events[i].ID.String()
+	}
+	list, err := l.db.engine.keyList(ids)
+	if err != nil {
+		return err
+	}
 	n, err := l.db.exec(ctx, "move the offset of sink "+sink, `
 		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
 		SELECT $1, $2, $3, $4, {now}
 		 WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4{share})
+		   AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
+		   AND CAST($6 AS BIGINT) = (SELECT count(*)
+		               FROM {numbered $7} b
+		               JOIN obs_event e ON e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value)
 		ON CONFLICT (sink, stream) DO UPDATE
 		   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
-		 WHERE o.last_seq <= excluded.last_seq`, sink, stream, seq, epoch)
-	if err == nil && n == 0 {
+		 WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)`,
+		sink, stored.Stream(), stored.Last(), epoch, stored.After, len(ids), list)
+	if err != nil || n > 0 {
+		return err
+	}
+	return l.whyNot(ctx, sink, epoch)
+}
+
+// whyNot says why an acknowledgement moved nothing.
+func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
+	var claimed int64
+	err := l.db.query(ctx, "look who has claimed sink "+sink, `SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = ''`,
+		func(scan func(...any) error) error { return scan(&claimed) }, sink)
+	switch {
+	case err != nil:
+		return err
+	case claimed > epoch:
 		return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrStale)
 	}
-	return err
+	return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrLogChanged)
 }
 
 // Offset is how far a sink has stored a stream.

@@ -34,20 +34,17 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 		if err := log.Claim(ctx, "file", 6); !errors.Is(err, events.ErrStale) {
 			t.Errorf("a former relay claimed the sink: %v", err)
 		}
-		if err := log.Acknowledge(ctx, "file", "orders", 3, 6); !errors.Is(err, events.ErrStale) {
+		if err := settle(t, log, "file", "orders", 3, 6); !errors.Is(err, events.ErrStale) {
 			t.Errorf("a former relay moved the offset: %v", err)
 		}
 		check(0)
-		if err := log.Acknowledge(ctx, "file", "orders", 3, 7); err != nil {
+		if err := settle(t, log, "file", "orders", 3, 7); err != nil {
 			t.Fatal(err)
 		}
 		check(3)
 		// The answer to an acknowledgement was lost, and it is sent again.
-		if err := log.Acknowledge(ctx, "file", "orders", 3, 7); err != nil {
+		if err := settle(t, log, "file", "orders", 3, 7); err != nil {
 			t.Error(err)
-		}
-		if err := log.Acknowledge(ctx, "file", "orders", 2, 7); !errors.Is(err, events.ErrStale) {
-			t.Errorf("the offset went back: %v", err)
 		}
 		check(3)
 		part, err := log.Read(ctx, "orders", 3, 1)
@@ -58,7 +55,7 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 		if err != nil || len(offsets) != 2 || offsets[0].Acknowledged != 3 || offsets[0].Oldest.IsZero() || !offsets[1].Oldest.IsZero() {
 			t.Errorf("offsets: %+v, %v", offsets, err)
 		}
-		if err := log.Acknowledge(ctx, "file", "orders", 5, 7); err != nil {
+		if err := settle(t, log, "file", "orders", 5, 7); err != nil {
 			t.Fatal(err)
 		}
 		if backlog, err := log.Backlog(ctx, "file"); err != nil || len(backlog) != 0 {
@@ -130,14 +127,83 @@ func TestFormerRelayCannotTouchANewStream(t *testing.T) {
 		}
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 10))
-		if err := log.Acknowledge(ctx, "file", "orders", 10, 1); !errors.Is(err, events.ErrStale) {
+		if err := settle(t, log, "file", "orders", 10, 1); !errors.Is(err, events.ErrStale) {
 			t.Errorf("a former relay acknowledged a new stream: %v", err)
 		}
-		if err := log.Acknowledge(ctx, "file", "orders", 5, 2); err != nil {
+		if err := settle(t, log, "file", "orders", 5, 2); err != nil {
 			t.Errorf("the present relay was refused: %v", err)
 		}
 		if backlog, err := log.Backlog(ctx, "file"); err != nil || len(backlog) != 1 || backlog[0].Acknowledged != 5 {
 			t.Errorf("backlog %+v, %v", backlog, err)
 		}
 	})
+}
+
+// settle reads what the sink lacks up to seq, and acknowledges it.
+func settle(t *testing.T, log *lockdb.Log, sink, stream string, seq, epoch int64) error {
+	t.Helper()
+	offsets, err := log.Offsets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after int64
+	for _, o := range offsets {
+		if o.Sink == sink && o.Stream == stream && o.Acknowledged < seq {
+			after = o.Acknowledged
+		}
+	}
+	batch, err := log.Read(t.Context(), stream, after, int(seq-after))
+	if err != nil || len(batch) == 0 {
+		t.Fatalf("read %s after %d: %d events, %v", stream, after, len(batch), err)
+	}
+	return log.Acknowledge(t.Context(), sink, events.Stored{After: after, Events: batch}, epoch)
+}
+
+// TestAcknowledgesWhatTheLogHolds changes the log, the offset or the claim between a
+// read and its acknowledgement, as a failover to a standby that lags does.
+func TestAcknowledgesWhatTheLogHolds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change string
+		want   error
+	}{
+		"nothing changes":             {`UPDATE obs_event SET version = version`, nil},
+		"the answer was lost":         {`UPDATE obs_sink_offset SET last_seq = 5 WHERE stream = 'orders'`, nil},
+		"an inner event is another":   {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 4`, events.ErrLogChanged},
+		"the last event is another":   {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE seq = 5`, events.ErrLogChanged},
+		"the last event is missing":   {`DELETE FROM obs_event WHERE seq = 5`, events.ErrLogChanged},
+		"an inner event is missing":   {`DELETE FROM obs_event WHERE seq = 4`, events.ErrLogChanged},
+		"the offset went back":        {`UPDATE obs_sink_offset SET last_seq = 1 WHERE stream = 'orders'`, events.ErrLogChanged},
+		"the offset is within":        {`UPDATE obs_sink_offset SET last_seq = 4 WHERE stream = 'orders'`, events.ErrLogChanged},
+		"the offset is beyond":        {`UPDATE obs_sink_offset SET last_seq = 6 WHERE stream = 'orders'`, events.ErrLogChanged},
+		"the offset is no more":       {`DELETE FROM obs_sink_offset WHERE stream = 'orders'`, events.ErrLogChanged},
+		"the claim is no more":        {`DELETE FROM obs_sink_offset WHERE stream = ''`, events.ErrLogChanged},
+		"the claim went back":         {`UPDATE obs_sink_offset SET epoch = 6 WHERE stream = ''`, events.ErrLogChanged},
+		"a later relay has claimed":   {`UPDATE obs_sink_offset SET epoch = 8 WHERE stream = ''`, events.ErrStale},
+		"another stream's id changed": {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE stream = 'stock'`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+				log := db.Log()
+				s := db.Store(acquire(t, db, "order-observer-poll"))
+				mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 5))
+				mustCommit(t, s, chunk(cursorOf(t, s, "stock"), 1))
+				if err := log.Claim(t.Context(), "file", 7); err != nil {
+					t.Fatal(err)
+				}
+				if err := settle(t, log, "file", "orders", 2, 7); err != nil {
+					t.Fatal(err)
+				}
+				batch, err := log.Read(t.Context(), "orders", 2, 10)
+				if err != nil || len(batch) != 3 {
+					t.Fatalf("%d events, %v", len(batch), err)
+				}
+				exec(t.Context(), t, url, map[string]string{"postgres": tc.change, "sqlite": tc.change})
+				if err := log.Acknowledge(t.Context(), "file", events.Stored{After: 2, Events: batch}, 7); !errors.Is(err, tc.want) {
+					t.Errorf("acknowledge: %v, want %v", err, tc.want)
+				}
+			})
+		})
+	}
 }

@@ -26,6 +26,8 @@ type Examination struct {
 	Turns    []Type
 	// Fed are the sinks that have an offset.
 	Fed []string
+	// Beyond are the offsets that lie above the end of their stream.
+	Beyond []Sink
 	// Blind are the parts that could not be looked at.
 	Blind []Blind
 }

@@ -11,7 +11,7 @@ func storeBeforeOffset() Step {
 	return Step{
 		Name: "store-before-offset",
 		What: "the offset moves before the sink has stored the batch",
-		Edits: []Edit{{relayFile, "\tstored, err = t.hand(ctx, batch)\n", `	t.unsettled = &position{batch[0].Stream, batch[len(batch)-1].Seq}
+		Edits: []Edit{{relayFile, "\tstored, err = t.hand(ctx, batch)\n", `	t.unsettled = &Stored{After: after, Events: batch}
 	if err := t.settle(ctx); err != nil {
 		return 0, err
 	}
@@ -24,7 +24,7 @@ func acknowledgedPrefix() Step {
 	return Step{
 		Name:  "acknowledged-prefix",
 		What:  "the offset moves to the end of the batch, however much of it the sink has stored",
-		Edits: []Edit{{relayFile, "batch[stored-1].Seq}", "batch[len(batch)-1].Seq}"}},
+		Edits: []Edit{{relayFile, "Events: batch[:stored]}", "Events: batch}"}},
 	}
 }
 
