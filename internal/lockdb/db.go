@@ -70,6 +70,8 @@ type DB struct {
 	liveness    *Liveness // nil where there is none
 	// locked holds the locks whose rows were found locked by somebody.
 	locked sync.Map
+	// terms are those that this process may hold.
+	terms terms
 	// futures holds the foreign holders that have dated their rows in the future.
 	futures sync.Map
 	// shown is how others see whether this process lives.

@@ -38,6 +38,7 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
+	l.db.terms.enter(g.Term)
 	fence, before, err := l.attempt(ctx, g)
 	l.tellLocked(r, err)
 	switch {
@@ -45,11 +46,13 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		l.giveBack(ctx, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, errHeld):
+		l.db.terms.leave(g.Term)
 		return lock.Grant{}, l.holder(ctx, r)
 	case err != nil:
 		if outcomeUnknown(err) {
 			l.giveBack(ctx, g)
 		}
+		l.db.terms.leave(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	g.Fence = fence
@@ -157,13 +160,20 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	if err != nil {
 		return nil, fmt.Errorf("renew %d leases: %w", len(grants), err)
 	}
+	for i, answer := range renewals {
+		if answer == lock.Lost {
+			l.db.terms.leave(grants[i].Term)
+		}
+	}
 	return renewals, nil
 }
 
 // Release implements [lock.Provider]: a compare-and-delete by the term. A row
 // that somebody has locked is skipped and tried again until ctx ends: waiting
-// for it would take a connection from the renewals of other leases.
+// for it would take a connection from the renewals of other leases. What is still
+// there after an error is deleted by a later look of [Liveness].
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
+	defer l.db.terms.leave(g.Term)
 	err := untilUnlocked(ctx, func() error {
 		return persevere(ctx, func() error { return l.release(ctx, g) })
 	})

@@ -32,9 +32,9 @@ func (l *Liveness) look(ctx context.Context) error {
 	locks := make(map[lockID]standing, len(s.leases))
 	var failed error // after one failure the rest can wait for the next look
 	for _, held := range s.leases {
-		if dead[held.id()] && failed == nil {
+		if free := l.remedy(held, dead); free != nil && failed == nil {
 			var freed bool
-			if freed, failed = l.free(ctx, held); freed {
+			if freed, failed = l.free(ctx, held, free); freed {
 				continue
 			}
 		}
@@ -99,20 +99,49 @@ func (l *Liveness) marks(s sight, absent map[string]bool) map[string]string {
 	return marks
 }
 
-// free takes a lease from its dead holder; false when it is not to be had, now
-// or any more.
-func (l *Liveness) free(ctx context.Context, held lease) (freed bool, err error) {
+// remedy is how a lease is freed that nobody holds any more.
+type remedy struct {
+	rule string
+	free func(ctx context.Context, held lease) (freed bool, err error)
+}
+
+// remedy returns nil for a lease that may be held. The terms of this process are read
+// after the rows: one that has a row was entered before.
+func (l *Liveness) remedy(held lease, dead map[string]bool) *remedy {
+	switch {
+	case dead[held.id()]:
+		return &remedy{ruleSessionGone, l.p.free}
+	case l.db.bootID != "" && held.boot == l.db.bootID && !l.db.terms.has(held.term):
+		return &remedy{ruleOwnTerm, l.db.forsake}
+	}
+	return nil
+}
+
+// free frees a lease; false when it is not to be had, now or any more.
+func (l *Liveness) free(ctx context.Context, held lease, how *remedy) (freed bool, err error) {
 	err = l.attempt(ctx, 2*l.opts.Every, func(ctx context.Context) (err error) {
-		freed, err = l.p.free(ctx, held)
+		freed, err = how.free(ctx, held)
 		return err
 	})
 	switch {
 	case err != nil && ctx.Err() == nil:
-		l.opts.Logger.Warn("Leases of a dead node not freed; trying again", "lock", held.key, "from", held.node, "err", err)
+		l.opts.Logger.Warn("Lease that nobody holds not freed; trying again", "lock", held.key, "from", held.node, "rule", how.rule, "err", err)
 	case freed:
-		l.opts.Logger.Info("Lease freed", "lock", held.key, "name", held.name, "from", held.node, "rule", ruleSessionGone)
+		l.opts.Logger.Info("Lease freed", "lock", held.key, "name", held.name, "from", held.node, "rule", how.rule)
 	}
 	return freed, err
+}
+
+// forsake deletes the row of a term of this process that has ended. One that somebody
+// has locked is left for the next look.
+func (db *DB) forsake(ctx context.Context, held lease) (freed bool, err error) {
+	result, err := db.lease.ExecContext(ctx, db.deleteUnlocked(`
+		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), held.key, held.region, held.term)
+	if err != nil {
+		return false, fmt.Errorf("delete the lease of an ended term: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
 }
 
 // correct sees to it that our own rows say how others see us: a lease may have

@@ -11,6 +11,9 @@ import (
 const (
 	ruleSessionGone = "session-gone"
 	ruleTTL         = "ttl"
+	// ruleOwnTerm is for a lease of this very process whose term has ended: its release
+	// did not come through, or an older state of the database brought it back.
+	ruleOwnTerm = "own-term-ended"
 )
 
 // predecessor is what an acquisition found in the place of its own rows.

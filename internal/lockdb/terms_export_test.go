@@ -1,0 +1,28 @@
+package lockdb
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// SlowAnswers calls the function between each acquisition and its answer.
+func (db *DB) SlowAnswers(between func()) { db.engine = slowAnswers{db.engine, between} }
+
+type slowAnswers struct {
+	engine
+	between func()
+}
+
+func (e slowAnswers) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
+	fence, before, err = e.engine.acquire(ctx, term, r)
+	e.between()
+	return fence, before, err
+}
+
+// TermsHeld is how many terms the process may hold.
+func (db *DB) TermsHeld() int {
+	db.terms.mu.Lock()
+	defer db.terms.mu.Unlock()
+	return len(db.terms.held)
+}
