@@ -1,12 +1,15 @@
 package clustertest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/observerd/observerd/internal/netfault"
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
@@ -61,6 +64,37 @@ func TestCoordinationDatabaseGoesAndComesBack(t *testing.T) {
 	}
 	grows(t, m)
 	quiet()
+	checkHistory(t, m, h.sink(), shop.rows(t))
+}
+
+// TestTypeGoesOnAfterARestartInItsPoll takes the coordination database away within a
+// poll, until the release of the type's lock has failed. The node that waits for the
+// lock then is the one that holds it, and alive.
+func TestTypeGoesOnAfterARestartInItsPoll(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	m := remember(t, server.URL("postgres"))
+	shop := openShop(t)
+	h := newHost(t, m, shop.url)
+	shop.order(t, "unfinished")
+	proxied, proxy := through(t, shop.url)
+	release := make(chan struct{})
+	reading := strike(proxy, func(request []byte) bool { return bytes.Contains(request, []byte("orders")) }, 1, netfault.Fault{Hold: release})
+	d := h.start(t, "a", settings{source: proxied, ttl: longTTL.String()})
+	received(t, reading, "the poll")
+	down(t, server, pgtest.Immediate)
+	close(release)
+	eventually(t, func() error {
+		if d.log.count("Error releasing lock", "order-observer-poll") == 0 {
+			return errNothingYet
+		}
+		return nil
+	})
+	up(t, server)
+	takenOver(t, m, time.Now())
+	if d.log.count("Lease freed", `"rule":"own-term-ended"`) == 0 {
+		t.Error("the node does not say that it freed its own lease")
+	}
 	checkHistory(t, m, h.sink(), shop.rows(t))
 }
 
