@@ -145,3 +145,26 @@ func TestStartAndReconcile(t *testing.T) {
 		t.Error("an observer without reconcile-at has a reconcile")
 	}
 }
+
+// A raw @ in a password is where two readers of one URL part: what follows would be a
+// host to one of them, to be looked up and told in errors.
+func TestRawAtInAPasswordIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"postgres://app:hunter2@unter3@h/db", "postgresql://app:hunter2@unter3@h1,h2:5433/db?sslmode=require", "postgres://app:hunter2@unter3@h",
+		"postgres://@app:hunter2@h/db",
+	} {
+		if _, err := config.ParseURL(text); err == nil || !strings.Contains(err.Error(), "%40 for @") || strings.Contains(err.Error(), "unter") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"postgres://app:hunter2%40unter3@h/db", "postgres://app@h/db?application_name=a@b", "mysql://app:p@ss@h/db"} {
+		if _, err := config.ParseURL(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	got := refuse(t, `database: {url: "postgres://app:${DB_PASSWORD}@h/db"}`+"\n"+minimal, environ("DB_PASSWORD=hunter2@unter3"))
+	if !strings.Contains(got, "%40 for @") || strings.Contains(got, "unter") {
+		t.Errorf("reported\n%s", got)
+	}
+}

@@ -60,6 +60,11 @@ func parseNetwork(text string, d Dialect) (URL, error) {
 	if err != nil || u.Opaque != "" || u.Fragment != "" || strings.Contains(u.Path, "@") || !strings.HasPrefix(text, u.Scheme+"://") {
 		return URL{}, broken
 	}
+	if d == Postgres && strings.Count(authority(text), "@") > 1 {
+		// url.Parse ends the password at the last one, the driver at the first: it
+		// would look up the rest of the password as a host, and name it in errors.
+		return URL{}, broken
+	}
 	parameters, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return URL{}, broken
@@ -77,6 +82,15 @@ func parseNetwork(text string, d Dialect) (URL, error) {
 	}
 	return URL{secret: NewSecret(text), dialect: d, shown: redactURL(u, parameters, d), account: accountOf(u, parameters, d),
 		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil
+}
+
+// authority is the part of a URL that names user, password and hosts.
+func authority(text string) string {
+	_, rest, _ := strings.Cut(text, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		return rest[:end]
+	}
+	return rest
 }
 
 // redactURL rebuilds the URL from the parts that are no secret, so that a part
