@@ -105,7 +105,32 @@ func durability(x *patient, f *findings) {
 			"A crash of the server takes back the commits of the last moments, after sinks may have stored their events.",
 			"Set synchronous_commit = on; ALTER ROLE … SET synchronous_commit = on is enough.")
 	}
+	replicated(x, f)
 	f.fine("a commit that was answered is kept: fsync, full_page_writes and synchronous_commit are on")
+}
+
+// replicated looks whether a commit that was answered is also kept by a standby that
+// takes the server's place.
+func replicated(x *patient, f *findings) {
+	s := x.Server
+	const lost, do = "A failover to it takes back the commits that it has not received: cursors, turns and the event log go back, after sinks may have stored their events.",
+		"docs/operations.md, High availability, says what to set, and what readers of the events must do otherwise."
+	why := ""
+	switch {
+	case s.Settings["synchronous_standby_names"] == "":
+		why = "synchronous_standby_names is empty"
+	case s.Settings["synchronous_commit"] == "local":
+		why = "synchronous_commit is local for this role and database"
+	default:
+		return
+	}
+	switch {
+	case s.Standbys > 0:
+		f.add(Warning, plural(s.Standbys, "standby streams", "standbys stream")+" from this server, and "+why, lost, do)
+	case s.Unseen > 0:
+		f.add(Note, plural(s.Unseen, "session for replication is", "sessions for replication are")+" open on this server, and "+why+
+			"; whether a standby is behind, the role "+x.Role.Name+" may not see", "If there is one: "+lost, "GRANT pg_read_all_stats to the role to let doctor see. "+do)
+	}
 }
 
 func pooler(x *patient, f *findings) {

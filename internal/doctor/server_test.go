@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/waittest"
 )
 
 // TestServerThatForgets has a server that loses what it answered.
@@ -60,7 +61,32 @@ func TestSeveralHosts(t *testing.T) {
 	found = at("&target_session_attrs=any", standby.Port(), primary.Port()).examine(t, 0)
 	says(t, found, "server", doctor.Problem, "the server is a standby")
 	says(t, found, "server", doctor.Warning, "target_session_attrs=any")
-	healthy(t, at("&target_session_attrs=any", primary.Port()).examine(t, 0), "rights", "lock-table", "schema", "nodes")
+	healthy(t, at("&target_session_attrs=any", primary.Port()).examine(t, 0), "durability", "rights", "lock-table", "schema", "nodes")
+}
+
+// TestReplication has a standby that may lack what the primary has committed.
+func TestReplication(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Start(t, pgtest.Options{})
+	p := admit(t, primary.URL("postgres"))
+	p.migrate(t)
+	says(t, p.examine(t, 0), "durability", doctor.OK)
+	primary.Standby(t)
+	says(t, p.examine(t, 0), "durability", doctor.Warning, "1 standby streams from this server, and synchronous_standby_names is empty")
+	q := *p
+	q.url = pgtest.NewRole(t, p.url, "SELECT ON int_lock")
+	says(t, q.examine(t, 0), "durability", doctor.Note, "1 session for replication is open", "may not see")
+	p.exec(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	waittest.Eventually(t, time.Minute, func() error { // The server reads it when it comes to that.
+		for _, f := range p.examine(t, 0) {
+			if f.Check == "durability" && f.Severity == doctor.OK {
+				return nil
+			}
+		}
+		return errors.New("the setting is not in force")
+	})
+	p.exec(t, `ALTER DATABASE postgres SET synchronous_commit = local`)
+	says(t, p.examine(t, 0), "durability", doctor.Warning, "synchronous_commit is local")
 }
 
 // TestSettingsOfTheDatabase covers what can be set for one database alone.

@@ -97,11 +97,20 @@ func (x *examiner) postgresServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Subscribers and the like stream through logical slots; a backup does not stream.
+	err = x.one(ctx, `
+		SELECT count(*) FILTER (WHERE r.state IN ('streaming', 'catchup')), count(*) FILTER (WHERE r.state IS NULL)
+		  FROM pg_stat_replication r
+		 WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')`,
+		&s.Standbys, &s.Unseen)
+	if err != nil {
+		return err
+	}
 	s.Settings = map[string]string{}
 	return x.visit(ctx, `
 		SELECT name, CASE WHEN name LIKE '%timeout' THEN reset_val ELSE setting END
 		  FROM pg_settings
-		 WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
+		 WHERE name IN ('fsync', 'synchronous_commit', 'synchronous_standby_names', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
 		                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`,
 		func(scan func(...any) error) error {
 			var name, setting string

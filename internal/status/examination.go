@@ -51,6 +51,9 @@ type Server struct {
 	// AnyOf are the hosts of the URL where it names several and lets each
 	// connection go to any of them, a standby included.
 	AnyOf []string
+	// Standbys are how many standbys stream from this server, Unseen how many sessions
+	// for replication may be such: the role may not look at their state.
+	Standbys, Unseen int
 	// Pooling says whether a connection pooler is between.
 	Pooling Pooling
 	// Settings are those that matter here, by PostgreSQL's names; on SQLite
