@@ -25,8 +25,21 @@ type part struct {
 	observer Observer
 	was      turn.Stream
 	log      *slog.Logger
-	// full says that the last poll went well and has left rows behind.
-	full bool
+	// polled says that there was a poll, took how long the last one was, and full
+	// that it went well and has left rows behind.
+	polled, full bool
+	took         time.Duration
+}
+
+// ended tells whether the part has had its last poll. One that has left rows behind
+// is followed by another while there is time for one that takes as long: the next
+// instant may be another node's, which must not find the lock held.
+func (p *part) ended(ctx context.Context) bool {
+	if !p.polled {
+		return false
+	}
+	inTime := p.clock.now().Add(p.took).Before(p.at.Add(p.typ.Interval))
+	return !p.full || !inTime || ctx.Err() != nil
 }
 
 // poll polls the observer within its time and notes what came of it.
@@ -49,6 +62,7 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
 	}
 	res.outcome = p.note(ctx, g, started, res, err)
+	p.polled, p.took = true, time.Since(began)
 	p.full = res.outcome == turn.OK && stats.Full
 	if p.full {
 		p.was.Failures = 0

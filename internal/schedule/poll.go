@@ -2,10 +2,8 @@ package schedule
 
 import (
 	"context"
-	"slices"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
@@ -14,8 +12,7 @@ import (
 )
 
 // poll polls the observers of the type, side by side, and takes the turn once
-// each of them has ended one way or the other. An observer with a backlog is polled
-// again until the next instant, which may be another node's.
+// each of them has ended one way or the other.
 func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.Stream) {
 	ctx := lease.Context()
 	began, started := time.Now(), r.clock.now()
@@ -27,35 +24,41 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 			due = append(due, &part{run: r, observer: o, was: was, log: r.log.With("observer", o.ID())})
 		}
 	}
-	all := sum{observers: len(due)}
-	for len(due) > 0 {
-		round := time.Now()
-		var group errgroup.Group
-		group.SetLimit(r.opts.Concurrency)
-		for _, p := range due {
-			group.Go(func() error {
-				all.add(p.poll(ctx, lease.Grant()))
-				return nil
-			})
-		}
-		_ = group.Wait() // parts return no error: each notes its own
-		due = r.unfinished(ctx, due, time.Since(round))
-	}
-
+	all := r.work(ctx, lease.Grant(), due)
 	all.report(r, time.Since(began))
 	if all.complete() {
 		r.take(ctx, lease.Grant(), started, all.outcome())
 	}
 }
 
-// unfinished are the parts whose last poll has left rows behind, while there is
-// time for another that takes as long: the next instant may be another node's, which
-// must not find the lock held.
-func (r *run) unfinished(ctx context.Context, parts []*part, took time.Duration) []*part {
-	if ctx.Err() != nil || !r.clock.now().Add(took).Before(r.at.Add(r.typ.Interval)) {
-		return nil
+// work polls the parts until each of them has ended. One that is to be polled
+// again stands in line behind those that wait: neither a slow neighbour nor one
+// with a backlog keeps the others from their polls.
+func (r *run) work(ctx context.Context, g lock.Grant, parts []*part) *sum {
+	all := &sum{observers: len(parts)}
+	line := make(chan *part, len(parts)) // Room for all: to stand in line again never blocks.
+	var open sync.WaitGroup
+	for _, p := range parts {
+		open.Add(1)
+		line <- p
 	}
-	return slices.DeleteFunc(parts, func(p *part) bool { return !p.full })
+	var workers sync.WaitGroup
+	for range min(r.opts.Concurrency, len(parts)) {
+		workers.Go(func() {
+			for p := range line {
+				if p.ended(ctx) {
+					open.Done()
+					continue
+				}
+				all.add(p.poll(ctx, g))
+				line <- p
+			}
+		})
+	}
+	open.Wait()
+	close(line)
+	workers.Wait()
+	return all
 }
 
 func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
