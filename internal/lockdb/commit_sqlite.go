@@ -16,7 +16,7 @@ import (
 // that is stopped in it stops all others, so what is written is made ready before.
 // Prepared statements in a loop are the fastest that the driver offers.
 func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) (err error) {
-	writes := e.writes(ch)
+	advance, writes := e.db.advanceArgs(ch), e.writes(ch)
 	tx, err := e.db.main.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 	if !leased {
 		return lock.ErrFenced
 	}
-	if err := e.advance(ctx, tx, ch); err != nil {
+	if err := current(tx.ExecContext(ctx, e.db.d.sql(advanceSQL), advance...)); err != nil {
 		return err
 	}
 	if err := e.step(ctx, tx, ch); err != nil {
@@ -41,10 +41,6 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 		}
 	}
 	return nil
-}
-
-func (e *sqliteEngine) advance(ctx context.Context, tx *sql.Tx, ch *observer.Chunk) error {
-	return current(tx.ExecContext(ctx, e.db.d.sql(advanceSQL), e.db.advanceArgs(ch)...))
 }
 
 // step notes the chunk's step of a sweep, if it is one.

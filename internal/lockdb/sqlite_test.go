@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdbtest"
 )
 
 // TestStoppedWriterStopsTheOthers holds the docs to what they say of SQLite: a
@@ -45,5 +46,35 @@ func TestStoppedWriterStopsTheOthers(t *testing.T) {
 	}
 	if err := take(time.Minute); err != nil {
 		t.Errorf("acquire after it has gone: %v", err)
+	}
+}
+
+// TestCommitEncodesBeforeTheWriteLock has another process take the write lock
+// whenever a commit encodes something: a process that is stopped there must stop
+// nobody.
+func TestCommitEncodesBeforeTheWriteLock(t *testing.T) {
+	t.Parallel()
+	url := lockdbtest.SQLite(t)
+	db := open(t, url)
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := db.Store(acquire(t, db, "order-observer-poll"))
+	ch := chunk(cursorOf(t, s, "orders"), 3)
+	other, _ := raw(t, url)
+	other.SetMaxOpenConns(1)
+	if _, err := other.ExecContext(t.Context(), "PRAGMA busy_timeout = 0"); err != nil {
+		t.Fatal(err)
+	}
+	encoded := 0
+	db.OnEncode(func() {
+		encoded++
+		if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE; ROLLBACK"); err != nil {
+			t.Errorf("the commit encodes while it holds the write lock: %v", err)
+		}
+	})
+	mustCommit(t, s, ch)
+	if want := len(ch.Events); encoded < want {
+		t.Errorf("%d values were encoded, want at least %d", encoded, want)
 	}
 }
