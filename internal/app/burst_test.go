@@ -1,16 +1,22 @@
 package app_test
 
 import (
+	"database/sql/driver"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"modernc.org/sqlite"
+
+	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/pgtest"
 )
 
 // TestManyTypesAtOneInstant has more types due at once than the database can
@@ -19,8 +25,11 @@ import (
 // them fails for that, tries its lock twice, or calls the database away.
 func TestManyTypesAtOneInstant(t *testing.T) {
 	t.Parallel()
+	onBoth(t, manyTypesAtOneInstant)
+}
+
+func manyTypesAtOneInstant(t *testing.T, p place) {
 	const types = 260 // More than two connections acquire in 5 s, which is what one call may take.
-	p := setup(t, pgtest.New(t))
 	crowd(t, p, types)
 	node, log := p.startLogged(t)
 	eventually(t, func() error {
@@ -64,19 +73,35 @@ func sumOf(page, metric string) (sum float64) {
 	return sum
 }
 
+// teachToSleep gives SQLite a function that waits, before anything connects.
+func teachToSleep() {
+	sqlite.MustRegisterScalarFunction("sleep_50_ms", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		time.Sleep(50 * time.Millisecond)
+		return nil, nil
+	})
+}
+
 // crowd gives the place so many types, each with an observer of one empty table,
 // and a database that takes its time over locks.
 func crowd(t *testing.T, p place, types int) {
 	t.Helper()
-	op := p.operator(t)
-	if _, _, err := op.Migrate(t.Context()); err != nil {
+	migrated, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = migrated.Migrate(t.Context())
+	if err := errors.Join(err, migrated.Close()); err != nil {
 		t.Fatal(err)
 	}
 	db := p.beside(t)
-	for _, text := range []string{
-		`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END'`,
-		`CREATE TRIGGER slow BEFORE INSERT ON int_lock FOR EACH ROW EXECUTE FUNCTION slow()`,
-	} {
+	slow := []string{`CREATE TRIGGER slow BEFORE INSERT ON int_lock BEGIN SELECT sleep_50_ms(); END`}
+	if isPostgres(t, db) {
+		slow = []string{
+			`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END'`,
+			`CREATE TRIGGER slow BEFORE INSERT ON int_lock FOR EACH ROW EXECUTE FUNCTION slow()`,
+		}
+	}
+	for _, text := range slow {
 		if _, err := db.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}

@@ -7,4 +7,7 @@ import (
 	"github.com/observerd/observerd/internal/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	teachToSleep()
+	waittest.VerifyNoLeaks(pgtest.Wrap(m))
+}

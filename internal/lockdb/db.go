@@ -20,7 +20,8 @@ type Options struct {
 	// URL is "sqlite:PATH" or "postgres://…". Required.
 	URL string
 	// PoolSize bounds the connections for everything but leases, which have
-	// four of their own. 0 means 8. SQLite writes through one connection.
+	// four of their own. 0 means 8. SQLite writes through one connection, leases
+	// too.
 	PoolSize int
 	// LockTimeout bounds how long a statement waits for another's row lock.
 	// 0 means 5 s.
@@ -44,9 +45,9 @@ type Options struct {
 
 // DB is an open coordination database. It is safe for concurrent use.
 type DB struct {
-	// main runs everything but leases; on SQLite, where one connection
-	// writes, read has the others. lease is apart so that a busy pool never
-	// starves a heartbeat.
+	// main runs everything but leases; on SQLite it is the one connection that
+	// writes, leases too, and read has the others. On PostgreSQL lease is apart so
+	// that a busy pool never starves a heartbeat.
 	main, read, lease *sql.DB
 	d                 *dialect
 	engine            engine
@@ -140,7 +141,7 @@ func (db *DB) OnCommit(f func()) { db.onCommit = f }
 
 // Close closes all connections.
 func (db *DB) Close() error {
-	return errors.Join(closeOther(db.acquire, db.lease), db.lease.Close(), db.main.Close(), closeOther(db.read, db.main))
+	return errors.Join(closeOther(db.acquire, db.main), closeOther(db.lease, db.main), db.main.Close(), closeOther(db.read, db.main))
 }
 
 func closeOther(a, b *sql.DB) error {

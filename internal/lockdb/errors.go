@@ -150,11 +150,10 @@ func outcomeUnknown(err error) bool {
 
 // told tells a call that found all connections of its pool busy until its time
 // was over from one that the database did not answer: the first is [turn.ErrBusy]
-// too. On PostgreSQL it ended with the bare error of its context, as nothing does
-// that pgx has begun. SQLite's driver does not tell; there, a statement waits
-// for other processes as well.
+// too. It ended with the bare error of its context, as nothing does that pgx or
+// [sqliteConn] has begun.
 func (db *DB) told(pool *sql.DB, err error) error {
-	if db.backend != "postgres" || err != context.DeadlineExceeded { //nolint:errorlint // A wrapped one is pgx's.
+	if err != context.DeadlineExceeded { //nolint:errorlint // A wrapped one is the driver's.
 		return err
 	}
 	if s := pool.Stats(); s.InUse < s.MaxOpenConnections {

@@ -32,7 +32,7 @@ func openSQLite(o Options) (*DB, error) {
 	}
 	db := &DB{d: sqliteDialect(), backend: "sqlite", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID}
 	db.newPresence = func() presence { return newFilePresence(db, path) }
-	for pool, size := range map[**sql.DB]int{&db.main: 1, &db.lease: 1, &db.read: o.PoolSize} {
+	for pool, size := range map[**sql.DB]int{&db.main: 1, &db.read: o.PoolSize} {
 		opened, err := openSQLitePool(sqliteDSN(path, pool == &db.read))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.closeOpened())
@@ -41,7 +41,10 @@ func openSQLite(o Options) (*DB, error) {
 		opened.SetMaxIdleConns(size)
 		*pool = opened
 	}
-	db.acquire = db.lease
+	// Whatever writes stands in one line, in the order in which it came. Between
+	// connections SQLite's busy handler would decide, which knows no order: one
+	// that writes without a pause starves the others.
+	db.lease, db.acquire = db.main, db.main
 	db.schema = sqliteSchema(db.main, db.read, path, migrations.SQLite())
 	db.engine = &sqliteEngine{db: db}
 	return db, nil
@@ -59,7 +62,7 @@ func sqliteDSN(path string, readOnly bool) string {
 
 func (db *DB) closeOpened() error {
 	var errs []error
-	for _, pool := range []*sql.DB{db.main, db.lease, db.read} {
+	for _, pool := range []*sql.DB{db.main, db.read} {
 		if pool != nil {
 			errs = append(errs, pool.Close())
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"time"
 
 	sqlite3 "modernc.org/sqlite"
@@ -45,8 +46,11 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	defer retry.Stop()
 	for {
 		conn, err := c.driver.Open(c.dsn)
-		if err == nil || !isBusy(err) {
-			return conn, err
+		if err == nil {
+			return sqliteConn{conn.(sqliteDriverConn)}, nil
+		}
+		if !isBusy(err) {
+			return nil, err
 		}
 		select {
 		case <-retry.C:
@@ -58,6 +62,47 @@ func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // Driver implements [driver.Connector].
 func (c sqliteConnector) Driver() driver.Driver { return c.driver }
+
+// sqliteDriverConn is what database/sql uses of the driver's connection.
+type sqliteDriverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// sqliteConn wraps the context's error that ends a call, so that it differs from
+// that of a call which had no connection yet: see [DB.told].
+type sqliteConn struct{ sqliteDriverConn }
+
+// BeginTx implements [driver.ConnBeginTx]. Here a writer waits for another process.
+func (c sqliteConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.sqliteDriverConn.BeginTx(ctx, o)
+	return tx, begun(err)
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c sqliteConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := c.sqliteDriverConn.ExecContext(ctx, text, args)
+	return result, begun(err)
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c sqliteConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := c.sqliteDriverConn.QueryContext(ctx, text, args)
+	return rows, begun(err)
+}
+
+func begun(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the file did not answer: %w", err)
+	}
+	return err
+}
 
 func isBusy(err error) bool {
 	var lite *sqlite3.Error

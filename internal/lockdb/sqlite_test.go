@@ -2,13 +2,16 @@ package lockdb_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdbtest"
+	"github.com/observerd/observerd/internal/turn"
 )
 
 // TestStoppedWriterStopsTheOthers holds the docs to what they say of SQLite: a
@@ -46,6 +49,88 @@ func TestStoppedWriterStopsTheOthers(t *testing.T) {
 	}
 	if err := take(time.Minute); err != nil {
 		t.Errorf("acquire after it has gone: %v", err)
+	}
+}
+
+// TestLineBeforeTheFileIsBusy has another process hold the write lock. The call that
+// waits for it tells that the database does not answer; those that stand in line
+// behind that call, on this node, tell that all connections are busy.
+func TestLineBeforeTheFileIsBusy(t *testing.T) {
+	t.Parallel()
+	url := lockdbtest.SQLite(t)
+	db := open(t, url)
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	held := acquire(t, db, "ours")
+	stopped, _ := raw(t, url)
+	tx, err := stopped.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(ctx context.Context) error{
+		"acquire":  func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
+		"the note": func(ctx context.Context) error { return db.NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
+		"the turn": func(ctx context.Context) error { return db.TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	for what, call := range calls {
+		first := make(chan error, 1)
+		waiting.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			first <- call(ctx)
+		})
+		_, before := db.Line()
+		eventually(t, func() error {
+			if inUse, _ := db.Line(); inUse == 0 {
+				return errors.New("nobody waits for the file")
+			}
+			return nil
+		})
+		// It has the connection as soon as the first gives it back.
+		next, leave := context.WithCancel(ctx)
+		waiting.Go(func() {
+			for next.Err() == nil { // An attempt ends after a while.
+				_ = db.TakeTurn(next, held, turn.Taken{Type: "next"})
+			}
+		})
+		eventually(t, func() error {
+			if _, now := db.Line(); now == before {
+				return errors.New("nobody stands in line")
+			}
+			return nil
+		})
+		if err := <-first; !lockdb.Unavailable(err) || errors.Is(err, turn.ErrBusy) {
+			t.Errorf("%s: %v, want that the database does not answer", what, err)
+		}
+		for range 5 { // One may come between two attempts.
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			err = call(ctx)
+			cancel()
+			if errors.Is(err, turn.ErrBusy) {
+				break
+			}
+		}
+		if !errors.Is(err, turn.ErrBusy) {
+			t.Errorf("%s: %v, want that all connections are busy", what, err)
+		}
+		leave()
+		eventually(t, func() error {
+			if inUse, _ := db.Line(); inUse > 0 {
+				return errors.New("somebody waits for the file")
+			}
+			return nil
+		})
+	}
+	if _, err := tx.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
 	}
 }
 
