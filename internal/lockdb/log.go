@@ -127,6 +127,25 @@ func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
 	return err
 }
 
+// acknowledgeSQL moves the offset of the sink $1 in the stream $2 from $5 to $3, if the
+// claim is that of the epoch $4 and the log holds the $6 ids of the list $7 up to there.
+// It looks each of them up by its sequence: SQLite keeps the order of a CROSS JOIN, and
+// PostgreSQL reads no more than the range.
+const acknowledgeSQL = `
+INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
+SELECT $1, $2, $3, $4, {now}
+ WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4{share})
+   AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
+   AND CAST($6 AS BIGINT) = (
+       SELECT count(*)
+         FROM {numbered $7} b
+        CROSS JOIN obs_event e
+        WHERE e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value
+          AND e.seq > CAST($3 AS BIGINT) - CAST($6 AS BIGINT) AND e.seq <= CAST($3 AS BIGINT))
+ON CONFLICT (sink, stream) DO UPDATE
+   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
+ WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)`
+
 // Acknowledge implements [events.Log]. One statement looks and moves.
 func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored, epoch int64) error {
 	ids := make([]string, len(stored.Events))
@@ -137,17 +156,7 @@ func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored
 	if err != nil {
 		return err
 	}
-	n, err := l.db.exec(ctx, "move the offset of sink "+sink, `
-		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
-		SELECT $1, $2, $3, $4, {now}
-		 WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4{share})
-		   AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
-		   AND CAST($6 AS BIGINT) = (SELECT count(*)
-		               FROM {numbered $7} b
-		               JOIN obs_event e ON e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value)
-		ON CONFLICT (sink, stream) DO UPDATE
-		   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
-		 WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)`,
+	n, err := l.db.exec(ctx, "move the offset of sink "+sink, acknowledgeSQL,
 		sink, stored.Stream(), stored.Last(), epoch, stored.After, len(ids), list)
 	if err != nil || n > 0 {
 		return err
