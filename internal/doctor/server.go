@@ -115,7 +115,7 @@ func replicated(x *patient, f *findings) {
 	s := x.Server
 	const lost, do = "A failover to it takes back the commits that it has not received: cursors, turns and the event log go back, after sinks may have stored their events.",
 		"docs/operations.md, High availability, says what to set, and what readers of the events must do otherwise."
-	why := ""
+	var why string
 	switch {
 	case s.Settings["synchronous_standby_names"] == "":
 		why = "synchronous_standby_names is empty"

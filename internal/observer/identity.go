@@ -88,12 +88,10 @@ func identityKind(id string) string {
 }
 
 // recogniseSource begins anew where the source was replaced or restored, or the
-// configuration names another one: the
-// marks say nothing about its rows. What was observed stays, so of the rows from
-// the stream's beginning on only those that differ or that were never observed
-// become events. The marks and the identity
-// are committed together and first: a poll that dies after that is not the
-// last to know.
+// configuration names another one: the marks say nothing about its rows. What was
+// observed stays, so of the rows from the stream's beginning on only those that differ
+// or that were never observed become events. The marks and the identity are committed
+// together and first: a poll that dies after that is not the last to know.
 func (p *poll) recogniseSource(ctx context.Context) error {
 	replaced, err := p.readIdentity(ctx)
 	if err != nil || !replaced {
