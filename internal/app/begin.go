@@ -128,7 +128,8 @@ func (a *App) look(ctx context.Context) error {
 
 // fatal tells whether waiting cannot help.
 func fatal(err error) bool {
-	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase) || errors.Is(err, lockdb.ErrPooler)
+	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase) ||
+		errors.Is(err, lockdb.ErrPooler) || errors.Is(err, lockdb.ErrSearchPath)
 }
 
 // advised adds to an error what a person can do while the node waits.
@@ -164,7 +165,7 @@ func (a *App) ready(ctx context.Context) error {
 	case err == nil:
 		return errStarting
 	}
-	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable, lockdb.ErrNoDatabase, lockdb.ErrPooler} {
+	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable, lockdb.ErrNoDatabase, lockdb.ErrPooler, lockdb.ErrSearchPath} {
 		if errors.Is(err, plain) {
 			return plain
 		}
@@ -210,6 +211,8 @@ func plainly(err error) string {
 		return lockdb.ErrNoDatabase.Error()
 	case errors.Is(err, lockdb.ErrPooler):
 		return lockdb.ErrPooler.Error()
+	case errors.Is(err, lockdb.ErrSearchPath):
+		return lockdb.ErrSearchPath.Error()
 	case lockdb.Unavailable(err), lockdb.NoSession(err):
 		return unanswered(err).Error()
 	}

@@ -113,6 +113,7 @@ func checks() []check {
 		{"durability", postgres, durability, []string{status.PartServer}},
 		{"pooler", postgres, pooler, []string{status.PartConnections, status.PartServer, status.PartRole}},
 		{"rights", postgres, rights, []string{status.PartRole}},
+		{"search-path", postgres, searchPath, []string{status.PartConnections, status.PartPath}},
 		{"schema", "", schema, []string{status.PartSchema}},
 		{"clock", "", clock, []string{status.PartClock}},
 		{"lock-table", "", table, append([]string{status.PartForm, status.PartHangers, status.PartSchema}, form...)},

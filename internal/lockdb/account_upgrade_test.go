@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/migrations"
 )
 
 // TestRefusalsOfSchemaThreeAreKept migrates a database that has one row for each
@@ -24,15 +21,8 @@ func TestRefusalsOfSchemaThreeAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = db.Close() })
-			u := &upgrade{t: t, db: db}
-			dialect, files := goose.DialectPostgres, migrations.Postgres()
-			if db.backend == "sqlite" {
-				dialect, files = goose.DialectSQLite3, migrations.SQLite()
-			}
-			provider, err := newGoose(dialect, db.main, files)
-			u.must(err)
-			_, err = provider.UpTo(t.Context(), 3)
-			u.must(err)
+			u := &upgrade{t: t, db: db, url: url}
+			u.upTo(3)
 			_, err = db.exec(t.Context(), "former refusal", `
 				INSERT INTO obs_account (account, salt, digest, failures, refused_at, retry_at, node, reason)
 				VALUES ('erp/reader', $1, $2, 3, {ago 60}, {in 60}, 'a', 'ORA-01017')`, []byte{1}, []byte("wrong"))

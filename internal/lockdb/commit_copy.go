@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
@@ -64,11 +63,11 @@ func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *obser
 	}
 	defer conn.Close()
 	return conn.Raw(func(driver any) error {
-		native, ok := driver.(*stdlib.Conn)
+		native, ok := driver.(*placedConn)
 		if !ok {
 			return fmt.Errorf("unexpected driver %T", driver)
 		}
-		return inNativeTx(ctx, native.Conn(), func(tx pgx.Tx) error { return e.copyChunk(ctx, tx, g, ch) })
+		return inNativeTx(ctx, native.Conn.Conn(), func(tx pgx.Tx) error { return e.copyChunk(ctx, tx, g, ch) })
 	})
 }
 
@@ -88,9 +87,12 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 	return tx.Commit(ctx)
 }
 
+// sql is for statements that go to the driver beside database/sql.
+func (e *postgresEngine) sql(text string) string { return e.db.place.sql(e.db.d.sql(text)) }
+
 func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, e.db.d.sql(advanceSQL), e.db.advanceArgs(ch)...)
+	advanced, err := tx.Exec(ctx, e.sql(advanceSQL), e.db.advanceArgs(ch)...)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant,
 	if err := e.step(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.db.d.sql(e.db.table.sql(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.sql(e.db.table.sql(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}
@@ -117,7 +119,7 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 	if ch.Sweep == nil {
 		return nil
 	}
-	stepped, err := tx.Exec(ctx, e.db.d.sql(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
+	stepped, err := tx.Exec(ctx, e.sql(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
 	if err != nil {
 		return err
 	}
@@ -125,23 +127,23 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 }
 
 func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
-	if _, err := tx.CopyFrom(ctx, pgx.Identifier{"obs_observed"},
+	if _, err := tx.CopyFrom(ctx, e.db.place.names.Load().of("obs_observed"),
 		[]string{"stream_id", "version", "row_number", "key", "row_hash"}, copyObserved(ch)); err != nil {
 		return err
 	}
 	if len(ch.Changed) > 0 {
 		args := append([]any{ch.Cursor.ID}, observedArgs(ch.Changed)...)
-		if _, err := tx.Exec(ctx, changeSQL, args...); err != nil {
+		if _, err := tx.Exec(ctx, e.sql(changeSQL), args...); err != nil {
 			return err
 		}
 	}
 	if len(ch.Dead) > 0 {
 		args := append(append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...), ch.Refused)
-		if _, err := tx.Exec(ctx, e.db.d.sql(buryPostgresSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.sql(buryPostgresSQL), args...); err != nil {
 			return err
 		}
 	}
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{"obs_event"},
+	_, err := tx.CopyFrom(ctx, e.db.place.names.Load().of("obs_event"),
 		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data"}, copyEvents(ch))
 	return err
 }

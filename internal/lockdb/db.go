@@ -58,6 +58,8 @@ type DB struct {
 	metrics           *metrics
 	onCommit          func()
 
+	// place knows the schemas of the tables; nil on SQLite.
+	place *place
 	// unfit says why nothing can be done through what lies between; nil on SQLite.
 	unfit func() error
 

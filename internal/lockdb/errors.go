@@ -36,6 +36,9 @@ var (
 	// Spring's table, or one that both could write to without seeing each
 	// other's locks. What is wrong, and what to do, follows where it is wrapped.
 	ErrMixedTable = errors.New("INT_LOCK is neither generation of Spring's lock table")
+	// ErrSearchPath reports a search_path by which our tables cannot be found. Why, and
+	// what to do, follows where it is wrapped.
+	ErrSearchPath = errors.New("the search_path of database.url, or else of its role, does not say where the tables are")
 	// ErrReadOnly reports a server that cannot be written: mostly a standby, which
 	// may be promoted, so a node waits. See [Unavailable].
 	ErrReadOnly = errors.New("the server is a standby or set to read only; name the primary in database.url, or wait until this one is promoted")
@@ -53,7 +56,7 @@ func Unavailable(err error) bool {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, ErrPooler) {
+	if errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) {
 		return false
 	}
 	if NoSession(err) { // Of several hosts one may refuse, and another come back.

@@ -47,6 +47,7 @@ func Examine(ctx context.Context, o ExamineOptions) (found status.Examination, e
 type examiner struct {
 	options ExamineOptions
 	pool    *sql.DB
+	place   *place // nil on SQLite
 	d       *dialect
 	found   *status.Examination
 	// bound limits a transaction of the server; empty: nothing does.
@@ -96,7 +97,7 @@ func whole(err error) error {
 	if refusal := Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be examined: %s; mend that there, or correct database.url: %w", refusal, err)
 	}
-	if errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrPooler) { // They say by themselves what to do.
+	if errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) { // They say by themselves what to do.
 		return err
 	}
 	return nil

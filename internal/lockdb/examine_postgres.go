@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pressly/goose/v3"
 
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/migrations"
@@ -26,7 +25,7 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	x := &examiner{
 		options: o, d: postgresDialect(), found: &status.Examination{Backend: "postgres"},
-		bound: `SET LOCAL statement_timeout = '10s'`,
+		bound: `SELECT pg_catalog.set_config('statement_timeout', '10s', true), pg_catalog.set_config('search_path', '` + pinned + `', true)`,
 		// No time.Time is infinite.
 		finite: func(column string) string {
 			return `CASE WHEN ` + column + ` IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', ` + column + `)) END`
@@ -50,6 +49,7 @@ func examinePostgres(o ExamineOptions) (*examiner, error) {
 		{status.PartColumns, (*examiner).postgresColumns},
 		{status.PartHangers, (*examiner).postgresHangers},
 		{status.PartRole, (*examiner).postgresRole},
+		{status.PartPath, (*examiner).postgresPath},
 	}, ourParts()...)
 	return x, nil
 }
@@ -70,7 +70,8 @@ func hostsOf(config *pgx.ConnConfig) []string {
 func (x *examiner) connect(config *pgx.ConnConfig) *pooler {
 	between := newPooler(config, slog.New(slog.DiscardHandler))
 	between.tolerant = true
-	x.pool = openPool(between.through(config), 2)
+	x.place = between.place
+	x.pool = openPool(between.through(config), 2, x.place)
 	return between
 }
 
@@ -122,7 +123,7 @@ func (x *examiner) postgresServer(ctx context.Context) error {
 
 func (x *examiner) postgresSchema(ctx context.Context) (err error) {
 	v := &x.found.Schema
-	v.Current, v.Target, err = schemaState(ctx, goose.DialectPostgres, x.pool, migrations.Postgres(), `SELECT to_regclass('`+schemaTable+`') IS NOT NULL`)
+	v.Current, v.Target, err = postgresState(ctx, x.pool, x.place, migrations.Postgres())
 	return err
 }
 
@@ -142,14 +143,14 @@ func (x *examiner) postgresTable(ctx context.Context) error {
 		SELECT n.nspname::text
 		  FROM pg_class c
 		  JOIN pg_namespace n ON n.oid = c.relnamespace
-		 WHERE c.relname = 'int_lock' AND c.relkind IN ('r', 'p') AND c.oid IS DISTINCT FROM to_regclass('int_lock')
+		 WHERE c.relname = $1 AND c.relkind IN ('r', 'p') AND c.oid IS DISTINCT FROM to_regclass('int_lock')
 		 ORDER BY n.nspname`,
 		func(scan func(...any) error) error {
 			var schema string
 			err := scan(&schema)
 			t.Elsewhere = append(t.Elsewhere, schema)
 			return err
-		})
+		}, "int_lock")
 }
 
 // postgresVerdict asks what a node says of the table when it starts.

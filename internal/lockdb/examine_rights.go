@@ -1,6 +1,10 @@
 package lockdb
 
-import "context"
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/pgpath"
+)
 
 // nodeRights are what a node and an operator need. A test of app works
 // with a role that has no others.
@@ -35,23 +39,39 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 			return err
 		}
 	}
+	at := x.place.names.Load()
 	for _, n := range nodeRights {
 		// A table that is not there is the schema's business.
 		err := x.visit(ctx, `
 			SELECT w || ' on ' || $1
 			  FROM unnest(string_to_array($2, ',')) AS w
-			 WHERE to_regclass($1) IS NOT NULL AND NOT has_table_privilege(to_regclass($1)::oid, w)`, lacks(&r.Missing), n.table, n.rights)
+			 WHERE to_regclass($3) IS NOT NULL AND NOT has_table_privilege(to_regclass($3)::oid, w)`,
+			lacks(&r.Missing), n.table, n.rights, at.of(n.table).Sanitize())
 		if err != nil {
 			return err
 		}
 	}
 	err := x.visit(ctx, `
-		SELECT 'USAGE on sequence obs_fence'
-		 WHERE to_regclass('obs_fence') IS NOT NULL AND NOT has_sequence_privilege(to_regclass('obs_fence')::oid, 'USAGE')`, lacks(&r.Missing))
+		SELECT 'USAGE on sequence ' || $1
+		 WHERE to_regclass($2) IS NOT NULL AND NOT has_sequence_privilege(to_regclass($2)::oid, 'USAGE')`,
+		lacks(&r.Missing), "obs_fence", at.of("obs_fence").Sanitize())
 	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
 		return err
 	}
-	return x.visit(ctx, `SELECT 'CREATE on schema ' || current_schema() WHERE NOT has_schema_privilege(current_schema(), 'CREATE')`, lacks(&r.ToMigrate))
+	return x.visit(ctx, `SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE')`, lacks(&r.ToMigrate), at.ours)
+}
+
+// postgresPath looks who can put something into the schemas of the search_path.
+func (x *examiner) postgresPath(ctx context.Context) error {
+	return x.visit(ctx, pgpath.SchemasSQL, func(scan func(...any) error) error {
+		var name, creators, strangers []byte
+		if err := scan(&name, &creators, &strangers); err != nil {
+			return err
+		}
+		s, err := pgpath.Read(name, creators, strangers)
+		x.found.Path = append(x.found.Path, s)
+		return err
+	}, *x.place.path.Load(), []string{"int_lock", schemaTable})
 }
 
 func (x *examiner) excess(ctx context.Context) error {

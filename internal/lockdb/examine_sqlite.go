@@ -51,7 +51,7 @@ func (x *examiner) sqliteServer(ctx context.Context) error {
 func (x *examiner) sqliteSchema(ctx context.Context) (err error) {
 	v := &x.found.Schema
 	v.Current, v.Target, err = schemaState(ctx, goose.DialectSQLite3, x.pool, migrations.SQLite(),
-		`SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+schemaTable+`'`)
+		sqliteMade(ctx, x.pool))
 	return noDatabase(strings.TrimPrefix(x.options.URL, "sqlite:"), err)
 }
 

@@ -93,6 +93,7 @@ func formerStatement(ctx context.Context, db *DB, g lock.Grant, ch *observer.Chu
 type upgrade struct {
 	t      *testing.T
 	db     *DB
+	url    string
 	grant  lock.Grant
 	former func(ch *observer.Chunk) error
 }
@@ -111,7 +112,7 @@ func TestFormerNodesGoOnBesideNewerOnes(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = db.Close() })
-			u := &upgrade{t: t, db: db}
+			u := &upgrade{t: t, db: db, url: url}
 			u.former = func(ch *observer.Chunk) error { return formerAdvance(t.Context(), db, ch) }
 			if name == "postgres, a statement" {
 				u.former = func(ch *observer.Chunk) error { return formerStatement(t.Context(), db, u.grant, ch) }
@@ -158,14 +159,8 @@ func (u *upgrade) run() {
 // begin makes the tables of schema 2 and a cursor.
 func (u *upgrade) begin() *Store {
 	ctx := u.t.Context()
-	dialect, files := goose.DialectPostgres, migrations.Postgres()
-	if u.db.backend == "sqlite" {
-		dialect, files = goose.DialectSQLite3, migrations.SQLite()
-	}
-	provider, err := newGoose(dialect, u.db.main, files)
-	u.must(err)
-	_, err = provider.UpTo(ctx, 2)
-	u.must(err)
+	u.upTo(2)
+	var err error
 	u.grant, err = u.db.Leases().Acquire(ctx, lock.Request{
 		Key: "order-observer-poll", Region: "DEFAULT", TTL: 30 * time.Second, Name: "order-observer-poll", Node: "node-a",
 	})
@@ -173,6 +168,21 @@ func (u *upgrade) begin() *Store {
 	s := u.db.Store(u.grant)
 	u.must(s.create(ctx, "orders"))
 	return s
+}
+
+// upTo runs the migrations of a former binary, whose sessions keep their search_path.
+func (u *upgrade) upTo(version int64) {
+	dialect, files, pool := goose.DialectSQLite3, migrations.SQLite(), u.db.main
+	if u.db.backend == "postgres" {
+		former, err := sql.Open("pgx", u.url)
+		u.must(err)
+		defer former.Close()
+		dialect, files, pool = goose.DialectPostgres, migrations.Postgres(), former
+	}
+	provider, err := newGoose(dialect, pool, files)
+	u.must(err)
+	_, err = provider.UpTo(u.t.Context(), version)
+	u.must(err)
 }
 
 // chunk makes one of a row and its event. Both are written where the commit is

@@ -45,6 +45,8 @@ type pooler struct {
 	another func(ctx context.Context) (*pgconn.PgConn, error)
 	// own are the settings that the URL asks for.
 	own []string
+	// place is asked for by the first connection.
+	place *place
 	// tolerant is for the doctor, whose connections prepare no statements.
 	tolerant bool
 	turn     chan struct{} // to look
@@ -57,7 +59,7 @@ type pooler struct {
 func newPooler(config *pgx.ConnConfig, log *slog.Logger) *pooler {
 	plain, settings := split(config)
 	return &pooler{
-		log: log, own: slices.Sorted(maps.Keys(settings)), turn: make(chan struct{}, 1),
+		log: log, own: slices.Sorted(maps.Keys(settings)), turn: make(chan struct{}, 1), place: &place{},
 		another: func(ctx context.Context) (*pgconn.PgConn, error) { return pgconn.ConnectConfig(ctx, &plain.Config) },
 	}
 }
@@ -78,9 +80,16 @@ func split(config *pgx.ConnConfig) (plain *pgx.ConnConfig, settings map[string]s
 func (p *pooler) pooling() status.Pooling { return status.Pooling(p.found.Load()) }
 
 // through returns the configuration for connections that get their settings once
-// they are there.
+// they are there. Their search_path is pinned; see [place].
 func (p *pooler) through(config *pgx.ConnConfig) *pgx.ConnConfig {
+	return p.on(config, func() string { return pinned })
+}
+
+// on is through for sessions with another search_path, which is asked for once the
+// tables are found.
+func (p *pooler) on(config *pgx.ConnConfig, path func() string) *pgx.ConnConfig {
 	plain, settings := split(config)
+	asked := settings["search_path"]
 	check := plain.ValidateConnect
 	plain.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		pooling, err := p.look(ctx, conn)
@@ -88,9 +97,14 @@ func (p *pooler) through(config *pgx.ConnConfig) *pgx.ConnConfig {
 		case err != nil:
 			return fmt.Errorf("look for a connection pooler: %w", err)
 		case pooling.Shared():
-			err = p.unfit() // What is set here would stay for others.
+			// What is set here would stay for others.
+			if err = p.unfit(); err == nil {
+				err = p.place.learn(ctx, conn, "")
+			}
 		default:
-			err = set(ctx, conn, settings)
+			if err = p.place.learn(ctx, conn, asked); err == nil {
+				err = set(ctx, conn, settings, path())
+			}
 		}
 		if err == nil && check != nil {
 			err = check(ctx, conn)
@@ -172,7 +186,7 @@ func (p *pooler) mode(ctx context.Context, conn *pgconn.PgConn) (status.Pooling,
 
 // backendOf is the process of the server that answers.
 func backendOf(ctx context.Context, conn *pgconn.PgConn) (string, error) {
-	results, err := conn.Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
+	results, err := conn.Exec(ctx, `SELECT pg_catalog.pg_backend_pid()`).ReadAll()
 	if err != nil {
 		return "", err
 	}
@@ -195,20 +209,23 @@ func tracksStatements(ctx context.Context, conn *pgconn.PgConn) (tracks bool, er
 	}
 	// No transaction takes it back.
 	defer func() { err = errors.Join(err, conn.Deallocate(ctx, name)) }()
-	known, err := conn.Exec(ctx, `SELECT FROM pg_prepared_statements WHERE name = '`+name+`'`).ReadAll()
+	known, err := conn.Exec(ctx, `SELECT FROM pg_catalog.pg_prepared_statements WHERE name OPERATOR(pg_catalog.=) '`+name+`'`).ReadAll()
 	return err == nil && len(known[0].Rows) == 0, err
 }
 
-// set makes settings of the session.
-func set(ctx context.Context, conn *pgconn.PgConn, settings map[string]string) error {
-	if len(settings) == 0 {
-		return nil
+// set makes settings of the session, and gives it the search_path.
+func set(ctx context.Context, conn *pgconn.PgConn, settings map[string]string, path string) error {
+	all := map[string]string{"search_path": path}
+	for name, value := range settings {
+		if name != "search_path" {
+			all[name] = value
+		}
 	}
 	var calls []string
 	var values [][]byte
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		values = append(values, []byte(name), []byte(settings[name]))
-		calls = append(calls, fmt.Sprintf("set_config($%d, $%d, false)", len(values)-1, len(values)))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		values = append(values, []byte(name), []byte(all[name]))
+		calls = append(calls, fmt.Sprintf("pg_catalog.set_config($%d, $%d, false)", len(values)-1, len(values)))
 	}
 	return conn.ExecParams(ctx, `SELECT `+strings.Join(calls, ", "), values, nil, nil, nil).Read().Err
 }

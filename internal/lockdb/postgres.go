@@ -45,18 +45,23 @@ func openPostgres(o Options) (*DB, error) {
 	// has a million rows: statements are described once and planned each time.
 	mainConfig := config.Copy()
 	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	main := openPool(between.through(mainConfig), o.PoolSize)
+	open := func(config *pgx.ConnConfig, size int) *sql.DB {
+		return openPool(between.through(config), size, between.place)
+	}
+	main := open(mainConfig, o.PoolSize)
 	acquireConfig := config.Copy()
 	acquireConfig.RuntimeParams["lock_timeout"] = millis(o.AcquireWait)
 	db := &DB{
-		main: main, read: main, lease: openPool(between.through(config), 2), acquire: openPool(between.through(acquireConfig), 2),
+		main: main, read: main, lease: open(config, 2), acquire: open(acquireConfig, 2), place: between.place,
 		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID,
 	}
 	db.unfit = between.unfit
 	db.newPresence = func() presence { return newSessionPresence(db, config, between) }
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"
-	db.schema = postgresSchema(db.main, func() *sql.DB { return openPool(between.through(unlimited), 2) }, migrations.Postgres())
+	db.schema = postgresSchema(db.main, between.place, func(path string) *sql.DB {
+		return stdlib.OpenDB(*between.on(unlimited, func() string { return path }))
+	}, migrations.Postgres())
 	db.engine = &postgresEngine{db: db, stalled: o.StalledCopy}
 	return db, nil
 }
@@ -99,8 +104,8 @@ func writable(check pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	}
 }
 
-func openPool(config *pgx.ConnConfig, size int) *sql.DB {
-	pool := stdlib.OpenDB(*config)
+func openPool(config *pgx.ConnConfig, size int, p *place) *sql.DB {
+	pool := sql.OpenDB(placedConnector{stdlib.GetConnector(*config), p})
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	pool.SetConnMaxIdleTime(5 * time.Minute)

@@ -109,7 +109,7 @@ func (p *sessionPresence) look(ctx context.Context) (sight, error) {
 	present := make(map[string]bool)
 	self, shown := "", make(map[string]bool)
 	own := strconv.FormatUint(uint64(advisoryKey(p.db.bootID)), 10)
-	rows, err := p.conn.Query(ctx, p.db.sightText()+sessionsSQL)
+	rows, err := p.conn.Query(ctx, p.db.place.sql(p.db.sightText()+sessionsSQL))
 	if err != nil {
 		return sight{}, fmt.Errorf("look who is alive: %w", err)
 	}
@@ -194,7 +194,7 @@ UPDATE obs_lock o
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
 
 func (p *sessionPresence) free(ctx context.Context, l lease) (bool, error) {
-	tag, err := p.conn.Exec(ctx, freeSQL, l.key, l.region, l.term, l.touched, l.boot,
+	tag, err := p.conn.Exec(ctx, p.db.place.sql(freeSQL), l.key, l.region, l.term, l.touched, l.boot,
 		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
 	if err != nil {
 		return false, fmt.Errorf("free lock %s of a dead node: %w", l.key, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 	gooselock "github.com/pressly/goose/v3/lock"
 )
@@ -42,12 +43,17 @@ func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err err
 }
 
 // postgresSchema migrates through a pool of its own, which migrations opens:
-// its sessions have no limit on the time of a statement.
-func postgresSchema(pool *sql.DB, migrations func() *sql.DB, files fs.FS) schema {
+// its sessions have no limit on the time of a statement, and a search_path, since
+// migrations do not name the schema.
+func postgresSchema(pool *sql.DB, p *place, migrations func(path string) *sql.DB, files fs.FS) schema {
 	return schema{
 		files: files,
 		up: func(ctx context.Context) (err error) {
-			pool := migrations()
+			n, err := p.look(ctx, pool)
+			if err != nil {
+				return err
+			}
+			pool := migrations(n.migrating())
 			defer func() { err = errors.Join(err, pool.Close()) }()
 			unlock, err := lockMigrations(ctx, pool)
 			if err != nil {
@@ -57,9 +63,27 @@ func postgresSchema(pool *sql.DB, migrations func() *sql.DB, files fs.FS) schema
 			return migrateUp(ctx, goose.DialectPostgres, pool, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
-			return schemaState(ctx, goose.DialectPostgres, pool, files, `SELECT to_regclass('`+schemaTable+`') IS NOT NULL`)
+			return postgresState(ctx, pool, p, files)
 		},
 	}
+}
+
+// undefinedTable is the SQLSTATE of a table that is not there.
+const undefinedTable = "42P01"
+
+// postgresState looks once more for tables that are not where they were.
+func postgresState(ctx context.Context, pool *sql.DB, p *place, files fs.FS) (current, target int64, err error) {
+	made := func() (bool, error) {
+		n, err := p.look(ctx, pool)
+		return err == nil && n.migrated, err
+	}
+	current, target, err = schemaState(ctx, goose.DialectPostgres, pool, files, made)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == undefinedTable {
+		p.forget()
+		current, target, err = schemaState(ctx, goose.DialectPostgres, pool, files, made)
+	}
+	return current, target, err
 }
 
 // lockMigrations waits until nobody else migrates. A transaction of its own holds the
@@ -96,10 +120,17 @@ func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
-			current, target, err := schemaState(ctx, goose.DialectSQLite3, readers, files,
-				`SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+schemaTable+`'`)
+			current, target, err := schemaState(ctx, goose.DialectSQLite3, readers, files, sqliteMade(ctx, readers))
 			return current, target, noDatabase(path, err)
 		},
+	}
+}
+
+// sqliteMade reports whether the file has our tables.
+func sqliteMade(ctx context.Context, pool *sql.DB) func() (bool, error) {
+	return func() (made bool, err error) {
+		err = pool.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+schemaTable+`'`).Scan(&made)
+		return made, err
 	}
 }
 
@@ -113,7 +144,7 @@ func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) 
 }
 
 // schemaState compares without writing: goose would create its table.
-func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, exists string) (current, target int64, err error) {
+func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, exists func() (bool, error)) (current, target int64, err error) {
 	provider, err := newGoose(d, pool, files)
 	if err != nil {
 		return 0, 0, err
@@ -121,8 +152,8 @@ func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS
 	for _, source := range provider.ListSources() {
 		target = max(target, source.Version)
 	}
-	var made bool
-	if err := pool.QueryRowContext(ctx, exists).Scan(&made); err != nil {
+	made, err := exists()
+	if err != nil {
 		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
 	}
 	if !made {

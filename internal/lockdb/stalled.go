@@ -34,7 +34,8 @@ const endStalledSQL = `
 SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
   FROM pg_stat_activity
  WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-   AND state = 'active' AND wait_event = 'ClientRead' AND query ILIKE 'copy "obs\_%'
+   AND state = 'active' AND wait_event = 'ClientRead'
+   AND (starts_with(query, 'copy ' || $2::text) OR starts_with(query, 'copy "obs_')) -- as an older binary writes it
    AND query_start < {ago $1}`
 
 // unblocked runs f, and once more if it met a lock that a stalled session held
@@ -46,7 +47,7 @@ func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 		return err
 	}
 	var ended int
-	sweep := e.db.lease.QueryRowContext(ctx, e.db.d.sql(endStalledSQL), e.stalled.Seconds()).Scan(&ended)
+	sweep := e.db.lease.QueryRowContext(ctx, e.db.d.sql(endStalledSQL), e.stalled.Seconds(), e.db.place.names.Load().prefix()).Scan(&ended)
 	if sweep != nil {
 		return errors.Join(err, fmt.Errorf("look for stalled sessions: %w", sweep))
 	}

@@ -1,6 +1,10 @@
 package status
 
-import "time"
+import (
+	"time"
+
+	"github.com/observerd/observerd/internal/pgpath"
+)
 
 // Examination is what a look at a coordination database, at INT_LOCK in it and
 // at the nodes on it has shown: facts, without a judgement. It is made without
@@ -13,7 +17,9 @@ type Examination struct {
 	Clock   Clock
 	Server  Server
 	// Role is zero on SQLite, which has none.
-	Role   Role
+	Role Role
+	// Path are the schemas of the role's search_path, or of the URL's, in their order.
+	Path   []pgpath.Schema
 	Schema SchemaVersion
 	Table  LockTable
 	// Watched is how long INT_LOCK was watched, Every the time between two
@@ -187,6 +193,7 @@ const (
 	PartColumns     = "the columns of INT_LOCK"
 	PartHangers     = "the indexes and triggers of INT_LOCK"
 	PartRole        = "the role"
+	PartPath        = "the search_path"
 	PartRows        = "the rows of INT_LOCK"
 	PartLocks       = "obs_lock"
 	PartNodes       = "obs_node"

@@ -88,7 +88,7 @@ func serverOfLookup() Step {
 			{poolsFile, "\tdb.unfit = between.unfit\n", `	db.unfit = between.unfit
 	anyConfig := mainConfig.Copy()
 	anyConfig.ValidateConnect = nil
-	anyServer = openPool(between.through(anyConfig), o.PoolSize)
+	anyServer = open(anyConfig, o.PoolSize)
 `},
 			{poolsFile, "func millis(", "var anyServer *sql.DB\n\nfunc millis("},
 			{queryFile, "\trows, err := db.read.QueryContext(", `	pool := db.read

@@ -1,0 +1,28 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// searchPath looks for schemas into which others can put what would run as the role.
+func searchPath(x *patient, f *findings) {
+	severity, why := Warning, "Statements of nodes name their schema and heed none of it, but migrations do, and a first one takes a table INT_LOCK that is there for Spring's."
+	if x.Server.Pooling.Shared() {
+		severity, why = Problem, "Behind this pooler sessions keep the search_path of the role: an operator or function whose types fit better than those of PostgreSQL runs with the rights of the role, in any statement of a node."
+	}
+	names := make([]string, len(x.Path))
+	for i, s := range x.Path {
+		names[i] = s.Name
+		if len(s.Creators) > 0 {
+			who := strings.Join(s.Creators, ", ")
+			f.add(severity, fmt.Sprintf("the schema %s of the search_path is open: %s may create in it", s.Name, who), why,
+				fmt.Sprintf("REVOKE CREATE ON SCHEMA %s FROM %s; or give the tables a schema of their own, as deploy/sql/coordination.sql does.", s.Name, who))
+		}
+		if len(s.Strangers) > 0 {
+			f.add(severity, fmt.Sprintf("the schema %s of the search_path has what belongs to others: %s", s.Name, strings.Join(s.Strangers, ", ")), why,
+				"Have a look at it, and drop it; or give the tables a schema of their own, as deploy/sql/coordination.sql does.")
+		}
+	}
+	f.fine("nobody but the owner puts anything into the schemas of the search_path (%s)", strings.Join(names, ", "))
+}
