@@ -10,11 +10,19 @@
 \getenv observerd_password DATABASE_PASSWORD
 \getenv shop_password SHOP_PASSWORD
 \getenv reader_password WAREHOUSE_PASSWORD
+\getenv migrate_password MIGRATE_PASSWORD
+\getenv read_password DASHBOARD_PASSWORD
 
--- observerd's own: it makes its tables itself, and needs no more than to own
--- their database.
-CREATE ROLE observerd LOGIN PASSWORD :'observerd_password';
-CREATE DATABASE observerd OWNER observerd;
+-- observerd's own, with the schema and the roles that deploy/sql makes for any such
+-- database. The service migrate makes the tables.
+CREATE DATABASE observerd;
+\connect observerd
+\set schema observerd
+\set migrate observerd_migrate
+\set app observerd
+\set app_password :observerd_password
+\set read observerd_read
+\ir ../sql/coordination.sql
 
 -- The shop's: whoever fills the warehouse. See traffic.sql.
 CREATE ROLE shop LOGIN PASSWORD :'shop_password';

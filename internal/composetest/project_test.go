@@ -60,7 +60,7 @@ func mounted(t *testing.T, s types.ServiceConfig, target string) string {
 
 func TestProfiles(t *testing.T) {
 	t.Parallel()
-	alone := []string{"node-a", "node-b", "node-c", "postgres", "traffic"}
+	alone := []string{"migrate", "node-a", "node-b", "node-c", "postgres", "traffic"}
 	for _, c := range []struct{ profiles, more []string }{
 		{nil, nil},
 		{[]string{"monitoring"}, []string{"grafana", "prometheus"}},

@@ -1,6 +1,7 @@
 package composetest_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/observerd/observerd/internal/daemon"
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
@@ -28,15 +30,52 @@ func openPlayground(t *testing.T) playground {
 	service := p.project.Services["postgres"]
 	path := mounted(t, service, "/docker-entrypoint-initdb.d/warehouse.sql")
 	// The script names the grants from where it lies, here and in the container.
-	if grants := mounted(t, service, "/sql/postgres.sql"); !strings.HasSuffix(grants, "/deploy/sql/postgres.sql") {
-		t.Errorf("the grants are %s", grants)
+	for _, name := range []string{"postgres.sql", "coordination.sql"} {
+		if script := mounted(t, service, "/sql/"+name); !strings.HasSuffix(script, "/deploy/sql/"+name) {
+			t.Errorf("%s is %s", name, script)
+		}
 	}
 	// As the entry point of the image does.
 	init := script(t, environment(t, service), "-v", "ON_ERROR_STOP=1", "--no-psqlrc", "--no-password", "-f", path, p.server.URL("postgres"))
 	if code := init.ExitCode(); code != 0 {
 		t.Fatalf("psql: exit code %d", code)
 	}
+	p.migrate(t)
 	return p
+}
+
+// migrate does what the service of that name does, which the nodes wait for.
+func (p playground) migrate(t *testing.T) {
+	t.Helper()
+	service := p.project.Services[once]
+	environ := environment(t, service)
+	for _, variable := range environ {
+		if url, ok := strings.CutPrefix(variable, databaseURL); ok {
+			if code, log := p.command(t, p.here(t, url, environ), service.Command...); code != 0 {
+				t.Fatalf("migrate ends with %d:\n%s", code, log)
+			}
+			return
+		}
+	}
+	t.Fatal("the service migrate has no URL")
+}
+
+const databaseURL = "OBSERVERD_DATABASE_URL="
+
+// command runs observerd as a node would, but with this URL.
+func (p playground) command(t *testing.T, url string, args ...string) (code int, log string) {
+	t.Helper()
+	service := p.project.Services["node-a"]
+	environ := slices.DeleteFunc(environment(t, service), func(v string) bool { return strings.HasPrefix(v, databaseURL) })
+	var said bytes.Buffer
+	m, err := daemon.Start(context.WithoutCancel(t.Context()), daemon.Options{
+		Binary: binary(t), Name: args[0], Folder: t.TempDir(), Env: append(environ, databaseURL+url), Stdout: &said,
+		Args: append([]string{"--config", mounted(t, service, configPath)}, args...),
+	})
+	must(t, err)
+	t.Cleanup(m.Kill)
+	code = m.ExitCode()
+	return code, said.String() + m.Log.String()
 }
 
 // here returns a URL of a configuration with the address of the real server in it.
@@ -132,5 +171,41 @@ func TestTheReaderOnlyReads(t *testing.T) {
 		if _, err := conn.Exec(ctx, statement); err == nil {
 			t.Errorf("the reader may %s", statement)
 		}
+	}
+}
+
+// TestRolesOfTheCoordination has the nodes' role and the one that reads do what they
+// are for, and no more.
+func TestRolesOfTheCoordination(t *testing.T) {
+	t.Parallel()
+	p := openPlayground(t)
+	node := environment(t, p.project.Services["node-a"])
+	nodes := p.here(t, parsed(t, mounted(t, p.project.Services["node-a"], configPath)).Database.URL, node)
+	account, err := url.Parse(nodes)
+	must(t, err)
+	account.User = url.UserPassword("observerd_read", "dashboard")
+	reader := account.String()
+	if code, log := p.command(t, nodes, "doctor", "--watch", "0s", "-o", "json"); code != 0 || !strings.Contains(log, "nobody but the owner puts anything into the schemas of the search_path (observerd)") {
+		t.Errorf("doctor ends with %d:\n%s", code, log)
+	}
+	if code, log := p.command(t, reader, "status"); code != 0 {
+		t.Errorf("status of the role that reads ends with %d:\n%s", code, log)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for account, refused := range map[string][]string{
+		nodes:  {"CREATE TABLE mine (n INT)", "CREATE TABLE public.mine (n INT)", "TRUNCATE obs_event", "ALTER TABLE obs_event ADD mine INT", "DROP TABLE obs_event"},
+		reader: {"DELETE FROM obs_event", "SELECT nextval('obs_fence')"},
+	} {
+		conn, err := pgx.Connect(ctx, account)
+		must(t, err)
+		var n int
+		must(t, conn.QueryRow(ctx, "SELECT count(*) FROM obs_event, int_lock").Scan(&n))
+		for _, statement := range refused {
+			if _, err := conn.Exec(ctx, statement); err == nil {
+				t.Errorf("%s may %s", conn.Config().User, statement)
+			}
+		}
+		must(t, conn.Close(ctx))
 	}
 }
