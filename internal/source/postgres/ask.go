@@ -15,6 +15,8 @@ type question struct {
 	sql      string
 	params   [][]byte
 	describe bool
+	// reads says that it evaluates rows of the source.
+	reads bool
 }
 
 type answer struct {
@@ -52,9 +54,17 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 	p.SendQueryParams("COMMIT", nil, nil, nil, nil)
 	answers, err := answersOf(p)
 	if err != nil {
-		return nil, c.source.translate(ctx, operation, err)
+		return nil, c.refusal(ctx, operation, err, questions)
 	}
 	return answers[len(opening) : len(opening)+len(questions)], nil
+}
+
+// refusal words the failure of questions. Only one alone may evaluate rows.
+func (c *session) refusal(ctx context.Context, operation string, err error, questions []question) error {
+	if q := questions[0]; q.reads {
+		return c.overRows(ctx, operation, err, step{q.sql, q.params})
+	}
+	return c.source.translate(ctx, parsing, operation, err)
 }
 
 // answersOf sends what is in the pipeline and reads it to its end.

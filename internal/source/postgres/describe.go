@@ -144,16 +144,16 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 		columns[i] = "q." + source.Quote(name)
 	}
 	list := strings.Join(columns, ", ")
-	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf(
+	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, sql: fmt.Sprintf(
 		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
-		list, from, sampleRows, list))
+		list, from, sampleRows, list)})
 	var refused *Error
 	switch {
 	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:
 		return source.Unknown, nil
 	case err != nil:
 		return source.Unknown, err
-	case len(rows) > 0:
+	case len(answers[0].rows) > 0:
 		return source.No, nil
 	}
 	return source.Unknown, nil

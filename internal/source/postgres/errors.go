@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,44 +20,105 @@ import (
 type Error struct {
 	// SQLSTATE is the five-character code.
 	SQLSTATE string
-	// Constraint is set where the server names one.
-	Constraint string
-	text       string
+	// Position is the character of a statement that evaluated rows at which the
+	// server stood, from 1; 0 where it does not say.
+	Position int
+	text     string
+	// advice follows the code.
+	advice string
 }
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.text)
-	fmt.Fprintf(&b, " (SQLSTATE %s", e.SQLSTATE)
-	if e.Constraint != "" {
-		fmt.Fprintf(&b, ", constraint %s", e.Constraint)
+	fmt.Fprintf(&b, "%s (SQLSTATE %s", e.text, e.SQLSTATE)
+	if e.Position > 0 {
+		fmt.Fprintf(&b, ", at character %d", e.Position)
 	}
 	b.WriteString(")")
+	if e.advice != "" {
+		b.WriteString("; " + e.advice)
+	}
 	return b.String()
 }
 
-// quotable tells whether messages of a class name settings, identifiers and
-// states of the server, but no values; the rest is told by the class alone.
-func quotable(class string) bool {
-	switch class {
+// phase is what the server was doing when it refused.
+type phase int
+
+const (
+	// connecting: it has seen no statement.
+	connecting phase = iota
+	// parsing: it read its catalogue, or took a statement apart without running it.
+	parsing
+	// reading: it evaluated rows of the source.
+	reading
+)
+
+// quotable tells whether a message holds no value of a row. Over rows any may,
+// whatever its code: conversions, functions and RAISE choose both freely. Of
+// statements that are not run, messages of these classes name settings,
+// identifiers and states of the server. The planner may call a function even
+// then, of which the context of the error tells.
+func quotable(e *pgconn.PgError, p phase) bool {
+	if p == reading || e.Where != "" {
+		return false
+	}
+	switch classPrefix(e.Code) {
 	case "08", "25", "28", "3D", "3F", "42", "53", "57":
 		return true
 	}
 	return false
 }
 
-func serverError(e *pgconn.PgError) *Error {
-	text := "the database refused"
-	class := e.Code[:min(2, len(e.Code))]
-	switch {
-	case e.Code == lockNotAvailable:
-		text = "somebody has locked a table, an index or what else is read here, as by ALTER TABLE, LOCK TABLE or REINDEX: wait for that session, or end it"
-	case quotable(class):
-		text = e.Message
-	case class == "22":
-		text = "a value cannot be converted as the query asks"
+// words are what codes mean, and the classes of codes.
+var words = map[string]string{
+	"08":             "a connection to another server failed",
+	"0A":             "the server does not support what the query asks for",
+	"21":             "a subquery returned more than one row",
+	"22":             "a value cannot be converted as the query asks",
+	"22012":          "a division by zero",
+	"23":             "a constraint was violated",
+	"25":             "the transaction does not allow what the query asks for",
+	"25006":          "the query writes, but a source is only read",
+	"28":             "a logon to another server was refused",
+	"3D":             "a database does not exist",
+	"3F":             "a schema does not exist",
+	"40":             "the server cancelled the read in favour of others, as a standby does for what it replays",
+	"42":             "a name, a type or a right does not fit",
+	"42501":          "a right is missing",
+	"42601":          "a syntax error",
+	"42602":          "a name is not valid",
+	"42703":          "a column does not exist",
+	"42704":          "an object or a setting does not exist",
+	"42883":          "a function or an operator does not exist",
+	undefinedTable:   "a table does not exist",
+	"53":             "the server has no room",
+	"53100":          "the server's disk is full",
+	"53200":          "the server is out of memory",
+	"53300":          "the server has no free session",
+	"54":             "a limit of the server is exceeded",
+	lockNotAvailable: "somebody has locked a table, an index or what else is read here, as by ALTER TABLE, LOCK TABLE or REINDEX: wait for that session, or end it",
+	"57":             "the server ended the session or the statement",
+	queryCanceled:    "the statement was cancelled, or met a time limit of the server",
+	"57P01":          "the server shut down, or somebody ended the session",
+	"58":             "the server failed at its files or its operating system",
+	"P0":             "a function raised an error",
+	"XX":             "the server failed internally",
+}
+
+func classPrefix(code string) string { return code[:min(2, len(code))] }
+
+func serverError(e *pgconn.PgError, p phase) *Error {
+	if quotable(e, p) {
+		return &Error{SQLSTATE: e.Code, text: e.Message}
 	}
-	return &Error{SQLSTATE: e.Code, Constraint: e.ConstraintName, text: text}
+	refused := &Error{SQLSTATE: e.Code, text: cmp.Or(words[e.Code], words[classPrefix(e.Code)], "the database refused")}
+	if p == reading {
+		refused.Position = int(e.Position)
+	}
+	if source.Explicable(classOf(e.Code, p)) {
+		refused.advice = source.Withheld
+	}
+	return refused
 }
 
 // classes are the SQLSTATEs that are treated unlike the rest of their class,
@@ -84,20 +146,26 @@ var classes = map[string]observer.Class{
 	"0A":             observer.ClassQuery,
 }
 
-func classOf(code string) observer.Class {
-	if class, ok := classes[code]; ok {
-		return class
+// classOf is the class of a code. Our account is refused at the logon and never
+// later: a statement that says so has met another server, or a RAISE.
+func classOf(code string, p phase) observer.Class {
+	class, ok := classes[code]
+	if !ok {
+		class, ok = classes[classPrefix(code)]
 	}
-	if class, ok := classes[code[:min(2, len(code))]]; ok {
-		return class
+	switch {
+	case !ok:
+		return observer.ClassUnknown
+	case class == observer.ClassCredentials && p != connecting:
+		return observer.ClassQuery
 	}
-	return observer.ClassUnknown
+	return class
 }
 
 // fault makes a refusal a classified failure. A wrong password or a missing
 // database would meet every node, a server that is down need not.
-func (s *Source) fault(operation string, refused *Error) error {
-	f := &observer.Fault{Class: classOf(refused.SQLSTATE), Code: refused.SQLSTATE, Err: fmt.Errorf("%s: %w", operation, refused)}
+func (s *Source) fault(p phase, operation string, refused *Error) error {
+	f := &observer.Fault{Class: classOf(refused.SQLSTATE, p), Code: refused.SQLSTATE, Err: fmt.Errorf("%s: %w", operation, refused)}
 	if f.Class == observer.ClassUnreachable {
 		f.Err = fmt.Errorf("%s: %w: %s: %w", operation, observer.ErrUnreachable, s.target, refused)
 	}
@@ -106,7 +174,7 @@ func (s *Source) fault(operation string, refused *Error) error {
 
 // translate makes of a driver's error one that says what was being done, as an
 // [observer.Fault].
-func (s *Source) translate(ctx context.Context, operation string, err error) error {
+func (s *Source) translate(ctx context.Context, p phase, operation string, err error) error {
 	var server *pgconn.PgError
 	var mine *Error
 	var classified *observer.Fault // of the gate, for example
@@ -117,7 +185,7 @@ func (s *Source) translate(ctx context.Context, operation string, err error) err
 		return fmt.Errorf("%s: %w", operation, err)
 	// A context that ends makes the server cancel: then the cause is the reason.
 	case errors.As(err, &server) && (ctx.Err() == nil || server.Code != queryCanceled):
-		return s.fault(operation, serverError(server))
+		return s.fault(p, operation, serverError(server, p))
 	case ctx.Err() != nil:
 		return source.Ended(ctx, operation)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -66,6 +68,39 @@ func (c *session) explain(ctx context.Context, s step) (explained, error) {
 		return explained{}, err
 	}
 	return parsePlan(rows)
+}
+
+// overRows words the failure of a statement that evaluated rows. What the server
+// has against the statement itself it says once more where it only plans it, and
+// that may be quoted.
+func (c *session) overRows(ctx context.Context, operation string, err error, s step) error {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) || classPrefix(server.Code) != "42" || ctx.Err() != nil {
+		return c.source.translate(ctx, reading, operation, err)
+	}
+	refused := serverError(server, reading)
+	if c.rollback(ctx) {
+		_, again := c.explain(ctx, s)
+		var said *Error
+		switch {
+		case again == nil:
+			refused.advice = source.Sound
+		case errors.As(again, &said) && said.SQLSTATE == refused.SQLSTATE:
+			refused = said
+		}
+	}
+	return c.source.fault(reading, operation, refused)
+}
+
+// rollback ends a transaction that has failed, and tells whether it did.
+func (c *session) rollback(ctx context.Context) bool {
+	if c.conn.IsClosed() || c.conn.IsBusy() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	_, err := c.conn.Exec(ctx, "ROLLBACK").ReadAll()
+	return err == nil
 }
 
 func parsePlan(rows [][][]byte) (explained, error) {

@@ -72,7 +72,7 @@ func (r *rows) Next() bool {
 	}
 	// The drivers notice only when they next wait, which may be much later.
 	if r.ctx.Err() != nil {
-		r.err = r.source.translate(r.ctx, "read rows", r.ctx.Err())
+		r.err = r.source.translate(r.ctx, reading, "read rows", r.ctx.Err())
 		return false
 	}
 	if !r.handed {
@@ -178,7 +178,10 @@ func (r *rows) fetch() bool {
 func (r *rows) finish() error {
 	_, err := r.reader.Close()
 	r.reader = nil
-	return r.source.translate(r.ctx, "read rows", err)
+	if err == nil {
+		return nil
+	}
+	return r.session.overRows(r.ctx, "read rows", err, r.plan.steps[r.next-1])
 }
 
 // leave gives the connection back.
@@ -208,7 +211,7 @@ func (r *rows) Close() error {
 	r.silence.Stop()
 	if r.reader != nil {
 		if _, err := r.reader.Close(); err != nil && !errors.Is(err, context.Canceled) && r.err == nil {
-			r.err = r.source.translate(r.ctx, "close rows", err)
+			r.err = r.source.translate(r.ctx, reading, "close rows", err)
 		}
 		r.reader = nil
 	}

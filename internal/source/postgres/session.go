@@ -23,7 +23,7 @@ type session struct {
 func (s *Source) acquire(ctx context.Context) (*session, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
-		err = s.translate(ctx, "connect", err)
+		err = s.translate(ctx, connecting, "connect", err)
 		var refused *Error // not what the gate itself has said
 		if observer.ClassOf(err) == observer.ClassCredentials && errors.As(err, &refused) {
 			s.options.Gate.Refused(ctx, err)
@@ -82,7 +82,7 @@ func (c *session) begin(ctx context.Context, stream string, p plan) error {
 	}
 	sql += formsSQL + p.locks.sql(c.source.options.lockWait())
 	_, err := c.conn.Exec(ctx, sql).ReadAll()
-	return c.source.translate(ctx, "begin the read", err)
+	return c.source.translate(ctx, parsing, "begin the read", err)
 }
 
 // noTransaction is the state of a connection without one.
