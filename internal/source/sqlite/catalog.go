@@ -89,13 +89,15 @@ func (s *Source) missingTable(ctx context.Context, db queryer, table string) err
 // cannot say what may be NULL, as an outer join makes anything so.
 func (s *Source) describeQuery(ctx context.Context, db queryer, text string) (relation, error) {
 	r := relation{from: source.Subquery(text)}
-	rows, err := db.QueryContext(ctx, "SELECT * FROM "+r.from+" q LIMIT 0")
+	const operation = "describe the query"
+	first := step{sql: "SELECT * FROM " + r.from + " q LIMIT 0"}
+	rows, err := db.QueryContext(ctx, first.sql)
 	if err != nil {
-		return relation{}, s.translate(ctx, "describe the query", err)
+		return relation{}, s.overRows(ctx, db, operation, err, first)
 	}
 	types, err := rows.ColumnTypes()
 	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
-		return relation{}, s.translate(ctx, "describe the query", err)
+		return relation{}, s.overRows(ctx, db, operation, err, first)
 	}
 	for _, t := range types {
 		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: true})

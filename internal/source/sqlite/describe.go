@@ -89,7 +89,7 @@ func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (sourc
 		answer = source.No
 		return nil
 	})
-	return answer, s.translate(ctx, "look for equal keys", err)
+	return answer, s.overRows(ctx, s.db, "look for equal keys", err, step{sql: text})
 }
 
 func subset(columns, key []string) bool {
@@ -112,7 +112,7 @@ func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error
 // without reports whether the plan of a statement has no step that shows a text.
 func (s *Source) without(ctx context.Context, step step, shown string) (bool, error) {
 	without := true
-	err := each(ctx, s.db, "EXPLAIN QUERY PLAN "+step.sql, step.args, func(rows *sql.Rows) error {
+	err := each(ctx, s.db, explainSQL+step.sql, step.args, func(rows *sql.Rows) error {
 		var id, parent, unused int
 		var detail string
 		err := rows.Scan(&id, &parent, &unused, &detail)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -34,13 +35,30 @@ func (s *Source) translate(ctx context.Context, operation string, err error) err
 		return fault(observer.ClassUnreachable, code, s.unopened(operation, code))
 	case lib.SQLITE_ERROR:
 		// Names of tables and columns and the text of the query, no values.
-		return fault(observer.ClassQuery, code, fmt.Errorf("%s: %s", operation, refused.Error()))
+		return fault(observer.ClassQuery, code, fmt.Errorf("%s: %w", operation, refused))
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_NOMEM, lib.SQLITE_FULL:
 		return fault(observer.ClassResource, code, fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code)))
 	case lib.SQLITE_READONLY, lib.SQLITE_AUTH:
 		return fault(observer.ClassQuery, code, fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code)))
 	}
 	return fault(observer.ClassUnknown, code, fmt.Errorf("%s: %s: %s", operation, s.path, codeText(code)))
+}
+
+// overRows is translate for the failure of a statement that may have evaluated
+// rows: functions put values into their messages. LIMIT 0 does not keep SQLite from
+// computing what is in brackets. What it has against the statement itself it says
+// once more where it only compiles it, and that may be quoted.
+func (s *Source) overRows(ctx context.Context, db queryer, operation string, err error, statement step) error {
+	err = s.translate(ctx, operation, err)
+	var refused *sqlite.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	again := s.translate(ctx, operation, each(ctx, db, explainSQL+statement.sql, statement.args, func(*sql.Rows) error { return nil }))
+	if again != nil {
+		return again
+	}
+	return fault(observer.ClassQuery, refused.Code(), fmt.Errorf("%s: %s (%d); %s", operation, codeText(refused.Code()), refused.Code(), source.Sound))
 }
 
 func fault(class observer.Class, code int, err error) error {

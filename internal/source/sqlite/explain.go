@@ -22,7 +22,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 	var shown source.Plan
 	var lines []string
 	for _, step := range p.steps {
-		err := each(ctx, s.db, "EXPLAIN QUERY PLAN "+step.sql, step.args, func(rows *sql.Rows) error {
+		err := each(ctx, s.db, explainSQL+step.sql, step.args, func(rows *sql.Rows) error {
 			var id, parent, unused int
 			var detail string
 			err := rows.Scan(&id, &parent, &unused, &detail)
@@ -38,6 +38,9 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 	shown.FullScan, err = s.fullScans(ctx, p.table, lines)
 	return shown, err
 }
+
+// explainSQL precedes a statement.
+const explainSQL = "EXPLAIN QUERY PLAN "
 
 // wholeSort ends the line of a plan that sorts the whole result.
 const wholeSort = "TEMP B-TREE FOR ORDER BY"

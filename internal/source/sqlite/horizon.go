@@ -78,7 +78,7 @@ func (s *Source) newest(ctx context.Context, p plan) ([]any, error) {
 		values = append(values, value)
 		return err
 	})
-	return values, s.translate(ctx, "read the newest timestamps", err)
+	return values, s.overRows(ctx, s.db, "read the newest timestamps", err, step{sql: p.sample()})
 }
 
 // horizonCursor writes an instant in the form of the newest timestamps, rounded

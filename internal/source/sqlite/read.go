@@ -34,6 +34,7 @@ type rows struct {
 	silence *source.Silence
 	tx      *sql.Tx
 	steps   []step
+	step    step // that runs
 	current *sql.Rows
 	values  []any
 	targets []any // pointers into values
@@ -80,11 +81,11 @@ func (r *rows) Next() bool {
 			if len(r.steps) == 0 {
 				return false
 			}
-			r.current, r.err = r.tx.QueryContext(r.ctx, r.steps[0].sql, r.steps[0].args...) //nolint:rowserrcheck // Checked below, where the rows end.
+			r.step, r.steps = r.steps[0], r.steps[1:]
+			r.current, r.err = r.tx.QueryContext(r.ctx, r.step.sql, r.step.args...) //nolint:rowserrcheck // Checked below, where the rows end.
 			if r.err != nil {
 				return r.fail(r.err)
 			}
-			r.steps = r.steps[1:]
 		}
 		if r.current.Next() {
 			if err := r.current.Scan(r.targets...); err != nil {
@@ -101,7 +102,7 @@ func (r *rows) Next() bool {
 }
 
 func (r *rows) fail(err error) bool {
-	r.err = r.source.translate(r.ctx, "read rows", err)
+	r.err = r.source.overRows(r.ctx, r.tx, "read rows", err, r.step)
 	return false
 }
 
