@@ -163,7 +163,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 // for certain what may be NULL.
 func (c *session) describeQuery(ctx context.Context, sql string) (relation, error) {
 	r := relation{from: source.Subquery(sql)}
-	result, err := c.query(ctx, "describe the query", "SELECT * FROM "+r.from+" q LIMIT 0")
+	result, err := c.try(ctx, "describe the query", "", "SELECT * FROM "+r.from+" q LIMIT 0")
 	if err != nil {
 		return relation{}, err
 	}

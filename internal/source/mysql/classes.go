@@ -5,18 +5,31 @@ import "github.com/observerd/observerd/internal/observer"
 // refusalKind is what is known of an error of the server.
 type refusalKind struct {
 	class observer.Class
-	// quotable says that the server's message names accounts, objects and
-	// states, but never a value; the others are told in words of our own.
+	// quotable says that the message, if it is the server's own, names accounts,
+	// objects and states, but never a value. While rows are read it may be that of a
+	// SIGNAL, and is told in words of our own as all others are.
 	quotable bool
-	text     string
+	// text are those words; empty for those of the class.
+	text string
+}
+
+// words are those of the classes.
+var words = map[observer.Class]string{
+	observer.ClassSettings:    "a database, a host or a setting does not fit",
+	observer.ClassResource:    "the server, or this account, has no room for it",
+	observer.ClassUnreachable: "the server shuts down, or is not ready",
+	observer.ClassKilled:      "the session or the statement was ended, or met a limit on rows",
+	observer.ClassTimeout:     "a time limit of the server has passed",
+	observer.ClassRetry:       "the table was changed, or others came first",
+	observer.ClassQuery:       "a name, a type or a right does not fit",
 }
 
 // refusals are the errors that tell what to do about them. The numbers up to 1900
 // mean the same to MySQL and MariaDB; those behind are one server's alone.
 var refusals = map[uint16]refusalKind{
 	// The account.
-	1044: {class: observer.ClassCredentials, quotable: true}, // no right on the database
-	1045: {class: observer.ClassCredentials, quotable: true}, // wrong user or password
+	1044: {class: observer.ClassCredentials, quotable: true, text: "a right on a database is missing"},                                  // no right on the database
+	1045: {class: observer.ClassCredentials, quotable: true, text: "a logon to another server, or the right to use files, was refused"}, // wrong user or password
 	1133: {class: observer.ClassCredentials, quotable: true},
 	1698: {class: observer.ClassCredentials, quotable: true}, // another plugin is asked for
 	1820: {class: observer.ClassCredentials, quotable: true}, // must change the password
@@ -70,40 +83,40 @@ var refusals = map[uint16]refusalKind{
 	1931: {class: observer.ClassKilled, quotable: true}, // MariaDB: too many rows examined
 
 	// Took too long.
-	lockWaitTimeout: {class: observer.ClassTimeout, quotable: true}, // waited for a lock
+	lockWaitTimeout: {class: observer.ClassTimeout, quotable: true, text: "somebody has locked a table that is read here, as by ALTER TABLE or LOCK TABLES: wait for that session, or end it"},
 	1969:            {class: observer.ClassTimeout, quotable: true}, // MariaDB: max_statement_time
 	3024:            {class: observer.ClassTimeout, quotable: true}, // MySQL: max_execution_time
 
 	// Read again.
 	1176: {class: observer.ClassRetry, quotable: true}, // the index that was to serve is gone
 	1020: {class: observer.ClassRetry, text: "a row has changed since it was read"},
-	1213: {class: observer.ClassRetry, quotable: true}, // deadlock
-	1412: {class: observer.ClassRetry, quotable: true}, // the table was altered after the snapshot
+	1213: {class: observer.ClassRetry, quotable: true, text: "a deadlock"},                               // deadlock
+	1412: {class: observer.ClassRetry, quotable: true, text: "the table was altered after the snapshot"}, // the table was altered after the snapshot
 	1684: {class: observer.ClassRetry, text: "the table is being altered"},
 
 	// The statement.
 	1046: {class: observer.ClassQuery, quotable: true},
 	1051: {class: observer.ClassQuery, quotable: true},
 	1052: {class: observer.ClassQuery, quotable: true},
-	1054: {class: observer.ClassQuery, quotable: true}, // unknown column
+	1054: {class: observer.ClassQuery, quotable: true, text: "a column does not exist"}, // unknown column
 	1055: {class: observer.ClassQuery, quotable: true},
 	1056: {class: observer.ClassQuery, quotable: true},
-	1060: {class: observer.ClassQuery, quotable: true}, // two columns of one name
-	1064: {class: observer.ClassQuery, quotable: true}, // syntax: quotes the statement, which holds names alone
+	1060: {class: observer.ClassQuery, quotable: true, text: "two columns have one name"}, // two columns of one name
+	1064: {class: observer.ClassQuery, quotable: true, text: "a syntax error"},            // syntax: quotes the statement, which holds names alone
 	1109: {class: observer.ClassQuery, quotable: true},
-	1142: {class: observer.ClassQuery, quotable: true}, // no right on the table
-	1143: {class: observer.ClassQuery, quotable: true}, // no right on the column
-	1146: {class: observer.ClassQuery, quotable: true}, // no such table
+	1142: {class: observer.ClassQuery, quotable: true, text: "a right on a table is missing"},  // no right on the table
+	1143: {class: observer.ClassQuery, quotable: true, text: "a right on a column is missing"}, // no right on the column
+	1146: {class: observer.ClassQuery, quotable: true, text: "a table does not exist"},         // no such table
 	1149: {class: observer.ClassQuery, quotable: true},
-	1227: {class: observer.ClassQuery, quotable: true}, // a privilege is missing
-	1267: {class: observer.ClassQuery, quotable: true}, // a mix of collations
-	1271: {class: observer.ClassQuery, quotable: true},
+	1227: {class: observer.ClassQuery, quotable: true, text: "a privilege is missing"},         // a privilege is missing
+	1267: {class: observer.ClassQuery, quotable: true, text: "collations do not fit together"}, // a mix of collations
+	1271: {class: observer.ClassQuery, quotable: true, text: "collations do not fit together"},
 	1290: {class: observer.ClassQuery, quotable: true},
-	1305: {class: observer.ClassQuery, quotable: true}, // no such function
-	1356: {class: observer.ClassQuery, quotable: true}, // a broken view
-	1370: {class: observer.ClassQuery, quotable: true}, // no right on the function
-	1449: {class: observer.ClassQuery, quotable: true}, // the definer of a view is gone
-	1792: {class: observer.ClassQuery, quotable: true}, // it writes
+	1305: {class: observer.ClassQuery, quotable: true, text: "a function does not exist"},                                 // no such function
+	1356: {class: observer.ClassQuery, quotable: true, text: "a view reads what does not exist, or what it may not read"}, // a broken view
+	1370: {class: observer.ClassQuery, quotable: true, text: "a right on a function is missing"},                          // no right on the function
+	1449: {class: observer.ClassQuery, quotable: true, text: "the definer of a view or a function does not exist"},        // the definer of a view is gone
+	1792: {class: observer.ClassQuery, quotable: true, text: "the query writes, but a source is only read"},               // it writes
 
 	// The content of rows: these messages quote values.
 	1242: {class: observer.ClassData, text: "a subquery returns more than one row"},
@@ -121,11 +134,17 @@ var refusals = map[uint16]refusalKind{
 	3037: {class: observer.ClassData, text: "a geometry is not valid"},
 }
 
-func classOf(number uint16) observer.Class {
-	if k, ok := refusals[number]; ok {
-		return k.class
+// classOf is the class of a number. Our account is refused at the logon and never
+// later: a statement that says so has met another server, or a SIGNAL.
+func classOf(number uint16, p phase) observer.Class {
+	k, ok := refusals[number]
+	switch {
+	case !ok:
+		return observer.ClassUnknown
+	case k.class == observer.ClassCredentials && p != connecting:
+		return observer.ClassQuery
 	}
-	return observer.ClassUnknown
+	return k.class
 }
 
 // interrupted tells whether an error may be what the end of our context has

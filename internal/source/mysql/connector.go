@@ -129,9 +129,9 @@ func (c *connector) failed(ctx context.Context, opened slot, err error) {
 	var server *mysql.MySQLError
 	said := errors.As(err, &server)
 	switch {
-	case said && classOf(server.Number) == observer.ClassCredentials:
+	case said && classOf(server.Number, connecting) == observer.ClassCredentials:
 		c.gate.Refused(ctx, &observer.Fault{
-			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server)),
+			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server, connecting)),
 		})
 	case said, opened.socket == nil, ctx.Err() == nil:
 		c.gate.Failed(ctx)
@@ -141,6 +141,7 @@ func (c *connector) failed(ctx context.Context, opened slot, err error) {
 // driverConn is what the driver's connections offer beyond [driver.Conn].
 type driverConn interface {
 	driver.Conn
+	driver.ConnPrepareContext
 	driver.QueryerContext
 	driver.ExecerContext
 	driver.SessionResetter

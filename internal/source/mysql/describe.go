@@ -58,7 +58,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 
 func (c *session) description(ctx context.Context, p plan) (source.Description, error) {
 	// The catalogue alone does not need the right to SELECT; running it does.
-	if err := c.exec(ctx, "try the query", p.steps[0].sql+"\nLIMIT 0"); err != nil {
+	if _, err := c.try(ctx, "try the query", "", p.steps[0].sql+"\nLIMIT 0"); err != nil {
 		return source.Description{}, err
 	}
 	r := p.relation
@@ -141,7 +141,7 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 		names[i] = fmt.Sprintf("k%d", i)
 		columns[i] = "CAST(q." + quote(name) + " AS BINARY) AS " + names[i]
 	}
-	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf(
+	found, err := c.try(ctx, "look for equal keys", "", fmt.Sprintf(
 		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING COUNT(*) > 1 LIMIT 1",
 		strings.Join(columns, ", "), from, sampleRows, strings.Join(names, ", ")))
 	switch {
@@ -149,7 +149,7 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 		return source.Unknown, nil
 	case err != nil:
 		return source.Unknown, err
-	case len(rows) > 0:
+	case len(found.rows) > 0:
 		return source.No, nil
 	}
 	return source.Unknown, nil

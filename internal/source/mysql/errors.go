@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,27 +27,51 @@ type Error struct {
 	// Number is the server's own, such as 1146.
 	Number uint16
 	text   string
+	// advice follows the number.
+	advice string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s (MySQL error %d)", e.text, e.Number) }
-
-func serverError(server *mysql.MySQLError) *Error {
-	k := refusals[server.Number]
-	text := k.text
-	switch {
-	case k.quotable:
-		text = strings.ToValidUTF8(server.Message, "?")
-	case text == "":
-		text = "the database refused"
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s (MySQL error %d)", e.text, e.Number)
+	if e.advice != "" {
+		text += "; " + e.advice
 	}
-	return &Error{Number: server.Number, text: text}
+	return text
+}
+
+// phase is what the server was doing when it refused.
+type phase int
+
+const (
+	// connecting: it has seen no statement that reads anything.
+	connecting phase = iota
+	// parsing: it read its catalogue, or took a statement apart without running it.
+	parsing
+	// reading: it ran, or may have run a part of, the observer's query. Over rows a
+	// message may hold any value, whatever its number: SIGNAL chooses both freely.
+	// A LIMIT 0 and EXPLAIN do not keep the server from filling derived tables.
+	reading
+)
+
+func serverError(server *mysql.MySQLError, p phase) *Error {
+	k, e := refusals[server.Number], &Error{Number: server.Number}
+	if k.quotable && p != reading {
+		e.text = strings.ToValidUTF8(server.Message, "?")
+		return e
+	}
+	class := classOf(server.Number, p)
+	e.text = cmp.Or(k.text, words[class], "the database refused")
+	if source.Explicable(class) {
+		e.advice = source.Withheld
+	}
+	return e
 }
 
 func code(number uint16) string { return strconv.Itoa(int(number)) }
 
 // translate makes of a driver's error one that says what was being done, and of
 // what class it is.
-func (s *Source) translate(ctx context.Context, operation string, err error) error {
+func (s *Source) translate(ctx context.Context, p phase, operation string, err error) error {
 	var known *observer.Fault
 	var missing *source.MissingError
 	var server *mysql.MySQLError
@@ -59,7 +84,7 @@ func (s *Source) translate(ctx context.Context, operation string, err error) err
 		return &observer.Fault{Class: observer.ClassQuery, Err: fmt.Errorf("%s: %w", operation, err)}
 	// A context that ends has the statement interrupted: then the cause is the reason.
 	case errors.As(err, &server) && (ctx.Err() == nil || !interrupted(server.Number)):
-		return s.refusal(operation, server)
+		return s.refusal(p, operation, serverError(server, p))
 	case ctx.Err() != nil:
 		return cause(ctx, operation)
 	}
@@ -67,11 +92,11 @@ func (s *Source) translate(ctx context.Context, operation string, err error) err
 	return &observer.Fault{Class: class, Err: fmt.Errorf("%s: %s: %s", operation, s.target, reason)}
 }
 
-func (s *Source) refusal(operation string, server *mysql.MySQLError) error {
-	class := classOf(server.Number)
-	f := &observer.Fault{Class: class, Code: code(server.Number), Err: fmt.Errorf("%s: %w", operation, serverError(server))}
+func (s *Source) refusal(p phase, operation string, refused *Error) error {
+	class := classOf(refused.Number, p)
+	f := &observer.Fault{Class: class, Code: code(refused.Number), Err: fmt.Errorf("%s: %w", operation, refused)}
 	if class == observer.ClassUnreachable || class == observer.ClassResource {
-		f.Err = fmt.Errorf("%s: %s: %w", operation, s.target, serverError(server))
+		f.Err = fmt.Errorf("%s: %s: %w", operation, s.target, refused)
 	}
 	return f
 }

@@ -19,7 +19,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			return err
 		}
 		for _, step := range p.steps {
-			r, err := c.query(ctx, "explain the query", "EXPLAIN FORMAT=TRADITIONAL "+step.sql)
+			r, err := c.try(ctx, "explain the query", "EXPLAIN FORMAT=TRADITIONAL ", step.sql)
 			if err != nil {
 				return err
 			}

@@ -48,6 +48,12 @@ func (g guarded) ExecContext(ctx context.Context, query string, args []driver.Na
 	return g.driverConn.ExecContext(ctx, query, args)
 }
 
+// PrepareContext implements [driver.ConnPrepareContext].
+func (g guarded) PrepareContext(ctx context.Context, query string) (_ driver.Stmt, err error) {
+	defer recovered(&err)
+	return g.driverConn.PrepareContext(ctx, query)
+}
+
 // driverRows is what the driver's rows offer beyond [driver.Rows].
 type driverRows interface {
 	driver.Rows

@@ -81,7 +81,7 @@ func (r *rows) Next() bool {
 	}
 	// The driver notices only when it next waits, which may be much later.
 	if r.ctx.Err() != nil {
-		r.err = r.fail(r.ctx.Err(), false)
+		r.err = r.fail(r.ctx.Err(), "")
 		return false
 	}
 	for {
@@ -112,14 +112,14 @@ func (r *rows) open() error {
 	}
 	r.silence.Wait()
 	defer r.silence.Got()
-	conn := r.session.conn
+	conn, step := r.session.conn, r.plan.steps[r.next]
 	var err error
-	r.reader, err = conn.inner.QueryContext(r.ctx, conn.unlimited(r.plan.steps[r.next].sql), nil)
+	r.reader, err = conn.inner.QueryContext(r.ctx, conn.unlimited(step.sql), nil)
 	if err == nil {
 		return r.plan.check(r.reader)
 	}
 	r.reader = nil
-	err = r.fail(err, true)
+	err = r.fail(err, step.text)
 	if r.locked(err) {
 		r.leave()
 	}
@@ -158,19 +158,28 @@ func (r *rows) fetch() (more bool, err error) {
 		r.reader = nil
 	}
 	if err != nil {
-		return false, r.fail(err, true)
+		return false, r.fail(err, r.plan.steps[r.next-1].text)
 	}
 	return false, nil
 }
 
-// fail words what has ended the stream. A statement that was waited for in vain
-// may still run, and is ended over there.
-func (r *rows) fail(err error, waited bool) error {
+// fail words what has ended the stream, or the statement that was waited for. One
+// that was waited for in vain may still run, and is ended over there.
+func (r *rows) fail(err error, statement string) error {
+	const operation = "read rows"
 	r.session.failed(err)
-	if waited && r.ctx.Err() != nil {
+	if statement != "" && r.ctx.Err() != nil {
 		r.session.kill()
 	}
-	return r.source.translate(r.ctx, "read rows", err)
+	err = r.source.translate(r.ctx, reading, operation, err)
+	if statement == "" || r.session.broken {
+		return err
+	}
+	if r.reader != nil { // A refusal was its end.
+		_ = r.reader.Close()
+		r.reader = nil
+	}
+	return r.session.explained(r.ctx, operation, err, statement)
 }
 
 // leave gives the connection back.

@@ -11,6 +11,9 @@ import (
 	"strconv"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // session is a pooled connection. It talks to the driver itself, in the text
@@ -27,7 +30,7 @@ type session struct {
 func (s *Source) acquire(ctx context.Context) (*session, error) {
 	pooled, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, s.translate(ctx, "connect", err)
+		return nil, s.translate(ctx, connecting, "connect", err)
 	}
 	c := &session{source: s, pooled: pooled}
 	err = pooled.Raw(func(raw any) error {
@@ -38,7 +41,7 @@ func (s *Source) acquire(ctx context.Context) (*session, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, s.translate(ctx, "connect", errors.Join(err, pooled.Close()))
+		return nil, s.translate(ctx, connecting, "connect", errors.Join(err, pooled.Close()))
 	}
 	return c, nil
 }
@@ -79,6 +82,16 @@ type result struct {
 // query runs a small query. Its parameters are put into the text by the driver,
 // which quotes them: the statement is ours, only names come from elsewhere.
 func (c *session) query(ctx context.Context, operation, sql string, args ...string) (result, error) {
+	return c.small(ctx, parsing, operation, sql, args...)
+}
+
+// try is query for a statement with the observer's query in it.
+func (c *session) try(ctx context.Context, operation, before, sql string) (result, error) {
+	r, err := c.small(ctx, reading, operation, before+sql)
+	return r, c.explained(ctx, operation, err, sql)
+}
+
+func (c *session) small(ctx context.Context, p phase, operation, sql string, args ...string) (result, error) {
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
 	defer cancel()
@@ -95,9 +108,40 @@ func (c *session) query(ctx context.Context, operation, sql string, args ...stri
 		if outer.Err() != nil {
 			ctx = outer
 		}
-		return result{}, c.source.translate(ctx, operation, err)
+		return result{}, c.source.translate(ctx, p, operation, err)
 	}
 	return r, nil
+}
+
+// explained is the failure of a statement that may have run the observer's query.
+// What the server has against the statement itself it says once more where it only
+// prepares it, and that may be quoted.
+func (c *session) explained(ctx context.Context, operation string, err error, sql string) error {
+	var refused, said *Error
+	if observer.ClassOf(err) != observer.ClassQuery || !errors.As(err, &refused) || c.broken || ctx.Err() != nil {
+		return err
+	}
+	switch again := c.prepare(ctx, operation, sql); {
+	case again == nil:
+		said = &Error{Number: refused.Number, text: refused.text, advice: source.Sound}
+	case !errors.As(again, &said) || said.Number != refused.Number:
+		return err
+	}
+	return c.source.refusal(reading, operation, said)
+}
+
+// prepare lets the server take a statement apart: it looks up all names and rights.
+func (c *session) prepare(ctx context.Context, operation, sql string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
+	defer cancel()
+	statement, err := c.conn.inner.PrepareContext(ctx, sql)
+	if err == nil {
+		err = statement.Close()
+	}
+	if err != nil {
+		c.failed(err)
+	}
+	return c.source.translate(ctx, parsing, operation, err)
 }
 
 // rows is query for one that needs the rows alone.
