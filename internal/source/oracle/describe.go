@@ -159,7 +159,7 @@ func (c *session) keyUnique(ctx context.Context, p plan, from string, indexes []
 	for n, i := range p.selection.Key {
 		items[n] = selected(p.kinds[i], "q."+source.Quote(key[n]), 0, 0)
 	}
-	rows, err := c.rows(ctx, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), from, sampleRows))
+	rows, err := c.small(ctx, reading, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), from, sampleRows))
 	switch {
 	case observer.ClassOf(err) == observer.ClassTimeout && ctx.Err() == nil:
 		return source.Unknown, nil

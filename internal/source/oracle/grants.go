@@ -88,7 +88,7 @@ func (c *session) grants(ctx context.Context) (grants, error) {
 
 func (c *session) granted(ctx context.Context, view string) (bool, error) {
 	_, err := c.rows(ctx, "look for grants", "SELECT COUNT(*) FROM "+view)
-	if withheld(err) {
+	if ungranted(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -108,7 +108,7 @@ func (c *session) transactionView(ctx context.Context, g *grants) error {
 		return err
 	}
 	rows, err := c.rows(ctx, "look for other instances", "SELECT i.PARALLEL FROM V$INSTANCE i")
-	if err != nil && !withheld(err) {
+	if err != nil && !ungranted(err) {
 		return err
 	}
 	if err == nil && len(rows) == 1 && rows[0][0] == "NO" {

@@ -81,7 +81,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 
 func (s *Source) activity(ctx context.Context, of relation) (activity, error) {
 	a, err := s.look(ctx)
-	if withheld(err) { // a grant was revoked
+	if ungranted(err) { // a grant was revoked
 		s.grants.forget()
 		a, err = s.look(ctx)
 	}
@@ -108,7 +108,7 @@ func (c *session) activity(ctx context.Context, g grants) (activity, error) {
 	}
 	rows, err := c.rows(ctx, "read the delay of the standby", applySQL)
 	switch {
-	case withheld(err):
+	case ungranted(err):
 		return a, nil
 	case err == nil && len(rows) == 1:
 		a.applied, a.reported = parseInterval(rows[0][0])

@@ -25,7 +25,7 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
 		if g.database {
 			identity, err = c.identity(ctx, "dbid:", databaseSQL)
-			if !withheld(err) {
+			if !ungranted(err) {
 				return err
 			}
 			s.grants.forget()

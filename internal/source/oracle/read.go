@@ -129,7 +129,7 @@ func (r *rows) begin() (err error) {
 	if len(r.plan.steps) > 1 {
 		r.tx, err = r.session.conn.BeginTx(r.ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
-			return r.session.source.translate(r.ctx, "begin the read", err)
+			return r.session.source.translate(r.ctx, parsing, "begin the read", err)
 		}
 		r.on = r.tx
 	}
@@ -140,7 +140,7 @@ func (r *rows) query() (err error) {
 	s := r.plan.steps[r.next]
 	r.next++
 	r.result, err = r.on.QueryContext(r.ctx, s.sql, s.binds...) //nolint:rowserrcheck // Next asks for it.
-	return r.session.source.translate(r.ctx, "read rows", err)
+	return r.session.source.translate(r.ctx, reading, "read rows", err)
 }
 
 // Next implements [observer.Rows].
@@ -176,7 +176,7 @@ func (r *rows) Next() bool {
 
 func (r *rows) fail(err error) {
 	if err != nil {
-		r.err = r.session.source.translate(r.ctx, "read rows", err)
+		r.err = r.session.source.translate(r.ctx, reading, "read rows", err)
 	}
 }
 

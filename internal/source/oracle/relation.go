@@ -101,12 +101,12 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 	defer cancel()
 	rows, err := c.conn.QueryContext(ctx, "SELECT * FROM "+from+" q WHERE 1 = 0")
 	if err != nil {
-		return nil, "", c.source.translate(ctx, "describe the query", err)
+		return nil, "", c.source.translate(ctx, parsing, "describe the query", err)
 	}
 	defer func() { _ = rows.Close() }()
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return nil, "", c.source.translate(ctx, "describe the query", err)
+		return nil, "", c.source.translate(ctx, parsing, "describe the query", err)
 	}
 	var shape strings.Builder
 	columns := make([]source.Column, len(types))
@@ -118,7 +118,7 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 	for rows.Next() { // to the end of the result, so that the connection stays
 		continue
 	}
-	return columns, shape.String(), c.source.translate(ctx, "describe the query", rows.Err())
+	return columns, shape.String(), c.source.translate(ctx, parsing, "describe the query", rows.Err())
 }
 
 // resolve looks the table up in the catalogue. A query is described as it is.

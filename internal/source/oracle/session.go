@@ -25,7 +25,7 @@ type session struct {
 func (s *Source) acquire(ctx context.Context, pool *sql.DB) (*session, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, s.translate(ctx, "connect", err)
+		return nil, s.translate(ctx, connecting, "connect", err)
 	}
 	return &session{source: s, conn: conn}, nil
 }
@@ -85,10 +85,15 @@ type querier interface {
 // rows runs a small query and returns its rows. NULL is the empty string, which
 // Oracle does not tell apart either.
 func (c *session) rows(ctx context.Context, operation, query string, binds ...any) ([][]string, error) {
+	return c.small(ctx, parsing, operation, query, binds...)
+}
+
+// small is rows for a query that may evaluate rows of the source.
+func (c *session) small(ctx context.Context, p phase, operation, query string, binds ...any) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	all, err := scanAll(c.conn.QueryContext(ctx, query, binds...))
-	return all, c.source.translate(ctx, operation, err)
+	return all, c.source.translate(ctx, p, operation, err)
 }
 
 func scanAll(rows *sql.Rows, err error) ([][]string, error) {
@@ -124,5 +129,5 @@ func (c *session) exec(ctx context.Context, operation, statement string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	_, err := c.conn.ExecContext(ctx, statement)
-	return c.source.translate(ctx, operation, err)
+	return c.source.translate(ctx, parsing, operation, err)
 }

@@ -73,10 +73,12 @@ func TestRefusalText(t *testing.T) {
 		{942, "ORA-00942: table or view does not exist\n more\n", 15, "ORA-00942: table or view does not exist (at position 15)"},
 		{942, "ORA-00942: table or view does not exist\n", -1, "ORA-00942: table or view does not exist"},
 		{1722, "ORA-01722: unable to convert string value containing 'x' to a number: QTY\n", 8, "ORA-01722: a value does not allow what the query asks for (at position 8)"},
-		{20001, "ORA-20001: customer Smith is blocked\n", 0, "ORA-20001: the database refused"},
+		{20001, "ORA-20001: customer Smith is blocked\n", 0, "ORA-20001: PL/SQL raised an error of its own"},
+		{942, "ORA-00942: table or view \"APP\".\"SMITH\" does not exist\nORA-06512: at \"APP.LEAK\", line 3\n", 15, "ORA-00942: a table or view does not exist, or may not be read (at position 15)"},
+		{29999, "ORA-29999: Smith\n", 0, "ORA-29999: the database refused"},
 		{3137, "ORA-03137: malformed TTC packet from client rejected: [12333] [Smith]\n", 0, "ORA-03137: the database failed internally, or did not understand the driver"},
 		{604, "ORA-00604: error 'Smith'\nORA-20001: Smith\n", 0, "ORA-00604: an error happened within the statement; ORA-20001"},
-		{12514, "", 0, "ORA-12514: the database refused"},
+		{12514, "", 0, "ORA-12514: an address or the name of a database does not fit"},
 	} {
 		if got := client.Refusal(c.code, c.message, c.position).Error(); got != c.want {
 			t.Errorf("%q became %q, want %q", c.message, got, c.want)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -54,21 +55,37 @@ var wrappers = map[int]bool{604: true, 2063: true, 4088: true, 6512: true, 12801
 // nested finds the codes in the lines of a message.
 var nested = regexp.MustCompile(`\bORA-(\d{5})\b`)
 
+// stack is the line that follows an error of PL/SQL, once for each call.
+var stack = ora(6512)
+
 // Refusal makes an Error of what the database said: the code, the whole message
 // and the offset of the fault in the statement, from 1. The message is dropped
 // where it may quote a value: only what is known to name no more than objects,
-// limits and states of the server is kept.
+// limits and states of the server is kept, unless PL/SQL has raised it, which
+// may have made it of values.
 func Refusal(code int, message string, position int) *Error {
 	e := &Error{Code: code, Position: max(position, 0)}
 	if wrappers[code] {
 		e.Cause = enclosed(message)
 	}
-	if quotable(code) {
-		e.Text = strings.ToValidUTF8(firstLine(message), "?")
+	said := ""
+	if quotable(code) && !strings.Contains(message, stack) {
+		said = strings.ToValidUTF8(firstLine(message), "?")
 	}
-	if e.Text == "" {
-		e.Text = ora(code) + ": " + wording(code)
-	}
+	return e.saying(said)
+}
+
+// Bare is the refusal in words of our own: those of the database may come from a
+// row once rows are read, whatever its code. A function raises most codes at will,
+// and dynamic SQL takes its names from wherever it likes.
+func (e *Error) Bare() *Error {
+	bare := *e
+	return bare.saying("")
+}
+
+// saying sets the text; empty stands for our own.
+func (e *Error) saying(text string) *Error {
+	e.Text = cmp.Or(text, ora(e.Code)+": "+wording(e.Code))
 	if e.Cause != 0 {
 		e.Text += "; " + ora(e.Cause)
 	}
@@ -110,17 +127,45 @@ func quotable(code int) bool {
 	return true
 }
 
+// words are what codes mean, and wordings what classes do.
+var words = map[int]string{
+	20:   "the database has no free process",
+	28:   "somebody ended the session",
+	904:  "a column or a function does not exist",
+	932:  "types do not fit together",
+	942:  "a table or view does not exist, or may not be read",
+	1013: "somebody cancelled the statement",
+	1017: "a logon was refused",
+	1031: "a right is missing",
+	1427: "a subquery returned more than one row",
+	1476: "a division by zero",
+	1555: "the snapshot is too old",
+	1652: "the temporary tablespace is full",
+	4031: "the shared pool is out of memory",
+	4063: "a view or a function has errors",
+	6550: "PL/SQL could not be compiled",
+}
+
+var wordings = map[observer.Class]string{
+	observer.ClassUnreachable: "a session was lost, or a database is not open",
+	observer.ClassResource:    "the database has no room for it",
+	observer.ClassKilled:      "somebody ended the session or the statement, or a limit did",
+	observer.ClassCredentials: "a logon was refused",
+	observer.ClassSettings:    "an address or the name of a database does not fit",
+	observer.ClassQuery:       "a name, a type or a right does not fit",
+	observer.ClassData:        "a value does not allow what the query asks for",
+	observer.ClassRetry:       "the database could not go on with the read",
+	observer.ClassDriver:      "the database failed internally, or did not understand the driver",
+}
+
 func wording(code int) string {
-	switch classOfCode(code) {
-	case observer.ClassData:
-		return "a value does not allow what the query asks for"
-	case observer.ClassDriver:
-		return "the database failed internally, or did not understand the driver"
-	}
-	if wrappers[code] {
+	switch {
+	case wrappers[code]:
 		return "an error happened within the statement"
+	case code >= 20000 && code <= 20999:
+		return "PL/SQL raised an error of its own"
 	}
-	return "the database refused"
+	return cmp.Or(words[code], wordings[classOfCode(code)], "the database refused")
 }
 
 // Error implements error.
