@@ -173,7 +173,7 @@ const resolveTimeout = 20 * time.Second
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
 	ch.RereadAt = ch.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
 	failpoint.Hit("commit.before")
-	err := s.db.engine.commit(ctx, s.grant, &ch)
+	err := discreet(s.db.engine.commit(ctx, s.grant, &ch))
 	if err != nil && outcomeUnknown(err) && !refused(err) {
 		err = s.resolve(ctx, &ch, err)
 	}

@@ -1,0 +1,61 @@
+package lockdb
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+// discreetError is an error without the server's own words, for all to see. What
+// it wraps is for decisions alone.
+type discreetError struct {
+	text string
+	err  error
+}
+
+func (e *discreetError) Error() string { return e.text }
+func (e *discreetError) Unwrap() error { return e.err }
+
+// discreet leaves the database's message out of the failure of a statement that
+// carries rows, where it may hold their values: a trigger, a constraint or a rule
+// that somebody has put on our tables may say what it likes, under any code.
+func discreet(err error) error {
+	const left = "its message is left out, as it may hold values of rows: look into the server's log"
+	var pg *pgconn.PgError
+	var lite *sqlite3.Error
+	switch {
+	case errors.As(err, &pg) && mayQuote(pg):
+		what := cmp.Or(contextual[pg.Code], "the server refused what was to be written")
+		return &discreetError{fmt.Sprintf("%s (SQLSTATE %s); %s", what, pg.Code, left), err}
+	case errors.As(err, &lite) && (lite.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT || lite.Code()&0xff == sqlitelib.SQLITE_ERROR):
+		what := cmp.Or(sqlite3.ErrorCodeString[lite.Code()], "SQLite refused what was to be written")
+		return &discreetError{fmt.Sprintf("%s (%d); its message is left out, as it may hold values of rows: does a trigger that is not ours stand on the tables?", what, lite.Code()), err}
+	}
+	return err
+}
+
+// mayQuote tells whether a message may hold a value: those of the classes for
+// data, constraints and functions, and all with a context, which those have that
+// a trigger has raised, or a line of COPY.
+func mayQuote(pg *pgconn.PgError) bool {
+	switch pg.Code[:min(2, len(pg.Code))] {
+	case "22", "23", "P0":
+		return true
+	}
+	return pg.Where != ""
+}
+
+// contextual words errors that name where the server stood, without any trigger.
+var contextual = map[string]string{
+	"23502": "a column that must not be NULL was",
+	"40001": "the server could not serialize the commit",
+	"40P01": "a deadlock",
+	"53100": "the server's disk is full",
+	"55P03": "a lock was not to be had in time",
+	"57014": "the commit was cancelled, or took longer than the server's limit",
+	"57P01": "the server shut down, or somebody ended the session",
+}
