@@ -83,7 +83,7 @@ var refusals = map[uint16]refusalKind{
 	1931: {class: observer.ClassKilled, quotable: true}, // MariaDB: too many rows examined
 
 	// Took too long.
-	lockWaitTimeout: {class: observer.ClassTimeout, quotable: true, text: "somebody has locked a table that is read here, as by ALTER TABLE or LOCK TABLES: wait for that session, or end it"},
+	lockWaitTimeout: {class: observer.ClassTimeout, text: "somebody has locked a table that is read here, as by ALTER TABLE or LOCK TABLES: wait for that session, or end it"},
 	1969:            {class: observer.ClassTimeout, quotable: true}, // MariaDB: max_statement_time
 	3024:            {class: observer.ClassTimeout, quotable: true}, // MySQL: max_execution_time
 

@@ -61,7 +61,7 @@ func serverError(server *mysql.MySQLError, p phase) *Error {
 	}
 	class := classOf(server.Number, p)
 	e.text = cmp.Or(k.text, words[class], "the database refused")
-	if source.Explicable(class) {
+	if p != connecting && source.Explicable(class) {
 		e.advice = source.Withheld
 	}
 	return e

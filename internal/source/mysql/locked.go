@@ -37,7 +37,7 @@ func (c *session) lockWarned(ctx context.Context, operation string) error {
 	}
 	for _, row := range rows {
 		if string(row[1]) == strconv.Itoa(lockWaitTimeout) {
-			return c.source.refusal(parsing, operation, serverError(&mysql.MySQLError{Number: lockWaitTimeout, Message: string(row[2])}, parsing))
+			return c.source.refusal(parsing, operation, serverError(&mysql.MySQLError{Number: lockWaitTimeout}, parsing))
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ func serverError(e *pgconn.PgError, p phase) *Error {
 	if p == reading {
 		refused.Position = int(e.Position)
 	}
-	if source.Explicable(classOf(e.Code, p)) {
+	if p != connecting && source.Explicable(classOf(e.Code, p)) {
 		refused.advice = source.Withheld
 	}
 	return refused
