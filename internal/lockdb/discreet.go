@@ -28,7 +28,7 @@ func discreet(err error) error {
 	var pg *pgconn.PgError
 	var lite *sqlite3.Error
 	switch {
-	case errors.As(err, &pg) && mayQuote(pg):
+	case errors.As(err, &pg) && mayHoldValues(pg):
 		what := cmp.Or(contextual[pg.Code], "the server refused what was to be written")
 		return &discreetError{fmt.Sprintf("%s (SQLSTATE %s); %s", what, pg.Code, left), err}
 	case errors.As(err, &lite) && (lite.Code()&0xff == sqlitelib.SQLITE_CONSTRAINT || lite.Code()&0xff == sqlitelib.SQLITE_ERROR):
@@ -38,10 +38,10 @@ func discreet(err error) error {
 	return err
 }
 
-// mayQuote tells whether a message may hold a value: those of the classes for
+// mayHoldValues reports whether a message may hold values of rows: those of the classes for
 // data, constraints and functions, and all with a context, which those have that
 // a trigger has raised, or a line of COPY.
-func mayQuote(pg *pgconn.PgError) bool {
+func mayHoldValues(pg *pgconn.PgError) bool {
 	switch pg.Code[:min(2, len(pg.Code))] {
 	case "22", "23", "P0":
 		return true
