@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,4 +161,48 @@ func TestMariaDBThroughAKill(t *testing.T) {
 	commit()
 	quiet()
 	checkToldOnce(t, m, h.sink(), d.rows(t))
+}
+
+// TestMariaDBInThePlaceOfAnother restarts one of two nodes with a file whose source is
+// another database of the same server, which MariaDB's identity does not tell. All its
+// timestamps are older than the marks of the former one.
+func TestMariaDBInThePlaceOfAnother(t *testing.T) {
+	t.Parallel()
+	m, former, next := remember(t, pgtest.New(t)), openMariaDB(t), openMariaDB(t)
+	former.do(t, former.say.order, "of the former")
+	next.run(t, mariatest.Connect(t, next.url, nil), `
+		INSERT INTO orders SELECT CONCAT('early-', LPAD(seq, 2, '0')), 'NEW', NOW() - INTERVAL 1 DAY + INTERVAL seq DIV 7 SECOND FROM seq_1_to_40;
+		UPDATE tasks SET status = 'done', updated_at = NOW(3) - INTERVAL 1 DAY`)
+	h := former.host(t, m, former.url)
+	nodes := h.pair(t, former.password)
+	rows := former.rows(t)
+	checkToldOnce(t, m, h.sink(), rows)
+
+	nodes["a"].signal(t, syscall.SIGTERM)
+	nodes["a"].ends(t, patience)
+	h.url = next.host(t, m, next.url).url
+	nodes["a"] = h.start(t, "a", next.password).ready(t)
+	for stream, all := range next.rows(t) {
+		maps.Copy(rows[stream], all)
+	}
+	checkToldOnce(t, m, h.sink(), rows)
+
+	// The other node has the former file. It leaves the observers alone.
+	for _, stream := range []string{"orders", "tasks", "stock"} {
+		eventually(t, func() error {
+			return nodes["b"].counted(t, "observerd_observer_outdated", `observer="`+stream+`"`)
+		})
+	}
+	former.do(t, former.say.order, "of the former, later")
+	next.do(t, next.say.order, "of the next, later")
+	rows["orders"]["of the next, later"] = "NEW"
+	m.told(t, "orders", "of the next, later")
+	pass(t, nodes, 6)
+	checkToldOnce(t, m, h.sink(), rows)
+	if err := polledTwice(m.mustPolls(t)); err != nil {
+		t.Error(err)
+	}
+	if n := nodes["a"].log.count("Source is another database", `"stream":"orders"`); n != 1 {
+		t.Errorf("the orders were read from their beginning %d times", n)
+	}
 }

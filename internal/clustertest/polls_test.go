@@ -52,12 +52,13 @@ func selected(polls []polled, keep func(p polled) bool) []polled {
 }
 
 // polledTwice complains of streams that were polled twice in one turn. A poll
-// that could not reach its source has left the turn to another.
+// that could not reach its source, or whose node defines the observer in another way
+// than the cluster, has left the turn to another.
 func polledTwice(polls []polled) error {
 	seen := make(map[string]string)
 	for _, p := range polls {
 		of := fmt.Sprintf("%s at %d", p.stream, p.at)
-		if p.outcome == string(turn.Unreachable) {
+		if p.outcome == string(turn.Unreachable) || p.outcome == string(turn.Outdated) {
 			continue
 		}
 		if node, twice := seen[of]; twice {
