@@ -45,14 +45,38 @@ func (s *Server) Follow(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	standby := &Server{bindir: s.bindir, who: s.who, dir: dir, options: s.options}
-	cmd := standby.command(ctx, "pg_basebackup", syscall.SIGKILL,
-		"--host", "127.0.0.1", "--port", strconv.Itoa(s.port), "--username", superuser, "--pgdata", dir.Data(),
-		"--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
-	if err := dir.Prepare(cmd); err != nil {
-		return nil, errors.Join(fmt.Errorf("pg_basebackup: %w", err), standby.Close())
+	if err = standby.copyOf(ctx, s); err == nil {
+		err = standby.startAnywhere(ctx)
 	}
-	if err := standby.startAnywhere(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, standby.Close())
 	}
 	return standby, nil
+}
+
+// Rejoin makes the server, which does not run, a standby of another one, on the port
+// that it had. What it held is gone.
+func (s *Server) Rejoin(ctx context.Context, primary *Server) error {
+	files, err := os.ReadDir(s.dir.Data())
+	for _, file := range files {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir.Data(), file.Name())))
+	}
+	if err != nil {
+		return fmt.Errorf("make PostgreSQL a standby: %w", err)
+	}
+	if err := s.copyOf(ctx, primary); err != nil {
+		return err
+	}
+	return s.Start(ctx)
+}
+
+// copyOf fills the folder, which is empty, as that of a standby.
+func (s *Server) copyOf(ctx context.Context, primary *Server) error {
+	cmd := s.command(ctx, "pg_basebackup", syscall.SIGKILL,
+		"--host", "127.0.0.1", "--port", strconv.Itoa(primary.port), "--username", superuser, "--pgdata", s.dir.Data(),
+		"--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
+	if err := s.dir.Prepare(cmd); err != nil {
+		return fmt.Errorf("pg_basebackup: %w", err)
+	}
+	return nil
 }
