@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -17,7 +18,18 @@ type question struct {
 	describe bool
 	// reads says that it evaluates rows of the source.
 	reads bool
+	// byPath says that names are found by the search_path of the reader's role, see
+	// pinSQL. Such questions come before all others.
+	byPath bool
 }
+
+// pinSQL lets the rest of a transaction find nothing but what is the server's own.
+// In a schema of the reader's path, others may be able to create an operator or
+// function that fits an argument better than the server's, as =(varchar, varchar)
+// does, and it would run with the rights of the reader. What depends on the path
+// of the reader, such as the queries of the configuration, cannot be pinned:
+// there, what a statement of ours adds is qualified, operators too.
+const pinSQL = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 type answer struct {
 	fields []pgconn.FieldDescription // of a question that was only described
@@ -38,11 +50,19 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		"SET LOCAL statement_timeout = " + milliseconds(o.QueryTimeout),
 		"SET LOCAL lock_timeout = " + milliseconds(o.lockWait()),
 	}
+	byPath := 0
+	for byPath < len(questions) && questions[byPath].byPath {
+		byPath++
+	}
+	pinned := byPath < len(questions)
 	p := c.conn.StartPipeline(ctx)
 	for _, sql := range opening {
 		p.SendQueryParams(sql, nil, nil, nil, nil)
 	}
-	for _, q := range questions {
+	for i, q := range questions {
+		if i == byPath {
+			p.SendQueryParams(pinSQL, nil, nil, nil, nil)
+		}
 		if q.describe {
 			p.SendPrepare("", q.sql, nil)
 		} else {
@@ -56,7 +76,11 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 	if err != nil {
 		return nil, c.refusal(ctx, operation, err, questions)
 	}
-	return answers[len(opening) : len(opening)+len(questions)], nil
+	answers = answers[len(opening) : len(answers)-1]
+	if pinned {
+		answers = slices.Delete(answers, byPath, byPath+1)
+	}
+	return answers, nil
 }
 
 // refusal words the failure of questions. Only one alone may evaluate rows.

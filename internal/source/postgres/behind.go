@@ -22,7 +22,7 @@ FROM pg_locks l
 JOIN pg_class c ON c.oid = l.relation
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.granted
-  AND c.oid >= 16384 AND c.relkind IN ` + kinds + `
+  AND c.oid >= 16384 AND c.relkind = ` + kinds + `
 ORDER BY c.oid`
 
 // reads is what steps read.
@@ -37,7 +37,7 @@ type reads struct {
 func lookThrough(steps []step) []question {
 	var questions []question
 	for _, s := range steps {
-		questions = append(questions, question{sql: explainSQL + s.sql, params: s.params})
+		questions = append(questions, question{sql: explainSQL + s.sql, params: s.params, byPath: true})
 	}
 	return append(questions, question{sql: tablesSQL})
 }

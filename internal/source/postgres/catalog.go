@@ -39,48 +39,56 @@ const (
 
 // kinds are the relations that can be read: tables, partitioned and foreign
 // ones too, views, materialized views.
-const kinds = `('r', 'p', 'f', 'v', 'm')`
+const kinds = `ANY ('{r,p,f,v,m}')`
 
 // replicatedSQL tells whether logical replication writes the rows of the relation
 // c, or those of what it is a partition of. It needs no right.
-const replicatedSQL = `c.oid IN (
+const replicatedSQL = `c.oid OPERATOR(pg_catalog.=) ANY (
          WITH RECURSIVE replicated AS (
-           SELECT s.srrelid AS oid FROM pg_subscription_rel s
+           SELECT s.srrelid AS oid FROM pg_catalog.pg_subscription_rel s
            UNION
-           SELECT i.inhrelid FROM replicated r JOIN pg_inherits i ON i.inhparent = r.oid)
+           SELECT i.inhrelid FROM replicated r JOIN pg_catalog.pg_inherits i ON i.inhparent OPERATOR(pg_catalog.=) r.oid)
          SELECT r.oid FROM replicated r)`
 
+// Names without a schema are looked up by the path of the reader, and types are
+// named as it has them. So all that these statements use is qualified: an IN or a
+// CASE with a value would look up its operator.
+
 const tableSQL = `
-SELECT c.oid, n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
-       CASE t.typtype WHEN 'd' THEN (WITH RECURSIVE base AS (
+SELECT c.oid, n.nspname, c.relname, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull,
+       CASE WHEN t.typtype OPERATOR(pg_catalog.=) 'd' THEN (WITH RECURSIVE base AS (
               SELECT t.typbasetype AS oid
               UNION ALL
-              SELECT b.typbasetype FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype = 'd')
-            SELECT b.oid FROM base JOIN pg_type b ON b.oid = base.oid AND b.typtype <> 'd')
+              SELECT b.typbasetype
+              FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.=) 'd')
+            SELECT b.oid
+            FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.<>) 'd')
        ELSE t.oid END,
-       c.relkind, has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `, a.attcollation
-FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-JOIN pg_type t ON t.oid = a.atttypid
-WHERE c.relkind IN ` + kinds + ` AND %s
+       c.relkind, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `, a.attcollation
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.atttypid
+WHERE c.relkind OPERATOR(pg_catalog.=) ` + kinds + ` AND %s
 ORDER BY c.oid, a.attnum`
 
 const (
-	exactName = `c.relname = $1 AND (n.nspname = $2 OR $2 = '' AND pg_table_is_visible(c.oid))`
+	exactName = `c.relname OPERATOR(pg_catalog.=) $1
+  AND (n.nspname OPERATOR(pg_catalog.=) $2 OR $2 OPERATOR(pg_catalog.=) '' AND pg_catalog.pg_table_is_visible(c.oid))`
 	// The path does not matter for system tables, which nobody means here.
-	foldedName = `lower(c.relname) = lower($1)
-  AND (lower(n.nspname) = lower($2) OR $2 = '' AND pg_table_is_visible(c.oid))`
+	foldedName = `pg_catalog.lower(c.relname) OPERATOR(pg_catalog.=) pg_catalog.lower($1)
+  AND (pg_catalog.lower(n.nspname) OPERATOR(pg_catalog.=) pg_catalog.lower($2)
+       OR $2 OPERATOR(pg_catalog.=) '' AND pg_catalog.pg_table_is_visible(c.oid))`
 )
 
 const namesSQL = `
-SELECT CASE WHEN $1 <> '' THEN n.nspname || '.' ELSE '' END || c.relname
-FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ` + kinds + `
-  AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-  AND n.nspname NOT LIKE 'pg\_toast%'
-  AND ($1 <> '' OR pg_table_is_visible(c.oid))
+SELECT CASE WHEN $1 OPERATOR(pg_catalog.<>) '' THEN n.nspname OPERATOR(pg_catalog.||) '.' ELSE '' END OPERATOR(pg_catalog.||) c.relname
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+WHERE c.relkind OPERATOR(pg_catalog.=) ` + kinds + `
+  AND n.nspname OPERATOR(pg_catalog.<>) ALL ('{pg_catalog,information_schema}')
+  AND n.nspname OPERATOR(pg_catalog.!~~) 'pg\_toast%'
+  AND ($1 OPERATOR(pg_catalog.<>) '' OR pg_catalog.pg_table_is_visible(c.oid))
 ORDER BY 1
 LIMIT 5000`
 
@@ -96,7 +104,7 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 		schema, name = q.Table[:i], q.Table[i+1:]
 	}
 	for _, match := range []string{exactName, foldedName} {
-		rows, err := c.rows(ctx, "look up the table", fmt.Sprintf(tableSQL, match), name, schema)
+		rows, err := c.rowsByPath(ctx, "look up the table", fmt.Sprintf(tableSQL, match), name, schema)
 		if err != nil {
 			return relation{}, err
 		}
@@ -146,7 +154,7 @@ func parseOID(text []byte) uint32 {
 }
 
 func (c *session) missingTable(ctx context.Context, table, schema string) error {
-	rows, err := c.rows(ctx, "list tables", namesSQL, schema)
+	rows, err := c.rowsByPath(ctx, "list tables", namesSQL, schema)
 	if err != nil {
 		return err
 	}
@@ -173,7 +181,7 @@ func typeName(oid uint32) string {
 // It cannot say what may be NULL, as an outer join makes anything so.
 func (c *session) describeQuery(ctx context.Context, sql string) (relation, error) {
 	r := relation{from: source.Subquery(sql)}
-	d, err := c.ask(ctx, "describe the query", question{sql: "SELECT * FROM " + r.from + " AS q", describe: true})
+	d, err := c.ask(ctx, "describe the query", question{sql: "SELECT * FROM " + r.from + " AS q", describe: true, byPath: true})
 	if err != nil {
 		return relation{}, err
 	}

@@ -18,23 +18,31 @@ const sampleRows = 10000
 const indexesSQL = `
 SELECT i.indisunique AND i.indimmediate,
        i.indpred IS NULL,
-       (SELECT string_agg(coalesce(a.attname, ''), E'\x01' ORDER BY k.n)
-          FROM generate_series(1, i.indnkeyatts) AS k(n)
-          LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]),
-       (SELECT bool_and(i.indoption[k.n - 1] = 0 AND o.opcdefault AND i.indcollation[k.n - 1] IN (0, a.attcollation))
-          FROM generate_series(1, i.indnkeyatts) AS k(n)
-          JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
-          LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1])
+       k.columns, k.plain, k.schemas
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid
 JOIN pg_am m ON m.oid = c.relam
+CROSS JOIN LATERAL (
+  SELECT string_agg(coalesce(a.attname, ''), E'\x01' ORDER BY k.n) AS columns,
+         string_agg(coalesce(s.nspname, ''), E'\x01' ORDER BY k.n) AS schemas,
+         bool_and(i.indoption[k.n - 1] = 0 AND o.opcdefault AND i.indcollation[k.n - 1] IN (0, a.attcollation)
+                  AND s.oid IS NOT NULL AND has_schema_privilege(s.oid, 'USAGE')) AS plain
+    FROM generate_series(1, i.indnkeyatts) AS k(n)
+    JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
+    LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]
+    LEFT JOIN pg_amop m ON m.amopfamily = o.opcfamily AND m.amopstrategy = 4
+                       AND m.amoplefttype = o.opcintype AND m.amoprighttype = o.opcintype
+    LEFT JOIN pg_operator r ON r.oid = m.amopopr AND r.oprname = '>='
+    LEFT JOIN pg_namespace s ON s.oid = r.oprnamespace) AS k
 WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND m.amname = 'btree'`
 
 type index struct {
 	unique, whole bool
 	columns       []string // "" for an expression
-	// plain says that it has the order of an ORDER BY that says no more than columns.
-	plain bool
+	// plain says that it has the order of an ORDER BY that says no more than columns,
+	// and that >= of schemas compares each column by it.
+	plain   bool
+	schemas []string
 }
 
 // Describe finds out, for `validate`, whether the query can be polled and how
@@ -61,7 +69,7 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 		return source.Description{}, err
 	}
 	// The plan alone does not need the right to SELECT; running it does.
-	if _, err := c.rows(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) q LIMIT 0"); err != nil {
+	if _, err := c.rowsByPath(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) q LIMIT 0"); err != nil {
 		return source.Description{}, err
 	}
 	d := source.Description{
@@ -99,8 +107,8 @@ func (c *session) nameTypes(ctx context.Context, r *relation) error {
 	for i, oid := range r.types {
 		oids[i] = strconv.FormatUint(uint64(oid), 10)
 	}
-	rows, err := c.rows(ctx, "name the types",
-		"SELECT format_type(t.oid, NULL) FROM unnest($1::oid[]) WITH ORDINALITY AS t(oid, n) ORDER BY t.n",
+	rows, err := c.rowsByPath(ctx, "name the types",
+		"SELECT pg_catalog.format_type(t.oid, NULL) FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY AS t(oid, n) ORDER BY t.n",
 		"{"+strings.Join(oids, ",")+"}")
 	if err != nil {
 		return err
@@ -126,6 +134,7 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 			whole:   string(row[1]) == "t",
 			columns: strings.Split(string(row[2]), "\x01"),
 			plain:   yes(row[3]),
+			schemas: strings.Split(string(row[4]), "\x01"),
 		}
 	}
 	return indexes, nil
@@ -144,8 +153,8 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 		columns[i] = "q." + source.Quote(name)
 	}
 	list := strings.Join(columns, ", ")
-	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, sql: fmt.Sprintf(
-		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
+	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, byPath: true, sql: fmt.Sprintf(
+		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1",
 		list, from, sampleRows, list)})
 	var refused *Error
 	switch {

@@ -59,11 +59,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 func (c *session) explain(ctx context.Context, s step) (explained, error) {
-	params := make([]string, len(s.params))
-	for i, p := range s.params {
-		params[i] = string(p)
-	}
-	rows, err := c.rows(ctx, "explain the query", explainSQL+s.sql, params...)
+	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.sql, params: s.params, byPath: true})
 	if err != nil {
 		return explained{}, err
 	}

@@ -92,20 +92,29 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 }
 
 func (c *session) activity(ctx context.Context, of relation, steps []step) (activity, error) {
-	operation, questions := "read open transactions", []question{{sql: horizonSQL, params: [][]byte{[]byte(sessionPrefix)}}}
+	operation := "read open transactions"
+	var questions []question
 	if !of.alone() {
 		operation += " and look through the query"
-		questions = append(questions, lookThrough(steps)...)
+		questions = lookThrough(steps)
 	}
-	answers, err := c.ask(ctx, operation, questions...)
+	last := len(questions)
+	answers, err := c.ask(ctx, operation, append(questions, sessionsQuestion(horizonSQL))...)
 	if err != nil {
 		return activity{}, err
 	}
-	found, err := of.reads(answers[1:])
+	found, err := of.reads(answers[:last])
 	if err != nil {
 		return activity{}, err
 	}
-	rows := answers[0].rows
+	return activityOf(answers[last].rows, found)
+}
+
+func sessionsQuestion(sql string) question {
+	return question{sql: sql, params: [][]byte{[]byte(sessionPrefix)}}
+}
+
+func activityOf(rows [][][]byte, found reads) (activity, error) {
 	if len(rows) != 1 || rows[0][0] == nil {
 		return activity{}, fmt.Errorf("read open transactions: %d rows where one is expected", len(rows))
 	}

@@ -47,17 +47,30 @@ func (s *Source) session(ctx context.Context, use func(context.Context, *session
 	})
 }
 
-// rows runs a small query and returns its rows; NULL is nil.
+// rows runs a small query of the catalogue and returns its rows; NULL is nil.
 func (c *session) rows(ctx context.Context, operation, sql string, args ...string) ([][][]byte, error) {
-	params := make([][]byte, len(args))
-	for i, arg := range args {
-		params[i] = []byte(arg)
-	}
-	answers, err := c.ask(ctx, operation, question{sql: sql, params: params})
+	return c.answer(ctx, operation, question{sql: sql, params: paramsOf(args)})
+}
+
+// rowsByPath does so with the path of the reader's role, see question.
+func (c *session) rowsByPath(ctx context.Context, operation, sql string, args ...string) ([][][]byte, error) {
+	return c.answer(ctx, operation, question{sql: sql, params: paramsOf(args), byPath: true})
+}
+
+func (c *session) answer(ctx context.Context, operation string, q question) ([][][]byte, error) {
+	answers, err := c.ask(ctx, operation, q)
 	if err != nil {
 		return nil, err
 	}
 	return answers[0].rows, nil
+}
+
+func paramsOf(args []string) [][]byte {
+	params := make([][]byte, len(args))
+	for i, arg := range args {
+		params[i] = []byte(arg)
+	}
+	return params
 }
 
 // formsSQL fixes the text of a value: equal rows have equal bytes, whoever reads

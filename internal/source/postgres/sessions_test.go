@@ -4,29 +4,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
 )
 
 // What a server shows for moments only, or to few, is shown here by a table in
-// the place of pg_stat_activity, which the path of the role finds first. Each
-// session began a transaction ten minutes ago, if it says so.
+// the place of pg_stat_activity. Each session began a transaction ten minutes ago, if it says so.
 func TestHorizonOfSessions(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	owner := connect(t, url)
-	exec(t, owner, eventsTable+`;
-		CREATE SCHEMA shadow;
+	exec(t, owner, `CREATE SCHEMA shadow;
 		CREATE TABLE shadow.pg_stat_activity (datname name DEFAULT current_database(), pid int DEFAULT -1, application_name text,
 			backend_start timestamptz, xact_start timestamptz, state text, backend_type text)`)
-	role := pgtest.NewRole(t, url, "SELECT ON events", "SELECT ON shadow.pg_stat_activity", "USAGE ON SCHEMA shadow")
-	config, err := pgx.ParseConfig(role)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exec(t, owner, "ALTER ROLE "+pgx.Identifier{config.User}.Sanitize()+" SET search_path = public, shadow, pg_catalog")
+	role := pgtest.NewRole(t, url, "SELECT ON shadow.pg_stat_activity", "USAGE ON SCHEMA shadow")
 	s := open(t, postgres.Options{URL: role})
 	// Of a session: when it began, when its transaction did, its state and type.
 	const (
@@ -63,7 +54,10 @@ func TestHorizonOfSessions(t *testing.T) {
 		"those who never write":                {parallel + "," + vacuum + "," + streaming, true, 0},
 	} {
 		exec(t, owner, "TRUNCATE shadow.pg_stat_activity; INSERT INTO shadow.pg_stat_activity (backend_start, xact_start, state, backend_type) VALUES "+test.sessions)
-		h := horizon(t, s, events())
+		h, err := postgres.HorizonOver(t.Context(), s, "shadow.pg_stat_activity")
+		if err != nil {
+			t.Fatal(err)
+		}
 		if h.Exact != test.exact || h.Lag < test.lag || h.Lag > test.lag+30*time.Second {
 			t.Errorf("%s: horizon = %+v, want a lag of %s, exact: %t", name, h, test.lag, test.exact)
 		}

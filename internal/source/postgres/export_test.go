@@ -1,0 +1,25 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// HorizonOver is the horizon of a table in this database alone, were a relation, with
+// its schema, what the server shows of its sessions.
+func HorizonOver(ctx context.Context, s *Source, relation string) (h observer.Horizon, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) error {
+		sql := strings.Replace(horizonSQL, "FROM pg_stat_activity", "FROM "+relation, 1)
+		answers, err := c.ask(ctx, "read open transactions", sessionsQuestion(sql))
+		if err != nil {
+			return err
+		}
+		a, err := activityOf(answers[0].rows, reads{})
+		h = a.horizon(0, timeUTC, time.UTC)
+		return err
+	})
+	return h, err
+}
