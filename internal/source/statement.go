@@ -25,8 +25,11 @@ type Statements struct {
 	// KeyBound writes the n-th bound, from 1, as a value of a column of the key. nil
 	// means $1, $2.
 	KeyBound func(n int, c Column) string
+	// Operator writes an operator, such as >=, that has the column on its left; nil
+	// means the operator itself.
+	Operator func(operator string, c Column) string
 	// Rows says that the database compares rows, and that an index serves that:
-	// (a, b) >= ($1, $2).
+	// (a, b) >= ($1, $2). Its operator is that of the first column.
 	Rows bool
 	// KeyHint is written behind the alias of a read by key.
 	KeyHint string
@@ -71,11 +74,14 @@ func (w Statements) Range(s Selection, r observer.Range, notNull bool) string {
 	w.head(&b, s)
 	ts := w.qualified(s.TimestampName())
 	var conditions []string
+	compare := func(operator string) {
+		conditions = append(conditions, ts+w.operator(operator, s.Columns[s.Timestamp])+w.bound(len(conditions)+1))
+	}
 	if r.From != "" {
-		conditions = append(conditions, ts+" >= "+w.bound(len(conditions)+1))
+		compare(">=")
 	}
 	if r.Before != "" {
-		conditions = append(conditions, ts+" < "+w.bound(len(conditions)+1))
+		compare("<")
 	}
 	if len(conditions) == 0 && notNull {
 		conditions = append(conditions, ts+" IS NOT NULL")
@@ -111,9 +117,10 @@ func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (stateme
 	if w.KeyHint != "" {
 		b.WriteString(" " + w.KeyHint)
 	}
-	names := make([]string, len(order))
+	names, columns := make([]string, len(order)), make([]Column, len(order))
 	for i, n := range order {
-		names[i] = w.qualified(s.Columns[s.Key[n]].Name)
+		columns[i] = s.Columns[s.Key[n]]
+		names[i] = w.qualified(columns[i].Name)
 	}
 	var conditions []string
 	if notNull {
@@ -127,7 +134,7 @@ func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (stateme
 		return w.KeyBound(len(parts), s.Columns[s.Key[n]])
 	}
 	if from {
-		conditions = append(conditions, w.atLeast(names, order, bound))
+		conditions = append(conditions, w.atLeast(names, columns, order, bound))
 	}
 	if len(conditions) > 0 {
 		b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
@@ -139,18 +146,18 @@ func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (stateme
 // atLeast compares the columns of a key with the parts of one, as the order has
 // them. Without a comparison of rows the first column is compared alone as well,
 // with which Oracle begins in the index; MySQL makes a place in it of all of them.
-func (w Statements) atLeast(names []string, order []int, bound func(part int) string) string {
+func (w Statements) atLeast(names []string, columns []Column, order []int, bound func(part int) string) string {
+	compare := func(operator string) string { return names[0] + w.operator(operator, columns[0]) + bound(order[0]) }
 	if len(order) > 1 && w.Rows {
 		bounds := make([]string, len(order))
 		for i, n := range order {
 			bounds[i] = bound(n)
 		}
-		return "(" + strings.Join(names, ", ") + ") >= (" + strings.Join(bounds, ", ") + ")"
+		return "(" + strings.Join(names, ", ") + ")" + w.operator(">=", columns[0]) + "(" + strings.Join(bounds, ", ") + ")"
 	}
-	condition := names[0] + " >= " + bound(order[0])
+	condition := compare(">=")
 	if len(order) > 1 {
-		condition += " AND (" + names[0] + " > " + bound(order[0]) +
-			" OR " + names[0] + " = " + bound(order[0]) + " AND " + w.atLeast(names[1:], order[1:], bound) + ")"
+		condition += " AND (" + compare(">") + " OR " + compare("=") + " AND " + w.atLeast(names[1:], columns[1:], order[1:], bound) + ")"
 	}
 	return condition
 }
@@ -183,6 +190,13 @@ func (w Statements) qualified(name string) string {
 		return "q." + Quote(name)
 	}
 	return "q." + w.Quote(name)
+}
+
+func (w Statements) operator(operator string, left Column) string {
+	if w.Operator != nil {
+		operator = w.Operator(operator, left)
+	}
+	return " " + operator + " "
 }
 
 func (w Statements) bound(n int) string {

@@ -37,11 +37,41 @@ func keyOrder(r relation, s source.Selection, indexes []index) []int {
 	return s.KeyOrder(plain)
 }
 
-// writeByKey writes the read of all rows by key, or from one on.
-func (p *plan) writeByKey(table string, q observer.Query, in observer.Range) []step {
+// keyOperators returns the schema of the operators by which an index orders a column.
+// They are named by it, as the path may find none, or others that do not fit the
+// order: text's for citext, where the path has not the schema of that extension.
+func keyOperators(indexes []index) map[string]string {
+	schemas := make(map[string]string)
+	for _, i := range indexes {
+		if !i.plain {
+			continue
+		}
+		for n, column := range i.columns {
+			schemas[column] = i.schemas[n]
+		}
+	}
+	return schemas
+}
+
+func operatorOf(schema, operator string) string {
+	if schema != "pg_catalog" {
+		schema = source.Quote(schema)
+	}
+	return "OPERATOR(" + schema + "." + operator + ")"
+}
+
+// writeByKey writes the read of all rows by key, or from one on. Rows are compared
+// by operators of one schema.
+func (p *plan) writeByKey(table string, q observer.Query, in observer.Range, schemas map[string]string) []step {
 	s := p.selection
 	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
-	text, parts := source.Statements{From: table, Rows: true}.ByKey(s, p.order, in.Key != "", notNull)
+	w := source.Statements{From: table, Rows: true, Operator: func(operator string, c source.Column) string {
+		return operatorOf(schemas[c.Name], operator)
+	}}
+	for _, name := range s.KeyNames() {
+		w.Rows = w.Rows && schemas[name] == schemas[s.KeyNames()[0]]
+	}
+	text, parts := w.ByKey(s, p.order, in.Key != "", notNull)
 	key := observer.SplitKey(in.Key, len(s.Key))
 	params := make([][]byte, len(parts))
 	for i, part := range parts {

@@ -90,7 +90,7 @@ func (c *session) planFor(ctx context.Context, q observer.Query, in observer.Ran
 			return p, r, err
 		}
 		if p.order = keyOrder(r, p.selection, indexes); p.order != nil {
-			p.steps = p.writeByKey(r.from, q, in)
+			p.steps = p.writeByKey(r.from, q, in, keyOperators(indexes))
 		}
 	}
 	return p, r, nil
@@ -120,7 +120,8 @@ func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 }
 
 func (p plan) write(table string, q observer.Query, in observer.Range) ([]step, error) {
-	w := source.Statements{From: table}
+	// Those of the types that a timestamp can be of are the server's own.
+	w := source.Statements{From: table, Operator: func(operator string, _ source.Column) string { return operatorOf("pg_catalog", operator) }}
 	if p.selection.Timestamp < 0 {
 		return []step{{sql: w.All(p.selection)}}, nil
 	}
