@@ -15,6 +15,13 @@ ALTER ROLE :"reader" SET default_transaction_read_only = on;
 GRANT USAGE ON SCHEMA :"schema" TO :"reader";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"reader";
 
+-- Where names without a schema are looked up, operators and functions too: not where
+-- others may create some, which would run with the rights of this account. What
+-- observerd asks on its own looks nowhere but in pg_catalog; the queries of the
+-- observers need this. Name more schemas, such as that of an extension whose types
+-- are read, if none but their owners may create there.
+ALTER ROLE :"reader" SET search_path = :"schema";
+
 -- When the oldest open transaction of any session began. Without this, the
 -- horizon is the server's clock less the overlap (a minute, if none is written):
 -- a row that is committed later than that after its timestamp is never seen.

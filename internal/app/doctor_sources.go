@@ -11,24 +11,33 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // sourceLook bounds how long the doctor looks at a source.
 const sourceLook = 10 * time.Second
 
-// lookAtSources looks which sources are standbys, side by side. It matters to
+// lookAtSources looks at the sources, side by side. Whether one is a standby matters to
 // observers with a timestamp alone; a file is none.
 func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	readers := make(map[string][]config.Observer)
 	var names []string
 	for _, o := range cfg.Observers {
-		if !o.Enabled || o.Timestamp == "" || cfg.Sources[o.Source].URL.Dialect() == config.SQLite {
+		dialect := cfg.Sources[o.Source].URL.Dialect()
+		if !o.Enabled || dialect == config.SQLite || o.Timestamp == "" && dialect != config.Postgres {
 			continue
 		}
-		if readers[o.Source] == nil {
+		of := readers[o.Source]
+		if of == nil {
 			names = append(names, o.Source)
 		}
-		readers[o.Source] = append(readers[o.Source], o)
+		switch {
+		case o.Timestamp != "" && len(of) > 0 && of[0].Timestamp == "":
+			of = nil // These would not tell whether it is a standby.
+		case o.Timestamp == "" && len(of) > 0 && of[0].Timestamp != "":
+			continue
+		}
+		readers[o.Source] = append(of, o)
 	}
 	if len(names) == 0 {
 		return nil
@@ -36,32 +45,32 @@ func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	slices.Sort(names)
 	sources, closed := validationSources(cfg, slog.New(slog.DiscardHandler))
 	defer closed()
-	found := make([]doctor.Finding, len(names))
+	found := make([][]doctor.Finding, len(names))
 	var work sync.WaitGroup
 	for i, name := range names {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, sourceLook)
 			defer cancel()
-			standby, err := isStandby(ctx, sources, name, readers[name])
-			found[i] = judgeSource(name, standby, err)
+			d, err := describe(ctx, sources, name, readers[name])
+			found[i] = judgeSource(name, d, err)
 		})
 	}
 	work.Wait()
-	return found
+	return slices.Concat(found...)
 }
 
-// isStandby asks the source by the first of the observers whose query it
+// describe asks the source about the first of the observers whose query it
 // understands.
-func isStandby(ctx context.Context, sources *opener, name string, readers []config.Observer) (standby bool, err error) {
+func describe(ctx context.Context, sources *opener, name string, readers []config.Observer) (d source.Description, err error) {
 	src, err := sources.open(name)
 	if err != nil {
-		return false, err
+		return d, err
 	}
 	defer src.Close() // It was only read.
 	for _, o := range readers {
 		d, failed := src.Describe(ctx, query(o))
 		if failed == nil {
-			return d.Standby, nil
+			return d, nil
 		}
 		if err == nil {
 			err = failed
@@ -70,16 +79,17 @@ func isStandby(ctx context.Context, sources *opener, name string, readers []conf
 			break
 		}
 	}
-	return false, err
+	return d, err
 }
 
-func judgeSource(name string, standby bool, err error) doctor.Finding {
-	f := doctor.Finding{Check: "sources"}
+func judgeSource(name string, d source.Description, err error) []doctor.Finding {
+	const check = "sources"
+	f := doctor.Finding{Check: check}
 	switch {
 	case err != nil:
 		f.Severity, f.Saw = doctor.Note, fmt.Sprintf("source %s could not be looked at: %v", name, err)
 		f.Why, f.Do = "Whether it is a standby is not known.", "'observerd validate' says more."
-	case standby:
+	case d.Standby:
 		f.Severity, f.Saw = doctor.Warning, fmt.Sprintf("source %s is a standby, which follows another server", name)
 		f.Why = "It does not know the open transactions of its primary: the horizon is what it has applied, less the overlap. " +
 			"A row that is committed there later than that after its timestamp is missed by the polls."
@@ -87,5 +97,14 @@ func judgeSource(name string, standby bool, err error) doctor.Finding {
 	default:
 		f.Severity, f.Saw = doctor.OK, fmt.Sprintf("source %s is no standby", name)
 	}
-	return f
+	var findings []doctor.Finding
+	if err != nil || d.Timestamp != "" {
+		findings = append(findings, f)
+	}
+	for _, r := range d.Risks {
+		findings = append(findings, doctor.Finding{
+			Check: check, Severity: doctor.Warning, Saw: fmt.Sprintf("source %s: %s", name, r.Saw), Why: r.Why, Do: r.Do,
+		})
+	}
+	return findings
 }

@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,4 +75,59 @@ func TestDoctorKnowsStandbys(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(doctor.Warning, "source erp is a standby, which follows another server")
+}
+
+// The observers of the first source have no timestamp, so that nobody asks whether it
+// is a standby.
+const pathYAML = `
+database: {url: %q}
+sources: {erp: {url: %q}, mrp: {url: %q}}
+observers:
+  - {id: a, type: order, source: erp, table: orders, key: id}
+  - {id: b, type: inventory, source: erp, table: orders, key: id}
+  - {id: c, type: order, source: mrp, table: orders, key: id}
+  - {id: d, type: order, source: mrp, table: orders, key: id, timestamp: at}
+sinks: [{id: screen, type: stdout}]
+`
+
+// TestPathOfASource has a schema in which everybody may create. Each source is told of
+// once, however many observers it has.
+func TestPathOfASource(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	statements(t, url, `CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL); GRANT CREATE ON SCHEMA public TO PUBLIC`)
+	p := setup(t, "")
+	migrate(t, p)
+	path := filepath.Join(p.folder, "sources.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, pathYAML, p.config.Database.URL.Reveal(), url, url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const saw, remedy = "others than its owner may create in schema public", "REVOKE CREATE ON SCHEMA public FROM PUBLIC"
+	var said []string
+	for _, f := range app.Validate(t.Context(), app.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: patience}).Findings {
+		if strings.Contains(f.Text, saw) && strings.Contains(f.Text, remedy) {
+			said = append(said, string(f.Severity)+" "+f.Subject)
+		}
+	}
+	if want := []string{"warning source erp", "warning source mrp"}; !slices.Equal(said, want) {
+		t.Errorf("validate tells of %q, want %q", said, want)
+	}
+	diagnosis, err := app.Doctor(t.Context(), cfg, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said = nil
+	for _, f := range diagnosis.Findings {
+		if f.Check == "sources" {
+			said = append(said, fmt.Sprintf("%s %.15s %t", f.Severity, f.Saw, strings.Contains(f.Saw, saw) && strings.Contains(f.Do, remedy)))
+		}
+	}
+	slices.Sort(said)
+	if want := []string{"ok source mrp is n false", "warning source erp: oth true", "warning source mrp: oth true"}; !slices.Equal(said, want) {
+		t.Errorf("doctor says %q, want %q", said, want)
+	}
 }

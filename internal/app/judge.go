@@ -37,6 +37,10 @@ func judge(o config.Observer, d source.Description) []Finding {
 	for _, text := range d.Warnings {
 		j.warn("%s", text)
 	}
+	j.subject = "source " + o.Source
+	for _, r := range d.Risks {
+		j.warn("%s. %s %s", r.Saw, r.Why, r.Do)
+	}
 	return j.findings
 }
 

@@ -148,19 +148,21 @@ type ValidateOptions struct {
 	Sample int
 }
 
-// onceEach drops repeats: a source that gives no session is met by each of its
-// observers, and by each in its own words.
+// onceEach drops repeats: what is wrong with a source is met by each of its observers,
+// and that it gives no session by each in its own words.
 func onceEach(findings []Finding) []Finding {
-	seen := make(map[string]bool)
+	type fault struct{ subject, text string }
+	seen := make(map[fault]bool)
 	kept := findings[:0]
 	for _, f := range findings {
+		met := fault{f.Subject, f.Text}
 		if noSession(observer.ClassOf(f.cause)) {
-			if seen[f.Subject] {
-				continue
-			}
-			seen[f.Subject] = true
+			met.text = ""
 		}
-		kept = append(kept, f)
+		if !seen[met] {
+			kept = append(kept, f)
+		}
+		seen[met] = true
 	}
 	return kept
 }

@@ -53,4 +53,15 @@ type Description struct {
 	Standby bool
 	// Warnings are full sentences on what will work, but worse than it could.
 	Warnings []string
+	// Risks are of the source and its account, whatever the query.
+	Risks []Risk
+}
+
+// Risk is something that a DBA of a source should change.
+type Risk struct {
+	// Saw says what was found, without a full stop.
+	Saw string
+	// Why and Do are full sentences, or statements of SQL: what may happen, and what
+	// to do against it.
+	Why, Do string
 }

@@ -204,3 +204,49 @@ func TestNothingOfThePathIsRun(t *testing.T) {
 		}
 	}
 }
+
+// TestRisksOfThePath has schemas in which others may create, or have done so.
+func TestRisksOfThePath(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	role := func(grants ...string) string { return source.Quote(account(t, pgtest.NewRole(t, address, grants...))) }
+	other, lord := role(), role()
+	vassal := role(lord)
+	reader := pgtest.NewRole(t, address)
+	self := source.Quote(account(t, reader))
+	exec(t, owner, `CREATE SCHEMA wms; CREATE SCHEMA away; GRANT USAGE ON SCHEMA wms, public, away TO PUBLIC; CREATE TABLE wms.orders (id int PRIMARY KEY);
+		GRANT SELECT ON wms.orders TO PUBLIC; GRANT CREATE ON SCHEMA away TO PUBLIC;
+		CREATE EXTENSION citext SCHEMA wms; ALTER ROLE `+self+` SET search_path = wms, public, nowhere`)
+	q := observer.Query{Table: "orders", Key: []string{"id"}}
+	function := func(of, schema string) string {
+		return fmt.Sprintf("CREATE FUNCTION %[2]s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; ALTER FUNCTION %[2]s.f() OWNER TO %[1]s", of, schema)
+	}
+	const dropped = "DROP FUNCTION wms.f()"
+	for _, test := range []struct{ name, do, undo, saw, remedy string }{
+		{name: "as it is made"},
+		{"everybody", "GRANT CREATE ON SCHEMA wms TO PUBLIC", "REVOKE CREATE ON SCHEMA wms FROM PUBLIC", "schema wms, which is in the search_path of", "REVOKE CREATE ON SCHEMA wms FROM PUBLIC;"},
+		{"a role", "GRANT CREATE ON SCHEMA public TO " + other, "REVOKE CREATE ON SCHEMA public FROM " + other, "schema public", "REVOKE CREATE ON SCHEMA public FROM role_"},
+		{"the reader", "GRANT CREATE ON SCHEMA wms TO " + self, "REVOKE CREATE ON SCHEMA wms FROM " + self, "", ""},
+		{"the owner", "ALTER SCHEMA wms OWNER TO " + lord + "; GRANT CREATE ON SCHEMA wms TO " + vassal, "REVOKE CREATE ON SCHEMA wms FROM " + vassal, "", ""},
+		{"the owner's function", function(lord, "wms"), dropped, "", ""},
+		{"a function", function(other, "wms"), dropped, "schema wms, which is in the search_path of " + strings.Trim(self, `"`) + ", has functions or operators of others", `\df+ wms.*`},
+		{"an operator", function(lord, "wms") + "; CREATE OPERATOR wms.!! (FUNCTION = citext_eq, LEFTARG = citext, RIGHTARG = citext); ALTER OPERATOR wms.!! (citext, citext) OWNER TO " + other,
+			dropped + "; DROP OPERATOR wms.!! (citext, citext)", "has functions or operators", `\do+ wms.*`},
+		{"elsewhere", function(other, "away"), "", "", ""},
+	} {
+		exec(t, owner, "SET search_path = wms; "+test.do)
+		s := open(t, postgres.Options{URL: reader})
+		d, err := s.Describe(t.Context(), q)
+		switch {
+		case err != nil:
+			t.Fatalf("%s: %v", test.name, err)
+		case test.saw == "" && len(d.Risks) > 0:
+			t.Errorf("%s: %+v, want nothing", test.name, d.Risks)
+		case test.saw != "" && (len(d.Risks) != 1 || !strings.Contains(d.Risks[0].Saw, test.saw) || !strings.Contains(d.Risks[0].Do, test.remedy)):
+			t.Errorf("%s: %+v, want one that saw %q, with %q", test.name, d.Risks, test.saw, test.remedy)
+		}
+		exec(t, owner, test.undo)
+	}
+	exec(t, owner, "ALTER SCHEMA wms OWNER TO CURRENT_USER") // What a role owns is dropped with it.
+}
