@@ -170,8 +170,8 @@ func TestNothingOfThePathIsRun(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, pooled %t", path, pooled), func(t *testing.T) {
 				t.Parallel()
 				role := pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public", "pg_read_all_stats")
-				name := account(t, role)
-				exec(t, connect(t, address), "ALTER ROLE "+source.Quote(name)+" SET search_path = "+path)
+				name, owner := account(t, role), connect(t, address) // A connection serves one test at a time.
+				exec(t, owner, "SET search_path = pg_catalog; ALTER ROLE "+source.Quote(name)+" SET search_path = "+path)
 				if pooled {
 					role = bouncertest.Start(t, role, bouncertest.Options{Mode: bouncertest.Transaction}).URL()
 				}
