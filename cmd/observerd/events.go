@@ -57,8 +57,9 @@ of their observer; between observers there is none.`,
 
 func (c *cli) printEvent(f format) func(*app.Event, []byte) error {
 	if f == formatJSON {
+		out := jsonWriter(c.stdout)
 		return func(_ *app.Event, line []byte) error {
-			_, err := asIs(c.stdout).Write(append(line, '\n'))
+			_, err := out.Write(append(line, '\n'))
 			return err
 		}
 	}

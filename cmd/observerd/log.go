@@ -22,7 +22,7 @@ func newLogger(w io.Writer, cfg config.Log, level slog.Level) *slog.Logger {
 	if cfg.Format == "tint" || cfg.Format == "auto" && isTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly + ".000", NoColor: !isTerminal(w), ReplaceAttr: harmless}))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(jsonWriter(w), &slog.HandlerOptions{Level: level}))
 }
 
 // harmless escapes what a terminal would obey. With colours, tint takes its own

@@ -72,7 +72,7 @@ func (p *positive) Type() string { return "duration" }
 
 // printJSON prints one indented value.
 func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(asIs(w))
+	encoder := json.NewEncoder(jsonWriter(w))
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)

@@ -62,7 +62,7 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 		manager.Ending(farewell(err))
 		manager.Close()
 	}()
-	ctx, out := watchPipe(ctx, asIs(c.stdout))
+	ctx, out := watchPipe(ctx, jsonWriter(c.stdout))
 	s := &service{
 		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
 		manager: manager, reloads: app.NewReloads(), hangups: hangups, attended: isTerminal(c.stderr),

@@ -2,10 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,6 +74,79 @@ func TestAClosedTerminalEndsTheNode(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Errorf("the node lives on: %v", <-ended)
 	}
+}
+
+// TestJSONOnATerminal runs the commands that print JSON, on a terminal: it has
+// nothing to obey there, and the JSON says the same.
+func TestJSONOnATerminal(t *testing.T) {
+	t.Parallel()
+	config := hostilePlace(t)
+	printed(t, "poll", "good", "--once", "--config", config)
+	for _, args := range [][]string{
+		{"events", "tail", "good"},
+		{"poll", "good", "--dry-run", "-o", "json"},
+		{"validate", "--sample", "2", "-o", "json"},
+		{"status", "-o", "json"},
+		{"doctor", "--watch", "0", "-o", "json"},
+	} {
+		text := onTerminal(t, append(args, "--config", config))
+		if obeyedIn(text) || !strings.Contains(text, `\u009b1m\u202e`) || !json.Valid([]byte(text)) {
+			t.Errorf("%q: %q", args, text)
+		}
+	}
+}
+
+// TestANodeOnATerminal has a node print events, and log in JSON, on a terminal.
+func TestANodeOnATerminal(t *testing.T) {
+	t.Parallel()
+	config := hostilePlace(t)
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(text), "sinks:")
+	text = []byte(before + "sinks: [{id: s, type: stdout}]\nhttp: {listen: \"\"}\nlog: {level: info, format: json}\n")
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown := onTerminal(t, []string{"run", "--config", config}, `"msg":"Error during polling"`, `"specversion":`)
+	if obeyedIn(shown) || strings.Count(shown, `\u009b1m\u202e`) < 2 {
+		t.Errorf("%q", shown)
+	}
+	for line := range strings.Lines(shown) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line is no JSON: %q", line)
+		}
+	}
+}
+
+// onTerminal is what a command shows on a terminal until it ends. It is made to
+// when all of the texts were shown, if there are any.
+func onTerminal(t *testing.T, args []string, until ...string) string {
+	t.Helper()
+	window, terminal := openTerminal(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	shown := make(chan string, 1)
+	go func() {
+		var all []byte
+		for buf := make([]byte, 4096); ; {
+			n, err := window.Read(buf)
+			all = append(all, buf[:n]...)
+			if len(until) > 0 && !slices.ContainsFunc(until, func(text string) bool { return !bytes.Contains(all, []byte(text)) }) {
+				cancel()
+			}
+			if err != nil { // It says so when the last end of the terminal is closed.
+				shown <- strings.ReplaceAll(string(all), "\r\n", "\n")
+				return
+			}
+		}
+	}()
+	run(ctx, args, nil, strings.NewReader(""), terminal, terminal)
+	if err := terminal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return <-shown
 }
 
 // openTerminal makes a terminal: what a program sees of it, and its window.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,14 +17,36 @@ type textWriter struct{ io.Writer }
 // Write implements [io.Writer]. A character that comes in two pieces is not
 // recognised, and is shown in bytes.
 func (w textWriter) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, escaped(string(text))); err != nil {
+	return writeShown(w.Writer, text, appendTextEscape)
+}
+
+func writeShown(w io.Writer, text []byte, escape func([]byte, rune, byte) []byte) (int, error) {
+	if _, err := io.WriteString(w, shown(string(text), escape)); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
-// asIs is the writer beneath: for JSON, which escapes what a terminal would obey and
-// else has to keep the bytes of others, and for what draws on a terminal itself.
+// jsonWriter is where JSON goes. It keeps the bytes of others, but on a terminal it
+// escapes there what JSON does not: DEL, the control characters of C1 and those that
+// turn the direction of a text. Each Write holds whole values.
+func jsonWriter(w io.Writer) io.Writer {
+	if w = asIs(w); isTerminal(w) {
+		return jsonTerminal{w}
+	}
+	return w
+}
+
+// jsonTerminal shows JSON on a terminal. It reads as the same value.
+type jsonTerminal struct{ io.Writer }
+
+// Write implements [io.Writer].
+func (t jsonTerminal) Write(text []byte) (int, error) {
+	return writeShown(t.Writer, text, appendJSONEscape)
+}
+
+// asIs is the writer beneath: for what has a form of its own, see [jsonWriter], and
+// for what draws on a terminal itself.
 func asIs(w io.Writer) io.Writer {
 	if t, ok := w.(textWriter); ok {
 		return t.Writer
@@ -34,26 +57,45 @@ func asIs(w io.Writer) io.Writer {
 // escaped shows what a terminal would obey, or hide, as \u001b, \U000e0001 or \x9b:
 // control characters but for the end of a line and the tab, those that turn the
 // direction of a text, and bytes that are no text.
-func escaped(text string) string {
+func escaped(text string) string { return shown(text, appendTextEscape) }
+
+// shown escapes what a terminal would obey or hide. escape appends the escape of a
+// character, or of a byte that is no text, which comes as [utf8.RuneError].
+func shown(text string, escape func(dst []byte, r rune, first byte) []byte) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, obeyed) {
 		return text
 	}
-	var b strings.Builder
+	var b []byte
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case !obeyed(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+		if r == utf8.RuneError && size == 1 || obeyed(r) {
+			b = escape(b, r, text[0])
+		} else {
+			b = append(b, text[:size]...)
 		}
 		text = text[size:]
 	}
-	return b.String()
+	return string(b)
+}
+
+func appendTextEscape(dst []byte, r rune, first byte) []byte {
+	switch {
+	case r == utf8.RuneError:
+		return fmt.Appendf(dst, `\x%02x`, first)
+	case r > 0xffff:
+		return fmt.Appendf(dst, `\U%08x`, r)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
+}
+
+// appendJSONEscape knows no bytes: what is no text is shown as JSON's readers read
+// it, as U+FFFD.
+func appendJSONEscape(dst []byte, r rune, _ byte) []byte {
+	if r > 0xffff {
+		high, low := utf16.EncodeRune(r)
+		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
 // obeyed tells whether a terminal may do something at a character, and not show it.

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,6 +53,28 @@ func TestTextIsEscaped(t *testing.T) {
 	}
 	if n, err := (textWriter{brokenWriter{}}).Write([]byte("text")); n != 0 || !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestJSONIsEscapedAndReadsTheSame has what JSON leaves as it is.
+func TestJSONIsEscapedAndReadsTheSame(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"c1 ` + "\u009b31m\u0085" + `"`:        `"c1 \u009b31m\u0085"`,
+		`"DEL ` + "\x7f" + `"`:                  `"DEL \u007f"`,
+		`"turned ` + "\u202eround\u2066" + `"`:  `"turned \u202eround\u2066"`,
+		`"hidden ` + "\U000e0041" + `"`:         `"hidden \udb40\udc41"`,
+		`"a byte ` + "\x9b" + `"`:               `"a byte \ufffd"`,
+		"{\n  \"Käse – 箱 😀\": \"\\u001b\"\n}\n": "{\n  \"Käse – 箱 😀\": \"\\u001b\"\n}\n",
+	} {
+		var out bytes.Buffer
+		if n, err := (jsonTerminal{&out}).Write([]byte(text)); err != nil || n != len(text) || out.String() != want {
+			t.Errorf("%q becomes %q (%d bytes, %v), want %q", text, out.String(), n, err, want)
+		}
+		var before, after any
+		if err := errors.Join(json.Unmarshal([]byte(text), &before), json.Unmarshal(out.Bytes(), &after)); err != nil || !reflect.DeepEqual(before, after) {
+			t.Errorf("%q reads as %q, want %q (%v)", text, after, before, err)
+		}
 	}
 }
 
