@@ -88,6 +88,10 @@ func library(x *patient, f *findings) {
 		f.add(Note, "the journal mode of the file is "+mode, "With it a writer and the readers wait for each other.",
 			"Nothing: a node sets it to WAL when it starts.")
 	}
+	if mode := x.Server.FileMode; mode&0o007 != 0 {
+		f.add(Warning, fmt.Sprintf("every user of this host may open the file (mode %04o)", mode), "It holds row values and events. A new file gets mode 0640; one that was there keeps its own.",
+			"chmod o= the file, and those beside it that end with -wal and -shm.")
+	}
 	f.fine("SQLite %s, built in; the file is on no network file system that is known", x.Server.Version)
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/pressly/goose/v3"
@@ -43,9 +44,16 @@ func (x *examiner) sqliteServer(ctx context.Context) error {
 	if err := x.one(ctx, `SELECT sqlite_version()`, &s.Version); err != nil {
 		return err
 	}
-	err := x.one(ctx, `PRAGMA journal_mode`, &journal)
+	if err := x.one(ctx, `PRAGMA journal_mode`, &journal); err != nil {
+		return err
+	}
 	s.Settings = map[string]string{"journal_mode": journal}
-	return err
+	file, err := os.Stat(strings.TrimPrefix(x.options.URL, "sqlite:"))
+	if err != nil {
+		return err
+	}
+	s.FileMode = file.Mode().Perm()
+	return nil
 }
 
 func (x *examiner) sqliteSchema(ctx context.Context) (err error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	sqlite3 "modernc.org/sqlite" // Registers the driver "sqlite".
 	sqlitelib "modernc.org/sqlite/lib"
@@ -30,6 +31,7 @@ func openSQLite(o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("coordination database: make its folder: %w", err)
 	}
+	createSQLite(path)
 	db := &DB{d: sqliteDialect(), backend: "sqlite", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID}
 	db.newPresence = func() presence { return newFilePresence(db, path) }
 	for pool, size := range map[**sql.DB]int{&db.main: 1, &db.read: o.PoolSize} {
@@ -48,6 +50,25 @@ func openSQLite(o Options) (*DB, error) {
 	db.schema = sqliteSchema(db.main, db.read, path, migrations.SQLite())
 	db.engine = &sqliteEngine{db: db}
 	return db, nil
+}
+
+// sqliteFileMode is that of a new file, before the umask: it holds row values and
+// events. SQLite gives the -wal and the -shm beside it the same.
+const sqliteFileMode = 0o640
+
+// creating keeps a file from being opened by a pool while it is created: its
+// closing would give back the locks that this process holds on it.
+var creating sync.Mutex
+
+// createSQLite makes a file that is missing. SQLite would let every user read it.
+// What keeps it from being made, SQLite meets too, and says.
+func createSQLite(path string) {
+	creating.Lock()
+	defer creating.Unlock()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, sqliteFileMode)
+	if err == nil {
+		_ = f.Close() // Nothing was written.
+	}
 }
 
 // sqliteDSN makes writers take the write lock when a transaction begins: one

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"io/fs"
 	"time"
 
 	"github.com/observerd/observerd/internal/pgpath"
@@ -65,6 +66,8 @@ type Server struct {
 	// Settings are those that matter here, by PostgreSQL's names; on SQLite
 	// journal_mode alone.
 	Settings map[string]string
+	// FileMode holds the permissions of SQLite's file; 0 on PostgreSQL.
+	FileMode fs.FileMode
 }
 
 // Pooling is how a connection comes by its session of the server.
