@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,4 +59,36 @@ func warningsOf(t *testing.T, file string, environ ...string) []config.Problem {
 		t.Fatal(err)
 	}
 	return v.Warnings
+}
+
+// TestPackagedCopyright sees that it says of each module where its source is: who
+// distributes a program has to, under the Mozilla Public License.
+func TestPackagedCopyright(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "../../deploy/packages/copyright")
+	cmd.Stderr = t.Output()
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := "\n" + strings.Repeat("=", 80) + "\n"
+	parts := strings.Split(string(text), rule) // Headings and licences by turns.
+	mozilla := 0
+	for i := 1; i+1 < len(parts); i += 2 {
+		heading, licence := parts[i], parts[i+1]
+		module, version, _ := strings.Cut(heading, " ")
+		version, _, _ = strings.Cut(version, ":")
+		if strings.HasPrefix(heading, "the Go standard library") {
+			continue
+		}
+		if want := "\nsource, unchanged: https://proxy.golang.org/" + module + "/@v/" + version + ".zip"; !strings.HasSuffix(heading, want) {
+			t.Errorf("the heading is %q, want it to end with %q", heading, want)
+		}
+		if strings.HasPrefix(strings.TrimSpace(licence), "Mozilla Public License") {
+			mozilla++
+		}
+	}
+	if mozilla == 0 {
+		t.Error("no module has the Mozilla Public License; that of go-sql-driver is one")
+	}
 }
