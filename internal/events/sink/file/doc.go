@@ -32,8 +32,8 @@
 //
 // A line that was torn by a crash is cut off when the file is opened; one that
 // lacks nothing but its line break is completed. Lines of others are never
-// touched, and where the file ends in a piece of one, it is not opened. The
-// file is synced before its lines are believed, because a line that another
+// touched, and a file that ends with one is not written to: it may be another's,
+// by a path that was mistyped. The file is synced before its lines are believed, because a line that another
 // process has left in memory may still be lost with the machine.
 //
 // # Other writers

@@ -15,10 +15,11 @@ var (
 	// ErrHeld reports that another process, or another sink of this one,
 	// writes to the file.
 	ErrHeld = errors.New("the file is held by another process")
-	// ErrForeign reports a file that ends in the middle of a line that
-	// observerd did not write: events appended to it would be spoiled, and
-	// cutting the line off would destroy what is another's.
-	ErrForeign = errors.New("the file ends in an unfinished line that is not an event of observerd; finish the line or choose another file")
+	// ErrForeign reports a file that does not end with a line that observerd
+	// wrote, and is not empty: it may be another's, and a piece of a line at its
+	// end would spoil the events behind it.
+	ErrForeign = errors.New("it does not end with an event of observerd, so it may be somebody else's file, and nothing is appended; " +
+		"name another file in the sink's path, or move this one away, or, if it is the sink's own, remove the lines behind its last event")
 	// errMoved reports that the path leads to another file, or to none.
 	errMoved = errors.New("the file was moved or removed")
 )

@@ -196,19 +196,40 @@ func TestFailedSync(t *testing.T) {
 	wantContent(t, path, lines(batch("orders", 1, 3)))
 }
 
-// TestForeignLinesBehindOurs has somebody else append while the sink is open.
+// TestForeignLinesBehindOurs has somebody else append while the sink is open, and
+// take it back.
 func TestForeignLinesBehindOurs(t *testing.T) {
 	t.Parallel()
 	path := tempPath(t)
 	s := open(t, path)
 	deliver(t, s, batch("orders", 1, 1))
-	write(t, path, lines(batch("orders", 1, 1))+"a note")
-	if n, err := s.Deliver(t.Context(), batch("orders", 2, 2)); n != 0 || !errors.Is(err, file.ErrForeign) {
-		t.Errorf("got %d, %v, want ErrForeign", n, err)
+	for _, note := range []string{"a note", "a note\n"} {
+		write(t, path, lines(batch("orders", 1, 1))+note)
+		if n, err := s.Deliver(t.Context(), batch("orders", 2, 2)); n != 0 || !errors.Is(err, file.ErrForeign) {
+			t.Errorf("behind %q: got %d, %v, want ErrForeign", note, n, err)
+		}
+		wantContent(t, path, lines(batch("orders", 1, 1))+note)
 	}
-	write(t, path, lines(batch("orders", 1, 1))+"a note\n")
+	write(t, path, lines(batch("orders", 1, 1)))
 	deliver(t, s, batch("orders", 2, 2))
-	wantContent(t, path, lines(batch("orders", 1, 1))+"a note\n"+lines(batch("orders", 2, 2)))
+	wantContent(t, path, lines(batch("orders", 1, 2)))
+}
+
+// TestSymbolicLink has a path that leads to a file in another folder, also after
+// that was moved away.
+func TestSymbolicLink(t *testing.T) {
+	t.Parallel()
+	link, target := tempPath(t), tempPath(t)
+	must(t, os.Symlink(target, link))
+	s := open(t, link)
+	deliver(t, s, batch("orders", 1, 2))
+	must(t, os.Rename(target, target+".1"))
+	deliver(t, s, batch("orders", 3, 3))
+	wantContent(t, target+".1", lines(batch("orders", 1, 2)))
+	wantContent(t, target, lines(batch("orders", 3, 3)))
+	if led, err := os.Readlink(link); err != nil || led != target {
+		t.Errorf("the link leads to %q (%v)", led, err)
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

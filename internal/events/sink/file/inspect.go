@@ -78,7 +78,7 @@ func (s *Sink) inspect() error {
 	size := info.Size()
 	t, err := readTail(s.f, size)
 	if err != nil {
-		return err
+		return fmt.Errorf("inspect file %s: %w", s.path, err)
 	}
 	end, err := s.repair(t, size)
 	if err != nil {

@@ -55,7 +55,11 @@ func take(f *os.File, path string) (current bool, err error) {
 	if current, err = names(path, info); err != nil || !current {
 		return false, err
 	}
-	return true, syncDir(filepath.Dir(path))
+	target, err := filepath.EvalSymlinks(path) // A link has the name in another folder.
+	if err != nil {
+		return false, fmt.Errorf("look at file: %w", err)
+	}
+	return true, syncDir(filepath.Dir(target))
 }
 
 // names reports whether the path leads to that file.

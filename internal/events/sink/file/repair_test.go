@@ -43,11 +43,8 @@ func TestRepair(t *testing.T) {
 		"zeros within":              {line[:60] + "\x00\x00\x00\x00" + line[64:], "", "cut off"},
 		"two broken lines":          {line[:60] + "\x00" + line[61:] + line[:60] + "\n", "", "cut off"},
 		"zeros and a whole line":    {"\x00\x00\n" + line, "\x00\x00\n" + line, "lines=1"},
-		"a line of somebody else":   {"a note\n", "a note\n", ""},
-		"an empty line":             {"\n", "\n", ""},
-		"foreign JSON":              {"{\n", "{\n", ""},
-		"another's CloudEvent":      {cloudEvent, cloudEvent, ""},
-		"torn behind a note":        {"a note\n" + line[:9], "a note\n", "bytes=9"},
+		"a note before an event":    {"a note\n" + line, "a note\n" + line, ""},
+		"torn behind that":          {"a note\n" + line + line[:9], "a note\n" + line, "bytes=9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,14 +68,21 @@ func TestRepair(t *testing.T) {
 // cloudEvent begins like one of ours.
 const cloudEvent = `{"specversion":"1.0","id":"595887fa-94ce-8de2-bd60-81a9c3af4f53","source":"/shop"}` + "\n"
 
-// TestForeignFileIsLeftAlone is a path that was mistyped.
+// TestForeignFileIsLeftAlone is a path that was mistyped, or a file of ours at whose
+// end somebody else has written. Not even a piece of an event is cut off.
 func TestForeignFileIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	for _, content := range []string{"root:x:0:0", "a: b\nc", "{\"specversion\":\"0.3\"", "\n\n[1,2", cloudEvent[:len(cloudEvent)-1]} {
+	ours := lines(batch("orders", 1, 2))
+	for _, content := range []string{
+		"root:x:0:0", "a: b\nc", "{\"specversion\":\"0.3\"", "\n\n[1,2", cloudEvent[:len(cloudEvent)-1],
+		"root:x:0:0\n", "a: b\nc: d\n", "{}\n", "[1,2]\n", "{\n", "\n", cloudEvent, "a note\n" + ours[:9],
+		ours + "a note\n", ours + "\n", ours + cloudEvent, ours + "a note\n" + ours[:30], ours + "a note\n\x00\x00",
+	} {
 		path := tempPath(t)
 		write(t, path, content)
-		if _, err := file.Open(t.Context(), file.Options{Path: path}); !errors.Is(err, file.ErrForeign) {
-			t.Errorf("%q: got %v, want ErrForeign", content, err)
+		_, err := file.Open(t.Context(), file.Options{Path: path})
+		if !errors.Is(err, file.ErrForeign) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: got %v, want ErrForeign with the path", content, err)
 		}
 		wantContent(t, path, content)
 	}

@@ -32,7 +32,7 @@ type tail struct {
 }
 
 // readTail reads the last lines of a file of that size. The error is
-// [ErrForeign] when the file ends in a piece of a line of somebody else.
+// [ErrForeign] when the last of them that stays is another's.
 func readTail(r io.ReaderAt, size int64) (tail, error) {
 	for span := int64(window); ; span *= 2 {
 		start := max(0, size-span)
@@ -47,7 +47,7 @@ func readTail(r io.ReaderAt, size int64) (tail, error) {
 // readFrom reads the lines that begin behind start, and counts those that stay.
 func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(r, start, size-start), 64<<10)
-	at, torn := start, 0
+	at, torn, foreigner := start, 0, false
 	if start > 0 {
 		n, err := skipLine(in)
 		if err != nil {
@@ -69,19 +69,21 @@ func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
 		switch kind, id := judge(text, ended); kind {
 		case whole:
 			lines++
+			foreigner = false
 			t.ids = append(t.ids, id)
 			t.keep, t.unfinished = at, !ended
 			t.damaged, torn = t.damaged+torn, 0
 		case foreign:
-			if !ended {
-				return t, lines, ErrForeign
-			}
 			lines++
+			foreigner = true
 			t.keep = at
 			t.damaged, torn = t.damaged+torn, 0
 		case broken:
 			torn++
 		}
+	}
+	if foreigner {
+		return t, lines, ErrForeign
 	}
 	return t, lines, nil
 }
