@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -82,4 +84,62 @@ func TestLeastPrivilege(t *testing.T) {
 	if _, err = s.Describe(t.Context(), q); observer.ClassOf(err) != observer.ClassQuery {
 		t.Errorf("without SELECT: %v of class %q", err, observer.ClassOf(err))
 	}
+}
+
+// TestLargeObjects holds docs/sources.md to what it says of them: up to PostgreSQL 15
+// a query creates one in a read-only transaction, until the REVOKE that stands there.
+func TestLargeObjects(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "sources.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	revokes := regexp.MustCompile("(?s)```sql\n(REVOKE EXECUTE ON FUNCTION lo_.*?)```").FindAllSubmatch(page, -1)
+	if len(revokes) != 1 {
+		t.Fatalf("docs/sources.md has %d times a REVOKE of large objects, want one", len(revokes))
+	}
+	address := pgtest.New(t)
+	owner := connect(t, address)
+	exec(t, owner, `CREATE SCHEMA large; CREATE TABLE large.orders (id int PRIMARY KEY); INSERT INTO large.orders VALUES (1)`)
+	statements, role := grants(t, "large")
+	t.Cleanup(func() { exec(t, owner, `DROP OWNED BY `+role+`; DROP ROLE `+role) })
+	for _, s := range statements {
+		exec(t, owner, s)
+	}
+	account, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account.User = url.UserPassword(role, "secret")
+	s := open(t, postgres.Options{URL: account.String()})
+	// wantCreated has each function called by a query.
+	wantCreated := func(want int) {
+		t.Helper()
+		for _, call := range []string{"lo_creat(-1)", "lo_create(0)", `lo_from_bytea(0, '\x00')`} {
+			q := observer.Query{SQL: "SELECT id, " + call + " AS made FROM large.orders", Key: []string{"id"}}
+			rows, err := s.Read(t.Context(), q, observer.Range{})
+			if err == nil {
+				for rows.Next() { //nolint:revive // Nobody wants the rows.
+				}
+				err = errors.Join(rows.Err(), rows.Close())
+			}
+			var created int
+			if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM pg_largeobject_metadata`).Scan(&created); err != nil {
+				t.Fatal(err)
+			}
+			if created != want || (err != nil) != (want == 0) {
+				t.Errorf("%s creates %d objects, want %d: %v", call, created, want, err)
+			}
+			exec(t, owner, `SELECT lo_unlink(oid) FROM pg_largeobject_metadata`)
+		}
+	}
+	var refuses bool
+	if err := owner.QueryRow(t.Context(), `SELECT current_setting('server_version_num')::int >= 160000`).Scan(&refuses); err != nil {
+		t.Fatal(err)
+	}
+	if !refuses {
+		wantCreated(1)
+	}
+	exec(t, owner, string(revokes[0][1]))
+	wantCreated(0)
 }
