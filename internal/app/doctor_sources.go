@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -17,27 +19,23 @@ import (
 // sourceLook bounds how long the doctor looks at a source.
 const sourceLook = 10 * time.Second
 
-// lookAtSources looks at the sources, side by side. Whether one is a standby matters to
-// observers with a timestamp alone; a file is none.
+// lookAtSources looks, side by side, whether the sources can be opened, which are
+// standbys, and what else each has against itself. A file is neither, and whether a
+// source is a standby matters to observers with a timestamp alone.
 func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	readers := make(map[string][]config.Observer)
 	var names []string
 	for _, o := range cfg.Observers {
 		dialect := cfg.Sources[o.Source].URL.Dialect()
-		if !o.Enabled || dialect == config.SQLite || o.Timestamp == "" && dialect != config.Postgres {
+		if !o.Enabled || dialect == config.SQLite {
 			continue
 		}
-		of := readers[o.Source]
-		if of == nil {
+		if !slices.Contains(names, o.Source) {
 			names = append(names, o.Source)
 		}
-		switch {
-		case o.Timestamp != "" && len(of) > 0 && of[0].Timestamp == "":
-			of = nil // These would not tell whether it is a standby.
-		case o.Timestamp == "" && len(of) > 0 && of[0].Timestamp != "":
-			continue
+		if o.Timestamp != "" || dialect == config.Postgres {
+			readers[o.Source] = append(readers[o.Source], o)
 		}
-		readers[o.Source] = append(of, o)
 	}
 	if len(names) == 0 {
 		return nil
@@ -51,7 +49,12 @@ func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, sourceLook)
 			defer cancel()
-			d, err := describe(ctx, sources, name, readers[name])
+			of := readers[name]
+			// The first is asked, and without a timestamp it does not tell of a standby.
+			slices.SortStableFunc(of, func(a, b config.Observer) int {
+				return cmp.Compare(min(len(b.Timestamp), 1), min(len(a.Timestamp), 1))
+			})
+			d, err := describe(ctx, sources, name, of)
 			found[i] = judgeSource(name, d, err)
 		})
 	}
@@ -86,6 +89,13 @@ func judgeSource(name string, d source.Description, err error) []doctor.Finding 
 	const check = "sources"
 	f := doctor.Finding{Check: check}
 	switch {
+	case lacksFile(err):
+		f.Severity, f.Saw = doctor.Problem, fmt.Sprintf("source %s lacks a file: %v", name, err)
+		f.Why, f.Do = "Its observers fail until the file is there and this user may read it. Those of other sources go on.",
+			fmt.Sprintf("Put the file there, or name another one in sources.%s.url.", name)
+	case errors.Is(err, errMistake):
+		f.Severity, f.Saw = doctor.Problem, fmt.Sprintf("source %s cannot be opened: %v", name, err)
+		f.Why, f.Do = "A node with this configuration does not start.", fmt.Sprintf("Correct sources.%s.url.", name)
 	case err != nil:
 		f.Severity, f.Saw = doctor.Note, fmt.Sprintf("source %s could not be looked at: %v", name, err)
 		f.Why, f.Do = "Whether it is a standby is not known.", "'observerd validate' says more."

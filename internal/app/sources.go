@@ -64,7 +64,8 @@ func (o *opener) gate(name string) *gate {
 	return o.gates[key]
 }
 
-// open opens the source of that name without connecting to it.
+// open opens the source of that name without connecting to it. It needs the files
+// that its URL names.
 func (o *opener) open(name string) (*guarded, error) {
 	src, err := o.openKind(name, o.cfg.Sources[name])
 	if err != nil {
@@ -101,8 +102,15 @@ func (o *opener) openKind(name string, c config.Source) (foreign, error) {
 	return nil, fmt.Errorf("this binary cannot read %s", scheme)
 }
 
+// later returns the source of that name, which its first use opens.
+func (o *opener) later(name string) *guarded {
+	src := &pending{open: func() (foreign, error) { return o.openKind(name, o.cfg.Sources[name]) }}
+	return &guarded{foreign: src, name: name, gate: o.gate(name)}
+}
+
 // openSources opens the sources that some enabled observer reads, each behind
-// the circuit of its database.
+// the circuit of its database. One that lacks a file fails alone, as one that
+// is down does.
 func openSources(o *opener, m *sourceMetrics, c *cleanups) (map[string]*guarded, error) {
 	opened := map[string]*guarded{}
 	for _, observed := range o.cfg.Observers {
@@ -111,6 +119,10 @@ func openSources(o *opener, m *sourceMetrics, c *cleanups) (map[string]*guarded,
 			continue
 		}
 		src, err := o.open(name)
+		if lacksFile(err) {
+			o.log.Warn("Source cannot be read until there is a file; its polls look for it", "source", name, "err", err)
+			src, err = o.later(name), nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("source %s: %w", name, err)
 		}

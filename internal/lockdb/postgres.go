@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/url"
 	"strconv"
 	"time"
@@ -76,6 +78,10 @@ func openPostgres(o Options) (*DB, error) {
 func parsePostgres(text string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(text)
 	parsed, unreadable := url.Parse(text)
+	var file *fs.PathError
+	if errors.As(err, &file) && unreadable == nil {
+		return nil, fmt.Errorf("coordination database: a file that the URL names cannot be read: %w", file)
+	}
 	if err != nil || unreadable != nil {
 		// The parser's error may repeat parts of the URL, and it holds a password.
 		return nil, errors.New("coordination database: the postgres:// URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")

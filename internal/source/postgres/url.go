@@ -3,7 +3,9 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,18 +22,43 @@ func parseURL(text string) (*pgxpool.Config, error) {
 	}
 	config, err := pgxpool.ParseConfig(text)
 	if err == nil {
+		err = readPassfile(config, parsed.Query().Get("passfile"))
+	}
+	if err == nil {
 		return config, nil
 	}
-	// The innermost message names the setting, such as a file of certificates
-	// that is missing, and is safe unless the password is part of it.
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
-	}
-	reason := err.Error()
-	if leaks(parsed, reason) {
+	// The message names the setting, or the file that cannot be read, and is safe
+	// unless the password is part of it.
+	reason := innermost(err)
+	if leaks(parsed, reason.Error()) {
 		return nil, errURL
 	}
-	return nil, fmt.Errorf("postgres url: %s", reason)
+	return nil, fmt.Errorf("postgres url: %w", reason)
+}
+
+// readPassfile tells whether a file that is to hold the password can be read. The
+// driver would log on without a password.
+func readPassfile(config *pgxpool.Config, path string) error {
+	if path == "" || config.ConnConfig.Password != "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// innermost is the error of a file, or that in which all others are wrapped.
+func innermost(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
 }
 
 func leaks(u *url.URL, message string) bool {

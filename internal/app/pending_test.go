@@ -1,0 +1,139 @@
+package app_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/web/webtest"
+)
+
+const pendingYAML = `
+node: {name: test-node}
+database: {url: %q}
+scheduler: {observer: {fixed-delay: 1s, shutdown-timeout: 5s, lock: {ttl: 15s}}}
+sources:
+  warehouse: {url: "sqlite:%[2]s/warehouse.db"}
+  erp: {url: "%[3]s&passfile=%[2]s/passfile"}
+  key: {url: "%[4]s&sslcert=%[2]s/server.pem&sslkey=%[2]s/server.key"}
+  ca: {url: "mysql://reader:hunter2@127.0.0.1:1/shop?ssl-ca=%[2]s/ca.pem"}
+  wallet: {url: "oracle://reader:hunter2@127.0.0.1:1/shop?wallet=%[2]s/wallet"}
+observers:
+  - {id: stock, type: inventory, source: warehouse, table: inventory, key: [warehouse, sku]}
+  - {id: erp, type: order, source: erp, table: orders, key: id, timestamp: at}
+  - {id: key, type: order, source: key, table: orders, key: id, timestamp: at}
+  - {id: ca, type: wes, source: ca, table: orders, key: id, timestamp: at}
+  - {id: wallet, type: wes, source: wallet, table: orders, key: id, detect: snapshot}
+sinks: [{id: file, type: file, path: "%[2]s/events.jsonl"}]
+http: {listen: "127.0.0.1:0"}
+`
+
+// TestSourceThatLacksAFile has sources whose URLs name files that are not there: each
+// fails alone, and names its file. One that appears is used.
+func TestSourceThatLacksAFile(t *testing.T) {
+	t.Parallel()
+	p := setup(t, "")
+	database := pgtest.New(t)
+	statements(t, database, `CREATE TABLE orders (id text PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES ('one', now())`)
+	withKeys := strings.Replace(database, "sslmode=disable", "sslmode=allow", 1)
+	path := filepath.Join(p.folder, "pending.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, pendingYAML, p.config.Database.URL.Reveal(), p.folder, database, withKeys), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if p.config, _, err = config.Load(config.Options{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]string{"erp": "passfile", "key": "server.key", "ca": "ca.pem", "wallet": "wallet/cwallet.sso"}
+	node := p.start(t)
+	op := p.operator(t)
+	eventually(t, func() error {
+		report, err := op.Report(t.Context())
+		if err != nil {
+			return err
+		}
+		if len(report.Observers) != 5 {
+			return fmt.Errorf("%d observers were polled", len(report.Observers))
+		}
+		for _, o := range report.Observers {
+			if file, lacks := missing[o.ID]; lacks {
+				if !strings.HasPrefix(o.LastError, "unreachable: ") || !strings.Contains(o.LastError, filepath.Join(p.folder, file)+": no such file") {
+					return fmt.Errorf("%s fails with %q", o.ID, o.LastError)
+				}
+			} else if o.LastError != "" || o.Events == 0 {
+				return fmt.Errorf("%s has %d events, %q", o.ID, o.Events, o.LastError)
+			}
+			if strings.Contains(o.LastError, "hunter2") {
+				t.Errorf("a password is shown: %s", o.LastError)
+			}
+		}
+		return nil
+	})
+	if status, page := get(t, node, "/readyz"); status != 200 {
+		t.Errorf("the node is not ready: %s", page)
+	}
+	told(t, p.config, missing)
+
+	// Written beside it and renamed, as a file should be that others may read any time.
+	beside := t.TempDir()
+	webtest.NewAuthority(t).WriteServer(beside, "reader")
+	for _, name := range []string{"server.pem", "server.key"} {
+		if err := os.Rename(filepath.Join(beside, name), filepath.Join(p.folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() error {
+		report, err := op.Report(t.Context())
+		if err != nil {
+			return err
+		}
+		if len(report.Observers) != 5 {
+			return fmt.Errorf("%d observers were polled", len(report.Observers))
+		}
+		for _, o := range report.Observers {
+			if o.ID == "key" && (o.LastError != "" || o.Events != 1) {
+				return fmt.Errorf("%s has %d events, %q", o.ID, o.Events, o.LastError)
+			}
+		}
+		return nil
+	})
+}
+
+// told sees that validate and doctor call each missing file a problem.
+func told(t *testing.T, cfg *config.Config, missing map[string]string) {
+	t.Helper()
+	diagnosis, err := app.Doctor(t.Context(), cfg, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validation := app.Validate(t.Context(), app.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler)})
+	for name, file := range missing {
+		var inDoctor, inValidate bool
+		for _, f := range diagnosis.Findings {
+			inDoctor = inDoctor || f.Severity == doctor.Problem && strings.HasPrefix(f.Saw, "source "+name+" lacks a file: ") && strings.Contains(f.Saw, file)
+		}
+		for _, f := range validation.Findings {
+			inValidate = inValidate || f.Severity == app.SeverityError && f.Subject == "source "+name && strings.Contains(f.Text, file)
+		}
+		if !inDoctor || !inValidate {
+			t.Errorf("%s: the doctor tells it %v, validate %v:\n%+v\n%+v", name, inDoctor, inValidate, diagnosis.Findings, validation.Findings)
+		}
+	}
+}
+
+// TestCoordinationThatLacksAFile sees that the error names it.
+func TestCoordinationThatLacksAFile(t *testing.T) {
+	t.Parallel()
+	p := setup(t, "postgres://observerd:hunter2@127.0.0.1:1/none?sslrootcert="+t.TempDir()+"/ca.pem")
+	_, err := app.New(t.Context(), p.options())
+	if err == nil || !strings.Contains(err.Error(), "/ca.pem: no such file") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v, want the name of the file", err)
+	}
+}
