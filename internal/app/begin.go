@@ -62,6 +62,9 @@ func (a *App) begin() {
 		a.pulse.Beat("start", 2*longestTry+2*longWait)
 		err := a.prepare(a.ctx)
 		if err == nil {
+			err = a.warnOfStrangers(a.ctx)
+		}
+		if err == nil {
 			err = a.noteLoaded(a.ctx)
 		}
 		if err == nil {
@@ -124,6 +127,13 @@ func (a *App) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, longestTry)
 	defer cancel()
 	return a.db.Ready(ctx)
+}
+
+// warnOfStrangers logs what others have hung on INT_LOCK.
+func (a *App) warnOfStrangers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, longestTry)
+	defer cancel()
+	return a.db.WarnOfStrangers(ctx)
 }
 
 // fatal tells whether waiting cannot help.

@@ -138,6 +138,10 @@ func additions(t status.LockTable, f *findings) {
 		f.add(Warning, "triggers hang on INT_LOCK: "+strings.Join(t.Triggers, ", "), "They run under the rights of each node, in the middle of every lock. One that fails stops Java nodes and ours.",
 			"Drop those that nobody needs.")
 	}
+	if len(t.Rules) > 0 {
+		f.add(Problem, "rules hang on INT_LOCK: "+strings.Join(t.Rules, ", "), "They change what each statement on it does, under the rights of each node. With one for INSERT or UPDATE no node of observerd can take a lock.",
+			"DROP RULE … ON INT_LOCK.")
+	}
 	if t.RowSecurity {
 		f.add(Warning, "row level security is on for INT_LOCK", "A node that cannot see the row of another cannot take its lock over, and fails at the primary key.",
 			"ALTER TABLE INT_LOCK DISABLE ROW LEVEL SECURITY, unless every node's role sees all rows.")

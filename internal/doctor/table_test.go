@@ -62,6 +62,9 @@ func TestSickTables(t *testing.T) {
 			springSix, `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`,
 			`CREATE TRIGGER audit AFTER INSERT ON int_lock FOR EACH ROW EXECUTE FUNCTION f()`,
 		}, doctor.Warning, []string{"triggers hang on INT_LOCK: audit"}},
+		{"a rule", []string{
+			springSix, `CREATE RULE audit AS ON INSERT TO int_lock DO ALSO NOTIFY taken`,
+		}, doctor.Problem, []string{"rules hang on INT_LOCK: audit"}},
 		{"row security", []string{springSix, `ALTER TABLE int_lock ENABLE ROW LEVEL SECURITY`}, doctor.Warning, []string{"row level security"}},
 		{"a column more", []string{springSix, `ALTER TABLE int_lock ADD note TEXT`}, doctor.Note, []string{"a column NOTE that is not Spring's"}},
 		{"a column more that must be filled", []string{springSix, `ALTER TABLE int_lock ADD note TEXT NOT NULL`}, doctor.Problem, []string{"every new row is refused"}},

@@ -204,12 +204,18 @@ func (x *examiner) postgresHangers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.visit(ctx, `
-		SELECT tgname::text FROM pg_trigger WHERE tgrelid = to_regclass('int_lock') AND NOT tgisinternal ORDER BY tgname`,
-		func(scan func(...any) error) error {
+	named := func(names *[]string) func(scan func(...any) error) error {
+		return func(scan func(...any) error) error {
 			var name string
 			err := scan(&name)
-			t.Triggers = append(t.Triggers, name)
+			*names = append(*names, name)
 			return err
-		})
+		}
+	}
+	err = x.visit(ctx, `
+		SELECT tgname::text FROM pg_trigger WHERE tgrelid = to_regclass('int_lock') AND NOT tgisinternal ORDER BY tgname`, named(&t.Triggers))
+	if err != nil || t.Kind != "table" { // A view is made by a rule.
+		return err
+	}
+	return x.visit(ctx, `SELECT rulename::text FROM pg_rewrite WHERE ev_class = to_regclass('int_lock') ORDER BY rulename`, named(&t.Rules))
 }

@@ -31,6 +31,11 @@ func (db *DB) Migrate(ctx context.Context) error {
 	if current == target {
 		return nil
 	}
+	if current == 0 {
+		if err := db.warnOfOwner(ctx); err != nil {
+			return err
+		}
+	}
 	if err := db.schema.up(ctx); err != nil {
 		return fmt.Errorf("migrate the coordination database: %w", err)
 	}

@@ -116,3 +116,8 @@ type sqliteEngine struct{ db *DB }
 
 // recognise has nothing to look at: INT_LOCK in a file of ours is ours.
 func (e *sqliteEngine) recognise(context.Context) error { return nil }
+
+// owner and strangers have nobody to name: a file knows no roles.
+func (e *sqliteEngine) owner(context.Context) (string, error) { return "", nil }
+
+func (e *sqliteEngine) strangers(context.Context) ([]string, error) { return nil, nil }

@@ -102,3 +102,60 @@ func (t lockTable) column(name string) (lockColumn, bool) {
 	}
 	return t.Columns[i], true
 }
+
+// strangersSQL names what runs under our role when we write to INT_LOCK, and is
+// another's: triggers by whose function they call, rules by whose table it is.
+const strangersSQL = `
+SELECT format('trigger %I, which calls %I.%I of the role %I', t.tgname, n.nspname, p.proname, pg_get_userbyid(p.proowner))
+  FROM pg_trigger t
+  JOIN pg_proc p ON p.oid = t.tgfoid
+  JOIN pg_namespace n ON n.oid = p.pronamespace
+ WHERE t.tgrelid = to_regclass('int_lock') AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND pg_get_userbyid(p.proowner) <> current_user
+ UNION ALL
+SELECT format('rule %I of the role %I', r.rulename, pg_get_userbyid(c.relowner))
+  FROM pg_rewrite r
+  JOIN pg_class c ON c.oid = r.ev_class
+ WHERE c.oid = to_regclass('int_lock') AND r.ev_enabled <> 'D' AND pg_get_userbyid(c.relowner) <> current_user
+ ORDER BY 1`
+
+func (e *postgresEngine) strangers(ctx context.Context) (names []string, err error) {
+	err = e.db.query(ctx, "look at what hangs on INT_LOCK", strangersSQL, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
+// owner returns the role to which INT_LOCK belongs; empty where that is ours, or
+// where there is no such table.
+func (e *postgresEngine) owner(ctx context.Context) (owner string, err error) {
+	err = e.db.query(ctx, "look at the owner of INT_LOCK", `
+		SELECT pg_get_userbyid(c.relowner)::text
+		  FROM pg_class c
+		 WHERE c.oid = to_regclass('int_lock') AND pg_get_userbyid(c.relowner) <> current_user`,
+		func(scan func(...any) error) error { return scan(&owner) })
+	return owner, err
+}
+
+// WarnOfStrangers logs the triggers and rules of other roles on INT_LOCK: their code
+// runs with the rights of this process. Call it once at the start of a node.
+func (db *DB) WarnOfStrangers(ctx context.Context) error {
+	names, err := db.engine.strangers(ctx)
+	if err == nil && len(names) > 0 {
+		db.log.Warn("Code of other roles hangs on INT_LOCK and runs with the rights of this node; drop what nobody needs", "code", names)
+	}
+	return err
+}
+
+// warnOfOwner logs that INT_LOCK was there before our first migration, and is
+// another's.
+func (db *DB) warnOfOwner(ctx context.Context) error {
+	owner, err := db.engine.owner(ctx)
+	if err == nil && owner != "" {
+		db.log.Warn("INT_LOCK is there already and belongs to another role, which can run code with the rights of the nodes "+
+			"and take their locks; if it is not that of the Java nodes, name another schema in database.url (…?search_path=NAME)", "owner", owner)
+	}
+	return err
+}

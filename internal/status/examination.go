@@ -117,6 +117,8 @@ type LockTable struct {
 	// Unlogged says that the table is empty after a crash of the server.
 	Unlogged bool
 	Triggers []string
+	// Rules are PostgreSQL's, which rewrite statements.
+	Rules []string
 	// RowSecurity says that policies decide which rows a role sees.
 	RowSecurity bool
 	// Refused is what a node says that refuses to work with the table; empty: it
