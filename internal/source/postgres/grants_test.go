@@ -119,7 +119,7 @@ func TestLargeObjects(t *testing.T) {
 			q := observer.Query{SQL: "SELECT id, " + call + " AS made FROM large.orders", Key: []string{"id"}}
 			rows, err := s.Read(t.Context(), q, observer.Range{})
 			if err == nil {
-				for rows.Next() { //nolint:revive // Nobody wants the rows.
+				for rows.Next() {
 				}
 				err = errors.Join(rows.Err(), rows.Close())
 			}
