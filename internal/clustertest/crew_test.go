@@ -117,7 +117,7 @@ func (n *node) close(t *testing.T) {
 	}
 }
 
-// count is the value of a counter of the node: for a type, or in all.
+// count is the value of a counter or a gauge of the node: for a type, or in all.
 func (n *node) count(t *testing.T, name, typ string) (sum float64) {
 	t.Helper()
 	families, err := n.metrics.Gather()
@@ -134,7 +134,7 @@ func (n *node) count(t *testing.T, name, typ string) (sum float64) {
 				ofType = ofType || label.GetName() == "type" && label.GetValue() == typ
 			}
 			if ofType {
-				sum += metric.GetCounter().GetValue()
+				sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
 			}
 		}
 	}

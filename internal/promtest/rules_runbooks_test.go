@@ -33,6 +33,7 @@ var severities = map[string]string{
 	"ObserverdReloadFailed":         "warning",
 	"ObserverdDefinitionsDiffer":    "warning",
 	"ObserverdObserverBehind":       "warning",
+	"ObserverdNodePassedOver":       "warning",
 }
 
 func TestEveryAlertHasItsRunbook(t *testing.T) {

@@ -27,8 +27,8 @@ func (s *Scheduler) startJobs() {
 		s.opts.Logger.Error("Jobs not started; trying again", "err", err)
 		return
 	}
-	s.jobs = started
-	s.cycles.expect(s.clock.now())
+	s.jobs, s.began = started, s.clock.now()
+	s.cycles.expect(s.began)
 	started.cron.Start()
 }
 

@@ -12,7 +12,7 @@ import (
 // exist from the start, so that a rate over them is never undefined.
 type metrics struct {
 	acquired, failed, panics, futureTurns *prometheus.CounterVec // type
-	notAdmitted                           *prometheus.CounterVec // type
+	notAdmitted, passed                   *prometheus.CounterVec // type
 	rows, events, poison                  *prometheus.CounterVec // type
 	acquiredByNode                        *prometheus.CounterVec // node, type
 	polls                                 *prometheus.CounterVec // type, outcome
@@ -22,7 +22,7 @@ type metrics struct {
 	horizonLag                            *prometheus.GaugeVec // observer
 	cycle                                 prometheus.Histogram
 	cycleLocked, cycleSkipped, liveNodes  prometheus.Gauge
-	waiting                               prometheus.Gauge
+	waiting, passedRow                    prometheus.Gauge
 
 	factory factory
 }
@@ -43,6 +43,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		panics:         f.counter("observerd_poll_panics_total", "Panics that were caught in a poll or a turn.", "type"),
 		futureTurns:    f.counter("observerd_future_turns_ignored_total", "Turns recorded more than an interval ahead of the database's clock, which were ignored.", "type"),
 		notAdmitted:    f.counter("observerd_turns_not_admitted_total", "Turns that waited on this node behind those of other types until the next was due.", "type"),
+		passed:         f.counter("observerd_turns_passed_over_total", "Turns in which this node was first in line and another took them.", "type"),
 		rows:           f.counter("observerd_rows_read_total", "Rows read from sources.", "type"),
 		events:         f.counter("observerd_events_written_total", "Events written to the event log.", "type"),
 		poison:         f.counter("observerd_poison_rows_total", "Rows that could not be read.", "type"),
@@ -60,6 +61,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
 		cycleSkipped:   f.value("scheduler_observer_cycle_skipped_count", "Types that this node left to others in its last cycle."),
 		waiting:        f.value("observerd_turns_waiting", "Turns that wait on this node behind those of other types."),
+		passedRow:      f.value("observerd_turns_passed_over_since_poll", "Turns in which this node was first in line and another took them, since this node last polled."),
 		liveNodes:      f.value("observerd_live_nodes", "Nodes that are alive, this one included."),
 	}
 }
@@ -67,7 +69,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // prepare creates the label sets of a type.
 func (m *metrics) prepare(node string, typ Type) {
 	for _, counter := range []*prometheus.CounterVec{
-		m.acquired, m.failed, m.notAdmitted, m.panics, m.futureTurns, m.rows, m.events, m.poison,
+		m.acquired, m.failed, m.notAdmitted, m.passed, m.panics, m.futureTurns, m.rows, m.events, m.poison,
 	} {
 		counter.WithLabelValues(typ.Name)
 	}

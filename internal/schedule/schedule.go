@@ -27,7 +27,8 @@ type Scheduler struct {
 	outage  *outage
 	begun   begun
 	// admission is of all turns.
-	admission *admission
+	admission  *admission
+	passedOver *passedOver
 
 	// life is the context of all turns; Stop ends it with errStopping.
 	life  context.Context
@@ -41,7 +42,8 @@ type Scheduler struct {
 	started  bool
 	stopping bool
 	jobs     *jobs
-	released []string // locks given back because of Stop
+	began    time.Time // when the jobs did, on the database's clock
+	released []string  // locks given back because of Stop
 }
 
 // New returns a scheduler that does nothing yet.
@@ -63,14 +65,15 @@ func New(o Options) (*Scheduler, error) {
 		m.prepare(o.Node.Name, typ)
 	}
 	s := &Scheduler{
-		opts:      o,
-		metrics:   m,
-		clock:     newClock(),
-		member:    newMember(o.Node, o.Store),
-		cycles:    newCycles(o.Logger, m, o.Types),
-		outage:    &outage{log: o.Logger},
-		begun:     begun{done: make(chan struct{})},
-		admission: newAdmission(o.Connections, m),
+		opts:       o,
+		metrics:    m,
+		clock:      newClock(),
+		member:     newMember(o.Node, o.Store),
+		cycles:     newCycles(o.Logger, m, o.Types),
+		outage:     &outage{log: o.Logger},
+		begun:      begun{done: make(chan struct{})},
+		admission:  newAdmission(o.Connections, m),
+		passedOver: &passedOver{log: o.Logger, turns: m.passed, row: m.passedRow},
 	}
 	for _, typ := range o.Types {
 		typ.Progress.beat = func() { o.Beat(loopName(typ.Name), s.patience(typ)) }

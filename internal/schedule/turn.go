@@ -27,6 +27,11 @@ type run struct {
 	odd    bool // met a turn in the future, and said so
 	// admitted says that this turn was let in; see [admission].
 	admitted bool
+	// first says that this node was first in line, once ranked. It is not in a turn
+	// that was due before its jobs began.
+	first, ranked bool
+	// looked is how long the last look took.
+	looked time.Duration
 }
 
 // turn goes through the turn (see the package's documentation). It returns
@@ -56,6 +61,7 @@ func (r *run) turn(ctx context.Context) bool {
 		r.unanswered(lease.Context(), err)
 		return false
 	}
+	r.passedOver.ends()
 	r.poll(lease, state, known)
 	return true
 }
@@ -86,6 +92,9 @@ var (
 
 // standBack tells why this node does not poll.
 func (r *run) standBack(err error) {
+	if r.first && errors.Is(err, errTaken) {
+		r.passedOver.more(r.typ.Name, r.looked)
+	}
 	switch {
 	case errors.Is(err, errInterrupted):
 		r.log.Warn("Interrupted while waiting for lock", "err", err)
@@ -98,6 +107,8 @@ func (r *run) standBack(err error) {
 func (r *run) look(ctx context.Context) (turn.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	began := time.Now()
+	defer func() { r.looked = time.Since(began) }()
 	return r.opts.Store.Turn(ctx, r.typ.Name, r.typ.Request)
 }
 

@@ -99,6 +99,7 @@ func (r *run) standInLine(ctx context.Context, without string) error {
 	for began := time.Now(); ; {
 		freed := r.freed()
 		at := r.member.place(r.typ.Name, r.n, out)
+		r.rank(at)
 		d := line{place: at.place - gaveUp, size: at.size}.wait(r.typ.Interval) - time.Since(began)
 		switch wait(ctx, min(d, r.left()), freed) {
 		case ended:
@@ -118,6 +119,13 @@ func (r *run) standInLine(ctx context.Context, without string) error {
 		case !state.Held && at == r.member.place(r.typ.Name, r.n, out):
 			gaveUp++
 		}
+	}
+}
+
+// rank notes where this node stands at the beginning of the turn.
+func (r *run) rank(at line) {
+	if !r.ranked {
+		r.ranked, r.first = true, at.place == 0 && !r.typ.due(r.n).Before(r.began)
 	}
 }
 
