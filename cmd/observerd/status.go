@@ -45,7 +45,7 @@ type section struct {
 func printReport(w io.Writer, r app.Report) error {
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
 	sections := []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r), sinkSection(r), lockSection(r)}
-	for _, rare := range []section{generationSection(r), sweepSection(r), accountSection(r)} {
+	for _, rare := range []section{wentBackSection(r), generationSection(r), sweepSection(r), accountSection(r)} {
 		if len(rare.rows) > 0 {
 			sections = append(sections, rare)
 		}
@@ -179,6 +179,15 @@ func accountSection(r app.Report) section {
 	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "TIMES", "NEXT TRY", "WHY"}}
 	for _, a := range r.Accounts {
 		s.rows = append(s.rows, []string{a.ID, a.Node, ago(r.At, a.Since), strconv.Itoa(a.Failures), nextTry(r.At, a.Until, a.Never), orDash(oneLine(a.Reason))})
+	}
+	return s
+}
+
+// wentBackSection has the streams whose events of before readers may have.
+func wentBackSection(r app.Report) section {
+	s := section{title: "EVENT LOG WENT BACK", headings: []string{"OBSERVER", "NOTICED BY", "WHEN", "EVENT"}}
+	for _, b := range r.WentBack {
+		s.rows = append(s.rows, []string{b.Observer, orDash(b.Node), ago(r.At, b.At), oneLine(b.Detail)})
 	}
 	return s
 }

@@ -93,7 +93,8 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, err
 	}
 	a.db, err = lockdb.Open(lockdb.Options{
-		URL: a.cfg.Database.URL.Reveal(), PoolSize: a.cfg.Database.PoolSize, BootID: a.bootID, Logger: a.component("lockdb"), Registerer: a.registry,
+		URL: a.cfg.Database.URL.Reveal(), PoolSize: a.cfg.Database.PoolSize, BootID: a.bootID, Node: a.cfg.Node.Name,
+		Logger: a.component("lockdb"), Registerer: a.registry,
 	})
 	if err != nil {
 		return nil, err

@@ -44,9 +44,22 @@ func (a *App) openSink(ctx context.Context, s config.Sink) (events.Sink, error) 
 	case config.SinkStdout:
 		return a.stdout, nil
 	case config.SinkFile:
-		return file.Open(ctx, file.Options{
-			Path: s.Path, Remember: 2 * max(s.BatchSize, 10_000), Logger: a.component("sink").With("sink", s.ID),
-		})
+		return a.openFile(ctx, s)
 	}
 	return nil, fmt.Errorf("unknown type %q", s.Type)
+}
+
+// openFile opens a file, which remembers over a restart of this process what was in
+// the log.
+func (a *App) openFile(ctx context.Context, s config.Sink) (events.Sink, error) {
+	sink, err := file.Open(ctx, file.Options{
+		Path: s.Path, Remember: 2 * max(s.BatchSize, 10_000), Logger: a.component("sink").With("sink", s.ID),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if last, ok := sink.Last(); ok {
+		a.db.Log().Delivered(ctx, last)
+	}
+	return sink, nil
 }

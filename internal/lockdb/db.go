@@ -38,6 +38,8 @@ type Options struct {
 	// acquires carry it, so that others may see its death; see [Liveness]. Empty
 	// for a process whose leases always live by their TTL.
 	BootID string
+	// Node is the name under which this process makes notes for people.
+	Node string
 	// Logger is required; Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -68,13 +70,15 @@ type DB struct {
 	// longer than a moment.
 	acquire *sql.DB
 
-	bootID      string
-	newPresence func() presence
-	liveness    *Liveness // nil where there is none
+	bootID, node string
+	newPresence  func() presence
+	liveness     *Liveness // nil where there is none
 	// locked holds the locks whose rows were found locked by somebody.
 	locked sync.Map
 	// terms are those that this process may hold.
 	terms terms
+	// ends are what this process knows of the event log.
+	ends ends
 	// futures holds the foreign holders that have dated their rows in the future.
 	futures sync.Map
 	// shown is how others see whether this process lives.

@@ -23,8 +23,9 @@ import (
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
 //	{skip}    the same, but leaves out those that somebody has locked
+//	{standby} tells whether the server is a standby, which may be behind
 type dialect struct {
-	now, ago, in, past, utc, utcAgo, utcIn, among, numbered, share, update, skip string
+	now, ago, in, past, utc, utcAgo, utcIn, among, numbered, share, update, skip, standby string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -46,7 +47,7 @@ func (d *dialect) sql(text string) string {
 		form := map[string]string{"ago": d.ago, "in": d.in, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
-	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip).Replace(done)
+	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{standby}", d.standby).Replace(done)
 	done = d.rewrite(done)
 	d.cache.Store(text, done)
 	return done
@@ -66,6 +67,7 @@ func postgresDialect() *dialect {
 		share:    ` FOR SHARE`,
 		update:   ` FOR UPDATE`,
 		skip:     ` FOR UPDATE SKIP LOCKED`,
+		standby:  `pg_is_in_recovery()`,
 		bytes:    `bytea`,
 		rewrite:  func(s string) string { return s },
 		bindTime: func(t time.Time) any { return t },
@@ -88,6 +90,7 @@ func sqliteDialect() *dialect {
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		utcIn:    `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', $n))`,
 		among:    `IN (SELECT value FROM json_each($n))`,
+		standby:  `FALSE`,
 		numbered: `(SELECT key + 1 AS n, value FROM json_each($n))`,
 		bytes:    `blob`,
 		rewrite:  func(s string) string { return placeholder.ReplaceAllString(s, `?$1`) },

@@ -23,6 +23,7 @@ func (db *DB) Log() *Log { return &Log{db: db} }
 // events past the sink's offset.
 func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error) {
 	var backlog []events.Backlog
+	began := time.Now()
 	err := l.db.query(ctx, "look for undelivered events", `
 		SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq
 		  FROM obs_cursor c
@@ -35,6 +36,9 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 			backlog = append(backlog, b)
 			return err
 		}, sink)
+	if err == nil {
+		l.db.sawEnds(ctx, backlog, began)
+	}
 	return backlog, err
 }
 
@@ -48,7 +52,7 @@ var errEnough = errors.New("enough")
 // they are large.
 func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
 	batch := make([]events.Event, 0, limit)
-	bytes := 0
+	began, bytes := time.Now(), 0
 	err := l.db.query(ctx, "read events of "+stream, `
 		SELECT seq, event_id, type, subject, version, change, time, data
 		  FROM obs_event
@@ -73,6 +77,9 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 		}, stream, after, limit)
 	if errors.Is(err, errEnough) {
 		err = nil
+	}
+	if err == nil {
+		l.db.sawEvents(ctx, stream, batch, began)
 	}
 	return batch, err
 }
@@ -175,6 +182,7 @@ func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
 	case claimed > epoch:
 		return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrStale)
 	}
+	l.db.ends.doubt()
 	return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrLogChanged)
 }
 

@@ -8,6 +8,7 @@ type metrics struct {
 	conflicts      prometheus.Counter
 	unknownCommits *prometheus.CounterVec
 	endedSessions  prometheus.Counter
+	logWentBack    prometheus.Counter
 	cleaned        *prometheus.CounterVec
 	takeovers      *prometheus.CounterVec
 	liveness       prometheus.Gauge
@@ -30,6 +31,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		endedSessions: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "observerd_stalled_sessions_ended_total",
 			Help: "Database sessions of stopped nodes that were ended because they stood in the way of a commit.",
+		}),
+		logWentBack: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "observerd_log_went_back_total",
+			Help: "Times that this node has found the event log in an earlier state than it knew.",
 		}),
 		cleaned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_janitor_deleted_rows_total",
@@ -56,7 +61,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.cleaned.WithLabelValues(table)
 	}
 	if reg != nil {
-		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.endedSessions, m.cleaned, m.takeovers, m.liveness)
+		reg.MustRegister(m.staleCommits, m.conflicts, m.unknownCommits, m.endedSessions, m.logWentBack, m.cleaned, m.takeovers, m.liveness)
 	}
 	return m
 }

@@ -47,6 +47,11 @@ func openPostgres(o Options) (*DB, error) {
 	// has a million rows: statements are described once and planned each time.
 	mainConfig := config.Copy()
 	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	connected := func() {}
+	mainConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
+		connected() // A failover ends all connections.
+		return nil
+	}
 	open := func(config *pgx.ConnConfig, size int) *sql.DB {
 		return openPool(between.through(config), size, between.place)
 	}
@@ -55,8 +60,9 @@ func openPostgres(o Options) (*DB, error) {
 	acquireConfig.RuntimeParams["lock_timeout"] = millis(o.AcquireWait)
 	db := &DB{
 		main: main, read: main, lease: open(config, 2), acquire: open(acquireConfig, 2), place: between.place,
-		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID,
+		d: postgresDialect(), backend: "postgres", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node,
 	}
+	connected = db.ends.doubt
 	db.unfit = between.unfit
 	db.newPresence = func() presence { return newSessionPresence(db, config, between) }
 	unlimited := config.Copy()

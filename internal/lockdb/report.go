@@ -13,6 +13,10 @@ const (
 	recent = time.Minute
 	// lastPolls is how many polls are listed.
 	lastPolls = 10
+	// lastBack is how many streams are listed that went back, and recentBack for how
+	// long.
+	lastBack   = 20
+	recentBack = 7 * 24 * time.Hour
 )
 
 // Report describes the cluster. Its parts are read one after the other, not in
@@ -25,7 +29,7 @@ func (db *DB) Report(ctx context.Context) (status.Report, error) {
 	}
 	for _, part := range []func(context.Context, *status.Report) error{
 		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks, db.reportPolls,
-		db.reportSweeps, db.reportGenerations, db.reportAccounts,
+		db.reportSweeps, db.reportGenerations, db.reportAccounts, db.reportWentBack,
 	} {
 		if err := part(ctx, &r); err != nil {
 			return r, err
@@ -153,4 +157,19 @@ func (db *DB) reportAccounts(ctx context.Context, r *status.Report) error {
 		})
 	}
 	return err
+}
+
+func (db *DB) reportWentBack(ctx context.Context, r *status.Report) error {
+	return db.query(ctx, "read which streams went back", `
+		SELECT at, actor, subject, detail
+		  FROM obs_audit
+		 WHERE action = $1 AND at >= {ago $2}
+		 ORDER BY id DESC
+		 LIMIT $3`,
+		func(scan func(...any) error) error {
+			var b status.WentBack
+			err := scan(instant{&b.At}, &b.Node, &b.Observer, &b.Detail)
+			r.WentBack = append(r.WentBack, b)
+			return err
+		}, actWentBack, recentBack.Seconds(), lastBack)
 }

@@ -32,7 +32,7 @@ func openSQLite(o Options) (*DB, error) {
 		return nil, fmt.Errorf("coordination database: make its folder: %w", err)
 	}
 	createSQLite(path)
-	db := &DB{d: sqliteDialect(), backend: "sqlite", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID}
+	db := &DB{d: sqliteDialect(), backend: "sqlite", log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node}
 	db.newPresence = func() presence { return newFilePresence(db, path) }
 	for pool, size := range map[**sql.DB]int{&db.main: 1, &db.read: o.PoolSize} {
 		opened, err := openSQLitePool(sqliteDSN(path, pool == &db.read))

@@ -43,6 +43,7 @@ func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 // Cursor implements [observer.Store].
 func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, error) {
 	const read = `SELECT ` + cursorColumns + ` FROM obs_cursor WHERE stream = $1`
+	began := time.Now()
 	c, err := scanCursor(s.db.read.QueryRowContext(ctx, s.db.d.sql(read), stream).Scan)
 	if errors.Is(err, sql.ErrNoRows) && s.peek {
 		return observer.Cursor{Stream: stream}, nil
@@ -59,6 +60,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("read the cursor of %s: %w", stream, err)
 	}
+	s.db.sawEnd(ctx, stream, c.LastSeq, began)
 	return c, nil
 }
 
@@ -173,6 +175,7 @@ const resolveTimeout = 20 * time.Second
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
 	ch.RereadAt = ch.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
 	failpoint.Hit("commit.before")
+	began := time.Now()
 	err := discreet(s.db.engine.commit(ctx, s.grant, &ch))
 	if err != nil && outcomeUnknown(err) && !refused(err) {
 		err = s.resolve(ctx, &ch, err)
@@ -187,10 +190,14 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 		return observer.Cursor{}, fmt.Errorf("commit to %s: %w", ch.Cursor.Stream, err)
 	}
 	failpoint.Hit("commit.after")
-	if len(ch.Events) > 0 && s.db.onCommit != nil {
-		s.db.onCommit()
+	next := ch.Next()
+	if n := len(ch.Events); n > 0 {
+		s.db.ends.note(next.Stream, next.LastSeq, ch.Events[n-1].ID, began)
+		if s.db.onCommit != nil {
+			s.db.onCommit()
+		}
 	}
-	return ch.Next(), nil
+	return next, nil
 }
 
 func refused(err error) bool {

@@ -23,6 +23,7 @@ var severities = map[string]string{
 	"ObserverdTypeNotPolled":        "critical",
 	"ObserverdTypeNotSucceeding":    "critical",
 	"ObserverdLeaseWithoutProgress": "critical",
+	"ObserverdLogWentBack":          "critical",
 	"ObserverdLockFailureRateHigh":  "warning",
 	"ObserverdSingleNodeAcquiring":  "warning",
 	"ObserverdPollingSlower":        "warning",

@@ -23,6 +23,9 @@ type Report struct {
 	Generations []Generation `json:"generations"`
 	// Accounts are those that a source has refused, one for each secret.
 	Accounts []Account `json:"refused_accounts"`
+	// WentBack are the last streams of the event log that went back, newest first, of
+	// a week.
+	WentBack []WentBack `json:"log_went_back"`
 }
 
 // Node is a process of the cluster.
@@ -150,6 +153,17 @@ type Sweep struct {
 	StartedAt time.Time `json:"started_at"`
 	// UpdatedAt is when the last step was committed.
 	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// WentBack is a stream of the event log that was found in an earlier state than a node
+// knew.
+type WentBack struct {
+	Observer string `json:"observer"`
+	// Node has noticed it, At that time.
+	Node string    `json:"node"`
+	At   time.Time `json:"at"`
+	// Detail names an event by its sequence and id, and what is there instead.
+	Detail string `json:"detail"`
 }
 
 // Account is an account that a source has refused with one secret, and that all

@@ -295,6 +295,24 @@ func TestPageShowsRefusedAccounts(t *testing.T) {
 	}
 }
 
+func TestPageShowsThatTheLogWentBack(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
+	o := options()
+	const title = "Event log went back"
+	if _, body := plain(t, start(t, o)).do("GET", "/"); strings.Contains(body, title) {
+		t.Errorf("it did not:\n%s", body)
+	}
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{At: at, WentBack: []status.WentBack{{Observer: "orders", Node: "a", At: at, Detail: "723 <i>is not"}}}, nil
+	}
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	const want = `<tr><td>orders</td><td>a</td><td>2026-11-21 03:30:00</td><td class="bad">723 &lt;i&gt;is not</td></tr>`
+	if text := section(t, body, title); !strings.Contains(text, want) {
+		t.Errorf("no %s in\n%s", want, text)
+	}
+}
+
 // TestAVisitorWhoLeavesIsNoWarning cuts off requests for the page, as anybody can
 // who comes in.
 func TestAVisitorWhoLeavesIsNoWarning(t *testing.T) {

@@ -52,6 +52,9 @@ type Sink struct {
 	// halted is the error of a file that became shorter. Its successor has none.
 	halted error
 	recent memory
+	// last is the event with which the file ended when it was inspected, without its
+	// data; nil for none.
+	last *events.Event
 	// write and sync are those of the file; tests have them fail, or rotate the
 	// file first.
 	write func(*os.File, []byte) (int, error)
@@ -90,6 +93,15 @@ func Open(ctx context.Context, opts Options) (*Sink, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// Last returns the stream, the sequence and the id of the event with which the file
+// ended when it was opened; false when it held none.
+func (s *Sink) Last() (events.Event, bool) {
+	if s.last == nil {
+		return events.Event{}, false
+	}
+	return *s.last, true
 }
 
 // Close unlocks the file and closes it.

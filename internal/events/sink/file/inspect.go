@@ -90,6 +90,9 @@ func (s *Sink) inspect() error {
 	for _, id := range t.ids {
 		s.recent.add(id)
 	}
+	if last, err := events.Decode(t.last); err == nil {
+		s.last = &events.Event{Stream: last.Stream, Seq: last.Seq, ID: last.ID}
+	}
 	s.end = end
 	return nil
 }

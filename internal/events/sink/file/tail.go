@@ -21,6 +21,8 @@ const window = 8 * maxText
 type tail struct {
 	// ids are those of the whole events, oldest first.
 	ids []uuid.UUID
+	// last is the text of the last of them.
+	last []byte
 	// keep is the offset behind the last line that stays; what follows was
 	// torn by a crash.
 	keep int64
@@ -70,7 +72,7 @@ func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
 		case whole:
 			lines++
 			foreigner = false
-			t.ids = append(t.ids, id)
+			t.ids, t.last = append(t.ids, id), text
 			t.keep, t.unfinished = at, !ended
 			t.damaged, torn = t.damaged+torn, 0
 		case foreign:

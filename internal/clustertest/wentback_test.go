@@ -1,0 +1,102 @@
+package clustertest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	process "github.com/observerd/observerd/internal/daemon"
+)
+
+// TestRestoreUnderANodeIsNoticed takes the event log of a node at work back to an
+// earlier state. The node says so once, and so does the status; its next process,
+// which knows the end of the sink's file, has nothing to add.
+func TestRestoreUnderANodeIsNoticed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, m memory) {
+		shop := openShop(t)
+		h := newHost(t, m, shop.url)
+		a := h.start(t, "a", settings{}).ready(t)
+		const line, counter = "Event log went back", "observerd_log_went_back_total"
+		orders := func(prefix string) {
+			shop.orders(t, prefix, 10)
+			eventually(t, func() error { return h.stored(prefix + "-0010") })
+		}
+		orders("before")
+		tables := []string{"obs_cursor", "obs_event", "obs_observed", "obs_sink_offset"}
+		m.exec(t, saving(tables))
+		orders("undone")
+		if n := a.log.count(line); n != 0 {
+			t.Fatalf("said %d times that the log went back, which it did not", n)
+		}
+		m.exec(t, restoring(m.dialect, tables))
+		orders("after")
+		eventually(t, func() error { return a.counted(t, counter) })
+		orders("later")
+		if n := a.log.count(line, `"level":"ERROR"`, `"first":"orders"`); n != 1 {
+			t.Errorf("said %d times that the log went back, want once", n)
+		}
+		if n, err := a.metric(t, counter); err != nil || n != 1 {
+			t.Errorf("counted %v times that the log went back, want once: %v", n, err)
+		}
+		if said := h.status(t, "a"); !strings.Contains(said, "EVENT LOG WENT BACK\nOBSERVER") {
+			t.Errorf("the status does not say that the log went back:\n%s", said)
+		}
+		a.signal(t, syscall.SIGTERM)
+		if code := a.ends(t, patience); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		b := h.start(t, "b", settings{}).ready(t)
+		orders("last")
+		if n := b.log.count(line); n != 0 {
+			t.Errorf("the next process said so %d times", n)
+		}
+	})
+}
+
+// saving copies the tables.
+func saving(tables []string) (statements string) {
+	for _, table := range tables {
+		statements += fmt.Sprintf("CREATE TABLE saved_%[1]s AS SELECT * FROM %[1]s;", table)
+	}
+	return "BEGIN;" + statements + "COMMIT"
+}
+
+// restoring brings the copies back. A commit locks the cursors first, too.
+func restoring(dialect string, tables []string) string {
+	statements := map[string]string{"sqlite": "BEGIN IMMEDIATE;", "postgres": "BEGIN; LOCK TABLE obs_cursor;"}[dialect]
+	for _, table := range tables {
+		statements += fmt.Sprintf("DELETE FROM %[1]s; INSERT INTO %[1]s SELECT * FROM saved_%[1]s;", table)
+	}
+	return statements + "COMMIT"
+}
+
+// stored complains unless the sink's file has the order.
+func (h host) stored(id string) error {
+	text, err := os.ReadFile(h.sink())
+	if err == nil && !bytes.Contains(text, []byte(`"`+id+`"`)) {
+		err = fmt.Errorf("%s is not delivered yet", id)
+	}
+	return err
+}
+
+// status returns what `observerd status` says with the configuration of a node.
+func (h host) status(t *testing.T, name string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out bytes.Buffer
+	err := process.Run(ctx, process.Options{
+		Binary: os.Getenv(envBinary), Name: "status", Folder: filepath.Join(h.folder, name), Args: []string{"status"}, Stdout: &out,
+		LogFile: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

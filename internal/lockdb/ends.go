@@ -1,0 +1,249 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+const (
+	// examineEvery is how often the ends of streams are compared where nothing gives
+	// cause to.
+	examineEvery = time.Minute
+	// examineTimeout bounds it: a poll waits for it.
+	examineTimeout = 5 * time.Second
+)
+
+// end is an event that stood in the log, and when this process had seen it there.
+type end struct {
+	seq int64
+	id  uuid.UUID
+	at  time.Time
+}
+
+// ends are the newest events, one of each stream, that this process has committed,
+// read from the log, or found at the end of a sink's file. What an operator or
+// retention does leaves them in place, or takes them away and leaves the sequence. So
+// the log went back, in a failover to a standby that lagged or in a restore, where a
+// stream ends before its event, or has another one there. The zero value is ready.
+type ends struct {
+	mu    sync.Mutex
+	known map[string]end
+	// suspect says that the log may be another one: there is a new connection.
+	suspect  bool
+	examined time.Time
+	// back is when it was last found that the log went back.
+	back time.Time
+
+	turn sync.Mutex // to examine
+}
+
+// note remembers an event that stood in the log, by a statement that was sent at that
+// time, unless a newer one is known. The answer of one that was sent before the log
+// went back may come after that was found.
+func (e *ends) note(stream string, seq int64, id uuid.UUID, began time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.known == nil {
+		e.known, e.examined = make(map[string]end), time.Now()
+	}
+	if seq > e.known[stream].seq && e.back.Before(began) {
+		e.known[stream] = end{seq: seq, id: id, at: time.Now()}
+	}
+}
+
+// noteLast remembers the last of the events, if there is one.
+func (e *ends) noteLast(stream string, batch []events.Event, began time.Time) {
+	if n := len(batch); n > 0 {
+		e.note(stream, batch[n-1].Seq, batch[n-1].ID, began)
+	}
+}
+
+// before returns what was known of a stream before that time: a statement that was
+// sent then must find it. It is zero for nothing.
+func (e *ends) before(stream string, began time.Time) end {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known := e.known[stream]; known.at.Before(began) {
+		return known
+	}
+	return end{}
+}
+
+// doubt has the log examined when it is next looked at.
+func (e *ends) doubt() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.suspect = true
+}
+
+// due tells whether it is time to examine the log. Who is told so does it.
+func (e *ends) due() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.known) == 0 || !e.suspect && time.Since(e.examined) < examineEvery {
+		return false
+	}
+	e.suspect, e.examined = false, time.Now()
+	return true
+}
+
+func (e *ends) all() map[string]end {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.known)
+}
+
+// forget drops what the log has no more: the next event is a new beginning.
+func (e *ends) forget(stream string, gone end) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.back = time.Now()
+	if e.known[stream] == gone {
+		delete(e.known, stream)
+	}
+}
+
+// sawEnd is told where a stream ends by a statement that was sent at that time.
+func (db *DB) sawEnd(ctx context.Context, stream string, last int64, began time.Time) {
+	db.sawEnds(ctx, []events.Backlog{{Stream: stream, Last: last}}, began)
+}
+
+// sawEnds is the same of several streams. It costs a statement of its own where one of
+// them ends too early, after a new connection, and once a minute.
+func (db *DB) sawEnds(ctx context.Context, streams []events.Backlog, began time.Time) {
+	early := slices.ContainsFunc(streams, func(b events.Backlog) bool { return db.ends.before(b.Stream, began).seq > b.Last })
+	if early || db.ends.due() {
+		db.examineEnds(ctx)
+	}
+}
+
+// sawEvents is told what a statement has read that was sent at that time.
+func (db *DB) sawEvents(ctx context.Context, stream string, batch []events.Event, began time.Time) {
+	known := db.ends.before(stream, began)
+	for i := range batch {
+		if batch[i].Seq == known.seq && batch[i].ID != known.id {
+			db.examineEnds(ctx)
+		}
+	}
+	db.ends.noteLast(stream, batch, began)
+}
+
+// wentBack is a stream that does not have its newest event any more.
+type wentBack struct {
+	stream string
+	known  end
+	// what says which event, and detail begins with it.
+	what, detail string
+}
+
+// examineEnds compares all ends with the log, and tells of streams that went back. Its
+// own failure is no news: whoever looked at the log meets the same.
+func (db *DB) examineEnds(ctx context.Context) {
+	db.ends.turn.Lock()
+	defer db.ends.turn.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
+	defer cancel()
+	back, err := db.goneBack(ctx, db.ends.all())
+	if err != nil {
+		db.ends.doubt()
+		db.log.Debug("Ends of the streams not compared; the next look tries again", "err", err)
+		return
+	}
+	var told []wentBack
+	for _, b := range back {
+		db.ends.forget(b.stream, b.known)
+		news, err := db.noteBack(ctx, b)
+		if err != nil {
+			db.log.Warn("That the event log went back was not noted for 'observerd status'", "stream", b.stream, "err", err)
+		}
+		if news || err != nil {
+			told = append(told, b)
+		}
+	}
+	if len(told) == 0 {
+		return
+	}
+	db.metrics.logWentBack.Inc()
+	db.log.Error("Event log went back to an earlier state: readers may have events that are not in it, and keep what was undone; "+
+		"'observerd status' has all streams", "streams", len(told), "first", told[0].stream, "event", told[0].detail)
+}
+
+// endsSQL has the number of each stream of $1, where it ends, and its event at the
+// sequence in $2. A standby may be behind, and is not believed.
+const endsSQL = `
+SELECT l.n,
+       coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
+       (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT))
+  FROM {numbered $1} l
+  JOIN {numbered $2} s ON s.n = l.n
+ WHERE NOT {standby}
+ ORDER BY l.n`
+
+// goneBack returns the streams that are not as they were known, by name.
+func (db *DB) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
+	streams := slices.Sorted(maps.Keys(known))
+	sequences := make([]string, len(streams))
+	for i, stream := range streams {
+		sequences[i] = strconv.FormatInt(known[stream].seq, 10)
+	}
+	names, err := db.engine.keyList(streams)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := db.engine.keyList(sequences)
+	if err != nil {
+		return nil, err
+	}
+	err = db.query(ctx, "compare the ends of the streams", endsSQL, func(scan func(...any) error) error {
+		var n, last int64
+		var found text
+		if err := scan(&n, &last, &found); err != nil {
+			return err
+		}
+		b := wentBack{stream: streams[n-1], known: known[streams[n-1]]}
+		b.what = fmt.Sprintf("%d %s", b.known.seq, b.known.id)
+		switch {
+		case last < b.known.seq:
+			b.detail = fmt.Sprintf("%s is not in the log any more, the stream ends at %d", b.what, last)
+		case found != "" && string(found) != b.known.id.String():
+			b.detail = fmt.Sprintf("%s is %s now", b.what, found)
+		default: // It stands there, or retention has removed it.
+			return nil
+		}
+		back = append(back, b)
+		return nil
+	}, names, numbers)
+	return back, err
+}
+
+// actWentBack is the action of the rows of obs_audit that say that a stream went back;
+// the actor is the node that noticed it.
+const actWentBack = "log-went-back"
+
+// noteBack notes for others that a stream went back; false when somebody has noted
+// it of the same event.
+func (db *DB) noteBack(ctx context.Context, b wentBack) (news bool, err error) {
+	n, err := db.exec(ctx, "note that the event log went back", `
+		INSERT INTO obs_audit (at, actor, action, subject, detail)
+		SELECT {now}, $1, $2, $3, $4
+		 WHERE NOT EXISTS (SELECT 1 FROM obs_audit
+		                    WHERE action = $2 AND subject = $3 AND substr(detail, 1, length(CAST($5 AS TEXT))) = $5)`,
+		db.node, actWentBack, b.stream, b.detail, b.what)
+	return n > 0, err
+}
+
+// Delivered is told of the last event that a sink holds, as one that was kept over a
+// restart of this process, and compares it with the log.
+func (l *Log) Delivered(ctx context.Context, last events.Event) {
+	l.db.ends.note(last.Stream, last.Seq, last.ID, time.Now())
+	l.db.examineEnds(ctx)
+}
