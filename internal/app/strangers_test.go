@@ -45,18 +45,25 @@ func TestForeignLockTable(t *testing.T) {
 // none at all.
 func TestOwnLockTable(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string][]string{
-		"none": nil,
-		"own": {
-			springtest.Spring6.Table(), `CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
+	own := func(setting string) []string {
+		return []string{
+			springtest.Spring6.Table(), `CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql ` + setting + ` AS 'BEGIN RETURN NULL; END'`,
 			`CREATE TRIGGER audit AFTER INSERT ON int_lock FOR EACH ROW EXECUTE FUNCTION audit()`,
-		},
+		}
+	}
+	for name, c := range map[string]struct {
+		before []string
+		want   string
+	}{
+		"none":               {},
+		"own":                {own("SET search_path = public"), ""},
+		"own without a path": {own(""), `"functions":["public.audit()"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ours := pgtest.NewRole(t, pgtest.New(t), "USAGE, CREATE ON SCHEMA public")
-			asRole(t, ours, before...)
-			if told := lineWith(as(t, ours).readied(t), "INT_LOCK"); told != "" {
+			asRole(t, ours, c.before...)
+			if told := lineWith(as(t, ours).readied(t), "INT_LOCK"); (told == "") != (c.want == "") || !strings.Contains(told, c.want) {
 				t.Errorf("the log says %q", told)
 			}
 		})

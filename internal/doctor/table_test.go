@@ -61,7 +61,7 @@ func TestSickTables(t *testing.T) {
 		{"a trigger", []string{
 			springSix, `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`,
 			`CREATE TRIGGER audit AFTER INSERT ON int_lock FOR EACH ROW EXECUTE FUNCTION f()`,
-		}, doctor.Warning, []string{"triggers hang on INT_LOCK: audit"}},
+		}, doctor.Warning, []string{"triggers hang on INT_LOCK: audit (public.f() has no search_path)", "ALTER FUNCTION"}},
 		{"a rule", []string{
 			springSix, `CREATE RULE audit AS ON INSERT TO int_lock DO ALSO NOTIFY taken`,
 		}, doctor.Problem, []string{"rules hang on INT_LOCK: audit"}},

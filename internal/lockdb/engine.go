@@ -11,10 +11,10 @@ import (
 type engine interface {
 	// recognise looks at the catalogue for what the statements depend on.
 	recognise(ctx context.Context) error
-	// owner is the other role to which INT_LOCK belongs, and strangers are what
-	// other roles have hung on it; see WarnOfStrangers.
+	// owner is the other role to which INT_LOCK belongs, and hangers are the code that
+	// hangs on it; see WarnOfStrangers.
 	owner(ctx context.Context) (string, error)
-	strangers(ctx context.Context) ([]string, error)
+	hangers(ctx context.Context) (strangers, pathless []string, err error)
 	// acquire tries once to take the lock under a new term; errHeld when
 	// another has it.
 	acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error)

@@ -213,7 +213,11 @@ func (x *examiner) postgresHangers(ctx context.Context) error {
 		}
 	}
 	err = x.visit(ctx, `
-		SELECT tgname::text FROM pg_trigger WHERE tgrelid = to_regclass('int_lock') AND NOT tgisinternal ORDER BY tgname`, named(&t.Triggers))
+		SELECT t.tgname || CASE WHEN `+pathlessTrigger+` THEN ' (' || p.oid::regprocedure || ' has no search_path)' ELSE '' END
+		  FROM pg_trigger t
+		  JOIN pg_proc p ON p.oid = t.tgfoid
+		 WHERE t.tgrelid = to_regclass('int_lock') AND NOT t.tgisinternal
+		 ORDER BY t.tgname`, named(&t.Triggers))
 	if err != nil || t.Kind != "table" { // A view is made by a rule.
 		return err
 	}

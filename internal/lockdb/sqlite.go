@@ -120,4 +120,6 @@ func (e *sqliteEngine) recognise(context.Context) error { return nil }
 // owner and strangers have nobody to name: a file knows no roles.
 func (e *sqliteEngine) owner(context.Context) (string, error) { return "", nil }
 
-func (e *sqliteEngine) strangers(context.Context) ([]string, error) { return nil, nil }
+func (e *sqliteEngine) hangers(context.Context) (strangers, pathless []string, err error) {
+	return nil, nil, nil
+}

@@ -118,14 +118,31 @@ SELECT format('rule %I of the role %I', r.rulename, pg_get_userbyid(c.relowner))
  WHERE c.oid = to_regclass('int_lock') AND r.ev_enabled <> 'D' AND pg_get_userbyid(c.relowner) <> current_user
  ORDER BY 1`
 
-func (e *postgresEngine) strangers(ctx context.Context) (names []string, err error) {
-	err = e.db.query(ctx, "look at what hangs on INT_LOCK", strangersSQL, func(scan func(...any) error) error {
-		var name string
-		err := scan(&name)
-		names = append(names, name)
-		return err
-	})
-	return names, err
+// pathlessTrigger is the condition that the function p of the trigger t looks names up
+// in the search_path of its caller. Functions in C and the server's own look up none.
+const pathlessTrigger = `NOT EXISTS (SELECT 1 FROM unnest(p.proconfig) AS c (setting) WHERE starts_with(c.setting, 'search_path='))
+   AND p.prolang NOT IN (SELECT l.oid FROM pg_language l WHERE l.lanname IN ('c', 'internal'))`
+
+// pathlessSQL names the functions of triggers for which our sessions have no
+// search_path: one that names no schema fails each lock.
+const pathlessSQL = `
+SELECT DISTINCT p.oid::regprocedure::text
+  FROM pg_trigger t
+  JOIN pg_proc p ON p.oid = t.tgfoid
+ WHERE t.tgrelid = to_regclass('int_lock') AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND ` + pathlessTrigger + `
+ ORDER BY 1`
+
+// hangers returns what strangersSQL and pathlessSQL name.
+func (e *postgresEngine) hangers(ctx context.Context) (strangers, pathless []string, err error) {
+	for text, names := range map[string]*[]string{strangersSQL: &strangers, pathlessSQL: &pathless} {
+		err = errors.Join(err, e.db.query(ctx, "look at what hangs on INT_LOCK", text, func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			*names = append(*names, name)
+			return err
+		}))
+	}
+	return strangers, pathless, err
 }
 
 // owner returns the role to which INT_LOCK belongs; empty where that is ours, or
@@ -139,12 +156,17 @@ func (e *postgresEngine) owner(ctx context.Context) (owner string, err error) {
 	return owner, err
 }
 
-// WarnOfStrangers logs the triggers and rules of other roles on INT_LOCK: their code
-// runs with the rights of this process. Call it once at the start of a node.
+// WarnOfStrangers logs the triggers and rules of other roles on INT_LOCK, whose code
+// runs with the rights of this process, and the functions that may miss a search_path.
+// Call it once at the start of a node.
 func (db *DB) WarnOfStrangers(ctx context.Context) error {
-	names, err := db.engine.strangers(ctx)
-	if err == nil && len(names) > 0 {
+	names, functions, err := db.engine.hangers(ctx)
+	if len(names) > 0 {
 		db.log.Warn("Code of other roles hangs on INT_LOCK and runs with the rights of this node; drop what nobody needs", "code", names)
+	}
+	if len(functions) > 0 {
+		db.log.Warn("Triggers of INT_LOCK call functions that have no search_path of their own, and sessions of this node have none: "+
+			"where one names no schema, no lock can be taken; ALTER FUNCTION … SET search_path = …", "functions", functions)
 	}
 	return err
 }
