@@ -120,15 +120,15 @@ func oneTransaction() Step {
 	return Step{
 		Name: "one-transaction",
 		What: "rows and marks commit first, and their events in a transaction of their own",
-		Edits: []Edit{{store, "err := s.db.engine.commit(ctx, s.grant, &ch)", `rows, evs := ch, ch
+		Edits: []Edit{{store, "err := discreet(s.db.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
 	rows.Events = nil
 	evs.New, evs.Changed, evs.Dead = nil, nil, nil
-	err := s.db.engine.commit(ctx, s.grant, &rows)
+	err := discreet(s.db.engine.commit(ctx, s.grant, &rows))
 	if err == nil && len(ch.Events) > 0 {
 		failpoint.Hit("commit.after")
 		evs.Cursor.Version++
 		ch.Cursor.Version++
-		err = s.db.engine.commit(ctx, s.grant, &evs)
+		err = discreet(s.db.engine.commit(ctx, s.grant, &evs))
 	}`}},
 	}
 }
