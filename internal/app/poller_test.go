@@ -37,6 +37,8 @@ func (s slow) Compare(a, b string) int { return len(a) - len(b) }
 
 func (r *slowRows) Columns() []observer.Column { return nil }
 
+func (r *slowRows) KeyOrder() string { return "" }
+
 type slowRows struct {
 	ctx  context.Context //nolint:containedctx // It is the read's own.
 	left int

@@ -98,6 +98,7 @@ func (r *benchRows) Next() bool {
 	return true
 }
 func (r *benchRows) Columns() []observer.Column { return nil }
+func (r *benchRows) KeyOrder() string           { return "" }
 func (r *benchRows) Row() *observer.Row         { return r.row }
 func (r *benchRows) Err() error                 { return nil }
 func (r *benchRows) Close() error               { return nil }

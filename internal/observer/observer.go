@@ -54,12 +54,18 @@ func New(spec Spec) (*Observer, error) {
 func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {
 	p := o.begin(src, st)
 	defer func() { stats = p.end(ctx, err) }()
-	return stats, p.noteRefusal(ctx, p.outOfTime(ctx, p.run(ctx)))
+	err = p.run(ctx)
+	if p.mayGoOn(err) {
+		if p, err = p.goOn(ctx); err == nil {
+			err = p.readOn(ctx)
+		}
+	}
+	return stats, p.noteRefusal(ctx, p.outOfTime(ctx, err))
 }
 
 // outOfTime takes no failure from a poll whose time has ended, if it got on: a
 // backlog is worked off poll by poll. One that got nowhere within the rows of one
-// timestamp would begin with the same rows for ever.
+// timestamp, and could not go on among them, would begin with the same rows for ever.
 func (p *poll) outOfTime(ctx context.Context, err error) error {
 	switch {
 	case !errors.Is(err, ErrPollTime):
@@ -70,7 +76,7 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 			slog.String("stream", p.spec.Stream), slog.Int64("rows", p.stats.Rows))
 		return nil
 	case p.alike > 0:
-		return fmt.Errorf("%w, and %d rows have the timestamp at which it began: "+
+		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+
 			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.alike)
 	}
 	return err
@@ -88,7 +94,12 @@ func (p *poll) run(ctx context.Context) error {
 		}
 		return p.finish(limited)
 	}
-	if err := p.readWhole(ctx); err != nil {
+	return p.readOn(ctx)
+}
+
+// readOn reads for as long as rows arrive, and has the time of a poll to finish.
+func (p *poll) readOn(ctx context.Context) error {
+	if err := p.readArriving(ctx); err != nil {
 		return err
 	}
 	after, cancel := p.limited(ctx)
@@ -119,7 +130,7 @@ func (p *poll) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (p *poll) readWhole(ctx context.Context) error {
+func (p *poll) readArriving(ctx context.Context) error {
 	ctx, stop := p.whileRowsArrive(ctx)
 	defer stop()
 	return p.read(ctx)

@@ -14,7 +14,7 @@ func (p *poll) readPart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.noteAlike(rows, p.from)
+	defer p.noteAlike(rows)
 	defer rows.stop()
 
 	// Chunks are read ahead, but compared in order, each with what the one
@@ -35,11 +35,14 @@ func (p *poll) readPart(ctx context.Context) error {
 		if err := p.commitIfAny(ctx, ch); err != nil {
 			return err
 		}
+		if !p.full {
+			p.settled(rows, b.rows)
+		}
 		if err := p.keepGeneration(ctx, p.spec.StatementTime); err != nil {
 			return err
 		}
 		p.arrived.Add(1)
-		if p.full = p.full || p.sweep.isSpent(p.src); p.full {
+		if p.full = p.full || p.sweep.isSpent(p.src) || p.late && p.isPast(); p.full {
 			return nil
 		}
 	}
@@ -56,17 +59,17 @@ func (p *poll) readPart(ctx context.Context) error {
 }
 
 // noteAlike counts the rows of a reading that has not come past the timestamp at which
-// it began. It comes after the reading.
-func (p *poll) noteAlike(r *reader, from string) {
+// it began, where no other can go on among them. It comes after the reading.
+func (p *poll) noteAlike(r *reader) {
 	p.alike = 0
-	if !p.spec.readsAll() && r.last != "" && r.last == from {
+	if !p.spec.readsAll() && r.order == "" && r.last != "" && r.last == p.from.cursor {
 		p.alike = r.dated
 	}
 }
 
 // planNext decides what follows a read that came to its end. One that has as
 // many rows as it may have, or took as long as it may, is not all: the next begins
-// at its last timestamp, of which there may be more rows. The horizon came before all of them, so
+// at its last row, or at the first that has its timestamp. The horizon came before all of them, so
 // whatever appears below it between two reads would have been in the first.
 func (p *poll) planNext(r *reader) {
 	if p.spec.readsAll() {
@@ -81,8 +84,8 @@ func (p *poll) planNext(r *reader) {
 		p.complete = true
 		return
 	}
-	if p.src.Compare(r.last, p.from) > 0 {
-		p.from = r.last
+	if end := r.end(); p.isBehind(end) {
+		p.from = end
 	} else {
 		p.limit *= 2 // A group of equal timestamps that is larger than the limit.
 	}

@@ -34,12 +34,19 @@ type poll struct {
 	// from is where the next read begins and before where it ends, limit how
 	// many rows it may have, partRows how many the last one has had. A light
 	// poll does not begin at the low-water mark, so it does not move it.
-	from, before    string
+	from            position
+	before          string
 	limit, partRows int
 	light           bool
 	// alike is how many rows the last reading has had, if all of them have the
-	// timestamp at which it began.
+	// timestamp at which it began and no reading can begin among them.
 	alike int
+	// began is the timestamp at which the first read began, reached what was compared
+	// and committed since then. late says that the time of the poll is over, and that
+	// it goes on all the same.
+	began   string
+	reached position
+	late    bool
 	// undatedRead says that the rows without a timestamp were read.
 	undatedRead bool
 	// seen are the numbers of the live rows that this read has met, generation is
@@ -65,6 +72,11 @@ type poll struct {
 	furthest time.Duration
 }
 
+// position is a place in the order of timestamps, and of the keys of those that
+// share one. key is empty where a read can only begin with the first of them, and
+// order identifies the order of keys.
+type position struct{ cursor, key, order string }
+
 func (o *Observer) begin(src Source, st Store) *poll {
 	return &poll{Observer: o, src: src, st: st, at: o.spec.Now(), committed: time.Now()}
 }
@@ -81,15 +93,21 @@ func (p *poll) readCursor(ctx context.Context) error {
 	if err != nil {
 		return failed(ctx, "read cursor", err)
 	}
-	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
-	p.identity, p.columns, p.reread, p.definition, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Definition, c.Refusal
-	if p.accepted, err = DecodeRefusal(c.Accepted); err != nil {
+	if err := p.follow(c); err != nil {
 		return err
 	}
 	if err := p.define(ctx); err != nil {
 		return err
 	}
 	return p.checkFingerprint(c)
+}
+
+// follow takes over what a cursor says.
+func (p *poll) follow(c Cursor) (err error) {
+	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
+	p.identity, p.columns, p.reread, p.definition, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Definition, c.Refusal
+	p.accepted, err = DecodeRefusal(c.Accepted)
+	return err
 }
 
 func (p *poll) readHorizon(ctx context.Context) error {

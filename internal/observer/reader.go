@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,15 +27,16 @@ type reader struct {
 	cancel  context.CancelFunc
 	data    arena
 	size    int // Rows in the last batch, for the capacity of the next.
-	// first is the key at which a read by key began.
-	first string
+	// first is the key at which a read by key began, order that of keys within a
+	// timestamp.
+	first, order string
 	// hurry asks for the batch as it is at the next row, full or not.
 	hurry atomic.Bool
 
 	// These are set before batches is closed. count is the number of rows,
 	// dated of those that a limit may have counted, and last the highest
-	// timestamp, lastKey the last key. cut says that the read was ended because of
-	// its time.
+	// timestamp, lastKey the last key, or the last of those with that timestamp. cut
+	// says that the read was ended because of its time.
 	count, dated  int
 	last, lastKey string
 	cut           bool
@@ -45,7 +47,7 @@ type reader struct {
 
 func (p *poll) startReading(ctx context.Context) (*reader, error) {
 	reading, cancel := context.WithCancel(ctx)
-	in := Range{From: p.from, Before: p.before, Limit: p.limit}
+	in := Range{From: p.from.cursor, Key: p.from.key, Order: p.from.order, Before: p.before, Limit: p.limit}
 	if p.generation.byKey {
 		in = Range{ByKey: true, Order: p.generation.order, Key: p.generation.Key}
 	}
@@ -58,7 +60,7 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}
-	r := &reader{poll: p, rows: rows, first: in.Key, batches: make(chan *batch), cancel: cancel}
+	r := &reader{poll: p, rows: rows, first: in.Key, order: rows.KeyOrder(), batches: make(chan *batch), cancel: cancel}
 	go r.run(reading)
 	return r, nil
 }
@@ -133,7 +135,7 @@ func (r *reader) read(ctx context.Context) (err error) {
 			b = r.newBatch()
 		}
 		r.add(b, row)
-		r.cut = !time.Now().Before(ends) && r.mayCut(b)
+		r.cut = !time.Now().Before(ends) && r.mayCut(b, row)
 	}
 	// Rows before a failure are as good as any.
 	if len(b.rows) > 0 && !r.send(ctx, b) {
@@ -146,8 +148,9 @@ func (r *reader) read(ctx context.Context) (err error) {
 }
 
 // mayCut reports whether the next read would begin behind the first row of this
-// one. What is left of a chunk then is judged as [reader.isWanted] judges it.
-func (r *reader) mayCut(b *batch) bool {
+// one. What is left of a chunk then is judged as [reader.isWanted] judges it. The
+// rows without a timestamp come from one statement.
+func (r *reader) mayCut(b *batch, row *Row) bool {
 	p := r.poll
 	switch {
 	case p.isWhole() || p.looksMostlyPoison(b.rows):
@@ -155,7 +158,28 @@ func (r *reader) mayCut(b *batch) bool {
 	case p.generation.byKey:
 		return r.lastKey != "" && r.lastKey != r.first
 	}
-	return r.last != "" && p.src.Compare(r.last, p.from) > 0
+	return row.Cursor != "" && p.isBehind(r.end())
+}
+
+// end is where the next read begins, if this one has ended before all rows were read.
+func (r *reader) end() position { return r.at(r.last, r.lastKey) }
+
+// at is the place of a row.
+func (r *reader) at(cursor, key string) position {
+	if r.order == "" || key == "" {
+		return position{cursor: cursor}
+	}
+	return position{cursor, key, r.order}
+}
+
+// isBehind reports whether a read that begins there leaves out rows which the
+// present one begins with. Two keys that are not the same may be equal for the
+// source, but no more of them than a statement has time for.
+func (p *poll) isBehind(at position) bool {
+	if c := p.src.Compare(at.cursor, p.from.cursor); c != 0 {
+		return c > 0
+	}
+	return at.key != "" && at.key != p.from.key
 }
 
 func (r *reader) send(ctx context.Context, b *batch) bool {
@@ -208,11 +232,15 @@ func (r *reader) follow(row *Row) bool {
 	if cursor != "" || row.Err != nil {
 		r.dated++
 	}
-	if cursor == "" || cursor == r.last {
+	switch cursor {
+	case "":
+		return true
+	case r.last:
+		r.lastKey = cmp.Or(row.Key, r.lastKey)
 		return true
 	}
 	ordered := r.poll.src.Compare(r.last, cursor) <= 0
-	r.last = cursor
+	r.last, r.lastKey = cursor, row.Key
 	return ordered
 }
 

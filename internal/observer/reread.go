@@ -17,16 +17,17 @@ const (
 // poll reads what is new, and moves no low-water mark; and the further the
 // horizon is behind, the rarer are the full reads.
 func (p *poll) planReading() {
-	p.limit, p.from = p.Observer.limit.get(), p.low
+	p.limit, p.began = p.Observer.limit.get(), p.low
 	switch {
 	case p.spec.readsAll():
-		p.limit, p.from = 0, ""
+		p.limit, p.began = 0, ""
 	case p.isLight():
-		p.light, p.from = true, p.newest
+		p.light, p.began = true, p.newest
 	case p.horizon.Lag > standing:
 		at := p.at // A pointer into the poll would keep all of it.
 		p.tried.Store(&at)
 	}
+	p.from = position{cursor: p.began}
 }
 
 // isLight takes a full read that never was for one of long ago, and does not

@@ -286,7 +286,7 @@ func TestPollThatItsTimeEndsIsFull(t *testing.T) {
 }
 
 // More rows of one timestamp than a poll has time for are read from their first
-// again and again, so the poll says what to raise.
+// again and again, where the source cannot go on among them, so the poll says what to raise.
 func TestPollThatGetsNowhereSaysWhy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestPollThatGetsNowhereSaysWhy(t *testing.T) {
 		s.poll()
 		for range 2 {
 			stats, err := s.tryPoll()
-			if !errors.Is(err, observer.ErrPollTime) || !strings.Contains(err.Error(), "raise poll-timeout or max-rate") {
+			if !errors.Is(err, observer.ErrPollTime) || !strings.Contains(err.Error(), " at least ") || !strings.Contains(err.Error(), "raise poll-timeout or max-rate") {
 				t.Fatalf("got %v", err)
 			}
 			equal(t, "full", stats.Full, false)

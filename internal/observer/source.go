@@ -83,15 +83,17 @@ type Range struct {
 	// Limit bounds the rows with a timestamp; 0 means no limit. The statement
 	// itself says so, so that the source may end its work early.
 	Limit int
+	// Key is where the rows of the timestamp From begin, as Row.Key has it, and
+	// Order the order in which it was reached, as [Rows.KeyOrder] has it: if rows do
+	// not come in it any more, the read fails with [ClassRetry]. Rows whose keys are
+	// equal for the source, as with a collation, are all read again. Empty means the
+	// first of them.
+	//
 	// ByKey asks for every row in the order of an index on the key, whatever the
-	// timestamp; [Source.KeyOrder] says where that can be had. There are no other
-	// bounds then but Key: that of the first row, as [Row.Key] has it; empty means
-	// no bound. Rows whose keys are equal for the source, as with a collation, are
-	// all read again. Order is the one in which Key was reached, as
-	// [Source.KeyOrder] has it: if that is not to be had any more, the read fails with
-	// [ClassRetry]. Empty means any.
-	ByKey      bool
+	// timestamp; [Source.KeyOrder] says where that can be had, and which the order
+	// is. There are no other bounds then but Key, that of the first row.
 	Order, Key string
+	ByKey      bool
 }
 
 // Column is one member of the data of an event.
@@ -129,6 +131,11 @@ type Rows interface {
 	// Columns are the columns of the data, in their order. They are known
 	// before the first row.
 	Columns() []Column
+	// KeyOrder identifies the order in which rows that share a timestamp come, so
+	// that a read of what is left of them can begin at any of their keys; empty where
+	// none can, as where the key would not compare with itself. It is known before the
+	// first row, and of no use in a read by key.
+	KeyOrder() string
 	Next() bool
 	Row() *Row
 	Err() error

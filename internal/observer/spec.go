@@ -90,13 +90,14 @@ type Spec struct {
 	// StatementTime is for how long a read hands over rows before it ends and the
 	// next one goes on, under the horizon of the first: an open statement holds
 	// a lock on its tables, and a snapshot. It begins with the first row, lest one
-	// that has to sort them first does so for nothing, and rows that share a
-	// timestamp are not parted. 0 means 10 s. Where all rows are read, by DetectSnapshot
+	// that has to sort them first does so for nothing. Rows without a timestamp are not
+	// parted, nor are rows that share one where [Rows.KeyOrder] is empty. 0 means 10 s. Where all rows are read, by DetectSnapshot
 	// or without a timestamp, and no index serves the key, one statement reads them.
 	StatementTime time.Duration
 	// PollTime bounds a poll. What a poll by key has not read then, the next one does;
-	// one statement that reads all rows may take longer, as long as rows arrive. 0
-	// means no bound.
+	// one statement that reads all rows may take longer, as long as rows arrive, and so
+	// may a poll among the rows that share the timestamp at which it began. 0 means no
+	// bound.
 	PollTime time.Duration
 	// MaxRate bounds the rows per second that are read from the source, by
 	// polls and sweeps together. Chunks are then no larger than what may be

@@ -11,7 +11,7 @@ import (
 )
 
 // A source takes minutes to hand over its rows. No statement lasts longer than it
-// may; rows with one timestamp are not parted, those without one are read, and a
+// may; rows with one timestamp are not parted where the source cannot go on among them, those without one are read, and a
 // row that is committed meanwhile below the place of a later statement is not
 // passed.
 func TestLongReadIsManyStatements(t *testing.T) {

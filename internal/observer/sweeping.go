@@ -78,7 +78,7 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 // planSweep bounds the step. It is complete from the beginning where nothing is
 // left below the low-water mark.
 func (p *poll) planSweep(s Sweep, b Budget) {
-	p.from, p.before, p.limit = s.Position, s.Before, p.Observer.limit.get()
+	p.from, p.before, p.limit = position{cursor: s.Position}, s.Before, p.Observer.limit.get()
 	if p.before == "" || p.src.Compare(p.low, p.before) < 0 {
 		p.before = p.low
 	}
@@ -86,7 +86,7 @@ func (p *poll) planSweep(s Sweep, b Budget) {
 		p.limit = b.Rows
 	}
 	p.sweep = &sweeping{Sweep: s, budget: b, start: s.Position, position: s.Position, began: time.Now()}
-	p.complete = p.src.Compare(p.from, p.before) >= 0
+	p.complete = p.src.Compare(s.Position, p.before) >= 0
 }
 
 // endSweep ends the sweep where everything below the step's bound was read. A

@@ -154,7 +154,19 @@ func (s Selection) KeyOrder(indexes [][]string) []int {
 	return nil
 }
 
-// OrderID identifies the order of a read by key by the columns in it; empty for
+// TieOrder returns the parts of the key by which rows that share a timestamp are
+// ordered, by their place in Key; nil for none.
+func (s Selection) TieOrder() []int {
+	var parts []int
+	for n, i := range s.Key {
+		if i != s.Timestamp {
+			parts = append(parts, n)
+		}
+	}
+	return parts
+}
+
+// OrderID identifies the order of parts of the key by the columns in it; empty for
 // none. more is what else decides on the order of a column, such as its collation;
 // nil for nothing.
 func (s Selection) OrderID(parts []int, more func(c Column) string) string {
@@ -169,13 +181,30 @@ func (s Selection) OrderID(parts []int, more func(c Column) string) string {
 	return strings.Join(columns, ", ")
 }
 
-// CheckOrder fails unless a read by key is in the order that it is asked for. id
-// identifies the order in which it would be.
+// CheckOrder fails unless a read that goes on from a key, or is by key, is in the
+// order that it is asked for. id identifies the order of keys in which it would be;
+// empty for one in which no read goes on.
 func CheckOrder(in observer.Range, id string) error {
-	if in.ByKey && (id == "" || in.Order != "" && in.Order != id) {
+	other := id == "" || in.Order != "" && in.Order != id
+	switch {
+	case in.ByKey && other:
 		return ErrNoKeyOrder
+	case in.Key != "" && other:
+		return errOtherTies
 	}
 	return nil
+}
+
+// SplitKey returns the parts of a key that was read; nil for the empty key.
+func (s Selection) SplitKey(key string) ([]string, error) {
+	if key == "" {
+		return nil, nil
+	}
+	parts := observer.SplitKey(key, len(s.Key))
+	if len(parts) != len(s.Key) {
+		return nil, fmt.Errorf("the key to go on from has %d parts, not %d: has the key been changed?", len(parts), len(s.Key))
+	}
+	return parts, nil
 }
 
 // KeyNullable reports whether a column of the key may hold NULL.
@@ -186,6 +215,10 @@ func (s Selection) KeyNullable() bool {
 // ErrNoKeyOrder says that no index serves the key any more, or one of another order
 // than that in which rows were to be read. The next poll looks again.
 var ErrNoKeyOrder = &observer.Fault{Class: observer.ClassRetry, Err: errors.New("no index serves the key any more, or another one does; the next poll looks again")}
+
+// errOtherTies says that rows of one timestamp come in another order than that in
+// which some of them were read.
+var errOtherTies = &observer.Fault{Class: observer.ClassRetry, Err: errors.New("rows of one timestamp come in another order of their keys than a moment ago, as after an ALTER TABLE; the next poll begins with the first of them")}
 
 // KeyNames returns the names of the key's columns.
 func (s Selection) KeyNames() []string {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,8 @@ type Statements struct {
 	// Rows says that the database compares rows, and that an index serves that:
 	// (a, b) >= ($1, $2). Its operator is that of the first column.
 	Rows bool
+	// NullsLast says that NULL comes behind all values.
+	NullsLast bool
 	// KeyHint is written behind the alias of a read by key.
 	KeyHint string
 	// Limit ends a statement that has an order after so many rows; nil means
@@ -65,37 +68,49 @@ func NullsOf(q observer.Query, s Selection, r observer.Range) Nulls {
 	return NullsApart
 }
 
+// What a bound of a range is, if it is no part of a key.
+const (
+	// BoundFrom is that of Range.From in package observer.
+	BoundFrom = -1
+	// BoundBefore is that of Range.Before.
+	BoundBefore = -2
+)
+
 // Range selects the rows of a range that have a timestamp, and without bounds
 // those that have none where notNull is false. It orders by the qualified
 // columns: an alias that was converted to text would sort the whole table,
-// however good the index. From is bound before Before.
-func (w Statements) Range(s Selection, r observer.Range, notNull bool) string {
+// however good the index. It returns what the bounds are, in their order: parts of
+// the key, [BoundFrom] or [BoundBefore].
+func (w Statements) Range(s Selection, r observer.Range, notNull bool) (statement string, parts []int) {
 	var b strings.Builder
 	w.head(&b, s)
-	ts := w.qualified(s.TimestampName())
-	var conditions []string
-	compare := func(operator string) {
-		conditions = append(conditions, ts+w.operator(operator, s.Columns[s.Timestamp])+w.bound(len(conditions)+1))
+	bound := func(part int) string {
+		parts = append(parts, part)
+		if part < 0 {
+			return w.bound(len(parts))
+		}
+		return w.keyBound(len(parts), s.Columns[s.Key[part]])
 	}
-	if r.From != "" {
-		compare(">=")
+	ts := term{name: w.qualified(s.TimestampName()), column: s.Columns[s.Timestamp], part: BoundFrom}
+	terms := append([]term{ts}, w.terms(s, s.TieOrder())...)
+	var conditions []string
+	switch {
+	case r.From != "" && r.Key != "":
+		conditions = append(conditions, w.atLeast(terms, bound))
+	case r.From != "":
+		conditions = append(conditions, w.compare(ts, ">=", bound))
 	}
 	if r.Before != "" {
-		compare("<")
+		conditions = append(conditions, w.compare(term{name: ts.name, column: ts.column, part: BoundBefore}, "<", bound))
 	}
 	if len(conditions) == 0 && notNull {
-		conditions = append(conditions, ts+" IS NOT NULL")
+		conditions = append(conditions, ts.name+" IS NOT NULL")
 	}
 	if len(conditions) > 0 {
 		b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
 	}
-	b.WriteString("\nORDER BY " + ts)
-	for _, k := range s.Key {
-		if k != s.Timestamp {
-			b.WriteString(", " + w.qualified(s.Columns[k].Name))
-		}
-	}
-	return w.limit(b.String(), r.Limit)
+	b.WriteString("\nORDER BY " + names(terms))
+	return w.limit(b.String(), r.Limit), parts
 }
 
 // Nulls selects the rows without a timestamp. It is a statement of its own
@@ -117,49 +132,86 @@ func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (stateme
 	if w.KeyHint != "" {
 		b.WriteString(" " + w.KeyHint)
 	}
-	names, columns := make([]string, len(order)), make([]Column, len(order))
-	for i, n := range order {
-		columns[i] = s.Columns[s.Key[n]]
-		names[i] = w.qualified(columns[i].Name)
-	}
+	terms := w.terms(s, order)
 	var conditions []string
 	if notNull {
 		conditions = append(conditions, w.qualified(s.TimestampName())+" IS NOT NULL")
 	}
-	bound := func(n int) string {
-		parts = append(parts, n)
-		if w.KeyBound == nil {
-			return "$" + strconv.Itoa(len(parts))
-		}
-		return w.KeyBound(len(parts), s.Columns[s.Key[n]])
-	}
 	if from {
-		conditions = append(conditions, w.atLeast(names, columns, order, bound))
+		conditions = append(conditions, w.atLeast(terms, func(part int) string {
+			parts = append(parts, part)
+			return w.keyBound(len(parts), s.Columns[s.Key[part]])
+		}))
 	}
 	if len(conditions) > 0 {
 		b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
 	}
-	b.WriteString("\nORDER BY " + strings.Join(names, ", "))
+	b.WriteString("\nORDER BY " + names(terms))
 	return b.String(), parts
 }
 
-// atLeast compares the columns of a key with the parts of one, as the order has
-// them. Without a comparison of rows the first column is compared alone as well,
-// with which Oracle begins in the index; MySQL makes a place in it of all of them.
-func (w Statements) atLeast(names []string, columns []Column, order []int, bound func(part int) string) string {
-	compare := func(operator string) string { return names[0] + w.operator(operator, columns[0]) + bound(order[0]) }
-	if len(order) > 1 && w.Rows {
-		bounds := make([]string, len(order))
-		for i, n := range order {
-			bounds[i] = bound(n)
+// term is a column of an order, and what it is compared with.
+type term struct {
+	name   string
+	column Column
+	part   int
+	// behind says that NULL comes behind all values of it.
+	behind bool
+}
+
+// compare compares the column of the term with its bound.
+func (w Statements) compare(t term, operator string, bound func(part int) string) string {
+	return t.name + w.operator(operator, t.column) + bound(t.part)
+}
+
+// terms are those of parts of the key.
+func (w Statements) terms(s Selection, order []int) []term {
+	terms := make([]term, len(order))
+	for i, part := range order {
+		c := s.Columns[s.Key[part]]
+		terms[i] = term{w.qualified(c.Name), c, part, w.NullsLast && c.Nullable}
+	}
+	return terms
+}
+
+func names(terms []term) string {
+	all := make([]string, len(terms))
+	for i, t := range terms {
+		all[i] = t.name
+	}
+	return strings.Join(all, ", ")
+}
+
+// atLeast compares the columns of an order with a place in it. Without a comparison
+// of rows the first column is compared alone as well, with which Oracle begins in the
+// index; MySQL makes a place in it of all of them.
+func (w Statements) atLeast(terms []term, bound func(part int) string) string {
+	first := terms[0]
+	behind := slices.ContainsFunc(terms, func(t term) bool { return t.behind })
+	if len(terms) > 1 && w.Rows && !behind {
+		bounds := make([]string, len(terms))
+		for i, t := range terms {
+			bounds[i] = bound(t.part)
 		}
-		return "(" + strings.Join(names, ", ") + ")" + w.operator(">=", columns[0]) + "(" + strings.Join(bounds, ", ") + ")"
+		return "(" + names(terms) + ")" + w.operator(">=", first.column) + "(" + strings.Join(bounds, ", ") + ")"
 	}
-	condition := compare(">=")
-	if len(order) > 1 {
-		condition += " AND (" + compare(">") + " OR " + compare("=") + " AND " + w.atLeast(names[1:], columns[1:], order[1:], bound) + ")"
+	null := ""
+	if first.behind {
+		null = " OR " + first.name + " IS NULL"
 	}
-	return condition
+	if len(terms) == 1 {
+		condition := w.compare(first, ">=", bound)
+		if first.behind {
+			condition = "(" + condition + null + ")"
+		}
+		return condition
+	}
+	condition := ""
+	if !first.behind {
+		condition = w.compare(first, ">=", bound) + " AND "
+	}
+	return condition + "(" + w.compare(first, ">", bound) + null +
+		" OR " + w.compare(first, "=", bound) + " AND " + w.atLeast(terms[1:], bound) + ")"
 }
 
 // All selects every row, in any order.
@@ -204,6 +256,13 @@ func (w Statements) bound(n int) string {
 		return "$" + strconv.Itoa(n)
 	}
 	return w.Bound(n)
+}
+
+func (w Statements) keyBound(n int, c Column) string {
+	if w.KeyBound == nil {
+		return "$" + strconv.Itoa(n)
+	}
+	return w.KeyBound(n, c)
 }
 
 func (w Statements) limit(statement string, rows int) string {

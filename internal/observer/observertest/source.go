@@ -3,6 +3,7 @@ package observertest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type Source struct {
 	Keyed bool
 	// Order is that of the index; empty means "key".
 	Order string
+	// Ties is the order of rows that share a timestamp, in which a read goes on from a
+	// key: it takes upper and lower case for equal. Empty means that none goes on.
+	Ties string
 	// Step is called before each call and each row; its error takes their
 	// place. Nil means none.
 	Step func(call string) error
@@ -154,23 +158,24 @@ func (s *Source) selected(in observer.Range, dated bool) []observer.Row {
 		return byKey(rows, in.Key)
 	}
 	rows = slices.DeleteFunc(rows, func(r observer.Row) bool {
-		return r.Cursor != "" && r.Cursor < in.From || in.Before != "" && (r.Cursor == "" || r.Cursor >= in.Before) ||
+		return r.Cursor != "" && (r.Cursor < in.From || r.Cursor == in.From && compareKeys(r.Key, in.Key) < 0) || in.Before != "" && (r.Cursor == "" || r.Cursor >= in.Before) ||
 			r.Cursor == "" && dated && !s.Unordered
 	})
 	if !s.Unordered {
 		slices.SortStableFunc(rows, func(a, b observer.Row) int {
-			return cmp.Or(strings.Compare(a.Cursor, b.Cursor), strings.Compare(a.Key, b.Key))
+			return cmp.Or(strings.Compare(a.Cursor, b.Cursor), compareKeys(a.Key, b.Key))
 		})
 	}
 	return limited(rows, in.Limit)
 }
 
 func byKey(rows []observer.Row, from string) []observer.Row {
-	order := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
-	rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return order(r.Key, from) < 0 })
-	slices.SortStableFunc(rows, func(a, b observer.Row) int { return order(a.Key, b.Key) })
+	rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return compareKeys(r.Key, from) < 0 })
+	slices.SortStableFunc(rows, func(a, b observer.Row) int { return compareKeys(a.Key, b.Key) })
 	return rows
 }
+
+func compareKeys(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 
 // limited keeps at most that many rows with a cursor; those without come first.
 func limited(rows []observer.Row, limit int) []observer.Row {
@@ -240,7 +245,10 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads = append(s.reads, in)
-	return &rows{ctx: ctx, source: s, columns: s.columns, left: s.selected(in, q.NullTimestamp == observer.NullSkip)}, nil
+	if in.Key != "" && !in.ByKey && in.Order != s.Ties {
+		return nil, &observer.Fault{Class: observer.ClassRetry, Err: errors.New("the order of keys has changed")}
+	}
+	return &rows{ctx: ctx, source: s, columns: s.columns, ties: s.Ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip)}, nil
 }
 
 // Compare implements observer.Source.
@@ -251,6 +259,7 @@ type rows struct {
 	source *Source
 
 	columns []observer.Column
+	ties    string
 	left    []observer.Row
 	row     observer.Row
 	buffer  []byte
@@ -259,6 +268,9 @@ type rows struct {
 
 // Columns implements observer.Rows.
 func (r *rows) Columns() []observer.Column { return r.columns }
+
+// KeyOrder implements observer.Rows.
+func (r *rows) KeyOrder() string { return r.ties }
 
 // Next overwrites the row before, as a driver's buffers do.
 func (r *rows) Next() bool {

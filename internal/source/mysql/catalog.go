@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -18,6 +19,7 @@ type relation struct {
 	from          string // what follows FROM
 	columns       []source.Column
 	collations    map[string]string // of the columns of a table that hold text
+	lengths       map[string]int    // of those, and of such that hold bytes, at most
 }
 
 // The catalogue compares names as the file system does where it looks for one
@@ -33,7 +35,7 @@ FROM information_schema.tables
 WHERE LOWER(table_schema) = LOWER(IF(? = '', DATABASE(), ?)) AND LOWER(table_name) = LOWER(?)`
 
 const columnsSQL = `
-SELECT column_name, data_type, is_nullable, column_type LIKE '%unsigned%', collation_name
+SELECT column_name, data_type, is_nullable, column_type LIKE '%unsigned%', collation_name, character_maximum_length
 FROM information_schema.columns
 WHERE table_schema = ? AND table_name = ?
 ORDER BY ordinal_position`
@@ -102,7 +104,7 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 	if err != nil {
 		return relation{}, err
 	}
-	r.collations = make(map[string]string)
+	r.collations, r.lengths = make(map[string]string), make(map[string]int)
 	for _, row := range rows {
 		column := source.Column{Name: string(row[0]), Type: string(row[1]), Nullable: !r.base || string(row[2]) != "NO"}
 		if string(row[3]) == "1" {
@@ -112,6 +114,9 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 			column.Type = "json"
 		}
 		r.collations[column.Name] = string(row[4])
+		if n, err := strconv.Atoi(string(row[5])); err == nil { // NULL has none.
+			r.lengths[column.Name] = n
+		}
 		r.columns = append(r.columns, column)
 	}
 	return r, nil

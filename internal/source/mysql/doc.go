@@ -39,9 +39,10 @@
 // # Keys and collations
 //
 // The server orders equal timestamps by the key under the column's collation,
-// which may take "a" for "A". That order serves the index, and nothing else
-// depends on it: what was read is told by the timestamp alone, and two keys are
-// one only if their bytes are equal. So a key whose case somebody changes is a
+// which may take "a" for "A". That order serves the index, and the next statement
+// of a poll begins in it, with all keys that are equal to the last one. What was read
+// by earlier polls is told by the timestamp alone, and two keys are one only if
+// their bytes are equal. So a key whose case somebody changes is a
 // new key here, as it is for whoever consumes the events.
 //
 // # The horizon

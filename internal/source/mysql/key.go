@@ -16,14 +16,14 @@ import (
 func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
 	err = s.session(ctx, func(ctx context.Context, c *session) error {
 		p, err := c.plan(ctx, q, observer.Range{ByKey: true})
-		order = p.orderID()
+		order = p.orderID(p.order.parts)
 		return err
 	})
 	return order, err
 }
 
-func (p *plan) orderID() string {
-	return p.selection.OrderID(p.order.parts, func(c source.Column) string { return p.relation.collations[c.Name] })
+func (p *plan) orderID(parts []int) string {
+	return p.selection.OrderID(parts, func(c source.Column) string { return p.relation.collations[c.Name] })
 }
 
 // keyIndex is an index by which a table is read, and the parts of the key in its
@@ -40,10 +40,8 @@ func keyOrder(r relation, s source.Selection, indexes []index) keyIndex {
 	if !r.base || !inOrder(r.engine) {
 		return keyIndex{}
 	}
-	for _, i := range s.Key {
-		if !r.bindable(s.Columns[i]) {
-			return keyIndex{}
-		}
+	if !r.bindable(s) {
+		return keyIndex{}
 	}
 	var found keyIndex
 	for _, i := range indexes {
@@ -66,10 +64,27 @@ func inOrder(engine string) bool {
 // charsets are those of which no character is lost on its way to us and back.
 var charsets = []string{"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"}
 
-// bindable reports whether the value that a column has in a key compares with it
-// as its index does. ENUM and SET are ordered by number, which their text does not
-// tell; the text of FLOAT and DOUBLE is not exact; YEAR has a text for two years.
-func (r relation) bindable(c source.Column) bool {
+// bindable reports whether the values that columns have in a key compare with them
+// as their index does.
+func (r relation) bindable(s source.Selection) bool {
+	return !slices.ContainsFunc(s.Key, func(i int) bool { return !r.bindableColumn(s.Columns[i]) })
+}
+
+// sortedLength is how many characters of a text the server sorts by at least, as
+// sessions set it: see max_sort_length in [setup].
+const sortedLength = 255
+
+// sortsFully reports whether the server sorts by all of a key, and not by the
+// beginnings of its texts, and the key is bindable: then no key comes behind one that
+// is greater.
+func (r relation) sortsFully(s source.Selection) bool {
+	return r.bindable(s) && !slices.ContainsFunc(s.Key, func(i int) bool { return r.lengths[s.Columns[i].Name] > sortedLength })
+}
+
+// bindableColumn is bindable for one. ENUM and SET are ordered by number, which
+// their text does not tell; the text of FLOAT and DOUBLE is not exact; YEAR has a
+// text for two years.
+func (r relation) bindableColumn(c source.Column) bool {
 	switch kindOf(c.Type) {
 	case kindInteger, kindNumber, kindBit, kindTimestamp, kindDatetime, kindDate:
 		return true
@@ -131,18 +146,9 @@ func (p *plan) writeByKey(q observer.Query, in observer.Range) error {
 	w.KeyHint = "FORCE INDEX (" + quote(p.order.name) + ")"
 	w.KeyBound = func(int, source.Column) string { return "?" }
 	shown, parts := w.ByKey(s, p.order.parts, in.Key != "", notNull)
-	key := observer.SplitKey(in.Key, len(s.Key))
-	if in.Key != "" && len(key) != len(s.Key) {
-		return fmt.Errorf("the key to go on from has %d parts, not %d: has the key been changed?", len(key), len(s.Key))
-	}
-	bounds := make([]string, len(parts))
-	for i, part := range parts {
-		c := s.Columns[s.Key[part]]
-		bound, ok := keyBound(c, key[part])
-		if !ok {
-			return fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
-		}
-		bounds[i] = bound
+	bounds, err := p.literals(in, parts)
+	if err != nil {
+		return err
 	}
 	w.KeyBound = func(n int, _ source.Column) string { return bounds[n-1] }
 	sent, _ := w.ByKey(s, p.order.parts, in.Key != "", notNull)

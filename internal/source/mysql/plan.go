@@ -19,6 +19,7 @@ type plan struct {
 	time      timeKind
 	steps     []step
 	order     keyIndex // for a read by key
+	ties      string   // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 // step is a statement as it is sent, and as people are shown it: with ? in the
@@ -81,43 +82,75 @@ func (p *plan) resolve(q observer.Query, in observer.Range) error {
 			return err
 		}
 	}
-	for _, bound := range []string{in.From, in.Before} {
-		if bound != "" && p.selection.Timestamp >= 0 && !p.time.fits(bound) {
-			return fmt.Errorf("the cursor does not fit column %s: has its type changed?", s.TimestampName())
-		}
+	if in.ByKey {
+		return nil // [plan.writeByKey] writes it.
 	}
-	p.write(q, in)
-	return nil
+	if p.relation.sortsFully(s) {
+		p.ties = p.orderID(s.TieOrder())
+	}
+	return p.write(q, in)
 }
 
-// write writes the statements twice: as they are sent, with the bounds in them
-// (what a cursor may be was checked, so it needs no quoting), and for people.
-func (p *plan) write(q observer.Query, in observer.Range) {
-	var bounds []string
-	for _, bound := range []string{in.From, in.Before} {
-		if bound != "" {
-			bounds = append(bounds, "'"+bound+"'")
-		}
+// write writes the statements twice: as they are sent, with the bounds in them,
+// and for people.
+func (p *plan) write(q observer.Query, in observer.Range) error {
+	shown, parts := p.statements(q, in, func(int) string { return "?" })
+	bounds, err := p.literals(in, parts)
+	if err != nil {
+		return err
 	}
-	sent := p.statements(q, in, func(n int) string { return bounds[n-1] })
-	shown := p.statements(q, in, func(int) string { return "?" })
+	sent, _ := p.statements(q, in, func(n int) string { return bounds[n-1] })
 	for i := range sent {
 		p.steps = append(p.steps, step{sent[i], shown[i]})
 	}
+	return nil
 }
 
-func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int) string) []string {
+func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int) string) (statements []string, parts []int) {
 	s, w := p.selection, p.dialect()
-	w.Bound = bound
+	w.Bound, w.KeyBound = bound, func(n int, _ source.Column) string { return bound(n) }
 	if s.Timestamp < 0 {
-		return []string{w.All(s)}
+		return []string{w.All(s)}, nil
 	}
 	nulls := source.NullsOf(q, s, in)
-	statements := []string{w.Range(s, in, nulls != source.NullsInRange)}
+	text, parts := w.Range(s, in, nulls != source.NullsInRange)
+	statements = []string{text}
 	if nulls == source.NullsApart {
 		statements = append(statements, w.Nulls(s))
 	}
-	return statements
+	return statements, parts
+}
+
+// literals are the bounds of a statement, see [source.Statements.Range]. What they
+// may be is checked, so they need no quoting.
+func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
+	s := p.selection
+	key, err := s.SplitKey(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	bounds := make([]string, len(parts))
+	for i, part := range parts {
+		bound := in.From
+		switch part {
+		case source.BoundBefore:
+			bound = in.Before
+		case source.BoundFrom:
+		default:
+			c := s.Columns[s.Key[part]]
+			literal, ok := keyBound(c, key[part])
+			if !ok {
+				return nil, fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
+			}
+			bounds[i] = literal
+			continue
+		}
+		if !p.time.fits(bound) {
+			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", s.TimestampName())
+		}
+		bounds[i] = "'" + bound + "'"
+	}
+	return bounds, nil
 }
 
 func (p *plan) dialect() source.Statements {

@@ -47,13 +47,20 @@ func (s *Source) begin(ctx context.Context, q observer.Query, in observer.Range)
 		p, err = c.plan(ctx, q, in)
 	}
 	if err == nil {
-		err = source.CheckOrder(in, p.orderID())
+		err = p.checkOrder(in)
 	}
 	if err != nil {
 		c.end(ctx)
 		return nil, plan{}, err
 	}
 	return c, p, nil
+}
+
+func (p *plan) checkOrder(in observer.Range) error {
+	if in.ByKey {
+		return source.CheckOrder(in, p.orderID(p.order.parts))
+	}
+	return source.CheckOrder(in, p.ties)
 }
 
 // rows streams the rows of a read.
@@ -192,6 +199,9 @@ func (r *rows) leave() {
 
 // Columns implements [observer.Rows].
 func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
+
+// KeyOrder implements [observer.Rows].
+func (r *rows) KeyOrder() string { return r.plan.ties }
 
 // Row implements [observer.Rows].
 func (r *rows) Row() *observer.Row { return r.row }

@@ -81,7 +81,7 @@ func (c *session) description(ctx context.Context, q observer.Query) (source.Des
 	if d.KeyUnique, err = c.keyUnique(ctx, p, r.from, indexes); err != nil {
 		return d, r, err
 	}
-	order, err := c.keyOrder(ctx, p, indexes)
+	order, err := c.keyOrder(ctx, q, r, p, indexes)
 	if d.KeyOrdered = order.parts != nil; err != nil || d.Timestamp == "" {
 		return d, r, err
 	}

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,7 +27,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			return err
 		}
 		for _, step := range p.steps {
-			lines, err := c.explain(ctx, p.literals(step))
+			lines, err := c.explain(ctx, cmp.Or(step.explained, step.sql))
 			if isRefusal(err) {
 				shown = source.Plan{Text: "The plan is not shown: " + err.Error()}
 				return nil
@@ -46,19 +47,6 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 		return nil
 	})
 	return shown, err
-}
-
-// literals puts the bounds into a statement, which is explained without binds.
-// They are cursors whose shape was checked.
-func (p plan) literals(s step) string {
-	if s.explained != "" {
-		return s.explained
-	}
-	text := s.sql
-	for n, bind := range s.binds {
-		text = strings.Replace(text, p.time.bound(n+1), p.time.value(fmt.Sprintf("'%s'", bind)), 1)
-	}
-	return text
 }
 
 // explain leaves nothing behind: the rows of the plan are rolled back before

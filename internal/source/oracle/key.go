@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,25 +37,50 @@ const charsetSQL = "SELECT p.VALUE FROM NLS_DATABASE_PARAMETERS p WHERE p.PARAME
 // keyOrder finds the index that serves the key: the table itself where its rows are
 // kept in that order, or else one that is unique. NULL comes behind all keys, where
 // a read that goes on would leave it out, so there must be none.
-func (c *session) keyOrder(ctx context.Context, p plan, indexes []index) (keyIndex, error) {
-	text := false
-	for _, i := range p.selection.Key {
-		k := p.selection.Columns[i]
-		if k.Nullable || keyBound(k, "") == "" {
-			return keyIndex{}, nil
-		}
-		text = text || p.kinds[i] == kindText || p.kinds[i] == kindPadded
-	}
+func (c *session) keyOrder(ctx context.Context, q observer.Query, r relation, p plan, indexes []index) (keyIndex, error) {
 	found := servesKey(p.selection, indexes)
-	if found.parts == nil || !text {
-		return found, nil
+	if found.parts == nil || p.selection.KeyNullable() {
+		return keyIndex{}, nil
 	}
-	// The driver loses characters of other sets on their way to us and back.
-	rows, err := c.rows(ctx, "read the character set", charsetSQL)
-	if err != nil || len(rows) != 1 || rows[0][0] != "AL32UTF8" && rows[0][0] != "UTF8" {
+	if ok, err := c.bindable(ctx, q, r, p, found.parts); !ok {
 		return keyIndex{}, err
 	}
 	return found, nil
+}
+
+// tieOrder identifies the order of rows that share a timestamp; empty where no read
+// can go on within them.
+func (c *session) tieOrder(ctx context.Context, q observer.Query, r relation, p plan) (string, error) {
+	ties := p.selection.TieOrder()
+	if ok, err := c.bindable(ctx, q, r, p, ties); !ok {
+		return "", err
+	}
+	return p.selection.OrderID(ties, nil), nil
+}
+
+// bindable reports whether parts of a key that were read compare with their columns.
+// The driver loses characters of other sets than these on their way to us and back.
+func (c *session) bindable(ctx context.Context, q observer.Query, r relation, p plan, parts []int) (bool, error) {
+	text := false
+	for _, part := range parts {
+		i := p.selection.Key[part]
+		if keyBound(p.selection.Columns[i], "") == "" {
+			return false, nil
+		}
+		text = text || p.kinds[i] == kindText || p.kinds[i] == kindPadded
+	}
+	if !text {
+		return true, nil
+	}
+	if r.charset == "" {
+		rows, err := c.rows(ctx, "read the character set", charsetSQL)
+		if err != nil || len(rows) != 1 {
+			return false, err
+		}
+		r.charset = rows[0][0]
+		c.source.relations.put(q, r)
+	}
+	return r.charset == "AL32UTF8" || r.charset == "UTF8", nil
 }
 
 func servesKey(s source.Selection, indexes []index) keyIndex {
@@ -141,27 +165,14 @@ func keyBind(c source.Column, part string) (text string, ok bool) {
 // the optimizer would sort a large table, for each read anew.
 func (p *plan) writeByKey(from string, q observer.Query, in observer.Range) error {
 	s := p.selection
-	key := observer.SplitKey(in.Key, len(s.Key))
-	if in.Key != "" && len(key) != len(s.Key) {
-		return fmt.Errorf("the key to go on from has %d parts, not %d: has the key been changed?", len(key), len(s.Key))
-	}
 	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
 	w := p.statements(from, q)
-	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, fmt.Sprintf(":%d", n)) }
-	text, parts := w.ByKey(s, p.order.parts, in.Key != "", notNull)
-	binds := make([]any, len(parts))
-	literals := make([]string, len(parts))
-	for n, part := range parts {
-		c := s.Columns[s.Key[part]]
-		bind, ok := keyBind(c, key[part])
-		if !ok {
-			return fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
-		}
-		binds[n], literals[n] = bind, "'"+strings.ReplaceAll(bind, "'", "''")+"'"
+	all, err := p.bind(&w, q, in, func() (string, []int) { return w.ByKey(s, p.order.parts, in.Key != "", notNull) })
+	if err != nil {
+		return err
 	}
-	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, literals[n-1]) }
-	explained, _ := w.ByKey(s, p.order.parts, in.Key != "", notNull)
-	p.steps = []step{{sql: p.hinted(tagged(text, q.Stream)), binds: binds, explained: p.hinted(explained)}}
+	all.sql, all.explained = p.hinted(all.sql), p.hinted(all.explained)
+	p.steps = []step{all}
 	return nil
 }
 

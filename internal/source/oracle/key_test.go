@@ -27,13 +27,13 @@ func TestReadByKey(t *testing.T) {
 		t.Run(column, func(t *testing.T) {
 			t.Parallel()
 			d := emulate(t, engine.Options{})
-			d.exec("CREATE TABLE t (k "+column+" NOT NULL, n NUMBER NOT NULL)", "CREATE INDEX t_key ON t (k, n)")
+			d.exec("CREATE TABLE t (k "+column+" NOT NULL, n NUMBER NOT NULL, at DATE)", "CREATE INDEX t_key ON t (k, n)")
 			all := strings.Split(values, ",")
 			if column == "DATE" {
 				all = []string{all[0], strings.Join(all[1:3], ","), strings.Join(all[3:5], ","), all[5]}
 			}
 			for n, value := range all {
-				d.exec(fmt.Sprintf("INSERT INTO t VALUES (%s, %d)", value, n), fmt.Sprintf("INSERT INTO t VALUES (%s, %d)", value, -n-1))
+				d.exec(fmt.Sprintf("INSERT INTO t VALUES (%s, %d, DATE '2024-05-01')", value, n), fmt.Sprintf("INSERT INTO t VALUES (%s, %d, DATE '2024-05-01')", value, -n-1))
 			}
 			keys := sourcetest.ReadByKey(t, d.open(oracle.Options{}), observer.Query{Table: "t", Key: []string{"k", "n"}})
 			if len(keys) != 2*len(all) || slices.Contains(keys, "") {
@@ -116,6 +116,24 @@ func TestPlanByKey(t *testing.T) {
 	for _, key := range []string{"a", "a/b", "a/1e5", "/1"} {
 		if _, err := s.SQL(t.Context(), q, observer.Range{ByKey: true, Key: key}); observer.ClassOf(err) != observer.ClassQuery {
 			t.Errorf("from %q: %v", key, err)
+		}
+	}
+}
+
+// Among rows of one timestamp a read goes on from keys that come back as they are.
+func TestReadGoesOnAmongRowsOfOneTimestamp(t *testing.T) {
+	t.Parallel()
+	for charset, text := range map[string]bool{"AL32UTF8": true, "WE8MSWIN1252": false} {
+		d := emulate(t, engine.Options{Charset: charset})
+		d.exec("CREATE TABLE t (at DATE, k VARCHAR2(9), n NUMBER, w NVARCHAR2(9))", "CREATE VIEW v AS SELECT * FROM t")
+		s := d.open(oracle.Options{})
+		for key, want := range map[string]bool{"k": text, "n": true, "w": false} {
+			for _, table := range []string{"t", "v"} {
+				q := observer.Query{Table: table, Key: []string{key}, Timestamp: "at"}
+				if got := sourcetest.TiedByKey(t, s, q); got != want {
+					t.Errorf("%s: %s.%s: %t", charset, table, key, got)
+				}
+			}
 		}
 	}
 }

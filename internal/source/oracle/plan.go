@@ -19,6 +19,7 @@ type plan struct {
 	time      timeKind
 	steps     []step
 	order     keyIndex // for a read by key
+	ties      string   // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 // large tells whether rows have values of any size.
@@ -27,7 +28,7 @@ func (p plan) large() bool { return p.width > len(p.kinds) }
 type step struct {
 	sql   string
 	binds []any
-	// explained is sql without binds, for a read by key.
+	// explained is sql with literals in the places of the binds; empty without any.
 	explained string
 }
 
@@ -84,7 +85,8 @@ func (p plan) statements(from string, q observer.Query) source.Statements {
 		Column: func(c source.Column, qualified string) string {
 			return selected(kindOf(c.Type), qualified, maxLength, slices.Index(p.selection.Columns, c)+1)
 		},
-		Bound: p.time.bound,
+		NullsLast: true,
+		Bound:     p.time.bound,
 		// FETCH FIRST came with 12c, and is no faster.
 		Limit: func(statement string, rows int) string {
 			return fmt.Sprintf("SELECT * FROM (\n%s\n)\nWHERE ROWNUM <= %d", statement, rows)
@@ -97,30 +99,62 @@ func (p plan) write(from string, q observer.Query, in observer.Range) ([]step, e
 	if p.selection.Timestamp < 0 {
 		return []step{{sql: tagged(w.All(p.selection), q.Stream)}}, nil
 	}
-	binds, err := p.binds(in)
+	if in.ByKey {
+		return nil, nil // [plan.writeByKey] writes it.
+	}
+	nulls := source.NullsOf(q, p.selection, in)
+	first, err := p.bind(&w, q, in, func() (string, []int) { return w.Range(p.selection, in, nulls != source.NullsInRange) })
 	if err != nil {
 		return nil, err
 	}
-	nulls := source.NullsOf(q, p.selection, in)
-	steps := []step{{sql: tagged(w.Range(p.selection, in, nulls != source.NullsInRange), q.Stream), binds: binds}}
+	steps := []step{first}
 	if nulls == source.NullsApart {
 		steps = append(steps, step{sql: tagged(w.Nulls(p.selection), q.Stream)})
 	}
 	return steps, nil
 }
 
-func (p plan) binds(in observer.Range) ([]any, error) {
-	var binds []any
-	for _, bound := range []string{in.From, in.Before} {
-		if bound == "" {
-			continue
-		}
-		if _, ok := p.time.parse(bound, nil); !ok {
-			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
-		}
-		binds = append(binds, p.time.literal(bound))
+// bind writes a statement twice: with binds, and with literals in their places. See
+// [source.Statements.Range] for what the bounds are.
+func (p plan) bind(w *source.Statements, q observer.Query, in observer.Range, write func() (string, []int)) (step, error) {
+	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, fmt.Sprintf(":%d", n)) }
+	text, parts := write()
+	key, err := p.selection.SplitKey(in.Key)
+	if err != nil {
+		return step{}, err
 	}
-	return binds, nil
+	binds, literals := make([]any, len(parts)), make([]string, len(parts))
+	for n, part := range parts {
+		bind, err := p.boundText(in, key, part)
+		if err != nil {
+			return step{}, err
+		}
+		binds[n], literals[n] = bind, "'"+strings.ReplaceAll(bind, "'", "''")+"'"
+	}
+	w.Bound = func(n int) string { return p.time.value(literals[n-1]) }
+	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, literals[n-1]) }
+	explained, _ := write()
+	return step{sql: tagged(text, q.Stream), binds: binds, explained: tagged(explained, q.Stream)}, nil
+}
+
+func (p plan) boundText(in observer.Range, key []string, part int) (string, error) {
+	bound := in.From
+	switch part {
+	case source.BoundBefore:
+		bound = in.Before
+	case source.BoundFrom:
+	default:
+		c := p.selection.Columns[p.selection.Key[part]]
+		bind, ok := keyBind(c, key[part])
+		if !ok {
+			return "", fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
+		}
+		return bind, nil
+	}
+	if _, ok := p.time.parse(bound, nil); !ok {
+		return "", fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
+	}
+	return p.time.literal(bound), nil
 }
 
 // maxTag bounds what a statement says of its observer.

@@ -19,14 +19,20 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 		return plan{}, r, unfit(err)
 	}
 	p, err := newPlan(r, q, in)
-	if err != nil || !in.ByKey {
+	if err != nil {
 		return p, r, unfit(err)
+	}
+	if !in.ByKey {
+		if p.selection.Timestamp >= 0 {
+			p.ties, err = c.tieOrder(ctx, q, r, p)
+		}
+		return p, r, err
 	}
 	indexes, _, err := c.indexes(ctx, r)
 	if err != nil {
 		return p, r, err
 	}
-	if p.order, err = c.keyOrder(ctx, p, indexes); err != nil || p.order.parts == nil {
+	if p.order, err = c.keyOrder(ctx, q, r, p, indexes); err != nil || p.order.parts == nil {
 		return p, r, err
 	}
 	return p, r, unfit(p.writeByKey(r.from, q, in))
@@ -80,7 +86,11 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range,
 	if err != nil {
 		return nil, err
 	}
-	if err := source.CheckOrder(in, p.selection.OrderID(p.order.parts, nil)); err != nil {
+	order := p.ties
+	if in.ByKey {
+		order = p.selection.OrderID(p.order.parts, nil)
+	}
+	if err := source.CheckOrder(in, order); err != nil {
 		return nil, err
 	}
 	if p.large() && !large {
@@ -182,6 +192,9 @@ func (r *rows) fail(err error) {
 
 // Columns implements [observer.Rows].
 func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
+
+// KeyOrder implements [observer.Rows].
+func (r *rows) KeyOrder() string { return r.plan.ties }
 
 // Row implements [observer.Rows].
 func (r *rows) Row() *observer.Row { return r.row }

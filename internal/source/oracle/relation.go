@@ -19,6 +19,7 @@ type relation struct {
 	shape        string // of the result, as the driver describes it
 	linked       bool   // whether a link may be read through, as by a view
 	others       others // as of when it was looked up
+	charset      string // of the database; empty while nobody has asked
 }
 
 // others says who else than the transactions of this database brings the rows.

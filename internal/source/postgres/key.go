@@ -11,14 +11,22 @@ import (
 func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
 	err = s.session(ctx, func(ctx context.Context, c *session) error {
 		p, r, err := c.planFor(ctx, q, observer.Range{ByKey: true})
-		order = orderID(p, r)
+		order = orderID(p, r, p.order)
 		return err
 	})
 	return order, err
 }
 
-func orderID(p plan, r relation) string {
-	return p.selection.OrderID(p.order, func(c source.Column) string { return r.collations[c.Name] })
+func orderID(p plan, r relation, parts []int) string {
+	return p.selection.OrderID(parts, func(c source.Column) string { return r.collations[c.Name] })
+}
+
+// orderID identifies the order in which a read of that range goes on from a key.
+func (p plan) orderID(in observer.Range, r relation) string {
+	if in.ByKey {
+		return orderID(p, r, p.order)
+	}
+	return p.ties
 }
 
 // keyOrder returns the parts of the key in the order of an index; nil for none.
@@ -62,7 +70,7 @@ func operatorOf(schema, operator string) string {
 
 // writeByKey writes the read of all rows by key, or from one on. Rows are compared
 // by operators of one schema.
-func (p *plan) writeByKey(table string, q observer.Query, in observer.Range, schemas map[string]string) []step {
+func (p *plan) writeByKey(table string, q observer.Query, in observer.Range, schemas map[string]string) ([]step, error) {
 	s := p.selection
 	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
 	w := source.Statements{From: table, Rows: true, Operator: func(operator string, c source.Column) string {
@@ -72,10 +80,6 @@ func (p *plan) writeByKey(table string, q observer.Query, in observer.Range, sch
 		w.Rows = w.Rows && schemas[name] == schemas[s.KeyNames()[0]]
 	}
 	text, parts := w.ByKey(s, p.order, in.Key != "", notNull)
-	key := observer.SplitKey(in.Key, len(s.Key))
-	params := make([][]byte, len(parts))
-	for i, part := range parts {
-		params[i] = []byte(key[part])
-	}
-	return []step{{sql: text, params: params}}
+	params, err := p.params(in, parts)
+	return []step{{sql: text, params: params}}, err
 }

@@ -125,7 +125,7 @@ func TestReadByKey(t *testing.T) {
 			t.Parallel()
 			table := fmt.Sprintf("t%d", n)
 			conn := connect(t, url)
-			exec(t, conn, "CREATE TABLE "+table+" (k "+test.column+" NOT NULL, n int NOT NULL, PRIMARY KEY (k, n)) PARTITION BY HASH (n)")
+			exec(t, conn, "CREATE TABLE "+table+" (k "+test.column+" NOT NULL, n int NOT NULL, at timestamptz DEFAULT '2024-05-01 10:00:00.000001Z', PRIMARY KEY (k, n)) PARTITION BY HASH (n)")
 			for i := range 2 {
 				exec(t, conn, fmt.Sprintf("CREATE TABLE %s_%d PARTITION OF %s FOR VALUES WITH (MODULUS 2, REMAINDER %d)", table, i, table, i))
 			}

@@ -22,7 +22,8 @@ type plan struct {
 	time      timeKind
 	steps     []step
 	locks     locks
-	order     []int // of the parts of the key, for a read by key
+	order     []int  // of the parts of the key, for a read by key
+	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 type step struct {
@@ -66,7 +67,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	p, r, err := c.planFor(ctx, q, in)
 	if err == nil {
-		err = source.CheckOrder(in, orderID(p, r))
+		err = source.CheckOrder(in, p.orderID(in, r))
 	}
 	if err != nil {
 		return p, err
@@ -90,8 +91,9 @@ func (c *session) planFor(ctx context.Context, q observer.Query, in observer.Ran
 			return p, r, err
 		}
 		if p.order = keyOrder(r, p.selection, indexes); p.order != nil {
-			p.steps = p.writeByKey(r.from, q, in, keyOperators(indexes))
+			p.steps, err = p.writeByKey(r.from, q, in, keyOperators(indexes))
 		}
+		return p, r, source.Unfit(err)
 	}
 	return p, r, nil
 }
@@ -115,30 +117,68 @@ func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 			return plan{}, err
 		}
 	}
+	if p.keyIsPlain() {
+		p.ties = orderID(p, r, s.TieOrder())
+	}
 	p.steps, err = p.write(r.from, q, in)
 	return p, err
 }
 
+// firstOther is the first number of a type that is not the server's own.
+const firstOther = 16384
+
+// keyIsPlain reports whether the server compares the whole key by operators of its
+// own. Those of other types, such as of an extension, may be in any schema.
+func (p plan) keyIsPlain() bool {
+	return !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
+}
+
 func (p plan) write(table string, q observer.Query, in observer.Range) ([]step, error) {
-	// Those of the types that a timestamp can be of are the server's own.
-	w := source.Statements{From: table, Operator: func(operator string, _ source.Column) string { return operatorOf("pg_catalog", operator) }}
+	// Those of the types of a timestamp, and of a key that is gone on from, are the
+	// server's own.
+	w := source.Statements{From: table, Rows: true, NullsLast: true, Operator: func(operator string, _ source.Column) string {
+		return operatorOf("pg_catalog", operator)
+	}}
 	if p.selection.Timestamp < 0 {
 		return []step{{sql: w.All(p.selection)}}, nil
 	}
-	var params [][]byte
-	for _, bound := range []string{in.From, in.Before} {
-		if bound == "" {
+	if in.ByKey {
+		return nil, nil // [plan.writeByKey] writes it.
+	}
+	nulls := source.NullsOf(q, p.selection, in)
+	text, parts := w.Range(p.selection, in, nulls != source.NullsInRange)
+	params, err := p.params(in, parts)
+	if err != nil {
+		return nil, err
+	}
+	steps := []step{{sql: text, params: params}}
+	if nulls == source.NullsApart {
+		steps = append(steps, step{sql: w.Nulls(p.selection)})
+	}
+	return steps, nil
+}
+
+// params are the bounds of a statement, see [source.Statements.Range].
+func (p plan) params(in observer.Range, parts []int) ([][]byte, error) {
+	key, err := p.selection.SplitKey(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	params := make([][]byte, len(parts))
+	for i, part := range parts {
+		bound := in.From
+		switch part {
+		case source.BoundBefore:
+			bound = in.Before
+		case source.BoundFrom:
+		default:
+			params[i] = []byte(key[part])
 			continue
 		}
 		if _, ok := p.time.parse(bound, nil); !ok {
 			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
 		}
-		params = append(params, []byte(p.time.literal(bound)))
+		params[i] = []byte(p.time.literal(bound))
 	}
-	nulls := source.NullsOf(q, p.selection, in)
-	steps := []step{{sql: w.Range(p.selection, in, nulls != source.NullsInRange), params: params}}
-	if nulls == source.NullsApart {
-		steps = append(steps, step{sql: w.Nulls(p.selection)})
-	}
-	return steps, nil
+	return params, nil
 }

@@ -195,6 +195,9 @@ func (r *rows) leave() {
 // Columns implements [observer.Rows].
 func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
 
+// KeyOrder implements [observer.Rows].
+func (r *rows) KeyOrder() string { return r.plan.ties }
+
 // Row implements [observer.Rows].
 func (r *rows) Row() *observer.Row { return r.row }
 

@@ -41,7 +41,8 @@ func (f Fixture) suffixes(t *testing.T, q observer.Query) []row {
 
 // ReadByKey reads a query by its key, and from each key on, which must return all
 // rows that come at it or behind it, and may return those before them that the
-// source takes for equal. It returns the keys.
+// source takes for equal. It returns the keys. It reads them in the same way among
+// rows of one timestamp, which the query has in a column "at".
 func ReadByKey(t *testing.T, s Source, q observer.Query) []string {
 	t.Helper()
 	f := Fixture{Source: s}
@@ -58,6 +59,10 @@ func ReadByKey(t *testing.T, s Source, q observer.Query) []string {
 		if again := len(got) - len(all[i:]); again < 0 || data(got[again:]) != data(all[i:]) {
 			t.Errorf("%s from %q:\n%s\nwant at the end\n%s", q.Table, first.key, data(got), data(all[i:]))
 		}
+	}
+	q.Timestamp = "at"
+	if tied := f.ties(t, q); len(tied) != len(all) {
+		t.Errorf("%s: %d rows with a timestamp, want %d", q.Table, len(tied), len(all))
 	}
 	return found
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -56,13 +57,8 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 		return plan{}, source.Unfit(err)
 	}
 	p := plan{selection: selection, from: r.from, table: r.name}
-	if r.name == "" || r.view {
+	if !r.bindable(selection) {
 		return p, nil
-	}
-	for _, i := range selection.Key {
-		if affinityOf(selection.Columns[i].Type) == affinityNone {
-			return p, nil
-		}
 	}
 	var indexes [][]string
 	err = each(ctx, db, indexesSQL, []any{r.name}, func(rows *sql.Rows) error {
@@ -77,13 +73,17 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 	}
 	notNull := selection.Timestamp >= 0 && source.NullsOf(q, selection, observer.Range{}) == source.NullsNowhere
 	text, parts := statements(r).ByKey(selection, order, in.Key != "", notNull)
-	key := observer.SplitKey(in.Key, len(selection.Key))
-	args := make([]any, len(parts))
-	for i, part := range parts {
-		args[i] = bindOf(selection.Columns[selection.Key[part]], key[part])
-	}
+	args, err := p.args(in, parts)
 	p.steps, p.order = []step{{sql: text, args: args}}, selection.OrderID(order, nil)
-	return p, nil
+	return p, source.Unfit(err)
+}
+
+// bindable reports whether a key compares with the texts of its parts as its
+// columns do. Those of views and queries need not have the affinity of their types.
+func (r relation) bindable(s source.Selection) bool {
+	return r.name != "" && !r.view && !slices.ContainsFunc(s.Key, func(i int) bool {
+		return affinityOf(s.Columns[i].Type) == affinityNone
+	})
 }
 
 // affinity is to what a column converts a text, as a bound is one, before it

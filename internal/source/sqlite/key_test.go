@@ -81,10 +81,10 @@ func TestReadByKey(t *testing.T) {
 		for _, primary := range []string{"PRIMARY KEY (k, n)", "UNIQUE (k, n)"} {
 			t.Run(column+" "+primary, func(t *testing.T) {
 				t.Parallel()
-				statements := []string{"CREATE TABLE t (k " + column + ", n INT NOT NULL, " + primary + ")"}
+				statements := []string{"CREATE TABLE t (k " + column + ", n INT NOT NULL, at TEXT DEFAULT '2024-05-01 10:00:00', " + primary + ")"}
 				for _, value := range strings.Split(values, ",") {
 					for _, n := range []string{"2", "10"} {
-						statements = append(statements, "INSERT OR IGNORE INTO t VALUES ("+value+", "+n+")")
+						statements = append(statements, "INSERT OR IGNORE INTO t (k, n) VALUES ("+value+", "+n+")")
 					}
 				}
 				s := made(t, statements...)
@@ -101,8 +101,8 @@ func TestReadByKey(t *testing.T) {
 // is greater.
 func TestReadByKeyWithNull(t *testing.T) {
 	t.Parallel()
-	s := made(t, "CREATE TABLE t (a INT, b TEXT, c INT, PRIMARY KEY (a, b, c))",
-		"INSERT INTO t VALUES (1,'b',2),(1,'b',NULL),(1,NULL,7),(2,NULL,NULL),(2,'a',1),(NULL,'b',2),(3,NULL,1),(3,'c',NULL),(3,'d',1)")
+	s := made(t, "CREATE TABLE t (a INT, b TEXT, c INT, at REAL DEFAULT 1714557600.25, PRIMARY KEY (a, b, c))",
+		"INSERT INTO t (a, b, c) VALUES (1,'b',2),(1,'b',NULL),(1,NULL,7),(2,NULL,NULL),(2,'a',1),(NULL,'b',2),(3,NULL,1),(3,'c',NULL),(3,'d',1)")
 	keys := sourcetest.ReadByKey(t, s, observer.Query{Table: "t", Key: []string{"b", "a", "c"}})
 	if want := []string{"", "", "", "b/1/2", "", "a/2/1", "", "", "d/3/1"}; !slices.Equal(keys, want) {
 		t.Errorf("keys = %q, want %q", keys, want)
@@ -112,7 +112,7 @@ func TestReadByKeyWithNull(t *testing.T) {
 // Keys that are equal for a collation come again.
 func TestReadByKeyOfEqualKeys(t *testing.T) {
 	t.Parallel()
-	s := made(t, "CREATE TABLE t (k TEXT COLLATE NOCASE)", "CREATE INDEX i ON t (k)", "INSERT INTO t VALUES ('b'), ('a'), ('A'), ('c')")
+	s := made(t, "CREATE TABLE t (k TEXT COLLATE NOCASE, at INT DEFAULT 1714557600)", "CREATE INDEX i ON t (k)", "INSERT INTO t (k) VALUES ('b'), ('a'), ('A'), ('c')")
 	q := observer.Query{Table: "t", Key: []string{"k"}}
 	sourcetest.ReadByKey(t, s, q)
 	rows, err := s.Read(t.Context(), q, observer.Range{ByKey: true, Key: "A"})
@@ -126,5 +126,25 @@ func TestReadByKeyOfEqualKeys(t *testing.T) {
 	}
 	if seen != 4 || rows.Err() != nil {
 		t.Errorf("%d rows of 4, %v", seen, rows.Err())
+	}
+}
+
+// The columns of views and queries need not compare as their types say.
+func TestReadGoesOnAmongRowsOfOneTimestamp(t *testing.T) {
+	t.Parallel()
+	s := made(t, "CREATE TABLE t (k INT, name TEXT, bare, at TEXT)", "CREATE VIEW v AS SELECT k + 0 AS k, at FROM t")
+	for _, test := range []struct {
+		q    observer.Query
+		want bool
+	}{
+		{observer.Query{Table: "t", Key: []string{"k", "name"}}, true},
+		{observer.Query{Table: "t", Key: []string{"bare"}}, false},
+		{observer.Query{Table: "v", Key: []string{"k"}}, false},
+		{observer.Query{SQL: "SELECT * FROM t", Key: []string{"k"}}, false},
+	} {
+		test.q.Timestamp = "at"
+		if got := sourcetest.TiedByKey(t, s, test.q); got != test.want {
+			t.Errorf("%s%s, key %s: %t", test.q.Table, test.q.SQL, test.q.Key, got)
+		}
 	}
 }

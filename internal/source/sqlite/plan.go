@@ -18,6 +18,7 @@ type plan struct {
 	table     string // empty for a query
 	steps     []step
 	order     string // of a read by key
+	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 type step struct {
@@ -47,6 +48,9 @@ func (s *Source) plan(ctx context.Context, db queryer, q observer.Query, in obse
 		return p, err
 	}
 	p, err := planFor(r, q, in)
+	if err == nil {
+		err = source.CheckOrder(in, p.ties)
+	}
 	return p, source.Unfit(err)
 }
 
@@ -61,23 +65,46 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 		p.steps = []step{{sql: w.All(selection)}}
 		return p, nil
 	}
-	var args []any
-	for _, bound := range []string{in.From, in.Before} {
-		if bound == "" {
+	if ties := selection.TieOrder(); r.bindable(selection) {
+		p.ties = selection.OrderID(ties, nil)
+	}
+	nulls := source.NullsOf(q, selection, in)
+	text, parts := w.Range(selection, in, nulls != source.NullsInRange)
+	args, err := p.args(in, parts)
+	if err != nil {
+		return plan{}, err
+	}
+	if nulls == source.NullsApart { // SQLite sorts NULL first.
+		p.steps = []step{{sql: w.Nulls(selection)}}
+	}
+	p.steps = append(p.steps, step{sql: text, args: args})
+	return p, nil
+}
+
+// args are the bounds of a statement, see [source.Statements.Range].
+func (p plan) args(in observer.Range, parts []int) ([]any, error) {
+	key, err := p.selection.SplitKey(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]any, len(parts))
+	for i, part := range parts {
+		bound := in.From
+		switch part {
+		case source.BoundBefore:
+			bound = in.Before
+		case source.BoundFrom:
+		default:
+			args[i] = bindOf(p.selection.Columns[p.selection.Key[part]], key[part])
 			continue
 		}
 		value, ok := parseCursor(bound)
 		if !ok {
-			return plan{}, errors.New("the cursor is no timestamp that SQLite could have stored")
+			return nil, errors.New("the cursor is no timestamp that SQLite could have stored")
 		}
-		args = append(args, value)
+		args[i] = value
 	}
-	nulls := source.NullsOf(q, selection, in)
-	if nulls == source.NullsApart { // SQLite sorts NULL first.
-		p.steps = []step{{sql: w.Nulls(selection)}}
-	}
-	p.steps = append(p.steps, step{sql: w.Range(selection, in, nulls != source.NullsInRange), args: args})
-	return p, nil
+	return args, nil
 }
 
 // statements has the driver leave the text of columns alone that are declared as

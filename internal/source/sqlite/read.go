@@ -38,6 +38,7 @@ type rows struct {
 	current *sql.Rows
 	values  []any
 	targets []any // pointers into values
+	ties    string
 	row     *observer.Row
 	err     error
 	closed  bool
@@ -55,7 +56,7 @@ func (r *rows) prepare(q observer.Query, in observer.Range) error {
 		return err
 	}
 	r.encoder = encoder{selection: p.selection, builder: b, location: r.source.options.Location}
-	r.steps = p.steps
+	r.steps, r.ties = p.steps, p.ties
 	r.values = make([]any, len(p.selection.Columns))
 	r.targets = make([]any, len(r.values))
 	for i := range r.values {
@@ -108,6 +109,9 @@ func (r *rows) fail(err error) bool {
 
 // Columns implements [observer.Rows].
 func (r *rows) Columns() []observer.Column { return r.selection.Members() }
+
+// KeyOrder implements [observer.Rows].
+func (r *rows) KeyOrder() string { return r.ties }
 
 // Row implements [observer.Rows].
 func (r *rows) Row() *observer.Row { return r.row }

@@ -44,7 +44,7 @@ func lowWater() Step {
 	return Step{
 		Name:  "low-water",
 		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
-		Edits: []Edit{{rereadFile, "p.limit, p.from = p.Observer.limit.get(), p.low", "p.limit, p.from = p.Observer.limit.get(), p.newest"}},
+		Edits: []Edit{{rereadFile, "p.limit, p.began = p.Observer.limit.get(), p.low", "p.limit, p.began = p.Observer.limit.get(), p.newest"}},
 	}
 }
 
