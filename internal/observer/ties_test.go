@@ -386,3 +386,35 @@ func simulateTies(t *rapid.T, tally *simtest.Tally) {
 		t.Fatalf("poison rows %v", s.db.Dead(stream))
 	}
 }
+
+// A poll that has only the time until the next is due, and has not come far in it, is
+// no failure. It does not go on past that among rows of one timestamp.
+func TestPollThatEndsAsTheNextIsDue(t *testing.T) {
+	t.Parallel()
+	for name, began := range map[string]bool{"before its first row": false, "among rows of one timestamp": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := tied(t, 200, pollTime(5*time.Second))
+				s.spec.MaxRate = 2
+				s.poll()
+				if !began {
+					s.takes(time.Minute, 1)
+				}
+				ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, observer.ErrNextInstant)
+				defer cancel()
+				if !began { // It would be over sooner.
+					s.spec.PollTime = time.Minute
+				}
+				start := time.Now()
+				stats, err := s.observer().Poll(ctx, s.src, s.db.Acquire())
+				if err != nil || !stats.Full || stats.Events > 0 != began {
+					t.Errorf("%+v, %v", stats, err)
+				}
+				if took := time.Since(start); took > 20*time.Second && began {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}

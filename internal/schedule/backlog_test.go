@@ -12,12 +12,58 @@ import (
 	"github.com/observerd/observerd/internal/schedule"
 )
 
-// full is a poll of that time which ends full, whatever its context says.
+// full is a poll of that time which ends full, or at its deadline, and whatever else
+// its context says.
 func full(d time.Duration) poll {
-	return func(context.Context, lock.Grant) (observer.Stats, error) {
+	return func(ctx context.Context, _ lock.Grant) (observer.Stats, error) {
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < d {
+			time.Sleep(time.Until(deadline))
+			return observer.Stats{Full: true}, nil
+		}
 		time.Sleep(d)
-		return observer.Stats{Rows: 100, Full: true}, nil
+		return observer.Stats{Rows: 100, Full: true, Lag: time.Minute}, nil
 	}
+}
+
+// TestBacklogIsPolledForAllOfTheInterval has an observer whose polls take more than half
+// of the interval, and end full. The next one follows at once, and ends before the
+// next instant: each of them is served, and by both nodes.
+func TestBacklogIsPolledForAllOfTheInterval(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		var polled time.Duration
+		backlog := func(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+			began := time.Now()
+			defer func() { polled += time.Since(began) }()
+			return full(11*interval/20)(ctx, g)
+		}
+		a := start(t, db, "a", only("order"), does("order-1", backlog))
+		b := start(t, db, "b", only("order"), does("order-1", backlog))
+		pass(20*interval - interval/60)
+		if n := a.polls("order-1") + b.polls("order-1"); n != 40 {
+			t.Errorf("%d polls in twenty intervals", n)
+		}
+		if share := float64(polled) / float64(20*interval); share < 0.9 {
+			t.Errorf("%.2f of the time was polled", share)
+		}
+		equal(t, "turns", len(db.taken("order")), 20)
+		if a.polls("order-1") < 14 || b.polls("order-1") < 14 {
+			t.Errorf("the nodes polled %d and %d times", a.polls("order-1"), b.polls("order-1"))
+		}
+		for _, n := range db.noted("order-1") {
+			equal(t, "lag, also of a poll that had no time for a row", n.Lag, time.Minute)
+		}
+	})
+}
+
+// TestBacklogOfOneNodeMissesNoInstant shows that a node whose backlog takes all of its
+// time is there for each instant.
+func TestBacklogOfOneNodeMissesNoInstant(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		a := start(t, db, "a", only("order"), does("order-1", full(7*interval/10)))
+		pass(20*interval - interval/60)
+		equal(t, "polls", a.polls("order-1"), 40)
+		equal(t, "turns", len(db.taken("order")), 20)
+	})
 }
 
 // TestBacklogIsPolledUntilTheNextInstant has an observer whose polls end full. It is
@@ -66,7 +112,7 @@ func TestBacklogBesideASlowNeighbour(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), observers("order", "order-1", "order-2"),
 			does("order-1", after(2*interval/3)), does("order-2", full(interval/10)))
-		pass(10*interval - interval/20)
+		pass(10*interval - interval/60)
 		equal(t, "polls of the slow one", a.polls("order-1"), 10)
 		if n := a.polls("order-2"); n < 80 || n > 100 {
 			t.Errorf("%d polls of the backlog in ten intervals", n)
@@ -109,14 +155,14 @@ func TestBacklogLetsOthersFirst(t *testing.T) {
 }
 
 // TestBacklogThatWaitedEndsInTime has an observer wait behind its neighbour for so
-// long that its next poll would last into the next instant.
+// long that its next poll would last into the next instant. It ends before that.
 func TestBacklogThatWaitedEndsInTime(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), observers("order", "order-1", "order-2"),
 			func(o *schedule.Options) { o.Concurrency = 1 },
 			does("order-1", full(interval/3)), does("order-2", after(interval/2)))
-		pass(interval - interval/20)
-		equal(t, "polls of the backlog", a.polls("order-1"), 1)
+		pass(interval - interval/60)
+		equal(t, "polls of the backlog", a.polls("order-1"), 2)
 		equal(t, "polls of the neighbour", a.polls("order-2"), 1)
 		equal(t, "turns", len(db.taken("order")), 1)
 	})

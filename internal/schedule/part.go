@@ -25,21 +25,20 @@ type part struct {
 	observer Observer
 	was      turn.Stream
 	log      *slog.Logger
-	// polled says that there was a poll, took how long the last one was, and full
-	// that it went well and has left rows behind.
+	// polled says that there was a poll, full that the last one went well and has left
+	// rows behind, and lag is how far behind it was.
 	polled, full bool
-	took         time.Duration
+	lag          time.Duration
 }
 
+// leastLeft is the share of an interval that is worth another poll.
+const leastLeft = 16
+
 // ended tells whether the part has had its last poll. One that has left rows behind
-// is followed by another while there is time for one that takes as long: the next
-// instant may be another node's, which must not find the lock held.
+// is followed by another until the type's next instant, which may be another node's
+// and must not find the lock held.
 func (p *part) ended(ctx context.Context) bool {
-	if !p.polled {
-		return false
-	}
-	inTime := p.clock.now().Add(p.took).Before(p.at.Add(p.typ.Interval))
-	return !p.full || !inTime || ctx.Err() != nil
+	return p.polled && (!p.full || p.left() < p.typ.Interval/leastLeft || ctx.Err() != nil)
 }
 
 // poll polls the observer within its time and notes what came of it.
@@ -48,6 +47,9 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 	limited, cancel := p.limited(ctx)
 	defer cancel()
 	stats, err := p.safely(limited, g)
+	if p.polled && stats.Full && stats.Rows == 0 {
+		stats.Lag = p.lag // The instant came before a row that would tell.
+	}
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
 	p.member.outdated(p.observer.ID(), res.outcome == turn.Outdated)
 	p.count(stats, res.outcome)
@@ -62,7 +64,7 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
 	}
 	res.outcome = p.note(ctx, g, started, res, err)
-	p.polled, p.took = true, time.Since(began)
+	p.polled, p.lag = true, stats.Lag
 	p.full = res.outcome == turn.OK && stats.Full
 	if p.full {
 		p.was.Failures = 0
@@ -71,8 +73,13 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 }
 
 // limited is a context that ends once nothing was committed for the time of a poll.
-// Polls that commit on their way may take any time.
+// Polls that commit on their way may take any time; but one that follows another has
+// until the next instant, and a moment less for its last commit and the notes.
 func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	release := func() {}
+	if p.polled {
+		ctx, release = context.WithTimeoutCause(ctx, p.left(), observer.ErrNextInstant)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := time.Now()
 	var watch sync.WaitGroup
@@ -92,6 +99,7 @@ func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() {
 		cancel(context.Canceled)
 		watch.Wait()
+		release()
 	}
 }
 
