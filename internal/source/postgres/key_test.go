@@ -133,7 +133,11 @@ func TestReadByKey(t *testing.T) {
 			for _, value := range values {
 				exec(t, conn, fmt.Sprintf("INSERT INTO %s VALUES (%s, 2), (%s, 10), (%s, 3)", table, value, value, value))
 			}
-			keys := sourcetest.ReadByKey(t, s, observer.Query{Table: table, Key: []string{"k", "n"}})
+			read := sourcetest.ReadByKey
+			if test.column == "state" { // Its type is not the server's own.
+				read = sourcetest.ReadByKeyAlone
+			}
+			keys := read(t, s, observer.Query{Table: table, Key: []string{"k", "n"}})
 			if len(keys) != 3*len(values) || slices.Contains(keys, "") {
 				t.Errorf("keys = %q, want %d", keys, 3*len(values))
 			}

@@ -28,15 +28,20 @@ func TestReadByKeyOfAnExtension(t *testing.T) {
 		"domain": `k "Ext".sku PRIMARY KEY`,
 		"state":  `k "Ext".state PRIMARY KEY`,
 	} {
-		exec(t, writer, fmt.Sprintf(`CREATE TABLE %[1]s (%[2]s); INSERT INTO %[1]s VALUES ('b'), ('A'), ('C')`, table, columns))
+		exec(t, writer, fmt.Sprintf(`CREATE TABLE %[1]s (%[2]s, at timestamptz NOT NULL DEFAULT now()); INSERT INTO %[1]s VALUES ('b'), ('A'), ('C')`, table, columns))
 	}
-	exec(t, writer, `CREATE TABLE before (k "Ext".citext, n int, PRIMARY KEY (k, n)); INSERT INTO before SELECT k, n FROM alone, generate_series(1, 2) n;
-		CREATE TABLE behind (k "Ext".citext, n int, PRIMARY KEY (n, k)); INSERT INTO behind TABLE before`)
+	exec(t, writer, `CREATE TABLE before (k "Ext".citext, n int, at timestamptz, PRIMARY KEY (k, n)); INSERT INTO before SELECT k, n, at FROM alone, generate_series(1, 2) n;
+		CREATE TABLE behind (k "Ext".citext, n int, at timestamptz, PRIMARY KEY (n, k)); INSERT INTO behind TABLE before`)
 	role := pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public", `USAGE ON SCHEMA "Ext"`)
 	s, stranger := open(t, postgres.Options{URL: role}), open(t, postgres.Options{URL: pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public")})
 	for table, key := range map[string][]string{"alone": {"k"}, "domain": {"k"}, "state": {"k"}, "before": {"k", "n"}, "behind": {"k", "n"}} {
 		q := observer.Query{Table: table, Key: key}
-		sourcetest.ReadByKey(t, s, q)
+		sourcetest.ReadByKeyAlone(t, s, q)
+		q.Timestamp = "at"
+		if sourcetest.TiedByKey(t, s, q) {
+			t.Errorf("%s: a read begins among rows of one timestamp, by an operator that is not the server's", table)
+		}
+		q.Timestamp = ""
 		// An operator of a schema that is closed cannot be written. Those of an enum are the server's.
 		if got := sourcetest.OrdersByKey(t, stranger, q); got != (table == "state") {
 			t.Errorf("%s, for a role without USAGE: an index serves: %t", table, got)
