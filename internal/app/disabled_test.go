@@ -137,7 +137,7 @@ func takers(t *testing.T, db *sql.DB) {
 	if isPostgres(t, db) {
 		statements = []string{
 			`CREATE TABLE taken (node TEXT, name TEXT)`,
-			`CREATE FUNCTION taken() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO taken VALUES (NEW.node, NEW.name); RETURN NULL; END'`,
+			`CREATE FUNCTION taken() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS 'BEGIN INSERT INTO taken VALUES (NEW.node, NEW.name); RETURN NULL; END'`,
 			`CREATE TRIGGER taken AFTER INSERT OR UPDATE OF term ON obs_lock FOR EACH ROW EXECUTE FUNCTION taken()`,
 		}
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,10 @@ func searchPath(x *patient, f *findings) {
 		names[i] = s.Name
 		if len(s.Creators) > 0 {
 			who := strings.Join(s.Creators, ", ")
+			severity := severity
+			if x.Schema.Current == 0 && !slices.Contains(s.Creators, "PUBLIC") {
+				severity = Note // One of them will migrate.
+			}
 			f.add(severity, fmt.Sprintf("the schema %s of the search_path is open: %s may create in it", s.Name, who), why,
 				fmt.Sprintf("REVOKE CREATE ON SCHEMA %s FROM %s; or give the tables a schema of their own, as deploy/sql/coordination.sql does.", s.Name, who))
 		}

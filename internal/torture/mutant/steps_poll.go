@@ -52,7 +52,7 @@ func wholeGroups() Step {
 	return Step{
 		Name:  "whole-groups",
 		What:  "a poll begins behind the timestamp of the mark, not at it",
-		Edits: []Edit{{selectFile, `compare(">=")`, `compare(">")`}},
+		Edits: []Edit{{selectFile, `w.compare(ts, ">=", bound)`, `w.compare(ts, ">", bound)`}},
 	}
 }
 

@@ -49,7 +49,7 @@ CREATE INDEX ON orders (updated_at, order_id)`
 // the same transaction. When it took effect the server knows by the row's xmin.
 const witnessSQL = `
 CREATE TABLE takeover_commit (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, node TEXT NOT NULL);
-CREATE FUNCTION takeover_witness() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION takeover_witness() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   holder TEXT;
 BEGIN

@@ -16,7 +16,7 @@ import (
 // It hangs on tables of ours; streams are named like their types.
 const guardSQL = `
 CREATE TABLE IF NOT EXISTS interop_violation (lock TEXT NOT NULL, what TEXT NOT NULL, at TIMESTAMPTZ NOT NULL);
-CREATE OR REPLACE FUNCTION interop_guard() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION interop_guard() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO interop_violation
   SELECT lock, TG_TABLE_NAME, clock_timestamp() FROM interop_section WHERE lock = NEW.stream || '-observer-poll';
