@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -25,6 +26,9 @@ func FuzzLoad(f *testing.F) {
 		f.Add(string(text), "OBSERVERD_LOG_LEVEL=debug")
 	}
 	f.Add(minimal, "OBSERVERD_SOURCES_WAREHOUSE_URL=${A}")
+	for _, text := range malformed(f) {
+		f.Add(text, "")
+	}
 	path := filepath.Join(f.TempDir(), "config.yaml")
 	f.Fuzz(func(t *testing.T, text, variable string) {
 		if strings.Contains(text, "-file") || strings.Contains(text, "web-config") ||
@@ -33,6 +37,41 @@ func FuzzLoad(f *testing.F) {
 		}
 		loadFuzzed(t, path, text, variable)
 	})
+}
+
+// markedPassword stands in the URLs of malformed configurations.
+const markedPassword = "s3cr3tMARK"
+
+// TestMalformed: each of them is refused, and no error prints the password.
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for _, text := range malformed(t) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := config.Load(config.Options{Path: path})
+		if err == nil || strings.Contains(err.Error(), markedPassword) {
+			t.Errorf("%v of %s", err, text)
+		}
+	}
+}
+
+// malformed are some 600 configurations and URLs: one string in JSON a line.
+func malformed(t testing.TB) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/malformed.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var one string
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 func loadFuzzed(t *testing.T, path, text, variable string) {
