@@ -22,6 +22,10 @@ GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"reader";
 -- are read, if none but their owners may create there.
 ALTER ROLE :"reader" SET search_path = :"schema";
 
+-- Up to PostgreSQL 15 a function in a query may make large objects, even in a
+-- transaction that only reads. Where no other program of this database makes any:
+--   REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea) FROM PUBLIC;
+
 -- When the oldest open transaction of any session began. Without this, the
 -- horizon is the server's clock less the overlap (a minute, if none is written):
 -- a row that is committed later than that after its timestamp is never seen.

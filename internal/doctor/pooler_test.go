@@ -56,12 +56,12 @@ func TestLimitsOfThePooledRole(t *testing.T) {
 	}
 	pooled := func() *patient { return &patient{url: bouncertest.StandIn(t, p.url), want: p.want} }
 	found := pooled().examine(t, 0)
-	says(t, found, "pooler", doctor.Warning, "has no statement_timeout, no lock_timeout, no idle_in_transaction_session_timeout",
+	says(t, found, "pooler", doctor.Problem, "has no statement_timeout, no lock_timeout, no idle_in_transaction_session_timeout",
 		"ALTER ROLE "+role.User.Username()+" SET lock_timeout = '5s'")
 	database := `"` + role.Path[1:] + `"`
 	p.exec(t, `ALTER DATABASE `+database+` SET lock_timeout = '5s'`, `ALTER DATABASE `+database+` SET idle_in_transaction_session_timeout = '10s'`,
 		`ALTER DATABASE `+database+` SET default_transaction_isolation = 'serializable'`)
 	found = pooled().examine(t, 0)
-	says(t, found, "pooler", doctor.Warning, "has no statement_timeout", "cannot set it")
+	says(t, found, "pooler", doctor.Problem, "has no statement_timeout", "cannot set it")
 	says(t, found, "pooler", doctor.Problem, "the isolation serializable")
 }

@@ -168,7 +168,7 @@ func limits(x *patient, f *findings) {
 	}
 	const reconnect = "; then RECONNECT on the console of the pooler."
 	if len(none) > 0 {
-		f.add(Warning, "a session of the role has no "+strings.Join(none, ", no "),
+		f.add(Problem, "a session of the role has no "+strings.Join(none, ", no "),
 			"Through this pooler nodes cannot set it. What a node that was cut off has left on the server may keep rows locked for hours.",
 			strings.Join(do, "; ")+reconnect)
 	}
