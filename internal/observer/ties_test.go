@@ -22,7 +22,7 @@ import (
 func tied(t tester, n int, adapt ...func(*observer.Spec)) *stage {
 	t.Helper()
 	s := setup(t, observer.DetectChange, adapt...)
-	s.src.Ties = "id"
+	s.src.SetTies("id")
 	for i := range n {
 		s.src.Add(observertest.At(key(i), "a", 10))
 	}
@@ -244,11 +244,11 @@ func TestRowsOfOneTimestampOfAnotherOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := tied(t, 200)
 		s.takes(time.Second, 1)
-		time.AfterFunc(30*time.Second, func() { s.src.Ties = "altered" })
+		time.AfterFunc(30*time.Second, func() { s.src.SetTies("altered") })
 		if _, err := s.tryPoll(); observer.ClassOf(err) != observer.ClassRetry {
 			t.Fatalf("got %v", err)
 		}
-		s.src.Ties = ""
+		s.src.SetTies("")
 		s.poll()
 		equal(t, "events", len(s.checkLog()), 201)
 		for _, r := range s.src.Ranges()[4:] {
@@ -290,7 +290,7 @@ func simulateTies(t *rapid.T, tally *simtest.Tally) {
 		s.StatementTime = time.Duration(rapid.IntRange(1, 8).Draw(t, "seconds a statement")) * time.Second
 		s.PollTime = time.Duration(rapid.IntRange(3, 20).Draw(t, "seconds a poll")) * time.Second
 	})
-	s.src.Ties = "id"
+	s.src.SetTies("id")
 	keys := rapid.SliceOfNDistinct(rapid.StringMatching(`[aAbBcC]{1,3}`), 10, 50, rapid.ID).Draw(t, "keys")
 	last, ever := make(map[string]string), make(map[string]bool)
 	write := func(tx *observertest.Tx, value string) {

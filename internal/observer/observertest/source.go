@@ -25,6 +25,7 @@ type Source struct {
 	rows          []observer.Row
 	open          map[*Tx]struct{}
 	reads         []observer.Range
+	ties          string
 
 	// Unordered says that the table has no timestamp: rows have no cursor and
 	// every read returns all of them. It is set before the first row.
@@ -34,9 +35,6 @@ type Source struct {
 	Keyed bool
 	// Order is that of the index; empty means "key".
 	Order string
-	// Ties is the order of rows that share a timestamp, in which a read goes on from a
-	// key: it takes upper and lower case for equal. Empty means that none goes on.
-	Ties string
 	// Step is called before each call and each row; its error takes their
 	// place. Nil means none.
 	Step func(call string) error
@@ -232,6 +230,14 @@ func (s *Source) KeyOrder(ctx context.Context, _ observer.Query) (string, error)
 	return order, cmp.Or(s.step("key order"), ctx.Err())
 }
 
+// SetTies sets the order of rows that share a timestamp, in which a read goes on from a
+// key: it takes upper and lower case for equal. Empty, as at first, means that none does.
+func (s *Source) SetTies(order string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ties = order
+}
+
 // CursorAt implements observer.Source.
 func (s *Source) CursorAt(ctx context.Context, _ observer.Query, at time.Time) (string, error) {
 	return CursorAt(max(0, int64(at.Sub(epoch)/time.Second))), cmp.Or(s.step("cursor at"), ctx.Err())
@@ -245,10 +251,10 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads = append(s.reads, in)
-	if in.Key != "" && !in.ByKey && in.Order != s.Ties {
+	if in.Key != "" && !in.ByKey && in.Order != s.ties {
 		return nil, &observer.Fault{Class: observer.ClassRetry, Err: errors.New("the order of keys has changed")}
 	}
-	return &rows{ctx: ctx, source: s, columns: s.columns, ties: s.Ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip)}, nil
+	return &rows{ctx: ctx, source: s, columns: s.columns, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip)}, nil
 }
 
 // Compare implements observer.Source.
