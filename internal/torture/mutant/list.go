@@ -25,6 +25,14 @@ func ofLeases() []Mutant {
 			Witness: "internal/lockdb TestLeasesKeepTheContract",
 		},
 		{
+			Name:    "frees-what-it-is-just-taking",
+			Without: []Step{termBeforeItsRow()},
+			Shows:   "The look for leases that nobody holds finds the row of an acquisition before the answer to it has come, and deletes it: another node polls beside the one that has just begun.",
+			Expect:  []check.Kind{check.Overlap},
+			Witness: "internal/lockdb TestTermInFlightIsNotTouched",
+			Hints:   Hints{Failpoints: []string{"lease.wanted=sleep:1ms-700ms@*;poll.chunk=sleep:400ms-900ms@*"}},
+		},
+		{
 			Name:    "draws-the-token-early",
 			Without: []Step{fenceUnderRowLock()},
 			Shows:   "A node that draws its token and is slow to take the lock comes behind one that drew later, took it and gave it back: the tokens of one key run backwards.",

@@ -21,6 +21,20 @@ func livenessInAcquire() Step {
 	}
 }
 
+func termBeforeItsRow() Step {
+	return Step{
+		Name: "term-before-its-row",
+		What: "the process knows a term as its own only once the acquisition was answered",
+		Edits: []Edit{
+			{leaseFile, "\tl.db.terms.enter(g.Term)\n\tfence, before, err := l.attempt(ctx, g)\n", `	fence, before, err := l.attempt(ctx, g)
+	failpoint.Hit("lease.wanted")
+	l.db.terms.enter(g.Term)
+`},
+			{leaseFile, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
+		},
+	}
+}
+
 func fenceUnderRowLock() Step {
 	return Step{
 		Name: "fence-under-row-lock",
