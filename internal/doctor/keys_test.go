@@ -101,7 +101,7 @@ func TestTTLsOfJavaNodes(t *testing.T) {
 			t.Parallel()
 			p := postgres(t, c.script)
 			p.migrate(t)
-			found := p.watched(t, func() func() time.Duration { return p.work(t, c.row) })
+			found := p.watched(t, func() func() time.Duration { return p.work(t, c.row) }, takenOnce)
 			says(t, found, "ttl", c.severity, c.parts...)
 			if c.name == "7" {
 				for _, f := range found {

@@ -36,7 +36,7 @@ func TestClocksOfSpring(t *testing.T) {
 			t.Parallel()
 			p := postgres(t, c.generation.Table())
 			o := springtest.Options{URL: p.url, Generation: c.generation, TTL: time.Minute, Zone: c.zone, Clock: c.clock}
-			found := p.watched(t, func() func() time.Duration { return p.spring(t, o) })
+			found := p.watched(t, func() func() time.Duration { return p.spring(t, o) }, takenOnce)
 			says(t, found, c.check, c.severity, c.parts...)
 			says(t, found, "keys", doctor.OK)
 			if c.severity == doctor.OK {
