@@ -28,7 +28,7 @@ func through(t *testing.T, direct string) (string, *netfault.Proxy) {
 // other writes into the event log.
 func commitOf(row string) func(request []byte) bool {
 	return func(request []byte) bool {
-		return bytes.Contains(request, []byte("INSERT INTO obs_event")) && bytes.Contains(request, []byte(row))
+		return bytes.Contains(request, []byte(`INSERT INTO "public"."obs_event"`)) && bytes.Contains(request, []byte(row))
 	}
 }
 

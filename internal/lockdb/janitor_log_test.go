@@ -105,7 +105,7 @@ func TestJanitorOutlastsALostConnection(t *testing.T) {
 	}
 	never := make(chan struct{})
 	proxy.Inspect(func(request []byte) netfault.Fault {
-		if bytes.Contains(request, []byte("DELETE FROM obs_poll")) {
+		if bytes.Contains(request, []byte(`DELETE FROM "public"."obs_poll"`)) {
 			return netfault.Fault{Hold: never}
 		}
 		return netfault.Fault{}

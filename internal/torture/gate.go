@@ -71,7 +71,7 @@ func (g *gate) catch(matches func([]byte) bool, fault netfault.Fault) (caught <-
 // described does not count.
 func isCommit(request []byte) bool {
 	describes := bytes.Contains(request, []byte("D\x00\x00\x00\x06S\x00"))
-	return bytes.Contains(request, []byte("INSERT INTO obs_event")) && !describes
+	return bytes.Contains(request, []byte(`INSERT INTO "public"."obs_event"`)) && !describes
 }
 
 // isAnyCommit recognises the end of other transactions too, such as that of a
