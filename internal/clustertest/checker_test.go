@@ -37,7 +37,7 @@ func TestCheckerNoticesEachFault(t *testing.T) {
 			t.Errorf("%s was not noticed", name)
 		}
 	}
-	if same(sound, sound[:2]) == nil || same(sound[:2], sound) == nil {
+	if missing("the file", sound[:2], "the log", sound) == nil || missing("the log", sound, "the file", sound[:2]) != nil {
 		t.Error("an event that only one of log and file has was not noticed")
 	}
 }

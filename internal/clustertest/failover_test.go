@@ -1,8 +1,6 @@
 package clustertest_test
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -96,51 +94,4 @@ func TestFailoverToASynchronousStandby(t *testing.T) {
 	for _, d := range nodes {
 		d.ready(t)
 	}
-}
-
-// toldOf complains unless the event log tells the whole story of the rows, and the
-// file has each of its events. The file may have more: what was taken back.
-func (m memory) toldOf(t *testing.T, path string, rows map[string]map[string]string) error {
-	t.Helper()
-	log, err := m.logged(t)
-	if err != nil {
-		return err
-	}
-	if err := disorder(log); err != nil {
-		return fmt.Errorf("%w: event log: %w", errWrong, err)
-	}
-	for stream, want := range rows {
-		if err := difference(stream, lastStatus(log, stream), want); err != nil {
-			return err
-		}
-	}
-	file, err := delivered(path)
-	if err != nil {
-		return err
-	}
-	ids := make(map[string]bool, len(file))
-	for _, e := range file {
-		if ids[e.id] {
-			return fmt.Errorf("%w: file: event %s of %s/%s is there twice", errWrong, e.id, e.stream, e.subject)
-		}
-		ids[e.id] = true
-	}
-	for _, e := range log {
-		if !ids[e.id] {
-			return fmt.Errorf("event %s of %s/%s is not in the file", e.id, e.stream, e.subject)
-		}
-	}
-	return nil
-}
-
-// checkTold waits until everything has been told.
-func checkTold(t *testing.T, m memory, path string, rows map[string]map[string]string) {
-	t.Helper()
-	eventually(t, func() error {
-		err := m.toldOf(t, path, rows)
-		if errors.Is(err, errWrong) {
-			t.Fatal(err)
-		}
-		return err
-	})
 }

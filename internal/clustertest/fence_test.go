@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/netfault"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/torture"
 )
 
 // through puts a proxy before the server of a URL.
@@ -24,11 +25,10 @@ func through(t *testing.T, direct string) (string, *netfault.Proxy) {
 	return u.String(), proxy
 }
 
-// commitOf recognises the statement that commits a chunk with that row: no
-// other writes into the event log.
+// commitOf recognises the statement that commits a chunk with that row.
 func commitOf(row string) func(request []byte) bool {
 	return func(request []byte) bool {
-		return bytes.Contains(request, []byte(`INSERT INTO "public"."obs_event"`)) && bytes.Contains(request, []byte(row))
+		return torture.IsCommit(request) && bytes.Contains(request, []byte(row))
 	}
 }
 

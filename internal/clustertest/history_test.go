@@ -128,19 +128,16 @@ func statusOf(data []byte) (string, error) {
 	return row.Status, err
 }
 
-// same complains unless both histories have the same events.
-func same(log, file []recorded) error {
-	ids := make(map[string]bool, len(log))
-	for _, e := range log {
+// missing complains of an event of one history that the other does not have.
+func missing(from string, history []recorded, of string, others []recorded) error {
+	ids := make(map[string]bool, len(history))
+	for _, e := range history {
 		ids[e.id] = true
 	}
-	for _, e := range file {
+	for _, e := range others {
 		if !ids[e.id] {
-			return fmt.Errorf("the file has %s/%s, the event log has not", e.stream, e.subject)
+			return fmt.Errorf("%s has %s of %s/%s, %s has not", of, e.id, e.stream, e.subject, from)
 		}
-	}
-	if len(log) != len(file) {
-		return fmt.Errorf("the file has %d of %d events", len(file), len(log))
 	}
 	return nil
 }
@@ -148,38 +145,68 @@ func same(log, file []recorded) error {
 // errWrong marks a complaint that no time can heal.
 var errWrong = errors.New("wrong for ever")
 
-// history complains until the event log and the file tell the whole story of
-// the rows, and of nothing else. rows has the status of each row by stream.
-func (m memory) history(t *testing.T, path string, rows map[string]map[string]string) error {
+// story reads the event log and the file, and complains until the log tells the
+// whole story of the rows. rows has the status of each row by stream.
+func (m memory) story(t *testing.T, path string, rows map[string]map[string]string) (log, file []recorded, err error) {
 	t.Helper()
-	log, err := m.logged(t)
+	log, err = m.logged(t)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := disorder(log); err != nil {
-		return fmt.Errorf("%w: event log: %w", errWrong, err)
+		return nil, nil, fmt.Errorf("%w: event log: %w", errWrong, err)
 	}
 	for stream, want := range rows {
 		if err := difference(stream, lastStatus(log, stream), want); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	file, err := delivered(path)
-	if err != nil {
-		return err
-	}
-	if err := disorder(file); err != nil {
-		return fmt.Errorf("%w: file: %w", errWrong, err)
-	}
-	return same(log, file)
+	file, err = delivered(path)
+	return log, file, err
 }
 
-// checkHistory waits until everything has been told, then makes sure that it
-// was told once.
+// checkHistory waits until the event log and the file tell the whole story of
+// the rows, and makes sure that both tell it once and nothing else.
 func checkHistory(t *testing.T, m memory, path string, rows map[string]map[string]string) {
 	t.Helper()
+	settle(t, func() error {
+		log, file, err := m.story(t, path, rows)
+		if err != nil {
+			return err
+		}
+		if err := disorder(file); err != nil {
+			return fmt.Errorf("%w: file: %w", errWrong, err)
+		}
+		return errors.Join(missing("the event log", log, "the file", file), missing("the file", file, "the event log", log))
+	})
+}
+
+// checkDelivered is checkHistory for a log that went back: the file may have more
+// than the log has, but nothing twice.
+func checkDelivered(t *testing.T, m memory, path string, rows map[string]map[string]string) {
+	t.Helper()
+	settle(t, func() error {
+		log, file, err := m.story(t, path, rows)
+		if err != nil {
+			return err
+		}
+		ids := make(map[string]bool, len(file))
+		for _, e := range file {
+			if ids[e.id] {
+				return fmt.Errorf("%w: file: event %s of %s/%s is there twice", errWrong, e.id, e.stream, e.subject)
+			}
+			ids[e.id] = true
+		}
+		return missing("the file", file, "the event log", log)
+	})
+}
+
+// settle waits until the check is content; a complaint that is wrong for ever ends
+// the test at once.
+func settle(t *testing.T, check func() error) {
+	t.Helper()
 	eventually(t, func() error {
-		err := m.history(t, path, rows)
+		err := check()
 		if errors.Is(err, errWrong) {
 			t.Fatal(err)
 		}

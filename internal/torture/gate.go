@@ -3,6 +3,7 @@ package torture
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"sync"
 
 	"github.com/observerd/observerd/internal/netfault"
@@ -67,15 +68,19 @@ func (g *gate) catch(matches func([]byte) bool, fault netfault.Fault) (caught <-
 	}), true
 }
 
-// isCommit recognises the statement that commits a chunk. That it is only being
-// described does not count.
-func isCommit(request []byte) bool {
+// commit is how the statement begins that writes into the event log, in any
+// schema.
+var commit = regexp.MustCompile(`INSERT INTO (\S+\.)?"?obs_event\b`)
+
+// IsCommit reports whether a request to PostgreSQL commits a chunk. That the
+// statement is only being described does not count.
+func IsCommit(request []byte) bool {
 	describes := bytes.Contains(request, []byte("D\x00\x00\x00\x06S\x00"))
-	return bytes.Contains(request, []byte(`INSERT INTO "public"."obs_event"`)) && !describes
+	return commit.Match(request) && !describes
 }
 
 // isAnyCommit recognises the end of other transactions too, such as that of a
 // chunk that is copied.
 func isAnyCommit(request []byte) bool {
-	return isCommit(request) || bytes.Contains(request, []byte("commit\x00"))
+	return IsCommit(request) || bytes.Contains(request, []byte("commit\x00"))
 }

@@ -111,7 +111,7 @@ func orphan(ctx context.Context, c *cluster, f Planned) (bit bool, detail string
 // inCommit waits for a commit of the node and injects the fault into it. Some
 // of these faults take any transaction's end.
 func (n *node) inCommit(ctx context.Context, f Planned, fault netfault.Fault) (bit bool, detail string) {
-	matches, detail := isCommit, "the commit of a chunk"
+	matches, detail := IsCommit, "the commit of a chunk"
 	if f.Number%4 == 0 {
 		matches, detail = isAnyCommit, "any commit"
 	}

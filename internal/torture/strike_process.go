@@ -97,7 +97,7 @@ func stopInCommit(ctx context.Context, c *cluster, f Planned) (bit bool, detail 
 		return false, "the node does not answer"
 	}
 	release := make(chan struct{})
-	caught, letGo, ok := n.coordination.catch(isCommit, netfault.Fault{Hold: release})
+	caught, letGo, ok := n.coordination.catch(IsCommit, netfault.Fault{Hold: release})
 	if !ok {
 		close(release)
 		return false, "another fault waits for a commit"

@@ -234,21 +234,26 @@ func TestHorizonIsNotReadFromMemory(t *testing.T) {
 	stop := ask(t, connect(t, url), connect(t, url), connect(t, url))
 	exec(t, writer, "BEGIN; INSERT INTO events VALUES (1, NOW(6))")
 	exec(t, owner, "DO SLEEP(2.1)") // The horizon of who sees nothing is past the row now.
-	if h := horizon(t, s, events()); h.Exact || h.Cursor != "" {
-		t.Errorf("horizon = %+v beside somebody who has begun to ask all the time, want none for a while", h)
-	}
-	stop()
-	horizons := make(map[string]observer.Horizon)
-	for _, name := range []string{"soon after that", "and again", "and again"} {
+	// The askers of a busy machine may leave the server time to look anew.
+	var exact []observer.Horizon
+	eventually(t, "no horizon beside somebody who has begun to ask all the time", func() bool {
 		h := horizon(t, s, events())
-		if horizons[name] = h; !h.Exact {
-			t.Errorf("%s: horizon = %+v, want it exact", name, h)
+		if h.Exact {
+			exact = append(exact, h)
+		}
+		return !h.Exact && h.Cursor == ""
+	})
+	stop()
+	for _, when := range []string{"soon after that", "and again", "and again"} {
+		h := horizon(t, s, events())
+		if exact = append(exact, h); !h.Exact {
+			t.Errorf("%s: horizon = %+v, want it exact", when, h)
 		}
 	}
 	exec(t, writer, "COMMIT")
-	for name, h := range horizons {
+	for _, h := range exact {
 		if rows := readAll(t, s, events(), observer.Range{From: h.Cursor}); len(rows) != 1 || h.Cursor == "" {
-			t.Errorf("%s: from the horizon %+v: %+v, want the row", name, h, rows)
+			t.Errorf("from the horizon %+v: %+v, want the row", h, rows)
 		}
 	}
 }
