@@ -152,9 +152,9 @@ func (l *fakeLog) Acknowledge(ctx context.Context, _ string, stored events.Store
 	return l.call(ctx, "acknowledge", func() error {
 		stream := stored.Stream()
 		switch at := l.offsets[stream]; {
-		case epoch < l.epoch:
+		case epoch != l.epoch:
 			return events.ErrStale
-		case epoch > l.epoch || at != stored.After && at != stored.Last() || !holdsAll(l.streams[stream], stored.Events):
+		case at != stored.After && at != stored.Last() || !holdsAll(l.streams[stream], stored.Events):
 			return events.ErrLogChanged
 		}
 		l.offsets[stream] = stored.Last()

@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// ErrStale reports that a later relay has claimed the sink: this one's offsets
-// count no more.
-var ErrStale = errors.New("a later relay has claimed the sink")
+// ErrStale reports that the claim of the sink is not this relay's any more, whose offsets
+// count no more then: a later relay has claimed it or, where the log went back to an
+// earlier state, an earlier one had. A relay with a new token claims it anew.
+var ErrStale = errors.New("another relay has claimed the sink")
 
 // ErrLogChanged reports that the event log is not as it was when events were read
 // from it: the log went back to an earlier state, in a failover or a restore, or
@@ -52,8 +53,8 @@ type Log interface {
 	// later epoch has claimed the sink.
 	Claim(ctx context.Context, sink string, epoch int64) error
 	// Acknowledge moves the sink's offset past what the sink has stored. Once more
-	// does no harm. The error is [ErrStale] when a later epoch has claimed the sink,
-	// and [ErrLogChanged] when the epoch is not the claim's any more, the offset is not
-	// where the events were read, or the log does not hold all of them.
+	// does no harm. The error is [ErrStale] when the epoch is not the claim's any more,
+	// and [ErrLogChanged] when the offset is not where the events were read, or the log
+	// does not hold all of them.
 	Acknowledge(ctx context.Context, sink string, stored Stored, epoch int64) error
 }

@@ -146,10 +146,10 @@ func (v *simLogView) Acknowledge(ctx context.Context, _ string, stored events.St
 		defer v.world.mu.Unlock()
 		log := v.world.log
 		switch at := log.offsets[stream]; {
-		case epoch < log.epoch:
+		case epoch != log.epoch:
 			v.world.tally.Count("stale acknowledgement refused")
 			return events.ErrStale
-		case epoch > log.epoch || at != stored.After && at != seq || !holdsAll(log.streams[stream], stored.Events):
+		case at != stored.After && at != seq || !holdsAll(log.streams[stream], stored.Events):
 			v.world.tally.Count("acknowledgement of another log refused")
 			return events.ErrLogChanged
 		}

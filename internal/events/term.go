@@ -138,12 +138,11 @@ func (t *term) claim(ctx context.Context) error {
 }
 
 // dropped gives up what the sink has stored of a log that is no more. The term goes
-// on with what the log holds now, where its offset stands. Its claim may be no more
-// either.
+// on with what the log holds now, where its offset stands.
 func (t *term) dropped(err error) {
 	t.opts.Logger.Warn("Event log changed, its events are delivered from the offset that it has now",
 		"stream", t.unsettled.Stream(), "from", t.unsettled.First(), "to", t.unsettled.Last(), "err", err)
-	t.unsettled, t.claimed = nil, false
+	t.unsettled = nil
 }
 
 // failed waits before the next step, or ends the term.

@@ -177,8 +177,8 @@ func TestAcknowledgesWhatTheLogHolds(t *testing.T) {
 		"the offset is within":        {`UPDATE obs_sink_offset SET last_seq = 4 WHERE stream = 'orders'`, events.ErrLogChanged},
 		"the offset is beyond":        {`UPDATE obs_sink_offset SET last_seq = 6 WHERE stream = 'orders'`, events.ErrLogChanged},
 		"the offset is no more":       {`DELETE FROM obs_sink_offset WHERE stream = 'orders'`, events.ErrLogChanged},
-		"the claim is no more":        {`DELETE FROM obs_sink_offset WHERE stream = ''`, events.ErrLogChanged},
-		"the claim went back":         {`UPDATE obs_sink_offset SET epoch = 6 WHERE stream = ''`, events.ErrLogChanged},
+		"the claim is no more":        {`DELETE FROM obs_sink_offset WHERE stream = ''`, events.ErrStale},
+		"the claim went back":         {`UPDATE obs_sink_offset SET epoch = 6 WHERE stream = ''`, events.ErrStale},
 		"a later relay has claimed":   {`UPDATE obs_sink_offset SET epoch = 8 WHERE stream = ''`, events.ErrStale},
 		"another stream's id changed": {`UPDATE obs_event SET event_id = '6f1f4e0e-3e5c-4b0f-8a53-111111111111' WHERE stream = 'stock'`, nil},
 	} {
