@@ -38,20 +38,29 @@ func discreet(err error) error {
 	return err
 }
 
-// mayHoldValues reports whether a message may hold values of rows: those of the classes for
-// data, constraints and functions, and all with a context, which those have that
+// mayHoldValues reports whether a message may hold values of rows. None does of the
+// classes for the connection, the transaction, the session's end and the server's
+// resources; nor of class 42 where the server points at a place of our statement, which
+// it parsed: the constraint or index of somebody else has no place in it, and can say
+// that the relation "4711" does not exist. All with a context may, which those have that
 // a trigger has raised, or a line of COPY.
 func mayHoldValues(pg *pgconn.PgError) bool {
-	switch pg.Code[:min(2, len(pg.Code))] {
-	case "22", "23", "P0":
+	if pg.Where != "" {
 		return true
 	}
-	return pg.Where != ""
+	switch pg.Code[:min(2, len(pg.Code))] {
+	case "08", "25", "26", "28", "3D", "40", "53", "57", "58":
+		return false
+	case "42":
+		return pg.Position == 0
+	}
+	return true
 }
 
 // contextual words errors that name where the server stood, without any trigger.
 var contextual = map[string]string{
 	"23502": "a column that must not be NULL was",
+	"42501": "the role lacks a right that 'observerd doctor' names",
 	"40001": "the server could not serialize the commit",
 	"40P01": "a deadlock",
 	"53100": "the server's disk is full",
