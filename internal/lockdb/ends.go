@@ -158,23 +158,22 @@ func (db *DB) examineEnds(ctx context.Context) {
 		db.log.Debug("Ends of the streams not compared; the next look tries again", "err", err)
 		return
 	}
-	var told []wentBack
+	if len(back) == 0 {
+		return
+	}
 	for _, b := range back {
 		db.ends.forget(b.stream, b.known)
-		news, err := db.noteBack(ctx, b)
-		if err != nil {
-			db.log.Warn("That the event log went back was not noted for 'observerd status'", "stream", b.stream, "err", err)
-		}
-		if news || err != nil {
-			told = append(told, b)
-		}
 	}
-	if len(told) == 0 {
+	news, err := db.noteBack(ctx, back)
+	switch {
+	case err != nil:
+		db.log.Warn("That the event log went back was not noted for 'observerd status'", "streams", len(back), "err", err)
+	case news == 0:
 		return
 	}
 	db.metrics.logWentBack.Inc()
 	db.log.Error("Event log went back to an earlier state: readers may have events that are not in it, and keep what was undone; "+
-		"'observerd status' has all streams", "streams", len(told), "first", told[0].stream, "event", told[0].detail)
+		"'observerd status' has all streams", "streams", len(back), "first", back[0].stream, "event", back[0].detail)
 }
 
 // endsSQL has the number of each stream of $1, where it ends, and its event at the
@@ -229,16 +228,31 @@ func (db *DB) goneBack(ctx context.Context, known map[string]end) (back []wentBa
 // the actor is the node that noticed it.
 const actWentBack = "log-went-back"
 
-// noteBack notes for others that a stream went back; false when somebody has noted
-// it of the same event.
-func (db *DB) noteBack(ctx context.Context, b wentBack) (news bool, err error) {
-	n, err := db.exec(ctx, "note that the event log went back", `
+// noteBack notes for others that streams went back, and returns of how many nobody has
+// noted it of the same event.
+func (db *DB) noteBack(ctx context.Context, back []wentBack) (news int64, err error) {
+	columns := make([][]string, 3)
+	for _, b := range back {
+		columns[0], columns[1], columns[2] = append(columns[0], b.stream), append(columns[1], b.detail), append(columns[2], b.what)
+	}
+	args := []any{db.node, actWentBack}
+	for _, c := range columns {
+		list, err := db.engine.keyList(c)
+		if err != nil {
+			return 0, err
+		}
+		args = append(args, list)
+	}
+	return db.exec(ctx, "note that the event log went back", `
 		INSERT INTO obs_audit (at, actor, action, subject, detail)
-		SELECT {now}, $1, $2, $3, $4
-		 WHERE NOT EXISTS (SELECT 1 FROM obs_audit
-		                    WHERE action = $2 AND subject = $3 AND substr(detail, 1, length(CAST($5 AS TEXT))) = $5)`,
-		db.node, actWentBack, b.stream, b.detail, b.what)
-	return n > 0, err
+		SELECT {now}, CAST($1 AS TEXT), CAST($2 AS TEXT), s.value, d.value
+		  FROM {numbered $3} s
+		  JOIN {numbered $4} d ON d.n = s.n
+		  JOIN {numbered $5} w ON w.n = s.n
+		 WHERE NOT EXISTS (SELECT 1 FROM obs_audit a
+		                    WHERE a.action = $2 AND a.subject = s.value
+		                      AND substr(a.detail, 1, length(w.value)) = w.value)
+		 ORDER BY s.n`, args...)
 }
 
 // Delivered is told of the last event that a sink holds, as one that was kept over a
