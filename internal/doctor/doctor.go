@@ -125,7 +125,7 @@ func checks() []check {
 		{"nodes", "", nodes, members},
 		{"configuration", "", configuration, members},
 		{"types", "", types, append([]string{status.PartSchedule, status.PartTime}, members...)},
-		{"sinks", "", sinks, append([]string{status.PartOffsets}, members...)},
+		{"sinks", "", sinks, append([]string{status.PartOffsets, status.PartTime}, members...)},
 	}
 }
 

@@ -76,8 +76,8 @@ func appendUUID(dst []byte, id uuid.UUID) []byte {
 }
 
 func appendTime(dst []byte, t time.Time) []byte {
-	t = t.UTC().Truncate(time.Microsecond)
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+	t = Writable(t.UTC().Truncate(time.Microsecond))
+	if t.IsZero() {
 		return dst
 	}
 	dst = append(dst, `,"time":"`...)

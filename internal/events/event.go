@@ -31,6 +31,16 @@ const (
 	ChangeGone    Change = "gone"
 )
 
+// Writable returns the time if the log and RFC 3339 can write it in UTC, and the zero
+// time outside of the years 1 to 9999. A source's 9999-12-31 23:59:59 west of Greenwich
+// is in the year 10000.
+func Writable(t time.Time) time.Time {
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
 // Event is one durable fact of the event log: a source row, or a version of
 // one, was observed.
 type Event struct {
@@ -52,7 +62,7 @@ type Event struct {
 	// Change says whether the row is new, changed or gone.
 	Change Change
 	// Time is the row's own timestamp, or the time of the poll where the row
-	// has none.
+	// has none; zero for what no event can carry (see [Writable]).
 	Time time.Time
 	// Data is the row as a JSON object; of a row that is gone it is the key.
 	Data json.RawMessage

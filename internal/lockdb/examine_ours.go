@@ -89,7 +89,7 @@ func (x *examiner) fed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.visit(ctx, `
+	err = x.visit(ctx, `
 		SELECT o.sink, o.stream, o.last_seq, c.last_seq
 		  FROM obs_sink_offset o
 		  JOIN obs_cursor c ON c.stream = o.stream
@@ -98,6 +98,26 @@ func (x *examiner) fed(ctx context.Context) error {
 		var s status.Sink
 		err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
 		x.found.Beyond = append(x.found.Beyond, s)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return x.visit(ctx, `
+		SELECT s.sink, c.stream, e.seq, e.logged_at, o.updated_at
+		  FROM obs_sink_offset s
+		 CROSS JOIN obs_cursor c
+		  LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream
+		  JOIN obs_event e ON e.stream = c.stream AND e.seq = coalesce(o.last_seq, 0) + 1
+		 WHERE s.stream = ''
+		 ORDER BY s.sink, c.stream`, func(scan func(...any) error) error {
+		var w status.Waiting
+		var logged, moved time.Time
+		err := scan(&w.Sink, &w.Stream, &w.Seq, instant{&logged}, instant{&moved})
+		if w.Since = logged; moved.After(logged) {
+			w.Since = moved
+		}
+		x.found.Waiting = append(x.found.Waiting, w)
 		return err
 	})
 }

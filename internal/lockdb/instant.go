@@ -6,6 +6,21 @@ import (
 	"time"
 )
 
+// eventTime scans the time of an event. A text that is no instant becomes the zero time,
+// which an event leaves out: one row of the log must not stop those after it. Up to 0.1.0
+// a log on SQLite could hold the year 10000.
+type eventTime struct{ to *time.Time }
+
+// Scan implements sql.Scanner.
+func (e eventTime) Scan(value any) error {
+	err := instant(e).Scan(value)
+	if _, isText := value.(string); err != nil && isText {
+		*e.to = time.Time{}
+		return nil
+	}
+	return err
+}
+
 // instant scans a time of either database; NULL becomes the zero time, and what
 // is infinite the last second that has four digits for its year, or the first.
 type instant struct{ to *time.Time }

@@ -62,7 +62,7 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 		func(scan func(...any) error) error {
 			ev := events.Event{Stream: stream}
 			var id string
-			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, instant{&ev.Time}, (*[]byte)(&ev.Data))
+			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, eventTime{&ev.Time}, (*[]byte)(&ev.Data))
 			if err != nil {
 				return err
 			}

@@ -190,6 +190,20 @@ func TestRowInTheFutureHidesNoOther(t *testing.T) {
 	equal(t, "events", len(s.checkLog()), 8)
 }
 
+// 9999-12-31 23:59:59 west of Greenwich is in the year 10000, which no log can hold.
+func TestRowAfterTheYear9999(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew)
+	last := observertest.At("last", "a", 90_000)
+	last.Time = time.Date(10000, 1, 1, 4, 59, 59, 0, time.UTC)
+	s.src.Add(last, observertest.At("first", "a", 5))
+	s.poll()
+	events := s.db.Events(stream)
+	equal(t, "events", len(events), 2)
+	equal(t, "the time of the first is zero", events[0].Time.IsZero(), false)
+	equal(t, "the time of the last is zero", events[1].Time.IsZero(), true)
+}
+
 // Where rows without a timestamp come last, they hide none in the future.
 func TestRowsInTheFutureBeforeOnesWithoutATimestamp(t *testing.T) {
 	t.Parallel()

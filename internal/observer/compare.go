@@ -162,7 +162,7 @@ func (p *poll) newEvent(o Observed, what events.Change, at time.Time, data []byt
 		Subject: o.Key,
 		Version: o.Version,
 		Change:  what,
-		Time:    at,
+		Time:    events.Writable(at),
 		Data:    data,
 	}
 }

@@ -35,8 +35,18 @@ type Examination struct {
 	Fed []string
 	// Beyond are the offsets that lie above the end of their stream.
 	Beyond []Sink
+	// Waiting are the first events of each stream that a sink has not stored.
+	Waiting []Waiting
 	// Blind are the parts that could not be looked at.
 	Blind []Blind
+}
+
+// Waiting is an event that a sink has not stored, the first of its stream.
+type Waiting struct {
+	Sink, Stream string
+	Seq          int64
+	// Since is when the event was logged or, where that is later, the sink's offset moved.
+	Since time.Time
 }
 
 // Clock compares the clock of this host with the database's.
