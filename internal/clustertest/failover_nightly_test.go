@@ -46,6 +46,13 @@ func TestFailoverToALaggingStandby(t *testing.T) {
 	grows(t, p.memory)
 	quiet()
 	checkDelivered(t, p.memory, h.sink(), shop.rows(t))
+	var said int
+	for _, d := range nodes {
+		said += d.log.count("Event log went back", `"level":"ERROR"`)
+	}
+	if said == 0 {
+		t.Error("no node said that the log went back")
+	}
 }
 
 // TestSplitBrain has two primaries for a while: one node works with each, then both

@@ -13,9 +13,10 @@ import (
 	process "github.com/observerd/observerd/internal/daemon"
 )
 
-// TestRestoreUnderANodeIsNoticed takes the event log of a node at work back to an
-// earlier state. The node says so once, and so does the status; its next process,
-// which knows the end of the sink's file, has nothing to add.
+// TestRestoreUnderANodeIsNoticed takes the coordination database of a node at work back to
+// an earlier state, in which a former process held the leases. The node says so once,
+// and so does the status; its next process, which knows the end of the sink's file, has
+// nothing to add. The log tells all of the source again, and the file has all of the log.
 func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
@@ -28,13 +29,18 @@ func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 			eventually(t, func() error { return h.stored(prefix + "-0010") })
 		}
 		orders("before")
-		tables := []string{"obs_cursor", "obs_event", "obs_observed", "obs_sink_offset"}
-		m.exec(t, saving(tables))
+		m.exec(t, saving(m.dialect))
+		m.exec(t, draws(m.dialect))
+		a.signal(t, syscall.SIGTERM)
+		if code := a.ends(t, patience); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		a = h.start(t, "a", settings{}).ready(t) // Its claim of the sink is undone.
 		orders("undone")
 		if n := a.log.count(line); n != 0 {
 			t.Fatalf("said %d times that the log went back, which it did not", n)
 		}
-		m.exec(t, restoring(m.dialect, tables))
+		m.exec(t, restoring(m.dialect))
 		orders("after")
 		eventually(t, func() error { return a.counted(t, counter) })
 		orders("later")
@@ -56,21 +62,45 @@ func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 		if n := b.log.count(line); n != 0 {
 			t.Errorf("the next process said so %d times", n)
 		}
+		checkDelivered(t, m, h.sink(), shop.rows(t))
 	})
 }
 
-// saving copies the tables.
-func saving(tables []string) (statements string) {
-	for _, table := range tables {
+// restored are the tables that go back. On SQLite the tokens are one of them.
+func restored(dialect string) []string {
+	tables := []string{"obs_cursor", "obs_event", "obs_observed", "obs_sink_offset", "obs_lock", "int_lock"}
+	if dialect == "sqlite" {
+		tables = append(tables, "obs_fence")
+	}
+	return tables
+}
+
+// saving copies the tables, and the last token.
+func saving(dialect string) (statements string) {
+	for _, table := range restored(dialect) {
 		statements += fmt.Sprintf("CREATE TABLE saved_%[1]s AS SELECT * FROM %[1]s;", table)
+	}
+	if dialect == "postgres" {
+		statements += "CREATE TABLE saved_obs_fence AS SELECT last_value FROM obs_fence;"
 	}
 	return "BEGIN;" + statements + "COMMIT"
 }
 
+// draws draws as many tokens as turns do in minutes.
+func draws(dialect string) string {
+	return map[string]string{
+		"sqlite":   "UPDATE obs_fence SET last_value = last_value + 5000",
+		"postgres": "SELECT setval('obs_fence', nextval('obs_fence') + 5000)",
+	}[dialect]
+}
+
 // restoring brings the copies back. A commit locks the cursors first, too.
-func restoring(dialect string, tables []string) string {
-	statements := map[string]string{"sqlite": "BEGIN IMMEDIATE;", "postgres": "BEGIN; LOCK TABLE obs_cursor;"}[dialect]
-	for _, table := range tables {
+func restoring(dialect string) string {
+	statements := map[string]string{
+		"sqlite":   "BEGIN IMMEDIATE;",
+		"postgres": "BEGIN; LOCK TABLE obs_cursor; SELECT setval('obs_fence', last_value) FROM saved_obs_fence;",
+	}[dialect]
+	for _, table := range restored(dialect) {
 		statements += fmt.Sprintf("DELETE FROM %[1]s; INSERT INTO %[1]s SELECT * FROM saved_%[1]s;", table)
 	}
 	return statements + "COMMIT"
