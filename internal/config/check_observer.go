@@ -54,8 +54,6 @@ func (l *loader) checkQuery(path string, o *Observer) {
 		l.checkTable(table, o.Table)
 	case hasQuery && strings.TrimSpace(o.Query) == "":
 		l.reject(query, "query is empty; write a SELECT")
-	case hasQuery && strings.HasSuffix(strings.TrimSpace(o.Query), ";"):
-		l.reject(query, "the query ends in a semicolon; remove it")
 	case !hasQuery:
 		l.reject(path+".table", "table is missing; write table or query")
 	}

@@ -27,7 +27,7 @@ type Observer struct {
 	// Table is a table or view, optionally with its schema. Either this or
 	// Query is set.
 	Table string `key:"table" shown:"this or query is required" unit:"identifier"`
-	// Query is a SELECT, without a semicolon at its end.
+	// Query is a SELECT. A semicolon at its end is left out.
 	Query string `key:"query" shown:"this or table is required" unit:"SQL"`
 	// Key are the columns of the natural key: one name or a list. Required.
 	Key []string `key:"key" shown:"required" required:"true" unit:"columns"`

@@ -184,10 +184,33 @@ func TestRowInTheFutureHidesNoOther(t *testing.T) {
 	equal(t, "newest", s.db.Cursor(stream).Newest, observertest.CursorAt(1601))
 	s.put(0, 5)
 	equal(t, "events of a light poll", s.poll().Events, 5)
-	equal(t, "warnings of the next poll", len(s.warnings()), 1)
 	tx.Commit()
 	s.poll()
 	equal(t, "events", len(s.checkLog()), 8)
+}
+
+// A process tells of rows in the future once, and again when their number changes.
+func TestRowsInTheFutureAreToldOnce(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew)
+	s.src.SetClock(1000)
+	o := s.observer()
+	for i, step := range []struct {
+		add  observer.Row
+		want int
+	}{
+		{observertest.At("tomorrow", "a", 90_000), 1},
+		{observertest.At("today", "a", 1000), 0},
+		{observertest.At("in a week", "a", 600_000), 1},
+		{observertest.At("today, too", "a", 1001), 0},
+	} {
+		s.src.Add(step.add)
+		s.src.Pass(1)
+		if _, err := o.Poll(t.Context(), s.src, s.db.Acquire()); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, fmt.Sprintf("warnings of poll %d", i+1), len(s.warnings()), step.want)
+	}
 }
 
 // 9999-12-31 23:59:59 west of Greenwich is in the year 10000, which no log can hold.

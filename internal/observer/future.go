@@ -34,13 +34,15 @@ func (p *poll) isFuture(cursor string) bool {
 	return clock != "" && p.src.Compare(cursor, clock) > 0
 }
 
+// warnFuture tells of them when their number has changed since the process told it last.
 func (p *poll) warnFuture(ctx context.Context) {
-	if p.stats.Future == 0 {
+	rows := p.stats.Future
+	if rows == 0 && !p.complete || p.future.Swap(rows) == rows || rows == 0 {
 		return
 	}
 	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"Rows lie in the source's future; is its timezone right?",
 		slog.String("stream", p.spec.Stream),
-		slog.Int64("rows", p.stats.Future),
+		slog.Int64("rows", rows),
 		slog.Duration("ahead", p.furthest))
 }

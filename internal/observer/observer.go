@@ -12,7 +12,7 @@ import (
 )
 
 // Observer polls one stream. It remembers nothing between two polls but how
-// much the source can bear, so any node may do the next one. It is safe for
+// much the source can bear and what it has told, so any node may do the next one. It is safe for
 // concurrent use; of two polls of one stream at a time, one fails at its next
 // commit.
 type Observer struct {
@@ -23,6 +23,8 @@ type Observer struct {
 	met acquaintances
 	// tried is when a full read above a standing horizon was begun last.
 	tried atomic.Pointer[time.Time]
+	// future is how many rows in the source's future were told of.
+	future atomic.Int64
 	// rate is nil without a bound.
 	rate *rate.Limiter
 }

@@ -94,6 +94,10 @@ func query(t *testing.T, f Fixture) {
 	if got := keys(f.read(t, q, "")); got != "1 2 3" {
 		t.Errorf("with a semicolon at the end: keys = %s, want 1 2 3", got)
 	}
+	q.SQL = "SELECT order_id, updated_at FROM orders -- all of them;"
+	if got := keys(f.read(t, q, "")); got != "1 2 3" {
+		t.Errorf("with a comment that ends in a semicolon: keys = %s, want 1 2 3", got)
+	}
 }
 
 func nullPolicies(t *testing.T, f Fixture) {
