@@ -50,7 +50,7 @@ func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.
 	if s.setback.lasts() {
 		return
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.budget.Time+reconcileGrace, errReconcileTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, s.setback.grown(s.budget.Time+reconcileGrace), errReconcileTimeout)
 	defer cancel()
 	sweep, due, err := s.dueReconcile(limited)
 	if err != nil || !due {

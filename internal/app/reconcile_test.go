@@ -74,26 +74,38 @@ func TestSetback(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		s.note(true)
+		if got := s.grown(time.Minute); got != mostGrown {
+			t.Errorf("after many failures a step may take %v", got)
+		}
 		s.note(false)
-		if s.lasts() {
+		if s.lasts() || s.grown(time.Second) != time.Second {
 			t.Error("a step that got on did not end it")
 		}
 	})
 }
 
-// broken is a source that says nothing of itself, and counts who asks.
-type broken struct{ counted }
+// broken is a source that says nothing of itself, counts who asks, and notes the time
+// that it is given.
+type broken struct {
+	counted
+	given *time.Duration
+}
 
-func (b broken) Identity(context.Context) (string, error) {
+func (b broken) Identity(ctx context.Context) (string, error) {
 	*b.asked++
+	if end, ok := ctx.Deadline(); ok {
+		*b.given = time.Until(end)
+	}
 	return "", errors.New("broken")
 }
 
-// TestReconcileThatFailsIsLeftAlone takes two turns of a reconcile that fails.
+// TestReconcileThatFailsIsLeftAlone takes two turns of a reconcile that fails, and one
+// after the pause, which has more time.
 func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	src := broken{counted{asked: &asked}}
+	var given time.Duration
+	src := broken{counted{asked: &asked}, &given}
 	b := backfilling(t, "99", src)
 	if _, err := b.op.db.StartSweep(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, "test"); err != nil {
 		t.Fatal(err)
@@ -111,5 +123,11 @@ func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("%d steps in two turns", asked)
+	}
+	first := given
+	s.setback.until = time.Time{}
+	s.reconcile(t.Context(), g, &observer.Stats{})
+	if asked != 2 || given <= first {
+		t.Errorf("%d steps; the second had %v after %v", asked, given, first)
 	}
 }

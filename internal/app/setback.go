@@ -10,6 +10,8 @@ import (
 const (
 	leastSetback = time.Minute
 	mostSetback  = time.Hour
+	// mostGrown is how long a step may take at last. The type is not polled meanwhile.
+	mostGrown = 10 * time.Minute
 )
 
 // setback keeps a reconcile that cannot get on from costing every turn: its
@@ -28,6 +30,14 @@ func (s *setback) lasts() bool {
 	return time.Now().Before(s.until)
 }
 
+// grown is the time for the next step: twice that of the step before, if that got
+// nowhere. The rows of one timestamp are passed in one step, however many they are.
+func (s *setback) grown(least time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return doubled(least, s.failures, max(least, mostGrown))
+}
+
 // note says what came of a step.
 func (s *setback) note(failed bool) {
 	s.mu.Lock()
@@ -36,12 +46,14 @@ func (s *setback) note(failed bool) {
 		s.failures, s.until = 0, time.Time{}
 		return
 	}
-	pause := leastSetback
-	for range s.failures {
-		if pause *= 2; pause >= mostSetback {
-			break
-		}
-	}
+	s.until = time.Now().Add(doubled(leastSetback, s.failures, mostSetback))
 	s.failures++
-	s.until = time.Now().Add(min(pause, mostSetback))
+}
+
+// doubled doubles d so many times, up to most.
+func doubled(d time.Duration, times int, most time.Duration) time.Duration {
+	for ; times > 0 && d < most; times-- {
+		d *= 2
+	}
+	return min(d, most)
 }
