@@ -125,7 +125,8 @@ func checks() []check {
 		{"nodes", "", nodes, members},
 		{"configuration", "", configuration, members},
 		{"types", "", types, append([]string{status.PartSchedule, status.PartTime}, members...)},
-		{"sinks", "", sinks, append([]string{status.PartOffsets, status.PartTime}, members...)},
+		{"sinks", "", sinks, append([]string{status.PartOffsets}, members...)},
+		{"delivery", "", delivery, []string{status.PartSchema, status.PartLog, status.PartTime}},
 	}
 }
 

@@ -119,11 +119,8 @@ func (x *patient) overdue(f *findings, by map[string][]string) {
 	}
 }
 
-// standsStill is how long an event may wait for a sink that stores nothing meanwhile.
-const standsStill = 10 * time.Minute
-
-// sinks looks whether all nodes feed the same sinks, whether these can have stored
-// what their offsets say, and whether they go on.
+// sinks looks whether all nodes feed the same sinks, and whether these can have
+// stored what their offsets say.
 func sinks(x *patient, f *findings) {
 	working := x.working()
 	count := map[string]int{}
@@ -147,15 +144,8 @@ func sinks(x *patient, f *findings) {
 			fmt.Sprintf("The next %d events of this stream will not reach the sink.", s.Offset-s.Last),
 			"Somebody has changed rows of obs_sink_offset, obs_cursor or obs_event, or restored one without the others. Stop the nodes, and restore all tables from one moment.")
 	}
-	for _, w := range x.Waiting {
-		if still := x.At.Sub(w.Since); still > standsStill && slices.Contains(x.want.Sinks, w.Sink) {
-			f.add(Problem, fmt.Sprintf("the sink %s stands still in the stream %s: it has not stored the event %d in %s", w.Sink, w.Stream, w.Seq, words(still)),
-				"Events wait in the log and do not reach the sink.",
-				"Start a node that feeds the sink if none runs; otherwise its log says why the sink or its lock does not answer.")
-		}
-	}
 	if len(working) > 0 {
-		f.fine("all nodes at work have the same sinks, and these move")
+		f.fine("all nodes at work have the same sinks")
 	}
 }
 
@@ -200,4 +190,21 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// standsStill is how long an event may wait for a sink that stores nothing meanwhile.
+const standsStill = 10 * time.Minute
+
+// delivery looks whether events reach the sinks of this configuration.
+func delivery(x *patient, f *findings) {
+	for _, w := range x.Waiting {
+		if still := x.At.Sub(w.Since); still > standsStill && slices.Contains(x.want.Sinks, w.Sink) {
+			f.add(Problem, fmt.Sprintf("the sink %s stands still in the stream %s: it has not stored the event %d in %s", w.Sink, w.Stream, w.Seq, words(still)),
+				"Events wait in the log and do not reach the sink.",
+				"Start a node that feeds the sink if none runs; otherwise its log says why the sink or its lock does not answer.")
+		}
+	}
+	if len(x.Waiting) > 0 {
+		f.fine("no sink stands still")
+	}
 }

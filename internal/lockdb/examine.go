@@ -111,6 +111,7 @@ func ourParts() []part {
 		{status.PartNodes, (*examiner).members},
 		{status.PartSchedule, (*examiner).turns},
 		{status.PartOffsets, (*examiner).fed},
+		{status.PartLog, (*examiner).waiting},
 		{status.PartTime, (*examiner).time},
 	}
 }

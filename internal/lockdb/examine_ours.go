@@ -89,7 +89,7 @@ func (x *examiner) fed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = x.visit(ctx, `
+	return x.visit(ctx, `
 		SELECT o.sink, o.stream, o.last_seq, c.last_seq
 		  FROM obs_sink_offset o
 		  JOIN obs_cursor c ON c.stream = o.stream
@@ -100,8 +100,12 @@ func (x *examiner) fed(ctx context.Context) error {
 		x.found.Beyond = append(x.found.Beyond, s)
 		return err
 	})
-	if err != nil {
-		return err
+}
+
+// waiting reads what the sinks lack, of each stream the first event.
+func (x *examiner) waiting(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
 	}
 	return x.visit(ctx, `
 		SELECT s.sink, c.stream, e.seq, e.logged_at, o.updated_at

@@ -214,6 +214,7 @@ const (
 	PartNodes       = "obs_node"
 	PartSchedule    = "obs_schedule"
 	PartOffsets     = "obs_sink_offset"
+	PartLog         = "obs_event"
 	PartTime        = "the time"
 )
 
