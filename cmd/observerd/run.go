@@ -120,6 +120,10 @@ func (f feeder) path(cfg *config.Config) (string, error) {
 	if !ok {
 		return "", usageError{fmt.Errorf("--sample-source: the configuration has no source %q", f.source)}
 	}
+	src, err := src.Resolve()
+	if err != nil {
+		return "", err
+	}
 	if src.URL.Dialect() != config.SQLite {
 		return "", usageError{fmt.Errorf("--sample-source: the source %s is no SQLite file; the sample warehouse is one", f.source)}
 	}

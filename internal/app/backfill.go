@@ -84,7 +84,7 @@ func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill
 		return Backfill{}, err
 	}
 	s := spec(configured, op.log)
-	s.Definition = hashOf(op.cfg, configured)
+	s.Definition = identified(configured, src)
 	if o.Rate > 0 {
 		s.MaxRate = o.Rate
 	}

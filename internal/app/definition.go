@@ -14,17 +14,28 @@ import (
 // definition is what the events of an observer depend on in the configuration
 // of this process, see [observer.Spec.Definition].
 type definition struct {
-	hash string
+	hash func(context.Context) (string, error)
 	// loaded is nil for a command beside nodes: it must not change what they poll by.
 	loaded func() time.Time
 }
 
 // hashOf identifies an observer, its source first. The address of the source is left
 // out: nodes may reach one database in different ways.
-func hashOf(cfg *config.Config, o config.Observer) string {
-	url := cfg.Sources[o.Source].URL
+func hashOf(url config.URL, o config.Observer) string {
 	return hashed(4, o.Source, url.Dialect(), url.Database()) + "/" +
 		hashed(8, o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event)
+}
+
+// identified returns what gives the hash of an observer of the source, once that
+// has a URL.
+func identified(o config.Observer, src *guarded) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		url, err := src.located(ctx)
+		if err != nil {
+			return "", err
+		}
+		return hashOf(url, o), nil
+	}
 }
 
 func hashed(size int, parts ...any) string {
@@ -36,8 +47,8 @@ func hashed(size int, parts ...any) string {
 	return hex.EncodeToString(sum[:size])
 }
 
-func (a *App) definition(o config.Observer) definition {
-	return definition{hash: hashOf(a.cfg, o), loaded: func() time.Time {
+func (a *App) definition(o config.Observer, src *guarded) definition {
+	return definition{hash: identified(o, src), loaded: func() time.Time {
 		if at := a.loaded.Load(); at != nil {
 			return *at
 		}
@@ -47,8 +58,8 @@ func (a *App) definition(o config.Observer) definition {
 
 // definition is that of a command, which may set another only where no node is at
 // work.
-func (op *Operator) definition(ctx context.Context, o config.Observer) (definition, error) {
-	d := definition{hash: hashOf(op.cfg, o)}
+func (op *Operator) definition(ctx context.Context, o config.Observer, src *guarded) (definition, error) {
+	d := definition{hash: identified(o, src)}
 	nodes, err := op.db.Nodes(ctx, time.Minute)
 	if err != nil || len(nodes) > 0 {
 		return d, err

@@ -92,7 +92,7 @@ func judgeSource(name string, d source.Description, err error) []doctor.Finding 
 	case lacksFile(err):
 		f.Severity, f.Saw = doctor.Problem, fmt.Sprintf("source %s lacks a file: %v", name, err)
 		f.Why, f.Do = "Its observers fail until the file is there and this user may read it. Those of other sources go on.",
-			fmt.Sprintf("Put the file there, or name another one in sources.%s.url.", name)
+			fmt.Sprintf("Put the file there, or name another one below sources.%s.", name)
 	case errors.Is(err, errMistake):
 		f.Severity, f.Saw = doctor.Problem, fmt.Sprintf("source %s cannot be opened: %v", name, err)
 		f.Why, f.Do = "A node with this configuration does not start.", fmt.Sprintf("Correct sources.%s.url.", name)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -59,10 +60,35 @@ func (m *sourceMetrics) note(name string, class observer.Class, up bool) {
 // counted.
 type guarded struct {
 	foreign
-	name    string
-	gate    *gate // nil for a source without accounts
+	name string
+	// url and gate are those of a source that is no [pending] one; gate is nil for
+	// one without accounts.
+	url     config.URL
+	gate    *gate
 	circuit circuit
 	metrics *sourceMetrics // nil counts nothing
+}
+
+// account returns the gate of the source; nil for one without accounts, or that
+// could not be opened yet.
+func (s *guarded) account() *gate {
+	if p, late := s.foreign.(*pending); late {
+		return p.now().gate
+	}
+	return s.gate
+}
+
+// located returns the URL of the source. One that lacks a file is tried first, as
+// by every other call.
+func (s *guarded) located(ctx context.Context) (url config.URL, err error) {
+	p, late := s.foreign.(*pending)
+	switch {
+	case !late:
+		return s.url, nil
+	case p.now().foreign == nil:
+		err = s.try(ctx, func(context.Context) error { _, err := p.opened(); return err })
+	}
+	return p.now().url, err
 }
 
 // Identity implements [observer.Source].
@@ -138,8 +164,8 @@ func (s *guarded) try(ctx context.Context, do func(context.Context) error) error
 // source.
 func (s *guarded) note(c *call, err error) {
 	class := observer.ClassOf(err)
-	if s.gate != nil {
-		s.gate.Settle(c, class != "")
+	if g := s.account(); g != nil {
+		g.Settle(c, class != "")
 	}
 	if err != nil && class == "" {
 		return

@@ -137,13 +137,13 @@ func (a *App) newType(t config.Type, sources map[string]*guarded, found *prometh
 	progress := schedule.NewProgress()
 	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: typeRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
-		p, err := newPoller(o, a.definition(o), sources[o.Source], a.db, a.component("observer"))
+		p, err := newPoller(o, a.definition(o, sources[o.Source]), sources[o.Source], a.db, a.component("observer"))
 		if err != nil {
 			return schedule.Type{}, err
 		}
 		p.committed = progress.Committed
 		made.Observers = append(made.Observers, scheduled{
-			poller: p, gate: sources[o.Source].gate, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
+			poller: p, account: sources[o.Source].account, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
 			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),
 			interval: t.Interval, setback: &setback{},
 		})

@@ -9,28 +9,37 @@ import (
 	"sync"
 	"time"
 
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
-// lacksFile tells whether a source cannot be opened because a file that its URL
-// names cannot be read, such as a key. It may be there later.
+// lacksFile reports whether a source cannot be opened because a file cannot be read:
+// that of its URL or password, or one that its URL names, such as a key. It may be
+// there later.
 func lacksFile(err error) bool {
 	var file *fs.PathError
-	return errors.As(err, &file)
+	return errors.Is(err, config.ErrUnread) || errors.As(err, &file)
 }
 
 // pending is a source that lacks a file, until a call finds it there. For as long
 // it is as one that cannot be reached: another node may have the file.
 type pending struct {
-	open func() (foreign, error)
+	open func() (opened, error)
 
 	mu     sync.Mutex
-	src    foreign // nil until it could be opened
+	src    opened // zero until it could be opened
 	closed bool
 }
 
 var errClosed = errors.New("the source was closed")
+
+// now returns the source; zero while it could not be opened.
+func (p *pending) now() opened {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.src
+}
 
 // opened returns the source, and opens it where that was not possible before.
 func (p *pending) opened() (foreign, error) {
@@ -39,8 +48,8 @@ func (p *pending) opened() (foreign, error) {
 	switch {
 	case p.closed:
 		return nil, errClosed
-	case p.src != nil:
-		return p.src, nil
+	case p.src.foreign != nil:
+		return p.src.foreign, nil
 	}
 	src, err := p.open()
 	switch {
@@ -50,13 +59,13 @@ func (p *pending) opened() (foreign, error) {
 		return nil, &observer.Fault{Class: observer.ClassSettings, Err: err}
 	}
 	p.src = src
-	return src, nil
+	return src.foreign, nil
 }
 
 // Close implements [foreign].
 func (p *pending) Close() error {
 	p.mu.Lock()
-	src := p.src
+	src := p.src.foreign
 	p.closed = true
 	p.mu.Unlock()
 	if src == nil {
@@ -65,9 +74,14 @@ func (p *pending) Close() error {
 	return src.Close()
 }
 
-// Compare implements [observer.Source]. Only servers need files, and all of them
-// order cursors by their text.
-func (p *pending) Compare(a, b string) int { return strings.Compare(a, b) }
+// Compare implements [observer.Source]. Before the source is opened, nothing of it
+// has been read that could be compared.
+func (p *pending) Compare(a, b string) int {
+	if src := p.now().foreign; src != nil {
+		return src.Compare(a, b)
+	}
+	return strings.Compare(a, b)
+}
 
 // Identity implements [observer.Source].
 func (p *pending) Identity(ctx context.Context) (string, error) {

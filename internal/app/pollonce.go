@@ -49,7 +49,7 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 		return Polled{}, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	d, err := op.definition(ctx, o)
+	d, err := op.definition(ctx, o, src)
 	if err != nil {
 		return Polled{}, err
 	}

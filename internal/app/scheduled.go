@@ -15,7 +15,8 @@ import (
 // scheduled is a poller in the hands of the scheduler.
 type scheduled struct {
 	*poller
-	gate *gate // nil for a source without accounts
+	// account returns the gate of the source; nil for one without accounts.
+	account func() *gate
 
 	// What a reconcile needs: when it is due, in which zone, what a step of it
 	// may take, and where its finds are counted.
@@ -44,10 +45,11 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 // need not wait for half an hour once this node has another secret, or somebody
 // has mended the account and it was accepted elsewhere.
 func (s scheduled) Hopeful(ctx context.Context) bool {
-	if s.gate == nil {
+	g := s.account()
+	if g == nil {
 		return false
 	}
-	if refused, err := s.gate.Standing(ctx); refused || err != nil {
+	if refused, err := g.Standing(ctx); refused || err != nil {
 		return false
 	}
 	reason, err := s.db.LastError(ctx, s.id)

@@ -47,10 +47,10 @@ func newOpener(cfg *config.Config, store accounts, lenient bool, log *slog.Logge
 	return &opener{cfg: cfg, store: store, lenient: lenient, log: log.With("component", "source"), gates: make(map[string]*gate)}
 }
 
-// gate returns the gate of the account that the source of that name logs on
-// with; nil for one without accounts.
-func (o *opener) gate(name string) *gate {
-	id, secret := o.cfg.Sources[name].URL.Account()
+// gate returns the gate of the account that a URL logs on with; nil for one without
+// accounts.
+func (o *opener) gate(url config.URL) *gate {
+	id, secret := url.Account()
 	if id == "" {
 		return nil
 	}
@@ -65,18 +65,35 @@ func (o *opener) gate(name string) *gate {
 }
 
 // open opens the source of that name without connecting to it. It needs the files
-// that its URL names.
+// that the configuration names for it, and its URL.
 func (o *opener) open(name string) (*guarded, error) {
-	src, err := o.openKind(name, o.cfg.Sources[name])
+	src, err := o.try(name)
 	if err != nil {
 		return nil, mistake{err} // One in its URL, that only the source can see.
 	}
-	return &guarded{foreign: src, name: name, gate: o.gate(name)}, nil
+	return &guarded{foreign: src.foreign, name: name, url: src.url, gate: src.gate}, nil
 }
 
-func (o *opener) openKind(name string, c config.Source) (foreign, error) {
+// opened is a source that could be opened.
+type opened struct {
+	foreign
+	url  config.URL
+	gate *gate // nil for a source without accounts
+}
+
+func (o *opener) try(name string) (opened, error) {
+	c, err := o.cfg.Sources[name].Resolve()
+	if err != nil {
+		return opened{}, err
+	}
+	g := o.gate(c.URL)
+	src, err := o.openKind(name, c, g)
+	return opened{src, c.URL, g}, err
+}
+
+func (o *opener) openKind(name string, c config.Source, g *gate) (foreign, error) {
 	url, logons := c.URL.Reveal(), source.Gate(source.Open{})
-	if g := o.gate(name); g != nil {
+	if g != nil {
 		logons = g
 	}
 	scheme, _, _ := strings.Cut(url, ":")
@@ -104,8 +121,7 @@ func (o *opener) openKind(name string, c config.Source) (foreign, error) {
 
 // later returns the source of that name, which its first use opens.
 func (o *opener) later(name string) *guarded {
-	src := &pending{open: func() (foreign, error) { return o.openKind(name, o.cfg.Sources[name]) }}
-	return &guarded{foreign: src, name: name, gate: o.gate(name)}
+	return &guarded{foreign: &pending{open: func() (opened, error) { return o.try(name) }}, name: name}
 }
 
 // openSources opens the sources that some enabled observer reads, each behind

@@ -27,13 +27,9 @@ func (l *loader) urlKey(path string) string {
 func (l *loader) checkSources(sources map[string]Source) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		path, s := join("sources", name), sources[name]
-		if u, ok := l.resolveURL(path, ParseURL); ok {
-			if s.URL, ok = l.resolvePassword(path, u); ok {
-				sources[name] = s
-			}
-			l.checkFileSystem(l.urlKey(path), u)
-			l.checkFetchSize(join(path, "fetch-size"), u)
-		}
+		s.URL, s.resolve = l.sourceURL(path)
+		sources[name] = s
+		l.checkFetchSize(join(path, "fetch-size"), s.URL)
 		key := join(path, "timezone")
 		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
 			l.reject(key, quote(s.Timezone)+" is not an IANA time zone; write for example UTC or Europe/Berlin")
@@ -43,7 +39,7 @@ func (l *loader) checkSources(sources map[string]Source) {
 
 // checkFetchSize warns where a driver has no use for it: it streams.
 func (l *loader) checkFetchSize(key string, u URL) {
-	if d := u.Dialect(); l.set(key) && d != Oracle {
+	if d := u.Dialect(); l.set(key) && !u.IsZero() && d != Oracle {
 		l.warn(key, "fetch-size has no effect on "+string(d)+", which streams its rows; remove it")
 	}
 }

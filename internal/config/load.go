@@ -2,6 +2,7 @@ package config
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"time"
@@ -72,6 +73,15 @@ func newLoader(o Options) *loader {
 		l.othersMayRead = o.OthersMayRead
 	}
 	return l
+}
+
+// apart returns a loader of the same values with problems and warnings of its own.
+func (l *loader) apart() *loader {
+	alone := *l
+	books := *l.ledger
+	books.problems, books.warnings, books.wrong = nil, nil, maps.Clone(l.wrong)
+	alone.ledger = &books
+	return &alone
 }
 
 // layered returns what was written, decoded and not checked. It goes on after

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -71,6 +72,81 @@ sinks: [{id: screen, type: stdout}]
 	}
 	if text := cfg.String(); strings.Contains(text, "p@ss") {
 		t.Errorf("the password is printed:\n%s", text)
+	}
+}
+
+// TestFilesOfASourceThatCannotBeRead loads a configuration without files of its
+// sources. They are warned of, and read when they are there.
+func TestFilesOfASourceThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	text := `
+sources:
+  ora: {url: "oracle://app@h1:1521/svc", password-file: "` + folder + `/password"}
+  pg: {url-file: "` + folder + `/url"}
+  whole: {url: "postgres://app@h/db"}
+observers:
+  - {id: orders, type: order, source: ora, table: orders, key: order_id, timestamp: updated_at}
+sinks: [{id: screen, type: stdout}]
+`
+	path := write(t, text)
+	cfg, warnings, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		":3:57: sources.ora.password-file: the file does not exist; create it, or name the right file; until then the observers of this source fail",
+		":4:18: sources.pg.url-file: the file does not exist; create it, or name the right file; until then the observers of this source fail",
+	} {
+		if len(warnings) != 2 || warnings[i].String() != path+want {
+			t.Errorf("warned of %v, want %s", warnings, want)
+		}
+	}
+	if !cfg.Sources["whole"].IsWhole() {
+		t.Error("a source without files is not whole")
+	}
+	resolved := func(name, url, why string) {
+		t.Helper()
+		s, err := cfg.Sources[name].Resolve()
+		switch {
+		case cfg.Sources[name].IsWhole():
+			t.Errorf("%s is whole", name)
+		case why == "":
+			if err != nil || !s.IsWhole() || s.URL.Reveal() != url {
+				t.Errorf("%s is %s: %v", name, s.URL, err)
+			}
+		case err == nil || err.Error() != path+why:
+			t.Errorf("%s: %v, want %s", name, err, why)
+		}
+	}
+	unread := func(name string) bool {
+		_, err := cfg.Sources[name].Resolve()
+		return errors.Is(err, config.ErrUnread)
+	}
+	resolved("ora", "", ":3:57: sources.ora.password-file: the file does not exist; create it, or name the right file")
+	resolved("pg", "", ":4:18: sources.pg.url-file: the file does not exist; create it, or name the right file")
+	if !unread("ora") || !unread("pg") {
+		t.Error("a file that is missing is taken for a mistake")
+	}
+	hash := cfg.Hash()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("password", "")
+	put("url", "mongodb://u:"+canary+"@h/db")
+	resolved("ora", "", ":3:57: the file is empty; write the password into it")
+	resolved("pg", "", ":4:18: this version does not support mongodb yet; write sqlite:PATH, or postgres, oracle, mysql or mariadb://USER@HOST/DATABASE")
+	if unread("ora") || unread("pg") {
+		t.Error("a mistake is taken for a file that is missing")
+	}
+	put("password", "p@ss\n")
+	put("url", "postgres://u:p@h/db\n")
+	resolved("ora", "oracle://app:p%40ss@h1:1521/svc", "")
+	resolved("pg", "postgres://u:p@h/db", "")
+	if now := load(t, text); now.Hash() != hash {
+		t.Error("the hash tells whether the files could be read")
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"io/fs"
+	"slices"
 
 	"github.com/observerd/observerd/internal/owner"
 )
@@ -84,8 +85,14 @@ func (l *ledger) refuse(key string, why refusal) {
 	}
 	l.wrong[key] = true
 	p := l.problem(l.at(key), key, why.text)
-	p.denied = why.denied
+	p.unread, p.denied = true, why.denied
 	l.problems = append(l.problems, p)
+}
+
+// lacksFiles reports whether there are mistakes, and all of them are files that
+// cannot be read.
+func (l *ledger) lacksFiles() bool {
+	return len(l.problems) > 0 && !slices.ContainsFunc(l.problems, func(p Problem) bool { return !p.unread })
 }
 
 // rejectAt notes a mistake at a place of its own.

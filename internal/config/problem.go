@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -24,8 +25,8 @@ type Problem struct {
 	Key string `json:"key,omitempty"`
 	// Text says what is wrong and what to write instead. It holds no secret.
 	Text string `json:"text"`
-	// denied says that a file may not be read.
-	denied bool
+	// unread says that a file cannot be read, denied that it is for lack of a right.
+	unread, denied bool
 }
 
 // String is "config.yaml:3:5: …", or "OBSERVERD_…: …".
@@ -46,6 +47,10 @@ func (p Problem) where() string {
 	return p.File
 }
 
+// ErrUnread is what an [*Error] is, for [errors.Is], when nothing is wrong but that
+// files cannot be read: they may be there later.
+var ErrUnread = errors.New("a file cannot be read")
+
 // Error is every mistake of a configuration, in the order of the file and
 // then by the name of the variable or flag. It is the only error of [Load].
 type Error struct {
@@ -63,9 +68,16 @@ func (e *Error) Error() string {
 }
 
 // Is makes errors.Is(err, fs.ErrPermission) true when nothing is wrong but
-// that files may not be read: then rights have to be given, not keys written.
+// that files may not be read: then rights have to be given, not keys written. It
+// does the same for [ErrUnread].
 func (e *Error) Is(target error) bool {
-	return target == fs.ErrPermission && !slices.ContainsFunc(e.Problems, func(p Problem) bool { return !p.denied })
+	switch target {
+	case fs.ErrPermission:
+		return !slices.ContainsFunc(e.Problems, func(p Problem) bool { return !p.denied })
+	case ErrUnread:
+		return !slices.ContainsFunc(e.Problems, func(p Problem) bool { return !p.unread })
+	}
+	return false
 }
 
 func sortProblems(problems []Problem) {

@@ -70,6 +70,41 @@ func holds(what string) string {
 	return "the " + what
 }
 
+// sourceURL makes the URL of a source. A file that cannot be read is the affair of
+// that source alone: it is warned of, and again reads it later. The URL is then none,
+// or that of all nodes but for the password.
+func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
+	first := l.apart()
+	u, _ = first.resolveSource(path)
+	l.warnings = append(l.warnings, first.warnings...)
+	if !first.lacksFiles() {
+		l.problems, l.wrong = append(l.problems, first.problems...), first.wrong
+		return u, nil
+	}
+	for _, p := range first.problems {
+		p.Text += "; until then the observers of this source fail"
+		l.warnings = append(l.warnings, p)
+	}
+	return u, func() (URL, error) {
+		now := l.apart()
+		if u, ok := now.resolveSource(path); ok {
+			return u, nil
+		}
+		return URL{}, &Error{Problems: now.problems}
+	}
+}
+
+// resolveSource makes the URL of a source from its keys and the files that they name.
+func (l *loader) resolveSource(path string) (URL, bool) {
+	u, ok := l.resolveURL(path, ParseURL)
+	if !ok {
+		return URL{}, false
+	}
+	l.checkFileSystem(l.urlKey(path), u)
+	u, known := l.resolvePassword(path, u)
+	return u, known && l.ok(l.urlKey(path))
+}
+
 // resolvePassword puts the password of its file into the URL of a source.
 func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
 	key := join(path, "password-file")
@@ -82,12 +117,12 @@ func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
 	}
 	password := l.fromFile(key, "password")
 	if !l.ok(key) {
-		return u, false
+		password = "" // It is shown, and hashed, as with one.
 	}
 	with, err := u.withPassword(password)
 	if err != nil {
 		l.reject(l.urlKey(path), err.Error())
 		return u, false
 	}
-	return with, true
+	return with, l.ok(key)
 }

@@ -18,8 +18,11 @@ import (
 // another one now: a poll that dies before it has put the marks back is not the last
 // to know.
 func (p *poll) define(ctx context.Context) error {
-	own, c := p.spec.Definition, p.cursor
+	own, err := p.ownDefinition(ctx)
+	c := p.cursor
 	switch {
+	case err != nil:
+		return err
 	case own == "" || own == c.Definition:
 		return nil
 	case c.Definition == "":
@@ -57,6 +60,13 @@ func sourceOf(definition string) string {
 		return ""
 	}
 	return source
+}
+
+func (p *poll) ownDefinition(ctx context.Context) (string, error) {
+	if p.spec.Definition == nil {
+		return "", nil
+	}
+	return p.spec.Definition(ctx)
 }
 
 func (p *poll) loaded() time.Time {

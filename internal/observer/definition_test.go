@@ -1,6 +1,7 @@
 package observer_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,6 +9,10 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 )
+
+func defined(by string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return by, nil }
+}
 
 // A definition that was loaded later takes the place of another, once; one that
 // was loaded before, or nobody knows when, is left aside.
@@ -17,7 +22,7 @@ func TestDefinitionThatWasLoadedLaterIsTheClusters(t *testing.T) {
 	s.db.Clock = s.src.Now
 	s.src.SetClock(1000)
 	by := func(definition string, loaded int64) error {
-		s.spec.Definition = definition
+		s.spec.Definition = defined(definition)
 		s.spec.Loaded = func() time.Time { return observertest.Time(loaded) }
 		if loaded == 0 {
 			s.spec.Loaded = nil
@@ -61,11 +66,11 @@ func TestOtherQueryIsRefusedAfterItsDefinitionWasSet(t *testing.T) {
 	s := setup(t, observer.DetectNew)
 	s.db.Clock = s.src.Now
 	s.src.SetClock(1000)
-	s.spec.Definition, s.spec.Loaded = "a", s.src.Now
+	s.spec.Definition, s.spec.Loaded = defined("a"), s.src.Now
 	s.put(0, 5)
 	s.poll()
 	s.src.Pass(10)
-	s.spec.Definition, s.spec.Query.Key = "b", []string{"other"}
+	s.spec.Definition, s.spec.Query.Key = defined("b"), []string{"other"}
 	for range 2 {
 		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) {
 			t.Fatalf("got %v", err)
@@ -85,7 +90,7 @@ func TestChangedSourceIsReadFromItsBeginning(t *testing.T) {
 			s.db.Clock = func() time.Time { return s.src.Now() }
 			s.src.SetClock(1000)
 			s.src.SetIdentity(id)
-			s.spec.Definition, s.spec.Loaded = "erp1/orders", s.src.Now
+			s.spec.Definition, s.spec.Loaded = defined("erp1/orders"), s.src.Now
 			s.put(0, 5)
 			s.poll()
 
@@ -97,7 +102,7 @@ func TestChangedSourceIsReadFromItsBeginning(t *testing.T) {
 			}
 			s.src.SetClock(2000)
 			s.spec.Now = s.src.Now
-			s.spec.Definition, s.spec.Loaded = "erp2/orders", s.src.Now
+			s.spec.Definition, s.spec.Loaded = defined("erp2/orders"), s.src.Now
 			// The poll that sets the definition gets no further: the next one does.
 			s.src.Step = func(string) error { return errors.New("down") }
 			if _, err := s.tryPoll(); err == nil {
@@ -111,12 +116,12 @@ func TestChangedSourceIsReadFromItsBeginning(t *testing.T) {
 
 			// Other columns of the same source are no other source.
 			s.src.Pass(10)
-			s.spec.Definition, s.spec.Loaded = "erp2/orders, less columns", s.src.Now
+			s.spec.Definition, s.spec.Loaded = defined("erp2/orders, less columns"), s.src.Now
 			equal(t, "rewound by columns", s.poll().Rewound, false)
 			// A step back is a change like any other.
 			former.SetClock(3000)
 			s.src, s.spec.Now = former, former.Now
-			s.spec.Definition, s.spec.Loaded = "erp1/orders", s.src.Now
+			s.spec.Definition, s.spec.Loaded = defined("erp1/orders"), s.src.Now
 			equal(t, "rewound by a step back", s.poll().Rewound, true)
 			equal(t, "events", len(s.story()), 10)
 			s.checkLog()

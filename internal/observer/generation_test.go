@@ -320,12 +320,12 @@ func TestGenerationOfOtherRowsIsNotGoneOnWith(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*stage){
 		"another source":     func(s *stage) { s.src.SetIdentity("db:2") },
-		"another definition": func(s *stage) { s.spec.Definition = "2" },
+		"another definition": func(s *stage) { s.spec.Definition = defined("2") },
 		"no index":           func(s *stage) { s.src.Keyed = false },
 		"another index":      func(s *stage) { s.src.Order = "other" },
 	} {
 		s := keyed(t, observer.DetectSnapshot, noTimestamp, changedAtMost(7), func(s *observer.Spec) {
-			s.Definition, s.Loaded = "1", func() time.Time { return observertest.Time(0) }
+			s.Definition, s.Loaded = defined("1"), func() time.Time { return observertest.Time(0) }
 		})
 		s.src.SetIdentity("db:1")
 		s.put(0, 30)

@@ -111,12 +111,13 @@ type Spec struct {
 	// CommitTimeout bounds one commit; a poll that is cancelled lets a commit
 	// that has begun run to its end. 0 means 30 s.
 	CommitTimeout time.Duration
-	// Definition identifies all of the observer's configuration that its events
-	// depend on. Nodes with different ones do not poll one stream in turns, see
-	// [ErrOtherDefinition]. Empty means that nothing is compared.
-	// What stands before its first "/" is the source's part: when that is another
-	// one, the source is read again from where the stream began.
-	Definition string
+	// Definition returns what identifies all of the observer's configuration that
+	// its events depend on. Nodes with different ones do not poll one stream in
+	// turns, see [ErrOtherDefinition]. Nil, or the empty text, means that nothing is
+	// compared. What stands before its first "/" is the source's part: when that is
+	// another one, the source is read again from where the stream began. An error
+	// ends the poll, as one of the source does: it is not known yet which that is.
+	Definition func(ctx context.Context) (string, error)
 	// Loaded returns when that configuration was loaded, by the store's clock. Nil,
 	// or the zero time, means that it takes no other's place.
 	Loaded func() time.Time
