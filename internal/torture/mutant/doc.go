@@ -8,6 +8,11 @@
 // test applies them all, so whoever changes a line that a mutant removes is
 // told at once.
 //
+// The torture has no fault that takes the event log back, as a failover to a standby
+// that lags does: its checker judges one history, and would need rules for what may
+// vanish from it. The steps against that are tried by the tests that take a log back,
+// which must pass on the source as it is and fail without the step.
+//
 // Some steps cannot be seen missing as long as another stands behind them. They
 // are removed in company, and the mutant says which step covers for which.
 //

@@ -290,5 +290,17 @@ func ofDelivery() []Mutant {
 			Witness: "internal/events/sink/file TestKilled",
 			Hints:   Hints{Failpoints: []string{"relay.stored=kill@5", "relay.stored=kill@9", ""}},
 		},
+		{
+			Name:    "acknowledges-other-events",
+			Without: []Step{eventsOfBatch()},
+			Shows:   "The log goes back while a batch is stored and not acknowledged, and other events take its sequences: they are skipped, and the offset says that all is delivered.",
+			Witness: "internal/lockdb TestAcknowledgesWhatTheLogHolds",
+		},
+		{
+			Name:    "acknowledges-from-any-offset",
+			Without: []Step{offsetOfBatch()},
+			Shows:   "The same, where the events of the batch come again as they were, but those between the offset that went back and the batch are others.",
+			Witness: "internal/lockdb TestAcknowledgesWhatTheLogHolds",
+		},
 	}
 }

@@ -35,11 +35,13 @@ type Mutant struct {
 	Traffic []Edit
 	// Shows says what goes wrong, and when.
 	Shows string
-	// Expect are the kinds of violations of which at least one must be found.
+	// Expect are the kinds of violations of which at least one must be found. None
+	// means that no fault of the torture leads there: then the witness is tried
+	// instead.
 	Expect []check.Kind
 	// Witness is a test that fails without the steps, for certain and without a
 	// cluster: the folder of its package and its name. The torture must catch
-	// the mutant all the same.
+	// the mutant all the same, where it can.
 	Witness string
 	Hints   Hints
 }

@@ -23,8 +23,8 @@ func TestEachMutantCompiles(t *testing.T) {
 		names[m.Name] = true
 		t.Run(m.Name, func(t *testing.T) {
 			t.Parallel()
-			if len(m.Without) == 0 || m.Shows == "" || len(m.Expect) == 0 {
-				t.Error("a mutant says what it lacks, what shows it, and as what")
+			if len(m.Without) == 0 || m.Shows == "" || m.Witness == "" {
+				t.Error("a mutant says what it lacks, what shows it, and by which test")
 			}
 			compile(t, m)
 		})

@@ -56,6 +56,8 @@ type Result struct {
 	// Caught are the kinds that were expected and found; empty for a mutant
 	// that got away.
 	Caught []check.Kind
+	// Witnessed says that its witness failed, where that is what is tried.
+	Witnessed bool
 	// Other are kinds that were found and are not its own: a mistake of the
 	// harness, or of the mutant's description.
 	Other []check.Kind
@@ -95,6 +97,12 @@ func (r Runner) Run(ctx context.Context, mutants []Mutant) []Result {
 func (r Runner) run(ctx context.Context, m Mutant) Result {
 	began := time.Now()
 	result := Result{Mutant: m}
+	if len(m.Expect) == 0 {
+		result.Trials = 1
+		result.Witnessed, result.Err = r.witness(ctx, m)
+		result.Took = time.Since(began)
+		return result
+	}
 	binary, err := r.build(ctx, m)
 	if err != nil {
 		result.Err, result.Took = err, time.Since(began)

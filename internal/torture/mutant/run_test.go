@@ -46,6 +46,35 @@ func TestRunnerBuildsAndTries(t *testing.T) {
 	}
 }
 
+// TestRunnerTriesWitnesses has one that fails, one that does not notice, and one that
+// does not compile.
+func TestRunnerTriesWitnesses(t *testing.T) {
+	t.Parallel()
+	const file = "internal/jsontext/jsontext.go"
+	without := func(old, replacement string) []Step {
+		return []Step{{What: "a step is missing", Edits: []Edit{{file, old, replacement}}}}
+	}
+	r := Runner{Root: root, Folder: t.TempDir()}
+	for _, c := range []struct {
+		m       Mutant
+		verdict string
+	}{
+		{Mutant{Name: "noticed", Without: without(`c != '"'`, "true")}, "caught: internal/jsontext TestEveryByteInEveryPlace"},
+		{Mutant{Name: "unnoticed", Without: without("return dst, false", "return dst[:0], false")}, "got away"},
+		{Mutant{Name: "broken", Without: without(`c != '"'`, "!")}, "not tried: internal/jsontext TestEveryByteInEveryPlace does not run on the mutant"},
+	} {
+		c.m.Witness = "internal/jsontext TestEveryByteInEveryPlace"
+		results := r.Run(t.Context(), []Mutant{c.m})
+		if got := results[0].Verdict(); !strings.HasPrefix(got, c.verdict) {
+			t.Errorf("%s: %s, want %s", c.m.Name, got, c.verdict)
+		}
+	}
+	unseen := Mutant{Name: "unseen", Without: without(`c != '"'`, "true"), Witness: "internal/jsontext TestThatIsNotThere"}
+	if got := r.Run(t.Context(), []Mutant{unseen})[0].Verdict(); !strings.Contains(got, "does not pass on the source as it is: the test was not run") {
+		t.Errorf("a witness that is not there: %s", got)
+	}
+}
+
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	m := Mutant{Name: "m", Without: []Step{{What: "one is missing"}, {What: "so is the other"}}, Expect: []check.Kind{check.Lost}}

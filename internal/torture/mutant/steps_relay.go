@@ -2,6 +2,7 @@ package mutant
 
 const (
 	relayFile = "internal/events/round.go"
+	logFile   = "internal/lockdb/log.go"
 	fileSink  = "internal/events/sink/file/deliver.go"
 )
 
@@ -36,5 +37,29 @@ func repeatsInSink() Step {
 		Name:  "repeats-in-sink",
 		What:  "the file takes an event that it holds already",
 		Edits: []Edit{{fileSink, "!twice && !s.recent.has(id)", "!twice"}},
+	}
+}
+
+func eventsOfBatch() Step {
+	return Step{
+		Name: "events-of-batch",
+		What: "the offset moves past a batch of the relay whatever events the log has in its place",
+		Edits: []Edit{{logFile, `
+         FROM {numbered $7} b
+        CROSS JOIN obs_event e
+        WHERE e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value
+          AND e.seq > CAST($3 AS BIGINT) - CAST($6 AS BIGINT) AND e.seq <= CAST($3 AS BIGINT))
+`, `
+         FROM {numbered $7} b
+        WHERE CAST($3 AS BIGINT) > 0)
+`}},
+	}
+}
+
+func offsetOfBatch() Step {
+	return Step{
+		Name:  "offset-of-batch",
+		What:  "the offset moves on from wherever it stands, not only from where the batch was read",
+		Edits: []Edit{{logFile, "WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)", "WHERE o.last_seq <= excluded.last_seq"}},
 	}
 }

@@ -14,6 +14,8 @@ func (r Result) Verdict() string {
 	switch {
 	case len(r.Caught) > 0:
 		return "caught: " + list(r.Caught)
+	case r.Witnessed:
+		return "caught: " + r.Mutant.Witness
 	case r.Err != nil:
 		return "not tried: " + r.Err.Error()
 	case r.Void != "":
@@ -38,7 +40,7 @@ func Summary(out io.Writer, results []Result) error {
 	caught := 0
 	fmt.Fprint(out, "| mutant | the step that is missing | found as | trials | seed | took |\n|---|---|---|---:|---:|---:|\n")
 	for _, r := range results {
-		if len(r.Caught) > 0 {
+		if len(r.Caught) > 0 || r.Witnessed {
 			caught++
 		}
 		verdict, _, _ := strings.Cut(strings.TrimPrefix(r.Verdict(), "caught: "), "\n")
