@@ -31,6 +31,7 @@ type cluster struct {
 	writers              *shop.Writers
 	faults               faultLog
 	counters             tally
+	canary               canary
 	starts               atomic.Int64
 	// calm is set when no more faults are to strike, stopping when nodes that
 	// end are not to be started again.
@@ -76,7 +77,7 @@ func (c *cluster) shown(ctx context.Context, statement string) (value string, er
 }
 
 // password is that of nodes in both servers.
-const password = "torture"
+const password = "password-" + shop.Mark
 
 // role is a node's in the source.
 func role(node string) string { return "poller_" + node }

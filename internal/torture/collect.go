@@ -39,6 +39,9 @@ func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed e
 		return run, err
 	}
 	run.Delivered = map[string][]history.Event{sinkID: delivered}
+	if run.Disclosures, err = c.listen(ctx); err != nil {
+		return run, err
+	}
 	run.Faults, run.Lives, run.Counters = c.faults.faults, c.faults.lives, c.counters.sum
 	return run, history.Save(c.options.Dir, run)
 }

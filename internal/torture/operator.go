@@ -1,8 +1,10 @@
 package torture
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/daemon"
@@ -32,7 +34,10 @@ func (c *cluster) hireOperator(ctx context.Context) error {
 func (c *cluster) operate(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return daemon.Run(ctx, daemon.Options{
-		Binary: c.options.Binary, Name: operator, Folder: filepath.Join(c.options.Dir, operator), Args: args,
+	var said bytes.Buffer
+	err := daemon.Run(ctx, daemon.Options{
+		Binary: c.options.Binary, Name: operator, Folder: filepath.Join(c.options.Dir, operator), Args: args, Stdout: &said,
 	})
+	c.canary.hear(inCommands, strings.Join(args, " "), said.Bytes())
+	return err
 }

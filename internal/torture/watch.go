@@ -89,8 +89,10 @@ func (n *node) wakeWhenAsleep(ctx context.Context, p *daemon.Process, s Start) {
 
 // sample reads the counters of a process every now and then, which die with it.
 func (n *node) sample(ctx context.Context, p *daemon.Process) {
-	for every(ctx, p.Exited(), time.Second) {
-		_, _ = n.peek(ctx, p) // One that is asleep or cut off has none to tell.
+	for i := 0; every(ctx, p.Exited(), time.Second); i++ {
+		if _, err := n.peek(ctx, p); err == nil { // One that is asleep or cut off has none to tell.
+			n.read(ctx, p, pages[i%len(pages)])
+		}
 	}
 	n.mu.Lock()
 	last := n.last

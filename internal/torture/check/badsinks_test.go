@@ -34,6 +34,9 @@ func badSinks() []bad {
 			e := *pick(b, b.Delivered["file"], func(int) bool { return true })
 			b.Delivered["file"] = append(b.Delivered["file"], e)
 		}},
+		bad{"a log tells of a row", check.Disclosed, true, func(b *breaker) {
+			b.Disclosures = append(slices.Clone(b.Disclosures), history.Disclosure{Where: "a/a-001.log:17", Text: "the row c4n4ry"})
+		}},
 		bad{"file has nothing", check.SinkLost, true, func(b *breaker) { b.Delivered["file"] = nil }},
 	)
 }

@@ -40,6 +40,7 @@ func (d Demands) Check(run history.Run) Report {
 	}
 	c.turns()
 	c.sinks()
+	c.disclosed()
 	c.faults()
 	c.voids()
 	return c.report

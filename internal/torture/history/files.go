@@ -83,6 +83,7 @@ func (r *Run) parts() []part {
 		&records[Fault]{"faults", &r.Faults, nil},
 		&records[Life]{"lives", &r.Lives, nil},
 		&records[Act]{"acts", &r.Acts, nil},
+		&records[Disclosure]{"disclosures", &r.Disclosures, nil},
 	}
 }
 

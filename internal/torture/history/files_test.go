@@ -114,7 +114,7 @@ func TestLoadWantsEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) < 14 {
+	if len(files) < 15 {
 		t.Fatalf("a run has only %d files", len(files))
 	}
 	for _, file := range files {
@@ -217,10 +217,11 @@ func filled() history.Run {
 		Parts: []history.Part{{
 			ID: 1, Type: "order", Stream: "orders", Turn: at(5), Node: "a", Outcome: "ok", Started: at(5), Finished: at(6),
 		}},
-		Polls:    []history.Poll{{Stream: "orders", Node: "a", Begin: at(7), End: at(8), Whole: true}},
-		Faults:   []history.Fault{{ID: 1, Kind: "kill", Node: "a", Detail: "d", Begin: at(9), End: at(10), Bit: true}},
-		Lives:    []history.Life{{Node: "a", Began: at(0), Ended: at(9), How: "kill"}},
-		Acts:     []history.Act{{Action: "reset", Subject: "orders", Detail: "forget", Xid: "8", At: at(11)}},
-		Counters: map[string]float64{`polls{type="order"}`: 3},
+		Polls:       []history.Poll{{Stream: "orders", Node: "a", Begin: at(7), End: at(8), Whole: true}},
+		Faults:      []history.Fault{{ID: 1, Kind: "kill", Node: "a", Detail: "d", Begin: at(9), End: at(10), Bit: true}},
+		Lives:       []history.Life{{Node: "a", Began: at(0), Ended: at(9), How: "kill"}},
+		Acts:        []history.Act{{Action: "reset", Subject: "orders", Detail: "forget", Xid: "8", At: at(11)}},
+		Disclosures: []history.Disclosure{{Where: "a/a-001.log:17", Text: "c4n4ry"}},
+		Counters:    map[string]float64{`polls{type="order"}`: 3},
 	}
 }

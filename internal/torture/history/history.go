@@ -28,6 +28,8 @@ type Run struct {
 	Faults    []Fault
 	Lives     []Life
 	Acts      []Act
+	// Disclosures are places that hold what is to be told to nobody.
+	Disclosures []Disclosure
 	// Counters are what the nodes counted, summed over all of their starts, by
 	// metric; labels follow in braces, sorted, as Prometheus prints them.
 	Counters map[string]float64
@@ -237,4 +239,12 @@ type Act struct {
 	Detail string
 	Xid    string
 	At     time.Time
+}
+
+// Disclosure is a line of a log, a page, the output of a command or a row of the
+// history in the coordination database that holds a key or a value of a row, or a
+// password.
+type Disclosure struct {
+	// Where is the place, such as "a/a-001.log:17" or "page / of a".
+	Where, Text string
 }

@@ -29,7 +29,7 @@ type step struct {
 const (
 	take = `
 		INSERT INTO orders
-		SELECT $1 || '-' || lpad(i::text, 8, '0'), 1, 'new', now() FROM generate_series($2::int, $3::int) i`
+		SELECT $1 || '-' || lpad(i::text, 8, '0'), 1, '` + Mark + `-new', now() FROM generate_series($2::int, $3::int) i`
 	amend = `
 		UPDATE orders SET n = n + 1, status = $1, updated_at = now()
 		 WHERE order_id IN (SELECT order_id FROM orders WHERE order_id BETWEEN $2 AND $3 ORDER BY order_id LIMIT 20 FOR UPDATE SKIP LOCKED)`
@@ -73,7 +73,7 @@ func (c *clerk) plan() []step {
 	return steps
 }
 
-func task(n int) string { return fmt.Sprintf("task-%05d", n) }
+func task(n int) string { return fmt.Sprintf(Mark+"-task-%05d", n) }
 
 func order(clerk string, n int) string { return fmt.Sprintf("%s-%08d", clerk, n) }
 

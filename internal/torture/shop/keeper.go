@@ -32,7 +32,7 @@ const (
 func (k *keeper) turn(ctx context.Context) error {
 	k.closed.Lock()
 	defer k.closed.Unlock()
-	status := fmt.Sprintf("k%d", k.random.IntN(1000))
+	status := fmt.Sprintf(Mark+"-k%d", k.random.IntN(1000))
 	from := 1 + k.random.IntN(skus)
 	s := step{move, []any{status, sku(from), sku(from + k.random.IntN(10))}}
 	switch k.random.IntN(6) {
@@ -59,7 +59,7 @@ func (w *Writers) Empty(ctx context.Context) (refill func() error, err error) {
 		defer w.closed.Unlock()
 		var err error
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); pause(context.WithoutCancel(ctx), 200*time.Millisecond) {
-			if err = w.execute(ctx, fmt.Sprintf(restock, "ALL"), "refilled"); err == nil {
+			if err = w.execute(ctx, fmt.Sprintf(restock, "ALL"), Mark+"-refilled"); err == nil {
 				return nil
 			}
 		}
@@ -79,4 +79,4 @@ func (w *Writers) execute(ctx context.Context, statement string, args ...any) er
 	})
 }
 
-func sku(n int) string { return fmt.Sprintf("sku-%04d", n) }
+func sku(n int) string { return fmt.Sprintf(Mark+"-sku-%04d", n) }

@@ -19,5 +19,5 @@ func (p *porter) turn(ctx context.Context) error {
 	defer pause(ctx, 10*time.Millisecond)
 	number, slot := 1+p.random.IntN(p.shelves), 1+p.random.IntN(slots)
 	return p.execute(ctx, "UPDATE "+Shelf(number)+" SET n = n + 1, status = $1 WHERE slot = $2",
-		fmt.Sprintf("p%d", p.random.IntN(1000)), fmt.Sprintf("slot-%d", slot))
+		fmt.Sprintf(Mark+"-p%d", p.random.IntN(1000)), fmt.Sprintf(Mark+"-slot-%d", slot))
 }

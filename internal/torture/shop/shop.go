@@ -23,6 +23,10 @@ const (
 	Stock  = "stock"  // snapshot: changed and gone
 )
 
+// Mark is in each key and each other text of a row, and in nothing else: whatever
+// holds it tells of a row.
+const Mark = "c4n4ry"
+
 const (
 	tasks = 2000
 	skus  = 200
@@ -70,7 +74,7 @@ func shelf(number int) []string {
 	return []string{
 		"CREATE TABLE " + name + " (slot TEXT PRIMARY KEY, n BIGINT NOT NULL, status TEXT NOT NULL)",
 		"CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON " + name + " FOR EACH ROW EXECUTE FUNCTION note('slot')",
-		fmt.Sprintf("INSERT INTO %s SELECT 'slot-' || i, 1, 'full' FROM generate_series(1, %d) i", name, slots),
+		fmt.Sprintf("INSERT INTO %s SELECT '%[2]s-slot-' || i, 1, '%[2]s-full' FROM generate_series(1, %[3]d) i", name, Mark, slots),
 	}
 }
 
@@ -85,8 +89,8 @@ func Create(ctx context.Context, url string, shelves int, readers ...string) err
 	defer conn.Close(context.WithoutCancel(ctx))
 	statements := []string{
 		schema,
-		fmt.Sprintf(`INSERT INTO tasks SELECT 'task-' || lpad(i::text, 5, '0'), 1, 'new', now() FROM generate_series(1, %d) i`, tasks),
-		fmt.Sprintf(`INSERT INTO stock SELECT 'sku-' || lpad(i::text, 4, '0'), 1, 'full' FROM generate_series(1, %d) i`, skus),
+		fmt.Sprintf(`INSERT INTO tasks SELECT '%[1]s-task-' || lpad(i::text, 5, '0'), 1, '%[1]s-new', now() FROM generate_series(1, %[2]d) i`, Mark, tasks),
+		fmt.Sprintf(`INSERT INTO stock SELECT '%[1]s-sku-' || lpad(i::text, 4, '0'), 1, '%[1]s-full' FROM generate_series(1, %[2]d) i`, Mark, skus),
 	}
 	for i := range shelves {
 		statements = append(statements, shelf(i+1)...)

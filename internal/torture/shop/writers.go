@@ -49,7 +49,7 @@ func Open(ctx context.Context, url string, seed uint64, shelves int, rest time.D
 	w := &Writers{pool: pool, rest: rest}
 	ctx, w.cancel = context.WithCancel(ctx)
 	for i := range clerks {
-		c := &clerk{Writers: w, name: fmt.Sprintf("%c", 'a'+i), random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // A test's choices.
+		c := &clerk{Writers: w, name: fmt.Sprintf(Mark+"-%c", 'a'+i), random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // A test's choices.
 		w.work.Go(func() { w.repeat(ctx, c.serve) })
 	}
 	k := &keeper{Writers: w, random: rand.New(rand.NewPCG(seed, clerks))} //nolint:gosec // As above.
