@@ -15,6 +15,14 @@ func searchPath(x *patient, f *findings) {
 	names := make([]string, len(x.Path))
 	for i, s := range x.Path {
 		names[i] = s.Name
+		if s.Owner != "" {
+			severity := severity
+			if x.Schema.Current == 0 {
+				severity = Note // It will migrate, or has INT_LOCK.
+			}
+			f.add(severity, fmt.Sprintf("the schema %s of the search_path belongs to the role %s, which owns nothing that nodes use", s.Name, s.Owner), why,
+				fmt.Sprintf("Unless %s is trusted with all that nodes may do, name the schemas of INT_LOCK and of observerd alone: search_path in database.url (…?search_path=NAME), or ALTER ROLE … SET search_path = ….", s.Owner))
+		}
 		if len(s.Creators) > 0 {
 			who := strings.Join(s.Creators, ", ")
 			severity := severity

@@ -63,15 +63,16 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 
 // postgresPath looks who can put something into the schemas of the search_path.
 func (x *examiner) postgresPath(ctx context.Context) error {
-	return x.visit(ctx, pgpath.SchemasSQL, func(scan func(...any) error) error {
-		var name, creators, strangers []byte
-		if err := scan(&name, &creators, &strangers); err != nil {
+	tables := pgpath.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + schemaTable + `')]::oid[]`)
+	return x.visit(ctx, tables, func(scan func(...any) error) error {
+		var name, owner, creators, strangers []byte
+		if err := scan(&name, &owner, &creators, &strangers); err != nil {
 			return err
 		}
-		s, err := pgpath.Read(name, creators, strangers)
+		s, err := pgpath.Read(name, owner, creators, strangers)
 		x.found.Path = append(x.found.Path, s)
 		return err
-	}, *x.place.path.Load(), []string{"int_lock", schemaTable})
+	}, *x.place.path.Load())
 }
 
 func (x *examiner) excess(ctx context.Context) error {

@@ -14,8 +14,11 @@ import (
 
 // relation is what a query reads, as the catalogue knows it.
 type relation struct {
-	oid  string // of a table or view; empty for a query
-	kind byte   // as pg_class.relkind has it; 0 for a query
+	oid string // of a table or view; empty for a query
+	// tables are the numbers of the table or view, or of those whose columns a query
+	// returns.
+	tables []string
+	kind   byte // as pg_class.relkind has it; 0 for a query
 	// readable says that we may read all of its columns, and so may lock it.
 	readable bool
 	// policies says that row security is on: policies may read other tables.
@@ -122,7 +125,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 	}
 	first := rows[0]
 	r := relation{
-		oid: string(first[0]), kind: first[7][0], readable: yes(first[8]), policies: yes(first[9]), parent: yes(first[10]),
+		oid: string(first[0]), tables: []string{string(first[0])}, kind: first[7][0], readable: yes(first[8]), policies: yes(first[9]), parent: yes(first[10]),
 		replicated: yes(first[11]), collations: make(map[string]string),
 	}
 	r.from = source.Quote(string(first[1])) + "." + source.Quote(string(first[2]))
@@ -188,6 +191,9 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 	for _, f := range d[0].fields {
 		r.columns = append(r.columns, source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true})
 		r.types = append(r.types, f.DataTypeOID)
+		if f.TableOID != 0 {
+			r.tables = append(r.tables, strconv.FormatUint(uint64(f.TableOID), 10))
+		}
 	}
 	return r, nil
 }

@@ -77,7 +77,7 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
 		OrderIndexed: source.Unknown,
 	}
-	if d.Risks, err = c.pathRisks(ctx); err != nil {
+	if d.Risks, err = c.pathRisks(ctx, r); err != nil {
 		return d, err
 	}
 	indexes, err := c.indexes(ctx, r)

@@ -228,7 +228,8 @@ func TestRisksOfThePath(t *testing.T) {
 		{"everybody", "GRANT CREATE ON SCHEMA wms TO PUBLIC", "REVOKE CREATE ON SCHEMA wms FROM PUBLIC", "schema wms, which is in the search_path of", "REVOKE CREATE ON SCHEMA wms FROM PUBLIC;"},
 		{"a role", "GRANT CREATE ON SCHEMA public TO " + other, "REVOKE CREATE ON SCHEMA public FROM " + other, "schema public", "REVOKE CREATE ON SCHEMA public FROM role_"},
 		{"the reader", "GRANT CREATE ON SCHEMA wms TO " + self, "REVOKE CREATE ON SCHEMA wms FROM " + self, "", ""},
-		{"the owner", "ALTER SCHEMA wms OWNER TO " + lord + "; GRANT CREATE ON SCHEMA wms TO " + vassal, "REVOKE CREATE ON SCHEMA wms FROM " + vassal, "", ""},
+		{"a schema of another", "ALTER SCHEMA wms OWNER TO " + lord, "ALTER TABLE wms.orders OWNER TO " + lord, "schema wms, which is in the search_path of " + strings.Trim(self, `"`) + ", belongs to role_", "ALTER ROLE"},
+		{"the owner", "GRANT CREATE ON SCHEMA wms TO " + vassal, "REVOKE CREATE ON SCHEMA wms FROM " + vassal, "", ""},
 		{"the owner's function", function(lord, "wms"), dropped, "", ""},
 		{"a function", function(other, "wms"), dropped, "schema wms, which is in the search_path of " + strings.Trim(self, `"`) + ", has functions or operators of others", `\df+ wms.*`},
 		{"an operator", function(lord, "wms") + "; CREATE OPERATOR wms.!! (FUNCTION = citext_eq, LEFTARG = citext, RIGHTARG = citext); ALTER OPERATOR wms.!! (citext, citext) OWNER TO " + other,
@@ -247,6 +248,13 @@ func TestRisksOfThePath(t *testing.T) {
 			t.Errorf("%s: %+v, want one that saw %q, with %q", test.name, d.Risks, test.saw, test.remedy)
 		}
 		exec(t, owner, test.undo)
+	}
+	query := observer.Query{Key: []string{"id"}}
+	for text, risks := range map[string]int{"SELECT * FROM orders": 0, "SELECT 1 AS id": 1} {
+		query.SQL = text
+		if d, err := open(t, postgres.Options{URL: reader}).Describe(t.Context(), query); err != nil || len(d.Risks) != risks {
+			t.Errorf("%s: %+v, %v, want %d", text, d.Risks, err, risks)
+		}
 	}
 	exec(t, owner, "ALTER SCHEMA wms OWNER TO CURRENT_USER") // What a role owns is dropped with it.
 }
