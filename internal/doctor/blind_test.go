@@ -22,7 +22,8 @@ func TestNothingIsSaidOfWhatWasNotSeen(t *testing.T) {
 	t.Parallel()
 	p := postgres(t, `REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA pg_catalog FROM PUBLIC`)
 	p.url = pgtest.NewRole(t, p.url, `EXECUTE ON FUNCTION pg_backend_pid, set_config, current_schemas, unnest(anyarray),
-		pg_has_role(oid, text), nameeq, oideq, chareq, int8lt, int4eq, array_in, textin, namein, charin, name(text), text(name)`)
+		pg_has_role(oid, text), pg_has_role(oid, oid, text), has_schema_privilege(oid, text), current_database, aclexplode, acldefault,
+		nameeq, oideq, oidne, chareq, texteq, int8lt, int4eq, array_in, textin, namein, charin, name(text), text(name)`)
 	found := p.examine(t, 0)
 	for _, part := range []string{
 		status.PartClock, status.PartServer, status.PartTable, status.PartColumns,

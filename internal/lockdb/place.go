@@ -78,16 +78,25 @@ func (p *place) read(ctx context.Context, conn *pgconn.PgConn, asked string) err
 }
 
 // findSQL lists what has the name of INT_LOCK or of our table of migrations, in the
-// order of the path. The owner is one of us when it is the role itself, one of which
-// the role is a member, or a superuser. All is qualified: a session behind a pooler
-// in transaction mode keeps the path of the role.
+// order of the path, with the facts of a [relation]. A superuser counts as a member of
+// every role, so its memberships say nothing. All is qualified: a session behind a
+// pooler in transaction mode keeps the path of the role.
 const findSQL = `
-SELECT c.relname, n.nspname, r.rolname,
-       r.rolsuper OR pg_catalog.pg_has_role(r.oid, 'MEMBER')
+SELECT c.relname, n.nspname, r.rolname, c.relkind,
+       CASE WHEN r.oid OPERATOR(pg_catalog.=) me.oid OR pg_catalog.pg_has_role(r.oid, d.datdba, 'MEMBER')
+                 OR NOT me.rolsuper AND pg_catalog.pg_has_role(r.oid, 'MEMBER') THEN ` + kin + `
+            WHEN pg_catalog.pg_has_role(r.oid, n.nspowner, 'MEMBER') THEN ` + lord + `
+            WHEN NOT pg_catalog.has_schema_privilege(n.oid, 'CREATE') AND NOT EXISTS (
+                   SELECT FROM pg_catalog.aclexplode(coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner))) a
+                    WHERE a.privilege_type OPERATOR(pg_catalog.=) 'CREATE' AND a.grantee OPERATOR(pg_catalog.<>) r.oid
+                      AND NOT pg_catalog.pg_has_role(a.grantee, n.nspowner, 'MEMBER') AND NOT pg_catalog.pg_has_role(a.grantee, d.datdba, 'MEMBER')) THEN ` + sole + `
+            ELSE ` + stranger + ` END
   FROM pg_catalog.unnest($1::pg_catalog.text[]) WITH ORDINALITY AS p (name, n)
   JOIN pg_catalog.pg_namespace n ON n.nspname OPERATOR(pg_catalog.=) p.name::pg_catalog.name
   JOIN pg_catalog.pg_class c ON c.relnamespace OPERATOR(pg_catalog.=) n.oid
   JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) c.relowner
+  JOIN pg_catalog.pg_roles me ON me.rolname OPERATOR(pg_catalog.=) current_user
+  JOIN pg_catalog.pg_database d ON d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
  WHERE c.relname OPERATOR(pg_catalog.=) ANY ('{int_lock,` + schemaTable + `}'::pg_catalog.name[])
    AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog."char"[])
  ORDER BY p.n USING OPERATOR(pg_catalog.<)`
@@ -105,48 +114,81 @@ func (p *place) find(ctx context.Context, conn *pgconn.PgConn) error {
 	seen := map[string][]relation{}
 	for _, row := range found.Rows {
 		name := string(row[0])
-		seen[name] = append(seen[name], relation{string(row[1]), string(row[2]), string(row[3]) == "t"})
+		seen[name] = append(seen[name], relation{string(row[1]), string(row[2]), string(row[3]), string(row[4])})
 	}
-	ours, err := first(schemaTable, seen[schemaTable], "")
-	if err != nil {
-		return err
+	n := &names{ours: path[0]}
+	if tables := seen[schemaTable]; len(tables) > 0 {
+		if err := tables[0].ours(tables[1:]); err != nil {
+			return err
+		}
+		n.ours, n.migrated = tables[0].schema, true
 	}
-	n := &names{ours: ours, migrated: ours != ""}
-	if !n.migrated {
-		n.ours = path[0]
-	}
-	if n.locks, err = first("INT_LOCK", seen["int_lock"], ours); err != nil {
-		return err
-	}
-	n.complete = n.migrated && n.locks != ""
-	if n.locks == "" {
-		n.locks = n.ours
+	n.locks = n.ours
+	if tables := seen["int_lock"]; len(tables) > 0 {
+		if err := tables[0].locks(n, tables[1:]); err != nil {
+			return err
+		}
+		n.locks, n.complete = tables[0].schema, n.migrated
 	}
 	p.names.Store(n)
 	return nil
 }
 
-// relation is one table of a name, and whether its owner is one of us.
+// relation is one table of a name. What its owner hangs on it runs as our role.
 type relation struct {
 	schema, owner string
-	trusted       bool
+	kind          string // as pg_class.relkind has it
+	tie           string // what makes its owner one whose table may be meant
 }
 
-// first returns the schema of the first of the tables, empty for none. One that a
-// stranger may have put before ours is refused: its triggers would run as our role.
-// trusted is a schema that is ours.
-func first(name string, all []relation, trusted string) (string, error) {
-	if len(all) == 0 {
-		return "", nil
+// The ties of an owner, the weakest first.
+const (
+	stranger = "0"
+	sole     = "1" // neither we nor a third role may create in the schema
+	lord     = "2" // owns the schema
+	kin      = "3" // is our role or one of which it is a member, a superuser, or owns the database
+)
+
+// table reports whether a statement on it runs no code that stands for a table.
+func (r relation) table() bool { return r.kind == "r" || r.kind == "p" }
+
+// ours returns an error unless our tables are those beside r, the first table of
+// migrations in the path.
+func (r relation) ours(rest []relation) error {
+	switch {
+	case !r.table():
+		return fmt.Errorf("%w: %s in the schema %s, of the role %s, is no table; drop it, or write ?search_path=NAME with the schema that is meant",
+			ErrSearchPath, schemaTable, r.schema, r.owner)
+	case r.tie == stranger:
+		return fmt.Errorf("%w: %s in the schema %s belongs to the role %s, which owns neither that schema nor the database, and whose rights this role has not; "+
+			"if it is no role of observerd, drop the table or write ?search_path=NAME with the schema that is meant; "+
+			"if it is the one that migrates, let it own the schema, or let nobody else create there (REVOKE CREATE ON SCHEMA … FROM …)", ErrSearchPath, schemaTable, r.schema, r.owner)
 	}
-	f := all[0]
-	for _, other := range all[1:] {
-		if !f.trusted && f.schema != trusted && f.owner != other.owner {
-			return "", fmt.Errorf("%w: %s is in %s, of the role %s, and in %s, of the role %s; write ?search_path=NAME with the schema that is meant, or drop the other table",
-				ErrSearchPath, name, f.schema, f.owner, other.schema, other.owner)
+	return r.first(schemaTable, rest)
+}
+
+// locks returns an error where another INT_LOCK may be meant than r, the first in the
+// path. One that another role has made is mostly that of the Java nodes.
+func (r relation) locks(n *names, rest []relation) error {
+	if r.tie != kin && !r.table() {
+		return fmt.Errorf("%w: INT_LOCK in the schema %s, of the role %s, is no table; drop it, or write ?search_path=NAME with the schema that is meant",
+			ErrSearchPath, r.schema, r.owner)
+	}
+	if n.migrated && r.schema == n.ours {
+		return nil
+	}
+	return r.first("INT_LOCK", rest)
+}
+
+// first returns an error where one of the others may be meant rather than r.
+func (r relation) first(name string, rest []relation) error {
+	for _, other := range rest {
+		if r.tie != kin && other.owner != r.owner && other.tie >= r.tie {
+			return fmt.Errorf("%w: %s is in %s, of the role %s, and in %s, of the role %s; write ?search_path=NAME with the schema that is meant, or drop the other table",
+				ErrSearchPath, name, r.schema, r.owner, other.schema, other.owner)
 		}
 	}
-	return f.schema, nil
+	return nil
 }
 
 // look returns the names, and asks for them where they are not complete.
