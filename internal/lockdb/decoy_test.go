@@ -1,6 +1,7 @@
 package lockdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	gooselock "github.com/pressly/goose/v3/lock"
 
 	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/lockdb"
@@ -86,6 +88,56 @@ func TestDecoysOfTheFirstMigration(t *testing.T) {
 	}
 }
 
+// TestDecoyWhileMigrating has the table made where nobody sees it before the
+// migration has looked.
+func TestDecoyWhileMigrating(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]string{
+		"it is committed late":        countingSQL + fmt.Sprintf(decoySQL, "public"),
+		"the lock is somebody else's": fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, gooselock.DefaultLockID),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := pgtest.New(t)
+			role := pgtest.NewRole(t, admin, "USAGE, CREATE ON SCHEMA public")
+			attacker, err := pgx.Connect(t.Context(), pgtest.NewRole(t, admin, "USAGE, CREATE ON SCHEMA public"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = attacker.Close(context.WithoutCancel(t.Context())) }()
+			do := func(statements string) {
+				t.Helper()
+				if _, err := attacker.PgConn().Exec(t.Context(), statements).ReadAll(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			do(`BEGIN; ` + before)
+			migrated := make(chan error, 1)
+			db := open(t, role)
+			go func() { migrated <- db.Migrate(t.Context()) }()
+			eventually(t, func() error {
+				if count(t, admin, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0 {
+					return errors.New("the migration waits for nobody")
+				}
+				return nil
+			})
+			if !strings.Contains(before, "obs_migration") {
+				do(countingSQL + fmt.Sprintf(decoySQL, "public"))
+			}
+			do(`COMMIT`)
+			if err := <-migrated; err == nil {
+				t.Error("the table of a stranger is taken for ours")
+			}
+			if executed(t, admin) {
+				t.Error("code of a stranger ran as our role")
+			}
+			if err := db.Migrate(t.Context()); !errors.Is(err, lockdb.ErrSearchPath) || executed(t, admin) {
+				t.Errorf("once more: %v, executed %t", err, executed(t, admin))
+			}
+		})
+	}
+}
+
 // realm is a database whose tables a role has made that is not that of the nodes.
 type realm struct {
 	admin, migrate, app, attacker string
@@ -149,5 +201,24 @@ func TestDecoyAfterOurTables(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTableOfAnotherIsNotMigrated has a table of migrations of the role whose schema it
+// is in, as nodes may meet it: they have not to own what they write to.
+func TestTableOfAnotherIsNotMigrated(t *testing.T) {
+	t.Parallel()
+	admin := pgtest.New(t)
+	exec(t.Context(), t, admin, map[string]string{"postgres": `CREATE SCHEMA ours; CREATE SCHEMA java`})
+	role := with(t, pgtest.NewRole(t, admin, "USAGE, CREATE ON SCHEMA ours", "USAGE ON SCHEMA java"), url.Values{"search_path": {"ours,java"}})
+	java := pgtest.NewRole(t, admin, "USAGE, CREATE ON SCHEMA public")
+	realm{admin, java, role, java}.as(t, admin, `ALTER SCHEMA java OWNER TO ATTACKER`)
+	exec(t.Context(), t, java, map[string]string{"postgres": countingSQL + fmt.Sprintf(decoySQL, "java") + `GRANT CREATE ON SCHEMA java TO PUBLIC`})
+	err := open(t, role).Migrate(t.Context())
+	if !errors.Is(err, lockdb.ErrSearchPath) || !strings.Contains(err.Error(), "migrate as that role") {
+		t.Errorf("migrate: %v", err)
+	}
+	if executed(t, admin) {
+		t.Error("code of a stranger ran as our role")
 	}
 }

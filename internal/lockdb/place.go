@@ -36,6 +36,8 @@ type names struct {
 	ours, locks string
 	// migrated reports whether our tables are there, complete whether INT_LOCK is too.
 	migrated, complete bool
+	// kin reports whether the owner of our tables is one of us; see [relation].
+	kin bool
 	// done holds the statements that name the schemas already.
 	done sync.Map
 }
@@ -121,7 +123,7 @@ func (p *place) find(ctx context.Context, conn *pgconn.PgConn) error {
 		if err := tables[0].ours(tables[1:]); err != nil {
 			return err
 		}
-		n.ours, n.migrated = tables[0].schema, true
+		n.ours, n.migrated, n.kin = tables[0].schema, true, tables[0].tie == kin
 	}
 	n.locks = n.ours
 	if tables := seen["int_lock"]; len(tables) > 0 {

@@ -67,8 +67,8 @@ func openPostgres(o Options) (*DB, error) {
 	db.newPresence = func() presence { return newSessionPresence(db, config, between) }
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"
-	db.schema = postgresSchema(db.main, between.place, func(path string) *sql.DB {
-		return stdlib.OpenDB(*between.on(unlimited, func() string { return path }))
+	db.schema = postgresSchema(db.main, between.place, func() *sql.DB {
+		return stdlib.OpenDB(*between.on(unlimited, func() string { return between.place.names.Load().migrating() }))
 	}, migrations.Postgres())
 	db.engine = &postgresEngine{db: db, stalled: o.StalledCopy}
 	return db, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 	gooselock "github.com/pressly/goose/v3/lock"
 )
 
@@ -50,27 +51,57 @@ func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err err
 // postgresSchema migrates through a pool of its own, which migrations opens:
 // its sessions have no limit on the time of a statement, and a search_path, since
 // migrations do not name the schema.
-func postgresSchema(pool *sql.DB, p *place, migrations func(path string) *sql.DB, files fs.FS) schema {
+func postgresSchema(pool *sql.DB, p *place, migrations func() *sql.DB, files fs.FS) schema {
 	return schema{
 		files: files,
 		up: func(ctx context.Context) (err error) {
-			n, err := p.look(ctx, pool)
-			if err != nil {
-				return err
-			}
-			pool := migrations(n.migrating())
-			defer func() { err = errors.Join(err, pool.Close()) }()
-			unlock, err := lockMigrations(ctx, pool)
+			migrating := migrations()
+			defer func() { err = errors.Join(err, migrating.Close()) }()
+			unlock, err := lockMigrations(ctx, migrating)
 			if err != nil {
 				return fmt.Errorf("lock the migrations: %w", err)
 			}
 			defer func() { err = errors.Join(err, unlock()) }()
-			return migrateUp(ctx, goose.DialectPostgres, pool, files)
+			n, err := p.look(ctx, pool) // Somebody may have made tables meanwhile.
+			switch {
+			case err != nil:
+				return err
+			case !n.migrated:
+				err = makeVersionTable(ctx, migrating)
+			case !n.kin:
+				err = fmt.Errorf("%w: %s in the schema %s belongs to a role whose rights this one has not, and whose code would run with its rights; migrate as that role",
+					ErrSearchPath, schemaTable, n.ours)
+			}
+			if err != nil {
+				return err
+			}
+			return migrateUp(ctx, goose.DialectPostgres, migrating, files)
 		},
 		state: func(ctx context.Context) (int64, int64, error) {
 			return postgresState(ctx, pool, p, files)
 		},
 	}
+}
+
+// makeVersionTable makes the table of migrations. It fails where there is one by now, which goose
+// would take whoever has made it.
+func makeVersionTable(ctx context.Context, pool *sql.DB) error {
+	table, err := database.NewStore(database.DialectPostgres, schemaTable)
+	if err != nil {
+		return err
+	}
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	err = table.CreateVersionTable(ctx, tx)
+	if err == nil {
+		err = table.Insert(ctx, tx, database.InsertRequest{}) // What goose begins with.
+	}
+	if err != nil {
+		return errors.Join(err, rollback(tx))
+	}
+	return tx.Commit()
 }
 
 // undefinedTable is the SQLSTATE of a table that is not there.
