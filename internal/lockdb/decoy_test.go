@@ -222,3 +222,25 @@ func TestTableOfAnotherIsNotMigrated(t *testing.T) {
 		t.Error("code of a stranger ran as our role")
 	}
 }
+
+// TestTablesThatMove has a node look for its tables where they cannot be told, while it
+// commits.
+func TestTablesThatMove(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, `CREATE SCHEMA ours AUTHORIZATION MIGRATE; GRANT USAGE, CREATE ON SCHEMA public TO PUBLIC`)
+	db := open(t, r.migrate)
+	store := db.Store(acquire(t, db, "order-observer-poll"))
+	cursor := cursorOf(t, store, "orders")
+	r.as(t, r.admin, `ALTER TABLE ours.obs_migration RENAME TO hidden`)
+	r.as(t, r.attacker, countingSQL+fmt.Sprintf(decoySQL, "public"))
+	if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrSearchPath) {
+		t.Errorf("ready: %v", err)
+	}
+	for _, n := range []int{3, 2500} { // By one statement, and by COPY.
+		cursor = mustCommit(t, store, chunk(cursor, n))
+	}
+	r.as(t, r.admin, `ALTER TABLE ours.hidden RENAME TO obs_migration`)
+	if err := db.Ready(t.Context()); err != nil {
+		t.Errorf("back again: %v", err)
+	}
+}

@@ -207,8 +207,12 @@ func (p *place) look(ctx context.Context, pool *sql.DB) (*names, error) {
 	return p.names.Load(), err
 }
 
-// forget makes the next look ask again.
-func (p *place) forget() { p.names.Store(nil) }
+// forget makes the next look ask again. Statements go where they went until then.
+func (p *place) forget() {
+	if n := p.names.Load(); n != nil {
+		p.names.Store(&names{ours: n.ours, locks: n.locks, migrated: n.migrated, kin: n.kin})
+	}
+}
 
 // tableName matches the names of tables and of the sequence, in a statement as such,
 // or as a text that is cast to regclass.
