@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -124,33 +123,8 @@ func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int)
 // literals are the bounds of a statement, see [source.Statements.Range]. What they
 // may be is checked, so they need no quoting.
 func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
-	s := p.selection
-	key, err := s.SplitKey(in.Key)
-	if err != nil {
-		return nil, err
-	}
-	bounds := make([]string, len(parts))
-	for i, part := range parts {
-		bound := in.From
-		switch part {
-		case source.BoundBefore:
-			bound = in.Before
-		case source.BoundFrom:
-		default:
-			c := s.Columns[s.Key[part]]
-			literal, ok := keyBound(c, key[part])
-			if !ok {
-				return nil, fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
-			}
-			bounds[i] = literal
-			continue
-		}
-		if !p.time.fits(bound) {
-			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", s.TimestampName())
-		}
-		bounds[i] = "'" + bound + "'"
-	}
-	return bounds, nil
+	cursor := func(bound string) (string, bool) { return "'" + bound + "'", p.time.fits(bound) }
+	return source.Bounds(p.selection, in, parts, cursor, keyBound)
 }
 
 func (p *plan) dialect() source.Statements {

@@ -119,42 +119,24 @@ func (p plan) write(from string, q observer.Query, in observer.Range) ([]step, e
 func (p plan) bind(w *source.Statements, q observer.Query, in observer.Range, write func() (string, []int)) (step, error) {
 	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, fmt.Sprintf(":%d", n)) }
 	text, parts := write()
-	key, err := p.selection.SplitKey(in.Key)
+	cursor := func(bound string) (string, bool) {
+		if _, ok := p.time.parse(bound, nil); !ok {
+			return "", false
+		}
+		return p.time.literal(bound), true
+	}
+	bounds, err := source.Bounds(p.selection, in, parts, cursor, keyBind)
 	if err != nil {
 		return step{}, err
 	}
-	binds, literals := make([]any, len(parts)), make([]string, len(parts))
-	for n, part := range parts {
-		bind, err := p.boundText(in, key, part)
-		if err != nil {
-			return step{}, err
-		}
+	binds, literals := make([]any, len(bounds)), make([]string, len(bounds))
+	for n, bind := range bounds {
 		binds[n], literals[n] = bind, "'"+strings.ReplaceAll(bind, "'", "''")+"'"
 	}
 	w.Bound = func(n int) string { return p.time.value(literals[n-1]) }
 	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, literals[n-1]) }
 	explained, _ := write()
 	return step{sql: tagged(text, q.Stream), binds: binds, explained: tagged(explained, q.Stream)}, nil
-}
-
-func (p plan) boundText(in observer.Range, key []string, part int) (string, error) {
-	bound := in.From
-	switch part {
-	case source.BoundBefore:
-		bound = in.Before
-	case source.BoundFrom:
-	default:
-		c := p.selection.Columns[p.selection.Key[part]]
-		bind, ok := keyBind(c, key[part])
-		if !ok {
-			return "", fmt.Errorf("the key to go on from does not fit column %s: has its type changed?", c.Name)
-		}
-		return bind, nil
-	}
-	if _, ok := p.time.parse(bound, nil); !ok {
-		return "", fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
-	}
-	return p.time.literal(bound), nil
 }
 
 // maxTag bounds what a statement says of its observer.

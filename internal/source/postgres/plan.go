@@ -160,25 +160,10 @@ func (p plan) write(table string, q observer.Query, in observer.Range) ([]step, 
 
 // params are the bounds of a statement, see [source.Statements.Range].
 func (p plan) params(in observer.Range, parts []int) ([][]byte, error) {
-	key, err := p.selection.SplitKey(in.Key)
-	if err != nil {
-		return nil, err
+	cursor := func(bound string) ([]byte, bool) {
+		_, ok := p.time.parse(bound, nil)
+		return []byte(p.time.literal(bound)), ok
 	}
-	params := make([][]byte, len(parts))
-	for i, part := range parts {
-		bound := in.From
-		switch part {
-		case source.BoundBefore:
-			bound = in.Before
-		case source.BoundFrom:
-		default:
-			params[i] = []byte(key[part])
-			continue
-		}
-		if _, ok := p.time.parse(bound, nil); !ok {
-			return nil, fmt.Errorf("the cursor does not fit column %s: has its type changed?", p.selection.TimestampName())
-		}
-		params[i] = []byte(p.time.literal(bound))
-	}
-	return params, nil
+	key := func(_ source.Column, part string) ([]byte, bool) { return []byte(part), true }
+	return source.Bounds(p.selection, in, parts, cursor, key)
 }

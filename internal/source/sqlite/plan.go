@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -83,28 +82,8 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 
 // args are the bounds of a statement, see [source.Statements.Range].
 func (p plan) args(in observer.Range, parts []int) ([]any, error) {
-	key, err := p.selection.SplitKey(in.Key)
-	if err != nil {
-		return nil, err
-	}
-	args := make([]any, len(parts))
-	for i, part := range parts {
-		bound := in.From
-		switch part {
-		case source.BoundBefore:
-			bound = in.Before
-		case source.BoundFrom:
-		default:
-			args[i] = bindOf(p.selection.Columns[p.selection.Key[part]], key[part])
-			continue
-		}
-		value, ok := parseCursor(bound)
-		if !ok {
-			return nil, errors.New("the cursor is no timestamp that SQLite could have stored")
-		}
-		args[i] = value
-	}
-	return args, nil
+	key := func(c source.Column, part string) (any, bool) { return bindOf(c, part), true }
+	return source.Bounds(p.selection, in, parts, parseCursor, key)
 }
 
 // statements has the driver leave the text of columns alone that are declared as
