@@ -9,7 +9,15 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends a JSON string. It reports false for text that is not
 // valid UTF-8; dst then holds an unfinished string, which the caller cuts off.
 func AppendString[T ~string | ~[]byte](dst []byte, text T) ([]byte, bool) {
-	dst = append(dst, '"')
+	dst, ok := AppendText(append(dst, '"'), text)
+	if !ok {
+		return dst, false
+	}
+	return append(dst, '"'), true
+}
+
+// AppendText is AppendString without the quotes.
+func AppendText[T ~string | ~[]byte](dst []byte, text T) ([]byte, bool) {
 	start := 0
 	for i := 0; i < len(text); {
 		for i+8 <= len(text) && isPlain(word(text[i:i+8])) {
@@ -36,8 +44,7 @@ func AppendString[T ~string | ~[]byte](dst []byte, text T) ([]byte, bool) {
 		i++
 		start = i
 	}
-	dst = append(dst, text[start:]...)
-	return append(dst, '"'), true
+	return append(dst, text[start:]...), true
 }
 
 // word is eight bytes of text as one number.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,15 +17,12 @@ import (
 // page.
 const maxKeyBytes = 1024
 
-// defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
-const defaultMaxRowBytes = 1 << 20
-
 // textBlock is how many bytes of keys and cursors are allocated at once.
 const textBlock = 16 << 10
 
 // Builder puts rows together, one after the other, in buffers that it reuses.
-// A source calls Start, then for each column of the data Member and an append
-// to Data, then the key and the timestamp, then Finish.
+// A source calls Start, then for each column of the data Member and, if that allows
+// it, an append to Data, then the key and the timestamp, then Finish.
 type Builder struct {
 	// Data is the JSON object under construction.
 	Data []byte
@@ -37,16 +35,15 @@ type Builder struct {
 	key      []byte
 	texts    strings.Builder // the block from which keep cuts
 	keyFault bool
+	left     Left
+	over     bool // the row is larger than max
 	err      error
 	row      observer.Row
 }
 
 // NewBuilder prepares for the rows of one read.
 func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
-	b := &Builder{selection: s, policy: q.NullTimestamp, max: q.MaxRowBytes}
-	if b.max <= 0 {
-		b.max = defaultMaxRowBytes
-	}
+	b := &Builder{selection: s, policy: q.NullTimestamp, max: MaxRowBytes(q)}
 	for i, c := range s.Columns[:s.Data] {
 		open := ","
 		if i == 0 {
@@ -61,16 +58,34 @@ func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
 	return b, nil
 }
 
-// Start begins a row.
-func (b *Builder) Start() {
+// Start begins a row, of which something may be left behind.
+func (b *Builder) Start(left Left) {
 	b.Data = b.Data[:0]
 	b.key = b.key[:0]
 	b.keyFault = false
+	b.left, b.over = left, left&LeftData != 0
 	b.err = nil
 }
 
-// Member begins the i-th member of the data; its value is appended to Data.
-func (b *Builder) Member(i int) { b.Data = append(b.Data, b.members[i]...) }
+// Leave says of a row that was begun that data of it is left behind.
+func (b *Builder) Leave() { b.over = true }
+
+// Member begins the i-th member of the data; its value is appended to Data. It
+// reports false where the row is too large already: what follows is of no use.
+func (b *Builder) Member(i int) bool {
+	b.over = b.over || len(b.Data) > b.max
+	if !b.over {
+		b.Data = append(b.Data, b.members[i]...)
+	}
+	return !b.over
+}
+
+// hasRoom reports whether at least so many bytes more fit into the row. Otherwise it
+// is too large.
+func (b *Builder) hasRoom(n int) bool {
+	b.over = b.over || len(b.Data)+n > b.max
+	return !b.over
+}
 
 // Null appends the value of a member that is NULL.
 func (b *Builder) Null() { b.Data = append(b.Data, "null"...) }
@@ -82,17 +97,59 @@ func (b *Builder) Text(i int, text string) { appendText(b, i, text, strings.Inde
 // TextBytes is Text for a buffer of the driver.
 func (b *Builder) TextBytes(i int, text []byte) { appendText(b, i, text, bytes.IndexByte(text, 0) < 0) }
 
+// piece is how much of a text is encoded at once. Each byte may become six, so one
+// that is long is not encoded whole before its length is looked at.
+const piece = 64 << 10
+
 // appendText appends text that PostgreSQL can store: it must not hold a NUL.
 func appendText[T ~string | ~[]byte](b *Builder, i int, text T, ok bool) {
 	size := len(b.Data)
-	if ok {
-		b.Data, ok = jsontext.AppendString(b.Data, text)
+	b.Data = append(b.Data, '"')
+	for ok && len(text) > 0 && b.hasRoom(len(text)) {
+		n := pieceOf(text)
+		b.Data, ok = jsontext.AppendText(b.Data, text[:n])
+		text = text[n:]
 	}
+	b.Data = append(b.Data, '"')
 	if !ok {
 		b.Data = b.Data[:size]
 		b.Null()
 		b.Fail(i, "is not valid text (UTF-8 without NUL)")
 	}
+}
+
+// pieceOf returns the length of the first piece, which ends between two characters
+// of valid text.
+func pieceOf[T ~string | ~[]byte](text T) int {
+	if len(text) <= piece {
+		return len(text)
+	}
+	n := piece
+	for range utf8.UTFMax - 1 {
+		if utf8.RuneStart(text[n]) {
+			break
+		}
+		n--
+	}
+	return n
+}
+
+// Bytes appends a member's value in base64.
+func (b *Builder) Bytes(raw []byte) {
+	if !b.hasRoom(base64.StdEncoding.EncodedLen(len(raw))) {
+		return
+	}
+	b.Data = append(b.Data, '"')
+	b.Data = base64.StdEncoding.AppendEncode(b.Data, raw)
+	b.Data = append(b.Data, '"')
+}
+
+// JSON appends a valid JSON text without the white space between its tokens. It
+// reports false for invalid UTF-8.
+func (b *Builder) JSON(text []byte) bool {
+	var ok bool
+	b.Data, ok = appendCompact(b.Data, text, b.max)
+	return ok
 }
 
 // Fail makes the row poison. The first fault of a row is the one reported.
@@ -107,6 +164,8 @@ func (b *Builder) Fail(i int, fault string) {
 func (b *Builder) KeyPart(n int, part []byte) {
 	i := b.selection.Key[n]
 	switch {
+	case b.left&LeftKey != 0:
+		return // [Builder.Finish] says so.
 	case part == nil:
 		b.failKey(i, "is NULL in the key")
 	case len(part) == 0:
@@ -150,13 +209,13 @@ func (b *Builder) Finish(cursor []byte, at time.Time) *observer.Row {
 	}
 	b.Data = append(b.Data, '}')
 	b.row.Data = b.Data
-	if len(b.Data) > b.max {
+	if b.over || len(b.Data) > b.max {
 		b.row.Data = nil
 		if b.err == nil {
 			b.err = fmt.Errorf("the row is larger than %d bytes", b.max)
 		}
 	}
-	if len(b.key) > maxKeyBytes {
+	if len(b.key) > maxKeyBytes || b.left&LeftKey != 0 {
 		b.failKey(b.selection.Key[0], fmt.Sprintf("makes a key longer than %d bytes", maxKeyBytes))
 	}
 	b.row.Key = ""

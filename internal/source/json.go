@@ -2,14 +2,15 @@ package source
 
 import "unicode/utf8"
 
-// AppendCompact appends a valid JSON text without the white space between its
-// tokens. It reports false for invalid UTF-8.
-func AppendCompact(dst, text []byte) ([]byte, bool) {
+// appendCompact appends a valid JSON text without the white space between its
+// tokens, and stops where dst is longer than most. It reports false for invalid
+// UTF-8.
+func appendCompact(dst, text []byte, most int) ([]byte, bool) {
 	if !utf8.Valid(text) {
 		return dst, false
 	}
 	inString := false
-	for i := 0; i < len(text); i++ {
+	for i := 0; i < len(text) && len(dst) <= most; i++ {
 		c := text[i]
 		switch {
 		case inString && c == '\\' && i+1 < len(text):

@@ -121,7 +121,7 @@ func TestStopEndsTheWatch(t *testing.T) {
 	})
 }
 
-func FuzzAppendCompact(f *testing.F) {
+func FuzzJSON(f *testing.F) {
 	for _, text := range []string{`{"a" : [1, "x \" y: z\\"] }`, "null", ` "\\" `, "\t1"} {
 		f.Add([]byte(text))
 	}
@@ -133,8 +133,12 @@ func FuzzAppendCompact(f *testing.F) {
 		if err := json.Compact(&want, text); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := source.AppendCompact(nil, text); !ok || !bytes.Equal(got, want.Bytes()) {
-			t.Fatalf("%s became %s, want %s", text, got, want.Bytes())
+		b, err := source.NewBuilder(observer.Query{}, source.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok := b.JSON(text); !ok || !bytes.Equal(b.Data, want.Bytes()) {
+			t.Fatalf("%s became %s, want %s", text, b.Data, want.Bytes())
 		}
 	})
 }
@@ -154,7 +158,7 @@ func FuzzKey(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		builder.Start()
+		builder.Start(0)
 		builder.KeyPart(0, []byte(a))
 		builder.KeyPart(1, []byte(b))
 		row := builder.Finish(nil, time.Time{})

@@ -20,6 +20,25 @@ type Statements struct {
 	// qualified name; nil means that name. It is used nowhere else: an
 	// expression in WHERE or ORDER BY would keep the index from serving.
 	Column func(c Column, qualified string) string
+	// Size writes, for a column whose values may be long, the condition that one is
+	// not longer than most, and its length: no more than what it adds to the JSON of
+	// the row. Both are empty for a column whose type keeps it shorter than
+	// [ShortValue], and NULL for NULL. The condition may hold for a value that is
+	// longer by a constant factor. nil means that all columns are short.
+	Size func(c Column, qualified string, most int) (fits, length string)
+	// MaxLength is how long the long columns of a row may be together; what is longer
+	// is left behind.
+	MaxLength int
+	// Sum names an expression over a row, and writes what follows FROM for that; nil
+	// where the database cannot do so.
+	Sum func(expression string) (join, name string)
+	// Arithmetic writes an operator of numbers; nil means the operator itself.
+	Arithmetic func(operator string) string
+	// Item writes the n-th item of the select list, from 0. nil means the value alone,
+	// and one item more, see [Statements.Leaves].
+	Item func(n int, c Column, value string) string
+	// Lateral follows the alias of From.
+	Lateral string
 	// Bound writes the n-th bound, from 1, as a value of the timestamp's type.
 	// nil means $1, $2.
 	Bound func(n int) string
@@ -222,19 +241,10 @@ func (w Statements) All(s Selection) string {
 }
 
 func (w Statements) head(b *strings.Builder, s Selection) {
-	b.WriteString("SELECT ")
-	for i, c := range s.Columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		expression := w.qualified(c.Name)
-		if w.Column != nil {
-			expression = w.Column(c, expression)
-		}
-		b.WriteString(expression)
-	}
+	z := w.sizes(s)
+	b.WriteString("SELECT " + strings.Join(w.items(s, z), ", "))
 	// Not every database allows AS before the alias of a table.
-	b.WriteString("\nFROM " + w.From + " q")
+	b.WriteString("\nFROM " + w.From + " q" + w.Lateral + z.join)
 }
 
 func (w Statements) qualified(name string) string {

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"database/sql/driver"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -111,9 +110,7 @@ func appendBytes(b *source.Builder, i int, k kind, text []byte) {
 	case kindTimestamp, kindDatetime:
 		appendTime(b, i, k, text)
 	case kindBytes:
-		b.Data = append(b.Data, '"')
-		b.Data = base64.StdEncoding.AppendEncode(b.Data, text)
-		b.Data = append(b.Data, '"')
+		b.Bytes(text)
 	default:
 		b.TextBytes(i, text)
 	}
@@ -146,11 +143,7 @@ func appendNumber(b *source.Builder, i int, text []byte) {
 // was told not to check may have let in whatever it is.
 func appendJSON(b *source.Builder, i int, text []byte) {
 	size := len(b.Data)
-	ok := json.Valid(text)
-	if ok {
-		b.Data, ok = source.AppendCompact(b.Data, text)
-	}
-	if !ok {
+	if !json.Valid(text) || !b.JSON(text) {
 		b.Data = b.Data[:size]
 		b.Null()
 		b.Fail(i, "is not valid JSON")

@@ -18,7 +18,7 @@ func TestNumbersAreNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Start()
+		b.Start(0)
 		appendNumber(b, 0, []byte(text))
 		if got := string(b.Data); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)

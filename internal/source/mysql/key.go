@@ -142,7 +142,7 @@ func latestDate(text string) string {
 func (p *plan) writeByKey(q observer.Query, in observer.Range) error {
 	s := p.selection
 	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
-	w := p.dialect()
+	w := p.dialect(q)
 	w.KeyHint = "FORCE INDEX (" + quote(p.order.name) + ")"
 	w.KeyBound = func(int, source.Column) string { return "?" }
 	shown, parts := w.ByKey(s, p.order.parts, in.Key != "", notNull)

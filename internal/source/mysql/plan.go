@@ -15,10 +15,19 @@ type plan struct {
 	relation  relation
 	selection source.Selection
 	kinds     []kind // of the selected columns
+	leaves    bool   // see [source.Statements.Leaves]
 	time      timeKind
 	steps     []step
 	order     keyIndex // for a read by key
 	ties      string   // the order of rows that share a timestamp; empty where no read goes on within them
+}
+
+// items is how many a row of the result has.
+func (p plan) items() int {
+	if p.leaves {
+		return len(p.kinds) + 1
+	}
+	return len(p.kinds)
 }
 
 // step is a statement as it is sent, and as people are shown it: with ? in the
@@ -73,6 +82,7 @@ func (p *plan) resolve(q observer.Query, in observer.Range) error {
 		return err
 	}
 	p.selection = s
+	p.leaves = p.dialect(q).Leaves(s)
 	for _, column := range s.Columns {
 		p.kinds = append(p.kinds, kindOf(column.Type))
 	}
@@ -106,7 +116,7 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 }
 
 func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int) string) (statements []string, parts []int) {
-	s, w := p.selection, p.dialect()
+	s, w := p.selection, p.dialect(q)
 	w.Bound, w.KeyBound = bound, func(n int, _ source.Column) string { return bound(n) }
 	if s.Timestamp < 0 {
 		return []string{w.All(s)}, nil
@@ -127,10 +137,12 @@ func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
 	return source.Bounds(p.selection, in, parts, cursor, keyBound)
 }
 
-func (p *plan) dialect() source.Statements {
+func (p *plan) dialect(q observer.Query) source.Statements {
 	return source.Statements{
 		From: p.relation.from, Quote: quote,
-		Column: func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
+		Column:    func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
+		Size:      p.relation.size,
+		MaxLength: source.MaxRowBytes(q),
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	}
 	r := &rows{
 		encoder: newEncoder(p, b, s.options.Location),
-		source:  s, session: c, parent: ctx, query: q, in: in, values: make([]driver.Value, len(p.selection.Columns)),
+		source:  s, session: c, parent: ctx, query: q, in: in, values: make([]driver.Value, p.items()),
 	}
 	r.ctx, r.silence = source.WatchSilence(ctx, s.options.QueryTimeout)
 	return r, nil
@@ -243,7 +243,11 @@ func newEncoder(p plan, b *source.Builder, loc *time.Location) encoder {
 
 func (e *encoder) encode(values []driver.Value) *observer.Row {
 	b := e.builder
-	b.Start()
+	left := source.Left(0)
+	if e.plan.leaves {
+		left = source.ReadLeft(text(e.key[:0], values[len(values)-1]))
+	}
+	b.Start(left)
 	for n, i := range e.plan.selection.Key {
 		if values[i] == nil {
 			b.KeyPart(n, nil)
@@ -253,7 +257,9 @@ func (e *encoder) encode(values []driver.Value) *observer.Row {
 	}
 	cursor, at := e.timestamp(values)
 	for i := range e.plan.selection.Data {
-		b.Member(i)
+		if !b.Member(i) {
+			break
+		}
 		appendCell(b, i, e.plan.kinds[i], values[i])
 	}
 	return b.Finish(cursor, at)

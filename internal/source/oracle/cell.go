@@ -2,50 +2,69 @@ package oracle
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/observerd/observerd/internal/source"
 )
 
 // selected writes what is selected for a column, of which qualified is the name
 // behind its alias. Nothing is left to the session's formats or to the driver's
-// idea of a type. A large object brings its length along as a second item, and
-// comes itself only where it is no longer than a row may be. n makes the name of
-// the length, for within a subquery each item needs one of its own.
-func selected(k kind, qualified string, maxLength, n int) string {
-	as := " AS " + strings.TrimPrefix(qualified, "q.")
+// idea of a type.
+func selected(k kind, qualified string) string {
 	switch k {
 	case kindDate:
-		return "TO_CHAR(" + qualified + ", 'S" + dateFormat + "')" + as
+		return "TO_CHAR(" + qualified + ", 'S" + dateFormat + "')"
 	case kindTimestamp:
-		return "TO_CHAR(" + qualified + ", 'S" + wallFormat + "')" + as
+		return "TO_CHAR(" + qualified + ", 'S" + wallFormat + "')"
 	case kindTimestampTZ:
-		return "TO_CHAR(" + qualified + ", 'S" + zoneFormat + "')" + as
+		return "TO_CHAR(" + qualified + ", 'S" + zoneFormat + "')"
 	case kindTimestampLTZ:
-		return "TO_CHAR(SYS_EXTRACT_UTC(" + qualified + "), 'S" + wallFormat + "')" + as
+		return "TO_CHAR(SYS_EXTRACT_UTC(" + qualified + "), 'S" + wallFormat + "')"
 	case kindInterval, kindBool:
-		return "TO_CHAR(" + qualified + ")" + as
+		return "TO_CHAR(" + qualified + ")"
 	case kindRowID:
-		return "ROWIDTOCHAR(" + qualified + ")" + as
+		return "ROWIDTOCHAR(" + qualified + ")"
 	case kindURowID:
-		return "CAST(" + qualified + " AS VARCHAR2(4000))" + as
-	case kindCLOB:
-		return bounded(qualified, maxLength, n) + as
+		return "CAST(" + qualified + " AS VARCHAR2(4000))"
 	case kindJSON:
-		return bounded("JSON_SERIALIZE("+qualified+" RETURNING CLOB ERROR ON ERROR)", maxLength, n) + as
+		return "JSON_SERIALIZE(" + qualified + " RETURNING CLOB ERROR ON ERROR)"
 	}
 	return qualified
 }
 
-func bounded(lob string, maxLength, n int) string {
-	length := "DBMS_LOB.GETLENGTH(" + lob + ")"
-	return fmt.Sprintf(`%s AS "length %d", CASE WHEN %s <= %d THEN %s END`, length, n, length, maxLength, lob)
+// lengthOf writes the length of a large object; it is empty for another kind.
+func lengthOf(k kind, qualified string) string {
+	if k.items() == 1 {
+		return ""
+	}
+	return "DBMS_LOB.GETLENGTH(" + selected(k, qualified) + ")"
 }
 
-// items is how many items [selected] writes for a kind; the value is the last.
+// size bounds large objects, see [source.Statements]. The length is in characters.
+func size(c source.Column, qualified string, most int) (fits, length string) {
+	if length = lengthOf(kindOf(c.Type), qualified); length != "" {
+		fits = fmt.Sprintf("%s <= %d", length, most)
+	}
+	return fits, length
+}
+
+// item writes an item of the select list. A large object brings its length along as
+// an item of its own, which tells an empty one from one that is left behind. n makes
+// its name, for within a subquery each item needs one of its own.
+func item(n int, c source.Column, value string) string {
+	qualified := "q." + source.Quote(c.Name)
+	if value == qualified {
+		return value
+	}
+	value += " AS " + source.Quote(c.Name)
+	if length := lengthOf(kindOf(c.Type), qualified); length != "" {
+		value = fmt.Sprintf(`%s AS "length %d", %s`, length, n+1, value)
+	}
+	return value
+}
+
+// items is how many items [item] writes for a kind; the value is the last.
 func (k kind) items() int {
 	if k == kindCLOB || k == kindJSON {
 		return 2
@@ -71,9 +90,7 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 	case kindDate, kindTimestamp, kindTimestampTZ, kindTimestampLTZ:
 		appendTime(b, k, text)
 	case kindRaw:
-		b.Data = append(b.Data, '"')
-		b.Data = base64.StdEncoding.AppendEncode(b.Data, text)
-		b.Data = append(b.Data, '"')
+		b.Bytes(text)
 	case kindJSON:
 		appendJSON(b, i, text)
 	default:
@@ -89,8 +106,7 @@ func appendLOB(b *source.Builder, i int, k kind, length, text []byte) {
 			b.Text(i, "")
 			return
 		}
-		b.Null()
-		b.Fail(i, "is longer than a row may be")
+		b.Leave()
 		return
 	}
 	appendCell(b, i, k, text)
@@ -187,8 +203,7 @@ func compactTime(dst []byte, k kind, text []byte) []byte {
 
 func appendJSON(b *source.Builder, i int, text []byte) {
 	size := len(b.Data)
-	var ok bool
-	if b.Data, ok = source.AppendCompact(b.Data, text); !ok {
+	if !b.JSON(text) {
 		b.Data = b.Data[:size]
 		b.Null()
 		b.Fail(i, "is not valid text (UTF-8 without NUL)")

@@ -157,7 +157,7 @@ func (c *session) keyUnique(ctx context.Context, p plan, from string, indexes []
 	}
 	items := make([]string, len(key))
 	for n, i := range p.selection.Key {
-		items[n] = selected(p.kinds[i], "q."+source.Quote(key[n]), 0, 0)
+		items[n] = selected(p.kinds[i], "q."+source.Quote(key[n]))
 	}
 	rows, err := c.small(ctx, reading, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), from, sampleRows))
 	switch {

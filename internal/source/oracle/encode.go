@@ -20,13 +20,15 @@ type encoder struct {
 
 func (e *encoder) encode(values []sql.RawBytes) *observer.Row {
 	b, p := e.builder, &e.plan
-	b.Start()
+	b.Start(0)
 	for n, i := range p.selection.Key {
 		b.KeyPart(n, keyText(e.part[:0], p.kinds[i], values[p.at[i]]))
 	}
 	cursor, at := e.timestamp(values)
 	for i := range p.selection.Data {
-		b.Member(i)
+		if !b.Member(i) {
+			break
+		}
 		k, value := p.kinds[i], values[p.at[i]]
 		if k.items() > 1 {
 			appendLOB(b, i, k, values[p.at[i]-1], value)

@@ -41,9 +41,6 @@ func (p plan) text() string {
 	return strings.Join(texts, ";\n")
 }
 
-// defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
-const defaultMaxRowBytes = 1 << 20
-
 func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 	s, err := source.Select(q, r.columns, r.name)
 	if err != nil {
@@ -76,15 +73,12 @@ func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 // statements is the dialect. Binds are positional, one for each occurrence, and
 // the limit is a literal: a bound one would be guessed at by the optimizer.
 func (p plan) statements(from string, q observer.Query) source.Statements {
-	maxLength := q.MaxRowBytes
-	if maxLength <= 0 {
-		maxLength = defaultMaxRowBytes
-	}
 	return source.Statements{
-		From: from,
-		Column: func(c source.Column, qualified string) string {
-			return selected(kindOf(c.Type), qualified, maxLength, slices.Index(p.selection.Columns, c)+1)
-		},
+		From:      from,
+		Column:    func(c source.Column, qualified string) string { return selected(kindOf(c.Type), qualified) },
+		Size:      size,
+		MaxLength: source.MaxRowBytes(q),
+		Item:      item,
 		NullsLast: true,
 		Bound:     p.time.bound,
 		// FETCH FIRST came with 12c, and is no faster.

@@ -30,6 +30,7 @@ type relation struct {
 	from       string // what follows FROM
 	columns    []source.Column
 	types      []uint32 // of the columns, domains resolved
+	sizes      map[string]size
 	collations map[string]string
 }
 
@@ -67,7 +68,7 @@ SELECT c.oid, n.nspname, c.relname, a.attname, pg_catalog.format_type(a.atttypid
             SELECT b.oid
             FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.<>) 'd')
        ELSE t.oid END,
-       c.relkind, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `, a.attcollation
+       c.relkind, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `, a.attcollation, a.attlen, a.atttypmod
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
@@ -126,7 +127,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 	first := rows[0]
 	r := relation{
 		oid: string(first[0]), tables: []string{string(first[0])}, kind: first[7][0], readable: yes(first[8]), policies: yes(first[9]), parent: yes(first[10]),
-		replicated: yes(first[11]), collations: make(map[string]string),
+		replicated: yes(first[11]), sizes: make(map[string]size), collations: make(map[string]string),
 	}
 	r.from = source.Quote(string(first[1])) + "." + source.Quote(string(first[2]))
 	r.name = string(first[1]) + "." + string(first[2])
@@ -137,7 +138,9 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		r.columns = append(r.columns, source.Column{
 			Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t",
 		})
-		r.types = append(r.types, parseOID(row[6]))
+		oid := parseOID(row[6])
+		r.types = append(r.types, oid)
+		r.sizes[string(row[3])] = sizeOf(oid, int(count(row[13])), r.modifier(int(count(row[14]))))
 		r.collations[string(row[3])] = string(row[12])
 	}
 	return r, true
@@ -183,7 +186,7 @@ func typeName(oid uint32) string {
 // describeQuery lets the server parse the query and say what it would return.
 // It cannot say what may be NULL, as an outer join makes anything so.
 func (c *session) describeQuery(ctx context.Context, sql string) (relation, error) {
-	r := relation{from: source.Subquery(sql)}
+	r := relation{from: source.Subquery(sql), sizes: make(map[string]size)}
 	d, err := c.ask(ctx, "describe the query", question{sql: "SELECT * FROM " + r.from + " AS q", describe: true, byPath: true})
 	if err != nil {
 		return relation{}, err
@@ -194,6 +197,7 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 		if f.TableOID != 0 {
 			r.tables = append(r.tables, strconv.FormatUint(uint64(f.TableOID), 10))
 		}
+		r.sizes[f.Name] = sizeOf(f.DataTypeOID, int(f.DataTypeSize), int(f.TypeModifier))
 	}
 	return r, nil
 }

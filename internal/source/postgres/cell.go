@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"strconv"
 
@@ -118,8 +117,7 @@ func digits(text []byte) int {
 
 func appendJSON(b *source.Builder, i int, text []byte) {
 	size := len(b.Data)
-	var ok bool
-	if b.Data, ok = source.AppendCompact(b.Data, text); !ok {
+	if !b.JSON(text) {
 		b.Data = b.Data[:size]
 		b.Null()
 		b.Fail(i, "is not valid text (UTF-8 without NUL)")
@@ -158,7 +156,5 @@ func appendBytes(b *source.Builder, i int, text []byte) {
 		b.Fail(i, "is not readable as bytes")
 		return
 	}
-	b.Data = append(b.Data, '"')
-	b.Data = base64.StdEncoding.AppendEncode(b.Data, raw)
-	b.Data = append(b.Data, '"')
+	b.Bytes(raw)
 }

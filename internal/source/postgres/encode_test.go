@@ -60,7 +60,7 @@ func TestNumbers(t *testing.T) {
 			"0", "-7", "10", "0.5", "-12.50", "1e+20", "1.5e-07", "3e5",
 			"", "-", "A7", "7A", "007", "-01", ".5", "5.", "1e", "1e+", "1.e5", "NaN", "-Infinity", "1 2", "0x1f", "+1", `"`,
 		} {
-			b.Start()
+			b.Start(0)
 			appendCell(b, 0, k, []byte(text))
 			if !json.Valid(b.Data) {
 				t.Errorf("%q as kind %d is %s", text, k, b.Data)

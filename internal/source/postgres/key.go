@@ -70,12 +70,10 @@ func operatorOf(schema, operator string) string {
 
 // writeByKey writes the read of all rows by key, or from one on. Rows are compared
 // by operators of one schema.
-func (p *plan) writeByKey(table string, q observer.Query, in observer.Range, schemas map[string]string) ([]step, error) {
+func (p *plan) writeByKey(r relation, q observer.Query, in observer.Range, schemas map[string]string) ([]step, error) {
 	s := p.selection
 	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
-	w := source.Statements{From: table, Rows: true, Operator: func(operator string, c source.Column) string {
-		return operatorOf(schemas[c.Name], operator)
-	}}
+	w := r.statements(q, s, func(operator string, c source.Column) string { return operatorOf(schemas[c.Name], operator) })
 	for _, name := range s.KeyNames() {
 		w.Rows = w.Rows && schemas[name] == schemas[s.KeyNames()[0]]
 	}

@@ -40,6 +40,9 @@ func (p plan) formats(conn *pgconn.PgConn) (formats []int16) {
 		}
 		formats = append(formats, format)
 	}
+	for range len(p.types) - len(p.kinds) {
+		formats = append(formats, pgx.TextFormatCode)
+	}
 	return formats
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -17,8 +18,9 @@ import (
 // written. They run one after the other in one snapshot.
 type plan struct {
 	selection source.Selection
-	types     []uint32 // of the selected columns, domains resolved
-	kinds     []kind   // of the same
+	types     []uint32 // of the items, domains resolved
+	kinds     []kind   // of the selected columns
+	leaves    bool     // see [source.Statements.Leaves]
 	time      timeKind
 	steps     []step
 	locks     locks
@@ -91,7 +93,7 @@ func (c *session) planFor(ctx context.Context, q observer.Query, in observer.Ran
 			return p, r, err
 		}
 		if p.order = keyOrder(r, p.selection, indexes); p.order != nil {
-			p.steps, err = p.writeByKey(r.from, q, in, keyOperators(indexes))
+			p.steps, err = p.writeByKey(r, q, in, keyOperators(indexes))
 		}
 		return p, r, source.Unfit(err)
 	}
@@ -120,7 +122,7 @@ func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 	if p.keyIsPlain() {
 		p.ties = orderID(p, r, s.TieOrder())
 	}
-	p.steps, err = p.write(r.from, q, in)
+	p.steps, err = p.write(r, q, in)
 	return p, err
 }
 
@@ -133,12 +135,13 @@ func (p plan) keyIsPlain() bool {
 	return !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
 }
 
-func (p plan) write(table string, q observer.Query, in observer.Range) ([]step, error) {
+func (p *plan) write(r relation, q observer.Query, in observer.Range) ([]step, error) {
 	// Those of the types of a timestamp, and of a key that is gone on from, are the
 	// server's own.
-	w := source.Statements{From: table, Rows: true, NullsLast: true, Operator: func(operator string, _ source.Column) string {
-		return operatorOf("pg_catalog", operator)
-	}}
+	w := r.statements(q, p.selection, func(operator string, _ source.Column) string { return operatorOf("pg_catalog", operator) })
+	if p.leaves = w.Leaves(p.selection); p.leaves {
+		p.types = append(p.types, pgtype.Int4OID)
+	}
 	if p.selection.Timestamp < 0 {
 		return []step{{sql: w.All(p.selection)}}, nil
 	}

@@ -235,13 +235,19 @@ type encoder struct {
 
 func (e *encoder) encode(values [][]byte) *observer.Row {
 	b := e.builder
-	b.Start()
+	left := source.Left(0)
+	if e.plan.leaves {
+		left = source.ReadLeft(values[len(values)-1])
+	}
+	b.Start(left)
 	for n, i := range e.plan.selection.Key {
 		b.KeyPart(n, e.textOf(values, i))
 	}
 	cursor, at := e.timestamp(values)
 	for i := range e.plan.selection.Data {
-		b.Member(i)
+		if !b.Member(i) {
+			break
+		}
 		appendCell(b, i, e.plan.kinds[i], e.textOf(values, i))
 	}
 	return b.Finish(cursor, at)

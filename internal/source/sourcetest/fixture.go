@@ -48,7 +48,7 @@ type Fixture struct {
 	OneWriter bool
 	// Exact says that the source can see open transactions.
 	Exact bool
-	// Types replace {text}, {name} (text that is short enough for an index),
+	// Types replace {text}, {long} (text of any length), {name} (text that is short enough for an index),
 	// {integer}, {decimal}, {bytes} and {timestamp} in the statements of the suite.
 	Types map[string]string
 	// Decimal returns the JSON of an exact number in a column {decimal}.

@@ -17,6 +17,8 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"text stays as it is":                           unicodeText,
 		"faulty rows are poison":                        poisonRows,
 		"a row over the limit is poison":                sizeLimit,
+		"rows of any size are bounded":                  largeRows,
+		"rows of many long columns are bounded":         wideRows,
 		"a key too long for an index is poison":         longKey,
 		"the data of equal rows is equal":               deterministic,
 		"a missing table is named with its neighbours":  missingTable,

@@ -25,7 +25,7 @@ func BenchmarkEncode(b *testing.B) {
 	values := []any{int64(1234567), "customer 1234567", "RELEASED", 199.95, "2024-05-01 10:00:00.123"}
 	b.ReportAllocs()
 	for b.Loop() {
-		if row := e.encode(values); row.Err != nil {
+		if row := e.encode(values, 0); row.Err != nil {
 			b.Fatal(row.Err)
 		}
 	}

@@ -56,7 +56,7 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 	if err != nil {
 		return plan{}, source.Unfit(err)
 	}
-	p := plan{selection: selection, from: r.from, table: r.name}
+	p := plan{selection: selection, from: r.from, table: r.name, most: source.MaxRowBytes(q)}
 	if !r.bindable(selection) {
 		return p, nil
 	}
@@ -72,9 +72,13 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 		return p, s.translate(ctx, "read indexes", err)
 	}
 	notNull := selection.Timestamp >= 0 && source.NullsOf(q, selection, observer.Range{}) == source.NullsNowhere
-	text, parts := statements(r).ByKey(selection, order, in.Key != "", notNull)
-	args, err := p.args(in, parts)
-	p.steps, p.order = []step{{sql: text, args: args}}, selection.OrderID(order, nil)
+	var parts []int
+	all := p.step(func(w source.Statements) (text string) {
+		text, parts = w.ByKey(selection, order, in.Key != "", notNull)
+		return text
+	})
+	all.args, err = p.args(in, parts)
+	p.steps, p.order = []step{all}, selection.OrderID(order, nil)
 	return p, source.Unfit(err)
 }
 

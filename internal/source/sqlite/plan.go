@@ -16,13 +16,16 @@ type plan struct {
 	from      string
 	table     string // empty for a query
 	steps     []step
+	most      int    // see [source.MaxRowBytes]
 	order     string // of a read by key
 	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
+// step is a statement. bounded is the same one, with lengths looked at, for where a
+// row has turned out to be large.
 type step struct {
-	sql  string
-	args []any
+	sql, bounded string
+	args         []any
 }
 
 // text joins the statements for people.
@@ -58,26 +61,37 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{selection: selection, from: r.from, table: r.name}
-	w := statements(r)
+	p := plan{selection: selection, from: r.from, table: r.name, most: source.MaxRowBytes(q)}
 	if selection.Timestamp < 0 {
-		p.steps = []step{{sql: w.All(selection)}}
+		p.steps = []step{p.step(func(w source.Statements) string { return w.All(selection) })}
 		return p, nil
 	}
 	if ties := selection.TieOrder(); r.bindable(selection) {
 		p.ties = selection.OrderID(ties, nil)
 	}
 	nulls := source.NullsOf(q, selection, in)
-	text, parts := w.Range(selection, in, nulls != source.NullsInRange)
-	args, err := p.args(in, parts)
-	if err != nil {
+	var parts []int
+	dated := p.step(func(w source.Statements) (text string) {
+		text, parts = w.Range(selection, in, nulls != source.NullsInRange)
+		return text
+	})
+	if dated.args, err = p.args(in, parts); err != nil {
 		return plan{}, err
 	}
 	if nulls == source.NullsApart { // SQLite sorts NULL first.
-		p.steps = []step{{sql: w.Nulls(selection)}}
+		p.steps = []step{p.step(func(w source.Statements) string { return w.Nulls(selection) })}
 	}
-	p.steps = append(p.steps, step{sql: text, args: args})
+	p.steps = append(p.steps, dated)
 	return p, nil
+}
+
+// step writes a statement in both forms.
+func (p plan) step(write func(w source.Statements) string) step {
+	w := p.statements()
+	s := step{sql: write(w)}
+	w.Size, w.MaxLength = size, p.most
+	s.bounded = write(w)
+	return s
 }
 
 // args are the bounds of a statement, see [source.Statements.Range].
@@ -89,8 +103,8 @@ func (p plan) args(in observer.Range, parts []int) ([]any, error) {
 // statements has the driver leave the text of columns alone that are declared as
 // DATE, DATETIME or TIMESTAMP, which it would parse. The unary plus makes an
 // expression, which has no declared type; WHERE and ORDER BY name the bare columns.
-func statements(r relation) source.Statements {
-	return source.Statements{From: r.from, Rows: true, Column: func(_ source.Column, name string) string { return "+" + name }}
+func (p plan) statements() source.Statements {
+	return source.Statements{From: p.from, Rows: true, Column: func(_ source.Column, name string) string { return "+" + name }}
 }
 
 // sample selects the newest timestamps, for their form.

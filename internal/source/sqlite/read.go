@@ -14,12 +14,10 @@ import (
 // without one come first, from a SELECT of their own in the same snapshot.
 func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	watched, silence := source.WatchSilence(ctx, s.options.QueryTimeout)
-	tx, err := s.db.BeginTx(watched, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		silence.Stop()
-		return nil, s.translate(ctx, "begin the read", err)
+	r := &rows{source: s, ctx: watched, silence: silence}
+	if err := r.begin(); err != nil {
+		return nil, errors.Join(s.translate(ctx, "begin the read", err), r.Close())
 	}
-	r := &rows{source: s, ctx: watched, silence: silence, tx: tx}
 	if err := r.prepare(q, in); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -32,16 +30,34 @@ type rows struct {
 	source  *Source
 	ctx     context.Context
 	silence *source.Silence
+	conn    *sql.Conn
 	tx      *sql.Tx
 	steps   []step
 	step    step // that runs
+	count   int  // of its rows that were read
 	current *sql.Rows
 	values  []any
 	targets []any // pointers into values
-	ties    string
-	row     *observer.Row
-	err     error
-	closed  bool
+	// bounded says that a large row was met, share is the limit until then, and
+	// unlimited that of the connection.
+	bounded          bool
+	share, unlimited int
+	ties             string
+	row              *observer.Row
+	err              error
+	closed           bool
+}
+
+// begin takes a connection, and a snapshot.
+func (r *rows) begin() (err error) {
+	if r.conn, err = r.source.db.Conn(r.ctx); err != nil {
+		return err
+	}
+	if r.unlimited, err = limitValues(r.conn, -1); err != nil {
+		return err
+	}
+	r.tx, err = r.conn.BeginTx(r.ctx, &sql.TxOptions{ReadOnly: true})
+	return err
 }
 
 func (r *rows) prepare(q observer.Query, in observer.Range) error {
@@ -56,8 +72,8 @@ func (r *rows) prepare(q observer.Query, in observer.Range) error {
 		return err
 	}
 	r.encoder = encoder{selection: p.selection, builder: b, location: r.source.options.Location}
-	r.steps, r.ties = p.steps, p.ties
-	r.values = make([]any, len(p.selection.Columns))
+	r.steps, r.ties, r.share = p.steps, p.ties, p.share()
+	r.values = make([]any, len(p.selection.Columns)+1) // One of them for what is left behind.
 	r.targets = make([]any, len(r.values))
 	for i := range r.values {
 		r.targets[i] = &r.values[i]
@@ -78,33 +94,39 @@ func (r *rows) Next() bool {
 	r.silence.Wait()
 	defer r.silence.Got()
 	for {
-		if r.current == nil {
-			if len(r.steps) == 0 {
-				return false
-			}
-			r.step, r.steps = r.steps[0], r.steps[1:]
-			r.current, r.err = r.tx.QueryContext(r.ctx, r.step.sql, r.step.args...) //nolint:rowserrcheck // Checked below, where the rows end.
-			if r.err != nil {
-				return r.fail(r.err)
-			}
+		more, err := r.advance()
+		if isTooLarge(err) && !r.bounded {
+			more, err = false, r.again()
 		}
-		if r.current.Next() {
-			if err := r.current.Scan(r.targets...); err != nil {
-				return r.fail(err)
-			}
-			r.row = r.encode(r.values)
+		switch {
+		case err != nil:
+			r.err = r.source.overRows(r.ctx, r.tx, "read rows", err, r.step)
+			return false
+		case more:
+			r.count++
+			r.row = r.encode(r.values, r.left())
 			return true
+		case r.current == nil && len(r.steps) == 0:
+			return false
 		}
-		if err := errors.Join(r.current.Err(), r.current.Close()); err != nil {
-			return r.fail(err)
-		}
-		r.current = nil
 	}
 }
 
-func (r *rows) fail(err error) bool {
-	r.err = r.source.overRows(r.ctx, r.tx, "read rows", err, r.step)
-	return false
+// advance goes to the next row of a step, or to its end. It begins one where none
+// runs.
+func (r *rows) advance() (more bool, err error) {
+	if r.current == nil {
+		r.step, r.steps, r.count = r.steps[0], r.steps[1:], 0
+		if err := r.run(); err != nil {
+			return false, err
+		}
+	}
+	if r.current.Next() {
+		return true, r.current.Scan(r.targets[:r.items()]...)
+	}
+	err = errors.Join(r.current.Err(), r.current.Close())
+	r.current = nil
+	return false, err
 }
 
 // Columns implements [observer.Rows].
@@ -130,8 +152,13 @@ func (r *rows) Close() error {
 		// What it reports was reported by Next, or is of no interest any more.
 		_ = r.current.Close()
 	}
-	// There is nothing to commit. A context that ended has done this already.
-	_ = r.tx.Rollback()
+	if r.tx != nil {
+		// There is nothing to commit. A context that ended has done this already.
+		_ = r.tx.Rollback()
+	}
+	if r.conn != nil {
+		r.release()
+	}
 	return nil
 }
 
@@ -143,27 +170,32 @@ type encoder struct {
 	scratch   []byte
 }
 
-func (e *encoder) encode(values []any) *observer.Row {
+// encode makes a row of its values and what is left behind of it.
+func (e *encoder) encode(values []any, left source.Left) *observer.Row {
 	b := e.builder
-	b.Start()
+	b.Start(left)
 	for n, i := range e.selection.Key {
 		b.KeyPart(n, e.keyText(values[i]))
 	}
-	cursor, at := e.timestamp(values)
+	cursor, at := e.timestamp(values, left)
 	for i := range e.selection.Data {
-		b.Member(i)
+		if !b.Member(i) {
+			break
+		}
 		appendCell(b, i, values[i])
 	}
 	return b.Finish(cursor, at)
 }
 
-func (e *encoder) timestamp(values []any) ([]byte, time.Time) {
+func (e *encoder) timestamp(values []any, left source.Left) ([]byte, time.Time) {
 	i := e.selection.Timestamp
-	if i < 0 || values[i] == nil {
+	text, _ := values[max(i, 0)].(string)
+	long := left&source.LeftTimestamp != 0 || len(text) > source.ShortValue
+	if i < 0 || values[i] == nil && !long {
 		return nil, time.Time{}
 	}
 	_, at, ok := parseValue(values[i], e.location)
-	if !ok {
+	if !ok || long {
 		e.builder.Fail(i, "is not a timestamp that is understood")
 		return nil, time.Time{}
 	}

@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// size says how long the values of a column may be, and how that is found out.
+type size uint8
+
+const (
+	sizeShort  size = iota // by the type
+	sizeOctets             // the server knows the length without a look at the value
+	sizeText               // the value has to be written as text
+	sizeJSON               // the same, and white space in it does not count
+)
+
+// stored is how long a value may be as it is stored that is not written as text to
+// find out how long that is. Compression makes it shorter by 255 times at most, so
+// that a row may bring four times what it should. TOAST leaves most values alone that
+// are not longer than the least.
+func stored(most int) int {
+	const part, least = 64, 2000
+	return min(most, max(most/part, least))
+}
+
+// sizeOf takes a type with its length and modifier as pg_attribute has them.
+func sizeOf(oid uint32, length, modifier int) size {
+	const header, widest = 4, 4 // of the modifier; of a character
+	switch oid {
+	case pgtype.NumericOID, pgtype.InetOID, pgtype.CIDROID:
+		return sizeShort // A numeric has 147,456 digits at most.
+	case pgtype.TextOID, pgtype.ByteaOID:
+		return sizeOctets
+	case pgtype.VarcharOID, pgtype.BPCharOID:
+		if modifier >= header && (modifier-header)*widest <= source.ShortValue {
+			return sizeShort
+		}
+		return sizeOctets
+	case pgtype.BitOID, pgtype.VarbitOID:
+		if modifier > 0 && modifier <= source.ShortValue {
+			return sizeShort
+		}
+	case pgtype.JSONOID, pgtype.JSONBOID:
+		return sizeJSON
+	}
+	if length > 0 {
+		return sizeShort
+	}
+	return sizeText
+}
+
+// modifier is that of a column, unless it binds nobody: the rows of a foreign table
+// are another server's.
+func (r relation) modifier(declared int) int {
+	if r.kind == foreignTable {
+		return -1
+	}
+	return declared
+}
+
+// whiteSpace is how many times as long a document may be as its JSON in an event,
+// which has no white space.
+const whiteSpace = 4
+
+// fits writes the condition that a value is no longer than most, and its length. Both
+// are called by their schema, like all that a statement adds to a query.
+func (s size) fits(value string, most int) (fits, length string) {
+	const octets = "pg_catalog.octet_length("
+	switch s {
+	case sizeShort:
+		return "", ""
+	case sizeOctets:
+		return fmt.Sprintf("%s%s) OPERATOR(pg_catalog.<=) %d", octets, value, most), octets + value + ")::pg_catalog.int8"
+	case sizeJSON:
+		_, length = sizeText.fits(value, most)
+		length += fmt.Sprintf(" OPERATOR(pg_catalog./) %d", whiteSpace)
+	default:
+		length = octets + value + "::pg_catalog.text)::pg_catalog.int8"
+	}
+	return fmt.Sprintf("pg_catalog.pg_column_size(%s) OPERATOR(pg_catalog.<=) %d", value, stored(most)), length
+}
+
+// statements is the dialect. operator is for columns of the timestamp and the key.
+//
+// The columns of a view or a query may be expressions, such as subqueries, which the
+// server would evaluate each time that they are named.
+func (r relation) statements(q observer.Query, s source.Selection, operator func(operator string, c source.Column) string) source.Statements {
+	w := source.Statements{
+		From: r.from, Rows: true, NullsLast: true, MaxLength: source.MaxRowBytes(q), Operator: operator,
+		Arithmetic: func(operator string) string { return operatorOf("pg_catalog", operator) },
+		Sum:        func(sum string) (join, name string) { return lateral(sum+" AS bytes", "s"), "s.bytes" },
+	}
+	long := ""
+	if r.oid == "" || r.kind == view {
+		for _, c := range s.Columns {
+			if r.sizes[c.Name] != sizeShort {
+				long += ", q." + source.Quote(c.Name)
+			}
+		}
+	}
+	name := func(c source.Column, qualified string) string {
+		if long == "" || r.sizes[c.Name] == sizeShort {
+			return qualified
+		}
+		return "l." + source.Quote(c.Name)
+	}
+	if long != "" {
+		w.Lateral = lateral(long[len(", "):], "l")
+	}
+	w.Column = name
+	w.Size = func(c source.Column, qualified string, most int) (string, string) {
+		return r.sizes[c.Name].fits(name(c, qualified), most)
+	}
+	return w
+}
+
+// lateral names expressions over a row. OFFSET 0 keeps the server from putting them
+// where they are named. It costs half a microsecond a row.
+func lateral(items, alias string) string {
+	return "\nCROSS JOIN LATERAL (SELECT " + items + " OFFSET 0) " + alias
+}

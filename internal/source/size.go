@@ -1,0 +1,150 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// defaultMaxRowBytes is what [observer.Query.MaxRowBytes] means by 0.
+const defaultMaxRowBytes = 1 << 20
+
+// MaxRowBytes is the most that the JSON of a row may have, and so the values in it.
+func MaxRowBytes(q observer.Query) int {
+	if q.MaxRowBytes > 0 {
+		return q.MaxRowBytes
+	}
+	return defaultMaxRowBytes
+}
+
+// ShortValue is how long a value may be that is read whatever else the row has: by
+// its declared type, or as a part of the key or the timestamp, which identify a row
+// that is too large.
+const ShortValue = 8 << 10
+
+// summed is how many columns share a sum of their lengths where the database cannot
+// name one, see [Statements.Sum]. The sum is written for each of them, so that the
+// statement would grow with the square of their number.
+const summed = 16
+
+// Left says what of a row is left behind in its database, because it is too long to
+// be read. It is the value of an item behind those of the columns, see
+// [Statements.Leaves].
+type Left int
+
+// The parts of a row. They are added.
+const (
+	LeftData Left = 1 << iota
+	LeftKey
+	LeftTimestamp
+)
+
+// ReadLeft reads the item as text.
+func ReadLeft(text []byte) Left { return Left(Number(text)) }
+
+// sizes are what a select list says of the lengths of values.
+type sizes struct {
+	// fits is for each column the condition under which it is read; empty without one.
+	fits []string
+	// over are the conditions under which parts of the row are left behind.
+	over map[Left][]string
+	// join follows FROM.
+	join string
+}
+
+// sizes bounds the long columns of the data by the sum of their lengths, and those of
+// the key and the timestamp one by one. The sum is looked at only where one of the
+// columns is longer than its share.
+func (w Statements) sizes(s Selection) sizes {
+	z := sizes{fits: make([]string, len(s.Columns)), over: make(map[Left][]string)}
+	if w.Size == nil {
+		return z
+	}
+	var data []int
+	for i, c := range s.Columns {
+		fits, length := w.Size(c, w.qualified(c.Name), ShortValue)
+		part := LeftData
+		switch {
+		case length == "":
+			continue
+		case slices.Contains(s.Key, i):
+			part = LeftKey
+		case i == s.Timestamp:
+			part = LeftTimestamp
+		}
+		if part == LeftData {
+			data = append(data, i)
+			continue
+		}
+		z.fits[i] = fits
+		z.over[part] = append(z.over[part], "NOT ("+fits+")")
+	}
+	groups := summed
+	if w.Sum != nil {
+		groups = max(groups, len(data))
+	}
+	for group := range slices.Chunk(data, groups) {
+		fits, lengths := make([]string, len(group)), make([]string, len(group))
+		for n, i := range group {
+			c := s.Columns[i]
+			fits[n], lengths[n] = w.Size(c, w.qualified(c.Name), w.MaxLength/len(data))
+			lengths[n] = "COALESCE(" + lengths[n] + ", 0)"
+		}
+		sum := strings.Join(lengths, w.number("+"))
+		if len(group) > summed {
+			z.join, sum = w.Sum(sum)
+		}
+		for n, i := range group {
+			z.fits[i] = fmt.Sprintf("%s OR %s%s%d", fits[n], sum, w.number("<="), w.MaxLength)
+		}
+		z.over[LeftData] = append(z.over[LeftData],
+			fmt.Sprintf("NOT (%s) AND %s%s%d", strings.Join(fits, " AND "), sum, w.number(">"), w.MaxLength))
+	}
+	return z
+}
+
+// left writes the item that says what is left behind; empty where nothing can be.
+func (w Statements) left(z sizes) string {
+	var terms []string
+	for _, part := range []Left{LeftData, LeftKey, LeftTimestamp} {
+		if over := z.over[part]; len(over) > 0 {
+			terms = append(terms, fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", strings.Join(over, " OR "), part))
+		}
+	}
+	return strings.Join(terms, w.number("+"))
+}
+
+// Leaves reports whether rows have an item behind those of their columns, which says
+// what is left behind.
+func (w Statements) Leaves(s Selection) bool { return w.Item == nil && w.left(w.sizes(s)) != "" }
+
+// items writes the select list.
+func (w Statements) items(s Selection, z sizes) []string {
+	items := make([]string, len(s.Columns), len(s.Columns)+1)
+	for i, c := range s.Columns {
+		item := w.qualified(c.Name)
+		if w.Column != nil {
+			item = w.Column(c, item)
+		}
+		if z.fits[i] != "" {
+			item = "CASE WHEN " + z.fits[i] + " THEN " + item + " END"
+		}
+		if w.Item != nil {
+			item = w.Item(i, c, item)
+		}
+		items[i] = item
+	}
+	if left := w.left(z); left != "" && w.Item == nil {
+		items = append(items, left)
+	}
+	return items
+}
+
+func (w Statements) number(operator string) string {
+	if w.Arithmetic != nil {
+		operator = w.Arithmetic(operator)
+	}
+	return " " + operator + " "
+}
