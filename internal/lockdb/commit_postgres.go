@@ -91,15 +91,27 @@ var generationCommitSQL = strings.NewReplacer(
 )`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
-// faster than one statement with arrays.
-const copyFrom = 2000
+// faster than one statement with arrays. That needs the events in memory several
+// times over, so from copyBytes on they are copied row by row as well.
+const (
+	copyFrom  = 2000
+	copyBytes = 1 << 20
+)
 
 func (e *postgresEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	how := e.commitStatement
-	if len(ch.New) >= copyFrom {
+	if len(ch.New) >= copyFrom || ch.Generation == nil && isLarge(ch) {
 		how = e.commitCopy
 	}
 	return e.unblocked(ctx, func() error { return how(ctx, g, ch) })
+}
+
+func isLarge(ch *observer.Chunk) bool {
+	bytes := 0
+	for i := range ch.Events {
+		bytes += len(ch.Events[i].Data)
+	}
+	return bytes >= copyBytes
 }
 
 func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {

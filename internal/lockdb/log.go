@@ -43,7 +43,7 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 }
 
 // readBytes bounds what one Read holds in memory, beyond its last event.
-const readBytes = 8 << 20
+const readBytes = 2 << 20
 
 // errEnough ends a Read before its limit.
 var errEnough = errors.New("enough")

@@ -67,7 +67,7 @@ type Spec struct {
 	// Query is what is read; its Stream is set to the one above.
 	Query Query
 	// ChunkRows and ChunkBytes bound what is committed together; about two
-	// chunks are in memory at a time. 0 means 5,000 rows and 8 MiB. A chunk
+	// chunks are in memory at a time. 0 means 5,000 rows and 2 MiB. A chunk
 	// exceeds ChunkBytes only when a single row does.
 	ChunkRows, ChunkBytes int
 	// MaxChanged ends a poll early when it has met this many new or changed
@@ -133,7 +133,7 @@ type Spec struct {
 func (s Spec) withDefaults() Spec {
 	s.Query.Stream = s.Stream
 	s.ChunkRows = orDefault(s.ChunkRows, 5000)
-	s.ChunkBytes = orDefault(s.ChunkBytes, 8<<20)
+	s.ChunkBytes = orDefault(s.ChunkBytes, 2<<20)
 	if s.MaxRate > 0 {
 		s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate)))
 	}
