@@ -93,6 +93,10 @@ func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	more := int64(0)
+	room := p.spec.ChunkBytes // They are committed together.
+	for i := range r.dead {
+		room -= len(r.dead[i].Raw)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -105,12 +109,15 @@ func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 				return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; %d more follow", r.Text, more))
 			}
 			for i := range b.rows {
-				if row := &b.rows[i]; row.err != nil {
-					more++
+				row := &b.rows[i]
+				if row.err == nil {
+					continue
+				}
+				more++
+				if room -= len(row.data); room >= 0 && len(r.dead) < deadKept {
 					r.dead = append(r.dead, Dead{Key: row.key, Reason: row.err.Error(), Raw: row.data})
 				}
 			}
-			r.dead = r.dead[:min(len(r.dead), deadKept)]
 		}
 	}
 }

@@ -240,3 +240,18 @@ func TestPoisonOfASnapshotIsNotedOnce(t *testing.T) {
 	}
 	equal(t, "fresh poison rows", s.refuses(t).Rows, 80)
 }
+
+// Those that follow a refusal are committed together, so they are shown up to the size
+// of a chunk.
+func TestLargePoisonRowsAreShownInPart(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows, s.ChunkBytes = 20, 40_000 })
+	for i := range 200 {
+		r := bad(key(i), 100)
+		r.Data = []byte(strings.Repeat("x", 1000))
+		s.src.Add(r)
+	}
+	s.src.SetClock(1000)
+	equal(t, "poison rows", s.refuses(t).Rows, 200)
+	equal(t, "poison rows that are shown", len(s.db.Dead(stream)), 40)
+}
