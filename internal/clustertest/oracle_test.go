@@ -140,8 +140,8 @@ func TestOracleTwoWrongPasswords(t *testing.T) {
 // looks at what the nodes make of that in their next turns, of all types.
 func (o *oracle) leavesAlone(t *testing.T, h abroad, nodes map[string]*daemon, code string, turns int) {
 	t.Helper()
-	before := o.server.FailedLogons()
 	o.server.Cut()
+	before := o.server.FailedLogons() // Not those whose answer was cut off.
 	eventually(t, func() error { return h.says(t, "oracle://", "reader", code) })
 	for _, observer := range []string{"orders", "stock", "tasks"} {
 		eventually(t, func() error { return h.says(t, observer, "backoff", "credentials", code) })

@@ -57,7 +57,7 @@ func leaseInCopy() Step {
 }
 
 // everyCommitCopies sends chunks of any size through COPY.
-func everyCommitCopies() Edit { return Edit{commitOne, "const copyFrom = 2000", "const copyFrom = 1"} }
+func everyCommitCopies() Edit { return Edit{commitOne, "copyFrom  = 2000", "copyFrom  = 1"} }
 
 func compareAndSet() Step {
 	return Step{
