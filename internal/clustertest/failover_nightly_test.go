@@ -5,7 +5,9 @@ package clustertest_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/observerd/observerd/internal/netfault"
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
@@ -78,6 +80,35 @@ func TestSplitBrain(t *testing.T) {
 	grows(t, promoted)
 	quiet()
 	checkDelivered(t, promoted, h.sink(), shop.rows(t))
+}
+
+// TestDistanceAndBlackHole has the way of one of two nodes to the coordination database
+// take 200 ms there and back, then lead nowhere, and then be as before.
+func TestDistanceAndBlackHole(t *testing.T) {
+	t.Parallel()
+	m := remember(t, pgtest.New(t))
+	far, proxy := through(t, m.url)
+	shop := openShop(t)
+	h := newHost(t, m, shop.url)
+	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{database: far}).ready(t)}
+	quiet := shop.busy(t)
+	grows(t, m)
+	for _, weather := range []netfault.Weather{
+		{Latency: 100 * time.Millisecond}, {Up: netfault.Lost, Down: netfault.Lost}, {Latency: 100 * time.Millisecond}, {},
+	} {
+		proxy.SetWeather(weather)
+		for range 5 {
+			grows(t, m)
+		}
+	}
+	quiet()
+	for _, d := range nodes {
+		d.ready(t)
+	}
+	checkHistory(t, m, h.sink(), shop.rows(t))
+	if err := polledTwice(m.mustPolls(t)); err != nil {
+		t.Error(err)
+	}
 }
 
 // failback makes the former primary a synchronous standby of the present one.

@@ -93,7 +93,7 @@ func (r *rows) Next() bool {
 	}
 	r.silence.Wait()
 	defer r.silence.Got()
-	for {
+	for r.current != nil || len(r.steps) > 0 {
 		more, err := r.advance()
 		if isTooLarge(err) && !r.bounded {
 			more, err = false, r.again()
@@ -106,10 +106,9 @@ func (r *rows) Next() bool {
 			r.count++
 			r.row = r.encode(r.values, r.left())
 			return true
-		case r.current == nil && len(r.steps) == 0:
-			return false
 		}
 	}
+	return false
 }
 
 // advance goes to the next row of a step, or to its end. It begins one where none
