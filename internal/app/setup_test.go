@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 const yaml = `
 node: {name: test-node}
