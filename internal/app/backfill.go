@@ -160,17 +160,17 @@ func shownBound(cursor string) string {
 func (op *Operator) rangeOf(ctx context.Context, o BackfillOptions, configured config.Observer, src foreign) (observer.Sweep, error) {
 	s := observer.Sweep{Stream: o.Observer, Kind: observer.SweepBackfill}
 	q := query(configured)
-	var err error
+	cursor, err := op.db.Peek().Cursor(ctx, o.Observer)
+	if err != nil {
+		return s, err
+	}
+	q.Form = cursor.Form
 	if !o.From.IsZero() {
 		if s.From, err = src.CursorAt(ctx, q, o.From); err != nil {
 			return s, err
 		}
 	}
 	if o.To.IsZero() {
-		cursor, err := op.db.Peek().Cursor(ctx, o.Observer)
-		if err != nil {
-			return s, err
-		}
 		s.Before = cursor.Low
 	} else if s.Before, err = src.CursorAt(ctx, q, o.To); err != nil {
 		return s, err

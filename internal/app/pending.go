@@ -83,6 +83,9 @@ func (p *pending) Compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
+// Restate implements [observer.Source]. The columns of servers have one form.
+func (p *pending) Restate(cursor, _ string) string { return cursor }
+
 // Identity implements [observer.Source].
 func (p *pending) Identity(ctx context.Context) (string, error) {
 	src, err := p.opened()

@@ -33,6 +33,8 @@ func (s slow) Read(ctx context.Context, _ observer.Query, _ observer.Range) (obs
 	return &slowRows{ctx: ctx, left: s.rows}, nil
 }
 
+func (s slow) Restate(cursor, _ string) string { return cursor }
+
 func (s slow) Compare(a, b string) int { return len(a) - len(b) }
 
 func (r *slowRows) Columns() []observer.Column { return nil }

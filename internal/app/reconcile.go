@@ -118,8 +118,11 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	if wanted.From, err = s.start(ctx); err != nil {
 		return wanted, false, err
 	}
+	wanted.From = s.source.Restate(wanted.From, cursor.Form)
 	if window := s.config.ReconcileWindow; window > 0 {
-		from, err := s.source.CursorAt(ctx, query(s.config), now.Add(-window))
+		q := query(s.config)
+		q.Form = cursor.Form
+		from, err := s.source.CursorAt(ctx, q, now.Add(-window))
 		if err != nil {
 			return wanted, false, fmt.Errorf("write the window as a cursor: %w", err)
 		}

@@ -61,7 +61,7 @@ func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src f
 		if err != nil {
 			return err
 		}
-		in.From = h.Cursor
+		in.From, q.Form = h.Cursor, h.Form
 	}
 	if c.SQL, err = src.SQL(ctx, q, in); err != nil {
 		return err

@@ -113,7 +113,7 @@ func resetSQL(more string) string {
 	return `
 		UPDATE obs_cursor
 		   SET version = version + 1, query_fingerprint = '', source_identity = '', source_columns = '',
-		       refusal = '', accepted = '', failures = 0, retry_at = NULL` + more + `
+		       timestamp_form = '', refusal = '', accepted = '', failures = 0, retry_at = NULL` + more + `
 		 WHERE stream = $1`
 }
 

@@ -107,7 +107,7 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 		}
 		want := before
 		want.Version++
-		want.Fingerprint, want.Identity, want.Columns = "", "", ""
+		want.Fingerprint, want.Identity, want.Columns, want.Form = "", "", "", ""
 		if got := cursorOf(t, s, "orders"); got != want {
 			t.Errorf("cursor after the reset\n%+v, want\n%+v", got, want)
 		}
@@ -292,8 +292,8 @@ func TestDefinitionIsKeptWithItsTime(t *testing.T) {
 				if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				if c := cursorOf(t, s, "orders"); c.Definition != "b" {
-					t.Errorf("after a reset: %q", c.Definition)
+				if c := cursorOf(t, s, "orders"); c.Definition != "b" || c.Form != "" {
+					t.Errorf("after a reset: definition %q, form %q", c.Definition, c.Form)
 				}
 			})
 		})

@@ -79,7 +79,8 @@ func (*benchTable) Identity(context.Context) (string, error) { return "", nil }
 func (*benchTable) CursorAt(context.Context, observer.Query, time.Time) (string, error) {
 	return "", nil
 }
-func (*benchTable) Compare(x, y string) int { return strings.Compare(x, y) }
+func (*benchTable) Restate(cursor, _ string) string { return cursor }
+func (*benchTable) Compare(x, y string) int         { return strings.Compare(x, y) }
 
 func (t *benchTable) Read(context.Context, observer.Query, observer.Range) (observer.Rows, error) {
 	return &benchRows{left: t.rows}, nil

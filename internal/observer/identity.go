@@ -97,6 +97,7 @@ func (p *poll) recogniseSource(ctx context.Context) error {
 	if err != nil || !replaced {
 		return err
 	}
+	p.form = ""
 	if p.cursor.Identity == changedSource {
 		p.low = "" // It may be of another kind, whose marks do not compare.
 	}
@@ -142,5 +143,5 @@ func (p *poll) beganAt(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", failed(ctx, "read where the stream began", err)
 	}
-	return began, nil
+	return p.src.Restate(began, p.form), nil
 }

@@ -95,6 +95,9 @@ func (p *poll) run(ctx context.Context) error {
 		return err
 	}
 	if !p.isWhole() {
+		if err := p.readStrays(limited); err != nil {
+			return err
+		}
 		if err := p.read(limited); err != nil {
 			return err
 		}

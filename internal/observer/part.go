@@ -58,6 +58,18 @@ func (p *poll) readPart(ctx context.Context) error {
 	return p.keepGeneration(ctx, 0)
 }
 
+// readStrays reads the rows whose timestamps have no place in the order of the others,
+// which no reading of those would meet: each becomes a poison row, once.
+func (p *poll) readStrays(ctx context.Context) error {
+	if p.form == "" || p.spec.readsAll() {
+		return nil
+	}
+	p.part = PartStray
+	err := p.readPart(ctx)
+	p.part = PartAll
+	return err
+}
+
 // noteAlike counts the rows of a reading that has not come past the timestamp at which
 // it began, where no other can go on among them. It comes after the reading.
 func (p *poll) noteAlike(r *reader) {
@@ -72,6 +84,10 @@ func (p *poll) noteAlike(r *reader) {
 // at its last row, or at the first that has its timestamp. The horizon came before all of them, so
 // whatever appears below it between two reads would have been in the first.
 func (p *poll) planNext(r *reader) {
+	if p.part == PartStray {
+		p.seen = bitmap{}
+		return
+	}
 	if p.spec.readsAll() {
 		p.complete = !r.cut
 		p.generation.seen.merge(p.seen)

@@ -36,6 +36,9 @@ func (p *poll) placeMarks(ctx context.Context) error {
 	if p.isFresh() {
 		return p.placeStart(ctx)
 	}
+	if err := p.followForm(ctx); err != nil {
+		return err
+	}
 	// Without a horizon the clock itself tells: later full reads would cover up
 	// when it was that it went back.
 	earliest := cmp.Or(p.horizon.Earliest, p.horizon.Cursor, p.horizon.Clock)
@@ -124,6 +127,29 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 	return nil
 }
 
+// followForm begins anew where the mark is not of the form that the timestamps have:
+// it says nothing about their rows, and may lie above all that will ever come. What was
+// observed is recognised.
+func (p *poll) followForm(ctx context.Context) error {
+	if p.src.Restate(p.low, p.form) == p.low {
+		return nil
+	}
+	began, err := p.beganAt(ctx)
+	if err != nil {
+		return err
+	}
+	p.reread = time.Time{}
+	p.tried.Store(nil)
+	if err := p.place(ctx, began); err != nil {
+		return err
+	}
+	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+		"The low-water mark is not of the form of the timestamps; the source is read again from where the stream began",
+		slog.String("stream", p.spec.Stream),
+		slog.String("form", p.form))
+	return nil
+}
+
 func (p *poll) isClockBelow(mark string) bool {
 	return p.horizon.Clock != "" && p.src.Compare(p.horizon.Clock, mark) < 0
 }
@@ -157,7 +183,7 @@ func (p *poll) sinceReread() time.Duration {
 }
 
 func (p *poll) cursorAt(ctx context.Context, at time.Time) (string, error) {
-	cursor, err := p.src.CursorAt(ctx, p.spec.Query, at)
+	cursor, err := p.src.CursorAt(ctx, p.query(), at)
 	if err != nil {
 		return "", failed(ctx, "write an instant as a cursor", err)
 	}

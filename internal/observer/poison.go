@@ -46,9 +46,10 @@ func (c *comparison) bury(ctx context.Context, rows []row) error {
 // judgePoison tells bad rows from a schema that has changed. Rows that an
 // earlier poll has read are weighed against all the rows there are: without a
 // timestamp, or at the low-water mark, they must not look like most of a chunk
-// because nothing else is new.
+// because nothing else is new. Those that were looked for because they are poison say
+// nothing of the rest.
 func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
-	if len(dead) < poisonFloor {
+	if len(dead) < poisonFloor || c.part == PartStray {
 		return nil
 	}
 	fresh := int64(0)

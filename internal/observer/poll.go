@@ -25,9 +25,9 @@ type poll struct {
 	// low-water mark were read last.
 	identity, columns string
 	reread            time.Time
-	// definition, refusal and accepted are the cursor's.
-	definition, refusal string
-	accepted            Refusal
+	// definition, form, refusal and accepted are the cursor's.
+	definition, form, refusal string
+	accepted                  Refusal
 	// low and newest are the marks after all that was compared so far.
 	low, newest string
 	lastTime    time.Time
@@ -38,6 +38,8 @@ type poll struct {
 	before          string
 	limit, partRows int
 	light           bool
+	// part is what is read of the source.
+	part Part
 	// alike is how many rows the last reading has had, if all of them have the
 	// timestamp at which it began and no reading can begin among them.
 	alike int
@@ -106,19 +108,35 @@ func (p *poll) readCursor(ctx context.Context) error {
 func (p *poll) follow(c Cursor) (err error) {
 	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
 	p.identity, p.columns, p.reread, p.definition, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Definition, c.Refusal
+	p.form = c.Form
 	p.accepted, err = DecodeRefusal(c.Accepted)
 	return err
 }
+
+// query is what is read, with what the poll knows of it.
+func (p *poll) query() Query {
+	q := p.spec.Query
+	q.Form = p.form
+	return q
+}
+
+// formRows is how many rows were observed of a stream before the form of its
+// timestamps stands: the first of a table may be an odd one.
+const formRows = 10
 
 func (p *poll) readHorizon(ctx context.Context) error {
 	if p.spec.Query.Timestamp == "" {
 		return nil
 	}
-	h, err := p.src.Horizon(ctx, p.spec.Query)
+	q := p.query()
+	if p.cursor.Rows < formRows {
+		q.Form = ""
+	}
+	h, err := p.src.Horizon(ctx, q)
 	if err != nil {
 		return failed(ctx, "read horizon", err)
 	}
-	p.horizon = h
+	p.horizon, p.form = h, h.Form
 	return nil
 }
 
@@ -154,7 +172,7 @@ func (p *poll) newChunk() Chunk {
 func (p *poll) mark(ch *Chunk) {
 	ch.Low, ch.Newest = p.low, p.newest
 	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprint, p.identity, p.columns
-	ch.Definition = p.definition
+	ch.Definition, ch.Form = p.definition, p.form
 	ch.RereadAt, ch.Refusal, ch.Accepted = p.reread, p.refusal, p.accepted.Encode()
 	if p.sweep != nil {
 		ch.Sweep = p.sweep.step(len(ch.Events))
@@ -177,7 +195,7 @@ func (p *poll) commitMarks(ctx context.Context) error {
 	c, ch := p.cursor, p.newChunk()
 	ch.Generation = p.atEnd()
 	if ch.Generation == nil && c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
-		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
+		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Form == ch.Form && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
 		!p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}

@@ -48,8 +48,13 @@ type reader struct {
 func (p *poll) startReading(ctx context.Context) (*reader, error) {
 	reading, cancel := context.WithCancel(ctx)
 	in := Range{From: p.from.cursor, Key: p.from.key, Order: p.from.order, Before: p.before, Limit: p.limit}
-	if p.generation.byKey {
+	switch {
+	case p.generation.byKey:
 		in = Range{ByKey: true, Order: p.generation.order, Key: p.generation.Key}
+	case p.part != PartAll:
+		in = Range{Part: p.part}
+	case p.undatedRead:
+		in.Part = PartDated
 	}
 	rows, err := p.src.Read(reading, p.partQuery(), in)
 	if err != nil {
@@ -65,12 +70,11 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 	return r, nil
 }
 
-// partQuery leaves the rows without a timestamp to the first read of a poll that
-// comes to them.
+// partQuery is for all forms of timestamps where their order is of no matter.
 func (p *poll) partQuery() Query {
-	q := p.spec.Query
-	if p.undatedRead {
-		q.NullTimestamp = NullSkip
+	q := p.query()
+	if p.spec.readsAll() {
+		q.Form = ""
 	}
 	return q
 }

@@ -42,6 +42,8 @@ type Query struct {
 	// MaxRowBytes bounds the JSON of one row; a larger row is a poison row.
 	// 0 means 1 MiB.
 	MaxRowBytes int
+	// Form is that of the stream's timestamps, see [Horizon.Form]; empty for not known.
+	Form string
 }
 
 // Horizon is the instant of a source before which no more rows will appear.
@@ -70,12 +72,33 @@ type Horizon struct {
 	// told by the node's clock, and a clock of the source that went back is
 	// followed to the horizon, and no further.
 	Now time.Time
+	// Form is the form in which most timestamps are, for a source whose column holds
+	// values of any: that of the query, or the one that the source has found where the
+	// query has none. Rows of others come with [PartStray] alone. Empty for a column of
+	// one type, and where no timestamp can be read.
+	Form string
 }
+
+// Part are those rows of a source that a read is for.
+type Part int
+
+// The parts.
+const (
+	// PartAll are the rows of a range, and those without a timestamp.
+	PartAll Part = iota
+	// PartDated are the rows that have a place in the order of timestamps.
+	PartDated
+	// PartStray are the rows whose timestamp is not of the form of the query. They
+	// come as poison rows, in any order. A range without that form has none.
+	PartStray
+)
 
 // Range says which rows are read, by the cursors of earlier rows and horizons.
 // The zero value reads every row. From, Before and Limit are for queries with a
 // timestamp.
 type Range struct {
+	// Part is what of the range is read.
+	Part Part
 	// From is the first timestamp that is read, Before the first that is not
 	// read any more; empty means no bound. Rows without a timestamp belong to
 	// every range without Before, by the policy of the query, and to no other.
@@ -154,8 +177,13 @@ type Source interface {
 	Horizon(ctx context.Context, q Query) (Horizon, error)
 	// CursorAt writes an instant as a cursor: the least that a row written at
 	// that instant or later may have, whatever the clocks of its time zone do.
-	// An error means that the query has no timestamp, or an unfit one.
+	// An error means that the query has no timestamp, or an unfit one; or that the form
+	// of the timestamps cannot be told, though there are some.
 	CursorAt(ctx context.Context, q Query, at time.Time) (string, error)
+	// Restate writes a cursor of another form, as an earlier poll may have left it, in
+	// the one that is named: the least that a row of that instant may have. A cursor of
+	// that form, and one without an instant, stays as it is.
+	Restate(cursor, form string) string
 	// KeyOrder identifies the order of an index that serves the key, so that Read
 	// can begin at any key, and leaves none out that follows; empty where none
 	// serves. Indexes come and go, and types and collations change: a key is gone on

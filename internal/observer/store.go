@@ -53,6 +53,9 @@ type Cursor struct {
 	// [Spec.Definition], and DefinedAt when it was set, by the store's clock.
 	Definition string
 	DefinedAt  time.Time
+	// Form is that of the source's timestamps, see [Horizon.Form]; empty where it is
+	// not known.
+	Form string
 	// Refusal is what the last poll refused, and Accepted what a person lets the
 	// next one do of it, both as [Refusal.Encode] writes them; empty for none.
 	Refusal, Accepted string
@@ -106,9 +109,9 @@ type Chunk struct {
 	// Low and Newest are the marks after this chunk.
 	Low, Newest string
 	// Fingerprint is the query's; Identity, Columns and RereadAt are those of
-	// the cursor after this chunk, and so are Definition, Refusal and Accepted.
+	// the cursor after this chunk, and so are Definition, Form, Refusal and Accepted.
 	Fingerprint, Identity, Columns string
-	Definition                     string
+	Definition, Form               string
 	RereadAt                       time.Time
 	Refusal, Accepted              string
 	// Sweep is the step of a sweep that this chunk is part of; nil for a poll.
@@ -141,7 +144,7 @@ func (ch Chunk) Next() Cursor {
 	c.LastSeq += int64(len(ch.Events))
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
 	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
-	c.Definition, c.Refusal, c.Accepted = ch.Definition, ch.Refusal, ch.Accepted
+	c.Definition, c.Form, c.Refusal, c.Accepted = ch.Definition, ch.Form, ch.Refusal, ch.Accepted
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c

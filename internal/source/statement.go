@@ -48,6 +48,9 @@ type Statements struct {
 	// Operator writes an operator, such as >=, that has the column on its left; nil
 	// means the operator itself.
 	Operator func(operator string, c Column) string
+	// Within are more conditions of a read in the order of timestamps, whose bounds are
+	// those of in; nil means none. timestamp is the qualified name.
+	Within func(timestamp string, in observer.Range) []string
 	// Rows says that the database compares rows, and that an index serves that:
 	// (a, b) >= ($1, $2). Its operator is that of the first column.
 	Rows bool
@@ -79,7 +82,7 @@ func NullsOf(q observer.Query, s Selection, r observer.Range) Nulls {
 	switch {
 	case !s.Columns[s.Timestamp].Nullable:
 		return NullsInRange // There are none, and it is no condition less.
-	case q.NullTimestamp == observer.NullSkip || r.Before != "":
+	case q.NullTimestamp == observer.NullSkip || r.Before != "" || r.Part != observer.PartAll:
 		return NullsNowhere
 	case r.From == "" && r.Limit == 0:
 		return NullsInRange
@@ -122,6 +125,9 @@ func (w Statements) Range(s Selection, r observer.Range, notNull bool) (statemen
 	if r.Before != "" {
 		conditions = append(conditions, w.compare(term{name: ts.name, column: ts.column, part: BoundBefore}, "<", bound))
 	}
+	if w.Within != nil {
+		conditions = append(conditions, w.Within(ts.name, r)...)
+	}
 	if len(conditions) == 0 && notNull {
 		conditions = append(conditions, ts.name+" IS NOT NULL")
 	}
@@ -135,9 +141,15 @@ func (w Statements) Range(s Selection, r observer.Range, notNull bool) (statemen
 // Nulls selects the rows without a timestamp. It is a statement of its own
 // because `OR … IS NULL` in the other makes SQLite scan the whole index.
 func (w Statements) Nulls(s Selection) string {
+	return w.Where(s, func(timestamp string) string { return timestamp + " IS NULL" })
+}
+
+// Where selects the rows that meet a condition on the timestamp, of which it is
+// given the qualified name.
+func (w Statements) Where(s Selection, condition func(timestamp string) string) string {
 	var b strings.Builder
 	w.head(&b, s)
-	b.WriteString("\nWHERE " + w.qualified(s.TimestampName()) + " IS NULL")
+	b.WriteString("\nWHERE " + condition(w.qualified(s.TimestampName())))
 	return b.String()
 }
 

@@ -254,8 +254,11 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	if in.Key != "" && !in.ByKey && in.Order != s.ties {
 		return nil, &observer.Fault{Class: observer.ClassRetry, Err: errors.New("the order of keys has changed")}
 	}
-	return &rows{ctx: ctx, source: s, columns: s.columns, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip)}, nil
+	return &rows{ctx: ctx, source: s, columns: s.columns, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip || in.Part == observer.PartDated)}, nil
 }
+
+// Restate implements observer.Source.
+func (s *Source) Restate(cursor, _ string) string { return cursor }
 
 // Compare implements observer.Source.
 func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }

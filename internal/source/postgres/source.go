@@ -143,6 +143,9 @@ func (s *Source) Close() error {
 // Compare orders cursors by their text, whose width is fixed.
 func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
 
+// Restate implements [observer.Source]. A column of one type has one form.
+func (s *Source) Restate(cursor, _ string) string { return cursor }
+
 // CursorAt implements [observer.Source].
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
 	var cursor string

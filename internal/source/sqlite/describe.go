@@ -122,24 +122,31 @@ func (s *Source) without(ctx context.Context, step step, shown string) (bool, er
 	return without && err == nil, s.translate(ctx, "explain the query", err)
 }
 
-// formWarnings looks whether the newest timestamps can be read.
+// formWarnings looks whether all timestamps have a place in one order.
 func (s *Source) formWarnings(ctx context.Context, p plan) ([]string, error) {
-	newest, err := s.newest(ctx, p)
+	w, err := s.writer(ctx, p, observer.Query{})
 	if err != nil {
 		return nil, err
 	}
-	var warnings []string
-	var first form
-	for _, value := range newest {
-		f, _, ok := parseValue(value, s.options.Location)
-		switch {
-		case !ok:
-			return append(warnings, fmt.Sprintf("Column %s holds timestamps that are not understood; their rows will be poison.", p.selection.TimestampName())), nil
-		case first.kind == 0:
-			first = f
-		case f.kind != first.kind || f.separator != first.separator || f.zoned != first.zoned:
-			warnings = []string{fmt.Sprintf("Column %s holds timestamps in several forms, which SQLite does not sort by time.", p.selection.TimestampName())}
+	name := p.selection.TimestampName()
+	ts := "q." + source.Quote(name)
+	other := ts + " IS NOT NULL"
+	if w.form != "" {
+		other = w.form.without(ts)
+	}
+	found, err := s.hasAny(ctx, p, other)
+	switch {
+	case err != nil:
+		return nil, err
+	case found && w.form == "":
+		return []string{fmt.Sprintf("Column %s holds timestamps that are not understood; their rows will be poison.", name)}, nil
+	case found:
+		return []string{fmt.Sprintf("Column %s holds timestamps in %s, and others that are not; rows with such a one will be poison.", name, w.form)}, nil
+	}
+	for _, l := range w.layouts {
+		if l.separator != w.layouts[0].separator || l.zoned != w.layouts[0].zoned {
+			return []string{fmt.Sprintf("Column %s holds timestamps in several forms, which SQLite does not sort by time.", name)}, nil
 		}
 	}
-	return warnings, nil
+	return nil, nil
 }

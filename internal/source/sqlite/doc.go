@@ -7,22 +7,22 @@
 //
 // # The cursor
 //
-// A cursor is the timestamp as it is stored. Three forms are understood:
+// A cursor is the timestamp as it is stored. These forms are understood:
 //
 //   - TEXT as in ISO 8601, "2026-03-29", "2026-03-29 01:30:00.5" or
 //     "2026-03-29T01:30:00Z", with a zone or in the zone of the configuration.
-//     SQLite orders it as text, so one table should keep to one form.
-//   - INTEGER, the time since 1970 in seconds, milliseconds, microseconds or
-//     nanoseconds: of these, the one that puts it between 1973 and 5138 (below
-//     10^11 seconds, below 10^14 milliseconds, below 10^17 microseconds).
-//   - REAL, a Julian day where it would be one of the years 0 to 9999, or else
-//     seconds since 1970.
+//     SQLite orders it as text, so one table should keep to one separator and zone.
+//   - INTEGER or REAL, the time since 1970 in seconds, milliseconds, microseconds or
+//     nanoseconds: the first of these in which it does not lie behind the year 9999;
+//     or a Julian day of the years 0 to 9999.
 //
-// Anything else, a number that is stored as TEXT too, makes a row poison.
+// A stream has one of them. Anything else, a number that is stored as TEXT too, makes a
+// row poison.
 //
 // # The horizon
 //
 // SQLite does not tell when a transaction began, so the horizon is the clock
-// less the overlap, written in the form of the newest rows. An empty table has
-// no form yet, and the empty horizon keeps the low-water mark where it is.
+// less the overlap, written in the form of the stream, and texts as the newest rows
+// write them. An empty table has no form yet, and the empty horizon keeps the
+// low-water mark where it is.
 package sqlite

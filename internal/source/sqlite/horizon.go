@@ -3,7 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"strconv"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -30,20 +31,22 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil {
 		return observer.Horizon{}, err
 	}
-	newest, err := s.newest(ctx, p)
+	w, err := s.writer(ctx, p, q)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
 	return observer.Horizon{
-		Cursor: horizonCursor(newest, now.Add(-overlap), s.options.Location),
+		Cursor: w.cursor(now.Add(-overlap)),
 		Lag:    overlap,
-		Clock:  horizonCursor(newest, now, s.options.Location),
+		Clock:  w.cursor(now),
 		Now:    now,
+		Form:   string(w.form),
 	}, nil
 }
 
-// CursorAt implements [observer.Source]. It is empty for a table whose
-// timestamps have no form yet, because it has no rows.
+// CursorAt implements [observer.Source]. It is empty for a table without timestamps,
+// as they have no form yet, and fails where there are some of which none can be read
+// that would show the form.
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
@@ -54,11 +57,16 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 	if p.selection.Timestamp < 0 {
 		return "", source.ErrNoTimestamp
 	}
-	newest, err := s.newest(ctx, p)
-	if err != nil {
+	w, err := s.writer(ctx, p, q)
+	if cursor := w.cursor(at); err != nil || cursor != "" {
+		return cursor, err
+	}
+	found, err := s.hasAny(ctx, p, "q."+source.Quote(p.selection.TimestampName())+" IS NOT NULL")
+	if err != nil || !found {
 		return "", err
 	}
-	return horizonCursor(newest, at, s.options.Location), nil
+	return "", source.Unfit(fmt.Errorf("column %s holds no timestamp that is understood, so nobody knows how to write an instant in it: "+
+		"correct its values, or read a query that selects them as timestamps", p.selection.TimestampName()))
 }
 
 // now asks SQLite rather than Go, so that an unreachable file shows here.
@@ -70,34 +78,63 @@ func (s *Source) now(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(millis).UTC(), s.translate(ctx, "read the clock", err)
 }
 
-func (s *Source) newest(ctx context.Context, p plan) ([]any, error) {
-	var values []any
-	err := each(ctx, s.db, p.sample(), nil, func(rows *sql.Rows) error {
-		var value any
-		err := rows.Scan(&value)
-		values = append(values, value)
-		return err
-	})
-	return values, s.overRows(ctx, s.db, "read the newest timestamps", err, step{sql: p.sample()})
+// writer writes instants as the cursors of a stream.
+type writer struct {
+	form     form
+	location *time.Location
+	// layouts are those of the newest texts.
+	layouts []layout
 }
 
-// horizonCursor writes an instant in the form of the newest timestamps, rounded
-// down to what each of them tells. It is empty when none of them is readable.
-func horizonCursor(newest []any, at time.Time, loc *time.Location) string {
-	var f form
-	for _, value := range newest {
-		other, t, ok := parseValue(value, loc)
-		switch {
-		case !ok || f.kind != 0 && f.kind != other.kind:
-			continue
-		case f.kind == 0:
-			f = other
-			f.zoned = f.zoned && !usesZone(t, f.offset, loc)
-		default:
-			f = f.coarser(other)
+// writer looks how the stream writes timestamps, as far as its query does not say.
+func (s *Source) writer(ctx context.Context, p plan, q observer.Query) (w writer, err error) {
+	w = writer{form: formOf(q.Form), location: s.options.Location}
+	if w.form == "" {
+		if w.form, err = s.choose(ctx, p); err != nil {
+			return w, err
 		}
 	}
-	return f.cursor(at, loc)
+	if w.form != formText {
+		return w, nil
+	}
+	newest, err := s.newest(ctx, p)
+	for _, text := range newest {
+		l, at, ok := parseText(text, w.location)
+		if !ok {
+			continue
+		}
+		l.zoned = l.zoned && !usesZone(at, l.offset, w.location)
+		if !slices.Contains(w.layouts, l) {
+			w.layouts = append(w.layouts, l)
+		}
+	}
+	return w, err
+}
+
+func (s *Source) newest(ctx context.Context, p plan) (texts []string, err error) {
+	err = each(ctx, s.db, p.sample(), nil, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		texts = append(texts, text)
+		return err
+	})
+	return texts, s.overRows(ctx, s.db, "read the newest timestamps", err, step{sql: p.sample()})
+}
+
+// cursor writes an instant, rounded down to what the form tells, and of texts the
+// first of those that the newest would be: one of them in another zone must not hide
+// the others. It is empty for no form, and if there is no text to follow.
+func (w writer) cursor(at time.Time) string {
+	if w.form != formText {
+		return w.form.number(at)
+	}
+	first := ""
+	for _, l := range w.layouts {
+		if text := l.cursor(at, w.location); first == "" || text < first {
+			first = text
+		}
+	}
+	return first
 }
 
 // usesZone tells whether the offset that a row names is that of the configured
@@ -107,54 +144,18 @@ func usesZone(t time.Time, offset int, loc *time.Location) bool {
 	return local == offset
 }
 
-// coarser returns the form whose texts come first among equal times.
-func (f form) coarser(other form) form {
-	if other.separator < f.separator {
-		f.separator = other.separator
-	}
-	f.seconds = f.seconds && other.seconds
-	return f
-}
-
-func (f form) cursor(at time.Time, loc *time.Location) string {
-	switch f.kind {
-	case formText:
-		return f.textCursor(at, loc)
-	case formEpoch:
-		return strconv.FormatInt(f.toEpoch(at), 10)
-	case formReal:
-		return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', -1, 64)
-	case formJulian:
-		day := float64(at.UnixMilli())/1000/daySeconds + julianEpoch
-		return strconv.FormatFloat(day, 'f', -1, 64)
-	}
-	return ""
-}
-
-func (f form) toEpoch(at time.Time) int64 {
-	switch f.unit {
-	case time.Second:
-		return at.Unix()
-	case time.Millisecond:
-		return at.UnixMilli()
-	case time.Microsecond:
-		return at.UnixMicro()
-	}
-	return at.UnixNano()
-}
-
-// textCursor leaves out fractions and the zone: a text sorts after each of its
-// own beginnings, so this comes before every text of the same second.
-func (f form) textCursor(at time.Time, loc *time.Location) string {
-	if f.zoned {
-		loc = time.FixedZone("", f.offset)
+// cursor leaves out fractions and the zone: a text sorts after each of its own
+// beginnings, so this comes before every text of the same second.
+func (l layout) cursor(at time.Time, loc *time.Location) string {
+	if l.zoned {
+		loc = time.FixedZone("", l.offset)
 	}
 	wall := source.EarliestWall(at, loc)
 	switch {
-	case f.separator == 0:
+	case l.separator == 0:
 		return wall.Format("2006-01-02")
-	case !f.seconds:
-		return wall.Format("2006-01-02" + string(f.separator) + "15:04")
+	case !l.seconds:
+		return wall.Format("2006-01-02" + string(l.separator) + "15:04")
 	}
-	return wall.Format("2006-01-02" + string(f.separator) + "15:04:05")
+	return wall.Format("2006-01-02" + string(l.separator) + "15:04:05")
 }

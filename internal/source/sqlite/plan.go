@@ -19,6 +19,7 @@ type plan struct {
 	most      int    // see [source.MaxRowBytes]
 	order     string // of a read by key
 	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
+	textOnly  bool   // the timestamp makes a text of each number
 }
 
 // step is a statement. bounded is the same one, with lengths looked at, for where a
@@ -66,12 +67,24 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 		p.steps = []step{p.step(func(w source.Statements) string { return w.All(selection) })}
 		return p, nil
 	}
+	p.textOnly = r.name != "" && !r.view && affinityOf(selection.Columns[selection.Timestamp].Type) == affinityText
+	f := formOf(q.Form)
+	if in.Part == observer.PartStray {
+		if f != "" {
+			p.steps = []step{p.step(func(w source.Statements) string { return w.Where(selection, f.without) })}
+		}
+		return p, nil
+	}
 	if ties := selection.TieOrder(); r.bindable(selection) {
 		p.ties = selection.OrderID(ties, nil)
 	}
 	nulls := source.NullsOf(q, selection, in)
+	if f != "" && nulls == source.NullsInRange && selection.Columns[selection.Timestamp].Nullable {
+		nulls = source.NullsApart // They are not within.
+	}
 	var parts []int
 	dated := p.step(func(w source.Statements) (text string) {
+		w.Within = f.within
 		text, parts = w.Range(selection, in, nulls != source.NullsInRange)
 		return text
 	})
@@ -107,8 +120,9 @@ func (p plan) statements() source.Statements {
 	return source.Statements{From: p.from, Rows: true, Column: func(_ source.Column, name string) string { return "+" + name }}
 }
 
-// sample selects the newest timestamps, for their form.
+// sample selects the newest texts, for their layout.
 func (p plan) sample() string {
-	ts := "q." + source.Quote(p.selection.TimestampName())
-	return fmt.Sprintf("SELECT +%[1]s\nFROM %[2]s q\nWHERE %[1]s IS NOT NULL\nORDER BY %[1]s DESC\nLIMIT 100", ts, p.from)
+	ts, text := "q."+source.Quote(p.selection.TimestampName()), spans[len(spans)-1]
+	return fmt.Sprintf("SELECT +%[1]s\nFROM %[2]s q\nWHERE %[1]s >= %[3]s AND %[1]s < %[4]s AND %[5]s\nORDER BY %[1]s DESC\nLIMIT 100",
+		ts, p.from, literal(text.from), literal(text.before), text.readable(ts))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -71,7 +72,7 @@ func (r *rows) prepare(q observer.Query, in observer.Range) error {
 	if err != nil {
 		return err
 	}
-	r.encoder = encoder{selection: p.selection, builder: b, location: r.source.options.Location}
+	r.encoder = encoder{selection: p.selection, builder: b, location: r.source.options.Location, form: formOf(q.Form)}
 	r.steps, r.ties, r.share = p.steps, p.ties, p.share()
 	r.values = make([]any, len(p.selection.Columns)+1) // One of them for what is left behind.
 	r.targets = make([]any, len(r.values))
@@ -166,6 +167,7 @@ type encoder struct {
 	selection source.Selection
 	builder   *source.Builder
 	location  *time.Location
+	form      form // of all rows that have a place in their order; empty for any
 	scratch   []byte
 }
 
@@ -193,9 +195,13 @@ func (e *encoder) timestamp(values []any, left source.Left) ([]byte, time.Time) 
 	if i < 0 || values[i] == nil && !long {
 		return nil, time.Time{}
 	}
-	_, at, ok := parseValue(values[i], e.location)
-	if !ok || long {
+	f, at, ok := parseValue(values[i], e.location)
+	switch {
+	case !ok || long:
 		e.builder.Fail(i, "is not a timestamp that is understood")
+		return nil, time.Time{}
+	case e.form != "" && f != e.form:
+		e.builder.Fail(i, fmt.Sprintf("has a timestamp in %s, where most are in %s", f, e.form))
 		return nil, time.Time{}
 	}
 	e.scratch = appendCursor(e.scratch[:0], values[i])

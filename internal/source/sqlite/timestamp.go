@@ -7,95 +7,50 @@ import (
 	"time"
 )
 
-// form is how a table writes its timestamps.
-type form struct {
-	kind formKind
-	unit time.Duration // of formEpoch
-	// Of formText: the byte between date and time (0 for a date alone), and
-	// whether seconds are written. zoned text names its own offset from UTC.
+// layout is how a text writes a timestamp: the byte between date and time (0 for a
+// date alone), and whether seconds are written. zoned text names its own offset from
+// UTC.
+type layout struct {
 	separator byte
 	seconds   bool
 	zoned     bool
 	offset    int
 }
 
-type formKind int
-
-const (
-	formText formKind = iota + 1
-	formEpoch
-	formReal
-	formJulian
-)
-
 // parseValue reads a stored value. It reports false for what is no timestamp.
 func parseValue(value any, loc *time.Location) (form, time.Time, bool) {
-	switch v := value.(type) {
-	case int64:
-		f := form{kind: formEpoch, unit: unitOf(v)}
-		return f, f.fromEpoch(v), true
-	case float64:
-		return parseReal(v)
-	case string:
-		return parseText(v, loc)
+	if text, ok := value.(string); ok {
+		_, t, ok := parseText(text, loc)
+		return formText, t, ok
 	}
-	return form{}, time.Time{}, false
+	f := formOfNumber(value)
+	switch n, whole := value.(int64); {
+	case f == "":
+		return "", time.Time{}, false
+	case f == formJulian:
+		return f, since1970((asFloat(value)-julianEpoch)*daySeconds, time.Second), true
+	case whole:
+		each := int64(time.Second / f.unit())
+		return f, time.Unix(n/each, n%each*int64(f.unit())).UTC(), true
+	}
+	return f, since1970(asFloat(value), f.unit()), true
 }
 
-// unitOf tells the unit of a number of the time since 1970 by its size.
-func unitOf(v int64) time.Duration {
-	switch {
-	case v > -1e11 && v < 1e11:
-		return time.Second
-	case v > -1e14 && v < 1e14:
-		return time.Millisecond
-	case v > -1e17 && v < 1e17:
-		return time.Microsecond
-	}
-	return time.Nanosecond
-}
-
-func (f form) fromEpoch(v int64) time.Time {
-	switch f.unit {
-	case time.Second:
-		return time.Unix(v, 0).UTC()
-	case time.Millisecond:
-		return time.UnixMilli(v).UTC()
-	case time.Microsecond:
-		return time.UnixMicro(v).UTC()
-	}
-	return time.Unix(0, v).UTC()
-}
-
-// julianEpoch is 1970-01-01 as a Julian day; the others bound the years of
-// SQLite's date functions.
-const (
-	julianEpoch = 2440587.5
-	julianFirst = 1721059.5
-	julianLast  = 5373484.5
-	daySeconds  = 86400
-)
-
-func parseReal(v float64) (form, time.Time, bool) {
-	f := form{kind: formReal}
-	if v >= julianFirst && v < julianLast {
-		f.kind = formJulian
-		v = (v - julianEpoch) * daySeconds
-	}
-	if math.Abs(v) >= 1e11 || math.IsNaN(v) {
-		return form{}, time.Time{}, false
-	}
-	whole, part := math.Modf(v)
-	return f, time.Unix(int64(whole), int64(part*1e9)).UTC(), true
+// since1970 is for numbers with a fraction.
+func since1970(n float64, unit time.Duration) time.Time {
+	whole, part := math.Modf(n)
+	each := int64(time.Second / unit)
+	seconds, rest := int64(whole)/each, int64(whole)%each
+	return time.Unix(seconds, rest*int64(unit)+int64(part*float64(unit))).UTC()
 }
 
 // parseText reads the ISO 8601 forms that SQLite's own functions and common
 // drivers write.
-func parseText(text string, loc *time.Location) (form, time.Time, bool) {
-	f := form{kind: formText}
+func parseText(text string, loc *time.Location) (layout, time.Time, bool) {
+	var f layout
 	date, ok := fields(text, "0000-00-00")
 	if !ok {
-		return form{}, time.Time{}, false
+		return layout{}, time.Time{}, false
 	}
 	var clock [3]int
 	nanos := 0
@@ -103,13 +58,13 @@ func parseText(text string, loc *time.Location) (form, time.Time, bool) {
 	if rest != "" {
 		f.separator = rest[0]
 		if f.separator != ' ' && f.separator != 'T' {
-			return form{}, time.Time{}, false
+			return layout{}, time.Time{}, false
 		}
 		if clock, nanos, rest, ok = parseClock(rest[1:], &f); !ok {
-			return form{}, time.Time{}, false
+			return layout{}, time.Time{}, false
 		}
 		if loc, ok = parseZone(rest, loc, &f); !ok {
-			return form{}, time.Time{}, false
+			return layout{}, time.Time{}, false
 		}
 	}
 	t := time.Date(date[0], time.Month(date[1]), date[2], clock[0], clock[1], clock[2], nanos, loc)
@@ -118,7 +73,7 @@ func parseText(text string, loc *time.Location) (form, time.Time, bool) {
 }
 
 // parseClock reads "00:00", "00:00:00" or "00:00:00.5" and returns what follows.
-func parseClock(text string, f *form) (clock [3]int, nanos int, rest string, ok bool) {
+func parseClock(text string, f *layout) (clock [3]int, nanos int, rest string, ok bool) {
 	if clock, f.seconds = fields(text, "00:00:00"); !f.seconds {
 		clock, ok = fields(text, "00:00")
 		return clock, 0, text[min(len(text), len("00:00")):], ok
@@ -136,7 +91,7 @@ func parseClock(text string, f *form) (clock [3]int, nanos int, rest string, ok 
 }
 
 // parseZone reads "Z", "+02:00", "+0200" or " +0200 CEST"; nothing means loc.
-func parseZone(text string, loc *time.Location, f *form) (*time.Location, bool) {
+func parseZone(text string, loc *time.Location, f *layout) (*time.Location, bool) {
 	if text == "" {
 		return loc, true
 	}
