@@ -139,9 +139,16 @@ type firstRows struct {
 	n int
 }
 
+// Horizon implements [observer.Source]. No part of the rows is read by itself.
+func (s firstRows) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	h, err := s.foreign.Horizon(ctx, q)
+	h.Form, h.Undated = "", false
+	return h, err
+}
+
 // Read implements [observer.Source].
 func (s firstRows) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
-	in.Limit = s.n
+	in.Part, in.Limit = observer.PartAll, s.n
 	rows, err := s.foreign.Read(ctx, q, in)
 	if err != nil {
 		return nil, err

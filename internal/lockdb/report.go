@@ -132,11 +132,14 @@ func (db *DB) reportSweeps(ctx context.Context, r *status.Report) error {
 	return err
 }
 
+// reportGenerations leaves out how far other observers are with rows that have no
+// timestamp.
 func (db *DB) reportGenerations(ctx context.Context, r *status.Report) error {
 	return db.query(ctx, "read how far readings of all rows have come", `
 		SELECT c.stream, g.row_count, c.live_count, g.started_at, g.finished_at, g.took_ms
 		  FROM obs_generation g
 		  JOIN obs_cursor c ON c.stream_id = g.stream_id
+		 WHERE g.reading NOT LIKE 'apart %'
 		 ORDER BY c.stream`,
 		func(scan func(...any) error) error {
 			var g status.Generation

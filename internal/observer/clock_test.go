@@ -227,59 +227,6 @@ func TestRowAfterTheYear9999(t *testing.T) {
 	equal(t, "the time of the last is zero", events[1].Time.IsZero(), true)
 }
 
-// Where rows without a timestamp come last, they hide none in the future.
-func TestRowsInTheFutureBeforeOnesWithoutATimestamp(t *testing.T) {
-	t.Parallel()
-	s := setup(t, observer.DetectNew)
-	s.src.SetClock(100)
-	s.src.Add(observertest.At("future", "a", 100_000), observertest.At("null", "a", -1))
-	stats, err := s.observer().Poll(t.Context(), nullsLast{s.src}, s.db.Acquire())
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "rows", stats.Rows, 2)
-	equal(t, "rows in the future", stats.Future, 1)
-}
-
-// nullsLast is a source of another order.
-type nullsLast struct{ *observertest.Source }
-
-func (n nullsLast) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
-	rows, err := n.Source.Read(ctx, q, in)
-	if err != nil {
-		return nil, err
-	}
-	last := &reordered{Rows: rows}
-	var nulls []observer.Row
-	for rows.Next() {
-		row := *rows.Row()
-		row.Data = slices.Clone(row.Data)
-		if row.Cursor == "" {
-			nulls = append(nulls, row)
-			continue
-		}
-		last.left = append(last.left, row)
-	}
-	last.left = append(last.left, nulls...)
-	return last, nil
-}
-
-type reordered struct {
-	observer.Rows
-	left []observer.Row
-	row  observer.Row
-}
-
-func (r *reordered) Next() bool {
-	if len(r.left) == 0 {
-		return false
-	}
-	r.row, r.left = r.left[0], r.left[1:]
-	return true
-}
-
-func (r *reordered) Row() *observer.Row { return &r.row }
-
 // A source that does not tell its clock as an instant is measured by the
 // node's, and one that has none at all is not measured.
 func TestFutureByTheClockOfTheNode(t *testing.T) {

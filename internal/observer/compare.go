@@ -139,7 +139,7 @@ func (c *comparison) change(r *row, old Observed) bool {
 func (c *comparison) mayChange() bool {
 	// A sweep has a budget of its own, and a statement that no other can go on with
 	// is read to its end.
-	if limit := c.spec.MaxChanged; limit > 0 && c.changed == limit && c.sweep == nil && !c.isWhole() {
+	if c.most > 0 && c.changed >= c.most && c.sweep == nil && !c.isWhole() {
 		return false
 	}
 	c.changed++
@@ -179,6 +179,8 @@ func (c *comparison) settle(rows []row) {
 			c.advance(rows[i].cursor)
 		}
 		c.generation.reach(rows)
+	} else if c.readsApart() {
+		c.apart.reach(rows)
 	} else {
 		for i := len(rows) - 1; i >= 0; i-- {
 			if r := &rows[i]; r.cursor != "" {

@@ -52,7 +52,7 @@ func TestEventDescribesItsRow(t *testing.T) {
 	for i, want := range []struct {
 		row observer.Row
 		at  time.Time
-	}{{undated, now}, {dated, dated.Time}} {
+	}{{dated, dated.Time}, {undated, now}} {
 		e := log[i]
 		equal(t, "subject", e.Subject, want.row.Key)
 		equal(t, "data", string(e.Data), string(want.row.Data))

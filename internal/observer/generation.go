@@ -165,10 +165,13 @@ func (p *poll) isLate(ctx context.Context) bool {
 
 // statementTime is for how long the next statement may hand over rows.
 func (p *poll) statementTime(ctx context.Context) time.Duration {
-	if !p.generation.byKey {
-		return p.spec.StatementTime
+	switch {
+	case p.generation.byKey:
+		return p.stepTime(ctx)
+	case p.readsApart() && !p.apart.until.IsZero():
+		return min(p.spec.StatementTime, time.Until(p.apart.until))
 	}
-	return p.stepTime(ctx)
+	return p.spec.StatementTime
 }
 
 // stepTime is for how long a poll works on a generation before it stores how far it
@@ -184,10 +187,14 @@ func (p *poll) stepTime(ctx context.Context) time.Duration {
 
 // limited is a context for all that a poll does in its time.
 func (p *poll) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return p.limitedTo(ctx, p.spec.PollTime)
+}
+
+func (p *poll) limitedTo(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if p.spec.PollTime == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, p.spec.PollTime, ErrPollTime)
+	return context.WithTimeoutCause(ctx, limit, ErrPollTime)
 }
 
 // whileRowsArrive is a context for a statement that is read to its end, however

@@ -48,7 +48,7 @@ func (p *poll) goOn(ctx context.Context) (*poll, error) {
 	next.at, next.start, next.horizon, next.light = p.at, p.start, p.horizon, p.light
 	next.identity, next.columns, next.definition = p.identity, p.columns, p.definition
 	next.late, next.began, next.from, next.reached = true, p.began, p.reached, p.reached
-	next.limit, next.partRows, next.undatedRead = p.limit, p.partRows, p.undatedRead
+	next.limit, next.partRows, next.apart, next.most = p.limit, p.partRows, p.apart, p.most
 	next.stats, next.changed, next.lastTime, next.furthest = p.stats, int(p.stats.Events), p.lastTime, p.furthest
 	p.spec.Logger.LogAttrs(ctx, slog.LevelInfo,
 		"Poll reached poll-timeout among the rows that share the timestamp at which it began; it goes on until it has read them all",

@@ -76,7 +76,7 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 		return nil
 	case !errors.Is(err, ErrPollTime):
 		return err
-	case p.stats.Chunks > 0:
+	case p.stats.Chunks > p.apart.chunks:
 		p.full, p.complete = true, false
 		p.spec.Logger.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on",
 			slog.String("stream", p.spec.Stream), slog.Int64("rows", p.stats.Rows))
@@ -89,21 +89,33 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 }
 
 func (p *poll) run(ctx context.Context) error {
+	began := time.Now()
 	limited, cancel := p.limited(ctx)
 	defer cancel()
 	if err := p.prepare(limited); err != nil {
 		return err
 	}
-	if !p.isWhole() {
-		if err := p.readStrays(limited); err != nil {
-			return err
-		}
+	if p.isWhole() {
+		return p.readOn(ctx)
+	}
+	// Of a new stream the others come first: too many poison rows show beside them.
+	if p.cursor.Rows == 0 {
 		if err := p.read(limited); err != nil {
 			return err
 		}
-		return p.finish(limited)
 	}
-	return p.readOn(ctx)
+	if p.apart.parts = p.partsApart(); !p.full && len(p.apart.parts) > 0 {
+		left, err := p.readApart(ctx, p.spec.PollTime-time.Since(began))
+		if err != nil {
+			return err
+		}
+		limited, cancel = p.limitedTo(ctx, left)
+		defer cancel()
+	}
+	if err := p.read(limited); err != nil {
+		return err
+	}
+	return p.finish(limited)
 }
 
 // readOn reads for as long as rows arrive, and has the time of a poll to finish.

@@ -58,18 +58,6 @@ func (p *poll) readPart(ctx context.Context) error {
 	return p.keepGeneration(ctx, 0)
 }
 
-// readStrays reads the rows whose timestamps have no place in the order of the others,
-// which no reading of those would meet: each becomes a poison row, once.
-func (p *poll) readStrays(ctx context.Context) error {
-	if p.form == "" || p.spec.readsAll() {
-		return nil
-	}
-	p.part = PartStray
-	err := p.readPart(ctx)
-	p.part = PartAll
-	return err
-}
-
 // noteAlike counts the rows of a reading that has not come past the timestamp at which
 // it began, where no other can go on among them. It comes after the reading.
 func (p *poll) noteAlike(r *reader) {
@@ -84,8 +72,8 @@ func (p *poll) noteAlike(r *reader) {
 // at its last row, or at the first that has its timestamp. The horizon came before all of them, so
 // whatever appears below it between two reads would have been in the first.
 func (p *poll) planNext(r *reader) {
-	if p.part == PartStray {
-		p.seen = bitmap{}
+	if p.readsApart() {
+		p.apart.cut = r.cut
 		return
 	}
 	if p.spec.readsAll() {
@@ -94,8 +82,6 @@ func (p *poll) planNext(r *reader) {
 		p.seen.clear()
 		return
 	}
-	// A source may have them before or behind those with a timestamp.
-	p.undatedRead = p.undatedRead || !r.cut || r.dated < r.count
 	if !r.cut && (p.limit == 0 || r.dated < p.limit) {
 		p.complete = true
 		return

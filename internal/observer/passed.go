@@ -38,7 +38,7 @@ func patience(ctx context.Context) time.Duration {
 // are to be committed.
 func (p *poll) isOverdue(ctx context.Context, ch Chunk) bool {
 	p.quiet++
-	if p.late && time.Since(p.committed) >= p.spec.StatementTime {
+	if (p.late || p.readsApart()) && time.Since(p.committed) >= p.spec.StatementTime {
 		return true // It is not stuck, and has its lease still.
 	}
 	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed(ch)

@@ -49,7 +49,8 @@ func (c *comparison) bury(ctx context.Context, rows []row) error {
 // because nothing else is new. Those that were looked for because they are poison say
 // nothing of the rest.
 func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
-	if len(dead) < poisonFloor || c.part == PartStray {
+	wanted := c.part == PartStray || c.part == PartUndated && c.spec.Query.NullTimestamp == NullError
+	if len(dead) < poisonFloor || wanted {
 		return nil
 	}
 	fresh := int64(0)
@@ -59,6 +60,9 @@ func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
 		}
 	}
 	known := int64(len(rows)) + c.start.Rows
+	if c.readsApart() {
+		known = int64(len(rows)) + c.cursor.Rows
+	}
 	n, of, what := len(dead)-again, fresh, "new rows"
 	switch {
 	case mostly(n, fresh):

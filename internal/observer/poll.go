@@ -38,8 +38,10 @@ type poll struct {
 	before          string
 	limit, partRows int
 	light           bool
-	// part is what is read of the source.
-	part Part
+	// part is what is read of the source, and apart how far the poll is with what has
+	// no place in the order of timestamps.
+	part  Part
+	apart apart
 	// alike is how many rows the last reading has had, if all of them have the
 	// timestamp at which it began and no reading can begin among them.
 	alike int
@@ -49,8 +51,6 @@ type poll struct {
 	began   string
 	reached position
 	late    bool
-	// undatedRead says that the rows without a timestamp were read.
-	undatedRead bool
 	// seen are the numbers of the live rows that this read has met, generation is
 	// what they belong to, for an observer that reads all rows.
 	seen       bitmap
@@ -64,9 +64,10 @@ type poll struct {
 	// committed is when that was, or when the poll began.
 	quiet     int
 	committed time.Time
-	// changed counts new and changed rows; full says that there were more than
-	// the poll may take, complete that the reading came to its end.
-	changed        int
+	// changed counts new and changed rows, of which there may be most; 0 for no limit.
+	// full says that there were more than the poll may take, complete that the reading
+	// came to its end.
+	changed, most  int
 	full, complete bool
 	// sweep is nil for a poll.
 	sweep    *sweeping
@@ -80,7 +81,7 @@ type poll struct {
 type position struct{ cursor, key, order string }
 
 func (o *Observer) begin(src Source, st Store) *poll {
-	return &poll{Observer: o, src: src, st: st, at: o.spec.Now(), committed: time.Now()}
+	return &poll{Observer: o, src: src, st: st, at: o.spec.Now(), committed: time.Now(), part: PartDated, most: o.spec.MaxChanged}
 }
 
 // end sums up, and lets the next poll learn from this one.
@@ -233,8 +234,8 @@ func (p *poll) summary() Stats {
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag
-	s.Full = p.full && p.sweep == nil
-	if s.Full && !p.lastTime.IsZero() {
+	s.Full = (p.full || p.apart.more) && p.sweep == nil
+	if s.Full && !p.complete && !p.lastTime.IsZero() {
 		now := p.horizon.Now
 		if now.IsZero() {
 			now = p.at

@@ -47,14 +47,14 @@ type reader struct {
 
 func (p *poll) startReading(ctx context.Context) (*reader, error) {
 	reading, cancel := context.WithCancel(ctx)
-	in := Range{From: p.from.cursor, Key: p.from.key, Order: p.from.order, Before: p.before, Limit: p.limit}
+	in := Range{Part: p.part, From: p.from.cursor, Key: p.from.key, Order: p.from.order, Before: p.before, Limit: p.limit}
 	switch {
 	case p.generation.byKey:
 		in = Range{ByKey: true, Order: p.generation.order, Key: p.generation.Key}
-	case p.part != PartAll:
-		in = Range{Part: p.part}
-	case p.undatedRead:
-		in.Part = PartDated
+	case p.spec.readsAll():
+		in = Range{}
+	case p.readsApart():
+		in = Range{Part: p.part, Order: p.apart.order, Key: p.apart.key}
 	}
 	rows, err := p.src.Read(reading, p.partQuery(), in)
 	if err != nil {
@@ -66,6 +66,9 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 		return nil, errors.Join(err, rows.Close())
 	}
 	r := &reader{poll: p, rows: rows, first: in.Key, order: rows.KeyOrder(), batches: make(chan *batch), cancel: cancel}
+	if p.readsApart() {
+		p.apart.order = r.order
+	}
 	go r.run(reading)
 	return r, nil
 }
@@ -152,8 +155,7 @@ func (r *reader) read(ctx context.Context) (err error) {
 }
 
 // mayCut reports whether the next read would begin behind the first row of this
-// one. What is left of a chunk then is judged as [reader.isWanted] judges it. The
-// rows without a timestamp come from one statement.
+// one. What is left of a chunk then is judged as [reader.isWanted] judges it.
 func (r *reader) mayCut(b *batch, row *Row) bool {
 	p := r.poll
 	switch {
@@ -161,6 +163,8 @@ func (r *reader) mayCut(b *batch, row *Row) bool {
 		return false
 	case p.generation.byKey:
 		return r.lastKey != "" && r.lastKey != r.first
+	case p.readsApart():
+		return r.order != "" && r.lastKey != "" && r.lastKey != r.first
 	}
 	return row.Cursor != "" && p.isBehind(r.end())
 }
@@ -226,7 +230,7 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 func (r *reader) follow(row *Row) bool {
 	r.count++
 	r.poll.arrived.Add(1)
-	if r.poll.spec.readsAll() {
+	if r.poll.spec.readsAll() || r.poll.readsApart() {
 		if row.Key != "" {
 			r.lastKey = row.Key
 		}

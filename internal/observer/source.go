@@ -77,6 +77,8 @@ type Horizon struct {
 	// query has none. Rows of others come with [PartStray] alone. Empty for a column of
 	// one type, and where no timestamp can be read.
 	Form string
+	// Undated says that there may be rows without a timestamp which the query asks for.
+	Undated bool
 }
 
 // Part are those rows of a source that a read is for.
@@ -88,8 +90,11 @@ const (
 	PartAll Part = iota
 	// PartDated are the rows that have a place in the order of timestamps.
 	PartDated
+	// PartUndated are the rows without a timestamp, by the policy of the query, in the
+	// order of their keys that [Rows.KeyOrder] tells, from [Range.Key] on.
+	PartUndated
 	// PartStray are the rows whose timestamp is not of the form of the query. They
-	// come as poison rows, in any order. A range without that form has none.
+	// come as poison rows, in the same order. A range without that form has none.
 	PartStray
 )
 
@@ -106,7 +111,8 @@ type Range struct {
 	// Limit bounds the rows with a timestamp; 0 means no limit. The statement
 	// itself says so, so that the source may end its work early.
 	Limit int
-	// Key is where the rows of the timestamp From begin, as Row.Key has it, and
+	// Key is where the rows of the timestamp From begin, or those of a part without an
+	// order of timestamps, as Row.Key has it, and
 	// Order the order in which it was reached, as [Rows.KeyOrder] has it: if rows do
 	// not come in it any more, the read fails with [ClassRetry]. Rows whose keys are
 	// equal for the source, as with a collation, are all read again. Empty means the

@@ -90,19 +90,19 @@ type Spec struct {
 	// StatementTime is for how long a read hands over rows before it ends and the
 	// next one goes on, under the horizon of the first: an open statement holds
 	// a lock on its tables, and a snapshot. It begins with the first row, lest one
-	// that has to sort them first does so for nothing. Rows without a timestamp are not
-	// parted, nor are rows that share one where [Rows.KeyOrder] is empty. 0 means 10 s. Where all rows are read, by DetectSnapshot
+	// that has to sort them first does so for nothing. Rows without a timestamp, and rows
+	// that share one, are not parted where [Rows.KeyOrder] is empty. 0 means 10 s. Where all rows are read, by DetectSnapshot
 	// or without a timestamp, and no index serves the key, one statement reads them.
 	StatementTime time.Duration
 	// PollTime bounds a poll. What a poll by key has not read then, the next one does;
 	// one statement that reads all rows may take longer, as long as rows arrive, and so
-	// may a poll among the rows that share the timestamp at which it began. 0 means no
-	// bound.
+	// may a poll among the rows that share the timestamp at which it began. A tenth of it
+	// is for rows without a timestamp. 0 means no bound.
 	PollTime time.Duration
 	// MaxRate bounds the rows per second that are read from the source, by
 	// polls and sweeps together. Chunks are then no larger than what may be
-	// read in a second, and one that was saved up may come at once. 0 means no
-	// bound.
+	// read in a second, or in a tenth of PollTime, and one that was saved up may come
+	// at once. 0 means no bound.
 	MaxRate float64
 	// MaxGone is the share of the live rows, above 0 and up to 1, that one
 	// snapshot may lack before it is refused; ten rows always may. A snapshot
@@ -136,6 +136,9 @@ func (s Spec) withDefaults() Spec {
 	s.ChunkBytes = orDefault(s.ChunkBytes, 2<<20)
 	if s.MaxRate > 0 {
 		s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate)))
+		if s.PollTime > 0 { // Lest a poll waits for one chunk alone.
+			s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate*s.PollTime.Seconds()/shares)))
+		}
 	}
 	s.MaxGone = orDefault(s.MaxGone, 0.2)
 	s.StatementTime = orDefault(s.StatementTime, 10*time.Second)

@@ -16,37 +16,32 @@ import (
 // passed.
 func TestLongReadIsManyStatements(t *testing.T) {
 	t.Parallel()
-	for _, last := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			s := setup(t, observer.DetectNew)
-			s.src.SetClock(1000)
-			for i := range 100 {
-				s.src.Add(observertest.At(key(i), "a", int64(1+i/30))) // Groups of 30 rows.
-			}
-			s.src.Add(observertest.At("null", "a", -1))
-			for i := range 100 {
-				s.src.Add(observertest.At(key(200+i), "a", int64(100+i)))
-			}
-			late := s.src.Begin() // The horizon waits for it.
-			src := slowly{s.src}
-			if last {
-				src.Source = nullsLast{s.src}
-			}
-			time.AfterFunc(50*time.Second, func() {
-				late.Put("late", "a")
-				late.Commit()
-			})
-			s.pollOf(src)
-			equal(t, "events", len(s.checkLog()) >= 201, true)
-			reads := s.src.Reads()
-			// 30 rows are the least of a statement over a group; 11 s, the others.
-			if len(reads) < 8 || len(reads) > 20 {
-				t.Errorf("%d statements", len(reads))
-			}
-			s.pollOf(src)
-			equal(t, "events", len(s.checkLog()), 202)
+	synctest.Test(t, func(t *testing.T) {
+		s := setup(t, observer.DetectNew)
+		s.src.SetClock(1000)
+		for i := range 100 {
+			s.src.Add(observertest.At(key(i), "a", int64(1+i/30))) // Groups of 30 rows.
+		}
+		s.src.Add(observertest.At("null", "a", -1))
+		for i := range 100 {
+			s.src.Add(observertest.At(key(200+i), "a", int64(100+i)))
+		}
+		late := s.src.Begin() // The horizon waits for it.
+		src := slowly{s.src}
+		time.AfterFunc(50*time.Second, func() {
+			late.Put("late", "a")
+			late.Commit()
 		})
-	}
+		s.pollOf(src)
+		equal(t, "events", len(s.checkLog()) >= 201, true)
+		reads := s.src.Reads()
+		// 30 rows are the least of a statement over a group; 11 s, the others.
+		if len(reads) < 8 || len(reads) > 20 {
+			t.Errorf("%d statements", len(reads))
+		}
+		s.pollOf(src)
+		equal(t, "events", len(s.checkLog()), 202)
+	})
 }
 
 // slowly is a source that takes a second for each row.

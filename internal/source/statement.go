@@ -51,16 +51,28 @@ type Statements struct {
 	// Within are more conditions of a read in the order of timestamps, whose bounds are
 	// those of in; nil means none. timestamp is the qualified name.
 	Within func(timestamp string, in observer.Range) []string
+	// Opaque writes the condition from which [Statements.Apart] begins so that no index
+	// serves it; nil means as it is.
+	Opaque func(condition string) string
 	// Rows says that the database compares rows, and that an index serves that:
 	// (a, b) >= ($1, $2). Its operator is that of the first column.
 	Rows bool
 	// NullsLast says that NULL comes behind all values.
 	NullsLast bool
+	// NullByKey says that rows without a timestamp are to be ordered by the key alone for
+	// an index on both to serve; PostgreSQL does not see that they share one.
+	NullByKey bool
 	// KeyHint is written behind the alias of a read by key.
 	KeyHint string
 	// Limit ends a statement that has an order after so many rows; nil means
 	// LIMIT.
 	Limit func(statement string, rows int) string
+}
+
+// HasUndated reports whether there may be rows without a timestamp that the query asks
+// for.
+func HasUndated(q observer.Query, s Selection) bool {
+	return s.Timestamp >= 0 && s.Columns[s.Timestamp].Nullable && q.NullTimestamp != observer.NullSkip
 }
 
 // Nulls says where the rows without a timestamp come from.
@@ -138,19 +150,35 @@ func (w Statements) Range(s Selection, r observer.Range, notNull bool) (statemen
 	return w.limit(b.String(), r.Limit), parts
 }
 
-// Nulls selects the rows without a timestamp. It is a statement of its own
-// because `OR … IS NULL` in the other makes SQLite scan the whole index.
-func (w Statements) Nulls(s Selection) string {
-	return w.Where(s, func(timestamp string) string { return timestamp + " IS NULL" })
+// Nulls selects the rows without a timestamp, in the order of their keys and from a
+// key on. It is a statement of its own because `OR … IS NULL` in the other makes SQLite
+// scan the whole index. It returns which parts of the key are bound.
+func (w Statements) Nulls(s Selection, r observer.Range) (statement string, parts []int) {
+	ts, key := w.qualified(s.TimestampName()), names(w.terms(s, s.TieOrder()))
+	if w.NullByKey && key != "" {
+		return w.Apart(s, r, ts+" IS NULL", key)
+	}
+	return w.Apart(s, r, ts+" IS NULL", ts, key)
 }
 
-// Where selects the rows that meet a condition on the timestamp, of which it is
-// given the qualified name.
-func (w Statements) Where(s Selection, condition func(timestamp string) string) string {
+// Apart is Nulls for rows that meet a condition, in an order.
+func (w Statements) Apart(s Selection, r observer.Range, condition string, order ...string) (statement string, parts []int) {
 	var b strings.Builder
 	w.head(&b, s)
-	b.WriteString("\nWHERE " + condition(w.qualified(s.TimestampName())))
-	return b.String()
+	b.WriteString("\nWHERE " + condition)
+	if r.Key != "" {
+		from := w.atLeast(w.terms(s, s.TieOrder()), func(part int) string {
+			parts = append(parts, part)
+			return w.keyBound(len(parts), s.Columns[s.Key[part]])
+		})
+		if w.Opaque != nil {
+			from = w.Opaque(from)
+		}
+		b.WriteString(" AND " + from)
+	}
+	order = slices.DeleteFunc(order, func(term string) bool { return term == "" })
+	b.WriteString("\nORDER BY " + strings.Join(order, ", "))
+	return w.limit(b.String(), r.Limit), parts
 }
 
 // ByKey selects every row in the order of an index, see [Selection.KeyOrder], and

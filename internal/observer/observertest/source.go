@@ -151,6 +151,10 @@ func (s *Source) Ranges() []observer.Range {
 // all if dated.
 func (s *Source) selected(in observer.Range, dated bool) []observer.Row {
 	rows := slices.Clone(s.rows)
+	if in.Part == observer.PartUndated {
+		rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return r.Cursor != "" })
+		return byKey(rows, in.Key)
+	}
 	if in.ByKey {
 		rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return r.Cursor == "" && dated && !s.Unordered })
 		return byKey(rows, in.Key)
@@ -197,7 +201,7 @@ func (s *Source) step(call string) error {
 }
 
 // Horizon implements observer.Source: the start of the oldest transaction.
-func (s *Source) Horizon(ctx context.Context, _ observer.Query) (observer.Horizon, error) {
+func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	if err := cmp.Or(s.step("horizon"), ctx.Err()); err != nil {
 		return observer.Horizon{}, err
 	}
@@ -208,7 +212,9 @@ func (s *Source) Horizon(ctx context.Context, _ observer.Query) (observer.Horizo
 		at = min(at, tx.start)
 	}
 	lag := time.Duration(s.clock-at) * time.Second
-	return observer.Horizon{Cursor: CursorAt(at), Lag: lag, Exact: true, Clock: CursorAt(s.clock), Now: Time(s.clock)}, nil
+	undated := !s.Unordered && q.NullTimestamp != observer.NullSkip &&
+		slices.ContainsFunc(s.rows, func(r observer.Row) bool { return r.Cursor == "" })
+	return observer.Horizon{Cursor: CursorAt(at), Lag: lag, Exact: true, Clock: CursorAt(s.clock), Now: Time(s.clock), Undated: undated}, nil
 }
 
 // Identity implements observer.Source.

@@ -41,7 +41,9 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil {
 		return observer.Horizon{}, err
 	}
-	return a.horizon(q.Overlap, p.time, s.options.Location), nil
+	h := a.horizon(q.Overlap, p.time, s.options.Location)
+	h.Undated = source.HasUndated(q, p.selection)
+	return h, nil
 }
 
 // exact tells whether everything that may still write was seen.

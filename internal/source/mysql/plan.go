@@ -121,11 +121,16 @@ func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int)
 	if s.Timestamp < 0 {
 		return []string{w.All(s)}, nil
 	}
+	if in.Part == observer.PartUndated {
+		text, parts := w.Nulls(s, in)
+		return []string{text}, parts
+	}
 	nulls := source.NullsOf(q, s, in)
 	text, parts := w.Range(s, in, nulls != source.NullsInRange)
 	statements = []string{text}
 	if nulls == source.NullsApart {
-		statements = append(statements, w.Nulls(s))
+		text, _ := w.Nulls(s, observer.Range{})
+		statements = append(statements, text)
 	}
 	return statements, parts
 }
@@ -139,7 +144,7 @@ func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
 
 func (p *plan) dialect(q observer.Query) source.Statements {
 	return source.Statements{
-		From: p.relation.from, Quote: quote,
+		From: p.relation.from, Quote: quote, NullByKey: true,
 		Column:    func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
 		Size:      p.relation.size,
 		MaxLength: source.MaxRowBytes(q),

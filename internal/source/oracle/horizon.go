@@ -66,16 +66,17 @@ type activity struct {
 // The clock is SYSTIMESTAMP in UTC. Transactions are noted by the host's clock,
 // whose zone shows in its distance from that; see [activity.started].
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	k, r, err := s.timeKind(ctx, q)
-	if err != nil || k == 0 {
+	p, r, err := s.timed(ctx, q)
+	if err != nil || p.time == 0 {
 		return observer.Horizon{}, err
 	}
 	a, err := s.activity(ctx, r)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
-	h := a.horizon(q.Overlap, k, s.options.Location)
-	h.Clock, h.Now = k.horizon(a.now, s.options.Location), a.now
+	h := a.horizon(q.Overlap, p.time, s.options.Location)
+	h.Clock, h.Now = p.time.horizon(a.now, s.options.Location), a.now
+	h.Undated = source.HasUndated(q, p.selection)
 	return h, nil
 }
 

@@ -49,19 +49,19 @@ func (c *session) identity(ctx context.Context, kind, query string) (string, err
 	return kind + rows[0][0] + "/" + rows[0][1], nil
 }
 
-// timeKind returns the kind of the query's timestamp, 0 for none, and what is read.
+// timed returns the plan of the query, with the kind of its timestamp, 0 for none, and
+// what is read.
 // It is content with what is remembered of the table, see [relations].
-func (s *Source) timeKind(ctx context.Context, q observer.Query) (k timeKind, r relation, err error) {
+func (s *Source) timed(ctx context.Context, q observer.Query) (p plan, r relation, err error) {
 	if r, ok := s.relations.get(q); ok {
 		p, err := newPlan(r, q, observer.Range{})
 		if err == nil {
-			return p.time, r, nil
+			return p, r, nil
 		}
 	}
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
-		p, found, err := c.plan(ctx, q, observer.Range{})
-		k, r = p.time, found
+	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		p, r, err = c.plan(ctx, q, observer.Range{})
 		return err
 	})
-	return k, r, err
+	return p, r, err
 }

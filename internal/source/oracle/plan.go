@@ -96,6 +96,10 @@ func (p plan) write(from string, q observer.Query, in observer.Range) ([]step, e
 	if in.ByKey {
 		return nil, nil // [plan.writeByKey] writes it.
 	}
+	if in.Part == observer.PartUndated {
+		undated, err := p.bind(&w, q, in, func() (string, []int) { return w.Nulls(p.selection, in) })
+		return []step{undated}, err
+	}
 	nulls := source.NullsOf(q, p.selection, in)
 	first, err := p.bind(&w, q, in, func() (string, []int) { return w.Range(p.selection, in, nulls != source.NullsInRange) })
 	if err != nil {
@@ -103,7 +107,8 @@ func (p plan) write(from string, q observer.Query, in observer.Range) ([]step, e
 	}
 	steps := []step{first}
 	if nulls == source.NullsApart {
-		steps = append(steps, step{sql: tagged(w.Nulls(p.selection), q.Stream)})
+		text, _ := w.Nulls(p.selection, observer.Range{})
+		steps = append(steps, step{sql: tagged(text, q.Stream)})
 	}
 	return steps, nil
 }

@@ -159,14 +159,14 @@ func (s *Source) Restate(cursor, _ string) string { return cursor }
 
 // CursorAt implements [observer.Source].
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
-	k, _, err := s.timeKind(ctx, q)
+	p, _, err := s.timed(ctx, q)
 	if err != nil {
 		return "", err
 	}
-	if k == 0 {
+	if p.time == 0 {
 		return "", source.ErrNoTimestamp
 	}
-	return k.horizon(at, s.options.Location), nil
+	return p.time.horizon(at, s.options.Location), nil
 }
 
 // SQL returns the statements that Read would run, for people.

@@ -44,6 +44,8 @@ var golden = map[string]struct {
 	"nullable":         {ordersOf("orders_loose"), observer.Range{From: "2024-05-01 10:00:00.000000000"}},
 	"nullable-first":   {ordersOf("orders_loose"), observer.Range{}},
 	"nullable-limit":   {ordersOf("orders_loose"), observer.Range{Limit: 500}},
+	"undated":          {ordersOf("orders_loose"), observer.Range{Part: observer.PartUndated}},
+	"undated-from":     {ordersOf("orders_loose"), observer.Range{Part: observer.PartUndated, Key: "17"}},
 	"nullable-skipped": {skipped(ordersOf("orders_loose")), observer.Range{}},
 	"snapshot":         {observer.Query{Stream: "orders", Table: "orders_date", Key: []string{"order_id"}}, observer.Range{}},
 	"by-key":           {ordersOf("stock"), observer.Range{ByKey: true}},

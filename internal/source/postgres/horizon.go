@@ -86,6 +86,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 		}
 		h = a.horizon(q.Overlap, p.time, s.options.Location)
 		h.Clock, h.Now = p.time.horizon(a.now, s.options.Location), a.now
+		h.Undated = source.HasUndated(q, p.selection)
 		return nil
 	})
 	return h, err

@@ -149,14 +149,19 @@ func (p *plan) write(r relation, q observer.Query, in observer.Range) ([]step, e
 		return nil, nil // [plan.writeByKey] writes it.
 	}
 	nulls := source.NullsOf(q, p.selection, in)
-	text, parts := w.Range(p.selection, in, nulls != source.NullsInRange)
+	statement := func() (string, []int) { return w.Range(p.selection, in, nulls != source.NullsInRange) }
+	if in.Part == observer.PartUndated {
+		statement = func() (string, []int) { return w.Nulls(p.selection, in) }
+	}
+	text, parts := statement()
 	params, err := p.params(in, parts)
 	if err != nil {
 		return nil, err
 	}
 	steps := []step{{sql: text, params: params}}
 	if nulls == source.NullsApart {
-		steps = append(steps, step{sql: w.Nulls(p.selection)})
+		text, _ := w.Nulls(p.selection, observer.Range{})
+		steps = append(steps, step{sql: text})
 	}
 	return steps, nil
 }

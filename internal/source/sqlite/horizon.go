@@ -41,6 +41,8 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 		Clock:  w.cursor(now),
 		Now:    now,
 		Form:   string(w.form),
+
+		Undated: source.HasUndated(q, p.selection),
 	}, nil
 }
 

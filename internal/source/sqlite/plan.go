@@ -69,33 +69,55 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 	}
 	p.textOnly = r.name != "" && !r.view && affinityOf(selection.Columns[selection.Timestamp].Type) == affinityText
 	f := formOf(q.Form)
-	if in.Part == observer.PartStray {
-		if f != "" {
-			p.steps = []step{p.step(func(w source.Statements) string { return w.Where(selection, f.without) })}
-		}
-		return p, nil
-	}
 	if ties := selection.TieOrder(); r.bindable(selection) {
 		p.ties = selection.OrderID(ties, nil)
+	}
+	write := func(statement func(w source.Statements) (string, []int)) error {
+		var parts []int
+		s := p.step(func(w source.Statements) (text string) {
+			w.Within = f.within
+			text, parts = statement(w)
+			return text
+		})
+		var err error
+		s.args, err = p.args(in, parts)
+		p.steps = append(p.steps, s)
+		return err
+	}
+	switch {
+	case in.Part == observer.PartUndated:
+		err = write(func(w source.Statements) (string, []int) { return w.Nulls(selection, in) })
+		return p, err
+	case in.Part == observer.PartStray && f != "":
+		err = write(func(w source.Statements) (string, []int) { return strays(w, selection, f, in) })
+		return p, err
+	case in.Part == observer.PartStray:
+		return p, nil // All forms have their place.
 	}
 	nulls := source.NullsOf(q, selection, in)
 	if f != "" && nulls == source.NullsInRange && selection.Columns[selection.Timestamp].Nullable {
 		nulls = source.NullsApart // They are not within.
 	}
-	var parts []int
-	dated := p.step(func(w source.Statements) (text string) {
-		w.Within = f.within
-		text, parts = w.Range(selection, in, nulls != source.NullsInRange)
-		return text
-	})
-	if dated.args, err = p.args(in, parts); err != nil {
-		return plan{}, err
-	}
 	if nulls == source.NullsApart { // SQLite sorts NULL first.
-		p.steps = []step{p.step(func(w source.Statements) string { return w.Nulls(selection) })}
+		p.steps = []step{p.step(func(w source.Statements) string {
+			text, _ := w.Nulls(selection, observer.Range{})
+			return text
+		})}
 	}
-	p.steps = append(p.steps, dated)
-	return p, nil
+	err = write(func(w source.Statements) (string, []int) { return w.Range(selection, in, nulls != source.NullsInRange) })
+	return p, err
+}
+
+// strays selects the rows that are not of a form. They are few, so it is the index on
+// the timestamp that has to serve, and not one on the key.
+func strays(w source.Statements, s source.Selection, f form, in observer.Range) (string, []int) {
+	w.Opaque = func(condition string) string { return "+(" + condition + ")" }
+	order := make([]string, 0, len(s.Key))
+	for _, part := range s.TieOrder() {
+		order = append(order, "+q."+source.Quote(s.Columns[s.Key[part]].Name))
+	}
+	ts := "q." + source.Quote(s.TimestampName())
+	return w.Apart(s, in, "("+f.without(ts)+")", append(order, ts)...)
 }
 
 // step writes a statement in both forms.
