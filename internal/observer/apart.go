@@ -67,7 +67,16 @@ func (p *poll) readApart(ctx context.Context, left time.Duration) (time.Duration
 	began := time.Now()
 	ctx, stop := p.whileRowsArrive(ctx)
 	defer stop()
+	most := p.most
+	if most > 0 {
+		p.most = p.changed + max(1, most/shares)
+	}
 	err := p.goOnApart(ctx)
+	p.part, p.full = PartDated, false
+	if most > 0 {
+		p.most = max(most, p.changed+1)
+	}
+	p.apart.more, p.apart.chunks = len(p.apart.parts) > 0, p.stats.Chunks
 	return left - min(time.Since(began), left/shares), err
 }
 
@@ -88,21 +97,10 @@ func (p *poll) goOnApart(ctx context.Context) error {
 	if p.spec.PollTime > 0 {
 		a.until = time.Now().Add(p.spec.PollTime / shares)
 	}
-	if p.most > 0 {
-		p.most = p.changed + max(1, p.most/shares)
-	}
 	if err := p.readParts(ctx); err != nil {
 		return err
 	}
-	if err := p.keepApart(ctx, stored); err != nil {
-		return err
-	}
-	a.more, a.chunks = len(a.parts) > 0, p.stats.Chunks
-	p.part, p.full = PartDated, false
-	if p.most > 0 {
-		p.most = max(p.spec.MaxChanged, p.changed+1)
-	}
-	return nil
+	return p.keepApart(ctx, stored)
 }
 
 // keepApart stores where the next poll goes on, or that nothing is left, if a place is

@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -179,6 +180,27 @@ func TestPollWithoutTimeForTheOthersSaysSo(t *testing.T) {
 			t.Errorf("a poll of which nothing came has no error")
 		}
 	})
+}
+
+// Too many poison rows among these are refused, and hold up no others.
+func TestRefusedRowsWithoutATimestampHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows = 100 })
+	s.put(0, 3)
+	s.poll()
+	for i := range 20 {
+		s.src.Add(bad(key(100+i), -1))
+	}
+	for range 2 {
+		s.put(len(s.story()), 5)
+		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrMostlyPoison) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	equal(t, "events", len(s.checkLog()), 13)
+	equal(t, "poison rows that are shown", len(s.db.Dead(stream)), 20)
+	s.db.Accept(stream)
+	equal(t, "poison", s.poll().Poison, 20)
 }
 
 // batchwise is a source whose rows with a timestamp come when it is too late.

@@ -104,9 +104,10 @@ func (p *poll) run(ctx context.Context) error {
 			return err
 		}
 	}
+	var refused *refusedError // of rows that hold up no others
 	if p.apart.parts = p.partsApart(); !p.full && len(p.apart.parts) > 0 {
 		left, err := p.readApart(ctx, p.spec.PollTime-time.Since(began))
-		if err != nil {
+		if err != nil && !errors.As(err, &refused) {
 			return err
 		}
 		limited, cancel = p.limitedTo(ctx, left)
@@ -114,6 +115,9 @@ func (p *poll) run(ctx context.Context) error {
 	}
 	if err := p.read(limited); err != nil {
 		return err
+	}
+	if refused != nil {
+		return refused
 	}
 	return p.finish(limited)
 }

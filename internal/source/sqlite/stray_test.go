@@ -207,6 +207,7 @@ func TestStraysBeforeTheFirstPoll(t *testing.T) {
 	for _, now := range []bool{false, true} {
 		w := watch(t, column{"seconds", "INTEGER", "unixepoch() - 3600"})
 		w.spec.Start.Now = now
+		w.spec.StatementTime = time.Nanosecond // each row is gone on from
 		for range 50 {
 			w.insert("1800000000000")
 		}
