@@ -83,8 +83,13 @@ func (p *pending) Compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Restate implements [observer.Source]. The columns of servers have one form.
-func (p *pending) Restate(cursor, _ string) string { return cursor }
+// Restate implements [observer.Source].
+func (p *pending) Restate(cursor, form string) string {
+	if src := p.now().foreign; src != nil {
+		return src.Restate(cursor, form)
+	}
+	return cursor
+}
 
 // Identity implements [observer.Source].
 func (p *pending) Identity(ctx context.Context) (string, error) {
