@@ -100,7 +100,7 @@ const (
 
 func (e *postgresEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	how := e.commitStatement
-	if len(ch.New) >= copyFrom || ch.Generation == nil && isLarge(ch) {
+	if len(ch.New) >= copyFrom || isLarge(ch) {
 		how = e.commitCopy
 	}
 	return e.unblocked(ctx, func() error { return how(ctx, g, ch) })

@@ -60,9 +60,9 @@ func mayHoldValues(pg *pgconn.PgError) bool {
 // contextual words errors that name where the server stood, without any trigger.
 var contextual = map[string]string{
 	"23502": "a column that must not be NULL was",
-	"42501": "the role lacks a right that 'observerd doctor' names",
 	"40001": "the server could not serialize the commit",
 	"40P01": "a deadlock",
+	"42501": "the role lacks a right that 'observerd doctor' names",
 	"53100": "the server's disk is full",
 	"55P03": "a lock was not to be had in time",
 	"57014": "the commit was cancelled, or took longer than the server's limit",

@@ -7,8 +7,8 @@ import (
 )
 
 // eventTime scans the time of an event. A text that is no instant becomes the zero time,
-// which an event leaves out: one row of the log must not stop those after it. Up to 0.1.0
-// a log on SQLite could hold the year 10000.
+// which an event leaves out: one row of the log must not stop those after it. Earlier
+// binaries wrote the year 10000 into a log on SQLite.
 type eventTime struct{ to *time.Time }
 
 // Scan implements sql.Scanner.

@@ -72,13 +72,8 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 		return p, s.translate(ctx, "read indexes", err)
 	}
 	notNull := selection.Timestamp >= 0 && source.NullsOf(q, selection, observer.Range{}) == source.NullsNowhere
-	var parts []int
-	all := p.step(func(w source.Statements) (text string) {
-		text, parts = w.ByKey(selection, order, in.Key != "", notNull)
-		return text
-	})
-	all.args, err = p.args(in, parts)
-	p.steps, p.order = []step{all}, selection.OrderID(order, nil)
+	p.steps, p.order = nil, selection.OrderID(order, nil)
+	err = p.add(in, func(w source.Statements) (string, []int) { return w.ByKey(selection, order, in.Key != "", notNull) })
 	return p, source.Unfit(err)
 }
 

@@ -20,6 +20,7 @@ type plan struct {
 	order     string // of a read by key
 	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
 	textOnly  bool   // the timestamp makes a text of each number
+	form      form   // of the timestamps; empty for not known
 }
 
 // step is a statement. bounded is the same one, with lengths looked at, for where a
@@ -64,47 +65,35 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 	}
 	p := plan{selection: selection, from: r.from, table: r.name, most: source.MaxRowBytes(q)}
 	if selection.Timestamp < 0 {
-		p.steps = []step{p.step(func(w source.Statements) string { return w.All(selection) })}
-		return p, nil
+		err = p.add(in, func(w source.Statements) (string, []int) { return w.All(selection), nil })
+		return p, err
 	}
 	p.textOnly = r.name != "" && !r.view && affinityOf(selection.Columns[selection.Timestamp].Type) == affinityText
-	f := formOf(q.Form)
+	p.form = formOf(q.Form)
 	if ties := selection.TieOrder(); r.bindable(selection) {
 		p.ties = selection.OrderID(ties, nil)
 	}
-	write := func(statement func(w source.Statements) (string, []int)) error {
-		var parts []int
-		s := p.step(func(w source.Statements) (text string) {
-			w.Within = f.within
-			text, parts = statement(w)
-			return text
-		})
-		var err error
-		s.args, err = p.args(in, parts)
-		p.steps = append(p.steps, s)
-		return err
-	}
 	switch {
 	case in.Part == observer.PartUndated:
-		err = write(func(w source.Statements) (string, []int) { return w.Nulls(selection, in) })
+		err = p.add(in, func(w source.Statements) (string, []int) { return w.Nulls(selection, in) })
 		return p, err
-	case in.Part == observer.PartStray && f != "":
-		err = write(func(w source.Statements) (string, []int) { return strays(w, selection, f, in) })
+	case in.Part == observer.PartStray && p.form != "":
+		err = p.add(in, func(w source.Statements) (string, []int) { return strays(w, selection, p.form, in) })
 		return p, err
 	case in.Part == observer.PartStray:
 		return p, nil // All forms have their place.
 	}
 	nulls := source.NullsOf(q, selection, in)
-	if f != "" && nulls == source.NullsInRange && selection.Columns[selection.Timestamp].Nullable {
+	if p.form != "" && nulls == source.NullsInRange && selection.Columns[selection.Timestamp].Nullable {
 		nulls = source.NullsApart // They are not within.
 	}
 	if nulls == source.NullsApart { // SQLite sorts NULL first.
-		p.steps = []step{p.step(func(w source.Statements) string {
-			text, _ := w.Nulls(selection, observer.Range{})
-			return text
-		})}
+		err = p.add(in, func(w source.Statements) (string, []int) { return w.Nulls(selection, observer.Range{}) })
+		if err != nil {
+			return p, err
+		}
 	}
-	err = write(func(w source.Statements) (string, []int) { return w.Range(selection, in, nulls != source.NullsInRange) })
+	err = p.add(in, func(w source.Statements) (string, []int) { return w.Range(selection, in, nulls != source.NullsInRange) })
 	return p, err
 }
 
@@ -120,13 +109,17 @@ func strays(w source.Statements, s source.Selection, f form, in observer.Range) 
 	return w.Apart(s, in, "("+f.without(ts)+")", append(order, ts)...)
 }
 
-// step writes a statement in both forms.
-func (p plan) step(write func(w source.Statements) string) step {
+// add adds a statement, with the bounds of the range that it has: as it is and, for
+// large rows, bounded.
+func (p *plan) add(in observer.Range, write func(w source.Statements) (text string, parts []int)) (err error) {
 	w := p.statements()
-	s := step{sql: write(w)}
+	text, parts := write(w)
 	w.Size, w.MaxLength = size, p.most
-	s.bounded = write(w)
-	return s
+	bounded, _ := write(w)
+	s := step{sql: text, bounded: bounded}
+	s.args, err = p.args(in, parts)
+	p.steps = append(p.steps, s)
+	return err
 }
 
 // args are the bounds of a statement, see [source.Statements.Range].
@@ -139,7 +132,10 @@ func (p plan) args(in observer.Range, parts []int) ([]any, error) {
 // DATE, DATETIME or TIMESTAMP, which it would parse. The unary plus makes an
 // expression, which has no declared type; WHERE and ORDER BY name the bare columns.
 func (p plan) statements() source.Statements {
-	return source.Statements{From: p.from, Rows: true, Column: func(_ source.Column, name string) string { return "+" + name }}
+	return source.Statements{
+		From: p.from, Rows: true, Within: p.form.within,
+		Column: func(_ source.Column, name string) string { return "+" + name },
+	}
 }
 
 // sample selects the newest texts, for their layout.
