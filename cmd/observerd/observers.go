@@ -77,7 +77,12 @@ func (c *cli) observersAccept() *cobra.Command {
 		Short: "Let the next poll of an observer do what the last one refused",
 		Long: `Let the next poll of an observer, on whichever node, do what the last one refused:
 mark so many rows as gone, leave so many poison rows out, go on with those columns.
-It goes that far once, and no further: what exceeds it is refused again.`,
+It goes that far once, and no further: what exceeds it is refused again.
+
+Where a column of the key has become wider, so that known rows would have other keys
+("1" and "1.00"), the keys that are remembered are renamed to a form that stays as it
+is ("1.00" becomes "1"). That is done at once, under the lock of the type, for all
+rows or, if two of them would have one key, for none.`,
 	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
 		refused, err := operator.Refused(ctx, id)
 		switch {
@@ -88,10 +93,15 @@ It goes that far once, and no further: what exceeds it is refused again.`,
 		case refused.Accepted:
 			return "was accepted already, the next poll does it: " + refused.Text, nil
 		}
-		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the next poll do it?", id, refused.Text)); err != nil {
+		question, answer := "Let the next poll do it?", "accepted, the next poll does it: "+refused.Text
+		if refused.Renames {
+			question = fmt.Sprintf("Take them for the same rows, and rename the keys of %d of %d, which are the subjects of their next events?", refused.Renamed, refused.Rows)
+			answer = fmt.Sprintf("renamed the keys of %d of %d rows: %s", refused.Renamed, refused.Rows, refused.Text)
+		}
+		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. %s", id, refused.Text, question)); err != nil {
 			return "", err
 		}
-		return "accepted, the next poll does it: " + refused.Text, operator.Accept(ctx, id, actor, refused)
+		return answer, operator.Accept(ctx, id, actor, refused)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -19,13 +19,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/pgtest"
 )
 
 var update = flag.Bool("update", false, "write the expected output in the scripts anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(pgtest.Wrap(m), map[string]func(){"observerd": main})
+	testscript.Main(mariatest.Wrap(pgtest.Wrap(m)), map[string]func(){"observerd": main})
 }
 
 // TestScripts runs the command as a user does. Each script gets a folder with

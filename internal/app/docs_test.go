@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	exist := testsBelow(t, "..")
+	maps.Copy(exist, testsBelow(t, filepath.Join("..", "..", "cmd")))
 	for _, document := range []string{"reliability.md", "testing.md"} {
 		page, err := os.ReadFile(filepath.Join("..", "..", "docs", document))
 		if err != nil {

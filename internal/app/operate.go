@@ -2,7 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -77,8 +80,14 @@ type Refusal struct {
 	Text string
 	// Accepted says that the next poll will do it.
 	Accepted bool
+	// Renames says that to accept it renames Renamed of the Rows that were observed: a
+	// column of the key writes their keys in another way.
+	Renames       bool
+	Rows, Renamed int64
 	// noted is the refusal as the cursor has it.
-	noted string
+	noted  string
+	rename func(key string) string
+	form   string
 }
 
 // Refused returns what the last poll of an observer refused.
@@ -90,15 +99,57 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 		return r, err
 	}
 	decoded, err := observer.DecodeRefusal(r.noted)
+	if err != nil {
+		return r, err
+	}
 	r.Text = decoded.Text
-	return r, err
+	if decoded.Key == "" || r.Accepted {
+		return r, nil
+	}
+	return r, op.renames(ctx, id, decoded.Key, &r)
+}
+
+// renames finds out what becomes of the keys that were observed.
+func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) error {
+	noted, err := op.db.KeyForm(ctx, id)
+	if err != nil {
+		return err
+	}
+	before, err := observer.DecodeKeyForm(noted)
+	if err != nil {
+		return err
+	}
+	now, err := observer.DecodeKeyForm(found)
+	if err != nil {
+		return err
+	}
+	after, rename := before.Rename(now.Columns)
+	r.Renames, r.form, r.rename = true, after.Encode(), rename
+	r.Rows, r.Renamed, err = op.db.CountRenamed(ctx, id, rename)
+	return err
 }
 
 // Accept lets the next poll of an observer, on whichever node, go as far as the
-// refusal says, once. The error is lockdb.ErrRefusalMoved when the observer has
-// refused something else since.
+// refusal says, once. Where that renames keys, they are renamed before Accept returns,
+// under the lock of the observer's type. The error is lockdb.ErrRefusalMoved when the
+// observer has refused something else since, and lockdb.ErrKeysMeet.
 func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) error {
-	return op.db.Accept(ctx, id, actor, r.noted, r.Text)
+	if !r.Renames {
+		return op.db.Accept(ctx, id, actor, r.noted, r.Text)
+	}
+	o, err := op.configured(id)
+	if err != nil {
+		return err
+	}
+	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
+		act := lockdb.Act{Actor: actor, Action: "accept", Subject: id, Detail: r.Text}
+		err := op.db.RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form})
+		if errors.Is(err, lockdb.ErrKeysMeet) {
+			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+
+				"run `observerd observers reset %s --forget`", err, id)
+		}
+		return err
+	})
 }
 
 // KnowsObserver returns nil when the configuration or the database has the id,

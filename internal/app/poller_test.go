@@ -39,6 +39,8 @@ func (s slow) Compare(a, b string) int { return len(a) - len(b) }
 
 func (r *slowRows) Columns() []observer.Column { return nil }
 
+func (r *slowRows) KeyColumns() []observer.KeyColumn { return nil }
+
 func (r *slowRows) KeyOrder() string { return "" }
 
 type slowRows struct {

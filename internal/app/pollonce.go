@@ -57,13 +57,16 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 	if err != nil {
 		return Polled{}, err
 	}
-	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) (Polled, error) {
-		return op.poll(ctx, o, p, g)
+	var done Polled
+	err = op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) (err error) {
+		done, err = op.poll(ctx, o, p, g)
+		return err
 	})
+	return done, err
 }
 
-// underLease runs a poll while this process holds the lock of the type.
-func (op *Operator) underLease(ctx context.Context, o config.Observer, poll func(context.Context, lock.Grant) (Polled, error)) (_ Polled, err error) {
+// underLease does something while this process holds the lock of the observer's type.
+func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) (err error) {
 	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: op.db.Leases(), Logger: op.log.With("component", "lock")})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -74,12 +77,12 @@ func (op *Operator) underLease(ctx context.Context, o config.Observer, poll func
 	lease, err := keeper.AcquireWithin(ctx, typeRequest(t, op.cfg.Node.Name), t.Wait)
 	var held *lock.HeldError
 	if errors.As(err, &held) && held.Left > 0 {
-		return Polled{}, fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
+		return fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
 	}
 	if err != nil {
-		return Polled{}, err
+		return err
 	}
-	return poll(lease.Context(), lease.Grant())
+	return do(lease.Context(), lease.Grant())
 }
 
 // poll polls once and notes it in the history.

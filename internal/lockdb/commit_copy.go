@@ -18,7 +18,7 @@ UPDATE obs_cursor
        row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
        source_identity = $10, source_columns = $11, reread_at = $12, refusal = $13, accepted = $14,
        defined_at = CASE WHEN definition = $15 THEN defined_at ELSE {now} END, definition = $15,
-       timestamp_form = $16,
+       timestamp_form = $16, key_form = $17,
        start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 

@@ -28,7 +28,7 @@ WITH held AS MATERIALIZED ({held}
      SET version = c.version + 1, commit_id = $7, last_seq = c.last_seq + $8, low_ts = $9, newest_ts = $10,
          row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13,
          source_identity = $30, source_columns = $31, reread_at = $32, refusal = $33, accepted = $34,
-         defined_at = CASE WHEN c.definition = $35 THEN c.defined_at ELSE {now} END, definition = $35, timestamp_form = $36,
+         defined_at = CASE WHEN c.definition = $35 THEN c.defined_at ELSE {now} END, definition = $35, timestamp_form = $36, key_form = $37,
          start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $9 ELSE c.start_ts END
     FROM lease{of}
    WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
@@ -47,7 +47,7 @@ WITH held AS MATERIALIZED ({held}
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
 ), dead AS (
   INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
-  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $37
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $38
     FROM cur, unnest($19::text[], $20::bytea[], $21::text[], $22::text[]) AS u(key, digest, reason, raw)
   ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused
 ), logged AS (
@@ -70,16 +70,16 @@ var sweepCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT s.id
     FROM obs_cursor c
-    JOIN obs_sweep s ON s.id = $38 AND s.stream = c.stream AND s.state = 'running'
+    JOIN obs_sweep s ON s.id = $39 AND s.stream = c.stream AND s.state = 'running'
    WHERE c.stream_id = $5
      FOR UPDATE OF c, s`,
 	"{of}", ", held",
 	"{more}", `, swept AS (
   UPDATE obs_sweep s
-     SET position_ts = $39, row_count = s.row_count + $40, event_count = s.event_count + $41,
-         state = CASE WHEN $42 THEN 'done' ELSE s.state END, updated_at = {now}
+     SET position_ts = $40, row_count = s.row_count + $41, event_count = s.event_count + $42,
+         state = CASE WHEN $43 THEN 'done' ELSE s.state END, updated_at = {now}
     FROM cur
-   WHERE s.id = $38
+   WHERE s.id = $39
 )`).Replace(commitSQL)
 
 // The notes of a reading of all rows go with a poll that found nothing new.
@@ -87,7 +87,7 @@ var generationCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE`,
 	"{of}", "", "{more}", `, generation AS (`+strings.Replace(generationSQL, "{values}",
-		`SELECT cur.stream_id, $38, $39, $40, $41, $42, $43, $44, $45 FROM cur`, 1)+`
+		`SELECT cur.stream_id, $39, $40, $41, $42, $43, $44, $45, $46 FROM cur`, 1)+`
 )`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
@@ -161,7 +161,7 @@ func (db *DB) sourceArgs(ch *observer.Chunk) []any {
 	if !ch.RereadAt.IsZero() {
 		reread = db.d.bindTime(ch.RereadAt)
 	}
-	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted, ch.Definition, ch.Form}
+	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted, ch.Definition, ch.Form, ch.KeyForm}
 }
 
 // noteArgs are the new rows, of which there are $11, and the changed ones.

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
@@ -28,6 +29,8 @@ type engine interface {
 	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
 	// are in keyList, $2; and which of them were noted in the last $3 seconds.
 	buriedSQL() string
+	// rename gives those keys of a stream that are on a page others.
+	rename(ctx context.Context, tx *sql.Tx, stream string, p page, from, to []string) error
 	// noteStream notes an observer's turn and adds it to the history of polls,
 	// both or, when the lease has ended, neither: lock.ErrFenced.
 	noteStream(ctx context.Context, note, poll []any) error

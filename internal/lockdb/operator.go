@@ -64,7 +64,7 @@ func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) e
 		return db.operate(ctx, act, resetSQL(""), stream)
 	case o.Forget:
 		act.Detail = "forget"
-		return db.operate(ctx, act, resetSQL(rewind+`, row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
+		return db.operate(ctx, act, resetSQL(rewind+`, key_form = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
 			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
 	}
 	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
@@ -84,22 +84,27 @@ func (db *DB) Refused(ctx context.Context, stream string) (refusal string, accep
 // refused its next commit.
 func (db *DB) Accept(ctx context.Context, stream, actor, refusal, detail string) error {
 	return db.inTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, db.d.sql(`
-			UPDATE obs_cursor
-			   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
-			 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), stream, refusal)
-		if err != nil {
+		if err := db.accept(ctx, tx, stream, refusal, ""); err != nil {
 			return err
-		}
-		n, err := result.RowsAffected()
-		switch {
-		case err != nil:
-			return err
-		case n == 0:
-			return ErrRefusalMoved
 		}
 		return db.audit(ctx, tx, Act{Actor: actor, Action: "accept", Subject: stream, Detail: detail})
 	})
+}
+
+// accept lets the next poll do what the last one refused, and sets more.
+func (db *DB) accept(ctx context.Context, tx *sql.Tx, stream, refusal, more string, args ...any) error {
+	result, err := tx.ExecContext(ctx, db.d.sql(`
+		UPDATE obs_cursor
+		   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL`+more+`
+		 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), append([]any{stream, refusal}, args...)...)
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		err = ErrRefusalMoved
+	}
+	return err
 }
 
 // rewind is what a reset does to the marks.

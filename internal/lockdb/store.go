@@ -30,13 +30,13 @@ func (db *DB) Store(g lock.Grant) *Store { return &Store{db: db, grant: g} }
 func (db *DB) Peek() *Store { return &Store{db: db, peek: true} }
 
 const cursorColumns = `stream_id, stream, version, epoch, last_seq, low_ts, newest_ts, row_count, live_count, query_fingerprint,
-	source_identity, source_columns, reread_at, refusal, accepted, definition, defined_at, timestamp_form`
+	source_identity, source_columns, reread_at, refusal, accepted, definition, defined_at, timestamp_form, key_form`
 
 func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 	var c observer.Cursor
 	err := scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint,
 		&c.Identity, &c.Columns, instant{&c.RereadAt}, &c.Refusal, &c.Accepted,
-		&c.Definition, instant{&c.DefinedAt}, &c.Form)
+		&c.Definition, instant{&c.DefinedAt}, &c.Form, &c.KeyForm)
 	return c, err
 }
 

@@ -98,11 +98,12 @@ func (r *benchRows) Next() bool {
 	r.row, r.left = &r.left[0], r.left[1:]
 	return true
 }
-func (r *benchRows) Columns() []observer.Column { return nil }
-func (r *benchRows) KeyOrder() string           { return "" }
-func (r *benchRows) Row() *observer.Row         { return r.row }
-func (r *benchRows) Err() error                 { return nil }
-func (r *benchRows) Close() error               { return nil }
+func (r *benchRows) Columns() []observer.Column       { return nil }
+func (r *benchRows) KeyColumns() []observer.KeyColumn { return nil }
+func (r *benchRows) KeyOrder() string                 { return "" }
+func (r *benchRows) Row() *observer.Row               { return r.row }
+func (r *benchRows) Err() error                       { return nil }
+func (r *benchRows) Close() error                     { return nil }
 
 // sinkStore knows a fixed set of keys and forgets every chunk.
 type sinkStore struct {

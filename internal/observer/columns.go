@@ -39,9 +39,9 @@ func decodeColumns(text string) ([]Column, error) {
 	return columns, nil
 }
 
-// checkColumns compares the columns of a read with those that are remembered,
-// and remembers those of the read where they may differ.
-func (p *poll) checkColumns(now []Column) error {
+// checkColumns compares the columns of a read, and those of its key, with what is
+// remembered, and remembers those of the read where they may differ.
+func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
 	if now == nil {
 		return nil // A source that knows no types.
 	}
@@ -49,16 +49,43 @@ func (p *poll) checkColumns(now []Column) error {
 	if err != nil {
 		return err
 	}
-	found := EncodeColumns(now)
+	found := Refusal{Kind: RefusalColumns, Columns: EncodeColumns(now)}
 	changes := p.columnChanges(before, now)
-	if accepted := p.isAccepted(RefusalColumns) && p.accepted.Columns == found; len(changes) > 0 && !accepted {
-		return p.refuse(ErrColumnsChanged, Refusal{Kind: RefusalColumns, Columns: found, Text: strings.Join(changes, ", ")},
-			"if the consumers of its events can take that")
+	if before != nil { // Otherwise a reset lets the columns be what they are.
+		changes = append(changes, p.keyChanges(before, key)...)
+	}
+	accepted, advice := p.isAccepted(RefusalColumns) && p.accepted.Columns == found.Columns, "if the consumers of its events can take that"
+	if renamed := p.keys.renamed(key); len(renamed) > 0 {
+		// Only what renames the keys accepts that.
+		changes, accepted, advice = append(changes, renamed...), false, "to go on with the same rows"
+		found.Key = KeyForm{Columns: key}.Encode()
+	}
+	if len(changes) > 0 && !accepted {
+		found.Text = strings.Join(changes, ", ")
+		return p.refuse(ErrColumnsChanged, found, advice)
 	}
 	if !sameColumns(before, now) {
-		p.columns = found
+		p.columns = found.Columns
 	}
+	p.keys = KeyForm{Normal: p.keys.Normal, Columns: key}
+	// Where both forms are the same, it is the one that stays so.
+	p.keys.Normal = p.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
 	return nil
+}
+
+// keyChanges describes which columns of the key are of another type now, of those
+// that are no columns of the data.
+func (p *poll) keyChanges(data []Column, now []KeyColumn) (changes []string) {
+	if !p.keys.isOf(now) {
+		return nil
+	}
+	for i, c := range p.keys.Columns {
+		told := slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
+		if !told && c.Type != now[i].Type {
+			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s", c.Name, c.Type, now[i].Type))
+		}
+	}
+	return changes
 }
 
 // columnChanges describes what the source has taken away or made another. A

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // fingerprint identifies what a cursor and the remembered keys belong to. The
@@ -20,8 +21,19 @@ func fingerprint(s Spec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// normalKeys marks the fingerprint of a stream whose keys a version that does not know
+// their normal form would rename: to that one it is the fingerprint of another query.
+const normalKeys = "-normal-keys"
+
+func (o *Observer) fingerprintOf(keys KeyForm) string {
+	if keys.Matters() {
+		return o.fingerprint + normalKeys
+	}
+	return o.fingerprint
+}
+
 func (o *Observer) checkFingerprint(c Cursor) error {
-	if c.Fingerprint == "" || c.Fingerprint == o.fingerprint {
+	if c.Fingerprint == "" || strings.TrimSuffix(c.Fingerprint, normalKeys) == o.fingerprint {
 		return nil
 	}
 	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`, "+

@@ -27,6 +27,7 @@ type poll struct {
 	reread            time.Time
 	// definition, form, refusal and accepted are the cursor's.
 	definition, form, refusal string
+	keys                      KeyForm
 	accepted                  Refusal
 	// low and newest are the marks after all that was compared so far.
 	low, newest string
@@ -110,6 +111,10 @@ func (p *poll) follow(c Cursor) (err error) {
 	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
 	p.identity, p.columns, p.reread, p.definition, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Definition, c.Refusal
 	p.form = c.Form
+	if p.keys, err = DecodeKeyForm(c.KeyForm); err != nil {
+		return err
+	}
+	p.keys.Normal = p.keys.Normal || c.Rows == 0 // There is no key that could be another one.
 	p.accepted, err = DecodeRefusal(c.Accepted)
 	return err
 }
@@ -117,7 +122,7 @@ func (p *poll) follow(c Cursor) (err error) {
 // query is what is read, with what the poll knows of it.
 func (p *poll) query() Query {
 	q := p.spec.Query
-	q.Form = p.form
+	q.Form, q.NormalKeys = p.form, p.keys.Normal
 	return q
 }
 
@@ -172,8 +177,8 @@ func (p *poll) newChunk() Chunk {
 // mark writes into a chunk how far the poll is.
 func (p *poll) mark(ch *Chunk) {
 	ch.Low, ch.Newest = p.low, p.newest
-	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprint, p.identity, p.columns
-	ch.Definition, ch.Form = p.definition, p.form
+	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprintOf(p.keys), p.identity, p.columns
+	ch.Definition, ch.Form, ch.KeyForm = p.definition, p.form, p.keys.Encode()
 	ch.RereadAt, ch.Refusal, ch.Accepted = p.reread, p.refusal, p.accepted.Encode()
 	if p.sweep != nil {
 		ch.Sweep = p.sweep.step(len(ch.Events))
@@ -196,7 +201,7 @@ func (p *poll) commitMarks(ctx context.Context) error {
 	c, ch := p.cursor, p.newChunk()
 	ch.Generation = p.atEnd()
 	if ch.Generation == nil && c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
-		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Form == ch.Form && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
+		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Form == ch.Form && c.KeyForm == ch.KeyForm && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
 		!p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}

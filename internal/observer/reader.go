@@ -61,7 +61,7 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 		cancel()
 		return nil, failed(ctx, "read source", err)
 	}
-	if err := p.checkColumns(rows.Columns()); err != nil {
+	if err := p.checkColumns(rows.Columns(), rows.KeyColumns()); err != nil {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}

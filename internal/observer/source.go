@@ -44,6 +44,9 @@ type Query struct {
 	MaxRowBytes int
 	// Form is that of the stream's timestamps, see [Horizon.Form]; empty for not known.
 	Form string
+	// NormalKeys asks for keys in the normal form, see [KeyRule]; false means as the
+	// database writes them.
+	NormalKeys bool
 }
 
 // Horizon is the instant of a source before which no more rows will appear.
@@ -160,6 +163,9 @@ type Rows interface {
 	// Columns are the columns of the data, in their order. They are known
 	// before the first row.
 	Columns() []Column
+	// KeyColumns are the columns of the key, in its order, also known before the first
+	// row.
+	KeyColumns() []KeyColumn
 	// KeyOrder identifies the order in which rows that share a timestamp come, so
 	// that a read of what is left of them can begin at any of their keys; empty where
 	// none can, as where the key would not compare with itself. It is known before the

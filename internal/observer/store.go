@@ -56,6 +56,9 @@ type Cursor struct {
 	// Form is that of the source's timestamps, see [Horizon.Form]; empty where it is
 	// not known.
 	Form string
+	// KeyForm is how the keys are written, as [KeyForm.Encode] writes it; empty where
+	// that is not known, as for a stream that began before it was remembered.
+	KeyForm string
 	// Refusal is what the last poll refused, and Accepted what a person lets the
 	// next one do of it, both as [Refusal.Encode] writes them; empty for none.
 	Refusal, Accepted string
@@ -109,9 +112,9 @@ type Chunk struct {
 	// Low and Newest are the marks after this chunk.
 	Low, Newest string
 	// Fingerprint is the query's; Identity, Columns and RereadAt are those of
-	// the cursor after this chunk, and so are Definition, Form, Refusal and Accepted.
+	// the cursor after this chunk, and so are Definition, Form, KeyForm, Refusal and Accepted.
 	Fingerprint, Identity, Columns string
-	Definition, Form               string
+	Definition, Form, KeyForm      string
 	RereadAt                       time.Time
 	Refusal, Accepted              string
 	// Sweep is the step of a sweep that this chunk is part of; nil for a poll.
@@ -144,7 +147,7 @@ func (ch Chunk) Next() Cursor {
 	c.LastSeq += int64(len(ch.Events))
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
 	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
-	c.Definition, c.Form, c.Refusal, c.Accepted = ch.Definition, ch.Form, ch.Refusal, ch.Accepted
+	c.Definition, c.Form, c.KeyForm, c.Refusal, c.Accepted = ch.Definition, ch.Form, ch.KeyForm, ch.Refusal, ch.Accepted
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c

@@ -29,6 +29,7 @@ type Builder struct {
 
 	selection Selection
 	policy    observer.NullPolicy
+	normal    bool // keys are written in the normal form
 	max       int
 	members   []string // `,"name":`, ready to be appended
 
@@ -43,7 +44,7 @@ type Builder struct {
 
 // NewBuilder prepares for the rows of one read.
 func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
-	b := &Builder{selection: s, policy: q.NullTimestamp, max: MaxRowBytes(q)}
+	b := &Builder{selection: s, policy: q.NullTimestamp, normal: q.NormalKeys, max: MaxRowBytes(q)}
 	for i, c := range s.Columns[:s.Data] {
 		open := ","
 		if i == 0 {
@@ -159,10 +160,14 @@ func (b *Builder) Fail(i int, fault string) {
 	}
 }
 
-// KeyPart adds the n-th part of the key, as [observer.JoinKey] would. nil is
-// NULL, which is a fault as the empty text is: neither identifies a row.
+// KeyPart adds the n-th part of the key, as [observer.JoinKey] would, in the form
+// that the query asks for. nil is NULL, which is a fault as the empty text is:
+// neither identifies a row.
 func (b *Builder) KeyPart(n int, part []byte) {
 	i := b.selection.Key[n]
+	if b.normal && part != nil {
+		part = b.selection.Columns[i].KeyRule.Normal(part)
+	}
 	switch {
 	case b.left&LeftKey != 0:
 		return // [Builder.Finish] says so.

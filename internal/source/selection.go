@@ -128,9 +128,24 @@ var lengths = regexp.MustCompile(`\s*\([^)]*\)`)
 func (s Selection) Members() []observer.Column {
 	members := make([]observer.Column, s.Data)
 	for i, c := range s.Columns[:s.Data] {
-		members[i] = observer.Column{Name: c.Name, Type: lengths.ReplaceAllString(c.Type, "")}
+		members[i] = c.plain()
 	}
 	return members
+}
+
+// KeyColumns are the columns of the key for [observer.Rows].
+func (s Selection) KeyColumns() []observer.KeyColumn {
+	columns := make([]observer.KeyColumn, len(s.Key))
+	for n, i := range s.Key {
+		c := s.Columns[i]
+		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth}
+	}
+	return columns
+}
+
+// plain is a column without the lengths of its type.
+func (c Column) plain() observer.Column {
+	return observer.Column{Name: c.Name, Type: lengths.ReplaceAllString(c.Type, "")}
 }
 
 // KeyOrder returns the parts of the key, by their place in Key, in the order of an

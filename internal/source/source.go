@@ -4,6 +4,8 @@
 // a silent stream, and the clock changes of a source without time zones.
 package source
 
+import "github.com/observerd/observerd/internal/observer"
+
 // Answer is what a database can say about a question on a query.
 type Answer string
 
@@ -22,6 +24,9 @@ type Column struct {
 	// Nullable says that the column may hold NULL. It is true where the
 	// database cannot tell, as for the columns of a view.
 	Nullable bool
+	// KeyRule and KeyWidth are those of [observer.KeyColumn].
+	KeyRule  observer.KeyRule
+	KeyWidth string
 }
 
 // Description is what a source found out about a query before it is polled.

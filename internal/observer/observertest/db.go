@@ -105,6 +105,25 @@ func (db *DB) Accept(name string) {
 	c.Version++
 }
 
+// RenameKeys renames the keys of all rows, whose form is another then. It panics
+// where two become one.
+func (db *DB) RenameKeys(name string, rename func(string) string, form observer.KeyForm) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	s := db.stream(name)
+	observed := make(map[string]observer.Observed, len(s.observed))
+	for _, o := range s.observed {
+		o.Key = rename(o.Key)
+		observed[o.Key] = o
+	}
+	if len(observed) != len(s.observed) {
+		panic("observertest: two keys become one")
+	}
+	s.observed = observed
+	s.cursor.KeyForm = form.Encode()
+	s.cursor.Version++
+}
+
 // Live returns the sorted keys of the rows that are not gone.
 func (db *DB) Live(name string) []string {
 	return read(db, name, func(s *stream) (keys []string) {

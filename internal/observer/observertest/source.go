@@ -22,6 +22,7 @@ type Source struct {
 	clock, passed int64
 	identity      string
 	columns       []observer.Column
+	keys          []observer.KeyColumn
 	rows          []observer.Row
 	open          map[*Tx]struct{}
 	reads         []observer.Range
@@ -45,6 +46,7 @@ func NewSource() *Source {
 	return &Source{
 		open:    make(map[*Tx]struct{}),
 		columns: []observer.Column{{Name: "id", Type: "text"}, {Name: "value", Type: "text"}},
+		keys:    []observer.KeyColumn{{Column: observer.Column{Name: "id", Type: "text"}}},
 	}
 }
 
@@ -122,6 +124,14 @@ func (s *Source) SetIdentity(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.identity = id
+}
+
+// SetKeyColumns changes what later reads say of the columns of the key, not their keys,
+// which are in the normal form where the query asks for that.
+func (s *Source) SetKeyColumns(columns ...observer.KeyColumn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = columns
 }
 
 // SetColumns changes what later reads say of their columns, not their data.
@@ -260,7 +270,7 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	if in.Key != "" && !in.ByKey && in.Order != s.ties {
 		return nil, &observer.Fault{Class: observer.ClassRetry, Err: errors.New("the order of keys has changed")}
 	}
-	return &rows{ctx: ctx, source: s, columns: s.columns, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip || in.Part == observer.PartDated)}, nil
+	return &rows{ctx: ctx, source: s, columns: s.columns, keys: s.keys, normal: q.NormalKeys, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip || in.Part == observer.PartDated)}, nil
 }
 
 // Restate implements observer.Source.
@@ -274,6 +284,8 @@ type rows struct {
 	source *Source
 
 	columns []observer.Column
+	keys    []observer.KeyColumn
+	normal  bool
 	ties    string
 	left    []observer.Row
 	row     observer.Row
@@ -283,6 +295,9 @@ type rows struct {
 
 // Columns implements observer.Rows.
 func (r *rows) Columns() []observer.Column { return r.columns }
+
+// KeyColumns implements observer.Rows.
+func (r *rows) KeyColumns() []observer.KeyColumn { return r.keys }
 
 // KeyOrder implements observer.Rows.
 func (r *rows) KeyOrder() string { return r.ties }
@@ -298,6 +313,10 @@ func (r *rows) Next() bool {
 	}
 	r.row, r.left = r.left[0], r.left[1:]
 	r.buffer = append(r.buffer[:0], r.row.Data...)
+	if r.normal && r.row.Key != "" {
+		_, rename := observer.KeyForm{Columns: r.keys}.Rename(r.keys)
+		r.row.Key = rename(r.row.Key)
+	}
 	r.row.Data = r.buffer
 	return true
 }

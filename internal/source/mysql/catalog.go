@@ -35,7 +35,7 @@ FROM information_schema.tables
 WHERE LOWER(table_schema) = LOWER(IF(? = '', DATABASE(), ?)) AND LOWER(table_name) = LOWER(?)`
 
 const columnsSQL = `
-SELECT column_name, data_type, is_nullable, column_type LIKE '%unsigned%', collation_name, character_maximum_length
+SELECT column_name, data_type, is_nullable, column_type, collation_name, character_maximum_length
 FROM information_schema.columns
 WHERE table_schema = ? AND table_name = ?
 ORDER BY ordinal_position`
@@ -107,9 +107,10 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 	r.collations, r.lengths = make(map[string]string), make(map[string]int)
 	for _, row := range rows {
 		column := source.Column{Name: string(row[0]), Type: string(row[1]), Nullable: !r.base || string(row[2]) != "NO"}
-		if string(row[3]) == "1" {
+		if strings.Contains(string(row[3]), "unsigned") {
 			column.Type += " unsigned"
 		}
+		column.KeyRule, column.KeyWidth = keyRule(column.Type, string(row[3]))
 		if slices.Contains(documents, column.Name) {
 			column.Type = "json"
 		}
@@ -173,7 +174,9 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 		return relation{}, err
 	}
 	for i, name := range result.columns {
-		r.columns = append(r.columns, source.Column{Name: name, Type: catalogued(result.types[i]), Nullable: true})
+		column := source.Column{Name: name, Type: catalogued(result.types[i]), Nullable: true}
+		column.KeyRule, column.KeyWidth = keyRule(column.Type, result.widths[i])
+		r.columns = append(r.columns, column)
 	}
 	return r, nil
 }

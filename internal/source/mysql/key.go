@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -154,4 +155,29 @@ func (p *plan) writeByKey(q observer.Query, in observer.Range) error {
 	sent, _ := w.ByKey(s, p.order.parts, in.Key != "", notNull)
 	p.steps = []step{{sent, shown}}
 	return nil
+}
+
+var declaredWidth = regexp.MustCompile(`\(([0-9]+)(?:,([0-9]+))?\)`)
+
+// keyRule returns the rule of a type, and what its declaration, such as "decimal(10,2)",
+// says about the text of its values. CHAR arrives without blanks at the end, and an
+// integer without zeros in front.
+func keyRule(name, declared string) (rule observer.KeyRule, width string) {
+	var length, scale string
+	if m := declaredWidth.FindStringSubmatch(declared); m != nil {
+		length, scale = m[1], m[2]
+	}
+	filled := ""
+	if strings.Contains(declared, "zerofill") {
+		filled = ", filled up to " + length + " digits"
+	}
+	switch k := kindOf(name); {
+	case k == kindNumber, k == kindFloat:
+		return observer.KeyZeros, "scale " + cmp.Or(scale, "0") + filled
+	case k == kindTimestamp, k == kindDatetime, name == "time":
+		return observer.KeyFraction, "precision " + cmp.Or(scale, length, "0")
+	case name == "binary":
+		return observer.KeyZeroBytes, "length " + length
+	}
+	return "", ""
 }

@@ -65,6 +65,19 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Decimal: func(text string) string { return text },
 		Poison:  "CONCAT('a', CHAR(0))",
 		BadTime: "'0000-00-00 00:00:00'",
+		Wider: []sourcetest.Wider{
+			{Narrow: "decimal(10,0)", Wide: "decimal(12,2)", Values: []string{"-10", "0", "7", "100"}, Keys: []string{"-10", "0", "7", "100"}},
+			{Narrow: "decimal(10,2)", Wide: "decimal(12,2)", Values: []string{"1.50"}, Keys: []string{"1.5"}, Same: true},
+			{Narrow: "decimal(4,1) unsigned zerofill", Wide: "decimal(8,2) unsigned zerofill", Values: []string{"0", "7.5"}, Keys: []string{"0", "7.5"}},
+			{Narrow: "int(4) unsigned zerofill", Wide: "int(8) unsigned zerofill", Values: []string{"0", "7", "100"}, Keys: []string{"0", "7", "100"}, Same: true},
+			{Narrow: "int(4)", Wide: "int(8)", Values: []string{"0", "7", "100"}, Keys: []string{"0", "7", "100"}, Same: true},
+			{Narrow: "datetime", Wide: "datetime(3)", Values: []string{"'2024-05-01_10:00:00'"}, Keys: []string{"2024-05-01 10:00:00"}},
+			{Narrow: "time(1)", Wide: "time(6)", Values: []string{"'-00:00:10.5'", "'00:00:00'", "'10:00:00.5'"}, Keys: []string{"-00:00:10.5", "00:00:00", "10:00:00.5"}},
+			{Narrow: "binary(2)", Wide: "binary(4)", Values: []string{"x'00'", "x'0061'", "x'61'", "x'6110'"}, Keys: []string{"00", "0061", "61", "6110"}},
+			{Narrow: "varbinary(2)", Wide: "varbinary(4)", Values: []string{"x'00'", "x'6100'"}, Keys: []string{"00", "6100"}, Same: true},
+			{Narrow: "char(4)", Wide: "char(8)", Values: []string{"'a'", "'b '"}, Keys: []string{"a", "b"}, Same: true},
+			{Narrow: "bit(4)", Wide: "bit(8)", Values: []string{"b'0'", "b'101'"}, Keys: []string{"0", "5"}, Same: true},
+		},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -74,9 +75,10 @@ var errTimeout = errors.New("no answer within the query timeout")
 // result is the result of a small query; NULL is nil.
 type result struct {
 	columns []string
-	// types are those of the columns, as the driver names them.
-	types []string
-	rows  [][][]byte
+	// types are those of the columns, as the driver names them, widths how long values
+	// of the types with a fraction are, such as "(10,2)".
+	types, widths []string
+	rows          [][][]byte
 }
 
 // query runs a small query. Its parameters are put into the text by the driver,
@@ -159,6 +161,7 @@ func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValu
 	if typed, ok := rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
 		for i := range r.columns {
 			r.types = append(r.types, typed.ColumnTypeDatabaseTypeName(i))
+			r.widths = append(r.widths, widthOf(rows, i))
 		}
 	}
 	values := make([]driver.Value, len(r.columns))
@@ -171,6 +174,15 @@ func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValu
 		}
 		r.rows = append(r.rows, texts(values))
 	}
+}
+
+func widthOf(rows driver.Rows, i int) string {
+	if sized, ok := rows.(driver.RowsColumnTypePrecisionScale); ok {
+		if precision, scale, ok := sized.ColumnTypePrecisionScale(i); ok && scale < math.MaxInt64 {
+			return fmt.Sprintf("(%d,%d)", precision, scale)
+		}
+	}
+	return ""
 }
 
 // texts copies a row, whose buffers are the driver's.

@@ -135,12 +135,12 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		if string(row[0]) != r.oid {
 			return relation{}, false
 		}
-		r.columns = append(r.columns, source.Column{
-			Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t",
-		})
-		oid := parseOID(row[6])
+		oid, modifier := parseOID(row[6]), int(count(row[14]))
+		column := source.Column{Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t"}
+		column.KeyRule, column.KeyWidth = keyRule(oid, modifier)
+		r.columns = append(r.columns, column)
 		r.types = append(r.types, oid)
-		r.sizes[string(row[3])] = sizeOf(oid, int(count(row[13])), r.modifier(int(count(row[14]))))
+		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), r.modifier(modifier))
 		r.collations[string(row[3])] = string(row[12])
 	}
 	return r, true
@@ -192,7 +192,9 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 		return relation{}, err
 	}
 	for _, f := range d[0].fields {
-		r.columns = append(r.columns, source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true})
+		column := source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true}
+		column.KeyRule, column.KeyWidth = keyRule(f.DataTypeOID, int(f.TypeModifier))
+		r.columns = append(r.columns, column)
 		r.types = append(r.types, f.DataTypeOID)
 		if f.TableOID != 0 {
 			r.tables = append(r.tables, strconv.FormatUint(uint64(f.TableOID), 10))

@@ -2,6 +2,9 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -80,4 +83,24 @@ func (p *plan) writeByKey(r relation, q observer.Query, in observer.Range, schem
 	text, parts := w.ByKey(s, p.order, in.Key != "", notNull)
 	params, err := p.params(in, parts)
 	return []step{{sql: text, params: params}}, err
+}
+
+// keyRule returns the rule of a type, and what its modifier, as pg_attribute has it, says
+// about the text of its values. Times have no zeros at the end here.
+func keyRule(oid uint32, modifier int) (rule observer.KeyRule, width string) {
+	const header = 4
+	switch oid {
+	case pgtype.NumericOID:
+		if modifier < header {
+			return observer.KeyZeros, "any scale"
+		}
+		const bits, sign = 1<<11 - 1, 1 << 10
+		return observer.KeyZeros, fmt.Sprintf("scale %d", (modifier-header)&bits^sign-sign)
+	case pgtype.BPCharOID:
+		if modifier < header {
+			return observer.KeyBlanks, "any length"
+		}
+		return observer.KeyBlanks, fmt.Sprintf("length %d", modifier-header)
+	}
+	return "", ""
 }

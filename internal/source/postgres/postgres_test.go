@@ -67,6 +67,16 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		},
 		Decimal: func(text string) string { return text },
 		BadTime: "'infinity'",
+		Wider: []sourcetest.Wider{
+			{Narrow: "numeric(10,0)", Wide: "numeric(12,2)", Values: []string{"-10", "0", "7", "100", "'NaN'"}, Keys: []string{"-10", "0", "7", "100", "NaN"}},
+			{Narrow: "numeric(10,3)", Wide: "numeric", Values: []string{"1.50", "1.51"}, Keys: []string{"1.5", "1.51"}},
+			{Narrow: "numeric(10,2)", Wide: "numeric(12,2)", Values: []string{"1.50"}, Keys: []string{"1.5"}, Same: true},
+			{Narrow: "char(4)", Wide: "char(8)", Values: []string{"''", "'a'", "'b'"}, Keys: []string{" ", "a", "b"}},
+			{Narrow: "varchar(4)", Wide: "varchar(8)", Values: []string{"'a'", "'b '"}, Keys: []string{"a", "b "}, Same: true},
+			{Narrow: "timestamp(0)", Wide: "timestamp(3)", Values: []string{"'2024-05-01 10:00:00'"}, Keys: []string{"2024-05-01 10:00:00"}, Same: true},
+			{Narrow: "time(0)", Wide: "time(3)", Values: []string{"'10:00:00'"}, Keys: []string{"10:00:00"}, Same: true},
+			{Narrow: "bit varying(4)", Wide: "bit varying(8)", Values: []string{"B'0'", "B'100'"}, Keys: []string{"0", "100"}, Same: true},
+		},
 	}
 }
 

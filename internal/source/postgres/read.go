@@ -195,6 +195,9 @@ func (r *rows) leave() {
 // Columns implements [observer.Rows].
 func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
 
+// KeyColumns implements [observer.Rows].
+func (r *rows) KeyColumns() []observer.KeyColumn { return r.plan.selection.KeyColumns() }
+
 // KeyOrder implements [observer.Rows].
 func (r *rows) KeyOrder() string { return r.plan.ties }
 

@@ -55,6 +55,8 @@ type Fixture struct {
 	Decimal func(text string) string
 	// Poison is a literal for a column {text} that no event can hold.
 	Poison string
+	// Wider are the types whose text may depend on the width of a column.
+	Wider []Wider
 	// BadTime is a literal for a column {timestamp} without an instant.
 	BadTime string
 	// Capitals says that names without quotes come back in capitals.

@@ -40,6 +40,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"a range is for rows with a timestamp":          nullRanges,
 		"rows are read in the order of their key":       byKey,
 		"keys of each type are gone on from":            keysOfEachType,
+		"normal keys are those of a wider column":       widerKeys,
 		"a read begins among rows of one timestamp":     withinTies,
 		"a read among equal timestamps uses the index":  tiesByIndex,
 		"rows of one timestamp stay in their order":     otherTies,

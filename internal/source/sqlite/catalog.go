@@ -55,7 +55,7 @@ func (s *Source) describe(ctx context.Context, db queryer, q observer.Query) (re
 		if err := rows.Scan(&r.name, &kind, &c.Name, &c.Type, &notNull); err != nil {
 			return err
 		}
-		c.Nullable = !notNull
+		c.Nullable, c.KeyRule = !notNull, keyRule(c.Type)
 		r.view = kind == "view"
 		r.columns = append(r.columns, c)
 		return nil
@@ -100,7 +100,7 @@ func (s *Source) describeQuery(ctx context.Context, db queryer, text string) (re
 		return relation{}, s.overRows(ctx, db, operation, err, first)
 	}
 	for _, t := range types {
-		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: true})
+		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: true, KeyRule: keyRule(t.DatabaseTypeName())})
 	}
 	if len(r.columns) == 0 {
 		return relation{}, fmt.Errorf("describe the query: it returns no columns")

@@ -1,11 +1,15 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"math"
+	"slices"
 	"strconv"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -45,6 +49,34 @@ func appendReal(b *source.Builder, v float64) {
 	default:
 		b.Data = strconv.AppendFloat(b.Data, v, 'f', -1, 64)
 	}
+}
+
+// What a text, and a BLOB, begins with in the key, where a number may stand as well.
+const (
+	textClass = "text:"
+	blobClass = "blob:"
+)
+
+// keyPart returns the value of a column as part of the key, see [encoder.keyText]. In
+// the normal form of a column without a type, values of two classes have two texts: a
+// BLOB is marked, and so is a text that a number, or a mark, could be taken for.
+func (e *encoder) keyPart(i int, value any) []byte {
+	text := e.keyText(value)
+	if !e.normal || e.selection.Columns[i].KeyRule != observer.KeyClass || len(text) == 0 {
+		return text
+	}
+	mark := ""
+	switch value.(type) {
+	case []byte:
+		mark = blobClass
+	case string:
+		_, err := strconv.ParseFloat(string(text), 64)
+		if err == nil || errors.Is(err, strconv.ErrRange) || bytes.HasPrefix(text, []byte(textClass)) || bytes.HasPrefix(text, []byte(blobClass)) {
+			mark = textClass
+		}
+	}
+	e.scratch = slices.Insert(text, 0, []byte(mark)...)
+	return e.scratch
 }
 
 // keyText returns a part of the key as text, a BLOB in hexadecimal; nil for

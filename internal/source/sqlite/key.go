@@ -118,3 +118,11 @@ func bindOf(c source.Column, part string) string {
 	}
 	return part
 }
+
+// keyRule is for columns that keep values of any class: 1 and '1' are two of them.
+func keyRule(declared string) observer.KeyRule {
+	if affinityOf(declared) == affinityNone {
+		return observer.KeyClass
+	}
+	return ""
+}

@@ -72,7 +72,7 @@ func (r *rows) prepare(q observer.Query, in observer.Range) error {
 	if err != nil {
 		return err
 	}
-	r.encoder = encoder{selection: p.selection, builder: b, location: r.source.options.Location, form: formOf(q.Form)}
+	r.encoder = encoder{selection: p.selection, builder: b, location: r.source.options.Location, form: formOf(q.Form), normal: q.NormalKeys}
 	r.steps, r.ties, r.share = p.steps, p.ties, p.share()
 	r.values = make([]any, len(p.selection.Columns)+1) // One of them for what is left behind.
 	r.targets = make([]any, len(r.values))
@@ -132,6 +132,9 @@ func (r *rows) advance() (more bool, err error) {
 // Columns implements [observer.Rows].
 func (r *rows) Columns() []observer.Column { return r.selection.Members() }
 
+// KeyColumns implements [observer.Rows].
+func (r *rows) KeyColumns() []observer.KeyColumn { return r.selection.KeyColumns() }
+
 // KeyOrder implements [observer.Rows].
 func (r *rows) KeyOrder() string { return r.ties }
 
@@ -168,6 +171,7 @@ type encoder struct {
 	builder   *source.Builder
 	location  *time.Location
 	form      form // of all rows that have a place in their order; empty for any
+	normal    bool // keys are written in the normal form
 	scratch   []byte
 }
 
@@ -176,7 +180,7 @@ func (e *encoder) encode(values []any, left source.Left) *observer.Row {
 	b := e.builder
 	b.Start(left)
 	for n, i := range e.selection.Key {
-		b.KeyPart(n, e.keyText(values[i]))
+		b.KeyPart(n, e.keyPart(i, values[i]))
 	}
 	cursor, at := e.timestamp(values, left)
 	for i := range e.selection.Data {

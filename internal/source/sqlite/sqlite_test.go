@@ -47,6 +47,10 @@ func TestContract(t *testing.T) {
 			Decimal: strconv.Quote,
 			Poison:  "CAST(x'41ff42' AS TEXT)",
 			BadTime: "'soon'",
+			Wider: []sourcetest.Wider{
+				{Narrow: "DECIMAL(10,0)", Wide: "DECIMAL(12,2)", Values: []string{"-10", "0", "7.50", "100"}, Keys: []string{"-10", "0", "7.5", "100"}, Same: true},
+				{Narrow: "CHAR(4)", Wide: "CHAR(8)", Values: []string{"'a'", "'b '"}, Keys: []string{"a", "b "}, Same: true},
+			},
 		}
 	})
 }
