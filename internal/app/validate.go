@@ -190,8 +190,40 @@ func (d *DatabaseCheck) look(ctx context.Context, cfg *config.Config, log *slog.
 		return []Finding{{SeverityError, subject, lockdb.ErrSchemaNewer.Error(), lockdb.ErrSchemaNewer}}
 	case d.Schema.State != SchemaCurrent && !cfg.Database.AutoMigrate:
 		return []Finding{{SeverityWarning, subject, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
+	case d.Schema.State != SchemaCurrent:
+		return nil
 	}
-	return nil
+	findings, err := op.ambiguousKeys(ctx)
+	if err != nil {
+		findings = append(findings, Finding{SeverityError, subject, err.Error(), err})
+	}
+	return findings
+}
+
+// ambiguousKeys looks for streams that began before keys had a normal form, and in which
+// values of several classes have one key.
+func (op *Operator) ambiguousKeys(ctx context.Context) (findings []Finding, err error) {
+	for _, o := range op.cfg.Observers {
+		if !o.Enabled {
+			continue
+		}
+		text, err := op.db.KeyForm(ctx, o.ID)
+		if err != nil {
+			return findings, err
+		}
+		form, err := observer.DecodeKeyForm(text)
+		if err != nil {
+			return findings, fmt.Errorf("observer %s: %w", o.ID, err)
+		}
+		for _, c := range form.Columns {
+			if c.Rule == observer.KeyClass && !form.Normal {
+				findings = append(findings, Finding{SeverityWarning, "observer " + o.ID, fmt.Sprintf(
+					"the key is not unique in this stream, which is older than the normal form of keys: column %s has no type, and 1 and '1' are one key; "+
+						"to tell them apart, and make events of all rows again, run `observerd observers reset %s --forget`", c.Name, o.ID), nil})
+			}
+		}
+	}
+	return findings, nil
 }
 
 func (c *ObserverCheck) fail(subject string, err error) {
