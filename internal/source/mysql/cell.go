@@ -18,7 +18,8 @@ const (
 	kindText kind = iota
 	kindInteger
 	kindNumber // exact, as text
-	kindFloat  // as the server prints it
+	kindFloat  // as the server prints it, where that is exact; see [floatText]
+	kindDouble // as the server prints it
 	kindBit
 	kindYear
 	kindJSON
@@ -35,8 +36,10 @@ func kindOf(name string) kind {
 		return kindInteger
 	case "decimal":
 		return kindNumber
-	case "float", "double":
+	case "float":
 		return kindFloat
+	case "double":
+		return kindDouble
 	case "bit":
 		return kindBit
 	case "year":
@@ -60,7 +63,10 @@ func kindOf(name string) kind {
 // selected writes what is selected for a column. The driver would make binary
 // floats of them, whose digits are not the server's.
 func (k kind) selected(qualified string) string {
-	if k == kindFloat {
+	switch k {
+	case kindFloat:
+		return "CONCAT(" + qualified + ", ' ', " + qualified + " + 0e0)"
+	case kindDouble:
 		return "CAST(" + qualified + " AS CHAR)"
 	}
 	return qualified
@@ -70,7 +76,7 @@ func (k kind) selected(qualified string) string {
 // was converted is text, as documents are to MariaDB.
 func (k kind) arrivesAs(sent kind) bool {
 	switch k {
-	case kindFloat:
+	case kindFloat, kindDouble:
 		return sent == kindText
 	case kindJSON:
 		return sent == kindJSON || sent == kindText
@@ -101,8 +107,10 @@ func appendCell(b *source.Builder, i int, k kind, v driver.Value) {
 
 func appendBytes(b *source.Builder, i int, k kind, text []byte) {
 	switch k {
-	case kindInteger, kindNumber, kindFloat:
+	case kindInteger, kindNumber, kindDouble:
 		appendNumber(b, i, text)
+	case kindFloat:
+		appendNumber(b, i, floatText(text))
 	case kindBit:
 		b.Data = strconv.AppendUint(b.Data, bits(text), 10)
 	case kindJSON:
@@ -175,6 +183,8 @@ func appendKey(buffer []byte, k kind, v driver.Value) []byte {
 		return hex.AppendEncode(buffer, raw)
 	case isBytes && k == kindBit:
 		return strconv.AppendUint(buffer, bits(raw), 10)
+	case isBytes && k == kindFloat:
+		return floatText(raw)
 	}
 	return text(buffer, v)
 }

@@ -7,7 +7,9 @@
 // Values become JSON as the server words them, which keeps numbers exact:
 //
 //	integers, tinyint(1), BIT       a number
-//	DECIMAL, FLOAT, DOUBLE          the number as the server prints it
+//	DECIMAL, DOUBLE                 the number as the server prints it
+//	FLOAT                           likewise where its six digits are exact, or as
+//	                                few as are
 //	JSON                            the value itself, without white space
 //	TIMESTAMP                       "2026-03-29T01:30:00.5Z", always UTC
 //	DATETIME                        "2026-03-29T01:30:00.5", as no zone is known

@@ -83,8 +83,8 @@ func (r relation) sortsFully(s source.Selection) bool {
 }
 
 // bindableColumn is bindable for one. ENUM and SET are ordered by number, which
-// their text does not tell; the text of FLOAT and DOUBLE is not exact; YEAR has a
-// text for two years.
+// their text does not tell; FLOAT and DOUBLE are compared in binary; YEAR has a text
+// for two years.
 func (r relation) bindableColumn(c source.Column) bool {
 	switch kindOf(c.Type) {
 	case kindInteger, kindNumber, kindBit, kindTimestamp, kindDatetime, kindDate:
@@ -172,7 +172,7 @@ func keyRule(name, declared string) (rule observer.KeyRule, width string) {
 		filled = ", filled up to " + length + " digits"
 	}
 	switch k := kindOf(name); {
-	case k == kindNumber, k == kindFloat:
+	case k == kindNumber, k == kindFloat, k == kindDouble:
 		return observer.KeyZeros, "scale " + cmp.Or(scale, "0") + filled
 	case k == kindTimestamp, k == kindDatetime, name == "time":
 		return observer.KeyFraction, "precision " + cmp.Or(scale, length, "0")

@@ -60,7 +60,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Write:       "SELECT empty_orders() AS order_id",
 		Exact:       true,
 		Types: map[string]string{
-			"text": "varchar(2000)", "long": "longtext", "name": "varchar(200)", "integer": "bigint", "decimal": "decimal(60,30)", "bytes": "blob", "timestamp": "datetime(6)",
+			"text": "varchar(2000)", "long": "longtext", "name": "varchar(200)", "integer": "bigint", "decimal": "decimal(60,30)", "float": "float", "double": "double", "bytes": "blob", "timestamp": "datetime(6)",
 		},
 		Decimal: func(text string) string { return text },
 		Poison:  "CONCAT('a', CHAR(0))",

@@ -70,7 +70,7 @@ func contract(column, now string) sourcetest.Fixture {
 		Write:       "SELECT empty_orders AS order_id FROM DUAL",
 		Exact:       true,
 		Types: map[string]string{
-			"text": "VARCHAR2(4000)", "long": "CLOB", "name": "VARCHAR2(200)", "integer": "NUMBER(19)", "decimal": "NUMBER", "bytes": "RAW(100)", "timestamp": column, "column": "",
+			"text": "VARCHAR2(4000)", "long": "CLOB", "name": "VARCHAR2(200)", "integer": "NUMBER(19)", "decimal": "NUMBER", "float": "BINARY_FLOAT", "double": "BINARY_DOUBLE", "bytes": "RAW(100)", "timestamp": column, "column": "",
 		},
 		Decimal: func(text string) string { return text },
 		Poison:  "'a' || CHR(0)",

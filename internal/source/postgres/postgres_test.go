@@ -63,7 +63,7 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		Write:       "SELECT empty_orders() AS order_id",
 		Exact:       true,
 		Types: map[string]string{
-			"text": "text", "long": "text", "name": "text", "integer": "bigint", "decimal": "numeric", "bytes": "bytea", "timestamp": column,
+			"text": "text", "long": "text", "name": "text", "integer": "bigint", "decimal": "numeric", "float": "real", "double": "double precision", "bytes": "bytea", "timestamp": column,
 		},
 		Decimal: func(text string) string { return text },
 		BadTime: "'infinity'",

@@ -49,7 +49,8 @@ type Fixture struct {
 	// Exact says that the source can see open transactions.
 	Exact bool
 	// Types replace {text}, {long} (text of any length), {name} (text that is short enough for an index),
-	// {integer}, {decimal}, {bytes} and {timestamp} in the statements of the suite.
+	// {integer}, {decimal}, {float} (of single precision, where there is such), {double}, {bytes} and {timestamp} in
+	// the statements of the suite.
 	Types map[string]string
 	// Decimal returns the JSON of an exact number in a column {decimal}.
 	Decimal func(text string) string

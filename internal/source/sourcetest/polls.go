@@ -150,6 +150,24 @@ func updatedWhileRead(t *testing.T, f Fixture) {
 	}
 }
 
+// changedFloats changes floating-point numbers by as little as there is.
+func changedFloats(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE orders (order_id {integer} PRIMARY KEY, weight {float}, price {double}, updated_at {timestamp} NOT NULL)",
+		fmt.Sprintf("INSERT INTO orders VALUES (1, 1234567, 0, '%[1]s'), (2, 0, 0.1, '%[1]s'), (3, 0.1, 0.1, '%[1]s')", second(0)))
+	p := f.polls(observer.DetectChange)
+	p.spec.Query.Columns = []string{"order_id", "weight", "price"}
+	p.poll(t)
+	for _, change := range []string{"weight = 1234568 WHERE order_id = 1", "price = 0.10000000000000002 WHERE order_id = 2", "weight = 0.1 WHERE order_id = 3"} {
+		f.exec("UPDATE orders SET updated_at = " + f.Now + ", " + change)
+	}
+	p.poll(t)
+	for key, want := range map[string]int{"1": 2, "2": 2, "3": 1} {
+		if n := len(p.statuses(t)[key]); n != want {
+			t.Errorf("key %s: %d events, want %d", key, n, want)
+		}
+	}
+}
+
 // midway does something once, before a row is read.
 type midway struct {
 	observer.Source

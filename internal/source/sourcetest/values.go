@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/observerd/observerd/internal/observer"
 )
 
 func exactNumbers(t *testing.T, f Fixture) {
@@ -24,6 +26,59 @@ func exactNumbers(t *testing.T, f Fixture) {
 	if rows[0].key != "9223372036854775807" {
 		t.Errorf("key = %s", rows[0].key)
 	}
+}
+
+// floats are texts of which each is the shortest that gives a value back: of a {float}
+// in the first place, of a {double} in the second. Six digits, as some servers print,
+// tell few of the former, and those of a double are too many.
+var floats = [][2]string{
+	{"0", "0"},
+	{"0.1", "0.1"},
+	{"-0.5", "-0.30000000000000004"},
+	{"123456", "123456789"},
+	{"1234567", "9007199254740991"},
+	{"-1234568", "9007199254740992"},
+	{"16777215", "123456.789012345"},
+	{"16777216", "0.3333333333333333"},
+	{"0.30000004", "0.3333333333333334"},
+	{"98765.43", "98765.43"},
+	{"-8388607.5", "1.0000000000000002"},
+	{"0.00012345679", "0.00012345678901234567"},
+	{"123456790000", "12345678901234567"},
+	{"12345679000000000000", "-12345678901234567000"},
+	{"0.000000000000000012345678", "0.000000000000000012345678901234567"},
+}
+
+func exactFloats(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE orders (order_id {integer} PRIMARY KEY, weight {float}, price {double}, updated_at {timestamp} NOT NULL)")
+	for i, texts := range floats {
+		f.exec(fmt.Sprintf("INSERT INTO orders VALUES (%d, %s, %s, '%s')", i, texts[0], texts[1], second(i)))
+	}
+	query := orders()
+	query.Table, query.SQL = "", "SELECT order_id, weight, price, updated_at FROM orders"
+	for _, q := range []observer.Query{orders(), query} {
+		for i, r := range f.read(t, q, "") {
+			var got struct{ Weight, Price json.Number }
+			if err := json.Unmarshal([]byte(r.data), &got); err != nil || r.err != nil {
+				t.Fatalf("row %d: %v, %v in %s", i, err, r.err, r.data)
+			}
+			for n, number := range []json.Number{got.Weight, got.Price} {
+				want := json.Number(floats[i][n])
+				if g, w := float(t, number), float(t, want); g != w {
+					t.Errorf("%s arrived as %s", want, number)
+				}
+			}
+		}
+	}
+}
+
+func float(t *testing.T, number json.Number) float64 {
+	t.Helper()
+	v, err := number.Float64()
+	if err != nil {
+		t.Errorf("%q is no number: %v", number, err)
+	}
+	return v
 }
 
 func unicodeText(t *testing.T, f Fixture) {

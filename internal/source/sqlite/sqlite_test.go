@@ -42,7 +42,7 @@ func TestContract(t *testing.T) {
 			Now:         "datetime('now')",
 			Write:       "SELECT 1 AS order_id\n) AS q; DELETE FROM orders; SELECT * FROM (SELECT 1 AS order_id",
 			Types: map[string]string{
-				"text": "TEXT", "long": "TEXT", "name": "TEXT", "integer": "INTEGER", "decimal": "TEXT", "bytes": "BLOB", "timestamp": "DATETIME",
+				"text": "TEXT", "long": "TEXT", "name": "TEXT", "integer": "INTEGER", "decimal": "TEXT", "float": "REAL", "double": "REAL", "bytes": "BLOB", "timestamp": "DATETIME",
 			},
 			Decimal: strconv.Quote,
 			Poison:  "CAST(x'41ff42' AS TEXT)",

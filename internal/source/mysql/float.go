@@ -1,0 +1,40 @@
+package mysql
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// The server prints a FLOAT with six digits, which are too few for most values:
+// 1234567 as 1234570. As DOUBLE it prints all digits of the value. Both are selected,
+// with a space between them, see [kind.selected]: the former is kept wherever it is
+// exact, as it has the decimals and the exponent that the type of the column and the
+// server ask for. (MySQL does the same by its documentation.)
+
+// floatText returns the text of a FLOAT that was selected: the server's, if it gives the
+// value back, or else the shortest that does.
+func floatText(selected []byte) []byte {
+	six, exact, _ := bytes.Cut(selected, []byte(" "))
+	told, _ := strconv.ParseFloat(string(six), 32)
+	value, err := strconv.ParseFloat(string(exact), 32)
+	if told == value || err != nil {
+		return six
+	}
+	return shortest(value)
+}
+
+// The server writes an exponent from maxPlain on, and below minPlain.
+const (
+	maxPlain = 1e15
+	minPlain = 1e-15
+)
+
+// shortest writes a FLOAT with as few digits as give it back, as the server would
+// write these.
+func shortest(value float64) []byte {
+	if abs := math.Abs(value); abs < maxPlain && abs >= minPlain {
+		return strconv.AppendFloat(nil, value, 'f', -1, 32)
+	}
+	return bytes.Replace(strconv.AppendFloat(nil, value, 'e', -1, 32), []byte("e+"), []byte("e"), 1)
+}
