@@ -65,9 +65,9 @@ func kindOf(name string) kind {
 func (k kind) selected(qualified string) string {
 	switch k {
 	case kindFloat:
-		return "CONCAT(" + qualified + ", ' ', " + qualified + " + 0e0)"
+		return fmt.Sprintf("CAST(CONCAT(%[1]s, ' ', %[1]s + 0e0) AS CHAR(%[2]d))", qualified, floatLength)
 	case kindDouble:
-		return "CAST(" + qualified + " AS CHAR)"
+		return fmt.Sprintf("CAST(%s AS CHAR(%d))", qualified, doubleLength)
 	}
 	return qualified
 }

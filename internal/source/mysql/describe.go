@@ -71,7 +71,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if err != nil {
 		return source.Description{}, err
 	}
-	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil {
+	if d.KeyUnique, err = c.keyUnique(ctx, p, indexes); err != nil {
 		return d, err
 	}
 	d.KeyOrdered = keyOrder(r, p.selection, indexes).parts != nil
@@ -130,7 +130,8 @@ func indexesOf(found result) []index {
 // guarantees it. Otherwise some rows are looked at, which can only disprove it.
 // They are compared byte by byte, as their events are, and not as a collation
 // does that takes "a" for "A".
-func (c *session) keyUnique(ctx context.Context, key []string, from string, indexes []index) (source.Answer, error) {
+func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (source.Answer, error) {
+	key := p.selection.KeyNames()
 	for _, i := range indexes {
 		if i.unique && subset(i.columns, key) {
 			return source.Yes, nil
@@ -139,11 +140,12 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 	columns, names := make([]string, len(key)), make([]string, len(key))
 	for i, name := range key {
 		names[i] = fmt.Sprintf("k%d", i)
-		columns[i] = "CAST(q." + quote(name) + " AS BINARY) AS " + names[i]
+		selected := p.kinds[p.selection.Key[i]].selected("q." + quote(name))
+		columns[i] = "CAST(" + selected + " AS BINARY) AS " + names[i]
 	}
 	found, err := c.try(ctx, "look for equal keys", "", fmt.Sprintf(
 		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING COUNT(*) > 1 LIMIT 1",
-		strings.Join(columns, ", "), from, sampleRows, strings.Join(names, ", ")))
+		strings.Join(columns, ", "), p.relation.from, sampleRows, strings.Join(names, ", ")))
 	switch {
 	case observer.ClassOf(err) == observer.ClassTimeout && !c.broken:
 		return source.Unknown, nil

@@ -12,6 +12,13 @@ import (
 // exact, as it has the decimals and the exponent that the type of the column and the
 // server ask for. (MySQL does the same by its documentation.)
 
+// How long these texts may be, of FLOAT(255,30) and DOUBLE(255,30). Without a length
+// the server cuts values that it sorts in a table of its own: -2.5e-308 to -2.5e-3.
+const (
+	floatLength  = 110
+	doubleLength = 260
+)
+
 // floatText returns the text of a FLOAT that was selected: the server's, if it gives the
 // value back, or else the shortest that does.
 func floatText(selected []byte) []byte {

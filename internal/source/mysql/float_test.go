@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
 )
 
@@ -159,6 +160,47 @@ func TestFloatsOfAllForms(t *testing.T) {
 				t.Errorf("%s %s: %v of %s%s, want %s", test.kind, test.value, found, q.Table, q.SQL, test.want)
 			}
 		}
+	}
+}
+
+// Where the server has to sort rows in a table of its own, that has room for all
+// digits.
+func TestFloatsSortedApart(t *testing.T) {
+	t.Parallel()
+	url := mariatest.New(t)
+	writer, s := connect(t, url), open(t, mysql.Options{URL: url})
+	exec(t, writer, "CREATE TABLE moves (id int PRIMARY KEY, part int NOT NULL, at datetime NOT NULL)")
+	exec(t, writer, "INSERT INTO moves VALUES (1, 2, '2024-05-02'), (2, 1, '2024-05-01')")
+	for n, test := range []struct{ kind, value, want string }{
+		{"float", "-1.2345678e-15", "-0.0000000000000012345678"}, {"float(7,2)", "-99999.99", "-99999.99"},
+		{"double", "-2.2250738585072014e-308", "-2.2250738585072014e-308"}, {"double", "-1.2345678901234568e-15", "-0.0000000000000012345678901234568"},
+		{"double(8,3)", "-99999.999", "-99999.999"}, {"double(255,30)", "-1e224", "-1" + strings.Repeat("0", 224) + "." + strings.Repeat("0", 30)},
+		{"float(255,30)", "-1e38", "-99999996802856920000000000000000000000." + strings.Repeat("0", 30)},
+	} {
+		table := fmt.Sprintf("t%d", n)
+		exec(t, writer, "CREATE TABLE "+table+" (id int PRIMARY KEY, v "+test.kind+")")
+		exec(t, writer, "INSERT INTO "+table+" VALUES (1, "+test.value+"), (2, 0)")
+		q := observer.Query{SQL: "SELECT t.id, t.v, m.at FROM " + table + " t STRAIGHT_JOIN moves m ON m.part = t.id", Key: []string{"id"}, Timestamp: "at", Columns: []string{"v"}}
+		text, err := s.SQL(t.Context(), q, observer.Range{})
+		if plan := explain(t, writer, text); err != nil || !strings.Contains(plan, "Using temporary") {
+			t.Fatalf("the rows are not sorted in a table: %s, %v", plan, err)
+		}
+		rows := readAll(t, s, q, observer.Range{})
+		if want := `{"v":` + test.want + `}`; len(rows) != 2 || string(rows[0].Data) != want || rows[0].Err != nil {
+			t.Errorf("%s %s: %s, %v, want %s", test.kind, test.value, rows[0].Data, rows[0].Err, want)
+		}
+	}
+}
+
+// Values of the same first digits are told apart in the search for equal keys.
+func TestKeysOfLongDoubles(t *testing.T) {
+	t.Parallel()
+	url := mariatest.New(t)
+	writer, s := connect(t, url), open(t, mysql.Options{URL: url})
+	exec(t, writer, "CREATE TABLE t (v double(8,3) NOT NULL)")
+	exec(t, writer, "INSERT INTO t VALUES (-99999.991), (-99999.992)")
+	if d, err := s.Describe(t.Context(), observer.Query{Table: "t", Key: []string{"v"}}); err != nil || d.KeyUnique != source.Unknown {
+		t.Errorf("unique %s, %v, want %s", d.KeyUnique, err, source.Unknown)
 	}
 }
 
