@@ -57,6 +57,9 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 }
 
 func (c *session) description(ctx context.Context, p plan) (source.Description, error) {
+	if err := checkKey(p.selection); err != nil {
+		return source.Description{}, unfit(err)
+	}
 	// The catalogue alone does not need the right to SELECT; running it does.
 	if _, err := c.try(ctx, "try the query", "", p.steps[0].sql+"\nLIMIT 0"); err != nil {
 		return source.Description{}, err

@@ -27,6 +27,19 @@ func (p *plan) orderID(parts []int) string {
 	return p.selection.OrderID(parts, func(c source.Column) string { return p.relation.collations[c.Name] })
 }
 
+// checkKey refuses a key with a FLOAT. Nobody finds a row by the key of its event: the
+// server compares a decimal number with the binary value, which is another one.
+func checkKey(s source.Selection) error {
+	for _, i := range s.Key {
+		if c := s.Columns[i]; kindOf(c.Type) == kindFloat {
+			return fmt.Errorf("column %[1]s of type %[2]s cannot be part of a key: the server finds no row by the decimal text of such a value; "+
+				"write a key of exact columns, such as an integer or DECIMAL, or read a query that selects CAST(%[1]s AS DECIMAL(20,6)) AS %[1]s, "+
+				"with as many decimals as tell the rows apart", c.Name, c.Type)
+		}
+	}
+	return nil
+}
+
 // keyIndex is an index by which a table is read, and the parts of the key in its
 // order; nil for none.
 type keyIndex struct {
