@@ -28,6 +28,7 @@ func TestValues(t *testing.T) {
 		{"NUMBER", "1e40", "1" + strings.Repeat("0", 40)}, {"NUMBER", "NULL", "null"},
 		{"BINARY_DOUBLE", "TO_BINARY_DOUBLE('0.1')", "0.1"}, {"BINARY_DOUBLE", "TO_BINARY_DOUBLE('1e300')", "1e+300"},
 		{"BINARY_DOUBLE", "TO_BINARY_DOUBLE('NaN')", `"NaN"`}, {"BINARY_DOUBLE", "TO_BINARY_DOUBLE('-Inf')", `"-Infinity"`},
+		{"BINARY_FLOAT", "TO_BINARY_DOUBLE('0.1')", "0.1"}, {"BINARY_FLOAT", "1234567", "1.234567e+06"}, {"BINARY_FLOAT", "-0.30000004", "-0.30000004"},
 		{"BINARY_FLOAT", "TO_BINARY_DOUBLE('Inf')", `"Infinity"`}, {"BINARY_FLOAT", "TO_BINARY_DOUBLE('0.5')", "0.5"},
 		{"VARCHAR2(20)", "'tab' || CHR(9) || '\"q\"'", `"tab\t\"q\""`}, {"VARCHAR2(20)", "'  two '", `"  two "`}, {"VARCHAR2(20)", "''", "null"},
 		{"NVARCHAR2(20)", "N'grün 🚚'", `"grün 🚚"`}, {"CHAR(4)", "'ab'", `"ab"`}, {"NCHAR(4)", "N'ab'", `"ab"`}, {"CHAR(4)", "' '", `""`},

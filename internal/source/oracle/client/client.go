@@ -51,9 +51,9 @@ type Target struct {
 //     no statement runs twice;
 //   - rows end with io.EOF only where the database has said that there are no
 //     more: a result that was cut short is [ErrShort];
-//   - numbers arrive as their exact decimal text. Times are another matter: no
-//     two versions of a driver agree on their zone, so statements select them
-//     as text.
+//   - numbers arrive as their exact decimal text, those of BINARY_FLOAT as float32.
+//     Times are another matter: no two versions of a driver agree on their zone, so
+//     statements select them as text.
 type Open func(Target) (driver.Connector, error)
 
 // Warner is what a connector may be besides: Warning is what went wrong, at the
