@@ -31,6 +31,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 	url := mariatest.New(t)
 	writer := connect(t, url)
 	exec(t, writer, `CREATE TABLE unused (id int)`)
+	exec(t, writer, `SET sql_mode = 'NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES'`)
 	return sourcetest.Fixture{
 		Source:      open(t, mysql.Options{URL: url}),
 		Unreachable: open(t, mysql.Options{URL: "mysql://someone:secret@127.0.0.1:1/nowhere"}),
@@ -62,9 +63,12 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Types: map[string]string{
 			"text": "varchar(2000)", "long": "longtext", "name": "varchar(200)", "integer": "bigint", "decimal": "decimal(60,30)", "float": "float", "double": "double", "bytes": "blob", "timestamp": "datetime(6)",
 		},
-		Decimal: func(text string) string { return text },
-		Poison:  "CONCAT('a', CHAR(0))",
-		BadTime: "'0000-00-00 00:00:00'",
+		Decimal:  func(text string) string { return text },
+		Poison:   "CONCAT('a', CHAR(0))",
+		BadTime:  "'0000-00-00 00:00:00'",
+		Timeless: "is a zero date, or one that no calendar has",
+		Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
+		Edges:    edges(),
 		Wider: []sourcetest.Wider{
 			{Narrow: "decimal(10,0)", Wide: "decimal(12,2)", Values: []string{"-10", "0", "7", "100"}, Keys: []string{"-10", "0", "7", "100"}},
 			{Narrow: "decimal(10,2)", Wide: "decimal(12,2)", Values: []string{"1.50"}, Keys: []string{"1.5"}, Same: true},

@@ -55,6 +55,7 @@ func fixture(t *testing.T, column, now string, o engine.Options) sourcetest.Fixt
 			}
 		}, commit
 	}
+	f.Query = d.rowsOf
 	f.Explain = func(text string) string {
 		return strings.ToLower(d.explain(strings.ReplaceAll(text, "Z'", " +00:00'")))
 	}
@@ -72,13 +73,15 @@ func contract(column, now string) sourcetest.Fixture {
 		Types: map[string]string{
 			"text": "VARCHAR2(4000)", "long": "CLOB", "name": "VARCHAR2(200)", "integer": "NUMBER(19)", "decimal": "NUMBER", "float": "BINARY_FLOAT", "double": "BINARY_DOUBLE", "bytes": "RAW(100)", "timestamp": column, "column": "",
 		},
-		Decimal: func(text string) string { return text },
-		Poison:  "'a' || CHR(0)",
-		BadTime: "TO_TIMESTAMP('0001-01-01', 'YYYY-MM-DD') - INTERVAL '4000' DAY",
 		Wider: []sourcetest.Wider{
 			{Narrow: "NUMBER(10)", Wide: "NUMBER(12,2)", Values: []string{"-10", "0", "7", "100"}, Keys: []string{"-10", "0", "7", "100"}, Same: true},
 			{Narrow: "CHAR(4)", Wide: "CHAR(8)", Values: []string{"'a'", "'b'"}, Keys: []string{"a", "b"}, Same: true},
 		},
+		Decimal:     func(text string) string { return text },
+		Poison:      "'a' || CHR(0)",
+		BadTime:     "TO_TIMESTAMP('0001-01-01', 'YYYY-MM-DD') - INTERVAL '4000' DAY",
+		Timeless:    "is outside of the years 1 to 9999",
+		Edges:       edges(),
 		Capitals:    true,
 		EmptyIsNull: true,
 		FullNulls:   true,

@@ -64,16 +64,23 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 			}
 		}
 	}
+	tables := []string{"orders", "stock", "loose", "plain", "unused", "t_integer", "t_decimal", "t_name", "t_timestamp"}
+	views := []string{"shown"}
+	for i := range 40 {
+		tables = append(tables, fmt.Sprintf("edge_%d", i))
+	}
 	clear := func() {
-		for _, table := range []string{"orders", "stock", "loose", "plain", "unused", "t_integer", "t_decimal", "t_name", "t_timestamp"} {
+		for _, table := range tables {
 			_, err := db.ExecContext(context.Background(), "DROP TABLE "+table+" PURGE")
 			if err != nil && !strings.Contains(err.Error(), "ORA-00942") {
 				t.Fatal(err)
 			}
 		}
-		_, err := db.ExecContext(context.Background(), "DROP VIEW shown")
-		if err != nil && !strings.Contains(err.Error(), "ORA-00942") {
-			t.Fatal(err)
+		for _, view := range views {
+			_, err := db.ExecContext(context.Background(), "DROP VIEW "+view)
+			if err != nil && !strings.Contains(err.Error(), "ORA-00942") {
+				t.Fatal(err)
+			}
 		}
 	}
 	clear()
@@ -104,6 +111,7 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 			}
 		}
 	}
+	f.Query = func(text string) [][]string { return realRows(t, db, text) }
 	f.Explain = func(text string) string {
 		return realPlan(t, db, strings.ReplaceAll(text, "Z'", " +00:00'"))
 	}
@@ -143,6 +151,28 @@ func realOwner(t *testing.T, address string) *sql.DB {
 		}
 	}
 	return db
+}
+
+// realRows returns the rows of a SELECT of two columns.
+func realRows(t *testing.T, db *sql.DB, text string) [][]string {
+	t.Helper()
+	rows, err := db.QueryContext(context.Background(), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all [][]string
+	for rows.Next() {
+		var cells [2]sql.NullString
+		if err := rows.Scan(&cells[0], &cells[1]); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, []string{cells[0].String, cells[1].String})
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func realPlan(t *testing.T, db *sql.DB, text string) string {

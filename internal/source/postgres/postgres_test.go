@@ -65,8 +65,11 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		Types: map[string]string{
 			"text": "text", "long": "text", "name": "text", "integer": "bigint", "decimal": "numeric", "float": "real", "double": "double precision", "bytes": "bytea", "timestamp": column,
 		},
-		Decimal: func(text string) string { return text },
-		BadTime: "'infinity'",
+		Decimal:  func(text string) string { return text },
+		BadTime:  "'infinity'",
+		Timeless: "is infinite or outside of the years 1 to 9999",
+		Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
+		Edges:    edges(),
 		Wider: []sourcetest.Wider{
 			{Narrow: "numeric(10,0)", Wide: "numeric(12,2)", Values: []string{"-10", "0", "7", "100", "'NaN'"}, Keys: []string{"-10", "0", "7", "100", "NaN"}},
 			{Narrow: "numeric(10,3)", Wide: "numeric", Values: []string{"1.50", "1.51"}, Keys: []string{"1.5", "1.51"}},

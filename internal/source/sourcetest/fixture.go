@@ -64,6 +64,14 @@ type Fixture struct {
 	Capitals bool
 	// FullNulls says that the index does not lead to rows without a timestamp.
 	FullNulls bool
+	// Timeless is the fault of a row whose timestamp has no instant, behind the name of
+	// the column.
+	Timeless string
+	// Query runs a SELECT as the program that owns the database and returns its rows as
+	// text, NULL as the empty one. Its session is in UTC.
+	Query func(sql string) [][]string
+	// Edges are the types of the database, with values at their edges.
+	Edges []Edge
 	// UnkeyedTime says that no read goes on from a key that is a {timestamp}.
 	UnkeyedTime bool
 	// EmptyIsNull says that the empty text is NULL.
@@ -94,7 +102,7 @@ func (f Fixture) types(sql string) string {
 // row is a copy of an [observer.Row].
 type row struct {
 	key, cursor, data string
-	unix              int64
+	micros            int64 // since 1970
 	err               error
 }
 
@@ -110,7 +118,7 @@ func drain(t *testing.T, rows observer.Rows) []row {
 	var all []row
 	for rows.Next() {
 		r := rows.Row()
-		all = append(all, row{r.Key, r.Cursor, string(r.Data), r.Time.Unix(), r.Err})
+		all = append(all, row{r.Key, r.Cursor, string(r.Data), r.Time.UnixMicro(), r.Err})
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatalf("Rows.Err: %v", err)

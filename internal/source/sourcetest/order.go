@@ -25,9 +25,9 @@ func order(t *testing.T, f Fixture) {
 			t.Errorf("Compare does not put the empty cursor before %q", r.cursor)
 		}
 	}
-	want := time.Date(2024, 5, 1, 9, 59, 59, 0, time.UTC).Unix()
-	if rows[0].unix != want {
-		t.Errorf("Time = %d, want %d", rows[0].unix, want)
+	want := time.Date(2024, 5, 1, 9, 59, 59, 0, time.UTC).UnixMicro()
+	if rows[0].micros != want {
+		t.Errorf("Time = %d, want %d", rows[0].micros, want)
 	}
 }
 

@@ -16,6 +16,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"numbers stay exact":                            exactNumbers,
 		"floating-point numbers stay exact":             exactFloats,
 		"text stays as it is":                           unicodeText,
+		"extremes arrive as the database writes them":   extremes,
 		"faulty rows are poison":                        poisonRows,
 		"a row over the limit is poison":                sizeLimit,
 		"rows of any size are bounded":                  largeRows,

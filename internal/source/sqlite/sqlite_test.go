@@ -44,9 +44,12 @@ func TestContract(t *testing.T) {
 			Types: map[string]string{
 				"text": "TEXT", "long": "TEXT", "name": "TEXT", "integer": "INTEGER", "decimal": "TEXT", "float": "REAL", "double": "REAL", "bytes": "BLOB", "timestamp": "DATETIME",
 			},
-			Decimal: strconv.Quote,
-			Poison:  "CAST(x'41ff42' AS TEXT)",
-			BadTime: "'soon'",
+			Decimal:  strconv.Quote,
+			Poison:   "CAST(x'41ff42' AS TEXT)",
+			BadTime:  "'soon'",
+			Timeless: "is not a timestamp that is understood",
+			Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
+			Edges:    edges(),
 			Wider: []sourcetest.Wider{
 				{Narrow: "DECIMAL(10,0)", Wide: "DECIMAL(12,2)", Values: []string{"-10", "0", "7.50", "100"}, Keys: []string{"-10", "0", "7.5", "100"}, Same: true},
 				{Narrow: "CHAR(4)", Wide: "CHAR(8)", Values: []string{"'a'", "'b '"}, Keys: []string{"a", "b "}, Same: true},
