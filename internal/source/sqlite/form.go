@@ -100,7 +100,8 @@ func lessNumber(a, b any) bool {
 	if whole && both {
 		return x < y
 	}
-	return asFloat(a) < asFloat(b)
+	// The largest integers round to 2^63, below which they are.
+	return asFloat(a) < asFloat(b) || whole && asFloat(b) == 1<<63
 }
 
 func asFloat(v any) float64 {
