@@ -69,6 +69,10 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Timeless: "is a zero date, or one that no calendar has",
 		Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
 		Edges:    edges(),
+		Odd: []sourcetest.Odd{{
+			Name: "a document that is none", Column: "json", Good: `'{"a": 1}'`, Bad: `'{"a": 1'`, Fault: "is not valid JSON",
+			Before: "SET check_constraint_checks = 0", TableAlone: true,
+		}},
 		Wider: []sourcetest.Wider{
 			{Narrow: "decimal(10,0)", Wide: "decimal(12,2)", Values: []string{"-10", "0", "7", "100"}, Keys: []string{"-10", "0", "7", "100"}},
 			{Narrow: "decimal(10,2)", Wide: "decimal(12,2)", Values: []string{"1.50"}, Keys: []string{"1.5"}, Same: true},

@@ -67,7 +67,8 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 	tables := []string{"orders", "stock", "loose", "plain", "unused", "t_integer", "t_decimal", "t_name", "t_timestamp"}
 	views := []string{"shown"}
 	for i := range 40 {
-		tables = append(tables, fmt.Sprintf("edge_%d", i))
+		tables = append(tables, fmt.Sprintf("edge_%d", i), fmt.Sprintf("odd_%d", i))
+		views = append(views, fmt.Sprintf("odd_view_%d", i))
 	}
 	clear := func() {
 		for _, table := range tables {

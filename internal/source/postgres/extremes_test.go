@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,6 +34,16 @@ func rowsOf(t testing.TB, conn *pgx.Conn, text string) [][]string {
 // written is the value as its type writes it. A cast to text writes a boolean and a
 // char(n) in another way.
 const written = "format('%s', v)"
+
+// odd is a byte that is no text, which servers before PostgreSQL 16 hand over as it is.
+func odd(t testing.TB, conn *pgx.Conn) []sourcetest.Odd {
+	t.Helper()
+	const char = `"char"`
+	if utf8.ValidString(rowsOf(t, conn, "SELECT (-1)::"+char)[0][0]) {
+		return nil
+	}
+	return []sourcetest.Odd{{Name: "a byte that is no text", Column: char, Good: "'a'", Bad: "(-1)::" + char, Fault: "is not valid text (UTF-8 without NUL)"}}
+}
 
 // edges are the types of PostgreSQL. Everything that is in no other list is text.
 func edges() []sourcetest.Edge {

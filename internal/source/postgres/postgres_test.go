@@ -70,6 +70,7 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		Timeless: "is infinite or outside of the years 1 to 9999",
 		Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
 		Edges:    edges(),
+		Odd:      odd(t, writer),
 		Wider: []sourcetest.Wider{
 			{Narrow: "numeric(10,0)", Wide: "numeric(12,2)", Values: []string{"-10", "0", "7", "100", "'NaN'"}, Keys: []string{"-10", "0", "7", "100", "NaN"}},
 			{Narrow: "numeric(10,3)", Wide: "numeric", Values: []string{"1.50", "1.51"}, Keys: []string{"1.5", "1.51"}},

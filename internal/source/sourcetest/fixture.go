@@ -67,6 +67,11 @@ type Fixture struct {
 	// Timeless is the fault of a row whose timestamp has no instant, behind the name of
 	// the column.
 	Timeless string
+	// Stray is a literal for a column {timestamp} that is not in the form of the others;
+	// empty for a database whose types have one form.
+	Stray string
+	// Odd are kinds of odd rows that no other database has.
+	Odd []Odd
 	// Query runs a SELECT as the program that owns the database and returns its rows as
 	// text, NULL as the empty one. Its session is in UTC.
 	Query func(sql string) [][]string

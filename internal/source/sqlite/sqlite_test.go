@@ -48,6 +48,7 @@ func TestContract(t *testing.T) {
 			Poison:   "CAST(x'41ff42' AS TEXT)",
 			BadTime:  "'soon'",
 			Timeless: "is not a timestamp that is understood",
+			Stray:    "1714557600",
 			Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
 			Edges:    edges(),
 			Wider: []sourcetest.Wider{
