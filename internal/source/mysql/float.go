@@ -10,7 +10,7 @@ import (
 // 1234567 as 1234570. As DOUBLE it prints all digits of the value. Both are selected,
 // with a space between them, see [kind.selected]: the former is kept wherever it is
 // exact, as it has the decimals and the exponent that the type of the column and the
-// server ask for. (MySQL does the same by its documentation.)
+// server ask for. (MySQL was not run; its bug 115277 shows six digits of 8.0.)
 
 // How long these texts may be, of FLOAT(255,30) and DOUBLE(255,30). Without a length
 // the server cuts values that it sorts in a table of its own: -2.5e-308 to -2.5e-3.
