@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -73,16 +74,18 @@ func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
 	return nil
 }
 
-// keyChanges describes which columns of the key are of another type now, of those
-// that are no columns of the data.
+// keyChanges describes which columns of the key are of another type now, of those that
+// are no columns of the data. A type that is not told is another one where keys are
+// written by another rule.
 func (p *poll) keyChanges(data []Column, now []KeyColumn) (changes []string) {
 	if !p.keys.isOf(now) {
 		return nil
 	}
 	for i, c := range p.keys.Columns {
-		told := slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
-		if !told && c.Type != now[i].Type {
-			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s", c.Name, c.Type, now[i].Type))
+		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
+		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
+			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",
+				c.Name, cmp.Or(c.Type, "without a type"), cmp.Or(now[i].Type, "without a type")))
 		}
 	}
 	return changes

@@ -175,6 +175,20 @@ func TestColumnOfTheKeyIsRetyped(t *testing.T) {
 	equal(t, "events", len(s.story()), 3)
 }
 
+// SQLite tells no type of a column that has none, and writes its keys in another way.
+func TestColumnOfTheKeyLosesItsType(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.put(0, 3)
+	s.poll()
+	s.src.SetColumns(columns("id", "", "value", "text")...)
+	s.src.SetKeyColumns(observer.KeyColumn{Column: observer.Column{Name: "id"}, Rule: observer.KeyClass})
+	_, err := s.tryPoll()
+	if !errors.Is(err, observer.ErrColumnsChanged) || !strings.Contains(err.Error(), `column "id" of the key was text and is without a type`) {
+		t.Fatalf("got %v", err)
+	}
+}
+
 func TestRename(t *testing.T) {
 	t.Parallel()
 	char := observer.KeyColumn{Column: observer.Column{Name: "code", Type: "char"}, Rule: observer.KeyBlanks, Width: "length 4"}

@@ -42,6 +42,12 @@ func Seed() uint64 {
 	return flag.Lookup("rapid.seed").Value.(flag.Getter).Get().(uint64)
 }
 
+// Checks returns how many histories the process runs of each kind: that of -rapid.checks
+// or RAPID_CHECKS.
+func Checks() int {
+	return flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int)
+}
+
 // prepare chooses the seed of the whole process and says so at once: a panic
 // in a goroutine of the product, or a hang, ends the process without giving
 // rapid a chance to tell. And rapid writes no files: the seed says it all, and

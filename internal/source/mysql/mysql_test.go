@@ -73,6 +73,26 @@ func fixture(t *testing.T) sourcetest.Fixture {
 			Name: "a document that is none", Column: "json", Good: `'{"a": 1}'`, Bad: `'{"a": 1'`, Fault: "is not valid JSON",
 			Before: "SET check_constraint_checks = 0", TableAlone: true,
 		}},
+		KeyFamilies: []sourcetest.KeyFamily{
+			{
+				Types: []string{
+					"decimal(8,0)", "decimal(10,2)", "decimal(12,4)", "decimal(12,4) unsigned zerofill", "bigint", "int(6) unsigned zerofill",
+					"varchar(20)", "varchar(40)", "char(10)", "char(20)",
+				},
+				Literal: func(n int) string { return fmt.Sprint(n*7 + 1) },
+			},
+			{
+				Types:   []string{"datetime", "datetime(3)", "datetime(6)", "timestamp(0)", "timestamp(6)"},
+				Literal: func(n int) string { return fmt.Sprintf("'2024-05-01 10:00:%02d'", n) },
+			},
+			{
+				Types:   []string{"binary(2)", "binary(4)", "binary(8)"},
+				Literal: func(n int) string { return fmt.Sprintf("x'61%02x'", n) },
+			},
+		},
+		AlterKey: func(_, to string, _ []string) []string {
+			return []string{"ALTER TABLE changing MODIFY k " + to + " NOT NULL"}
+		},
 		Wider: []sourcetest.Wider{
 			{Narrow: "decimal(10,0)", Wide: "decimal(12,2)", Values: []string{"-10", "0", "7", "100"}, Keys: []string{"-10", "0", "7", "100"}},
 			{Narrow: "decimal(10,2)", Wide: "decimal(12,2)", Values: []string{"1.50"}, Keys: []string{"1.5"}, Same: true},

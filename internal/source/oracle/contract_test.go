@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,11 @@ func contract(column, now string) sourcetest.Fixture {
 		Types: map[string]string{
 			"text": "VARCHAR2(4000)", "long": "CLOB", "name": "VARCHAR2(200)", "integer": "NUMBER(19)", "decimal": "NUMBER", "float": "BINARY_FLOAT", "double": "BINARY_DOUBLE", "bytes": "RAW(100)", "timestamp": column, "column": "",
 		},
+		KeyFamilies: []sourcetest.KeyFamily{
+			{Types: []string{"NUMBER(8)", "NUMBER(10,2)", "NUMBER"}, Literal: func(n int) string { return fmt.Sprint(n*7 + 1) }},
+			{Types: []string{"VARCHAR2(20)", "VARCHAR2(40)", "VARCHAR2(60)"}, Literal: func(n int) string { return fmt.Sprintf("'%d'", n*7+1) }},
+		},
+		AlterKey: sourcetest.Recreate,
 		Wider: []sourcetest.Wider{
 			{Narrow: "NUMBER(10)", Wide: "NUMBER(12,2)", Values: []string{"-10", "0", "7", "100"}, Keys: []string{"-10", "0", "7", "100"}, Same: true},
 			{Narrow: "CHAR(4)", Wide: "CHAR(8)", Values: []string{"'a'", "'b'"}, Keys: []string{"a", "b"}, Same: true},

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,23 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
 		Edges:    edges(),
 		Odd:      odd(t, writer),
+		KeyFamilies: []sourcetest.KeyFamily{
+			{
+				Types:   []string{"numeric(8,0)", "numeric(10,2)", "numeric(12,4)", "numeric", "bigint", "varchar(20)", "varchar(40)", "char(10)", "char(20)"},
+				Literal: func(n int) string { return fmt.Sprint(n*7 + 1) },
+			},
+			{
+				Types:   []string{"timestamp(0)", "timestamp(3)", "timestamp", "timestamptz(0)", "timestamptz"},
+				Literal: func(n int) string { return fmt.Sprintf("'2024-05-01 10:00:%02d'", n) },
+			},
+		},
+		AlterKey: func(from, to string, _ []string) []string {
+			using := "k::" + to
+			if from = strings.TrimRight(from, "(,0123456789)"); strings.Contains(from, "char") && !strings.Contains(to, "char") {
+				using = "k::numeric::" + to
+			}
+			return []string{"ALTER TABLE changing ALTER k TYPE " + to + " USING " + using}
+		},
 		Wider: []sourcetest.Wider{
 			{Narrow: "numeric(10,0)", Wide: "numeric(12,2)", Values: []string{"-10", "0", "7", "100", "'NaN'"}, Keys: []string{"-10", "0", "7", "100", "NaN"}},
 			{Narrow: "numeric(10,3)", Wide: "numeric", Values: []string{"1.50", "1.51"}, Keys: []string{"1.5", "1.51"}},

@@ -58,6 +58,10 @@ type Fixture struct {
 	Poison string
 	// Wider are the types whose text may depend on the width of a column.
 	Wider []Wider
+	// KeyFamilies are types of keys among which AlterKey changes that of the column k of the
+	// table changing: between types, and with columns beside k, ref, note and updated_at.
+	KeyFamilies []KeyFamily
+	AlterKey    func(from, to string, extra []string) []string
 	// BadTime is a literal for a column {timestamp} without an instant.
 	BadTime string
 	// Capitals says that names without quotes come back in capitals.

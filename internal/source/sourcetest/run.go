@@ -57,6 +57,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"rows say their columns":                        columns,
 		"the source explains its plan":                  explained,
 		"polls: odd rows cost no other row":             oddOnes,
+		"polls: schemas change at random":               changedSchemas,
 		"polls: equal timestamps across chunks":         ties,
 		"polls: statements end among equal timestamps":  cutTies,
 		"polls: rows without a timestamp have a share":  undatedShare,

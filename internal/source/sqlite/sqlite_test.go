@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,6 +52,11 @@ func TestContract(t *testing.T) {
 			Stray:    "1714557600",
 			Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
 			Edges:    edges(),
+			KeyFamilies: []sourcetest.KeyFamily{{
+				Types:   []string{"DECIMAL(8,0)", "DECIMAL(10,2)", "INTEGER", "TEXT", "VARCHAR(20)", "VARCHAR(40)", "BLOB", ""},
+				Literal: func(n int) string { return fmt.Sprint(n*7 + 1) },
+			}},
+			AlterKey: sourcetest.Recreate,
 			Wider: []sourcetest.Wider{
 				{Narrow: "DECIMAL(10,0)", Wide: "DECIMAL(12,2)", Values: []string{"-10", "0", "7.50", "100"}, Keys: []string{"-10", "0", "7.5", "100"}, Same: true},
 				{Narrow: "CHAR(4)", Wide: "CHAR(8)", Values: []string{"'a'", "'b '"}, Keys: []string{"a", "b "}, Same: true},

@@ -1,0 +1,242 @@
+package sourcetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/simtest"
+)
+
+// KeyFamily are types to any of which the same keys can be converted.
+type KeyFamily struct {
+	Types []string
+	// Literal is the n-th key as a value of each of them.
+	Literal func(n int) string
+}
+
+// schemaRows is how many rows the table has whose schema changes.
+const schemaRows = 6
+
+// schemas is a table whose owner changes its schema between polls.
+type schemas struct {
+	Fixture
+	*polls
+	t      *testing.T
+	random *rand.Rand
+	family KeyFamily
+	// older says that the stream began before keys had a normal form. Its key keeps its
+	// type, and changes its width alone.
+	older bool
+
+	key   string   // its type
+	extra []string // columns that come and go, as "name type"
+	added int      // how many there were
+	step  int      // notes of the rows
+	// subjects are those of the rows, by their number.
+	subjects map[string]string
+}
+
+// changedSchemas changes schemas at random between polls, of a stream of each kind: each
+// change of a row becomes one event, and no row gets another key unless the stream has
+// stopped because of the type of its key.
+func changedSchemas(t *testing.T, f Fixture) {
+	for n, family := range f.KeyFamilies {
+		for _, older := range []bool{false, true} {
+			if n > 0 || older {
+				f.exec("DROP TABLE changing")
+			}
+			s := &schemas{
+				Fixture: f, polls: f.polls(observer.DetectChange), t: t, family: family, older: older,
+				random:   rand.New(rand.NewPCG(simtest.Seed(), uint64(n))), //nolint:gosec // It is no secret.
+				subjects: make(map[string]string),
+			}
+			s.run()
+		}
+	}
+}
+
+func (s *schemas) run() {
+	s.key = s.family.Types[0]
+	s.exec("CREATE TABLE changing (k " + s.key + " NOT NULL PRIMARY KEY, ref {text}, note {text}, updated_at {timestamp} NOT NULL)")
+	for n := range schemaRows {
+		s.exec(fmt.Sprintf("INSERT INTO changing VALUES (%s, '%d', '0', '%s')", s.family.Literal(n), n, s.now()))
+	}
+	s.spec.Query.Table, s.spec.Query.Key = "changing", []string{"k"}
+	s.poll(s.t)
+	s.look("the first poll", 0, false)
+	if s.older {
+		s.forgetForm()
+	}
+	for range simtest.Checks() / 10 {
+		change, stops, renames := s.change()
+		s.step++
+		s.exec(fmt.Sprintf("UPDATE changing SET note = '%d', updated_at = '%s'", s.step, s.now()))
+		before := len(s.db.Events("orders"))
+		_, err := s.try(s.t.Context())
+		switch stopped := errors.Is(err, observer.ErrColumnsChanged); {
+		case err != nil && !stopped:
+			s.t.Fatalf("%s: %v", change, err)
+		case stopped && !stops, !stopped && stops:
+			s.t.Fatalf("%s: the stream has stopped: %t, want %t (%v)", change, stopped, stops, err)
+		case stopped:
+			if n := len(s.db.Events("orders")) - before; n != 0 {
+				s.t.Fatalf("%s: a stream that has stopped made %d events", change, n)
+			}
+			s.accept(change)
+			s.poll(s.t)
+		}
+		s.look(change, before, renames)
+	}
+	if n := len(s.db.Dead("orders")); n > 0 {
+		s.t.Errorf("%d poison rows", n)
+	}
+}
+
+func (s *schemas) now() string {
+	return time.Date(2020, 1, 1+s.step, 0, 0, 0, 0, time.UTC).Format(time.DateTime)
+}
+
+// forgetForm makes the stream one of an earlier version: its keys are as the database
+// writes them.
+func (s *schemas) forgetForm() {
+	q := s.spec.Query
+	plain := make(map[string]string)
+	for _, r := range s.read(s.t, q, "") {
+		q.NormalKeys = true
+		plain[s.subjects[member(s.t, []byte(r.data), "ref")]] = r.key
+	}
+	s.db.RenameKeys("orders", func(key string) string { return plain[key] }, observer.KeyForm{})
+	for ref, key := range s.subjects {
+		s.subjects[ref] = plain[key]
+	}
+	s.poll(s.t)
+}
+
+// change changes the schema. It returns what was done, and whether the stream has to stop
+// for that, and may have other keys afterwards.
+func (s *schemas) change() (what string, stops, renames bool) {
+	switch n := s.random.IntN(10); {
+	case n < 5:
+		return s.changeKey()
+	case len(s.extra) < 8 && n < 8 || len(s.extra) == 0:
+		s.added++
+		column := fmt.Sprintf("e%d %s", s.added, []string{"{integer}", "{text}"}[s.random.IntN(2)])
+		s.extra = append(s.extra, column)
+		s.exec("ALTER TABLE changing ADD {column} " + column)
+		return "add " + column, false, false
+	default: // Of a row of more columns MariaDB says that it is too large.
+		i := s.random.IntN(len(s.extra))
+		name, kind, _ := strings.Cut(s.extra[i], " ")
+		if n <= 8 {
+			s.extra = slices.Delete(s.extra, i, i+1)
+			s.exec("ALTER TABLE changing DROP COLUMN " + name)
+			return "drop " + name, true, false
+		}
+		s.added++
+		s.extra[i] = fmt.Sprintf("e%d %s", s.added, kind)
+		s.exec(fmt.Sprintf("ALTER TABLE changing RENAME COLUMN %s TO e%d", name, s.added))
+		return "rename " + name, true, false
+	}
+}
+
+// changeKey gives the key another type, or the same with another width.
+func (s *schemas) changeKey() (what string, stops, renames bool) {
+	to := s.family.Types[s.random.IntN(len(s.family.Types))]
+	sameType := baseType(to) == baseType(s.key)
+	if s.older && !sameType {
+		return "nothing", false, false
+	}
+	form := s.keyForm(s.t, s.spec.Query)
+	for _, statement := range s.AlterKey(s.key, to, s.extra) {
+		s.exec(statement)
+	}
+	what, s.key = fmt.Sprintf("the key from %s to %s", s.key, to), to
+	after := s.keyForm(s.t, s.spec.Query)
+	wider := s.older && form.Columns[0].Width != after.Columns[0].Width
+	return what, !sameType || wider, !sameType
+}
+
+// Recreate is a [Fixture.AlterKey] for a database that changes no type of a column with
+// rows.
+func Recreate(_, to string, extra []string) []string {
+	columns, names := "k "+to+" NOT NULL PRIMARY KEY, updated_at {timestamp} NOT NULL, ref {text}, note {text}", "k, updated_at, ref, note"
+	for _, column := range extra {
+		name, _, _ := strings.Cut(column, " ")
+		columns, names = columns+", "+column, names+", "+name
+	}
+	var statements []string
+	for _, tables := range [][2]string{{"changing", "changed"}, {"changed", "changing"}} {
+		statements = append(statements, "CREATE TABLE "+tables[1]+" ("+columns+")",
+			"INSERT INTO "+tables[1]+" ("+names+") SELECT "+names+" FROM "+tables[0], "DROP TABLE "+tables[0])
+	}
+	return statements
+}
+
+// baseType is a type without its width.
+func baseType(name string) string {
+	base, rest, _ := strings.Cut(name, "(")
+	if strings.Contains(rest, "unsigned") {
+		base += " unsigned"
+	}
+	return base
+}
+
+// accept does what `observers accept` does.
+func (s *schemas) accept(change string) {
+	cursor := s.db.Cursor("orders")
+	refused, err := observer.DecodeRefusal(cursor.Refusal)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.db.Accept("orders")
+	if refused.Key == "" {
+		return
+	}
+	before, err := observer.DecodeKeyForm(cursor.KeyForm)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	now, err := observer.DecodeKeyForm(refused.Key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !s.older {
+		s.t.Fatalf("%s: a stream with normal keys asks to rename them", change)
+	}
+	after, rename := before.Rename(now.Columns)
+	s.db.RenameKeys("orders", rename, after)
+	for ref, key := range s.subjects {
+		s.subjects[ref] = rename(key)
+	}
+	s.older = false // From now on it is like any other.
+}
+
+// look checks the events since then: one of each row, under its key, with what it holds.
+func (s *schemas) look(change string, since int, renames bool) {
+	seen := make(map[string]bool)
+	for _, e := range s.db.Events("orders")[since:] {
+		ref := member(s.t, e.Data, "ref")
+		before, known := s.subjects[ref]
+		switch {
+		case seen[ref]:
+			s.t.Errorf("%s: a second event of row %s", change, ref)
+		case member(s.t, e.Data, "note") != fmt.Sprint(s.step):
+			s.t.Errorf("%s: row %s is told of as %s, at step %d", change, ref, e.Data, s.step)
+		case known && !renames && (e.Subject != before || e.Change == "new"):
+			s.t.Errorf("%s: row %s was %q and is %q, %s", change, ref, before, e.Subject, e.Change)
+		}
+		seen[ref], s.subjects[ref] = true, e.Subject
+	}
+	if len(seen) != schemaRows {
+		s.t.Errorf("%s: events of %d rows, want %d", change, len(seen), schemaRows)
+	}
+	if s.t.Failed() {
+		s.t.FailNow()
+	}
+}
