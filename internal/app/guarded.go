@@ -13,8 +13,8 @@ import (
 
 // sourceMetrics tell how the sources of this process fare.
 type sourceMetrics struct {
-	up       *prometheus.GaugeVec
-	failures *prometheus.CounterVec
+	up, waiting *prometheus.GaugeVec
+	failures    *prometheus.CounterVec
 }
 
 func newSourceMetrics(r prometheus.Registerer) *sourceMetrics {
@@ -22,11 +22,14 @@ func newSourceMetrics(r prometheus.Registerer) *sourceMetrics {
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "observerd_source_up", Help: "1 when the last attempt of this node to reach the source went well, else 0.",
 		}, []string{"source"}),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "observerd_source_polls_waiting", Help: "Polls that wait on this node until others of the source have begun to read.",
+		}, []string{"source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "observerd_source_failures_total", Help: "Failures of a source that this node has met, by class.",
 		}, []string{"source", "class"}),
 	}
-	r.MustRegister(m.up, m.failures)
+	r.MustRegister(m.up, m.waiting, m.failures)
 	return m
 }
 
@@ -67,6 +70,8 @@ type guarded struct {
 	gate    *gate
 	circuit circuit
 	metrics *sourceMetrics // nil counts nothing
+	// beginners are the polls of the scheduler; nil where there is none.
+	beginners *beginners
 }
 
 // account returns the gate of the source; nil for one without accounts, or that
@@ -126,6 +131,7 @@ func (s *guarded) Read(ctx context.Context, q observer.Query, in observer.Range)
 	if err != nil {
 		return nil, err
 	}
+	source.Begun(ctx)
 	return &guardedRows{Rows: rows, source: s, call: mine}, nil
 }
 

@@ -20,14 +20,16 @@ observers:
   - {id: orders, type: order, source: erp, table: orders, key: id, timestamp: at}
   - {id: returns, type: order, event: Returned, source: erp, table: orders, key: id, timestamp: at}
   - {id: stock, type: inventory, source: erp, table: orders, key: id}
+  - {id: fourth, type: order, event: Fourth, source: erp, table: orders, key: id, timestamp: at}
+  - {id: fifth, type: order, event: Fifth, source: erp, table: orders, key: id, timestamp: at}
   - {id: tasks, type: wes, source: erp, table: tasks, key: id, timestamp: at}
 sinks: [{id: file, type: file, path: %q}]
 http: {listen: "127.0.0.1:0"}
 `
 
 // TestALockedTableHoldsUpNoOtherType has more observers of a table that is locked
-// over there than the source may have connections, and one of another table,
-// which is polled as ever. The first go on when the lock is gone.
+// over there than the source may have connections, and than may begin at a time, and one of
+// another table, which is polled as ever. The first go on when the lock is gone.
 func TestALockedTableHoldsUpNoOtherType(t *testing.T) {
 	t.Parallel()
 	warehouse, coordination, folder := pgtest.New(t), pgtest.New(t), t.TempDir()
@@ -54,7 +56,7 @@ func TestALockedTableHoldsUpNoOtherType(t *testing.T) {
 			return nil
 		})
 	}
-	for _, stream := range []string{"orders", "returns", "stock"} {
+	for _, stream := range []string{"orders", "returns", "stock", "fourth", "fifth"} {
 		has(stream, 1)
 	}
 	holder, err := owner.BeginTx(t.Context(), nil)
@@ -74,7 +76,7 @@ func TestALockedTableHoldsUpNoOtherType(t *testing.T) {
 	if err := holder.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	for _, stream := range []string{"orders", "returns", "stock"} {
+	for _, stream := range []string{"orders", "returns", "stock", "fourth", "fifth"} {
 		has(stream, 2)
 	}
 }

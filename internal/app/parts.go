@@ -143,7 +143,7 @@ func (a *App) newType(t config.Type, sources map[string]*guarded, found *prometh
 		}
 		p.committed = progress.Committed
 		made.Observers = append(made.Observers, scheduled{
-			poller: p, account: sources[o.Source].account, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
+			poller: p, account: sources[o.Source].account, beginners: sources[o.Source].beginners, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
 			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),
 			interval: t.Interval, setback: &setback{},
 		})

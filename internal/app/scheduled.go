@@ -17,6 +17,8 @@ type scheduled struct {
 	*poller
 	// account returns the gate of the source; nil for one without accounts.
 	account func() *gate
+	// beginners are those of the source.
+	beginners *beginners
 
 	// What a reconcile needs: when it is due, in which zone, what a step of it
 	// may take, and where its finds are counted.
@@ -28,6 +30,11 @@ type scheduled struct {
 	interval time.Duration
 	setback  *setback
 	found    prometheus.Counter
+}
+
+// Begin implements schedule.Beginner.
+func (s scheduled) Begin(ctx context.Context) (begun context.Context, end func(), err error) {
+	return s.beginners.enter(ctx)
 }
 
 // Poll implements schedule.Observer. A poll that has nothing left to do for this

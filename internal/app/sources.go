@@ -144,7 +144,7 @@ func openSources(o *opener, m *sourceMetrics, c *cleanups) (map[string]*guarded,
 		}
 		c.close("source "+name, src)
 		m.prepare(name)
-		src.metrics = m
+		src.metrics, src.beginners = m, newBeginners(o.cfg.Sources[name].PoolSize, m.waiting.WithLabelValues(name))
 		opened[name] = src
 	}
 	return opened, nil

@@ -32,13 +32,34 @@ type stream struct {
 	do poll
 	// hope is asked while the observer waits; nil has none.
 	hope func() bool
+	// waits is how long the next poll waits for others before it begins; nil: not at all.
+	waits func() time.Duration
 
-	mu            sync.Mutex
-	at            []time.Time
-	running, most int
+	mu                   sync.Mutex
+	at                   []time.Time
+	running, most, begun int
 }
 
 func (s *stream) ID() string { return s.id }
+
+func (s *stream) Begin(ctx context.Context) (begun context.Context, end func(), err error) {
+	if s.waits != nil {
+		select {
+		case <-ctx.Done():
+			return ctx, func() {}, context.Cause(ctx)
+		case <-time.After(s.waits()):
+		}
+	}
+	s.count(1)
+	return ctx, func() { s.count(-1) }, nil
+}
+
+// count counts the polls that have begun and not ended.
+func (s *stream) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun += n
+}
 
 func (s *stream) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
 	s.enter(1)

@@ -43,10 +43,17 @@ func (p *part) ended(ctx context.Context) bool {
 
 // poll polls the observer within its time and notes what came of it.
 func (p *part) poll(ctx context.Context, g lock.Grant) result {
+	poll, end, err := p.begin(ctx)
+	defer end()
 	began, started := time.Now(), p.clock.now()
-	limited, cancel := p.limited(ctx)
-	defer cancel()
-	stats, err := p.safely(limited, g)
+	var stats observer.Stats
+	if err == nil {
+		limited, cancel := p.limited(poll)
+		defer cancel()
+		stats, err = p.safely(limited, g)
+	} else if errors.Is(err, observer.ErrNextInstant) {
+		stats.Full, err = true, nil // As it was before.
+	}
 	if p.polled && stats.Full && stats.Rows == 0 {
 		stats.Lag = p.lag // The instant came before a row that would tell.
 	}
@@ -72,14 +79,50 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 	return res
 }
 
-// limited is a context that ends once nothing was committed for the time of a poll.
-// Polls that commit on their way may take any time; but one that follows another has
-// until the next instant, and a moment less for its last commit and the notes.
-func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+// begin waits until the observer's poll may begin, of which the poll's time takes no
+// part. Its context is that of the poll: one that follows another has until the next
+// instant, and a moment less for its last commit and the notes. end is called when the
+// poll has ended.
+func (p *part) begin(ctx context.Context) (poll context.Context, end func(), err error) {
 	release := func() {}
 	if p.polled {
 		ctx, release = context.WithTimeoutCause(ctx, p.left(), observer.ErrNextInstant)
 	}
+	line, ok := p.observer.(Beginner)
+	if !ok {
+		return ctx, release, nil
+	}
+	defer p.waiting()()
+	poll, leave, err := line.Begin(ctx)
+	return poll, func() { leave(); release() }, err
+}
+
+// waiting says that the loop is alive until the function that it returns is called:
+// whoever waits is not stuck. Those for whom it waits say so themselves.
+func (p *part) waiting() (over func()) {
+	ticker, done := time.NewTicker(p.typ.Interval), make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				p.typ.Progress.alive()
+			}
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(done)
+		watch.Wait()
+		p.typ.Progress.alive()
+	}
+}
+
+// limited is a context that ends once nothing was committed for the time of a poll.
+// Polls that commit on their way may take any time.
+func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := time.Now()
 	var watch sync.WaitGroup
@@ -99,7 +142,6 @@ func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() {
 		cancel(context.Canceled)
 		watch.Wait()
-		release()
 	}
 }
 

@@ -42,6 +42,11 @@ func NewProgress() *Progress {
 // commits calls it; the scheduler does not see it.
 func (p *Progress) Committed() {
 	p.note(committed, active)
+	p.alive()
+}
+
+// alive says that the type's loop is not stuck.
+func (p *Progress) alive() {
 	if p.beat != nil {
 		p.beat()
 	}

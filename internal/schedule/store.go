@@ -60,3 +60,12 @@ type Observer interface {
 	ID() string
 	Poll(ctx context.Context, g lock.Grant) (observer.Stats, error)
 }
+
+// Beginner is an [Observer] whose polls wait for others of this node before they
+// begin. That takes nothing of the time of a poll.
+type Beginner interface {
+	// Begin waits until a poll may begin. The poll has the context that it returns, and
+	// end, which is never nil, is called when it has ended. The error is the cause of
+	// the end of ctx; there is no poll then.
+	Begin(ctx context.Context) (begun context.Context, end func(), err error)
+}

@@ -38,6 +38,7 @@ func (w *LockWaits) Unlocked(ctx context.Context, locked func(error) bool, try f
 	if err == nil || !locked(err) {
 		return err
 	}
+	Begun(ctx)
 	patience := time.NewTimer(w.limit)
 	defer patience.Stop()
 	for away := leastAway; ; away = min(2*away, mostAway) {
