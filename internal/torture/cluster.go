@@ -119,8 +119,8 @@ func (o Options) rowsOf(stream string) string {
 	case shop.Tasks:
 		return "key: task_id, timestamp: updated_at"
 	case shop.Stock:
-		// A poll has time for a third of the stock. Among many types it also waits
-		// for its turn at the source in that time.
+		// A poll has time for a third of the stock. Among many types two cores leave it
+		// little, so it has more.
 		return fmt.Sprintf("key: sku, max-rate: 40, poll-timeout: %s", max(time.Second, o.Interval/3))
 	}
 	return "key: slot, detect: snapshot, event: ShelfObservedEvent"

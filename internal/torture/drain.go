@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
@@ -29,25 +31,28 @@ type backlog struct {
 }
 
 // drain waits until the events tell the last state of each row, and the sink
-// has them all.
+// has them all: for as long as something arrives, however slow the machine is.
 func (c *cluster) drain(ctx context.Context) (took time.Duration, err error) {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.options.Drain)
-	defer cancel()
 	b, err := c.backlog(ctx)
 	if err != nil {
 		return 0, err
 	}
+	least, arrived := math.MaxInt, began
 	for {
-		left, err := b.left(ctx, c.ledger)
+		rest, what, err := b.left(ctx, c.ledger)
 		switch {
-		case err == nil && left == "":
-			return time.Since(began), nil
-		case err != nil && ctx.Err() == nil:
+		case err != nil:
 			return time.Since(began), fmt.Errorf("watch the event log: %w", err)
+		case rest == 0:
+			return time.Since(began), nil
+		case rest < least:
+			least, arrived = rest, time.Now()
+		case time.Since(arrived) > c.options.Drain:
+			return time.Since(began), fmt.Errorf("%w: nothing has arrived for %s, and %s", errNotDrained, c.options.Drain, what)
 		}
 		if !sleep(ctx, 300*time.Millisecond) {
-			return time.Since(began), errors.Join(fmt.Errorf("%w within %s: %s", errNotDrained, c.options.Drain, left), err)
+			return time.Since(began), context.Cause(ctx)
 		}
 	}
 }
@@ -80,31 +85,59 @@ func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
 	return b, nil
 }
 
-// left says what is missing; empty when nothing is.
-func (b *backlog) left(ctx context.Context, ledger *audit.DB) (string, error) {
-	for stream, mode := range b.modes {
-		if err := b.follow(ctx, ledger, stream, mode); err != nil {
-			return "", err
-		}
+// left is how much is missing, and what; 0 when nothing is.
+func (b *backlog) left(ctx context.Context, ledger *audit.DB) (rest int, what string, err error) {
+	undelivered, err := b.followAll(ctx, ledger)
+	if err != nil {
+		return 0, "", err
 	}
+	said := []string{fmt.Sprintf("%d rows are not told", len(b.missing)), "", fmt.Sprintf("%d events are not delivered", undelivered)}
 	for r := range b.missing {
-		return fmt.Sprintf("%d rows are not told, one of them %s/%s", len(b.missing), r.stream, r.key), nil
+		said[0] += fmt.Sprintf(", one of them %s/%s", r.stream, r.key)
+		break
 	}
-	for r, owed := range b.gone {
-		if owed {
-			return fmt.Sprintf("the end of %s/%s is not told", r.stream, r.key), nil
+	owed := 0
+	for r, owes := range b.gone {
+		if owes {
+			owed++
+			said[1] = fmt.Sprintf(", one of them %s/%s", r.stream, r.key)
 		}
 	}
-	var undelivered int
-	err := ledger.QueryRowContext(ctx, `
-		SELECT count(*)
+	said[1] = fmt.Sprintf("the end of %d rows is not told", owed) + said[1]
+	return len(b.missing) + owed + undelivered, strings.Join(said, "; "), nil
+}
+
+// followAll reads the new events of all streams, and counts those that the sink lacks.
+func (b *backlog) followAll(ctx context.Context, ledger *audit.DB) (undelivered int, err error) {
+	rows, err := ledger.QueryContext(ctx, `
+		SELECT c.stream, c.last_seq, coalesce(o.last_seq, 0)
 		  FROM obs_cursor c
-		  LEFT JOIN obs_sink_offset o ON o.stream = c.stream AND o.sink = '`+sinkID+`'
-		 WHERE c.last_seq > coalesce(o.last_seq, 0)`).Scan(&undelivered)
-	if err != nil || undelivered == 0 {
-		return "", err
+		  LEFT JOIN obs_sink_offset o ON o.stream = c.stream AND o.sink = '`+sinkID+`'`)
+	if err != nil {
+		return 0, err
 	}
-	return fmt.Sprintf("%d streams are not delivered", undelivered), nil
+	defer rows.Close()
+	var grown []string
+	for rows.Next() {
+		var stream string
+		var last, delivered int64
+		if err := rows.Scan(&stream, &last, &delivered); err != nil {
+			return 0, err
+		}
+		if last > b.read[stream] {
+			grown = append(grown, stream)
+		}
+		undelivered += int(max(0, last-delivered))
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	for _, stream := range grown {
+		if err := b.follow(ctx, ledger, stream, b.modes[stream]); err != nil {
+			return 0, err
+		}
+	}
+	return undelivered, nil
 }
 
 // follow reads the new events of a stream.

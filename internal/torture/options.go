@@ -38,8 +38,9 @@ type Options struct {
 	// Interval is that of all types, TTL that of their locks; 0 means 1 s, or
 	// 60 ms for each type if that is more, and 6 s or, with SQLite, 15 s.
 	Interval, TTL time.Duration
-	// Drain bounds the time until everything is delivered once all is healed; 0
-	// means 2 minutes.
+	// Drain is for how long nothing may arrive once all is healed and something is
+	// missing; 0 means 2 minutes, or 21 intervals if that is more: an observer that
+	// has failed under faults rests for up to 20.
 	Drain time.Duration
 	// Mutant names the safety step that the binary lacks; empty for none.
 	Mutant string
@@ -71,7 +72,7 @@ func (o Options) orDefaults() Options {
 	}
 	set(&o.TTL, 6*time.Second)
 	set(&o.Every, max(3*time.Second, o.TTL/4))
-	set(&o.Drain, 2*time.Minute)
+	set(&o.Drain, max(2*time.Minute, 21*o.Interval))
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}

@@ -115,15 +115,19 @@ func (c *cluster) strikeAll(ctx context.Context) error {
 }
 
 // tries is how often a fault strikes that finds nothing to bite: a node that is
-// away, or one without a connection.
-const tries = 4
+// away, or one without a connection. One that has waited in vain for longer than
+// triesTake, as for a poll, does not wait again.
+const (
+	tries     = 4
+	triesTake = time.Minute
+)
 
 func (c *cluster) strike(ctx context.Context, f Planned) {
 	all := kinds()
 	k, _ := byName(all, f.Kind) // The plan has no other.
 	begin := time.Now()
 	bit, detail := k.strike(ctx, c, f)
-	for try := 1; !bit && try < tries && sleep(ctx, time.Second); try++ {
+	for try := 1; !bit && try < tries && time.Since(begin) < triesTake && sleep(ctx, time.Second); try++ {
 		bit, detail = k.strike(ctx, c, f)
 	}
 	c.faults.add(f.Kind, f.Node, detail, begin, time.Now(), bit)

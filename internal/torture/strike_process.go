@@ -171,9 +171,11 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 		return false, notRunning
 	}
 	definition := fmt.Sprintf("SELECT definition FROM obs_cursor WHERE stream = '%s'", f.Where)
-	before, err := c.shown(ctx, definition)
-	if err != nil {
-		return false, err.Error()
+	first, cancel := context.WithTimeout(ctx, turns*c.options.Interval)
+	before := c.shows(first, definition)
+	cancel()
+	if before == "" {
+		return false, f.Where + ": not polled yet"
 	}
 	n.redefine(f.Where)
 	n.terminate(ctx, p)
@@ -187,7 +189,8 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 }
 
 // fullDisk lets no file of any process grow beyond the size that the sink has,
-// and a little: the last line of a batch may be torn.
+// and a little: the last line of a batch may be torn. It lasts until somebody has met
+// it, as where polls are far apart.
 func fullDisk(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
 	info, err := os.Stat(c.sink())
 	if err != nil {
@@ -203,12 +206,19 @@ func fullDisk(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 		}
 	}
 	sleep(ctx, time.Duration(f.For))
-	after := 0
+	refused := func() (all int) {
+		for _, p := range limited {
+			all += refusedWrites(p)
+		}
+		return all
+	}
+	for end := time.Now().Add(c.options.Interval); refused() == before && time.Now().Before(end) && sleep(ctx, time.Second); {
+		continue
+	}
 	for _, p := range limited {
 		_ = limitFiles(p.PID(), 0) // Of one that has ended there is nothing to lift.
-		after += refusedWrites(p)
 	}
-	return after > before, fmt.Sprintf("%d processes, %d bytes", len(limited), size)
+	return refused() > before, fmt.Sprintf("%d processes, %d bytes", len(limited), size)
 }
 
 // refusedWrites counts what a process has said of a file that may not grow: in

@@ -85,11 +85,14 @@ func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 		return false, f.Where + ": the command failed"
 	}
 	sleep(ctx, time.Duration(f.For))
-	// If this fails, the stream goes on when all is healed.
-	if err := c.operate(ctx, "observers", "resume", f.Where); err != nil {
-		return true, f.Where + ": not resumed"
+	// The database may be away. Faults that wait for a poll of the stream would wait in
+	// vain if nobody tried again.
+	for end := time.Now().Add(calmLimit); time.Now().Before(end); sleep(ctx, time.Second) {
+		if err := c.operate(ctx, "observers", "resume", f.Where); err == nil {
+			return true, f.Where
+		}
 	}
-	return true, f.Where
+	return true, f.Where + ": not resumed"
 }
 
 // reset lets an operator set a stream back to the beginning of its source.
@@ -106,6 +109,11 @@ func reset(flags ...string) func(context.Context, *cluster, Planned) (bit bool, 
 // has, an operator accepts it, the rows go, and then they come back. It bites
 // when all of that has happened within its time.
 func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	first, enough := context.WithTimeout(ctx, turns*c.options.Interval)
+	defer enough()
+	if c.shows(first, "SELECT CASE WHEN live_count > 0 THEN 'some' ELSE '' END FROM obs_cursor WHERE stream = '"+shop.Stock+"'") == "" {
+		return false, "no row was observed yet"
+	}
 	refill, err := c.writers.Empty(ctx)
 	defer func() {
 		if err := refill(); err != nil {
@@ -115,7 +123,8 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 	if err != nil {
 		return false, "the table could not be emptied"
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For)+turns*c.options.Interval)
+	// One poll refuses, one does what was accepted, and each may end early.
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For)+2*turns*c.options.Interval)
 	defer cancel()
 	const state = "SELECT CASE WHEN live_count = 0 THEN 'done' WHEN refusal <> '' AND accepted = '' THEN 'refused' ELSE '' END" +
 		" FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
@@ -124,8 +133,8 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 		switch c.shows(ctx, state) {
 		case "":
 			return false, fmt.Sprintf("it was refused %d times, and not done", refused)
-		case "done":
-			return true, fmt.Sprintf("refused %d times", refused)
+		case "done": // Without a refusal, somebody has reset the stream.
+			return refused > 0, fmt.Sprintf("refused %d times", refused)
 		}
 		// The first refusal may be of a reading that met half of the rows before.
 		refused++
