@@ -20,8 +20,11 @@ observers:
   - {id: orders, type: order, source: erp, table: orders, key: id, timestamp: at}
   - {id: returns, type: order, event: Returned, source: erp, table: orders, key: id, timestamp: at}
   - {id: stock, type: inventory, source: erp, table: orders, key: id}
-  - {id: fourth, type: order, event: Fourth, source: erp, table: orders, key: id, timestamp: at}
-  - {id: fifth, type: order, event: Fifth, source: erp, table: orders, key: id, timestamp: at}
+  - {id: query-1, type: order, event: Seen, source: erp, key: id, timestamp: at, overlap: 1s, query: "SELECT id, at FROM orders"}
+  - {id: query-2, type: order, event: Seen, source: erp, key: id, timestamp: at, overlap: 1s, query: "SELECT id, at FROM orders"}
+  - {id: query-3, type: order, event: Seen, source: erp, key: id, timestamp: at, overlap: 1s, query: "SELECT id, at FROM orders"}
+  - {id: query-4, type: order, event: Seen, source: erp, key: id, timestamp: at, overlap: 1s, query: "SELECT id, at FROM orders"}
+  - {id: query-5, type: order, event: Seen, source: erp, key: id, timestamp: at, overlap: 1s, query: "SELECT id, at FROM orders"}
   - {id: tasks, type: wes, source: erp, table: tasks, key: id, timestamp: at}
 sinks: [{id: file, type: file, path: %q}]
 http: {listen: "127.0.0.1:0"}
@@ -56,7 +59,7 @@ func TestALockedTableHoldsUpNoOtherType(t *testing.T) {
 			return nil
 		})
 	}
-	for _, stream := range []string{"orders", "returns", "stock", "fourth", "fifth"} {
+	for _, stream := range []string{"orders", "returns", "stock", "query-1", "query-5"} {
 		has(stream, 1)
 	}
 	holder, err := owner.BeginTx(t.Context(), nil)
@@ -76,7 +79,7 @@ func TestALockedTableHoldsUpNoOtherType(t *testing.T) {
 	if err := holder.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	for _, stream := range []string{"orders", "returns", "stock", "fourth", "fifth"} {
+	for _, stream := range []string{"orders", "returns", "stock", "query-1", "query-5"} {
 		has(stream, 2)
 	}
 }

@@ -22,7 +22,8 @@ type Options struct {
 	// and after takes about half a minute more.
 	Duration time.Duration
 	// Every is the mean distance between the beginnings of two faults; 0 means
-	// 3 s, or a quarter of the TTL if that is more: some faults outlast it.
+	// 3 s, or a quarter of the TTL or of the interval if that is more: some faults
+	// outlast a TTL, and some strike only where polls come to something between them.
 	Every time.Duration
 	// Nodes is how many processes there are; 0 means 3.
 	Nodes int
@@ -71,7 +72,7 @@ func (o Options) orDefaults() Options {
 		set(&o.TTL, 15*time.Second) // The daemon allows no less.
 	}
 	set(&o.TTL, 6*time.Second)
-	set(&o.Every, max(3*time.Second, o.TTL/4))
+	set(&o.Every, max(3*time.Second, o.TTL/4, o.Interval/4))
 	set(&o.Drain, max(2*time.Minute, 21*o.Interval))
 	if o.Nodes == 0 {
 		o.Nodes = 3

@@ -180,7 +180,9 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 	n.redefine(f.Where)
 	n.terminate(ctx, p)
 	n.back(ctx, p)
-	for end := time.Now().Add(time.Duration(f.For) + turns*c.options.Interval); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
+	// The turn has to come to this node.
+	limit := time.Duration(f.For) + time.Duration(turns+c.options.Nodes)*c.options.Interval
+	for end := time.Now().Add(limit); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
 		if now, err := c.shown(ctx, definition); err == nil && now != before {
 			return true, f.Where
 		}
