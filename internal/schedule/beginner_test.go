@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,18 +25,18 @@ func waits(wait func() time.Duration, pollTime time.Duration) setup {
 // the loop is not stuck.
 func TestWaitForOthersIsNoTimeOfAPoll(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
-		beats := 0
+		var beats atomic.Int64
 		wait := func() time.Duration { return 7 * interval }
 		a := start(t, db, "a", only("order"), does("order-1", after(4*time.Second)), waits(wait, 5*time.Second), func(o *schedule.Options) {
 			o.Beat = func(loop string, within time.Duration) {
 				if loop == "schedule/order" && within > 0 {
-					beats++
+					beats.Add(1)
 				}
 			}
 		})
 		pass(7*interval - time.Second)
 		equal(t, "polls while others come first", a.polls("order-1"), 0)
-		equal(t, "signs of life", beats >= 7, true)
+		equal(t, "signs of life", beats.Load() >= 7, true)
 		pass(6 * time.Second)
 		notes := db.noted("order-1")
 		if len(notes) != 1 || notes[0].Outcome != turn.OK || notes[0].Finished.Sub(notes[0].Started) != 4*time.Second {
