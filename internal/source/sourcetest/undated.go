@@ -72,7 +72,7 @@ func undatedShare(t *testing.T, f Fixture) {
 		return keys
 	}
 	p := f.polls(observer.DetectChange)
-	p.spec.StatementTime, p.spec.MaxChanged = time.Nanosecond, 20
+	p.spec.StatementTime, p.spec.MaxChanged = time.Nanosecond, 10
 	lacks := func(keys []string) (missing []string) {
 		said := p.statuses(t)
 		for _, key := range keys {
@@ -84,17 +84,17 @@ func undatedShare(t *testing.T, f Fixture) {
 	}
 	insert(1, f.Now)
 	p.poll(t)
-	undated := insert(30, "NULL")
-	dated := insert(18, f.Now)
+	undated := insert(4, "NULL")
+	dated := insert(8, f.Now)
 	p.poll(t)
 	if missing := lacks(dated); len(missing) > 0 {
 		t.Errorf("with a timestamp: no event of %s", missing)
 	}
-	if left := len(lacks(undated)); left >= 30 {
+	if left := len(lacks(undated)); left >= 4 {
 		t.Error("without a timestamp: no event of any")
 	}
-	for range 15 {
-		insert(25, f.Now)
+	for range 5 {
+		insert(12, f.Now)
 		p.poll(t)
 	}
 	if missing := lacks(undated); len(missing) > 0 {
