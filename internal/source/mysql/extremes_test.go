@@ -1,53 +1,18 @@
 package mysql_test
 
 import (
-	"context"
-	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
 	"math/big"
 	"regexp"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/source/sourcetest"
 )
 
-func rowsOf(t testing.TB, conn *sql.Conn, text string) [][]string {
-	t.Helper()
-	rows, err := conn.QueryContext(context.Background(), text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, pointers := make([]sql.NullString, len(columns)), make([]any, len(columns))
-	for i := range values {
-		pointers[i] = &values[i]
-	}
-	var all [][]string
-	for rows.Next() {
-		if err := rows.Scan(pointers...); err != nil {
-			t.Fatal(err)
-		}
-		cells := make([]string, len(values))
-		for i, value := range values {
-			cells[i] = value.String
-		}
-		all = append(all, cells)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// edges are the types of MariaDB, and of MySQL but for its own and MariaDB's. FLOAT is
-// to be added behind DOUBLE.
+// edges are the types of MariaDB, and of MySQL but for its own and MariaDB's. No text of
+// the server has all digits of a FLOAT; TestFloats has those.
 func edges() []sourcetest.Edge {
 	var all []sourcetest.Edge
 	add := func(says func(string) sourcetest.Said, text, column string, values ...string) *sourcetest.Edge {

@@ -67,7 +67,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Poison:   "CONCAT('a', CHAR(0))",
 		BadTime:  "'0000-00-00 00:00:00'",
 		Timeless: "is a zero date, or one that no calendar has",
-		Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
+		Query:    func(text string) [][]string { return sourcetest.RowsOf(t, writer, text) },
 		Edges:    edges(),
 		Odd: []sourcetest.Odd{{
 			Name: "a document that is none", Column: "json", Good: `'{"a": 1}'`, Bad: `'{"a": 1'`, Fault: "is not valid JSON",
@@ -149,28 +149,9 @@ func exec(t testing.TB, conn *sql.Conn, text string) {
 
 func explain(t testing.TB, conn *sql.Conn, text string) string {
 	t.Helper()
-	rows, err := conn.QueryContext(context.Background(), "EXPLAIN "+text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, pointers := make([]sql.NullString, len(columns)), make([]any, len(columns))
-	for i := range values {
-		pointers[i] = &values[i]
-	}
 	var lines []string
-	for rows.Next() {
-		if err := rows.Scan(pointers...); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, fmt.Sprint(values))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
+	for _, cells := range sourcetest.RowsOf(t, conn, "EXPLAIN "+text) {
+		lines = append(lines, strings.Join(cells, " "))
 	}
 	return strings.Join(lines, "\n")
 }

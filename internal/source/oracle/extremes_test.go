@@ -39,7 +39,7 @@ const (
 	localText = "TO_CHAR(SYS_EXTRACT_UTC(v), 'SYYYY-MM-DD HH24:MI:SS.FF9')"
 )
 
-// edges are the types of Oracle. BINARY_FLOAT is to be added behind BINARY_DOUBLE.
+// edges are the types of Oracle. TestValues has BINARY_FLOAT, whose digits are the driver's.
 func edges() []sourcetest.Edge {
 	var all []sourcetest.Edge
 	add := func(says func(string) sourcetest.Said, text, column string, values ...string) *sourcetest.Edge {

@@ -112,7 +112,7 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 			}
 		}
 	}
-	f.Query = func(text string) [][]string { return realRows(t, db, text) }
+	f.Query = func(text string) [][]string { return sourcetest.RowsOf(t, db, text) }
 	f.Explain = func(text string) string {
 		return realPlan(t, db, strings.ReplaceAll(text, "Z'", " +00:00'"))
 	}
@@ -152,28 +152,6 @@ func realOwner(t *testing.T, address string) *sql.DB {
 		}
 	}
 	return db
-}
-
-// realRows returns the rows of a SELECT of two columns.
-func realRows(t *testing.T, db *sql.DB, text string) [][]string {
-	t.Helper()
-	rows, err := db.QueryContext(context.Background(), text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	defer func() { _ = rows.Close() }()
-	var all [][]string
-	for rows.Next() {
-		var cells [2]sql.NullString
-		if err := rows.Scan(&cells[0], &cells[1]); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, []string{cells[0].String, cells[1].String})
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 func realPlan(t *testing.T, db *sql.DB, text string) string {

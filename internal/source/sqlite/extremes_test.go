@@ -1,8 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
-	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -10,32 +8,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/source/sourcetest"
 )
-
-func rowsOf(t testing.TB, db *sql.DB, text string) [][]string {
-	t.Helper()
-	rows, err := db.QueryContext(context.Background(), text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	defer func() { _ = rows.Close() }()
-	var all [][]string
-	for rows.Next() {
-		var cells [2]sql.NullString
-		if err := rows.Scan(&cells[0], &cells[1]); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, []string{cells[0].String, cells[1].String})
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 // classed is the class of a value, its exact text, and its place in time where it has
 // one. Text is classed by its bytes, as quote() ends at a NUL.

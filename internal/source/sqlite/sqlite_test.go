@@ -50,7 +50,7 @@ func TestContract(t *testing.T) {
 			BadTime:  "'soon'",
 			Timeless: "is not a timestamp that is understood",
 			Stray:    "1714557600",
-			Query:    func(text string) [][]string { return rowsOf(t, writer, text) },
+			Query:    func(text string) [][]string { return sourcetest.RowsOf(t, writer, text) },
 			Edges:    edges(),
 			KeyFamilies: []sourcetest.KeyFamily{{
 				Types:   []string{"DECIMAL(8,0)", "DECIMAL(10,2)", "INTEGER", "TEXT", "VARCHAR(20)", "VARCHAR(40)", "BLOB", ""},
