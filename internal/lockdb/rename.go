@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -114,7 +114,7 @@ func (e *sqliteEngine) rename(ctx context.Context, tx *sql.Tx, stream string, _ 
 func isDuplicate(err error) bool {
 	const uniqueViolation = "23505"
 	var pg *pgconn.PgError
-	var lite *sqlite.Error
+	var lite *sqlite3.Error
 	return errors.As(err, &pg) && pg.Code == uniqueViolation ||
 		errors.As(err, &lite) && lite.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY
 }
