@@ -75,15 +75,17 @@ func restored(dialect string) []string {
 	return tables
 }
 
-// saving copies the tables, and the last token.
+// saving copies the tables, and the last token, as they are at one moment: a commit that
+// came between two copies would be in one of them alone.
 func saving(dialect string) (statements string) {
+	begin := map[string]string{"sqlite": "BEGIN IMMEDIATE;", "postgres": "BEGIN ISOLATION LEVEL REPEATABLE READ;"}[dialect]
 	for _, table := range restored(dialect) {
 		statements += fmt.Sprintf("CREATE TABLE saved_%[1]s AS SELECT * FROM %[1]s;", table)
 	}
 	if dialect == "postgres" {
 		statements += "CREATE TABLE saved_obs_fence AS SELECT last_value FROM obs_fence;"
 	}
-	return "BEGIN;" + statements + "COMMIT"
+	return begin + statements + "COMMIT"
 }
 
 // draws draws as many tokens as turns do in minutes.
