@@ -13,6 +13,8 @@ import (
 
 	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
 )
 
 // Rows of these lengths: each of four columns of a large one, which MariaDB takes in
@@ -24,7 +26,7 @@ const (
 	fittingRows = 30
 )
 
-// most is what a node may have in memory beside such rows. It takes 73 to 101 MiB, and
+// most is what a node may have in memory beside such rows. It takes 73 to 96 MiB, and
 // more where the collector gets no processor; without a bound in the statements 760 MiB
 // and more.
 const most = 200 << 20
@@ -52,6 +54,8 @@ type papers struct {
 	long func(length string) string
 	rows string // FROM of the numbers n up to %d
 	at   string // a timestamp of a minute ago and more, from the number n
+
+	oracle *engine.Engine // of the emulator, which needs none of the above
 }
 
 func paperSources(t *testing.T) map[string]papers {
@@ -78,6 +82,7 @@ func paperSources(t *testing.T) map[string]papers {
 			types: [4]string{"LONGTEXT", "MEDIUMTEXT CHARACTER SET latin1", "LONGBLOB", "LONGTEXT"},
 			rows:  recursive, at: "NOW() - INTERVAL 1 HOUR + INTERVAL n SECOND",
 		},
+		"oracle": oraclePapers(t),
 	}
 }
 
@@ -98,8 +103,38 @@ func (p papers) value(i int, length int) string {
 	return text
 }
 
+func oraclePapers(t *testing.T) papers {
+	t.Helper()
+	e := engine.New(engine.Options{})
+	server := oratest.Start(t, oratest.Options{Users: map[string]string{"app": "secret"}, Handler: e})
+	return papers{url: server.URL("app", "secret"), oracle: e}
+}
+
+func (p papers) fillOracle(t *testing.T) {
+	t.Helper()
+	run := func(text string, binds ...any) {
+		t.Helper()
+		must(t, p.oracle.Exec(text, binds...))
+	}
+	run("CREATE TABLE papers (id NUMBER(9) PRIMARY KEY, a CLOB, b VARCHAR2(10), c CLOB, d CLOB, updated_at TIMESTAMP(6) NOT NULL)")
+	run("CREATE INDEX papers_by_time ON papers (updated_at, id)")
+	run("CREATE VIEW shown AS SELECT * FROM papers")
+	fitting, large := strings.Repeat("ab", fittingRow/2), strings.Repeat("ab", largeColumn/2)
+	for n := 1; n <= largeRows+fittingRows; n++ {
+		values := [3]any{fitting, nil, nil}
+		if n <= largeRows {
+			values = [3]any{large, large, large}
+		}
+		run(fmt.Sprintf("INSERT INTO papers VALUES (%d, :1, 'b', :2, :3, SYSTIMESTAMP - INTERVAL '1' HOUR)", n), values[:]...)
+	}
+}
+
 func (p papers) fill(t *testing.T) {
 	t.Helper()
+	if p.oracle != nil {
+		p.fillOracle(t)
+		return
+	}
 	db := openSQL(t, p.driver, p.dsn)
 	run := func(format string, args ...any) {
 		t.Helper()

@@ -21,7 +21,7 @@ import (
 // readers go on beside a writer (WAL), and let processes of one host wait for
 // each other instead of failing.
 const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-	"&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(10000)&_pragma=foreign_keys(ON)"
+	"&_pragma=wal_autocheckpoint(10000)&_pragma=foreign_keys(ON)"
 
 func openSQLite(o Options) (*DB, error) {
 	path := strings.TrimPrefix(o.URL, "sqlite:")

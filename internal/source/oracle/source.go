@@ -30,7 +30,7 @@ const (
 	maxLifetime = 30 * time.Minute
 	// largeFetchSize is how many rows with large objects one round trip brings:
 	// each may be as large as a row may be, and all are in memory together.
-	largeFetchSize = 16
+	largeFetchSize = 4
 )
 
 // Options say which database to read and how.

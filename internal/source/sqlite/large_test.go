@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -42,6 +43,25 @@ func TestLongValuesInAnyColumn(t *testing.T) {
 	}
 	if got := strings.Join(keys, " "); got != "0 1 2 3 4" {
 		t.Errorf("keys = %s", got)
+	}
+}
+
+// What is far too long for a timestamp is not read to learn how the stream writes them.
+func TestHorizonBesideLongTimestamps(t *testing.T) { //nolint:paralleltest // It measures what the process allocates.
+	path := filepath.Join(t.TempDir(), "x.db")
+	db := openWriter(t, path)
+	exec(t, db, "CREATE TABLE orders (order_id INTEGER PRIMARY KEY, updated_at DATETIME)")
+	exec(t, db, "INSERT INTO orders VALUES (1, '2024-05-01 10:00'), (2, '2025-05-01 10:00:00 '||hex(zeroblob(10000000))), (3, '2025-05-01 10:00:00 '||hex(zeroblob(10000000)))")
+	s := open(t, sqlite.Options{URL: "sqlite:" + path})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	h, err := s.Horizon(t.Context(), observer.Query{Table: "orders", Key: []string{"order_id"}, Timestamp: "updated_at"})
+	runtime.ReadMemStats(&after)
+	if err != nil || len(h.Cursor) != len("2024-05-01 10:00") {
+		t.Errorf("the horizon is %q, %v", h.Cursor, err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 10<<20 {
+		t.Errorf("%d bytes were allocated for a horizon", got)
 	}
 }
 

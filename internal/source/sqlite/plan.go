@@ -138,9 +138,9 @@ func (p plan) statements() source.Statements {
 	}
 }
 
-// sample selects the newest texts, for their layout.
+// sample selects the newest texts, for their layout, without those too long for a timestamp.
 func (p plan) sample() string {
 	ts, text := "q."+source.Quote(p.selection.TimestampName()), spans[len(spans)-1]
-	return fmt.Sprintf("SELECT +%[1]s\nFROM %[2]s q\nWHERE %[1]s >= %[3]s AND %[1]s < %[4]s AND %[5]s\nORDER BY %[1]s DESC\nLIMIT 100",
-		ts, p.from, literal(text.from), literal(text.before), text.readable(ts))
+	return fmt.Sprintf("SELECT +%[1]s\nFROM %[2]s q\nWHERE octet_length(%[1]s) <= %[6]d AND %[1]s >= %[3]s AND %[1]s < %[4]s AND %[5]s\nORDER BY %[1]s DESC\nLIMIT 100",
+		ts, p.from, literal(text.from), literal(text.before), text.readable(ts), source.ShortValue)
 }
