@@ -58,7 +58,7 @@ run: build ## Run config.yaml against a sample warehouse that really moves
 # starts and removes.
 .PHONY: pgtest
 pgtest:
-	@$(GO) build -o bin/pgtest ./internal/pgtest/cmd/pgtest
+	@$(GO) build -o bin/pgtest ./test/kit/pgtest/cmd/pgtest
 
 # Random tests begin with this seed, so that a run judges the change and not its
 # luck; RAPID_SEED=0 draws one. rapid reads the variable, and so does simtest. What is
@@ -81,7 +81,7 @@ race: pgtest ## Run the tests of RACE_PACKAGES under the race detector (needs a 
 
 # It does not look into other processes, and makes clusters of them too slow to be fair.
 .PHONY: race-all
-race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /clustertest -e /composetest -e /nightly -e /bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /torture/lab)
+race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /test/cluster -e /test/compose -e /test/nightly -e /test/bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /torture/lab)
 race-all: RACE_SKIP =
 race-all: race ## Run the tests of all packages but clusters of processes under the race detector
 
@@ -93,7 +93,7 @@ cover: pgtest ## Measure the coverage by all tests together
 
 .PHONY: bench
 bench: pgtest ## Measure against the goals; BENCHFLAGS='-runs 5 -write docs/performance.md' keeps the figures
-	@$(GO) build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o bin/bench ./internal/bench
+	@$(GO) build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o bin/bench ./test/bench
 	bin/pgtest bin/bench $(BENCHFLAGS)
 
 # SEED=0 takes one from the clock. TORTUREFLAGS are further flags of the run, as
@@ -105,7 +105,7 @@ MUTANTS ?=
 
 .PHONY: torture
 torture: ## Run real nodes under faults and judge them: SEED, MINUTES, NODES; MUTANTS=1 removes safety steps
-	@$(GO) build -trimpath -o bin/torture ./internal/torture/cmd/torture
+	@$(GO) build -trimpath -o bin/torture ./test/torture/cmd/torture
 ifeq ($(MUTANTS),)
 	@$(GO) build $(BUILDFLAGS) -tags failpoints -o bin/observerd-failpoints ./cmd/observerd
 	bin/torture run -seed $(SEED) -minutes $(MINUTES) -nodes $(NODES) -binary bin/observerd-failpoints $(TORTUREFLAGS)
@@ -117,7 +117,7 @@ endif
 # down, as in INTEROPFLAGS='-only spring7 -spring7 7.1.0-M2 -time 5m'.
 .PHONY: interop-spring
 interop-spring: ## Let Spring's real lock registry contend with Go nodes (needs a JDK and Maven)
-	@$(GO) build -o bin/interop ./internal/springtest/cmd/interop
+	@$(GO) build -o bin/interop ./test/kit/springtest/cmd/interop
 	bin/interop $(INTEROPFLAGS)
 
 # Each round draws a seed and prints it. A failure prints the seed of its history:

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/servertest"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 // TestBadInput starts the program with what it cannot work with, as root where

@@ -27,8 +27,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/web/webtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/webtest"
 )
 
 // canary is in every password of these tests, and in nothing else.

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/web/webtest"
+	"github.com/observerd/observerd/test/kit/webtest"
 )
 
 // asked runs the health check in this process.

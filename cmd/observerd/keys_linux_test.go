@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/mariatest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestKeysOutliveAWiderColumn widens the column of a key, of a new stream and of one that

@@ -19,8 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/mariatest"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/mariatest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 var update = flag.Bool("update", false, "write the expected output in the scripts anew")

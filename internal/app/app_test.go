@@ -14,7 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/servertest"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 func TestNodeStoresEachChangeOnce(t *testing.T) {

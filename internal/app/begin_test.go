@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/app"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestNobodyIsNamedToEveryone has servers that end a session before it begins,

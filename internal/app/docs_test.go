@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,8 +16,7 @@ import (
 // that they name must be there.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
-	exist := testsBelow(t, "..")
-	maps.Copy(exist, testsBelow(t, filepath.Join("..", "..", "cmd")))
+	exist := allTests(t)
 	for _, document := range []string{"reliability.md", "testing.md"} {
 		page, err := os.ReadFile(filepath.Join("..", "..", "docs", document))
 		if err != nil {
@@ -66,11 +64,12 @@ func TestChangesNameTheMigrations(t *testing.T) {
 	}
 }
 
-func testsBelow(t *testing.T, root string) map[string]bool {
+// allTests are the names of the tests of this repository.
+func allTests(t *testing.T) map[string]bool {
 	t.Helper()
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	found := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+	visit := func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -79,9 +78,11 @@ func testsBelow(t *testing.T, root string) map[string]bool {
 			found[m[1]] = true
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, folder := range []string{"cmd", "internal", "test"} {
+		if err := filepath.WalkDir(filepath.Join("..", "..", folder), visit); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return found
 }

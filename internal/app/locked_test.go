@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 const lockedYAML = `

@@ -3,8 +3,8 @@ package app_test
 import (
 	"testing"
 
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) {

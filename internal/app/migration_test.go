@@ -19,8 +19,8 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // guide reads docs/migration-from-spring.md.
@@ -110,7 +110,7 @@ func parts(t *testing.T, version string) (numbers []int) {
 // TestMigrationGuideKnowsItsTests keeps the names of tests in it true.
 func TestMigrationGuideKnowsItsTests(t *testing.T) {
 	t.Parallel()
-	exist := testsBelow(t, "..")
+	exist := allTests(t)
 	for _, m := range regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(guide(t), -1) {
 		if !exist[m[1]] {
 			t.Errorf("the guide names %s, which does not exist", m[1])

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/promtest"
+	"github.com/observerd/observerd/test/kit/promtest"
 )
 
 // TestRulesAndDashboardsFindTheirMetrics reads every expression that ships with

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/app"
-	"github.com/observerd/observerd/internal/bouncertest"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/bouncertest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestNodeBehindAPooler polls through a PgBouncer in session mode. In transaction mode

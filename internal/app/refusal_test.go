@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/app"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // coordinated is a place whose coordination database is at the URL of a role.

@@ -15,8 +15,8 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/netfault"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/netfault"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 const refusedYAML = `

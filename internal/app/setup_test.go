@@ -17,9 +17,9 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/sample"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // patience is how long a test waits for what must happen.

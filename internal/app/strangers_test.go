@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // TestForeignLockTable has an INT_LOCK that another role has made, with code on it.

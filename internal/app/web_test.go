@@ -14,7 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/web"
-	"github.com/observerd/observerd/internal/web/webtest"
+	"github.com/observerd/observerd/test/kit/webtest"
 )
 
 // TestInsecureIsShown runs a node that lets everybody in: it says so on its

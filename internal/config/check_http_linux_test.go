@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/web/webtest"
+	"github.com/observerd/observerd/test/kit/webtest"
 )
 
 // TestWebConfigThatMayNotBeRead is a missing right, not a mistake.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/web/webtest"
+	"github.com/observerd/observerd/test/kit/webtest"
 )
 
 // webConfig writes a web configuration beside a certificate, a key and the

@@ -11,8 +11,8 @@ import (
 
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestNothingIsSaidOfWhatWasNotSeen has a role that may connect, and call no

@@ -13,9 +13,9 @@ import (
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/servertest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/servertest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) {

@@ -17,7 +17,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/turn"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // member is a node that works as the configuration of the tests says.

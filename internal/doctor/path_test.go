@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/bouncertest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestSearchPath has a schema in which others may create, and have.

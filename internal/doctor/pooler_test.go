@@ -4,8 +4,8 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/test/kit/bouncertest"
 )
 
 // behind returns the same database through a PgBouncer.

@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/status"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // utc is the clock of a Java node that is so far ahead, as an expression.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // TestServerThatForgets has a server that loses what it answered.

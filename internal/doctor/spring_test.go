@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // TestClocksOfSpring watches clients that lock exactly as Spring does, in

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // simLog is an event log in memory that keeps the contract of [events.Log].

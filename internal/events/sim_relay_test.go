@@ -8,7 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // simTTL is the TTL of the sink's lease, simBatch the size of a batch.

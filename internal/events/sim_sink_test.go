@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // simMood is how the sink treats a node.

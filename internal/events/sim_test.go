@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // TestSimulatedRelays lets relays of several nodes feed one sink while calls to

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 var errGivenUp = errors.New("work given up")

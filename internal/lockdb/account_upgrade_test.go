@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestRefusalsOfSchemaThreeAreKept migrates a database that has one row for each

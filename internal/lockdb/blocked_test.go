@@ -13,7 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // stalledCopy is the age of a COPY that counts as stalled in these tests.

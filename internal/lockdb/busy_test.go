@@ -9,8 +9,8 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestReleasesDoNotQueueBehindTurns keeps the connections on which turns look at

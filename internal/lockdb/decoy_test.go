@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	gooselock "github.com/pressly/goose/v3/lock"
 
-	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/bouncertest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // countingSQL makes what notes that it ran, see executed.

@@ -16,8 +16,8 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/migrations"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // formerCommitSQL and formerAdvanceSQL are the commits of the release whose

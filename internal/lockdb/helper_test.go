@@ -8,8 +8,8 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/observerd/observerd/internal/lockdbtest"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // raw opens the database beside observerd, as a person with psql would.

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // tenEvents commits ten events that are old, and has the sink "file" store all.

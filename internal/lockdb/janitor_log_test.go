@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/netfault"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/netfault"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // TestCleanLeavesNoGap has a clock that went back while events were logged, as

@@ -19,7 +19,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // patience is how long a test waits for what must happen.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestObservedIsLookedUpByIndex reads the plan of the lookup that every chunk

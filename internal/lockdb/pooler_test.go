@@ -9,10 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/bouncertest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // bouncer puts a PgBouncer before a database, as one that is older than 1.21 where it

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestRefusal tells a server that lets nobody in from one that is down, and from

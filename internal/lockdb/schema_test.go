@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // empty runs a test on a database of each dialect that nobody has migrated, and through

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // TestConflictsAreTriedAgain makes the server undo an acquisition of ours, once

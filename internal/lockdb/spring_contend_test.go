@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // contestants is how many of each side fight a contest.

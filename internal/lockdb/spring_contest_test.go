@@ -12,7 +12,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // contest is a table of counters, one for each lock. Whoever holds the lock

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/springtest"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 const dml = "SELECT, INSERT, UPDATE, DELETE ON "

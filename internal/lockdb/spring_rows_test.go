@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // TestRowOfSpringIsForeignAlsoAfterOurs covers what remains of us in obs_lock

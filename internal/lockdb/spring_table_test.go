@@ -9,8 +9,8 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/lockdbtest"
-	"github.com/observerd/observerd/internal/springtest"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 // springDB makes a database on which an application with that generation of

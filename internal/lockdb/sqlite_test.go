@@ -10,8 +10,8 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/lockdbtest"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
 )
 
 // TestStoppedWriterStopsTheOthers holds the docs to what they say of SQLite: a

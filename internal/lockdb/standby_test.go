@@ -12,7 +12,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // replicated is a primary with a standby that replays nothing any more.

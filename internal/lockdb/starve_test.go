@@ -7,7 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestRenewalsDoNotQueueBehindAcquisitions has a stranger keep rows of INT_LOCK

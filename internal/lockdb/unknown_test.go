@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/netfault"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/netfault"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestCommitWhoseAnswerIsLost cuts the connection after the commit was sent.

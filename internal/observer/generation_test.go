@@ -14,7 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // keyed is a source that an index lets begin at any key.

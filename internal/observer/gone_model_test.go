@@ -9,7 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // TestSimulatedSnapshots has snapshots break off, or end too early without an

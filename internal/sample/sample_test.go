@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/sample"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/schedule"
-	"github.com/observerd/observerd/internal/torture/balance"
+	"github.com/observerd/observerd/test/torture/balance"
 )
 
 // goalScore is how evenly a hundred cycles are to be shared; goalAttempts is

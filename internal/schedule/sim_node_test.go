@@ -8,8 +8,8 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/schedule"
-	"github.com/observerd/observerd/internal/simtest"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // simNode is one process of the cluster.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/simtest"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // simStore is the coordination database as one node sees it, through its wire:

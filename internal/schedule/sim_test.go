@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // TestSimulatedClusters lets clusters of one to seven nodes live through calls

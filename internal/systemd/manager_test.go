@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // patience is how long a test waits for what must happen.

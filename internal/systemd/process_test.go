@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/daemon"
-	"github.com/observerd/observerd/internal/pgtest"
+	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestReadyOnlyWhenItPolls begins without a database, gets one, loses it, gets it

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/daemon"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/sample"
-	"github.com/observerd/observerd/internal/servertest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/servertest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) {

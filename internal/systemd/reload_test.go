@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // The driver "sqlite".
 
-	"github.com/observerd/observerd/internal/daemon"
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/servertest"
+	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 // TestReload reloads a node several times: well, with a broken file, twice in a

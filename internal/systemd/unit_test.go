@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/servertest"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 // unit is what the packages ship.

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/web"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 // onSocket are options without a TCP address.

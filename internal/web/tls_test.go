@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/web"
-	"github.com/observerd/observerd/internal/web/webtest"
+	"github.com/observerd/observerd/test/kit/webtest"
 )
 
 // secured are options with a web configuration, and what trusts its authority.

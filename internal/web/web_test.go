@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/status"
-	"github.com/observerd/observerd/internal/waittest"
 	"github.com/observerd/observerd/internal/web"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }

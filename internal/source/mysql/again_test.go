@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // refuser makes connections that refuse to wait for a lock whenever a statement

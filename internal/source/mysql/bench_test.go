@@ -4,9 +4,9 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 const benchTable = `CREATE TABLE orders (order_id bigint PRIMARY KEY, customer varchar(40), status varchar(20), total decimal(12,2), updated_at datetime(3) NOT NULL);

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // Of a view and of a query it is not known what tables they read.

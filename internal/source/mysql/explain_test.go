@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 func TestPlan(t *testing.T) {

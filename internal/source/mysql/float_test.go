@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // randomFloats are finite bit patterns, integers, decimals of few digits and of many,

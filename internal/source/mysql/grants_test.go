@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

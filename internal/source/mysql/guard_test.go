@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // garbler stands between a source and its server and changes what the server

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 func keyed(t *testing.T) (*mysql.Source, *sql.Conn) {

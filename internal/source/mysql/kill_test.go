@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/mariatest"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // After a restart, or on another server behind the same address, the number of

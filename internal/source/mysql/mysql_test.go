@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/mariatest"
-	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/mariatest"
+	"github.com/observerd/observerd/test/kit/servertest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // process is a row of processStatement.

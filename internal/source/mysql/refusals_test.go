@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // book is a gate that writes down what it was told.

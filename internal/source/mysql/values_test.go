@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 func readAll(t *testing.T, s *mysql.Source, q observer.Query, in observer.Range) []observer.Row {

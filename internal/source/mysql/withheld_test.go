@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/mariatest"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // SIGNAL gives any number to any text, so no number is quoted once rows are read.

@@ -10,7 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/source/oracle"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 	"github.com/observerd/observerd/internal/source/oracle/goora"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 const benchRows = 100_000

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 // One database is of another version and its host in another zone than everybody

@@ -8,9 +8,9 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/wire"
+	"github.com/observerd/observerd/test/kit/oratest"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 func orders() observer.Query {

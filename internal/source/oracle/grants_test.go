@@ -8,7 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 // deployed are the statements of deploy/sql/oracle.sql, as SQL*Plus would send

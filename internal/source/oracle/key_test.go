@@ -8,8 +8,8 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 // Each type that may be gone on from is read from each of its values on.

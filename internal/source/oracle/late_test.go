@@ -9,9 +9,9 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
-	"github.com/observerd/observerd/internal/simtest"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // TestLateCommitsOverAFold runs writers whose transactions stay open for minutes

@@ -8,7 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 // Transactions that cannot be seen bring what is read over a link, and a refresh

@@ -9,8 +9,8 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 // TestPollsThroughFaults lets two nodes poll in turns while rows are written,

@@ -10,9 +10,9 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/oratest"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // A machine with much else to do may be slower than the short timeouts of these

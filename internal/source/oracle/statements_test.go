@@ -10,8 +10,8 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/wire"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
 // TestValues reads each value from a table and from a query, where the types

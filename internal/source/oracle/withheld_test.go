@@ -8,10 +8,10 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/engine"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/wire"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/test/kit/oratest"
+	"github.com/observerd/observerd/test/kit/oratest/engine"
+	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 // What PL/SQL and conversions raise over rows holds their values, whatever its

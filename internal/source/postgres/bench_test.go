@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // BenchmarkRead streams rows of an order from a real server; one operation is

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/netfault"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/netfault"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // TestCloseDoesNotWaitForAServerThatIsGone breaks off a read whose server has

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 func TestFaultyURL(t *testing.T) {

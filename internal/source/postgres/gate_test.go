@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // gate notes what it is told, and refuses once it is shut.

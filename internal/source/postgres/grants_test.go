@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // grants are the statements of deploy/sql/postgres.sql for a new role of this

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // The first and the last instants of a timestamp of PostgreSQL.

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sourcetest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // qualified finds the operators that are written with their schema.

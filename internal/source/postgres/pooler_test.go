@@ -11,10 +11,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/observerd/observerd/internal/bouncertest"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/bouncertest"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // tracked are the settings that PgBouncer accepts at the start of a session, in

@@ -9,11 +9,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/internal/pgtest"
-	"github.com/observerd/observerd/internal/servertest"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sourcetest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/servertest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // What a server shows for moments only, or to few, is shown here by a table in

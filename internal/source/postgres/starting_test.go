@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/internal/pgtest"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 // A session shows up before it has a state, and before it can begin a

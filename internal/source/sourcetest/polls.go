@@ -14,8 +14,8 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
-	"github.com/observerd/observerd/internal/simtest"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/simtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // polls is a stream that is polled from the source under test into a memory of

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/simtest"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // KeyFamily are types to any of which the same keys can be converted.

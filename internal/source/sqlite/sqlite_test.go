@@ -11,7 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/source/sqlite"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }

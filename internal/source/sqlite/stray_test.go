@@ -12,8 +12,8 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
-	"github.com/observerd/observerd/internal/simtest"
 	"github.com/observerd/observerd/internal/source/sqlite"
+	"github.com/observerd/observerd/test/kit/simtest"
 )
 
 // odd are timestamps, by the form of which they are; empty for none. A text of digits

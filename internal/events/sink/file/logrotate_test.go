@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/servertest"
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 const repository = "../../../.."

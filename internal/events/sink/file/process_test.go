@@ -18,7 +18,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/events/sink/file"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // The test binary is also the process that is killed, or that runs into a

@@ -17,7 +17,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 	"github.com/observerd/observerd/internal/source/oracle/goora"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/test/kit/oratest"
 )
 
 // Whoever answers is no Oracle: an error, not a panic.

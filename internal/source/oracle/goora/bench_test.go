@@ -8,7 +8,7 @@ import (
 	go_ora "github.com/sijms/go-ora/v2"
 
 	"github.com/observerd/observerd/internal/source/oracle/goora"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/test/kit/oratest"
 )
 
 // BenchmarkRows reads rows through the layer and through the bare driver.

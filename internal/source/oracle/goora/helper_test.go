@@ -24,9 +24,9 @@ import (
 
 	"github.com/observerd/observerd/internal/source/oracle/client"
 	"github.com/observerd/observerd/internal/source/oracle/goora"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
-	"github.com/observerd/observerd/internal/source/oracle/oratest/wire"
-	"github.com/observerd/observerd/internal/waittest"
+	"github.com/observerd/observerd/test/kit/oratest"
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // identity is the certificate of servers in these tests, and trusted by the

@@ -14,7 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 	"github.com/observerd/observerd/internal/source/oracle/goora"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/test/kit/oratest"
 )
 
 // gate remembers refusals as the coordination database does.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/source/oracle/client"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/test/kit/oratest"
 )
 
 // packetSize is small enough for a fetch's answer to take several packets, of

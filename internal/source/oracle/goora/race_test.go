@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/test/kit/oratest"
 )
 
 // However a statement's end and its cancellation meet, nobody gets another's

@@ -7,7 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle/client"
-	"github.com/observerd/observerd/internal/source/oracle/oratest"
+	"github.com/observerd/observerd/test/kit/oratest"
 )
 
 // A connection that dies after a statement was executed must not make

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/daemon"
+)
+
+// startTimeout bounds how long a daemon may take until it is ready, and until
+// it has ended.
+const startTimeout = time.Minute
+
+// ready waits until the daemon says that it is.
+func ready(ctx context.Context, p *daemon.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return p.Ready(ctx)
+}
+
+// live lets the daemon run for that long.
+func live(ctx context.Context, p *daemon.Process, long time.Duration) error {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.Exited():
+		return errors.New("the daemon has ended")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ticksPerSecond is the unit of times in /proc; it is 100 on every platform
+// that Go runs on.
+const ticksPerSecond = 100
+
+// cpu is what the daemon has used so far, in its own code and in the kernel.
+func cpuOf(p *daemon.Process) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	if err != nil {
+		return 0, fmt.Errorf("read the CPU time of the daemon: %w", err)
+	}
+	// The second field is the name in parentheses, which may hold anything.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, errors.New("read the CPU time of the daemon: the kernel's answer is too short")
+	}
+	var ticks int64
+	for _, field := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the CPU time of the daemon: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// stop ends the daemon as systemd does. When something had gone wrong before,
+// the end of the daemon's log says more.
+func stop(ctx context.Context, p *daemon.Process, before error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	code, err := p.Stop(ctx)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("the daemon ended with %d", code)
+	}
+	if err := errors.Join(before, err); err != nil {
+		return fmt.Errorf("%w; its log ends with:\n%s", err, p.Log.Tail(2000))
+	}
+	return nil
+}

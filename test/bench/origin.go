@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/observerd/observerd/test/kit/netfault"
+)
+
+// The kinds of databases that polls are measured on.
+const (
+	kindPostgres = "postgres"
+	kindMariaDB  = "mariadb"
+	kindOracle   = "oracle"
+)
+
+// origin is a database that polls read from.
+type origin interface {
+	// kind is what a worker knows it by, name what people call it.
+	kind() string
+	name() string
+	// url is what polls connect to.
+	url() string
+	// fill makes tables of orders with so many rows each, as tableOf names
+	// them, and an empty one named lateTable.
+	fill(ctx context.Context, sizes []int) error
+	// dialect is how its owner writes.
+	dialect() dialect
+	// session opens a session of its owner, who is somebody else.
+	session(ctx context.Context) (session, error)
+	// counted returns a URL by which requests are counted.
+	counted(ctx context.Context) (counted, error)
+	close()
+}
+
+// dialect holds what the owner's statements differ in.
+type dialect struct {
+	// begin begins a transaction; empty where each statement does.
+	begin string
+	// now is the time that a row gets.
+	now string
+}
+
+// session is one connection of the owner.
+type session struct {
+	exec  func(ctx context.Context, statement string) error
+	close func()
+}
+
+// counted is a way to a database on which requests are counted.
+type counted struct {
+	url string
+	// trips is how many there were so far.
+	trips func() int64
+	close func()
+}
+
+// countRequests leads through a proxy. A request is what a client sends at
+// once, which it follows with a wait for the answer.
+func countRequests(ctx context.Context, where string) (counted, error) {
+	parsed, err := url.Parse(where)
+	if err != nil {
+		return counted{}, fmt.Errorf("read the URL of the source: %w", err)
+	}
+	proxy, err := netfault.Open(ctx, parsed.Host)
+	if err != nil {
+		return counted{}, err
+	}
+	var requests atomic.Int64
+	proxy.Inspect(func([]byte) netfault.Fault {
+		requests.Add(1)
+		return netfault.Fault{}
+	})
+	parsed.Host = proxy.Addr()
+	return counted{url: parsed.String(), trips: requests.Load, close: proxy.Close}, nil
+}
+
+// tableOf is the table of so many orders.
+func tableOf(rows int) string { return fmt.Sprintf("orders_%d", rows) }
+
+// lateTable is where transactions commit late.
+const lateTable = "orders_late"

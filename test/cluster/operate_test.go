@@ -1,0 +1,73 @@
+package cluster_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+)
+
+// TestDisabledNodeTakesNoTurn keeps a canary beside a node that works.
+func TestDisabledNodeTakesNoTurn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, m memory) {
+		shop := openShop(t)
+		h := newHost(t, m, shop.url)
+		canary := h.start(t, "canary", settings{disabled: true}).ready(t)
+		healthy(t, canary)
+		if polls := m.mustPolls(t); len(polls) != 0 {
+			t.Errorf("the canary has polled: %v", polls)
+		}
+		h.start(t, "a", settings{}).ready(t)
+		eventually(t, func() error { return m.shared(t, 5, []string{"a"}, 3, 3, 3) })
+		if n, err := canary.metric(t, "scheduler_observer_lock_acquired_total"); err != nil || n != 0 {
+			t.Errorf("the canary has taken %v locks: %v", n, err)
+		}
+		for _, p := range m.mustPolls(t) {
+			if p.node != "a" {
+				t.Errorf("polled by %s: %+v", p.node, p)
+			}
+		}
+	})
+}
+
+// TestPauseActsOnAllNodes pauses an observer of a cluster and lets it go on.
+func TestPauseActsOnAllNodes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, m memory) {
+		shop := openShop(t)
+		h := newHost(t, m, shop.url)
+		nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
+		eventually(t, func() error { return m.shared(t, 2, []string{"a", "b"}, 1, 2, 3) })
+		h.command(t, "a", "observers", "pause", "orders")
+		shop.order(t, "paused")
+		before := m.mustPolls(t)
+		ofOrders := func(p polled) bool { return p.stream == "orders" }
+		// The others go on for some turns more, and a node that was started anew
+		// knows of the pause.
+		nodes[1].signal(t, syscall.SIGTERM)
+		if code := nodes[1].ends(t, patience); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		h.start(t, "b", settings{}).ready(t)
+		eventually(t, func() error {
+			others := func(p polled) bool { return p.stream == "tasks" }
+			polls, err := m.polls(t)
+			if err == nil && len(selected(polls, others)) < len(selected(before, others))+6 {
+				err = errNothingYet
+			}
+			return err
+		})
+		// A poll that ran at the pause may have been noted after the look.
+		if got, was := len(selected(m.mustPolls(t), ofOrders)), len(selected(before, ofOrders)); got > was+1 {
+			t.Errorf("%d polls of the paused observer", got-was)
+		}
+		if log, err := m.logged(t); err != nil || len(lastStatus(log, "orders")) != 0 {
+			t.Error(errors.Join(errors.New("a paused observer made an event"), err))
+		}
+		h.command(t, "b", "observers", "resume", "orders")
+		checkHistory(t, m, h.sink(), shop.rows(t))
+		if n, err := m.number(t, `SELECT count(*) FROM obs_audit WHERE subject = 'orders'`); err != nil || n != 2 {
+			t.Errorf("%d acts in the audit table: %v", n, err)
+		}
+	})
+}

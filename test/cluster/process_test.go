@@ -1,0 +1,69 @@
+package cluster_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	process "github.com/observerd/observerd/test/kit/daemon"
+)
+
+// daemon is a node that runs as a process of its own.
+type daemon struct {
+	*process.Process
+	name string
+	log  logbook
+}
+
+// logbook is what a process writes to stderr.
+type logbook struct{ *process.Log }
+
+// count returns how many records hold all of these texts.
+func (l logbook) count(parts ...string) int { return l.Count(parts...) }
+
+// run starts the program in a folder. It is killed when the test ends, or the
+// tests do, whichever way.
+func run(t *testing.T, name, folder string, attributes syscall.SysProcAttr, args ...string) *daemon {
+	t.Helper()
+	p, err := process.Start(context.WithoutCancel(t.Context()), process.Options{
+		Binary: os.Getenv(envBinary), Name: name, Folder: folder, Args: args, Attributes: attributes,
+		LogFile: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			const most = 40_000
+			t.Logf("log of %s:\n%s", name, p.Log.Tail(most))
+		}
+	})
+	return &daemon{p, name, logbook{p.Log}}
+}
+
+// signal sends a signal to a process that runs.
+func (d *daemon) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := d.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the process at once and waits for that. It may be called twice.
+func (d *daemon) kill() { d.Kill() }
+
+// ends waits for the end of the process and returns its exit code.
+func (d *daemon) ends(t *testing.T, limit time.Duration) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	code, err := d.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}

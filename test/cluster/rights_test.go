@@ -1,0 +1,52 @@
+package cluster_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// nobody is a user without rights.
+const nobody = 65534
+
+// TestUserWithoutRights runs a node as nobody. The folder is not in t.TempDir,
+// whose parents are closed to other users.
+func TestUserWithoutRights(t *testing.T) {
+	t.Parallel()
+	shop := openShop(t)
+	for name, mode := range map[string]os.FileMode{"writable": 0o777, "unwritable": 0o555} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder, err := os.MkdirTemp("", "observerd-nobody-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(folder) })
+			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
+			h := host{folder: folder, source: shop.url}
+			h.memory = remember(t, "sqlite:"+filepath.Join(folder, "observerd.db"))
+			d := h.configure(t, "a", settings{})
+			if err := os.Chmod(folder, mode); err != nil {
+				t.Fatal(err)
+			}
+			var attributes syscall.SysProcAttr
+			if os.Geteuid() == 0 {
+				attributes.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+				must(t, os.Chown(filepath.Join(d, "config.yaml"), nobody, nobody))
+			}
+			node := run(t, "a", d, attributes, "run")
+			if mode == 0o777 {
+				node.ready(t)
+				checkHistory(t, h.memory, h.sink(), shop.rows(t))
+				return
+			}
+			if code := node.ends(t, patience); code != 77 {
+				t.Errorf("exit code %d, want 77:\n%s", code, node.log)
+			}
+			if node.log.count("cannot be written by this user") == 0 {
+				t.Errorf("the log does not say why:\n%s", node.log)
+			}
+		})
+	}
+}

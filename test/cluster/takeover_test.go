@@ -1,0 +1,96 @@
+package cluster_test
+
+import (
+	"bytes"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/netfault"
+	"github.com/observerd/observerd/test/kit/waittest"
+)
+
+const (
+	// longTTL is what nobody waits for in these stories.
+	longTTL = 5 * time.Minute
+	// soon is well below it, on a machine that has much else to do. What a
+	// takeover really takes is in the log of the test.
+	soon = time.Minute
+)
+
+// stuckInPoll starts a node that holds the lock of the orders, because its
+// source does not answer, and one beside it that watches it.
+func stuckInPoll(t *testing.T, h host, shop shop) (stuck, other *daemon) {
+	t.Helper()
+	shop.order(t, "unfinished")
+	proxied, proxy := through(t, shop.url)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	reading := strike(proxy, func(request []byte) bool {
+		return bytes.Contains(request, []byte("orders"))
+	}, 1, netfault.Fault{Hold: release})
+	stuck = h.start(t, "a", settings{source: proxied, ttl: longTTL.String()})
+	received(t, reading, "the poll")
+	other = h.start(t, "b", settings{ttl: longTTL.String()}).ready(t)
+	eventually(t, func() error { return other.counted(t, "observerd_liveness_active") })
+	eventually(t, func() error { return other.counted(t, "scheduler_observer_lock_failed_total", `type="order"`) })
+	return stuck, other
+}
+
+// takenOver waits for the order of the unfinished turn.
+func takenOver(t *testing.T, m memory, began time.Time) {
+	t.Helper()
+	err := waittest.Within(t.Context(), soon, func() error {
+		n, err := m.number(t, `SELECT count(*) FROM obs_event WHERE subject = 'unfinished'`)
+		if err == nil && n == 0 {
+			err = errors.New("the unfinished turn was not taken")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("within %s: %v", soon, err)
+	}
+	t.Logf("first commit of the unfinished turn after %s", time.Since(began))
+}
+
+func TestTurnOfAKilledNodeDoesNotWaitForTheTTL(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, m memory) {
+		shop := openShop(t)
+		h := newHost(t, m, shop.url)
+		a, b := stuckInPoll(t, h, shop)
+		began := time.Now()
+		a.kill()
+		takenOver(t, m, began)
+		eventually(t, func() error { return b.counted(t, "observerd_takeovers_total", `rule="session-gone"`) })
+		eventually(t, func() error {
+			if b.log.count("Lease freed", `"from":"a"`) == 0 || b.log.count("Lease taken over", `"rule":"session-gone"`, `"from":"a"`) == 0 {
+				return errors.New("the log does not say by which rule")
+			}
+			return nil
+		})
+		shop.order(t, "afterwards")
+		// The sink's lease was the dead node's too.
+		checkHistory(t, m, h.sink(), shop.rows(t))
+	})
+}
+
+func TestTurnOfAStoppedNodeIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, m memory) {
+		shop := openShop(t)
+		h := newHost(t, m, shop.url)
+		a, b := stuckInPoll(t, h, shop)
+		began := time.Now()
+		a.signal(t, syscall.SIGTERM)
+		takenOver(t, m, began)
+		if code := a.ends(t, patience); code != 0 { // It has a limit of its own, and would say so.
+			t.Errorf("exit code %d", code)
+		}
+		checkHistory(t, m, h.sink(), shop.rows(t))
+		if n := b.log.count("Lease freed"); n != 0 {
+			t.Errorf("%d leases were taken from a node that gave them back", n)
+		}
+	})
+}

@@ -1,0 +1,196 @@
+package compose_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/distribution/reference"
+)
+
+// ours has to be built; it is named after the version that is built.
+const ours = "observerd"
+
+// versions are tags that name one release and no other: three numbers, and two
+// where the makers have no more.
+var (
+	threeNumbers = regexp.MustCompile(`^v?\d+\.\d+\.\d+(-|$)`)
+	twoNumbers   = regexp.MustCompile(`^\d+\.\d+(-|$)`)
+)
+
+func checkPinned(t *testing.T, image string) {
+	t.Helper()
+	named, err := reference.ParseNormalizedNamed(image)
+	must(t, err)
+	tagged, ok := named.(reference.Tagged)
+	if !ok {
+		t.Errorf("%s has no tag", image)
+		return
+	}
+	numbers := threeNumbers
+	if reference.FamiliarName(named) == "postgres" {
+		numbers = twoNumbers
+	}
+	if !numbers.MatchString(tagged.Tag()) {
+		t.Errorf("the tag of %s is no full version", image)
+	}
+}
+
+func TestImagesArePinned(t *testing.T) {
+	t.Parallel()
+	for name, s := range load(t, everything).Services {
+		if s.Build == nil {
+			checkPinned(t, s.Image)
+		} else if s.Image != ours+":dev" {
+			t.Errorf("%s is built as %s", name, s.Image)
+		}
+	}
+	released := load(t, nil, "OBSERVERD_VERSION=1.2.3", "OBSERVERD_COMMIT=abc")
+	node := released.Services["node-a"]
+	if got := node.Build.Args; node.Image != ours+":1.2.3" || *got["VERSION"] != "1.2.3" || *got["COMMIT"] != "abc" {
+		t.Errorf("version 1.2.3 is built as %s with %v", node.Image, got)
+	}
+}
+
+// once is the service that ends when its work is done.
+const once = "migrate"
+
+// TestConfinement holds every service to what it needs: who starts as root does
+// so to hand its files over, and is no program of ours.
+func TestConfinement(t *testing.T) {
+	t.Parallel()
+	startAsRoot, keepAll := []string{"postgres"}, []string{"postgres", "oracle"}
+	for name, s := range load(t, everything).Services {
+		if s.Privileged || s.NetworkMode == "host" || s.Pid != "" || s.Ipc != "" || len(s.CapAdd) > 0 || len(s.Devices) > 0 {
+			t.Errorf("%s reaches out of its container", name)
+		}
+		// The image of Oracle has a user of its own.
+		if strings.HasPrefix(s.User, "0") || s.User == "root" || s.User == "" && !slices.Contains(startAsRoot, name) && !strings.Contains(s.Image, "oracle-free") {
+			t.Errorf("%s runs as %q", name, s.User)
+		}
+		if !slices.Contains(keepAll, name) && (!slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true")) {
+			t.Errorf("%s keeps rights: cap_drop %q, security_opt %q", name, s.CapDrop, s.SecurityOpt)
+		}
+		if !s.ReadOnly && name != "postgres" && !strings.Contains(s.Image, "oracle-free") {
+			t.Errorf("%s may change its own file system", name)
+		}
+		if s.MemLimit == 0 || s.CPUS == 0 {
+			t.Errorf("%s has no limit: memory %d, cpus %v", name, s.MemLimit, s.CPUS)
+		}
+		if s.Logging == nil || s.Logging.Options["max-size"] == "" || s.Logging.Options["max-file"] == "" {
+			t.Errorf("the log of %s grows without end", name)
+		}
+		if name == once && s.Restart == types.RestartPolicyOnFailure {
+			continue
+		}
+		if s.Restart != types.RestartPolicyUnlessStopped {
+			t.Errorf("%s is not started again: %q", name, s.Restart)
+		}
+		if s.HealthCheck == nil || s.HealthCheck.Disable && name != "oracle-traffic" {
+			t.Errorf("nobody looks at the health of %s", name)
+		}
+	}
+}
+
+func TestPortsAreOnLoopback(t *testing.T) {
+	t.Parallel()
+	taken := make(map[string]string)
+	for name, s := range load(t, everything).Services {
+		for _, p := range s.Ports {
+			if ip := net.ParseIP(p.HostIP); !ip.IsLoopback() {
+				t.Errorf("%s publishes %s on %q; write 127.0.0.1", name, p.Published, p.HostIP)
+			}
+			if other := taken[p.Published]; other != "" {
+				t.Errorf("%s and %s both want port %s", name, other, p.Published)
+			}
+			taken[p.Published] = name
+		}
+	}
+}
+
+// TestBindMountsExist guards against the folder that docker makes, as root, where
+// a file that is to be mounted does not exist.
+func TestBindMountsExist(t *testing.T) {
+	t.Parallel()
+	for name, s := range load(t, everything).Services {
+		for _, v := range s.Volumes {
+			if v.Type != types.VolumeTypeBind {
+				continue
+			}
+			if inside, err := filepath.Rel(absolute(t, root), v.Source); err != nil || !filepath.IsLocal(inside) {
+				t.Errorf("%s mounts %s, which is not in the repository", name, v.Source)
+			}
+			if _, err := os.Stat(v.Source); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !v.ReadOnly {
+				t.Errorf("%s may change %s", name, v.Source)
+			}
+		}
+	}
+}
+
+// TestYourOwnConfiguration names a file without a folder before it, which is a
+// file beside docker-compose.yml and no volume, and must be there.
+func TestYourOwnConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"my.yaml", "./my.yaml", filepath.Join(absolute(t, root), "my.yaml")} {
+		project, err := loadFile(t, filepath.Join(root, "docker-compose.yml"), nil, "OBSERVERD_CONFIG="+name)
+		must(t, err)
+		for _, v := range project.Services["node-a"].Volumes {
+			if v.Target == configPath && (v.Source != filepath.Join(absolute(t, root), "my.yaml") || v.Bind == nil || v.Bind.CreateHostPath) {
+				t.Errorf("%s mounts %s: %+v", name, v.Source, v.Bind)
+			}
+		}
+	}
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	must(t, err)
+	return path
+}
+
+// TestNodesAreAlike compares the three nodes, which differ in the name of their
+// host and in the port that is published, and in nothing else.
+func TestNodesAreAlike(t *testing.T) {
+	t.Parallel()
+	project := load(t, nil)
+	first := project.Services["node-a"]
+	for i, name := range []string{"node-a", "node-b", "node-c"} {
+		s := project.Services[name]
+		if s.Hostname != name {
+			t.Errorf("the host of %s is named %q: its HTTP server answers to its own name alone", name, s.Hostname)
+		}
+		if want := strconv.Itoa(8081 + i); len(s.Ports) != 1 || s.Ports[0].Published != want || s.Ports[0].Target != 8080 {
+			t.Errorf("%s publishes %v, want %s", name, s.Ports, want)
+		}
+		s.Name, s.Hostname, s.Ports = first.Name, first.Hostname, first.Ports
+		if !reflect.DeepEqual(s, first) {
+			t.Errorf("%s differs from node-a:\n%+v\n%+v", name, s, first)
+		}
+	}
+}
+
+// TestNodesStopInPeace compares what a node asks for with what it is given.
+func TestNodesStopInPeace(t *testing.T) {
+	t.Parallel()
+	for name, s := range load(t, everything).Services {
+		if s.Build == nil {
+			continue
+		}
+		cfg := loaded(t, s)
+		if limit := cfg.Scheduler.ShutdownTimeout; s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 2*limit {
+			t.Errorf("%s is killed after %v, and may need more than %s", name, s.StopGracePeriod, limit)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package bouncertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/observerd/observerd/test/kit/servertest"
+)
+
+// errNoProgram means that this machine has no PgBouncer.
+var errNoProgram = errors.New("no PgBouncer (pgbouncer) found")
+
+// folders are where packages put the program, beside those of PATH: a daemon is no
+// command for users.
+var folders = []string{"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"}
+
+// program returns the path of pgbouncer, and installs it first where there is none. A
+// folder that was named is not replaced by another.
+func program(ctx context.Context) (string, error) {
+	dir := os.Getenv("BOUNCERTEST_BINDIR")
+	if dir == "" {
+		found, err := product().Programs(ctx)
+		if err != nil {
+			return "", err
+		}
+		dir = found
+	}
+	path, err := exec.LookPath(filepath.Join(dir, "pgbouncer"))
+	if err != nil {
+		return "", fmt.Errorf("%w in BOUNCERTEST_BINDIR: %w", errNoProgram, err)
+	}
+	return path, nil
+}
+
+func product() servertest.Product {
+	packages := map[string]string{}
+	for _, manager := range []string{"apt-get", "dnf", "yum", "apk", "zypper", "pacman", "brew"} {
+		packages[manager] = "pgbouncer"
+	}
+	return servertest.Product{
+		Name: "PgBouncer", Packages: packages, Missing: errNoProgram,
+		Find:    func(context.Context) (string, error) { return locate() },
+		Instead: "put pgbouncer into PATH, or set BOUNCERTEST_BINDIR to its folder",
+	}
+}
+
+func locate() (string, error) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), folders...) {
+		if _, err := exec.LookPath(filepath.Join(dir, "pgbouncer")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errNoProgram
+}
+
+// Prepares reports whether the PgBouncer of this machine can keep prepared statements
+// of its clients apart in transaction mode, as 1.21 and newer do where
+// max_prepared_statements says so.
+func Prepares(t testing.TB) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), servertest.InstallTimeout+startTimeout)
+	defer cancel()
+	path, err := program(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		t.Fatalf("ask PgBouncer for its version: %v", err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(string(text), "PgBouncer %d.%d", &major, &minor); err != nil {
+		t.Fatalf("read the version of PgBouncer in %q: %v", text, err)
+	}
+	return major > 1 || minor >= 21
+}

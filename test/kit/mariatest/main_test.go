@@ -1,0 +1,10 @@
+package mariatest_test
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/test/kit/mariatest"
+	"github.com/observerd/observerd/test/kit/waittest"
+)
+
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(mariatest.Wrap(m)) }

@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
+// run is one execution of a statement.
+type run struct {
+	ctx     context.Context
+	session *session
+	now     time.Time
+	view    view
+	// writing is set while a DML statement evaluates its expressions.
+	writing bool
+}
+
+// frame holds the rows at which the expressions of one block are evaluated.
+type frame struct {
+	run      *run
+	parent   *frame // of the enclosing block
+	rows     [][]value
+	versions []*version
+	rownum   int64
+	groups   []value // results of the aggregates
+}
+
+func (f *frame) up(depth int) *frame {
+	for range depth {
+		f = f.parent
+	}
+	return f
+}
+
+// node is an expression that is ready to be evaluated.
+type node struct {
+	typ  dataType
+	eval func(f *frame) (value, error)
+	// condition says that the value is true (1), false (0) or unknown (NULL).
+	condition bool
+	nullable  bool
+	// slots are the sources of its own block that it reads; outer says that it
+	// reads an enclosing block too.
+	slots     uint64
+	outer     bool
+	rownum    bool
+	aggregate bool
+	// column is set for a bare column of a table in its own block.
+	column *columnRef
+	// comparison is set for conditions that an index could serve.
+	comparison *comparison
+	// literal is set for constants that are known when the statement is read.
+	literal *value
+}
+
+type columnRef struct {
+	slot, index int
+}
+
+// comparison is left op right after their conversions; a side that was
+// converted is no longer a bare column. IS NULL has no right.
+type comparison struct {
+	op          string
+	left, right *node
+}
+
+// fixed says that the node has one value for a whole execution, given the rows
+// of the sources in known.
+func (n *node) fixed(known uint64) bool {
+	return n.slots&^known == 0 && !n.rownum && !n.aggregate
+}
+
+// inherit notes what a node made of others reads.
+func (n *node) inherit(from ...*node) *node {
+	for _, o := range from {
+		if o == nil {
+			continue
+		}
+		n.slots |= o.slots
+		n.outer = n.outer || o.outer
+		n.rownum = n.rownum || o.rownum
+		n.aggregate = n.aggregate || o.aggregate
+	}
+	return n
+}
+
+// scope is what names mean within a block.
+type scope struct {
+	parent  *scope
+	sources []*source
+	// grouping is set while expressions behind GROUP BY are compiled.
+	grouping *grouping
+	// correlated says that a name was found in an enclosing scope.
+	correlated bool
+	// boundary marks the scope around a subquery, which has no rows of its own.
+	boundary bool
+}
+
+// source is one item of FROM as names see it.
+type source struct {
+	owner, table, alias string
+	columns             []sourceColumn
+	slot                int
+	base                *table // of a real table
+	// merged holds the expressions of the columns where a subquery or a view
+	// was merged into its block.
+	merged []*node
+}
+
+type sourceColumn struct {
+	name     string
+	typ      dataType
+	nullable bool
+	index    int // in the row
+	missing  value
+}
+
+// compiler turns parsed statements into what can be executed. Like the parser
+// it refuses by a panic.
+type compiler struct {
+	session *session
+	binds   []value
+	types   []dataType
+	// with are the names of WITH, each of which sees those before it.
+	with []withClause
+	// user is whose rights count: the session's, or the owner's of a view.
+	user string
+	// nesting bounds views that are made of each other.
+	nesting int
+}
+
+// protect turns a refusal that travels as a panic into an error.
+func protect(f func()) (err error) {
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case *wire.Error:
+			err = failure
+		default:
+			panic(failure)
+		}
+	}()
+	f()
+	return nil
+}
+
+func (c *compiler) fail(code int, args ...any) { panic(refuse(code, args...)) }
+
+func constant(v value, typ dataType) *node {
+	return &node{typ: typ, nullable: v.isNull(), literal: &v, eval: func(*frame) (value, error) { return v, nil }}
+}
+
+// value compiles an expression that has to be a value.
+func (c *compiler) value(sc *scope, x expr) *node {
+	n := c.expr(sc, x)
+	if n.condition {
+		c.fail(907)
+	}
+	return n
+}
+
+// condition compiles an expression that has to be a condition.
+func (c *compiler) condition(sc *scope, x expr) *node {
+	n := c.expr(sc, x)
+	if !n.condition {
+		c.fail(920)
+	}
+	return n
+}
+
+func (c *compiler) values(sc *scope, all []expr) []*node {
+	nodes := make([]*node, len(all))
+	for i, x := range all {
+		nodes[i] = c.value(sc, x)
+	}
+	return nodes
+}
+
+func (c *compiler) expr(sc *scope, x expr) *node {
+	if g := sc.grouping; g != nil && !g.inside {
+		if n := g.key(c, x); n != nil {
+			return n
+		}
+	}
+	switch x := x.(type) {
+	case literalExpr:
+		return constant(x.value, x.typ)
+	case bindExpr:
+		n := constant(c.binds[x.index], c.types[x.index])
+		n.literal = nil
+		n.nullable = true
+		return n
+	case nameExpr:
+		return c.name(sc, x)
+	case unaryExpr:
+		return c.unary(sc, x)
+	case binaryExpr:
+		return c.binary(sc, x)
+	case callExpr:
+		return c.call(sc, x)
+	case caseExpr:
+		return c.caseOf(sc, x)
+	case inExpr:
+		return c.in(sc, x)
+	case likeExpr:
+		return c.like(sc, x)
+	case nullExpr:
+		return c.isNull(sc, x)
+	case existsExpr:
+		return c.exists(sc, x)
+	case subqueryExpr:
+		return c.scalar(sc, x)
+	case castExpr:
+		return c.cast(sc, x)
+	case zoneExpr:
+		return c.atZone(sc, x)
+	case extractExpr:
+		return c.extract(sc, x)
+	case resolved:
+		if g := sc.grouping; g != nil && !g.inside {
+			g.refuse(0)
+		}
+		return x.source.node(x.index, 0)
+	case starExpr:
+		c.fail(936)
+	}
+	c.fail(3001)
+	return nil
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
+// Amounts move between rows, new rows come and go: whoever reads sees a state
+// that was committed, whole.
+func TestConcurrentReaders(t *testing.T) {
+	t.Parallel()
+	e := New(Options{})
+	exec(t, e, "CREATE TABLE a (id NUMBER PRIMARY KEY, n NUMBER NOT NULL)", "CREATE INDEX a_by_n ON a (n, id)",
+		"INSERT INTO a VALUES (1, 500)", "INSERT INTO a VALUES (2, 500)")
+	var writers, readers sync.WaitGroup
+	for w := range 3 {
+		writers.Go(func() {
+			for i := range 60 {
+				tx := e.Begin()
+				id := 10 + w*1000 + i
+				for _, sql := range []string{
+					"UPDATE a SET n = n - 1 WHERE id = 1", "UPDATE a SET n = n + 1 WHERE id = 2",
+					fmt.Sprintf("INSERT INTO a VALUES (%d, 7)", id), fmt.Sprintf("INSERT INTO a VALUES (%d, -7)", -id),
+				} {
+					if err := tx.Exec(sql); err != nil {
+						t.Errorf("%s: %v", sql, err)
+					}
+				}
+				if i%5 == 0 {
+					tx.Rollback()
+				} else {
+					tx.Commit()
+				}
+			}
+		})
+	}
+	stop := make(chan struct{})
+	for range 2 {
+		readers.Go(func() {
+			session := &wire.Session{User: "APP"}
+			defer e.Closed(session)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for _, sql := range []string{"SELECT SUM(n) FROM a", "SELECT SUM(n) FROM a WHERE n > -1000 AND id IS NOT NULL"} {
+					if got := one(t, e, session, sql); got != "1000" {
+						t.Errorf("%s = %s", sql, got)
+					}
+				}
+				one(t, e, session, "SELECT COUNT(*) FROM V$SESSION s, V$TRANSACTION t WHERE s.SADDR = t.SES_ADDR")
+				one(t, e, session, "SELECT COUNT(*) FROM ALL_IND_COLUMNS")
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	readers.Wait()
+	rows, err := e.Query("APP", "SELECT n, (SELECT COUNT(*) FROM a) FROM a WHERE id < 3 AND id > 0 ORDER BY id")
+	if err != nil || show(rows) != "356,290;644,290" {
+		t.Errorf("%s, %v", show(rows), err)
+	}
+}
+
+func one(t *testing.T, e *Engine, session *wire.Session, sql string) string {
+	result, err := e.Execute(context.Background(), wire.Statement{SQL: sql, Session: session})
+	if err != nil {
+		t.Errorf("%s: %v", sql, err)
+		return ""
+	}
+	defer result.Rows.Close()
+	row, ok := result.Rows.Next()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(row[0])
+}

@@ -1,0 +1,172 @@
+// Package engine is a small SQL engine that behaves like an Oracle database as
+// far as tests of a client can see: its dialect and its refusals, its types and
+// their comparisons, its snapshots and open transactions, its catalogue, its
+// rights, and when an index serves. It keeps all rows in memory.
+//
+// It answers the statements of a test server as its [wire.Handler], and tests
+// change its tables directly as the owner of the schema.
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
+// Options say which database to play.
+type Options struct {
+	// Version is the release: 11, 12, 19 or 23. 0 means 19.
+	Version int
+	// Owner is the user that owns the tables; empty means APP. It may define
+	// users and grant everything.
+	Owner string
+	// Now is the clock of the database's host; nil means the real one.
+	Now func() time.Time
+	// OSZone is the time zone of that host, in which SYSDATE and the times of
+	// V$ views are. DBZone is DBTIMEZONE. nil means UTC.
+	OSZone, DBZone *time.Location
+	// Instances is the number of instances of a cluster; 0 means 1.
+	Instances int
+	// Charset is the character set that the catalogue names; empty means AL32UTF8,
+	// which is that of the wire all the same.
+	Charset string
+}
+
+// Engine is a database. It is safe for concurrent use.
+type Engine struct {
+	options Options
+	owner   *session
+
+	// mu guards what follows.
+	mu       sync.RWMutex
+	objects  map[objectName]*object
+	indexes  map[objectName]*index
+	users    map[string]*user
+	sessions map[*session]bool
+	identity Database
+	revoked  map[string]bool // packages that nobody may execute
+	lastID   int
+
+	open       transactions
+	committing sync.Mutex
+	scn        atomic.Uint64
+	horizon    atomic.Uint64 // snapshots before it are too old
+	plans      planLog
+}
+
+var _ wire.Handler = (*Engine)(nil)
+
+// New makes a database without tables.
+func New(o Options) *Engine {
+	if o.Version == 0 {
+		o.Version = 19
+	}
+	if o.Owner == "" {
+		o.Owner = "APP"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.OSZone == nil {
+		o.OSZone = time.UTC
+	}
+	if o.DBZone == nil {
+		o.DBZone = time.UTC
+	}
+	o.Instances = max(o.Instances, 1)
+	e := &Engine{
+		options:  o,
+		objects:  map[objectName]*object{},
+		indexes:  map[objectName]*index{},
+		users:    map[string]*user{},
+		sessions: map[*session]bool{},
+		identity: defaultDatabase(o),
+		revoked:  map[string]bool{},
+		lastID:   20000,
+	}
+	e.open.open = map[uint64]*transaction{}
+	e.scn.Store(1_000_000)
+	e.defineSystem()
+	e.users[o.Owner] = newUser("")
+	e.users[o.Owner].all = true
+	e.owner = e.ownerSession(o.Owner, 1)
+	return e
+}
+
+// ownerSession is a session with the settings of the owner, whose formats are
+// ISO 8601's unless ALTER SESSION changed them.
+func (e *Engine) ownerSession(user string, instance int) *session {
+	s := e.sessionOn(&wire.Session{User: user, Program: "owner"}, instance)
+	if e.owner != nil {
+		e.mu.RLock()
+		defer e.mu.RUnlock()
+		e.owner.settings(s)
+		return s
+	}
+	s.nls["NLS_DATE_FORMAT"] = "YYYY-MM-DD HH24:MI:SS"
+	s.nls["NLS_TIMESTAMP_FORMAT"] = "YYYY-MM-DD HH24:MI:SS.FF"
+	s.nls["NLS_TIMESTAMP_TZ_FORMAT"] = "YYYY-MM-DD HH24:MI:SS.FF TZR"
+	return s
+}
+
+// now is the time of the database's host.
+func (e *Engine) now() time.Time { return e.options.Now().In(e.options.OSZone) }
+
+// Database is what V$DATABASE and V$INSTANCE say of a database.
+type Database struct {
+	DBID                                  int64
+	Name, UniqueName, OpenMode, Role      string
+	ResetlogsChange, ResetlogsID          int64
+	Platform, Instance, Host, FullVersion string
+	Created                               time.Time
+}
+
+func defaultDatabase(o Options) Database {
+	full := map[int]string{11: "11.2.0.4.0", 12: "12.2.0.1.0", 19: "19.0.0.0.0", 23: "23.0.0.0.0"}[o.Version]
+	return Database{
+		DBID: 2912345678, Name: "ORATEST", UniqueName: "ORATEST", OpenMode: "READ WRITE", Role: "PRIMARY",
+		ResetlogsChange: 925702, ResetlogsID: 1009452001, Platform: "Linux x86 64-bit",
+		Instance: "oratest", Host: "oratest", FullVersion: full,
+		Created: time.Date(2019, 5, 27, 9, 0, 1, 0, time.UTC),
+	}
+}
+
+// Database returns what V$DATABASE says.
+func (e *Engine) Database() Database {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.identity
+}
+
+// SetDatabase changes what V$DATABASE says, as a restore, a copy or a change of
+// roles would.
+func (e *Engine) SetDatabase(d Database) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.identity = d
+}
+
+// ExpireUndo drops what the database keeps for old snapshots: each that was
+// taken before gets ORA-01555 from now on.
+func (e *Engine) ExpireUndo() {
+	e.committing.Lock()
+	defer e.committing.Unlock()
+	scn := e.scn.Load() + 1
+	e.scn.Store(scn)
+	e.horizon.Store(scn)
+}
+
+// RevokePackage takes the right to execute a package, such as
+// DBMS_APPLICATION_INFO, from everybody.
+func (e *Engine) RevokePackage(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.revoked[name] = true
+}
+
+func (e *Engine) nextID() int {
+	e.lastID++
+	return e.lastID
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
+// name compiles a column, a pseudo-column or a function without arguments.
+func (c *compiler) name(sc *scope, x nameExpr) *node {
+	depth := 0
+	for at := sc; at != nil; at = at.parent {
+		s, i := at.find(x.parts)
+		if s == nil {
+			if !at.boundary {
+				depth++
+			}
+			continue
+		}
+		for inner := sc; inner != at; inner = inner.parent {
+			inner.correlated = true
+		}
+		if g := at.grouping; g != nil && !g.inside {
+			g.refuse(x.parts[0].pos)
+		}
+		return s.node(i, depth)
+	}
+	if n := c.pseudo(sc, x.parts); n != nil {
+		return n
+	}
+	panic(invalid(x.parts))
+}
+
+// invalid is the refusal of a name that means nothing.
+func invalid(parts []token) *wire.Error {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = `"` + p.text + `"`
+	}
+	return refuseAt(parts[len(parts)-1].pos, 904, strings.Join(names, "."))
+}
+
+// find looks a column up among the sources of one scope.
+func (sc *scope) find(parts []token) (*source, int) {
+	name := parts[len(parts)-1].text
+	qualifier := parts[:len(parts)-1]
+	var found *source
+	at := -1
+	for _, s := range sc.sources {
+		if !s.matches(qualifier) {
+			continue
+		}
+		for i, column := range s.columns {
+			if column.name != name {
+				continue
+			}
+			if found != nil {
+				panic(refuseAt(parts[0].pos, 918))
+			}
+			found, at = s, i
+		}
+		if name == "ROWID" && parts[0].kind == tokenWord && s.base != nil && found == nil {
+			return s, -1
+		}
+	}
+	return found, at
+}
+
+func (s *source) matches(qualifier []token) bool {
+	switch len(qualifier) {
+	case 0:
+		return true
+	case 1:
+		return s.alias == qualifier[0].text
+	case 2:
+		return s.owner == qualifier[0].text && s.table == qualifier[1].text && s.alias == s.table
+	}
+	return false
+}
+
+// node reads a column of a source so many blocks further out; -1 is the ROWID.
+func (s *source) node(i, depth int) *node {
+	if i < 0 {
+		return s.rowID(depth)
+	}
+	column := s.columns[i]
+	if s.merged != nil {
+		inner := s.merged[i]
+		if depth == 0 {
+			return inner
+		}
+		return &node{typ: inner.typ, nullable: inner.nullable, outer: true, eval: func(f *frame) (value, error) {
+			return inner.eval(f.up(depth))
+		}}
+	}
+	n := &node{typ: column.typ, nullable: column.nullable}
+	slot, index, missing := s.slot, column.index, column.missing
+	if depth > 0 {
+		n.outer = true
+		n.eval = func(f *frame) (value, error) { return cell(f.up(depth).rows[slot], index, missing), nil }
+		return n
+	}
+	n.slots = 1 << slot
+	n.column = &columnRef{slot, index}
+	n.eval = func(f *frame) (value, error) { return cell(f.rows[slot], index, missing), nil }
+	return n
+}
+
+// cell is a value of a row. A nil row is one that an outer join made up.
+func cell(row []value, i int, missing value) value {
+	switch {
+	case i < len(row):
+		return row[i]
+	case row == nil:
+		return null
+	}
+	return missing
+}
+
+func (s *source) rowID(depth int) *node {
+	slot, base := s.slot, s.base
+	n := &node{typ: dataType{name: typeRowID, size: 18}, outer: depth > 0, eval: func(f *frame) (value, error) {
+		v := f.up(depth).versions[slot]
+		if v == nil {
+			return null, nil
+		}
+		return text(rowID(base, v)), nil
+	}}
+	if depth == 0 {
+		n.slots = 1 << slot
+	}
+	return n
+}
+
+const rowIDDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// rowID writes the number of a row as ROWIDs look: 18 digits of base 64.
+func rowID(t *table, v *version) string {
+	b := []byte("AAAAAAAAAAAAAAAAAA")
+	n := v.id
+	for i := len(b) - 1; n > 0 && i > 6; i-- {
+		b[i] = rowIDDigits[n%64]
+		n /= 64
+	}
+	hash := uint32(2166136261)
+	for _, c := range []byte(t.owner + "." + t.name) {
+		hash = (hash ^ uint32(c)) * 16777619
+	}
+	for i := range 6 {
+		b[i] = rowIDDigits[hash>>(5*i)%64]
+	}
+	return string(b)
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
+// parser reads one statement by recursive descent. A refusal travels up as a
+// panic with a *[wire.Error], which parse turns into an error.
+type parser struct {
+	sql     string
+	tokens  []token
+	i       int
+	version int
+	binds   []string // the names of the occurrences
+	block   bool     // PL/SQL, where a SELECT has an INTO
+	into    []token
+}
+
+// parse reads a statement as the version of the database would.
+func parse(sql string, version int) (st statement, binds []string, err error) {
+	p := &parser{sql: sql, version: version}
+	l := lexer{sql: sql, maxName: 128, semicolon: 933}
+	if version < 12 {
+		l.maxName, l.semicolon = 30, 911
+	}
+	if isBlock(sql) {
+		l.semicolon = 0
+	}
+	if p.tokens, err = l.run(); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case *wire.Error:
+			st, err = nil, failure
+		default:
+			panic(failure)
+		}
+	}()
+	st = p.statement()
+	if _, block := st.(plsqlBlock); p.peek().kind != tokenEnd && !block {
+		p.fail(933)
+	}
+	return st, p.binds, nil
+}
+
+// isBlock tells PL/SQL, where semicolons belong, from SQL.
+func isBlock(sql string) bool {
+	words := strings.Fields(strings.ToUpper(sql[:min(len(sql), 200)]))
+	if len(words) == 0 {
+		return false
+	}
+	switch words[0] {
+	case "BEGIN", "DECLARE":
+		return true
+	case "CREATE":
+		return slices.Contains(words[:min(4, len(words))], "FUNCTION")
+	}
+	return false
+}
+
+// fail refuses the statement at the present token.
+func (p *parser) fail(code int, args ...any) {
+	panic(refuseAt(p.peek().pos, code, args...))
+}
+
+func (p *parser) peek() token { return p.tokens[p.i] }
+
+func (p *parser) peekAt(n int) token {
+	return p.tokens[min(p.i+n, len(p.tokens)-1)]
+}
+
+func (p *parser) next() token {
+	t := p.tokens[p.i]
+	if t.kind != tokenEnd {
+		p.i++
+	}
+	return t
+}
+
+// word takes the words if they follow.
+func (p *parser) word(words ...string) bool {
+	for n, w := range words {
+		if t := p.peekAt(n); t.kind != tokenWord || t.text != w {
+			return false
+		}
+	}
+	p.i += len(words)
+	return true
+}
+
+func (p *parser) isWord(words ...string) bool {
+	t := p.peek()
+	return t.kind == tokenWord && slices.Contains(words, t.text)
+}
+
+// expect takes a word or refuses the statement.
+func (p *parser) expect(code int, words ...string) {
+	for _, w := range words {
+		if !p.word(w) {
+			p.fail(code)
+		}
+	}
+}
+
+func (p *parser) symbol(s string) bool {
+	if t := p.peek(); t.kind != tokenSymbol || t.text != s {
+		return false
+	}
+	p.i++
+	return true
+}
+
+func (p *parser) isSymbol(s string) bool {
+	t := p.peek()
+	return t.kind == tokenSymbol && t.text == s
+}
+
+func (p *parser) expectSymbol(s string) {
+	if p.symbol(s) {
+		return
+	}
+	switch s {
+	case "(":
+		p.fail(906)
+	case ")":
+		p.fail(907)
+	}
+	p.fail(933)
+}
+
+// reserved are the words that cannot name anything without quotes.
+var reserved = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(`ACCESS ADD ALL ALTER AND ANY AS ASC AUDIT BETWEEN BY CHAR CHECK CLUSTER COLUMN COMMENT
+		COMPRESS CONNECT CREATE CURRENT DATE DECIMAL DEFAULT DELETE DESC DISTINCT DROP ELSE EXCLUSIVE EXISTS FILE FLOAT FOR
+		FROM GRANT GROUP HAVING IDENTIFIED IMMEDIATE IN INCREMENT INDEX INITIAL INSERT INTEGER INTERSECT INTO IS LEVEL LIKE
+		LOCK LONG MAXEXTENTS MINUS MLSLABEL MODE MODIFY NOAUDIT NOCOMPRESS NOT NOWAIT NULL NUMBER OF OFFLINE ON ONLINE
+		OPTION OR ORDER PCTFREE PRIOR PUBLIC RAW RENAME RESOURCE REVOKE ROW ROWID ROWNUM ROWS SELECT SESSION SET SHARE
+		SIZE SMALLINT START SUCCESSFUL SYNONYM SYSDATE TABLE THEN TO TRIGGER UID UNION UNIQUE UPDATE USER VALIDATE VALUES
+		VARCHAR VARCHAR2 VIEW WHENEVER WHERE WITH`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// isName says whether a token can name something.
+func isName(t token) bool {
+	return t.kind == tokenQuoted || t.kind == tokenWord && !reserved[t.text]
+}
+
+// name takes an identifier, or refuses with the code.
+func (p *parser) name(code int) string {
+	if t := p.peek(); !isName(t) {
+		p.fail(code)
+	}
+	return p.next().text
+}
+
+// qualified takes name or schema.name.
+func (p *parser) qualified(code int) (schema, name string) {
+	name = p.name(code)
+	if p.symbol(".") {
+		return name, p.name(code)
+	}
+	return "", name
+}
+
+// names takes ( name, … ).
+func (p *parser) names() []string {
+	p.expectSymbol("(")
+	var all []string
+	for {
+		all = append(all, p.name(904))
+		if !p.symbol(",") {
+			break
+		}
+	}
+	p.expectSymbol(")")
+	return all
+}
+
+func (p *parser) statement() statement {
+	t := p.peek()
+	if p.isSymbol("(") {
+		return selectStatement{p.query()}
+	}
+	if t.kind != tokenWord {
+		p.fail(900)
+	}
+	switch t.text {
+	case "SELECT", "WITH":
+		return selectStatement{p.query()}
+	case "INSERT", "UPDATE", "DELETE":
+		return p.change()
+	case "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "ANALYZE", "COMMENT", "PURGE":
+		return p.definition()
+	case "BEGIN", "DECLARE":
+		return p.plsql()
+	case "EXPLAIN":
+		return p.explain()
+	case "COMMIT", "ROLLBACK", "SET", "SAVEPOINT", "LOCK":
+		return p.transaction()
+	}
+	p.fail(900)
+	return nil
+}

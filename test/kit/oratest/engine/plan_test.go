@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	e := start(t, 19)
+	shop(t, e)
+	exec(t, e,
+		"CREATE TABLE loose (id NUMBER PRIMARY KEY, ts DATE, zoned TIMESTAMP(6) WITH TIME ZONE, name CHAR(4))",
+		"CREATE INDEX loose_by_ts ON loose (ts, id)", "CREATE INDEX loose_by_zone ON loose (zoned)", "CREATE INDEX loose_by_name ON loose (name)",
+		"CREATE TABLE bare (ts DATE)", "CREATE INDEX bare_by_ts ON bare (ts)",
+		"CREATE VIEW recent AS SELECT id AS order_id, updated AS at FROM orders WHERE status = 'open'")
+	const bound = "TO_TIMESTAMP(:1, 'YYYY-MM-DD HH24:MI:SS.FF9')"
+	for sql, want := range map[string]string{
+		"SELECT id FROM orders WHERE updated >= " + bound + " ORDER BY updated, id":                  "RANGE SCAN ORDERS_BY_TIME",
+		`SELECT q."ID" FROM "APP"."ORDERS" q WHERE q."UPDATED" < ` + bound + ` ORDER BY q."UPDATED"`: "RANGE SCAN ORDERS_BY_TIME",
+		"SELECT * FROM (SELECT id FROM orders ORDER BY updated, id) WHERE ROWNUM <= 5":               "FULL SCAN ORDERS_BY_TIME",
+		"SELECT id FROM orders ORDER BY updated DESC, id DESC":                                       "FULL SCAN DESCENDING ORDERS_BY_TIME",
+		"SELECT q.order_id FROM (SELECT * FROM recent) q WHERE q.at >= " + bound + " ORDER BY q.at":  "RANGE SCAN ORDERS_BY_TIME",
+		"SELECT id FROM orders WHERE updated >= '2024-05-01'":                                        "RANGE SCAN ORDERS_BY_TIME",
+		"SELECT id FROM orders WHERE updated >= SYSDATE - 1/24 ORDER BY updated":                     "RANGE SCAN ORDERS_BY_TIME",
+		"SELECT id FROM orders WHERE id = :1":                                                        "UNIQUE SCAN SYS_C",
+		"SELECT id FROM loose WHERE ts >= TO_DATE(:1, 'YYYY-MM-DD') ORDER BY ts, id":                 "RANGE SCAN LOOSE_BY_TS",
+		"SELECT id FROM loose WHERE ts IS NOT NULL ORDER BY ts":                                      "FULL SCAN LOOSE_BY_TS",
+		"SELECT id FROM loose ORDER BY ts, id":                                                       "FULL SCAN LOOSE_BY_TS",
+		"SELECT id FROM loose WHERE zoned >= SYSTIMESTAMP ORDER BY zoned":                            "RANGE SCAN LOOSE_BY_ZONE",
+		"SELECT id FROM loose WHERE name = 'ab'":                                                     "RANGE SCAN LOOSE_BY_NAME",
+		"SELECT id FROM loose WHERE ts IS NULL":                                                      "RANGE SCAN LOOSE_BY_TS",
+		"SELECT ts FROM bare WHERE ts IS NULL":                                                       "ACCESS FULL BARE",
+		// What keeps an index from serving.
+		"SELECT id FROM orders WHERE updated >= SYSTIMESTAMP ORDER BY status":     "SORT ORDER BY|ACCESS FULL ORDERS",
+		"SELECT id FROM orders WHERE updated >= TO_TIMESTAMP_TZ(:1, 'YYYY')":      "ACCESS FULL ORDERS",
+		"SELECT id FROM orders WHERE TRUNC(updated) >= SYSDATE":                   "ACCESS FULL ORDERS",
+		"SELECT id FROM orders WHERE TO_CHAR(id) = '1'":                           "ACCESS FULL ORDERS",
+		"SELECT id FROM orders ORDER BY TO_CHAR(updated)":                         "SORT ORDER BY|ACCESS FULL ORDERS",
+		"SELECT TO_CHAR(updated) AS updated FROM orders ORDER BY updated":         "SORT ORDER BY|ACCESS FULL ORDERS",
+		"SELECT id FROM loose WHERE ts >= TO_TIMESTAMP(:1, 'YYYY') ORDER BY name": "SORT ORDER BY|ACCESS FULL LOOSE",
+		"SELECT id FROM orders WHERE updated >= " + bound + " ORDER BY id":        "SORT ORDER BY|RANGE SCAN ORDERS_BY_TIME",
+		"SELECT ts FROM bare ORDER BY ts":                                         "SORT ORDER BY|ACCESS FULL BARE",
+		"SELECT status, COUNT(*) FROM orders GROUP BY status":                     "HASH GROUP BY|ACCESS FULL ORDERS",
+	} {
+		plan, err := e.Plan(sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		for _, part := range strings.Split(want, "|") {
+			if !strings.Contains(plan, part) {
+				t.Errorf("%s:\n%s\nwant %s", sql, plan, part)
+			}
+		}
+		if strings.Contains(plan, "SORT") != strings.Contains(want, "SORT") {
+			t.Errorf("%s:\n%s\nwant %s", sql, plan, want)
+		}
+	}
+}
+
+// A time.Time that a driver binds is a TIMESTAMP WITH TIME ZONE, before which
+// the column is converted.
+func TestBoundInstant(t *testing.T) {
+	t.Parallel()
+	e := start(t, 19)
+	shop(t, e)
+	c := connect(t, e, "APP")
+	for i, want := range []string{"TABLE ACCESS FULL", "INDEX RANGE SCAN ORDERS_BY_TIME"} {
+		st := wire.Statement{SQL: "SELECT id FROM orders WHERE updated > :1", Session: c.session, Binds: []wire.Value{fixed}}
+		st.BindTypes = []wire.Type{wire.TypeTimestampTZ}
+		if i == 1 {
+			st.Binds, st.BindTypes = []wire.Value{fixed.Format(time.DateTime)}, []wire.Type{wire.TypeVarchar}
+			c.must("", "ALTER SESSION SET NLS_TIMESTAMP_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF'")
+		}
+		result, err := e.Execute(context.Background(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result.Rows.Close()
+		all := e.Executed()
+		if got := all[len(all)-1]; !strings.Contains(got.Plan, want) || got.SQL != st.SQL {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+}
+
+func TestExplainPlan(t *testing.T) {
+	t.Parallel()
+	e := start(t, 11)
+	shop(t, e)
+	c := connect(t, e, "APP")
+	c.must("", "EXPLAIN PLAN SET STATEMENT_ID = 'x' FOR SELECT id FROM orders WHERE updated > TO_TIMESTAMP(:1, 'YYYY') ORDER BY id", "2024")
+	c.must("0,SELECT STATEMENT,NULL,NULL;1,SORT,ORDER BY,NULL;2,TABLE ACCESS,BY INDEX ROWID,ORDERS;3,INDEX,RANGE SCAN,ORDERS_BY_TIME",
+		"SELECT ID, OPERATION, OPTIONS, OBJECT_NAME FROM PLAN_TABLE WHERE STATEMENT_ID = 'x' ORDER BY ID")
+	out, err := c.run("SELECT PLAN_TABLE_OUTPUT FROM TABLE(DBMS_XPLAN.DISPLAY('PLAN_TABLE', NULL, 'BASIC'))")
+	if err != nil || !strings.Contains(out, "INDEX RANGE SCAN") {
+		t.Errorf("%s, %v", out, err)
+	}
+	connect(t, e, "APP").must("0", "SELECT COUNT(*) FROM PLAN_TABLE")
+	c.must("", "ROLLBACK")
+	c.must("0", "SELECT COUNT(*) FROM PLAN_TABLE")
+	c.must("", "EXPLAIN PLAN FOR SELECT id FROM orders")
+	c.must("", "COMMIT")
+	c.must("", "ROLLBACK")
+	c.must("2", "SELECT COUNT(*) FROM PLAN_TABLE")
+}
+
+// Oracle 11g knows neither FETCH FIRST nor long names.
+func TestOldVersion(t *testing.T) {
+	t.Parallel()
+	old, recent := start(t, 11), start(t, 12)
+	for sql, want := range map[string][2]int{
+		"SELECT 1 FROM dual FETCH FIRST 1 ROWS ONLY":                      {933, 0},
+		"SELECT 1 FROM dual OFFSET 1 ROWS":                                {933, 0},
+		"SELECT 1 AS abcdefghijklmnopqrstuvwxyz01234 FROM dual":           {972, 0},
+		`SELECT 1 AS "ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ" FROM dual`:                        {972, 0},
+		"SELECT 1 FROM dual;":                                             {911, 933},
+		"CREATE TABLE t (id NUMBER, CONSTRAINT p PRIMARY KEY (id))":       {0, 0},
+		"GRANT READ ON t TO PUBLIC":                                       {990, 0},
+		"SELECT * FROM (SELECT 1 FROM dual ORDER BY 1) WHERE ROWNUM <= 1": {0, 0},
+	} {
+		// The table comes first, whatever the order of the map.
+		for i, e := range []*Engine{old, recent} {
+			if strings.HasPrefix(sql, "GRANT") {
+				_ = e.Exec("CREATE TABLE t (id NUMBER)")
+			}
+			err := e.Exec(sql)
+			if got := code(t, err); got != want[i] && got != 955 {
+				t.Errorf("version %d: %s: %v, want ORA-%05d", e.options.Version, sql, err, want[i])
+			}
+		}
+	}
+}

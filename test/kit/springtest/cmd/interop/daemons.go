@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/test/kit/daemon"
+)
+
+// guardSQL sees a daemon write while Java is in the section of the same lock.
+// It hangs on tables of ours; streams are named like their types.
+const guardSQL = `
+CREATE TABLE IF NOT EXISTS interop_violation (lock TEXT NOT NULL, what TEXT NOT NULL, at TIMESTAMPTZ NOT NULL);
+CREATE OR REPLACE FUNCTION interop_guard() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  INSERT INTO interop_violation
+  SELECT lock, TG_TABLE_NAME, clock_timestamp() FROM interop_section WHERE lock = NEW.stream || '-observer-poll';
+  RETURN NULL;
+END $$;
+CREATE TRIGGER interop_guard AFTER INSERT ON obs_event FOR EACH ROW EXECUTE FUNCTION interop_guard();
+CREATE TRIGGER interop_guard AFTER INSERT ON obs_poll FOR EACH ROW EXECUTE FUNCTION interop_guard()`
+
+// daemons runs whole nodes whose types' locks Java contends for.
+func (t *trial) daemons(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.settings.time+10*time.Minute)
+	defer cancel()
+	if err := errors.Join(t.witness.clear(ctx), t.guard(ctx)); err != nil {
+		return err
+	}
+	shop, url, err := t.shop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shop.Close()) }()
+	running, err := t.startDaemons(ctx, url)
+	defer func() {
+		for _, p := range running {
+			p.Kill()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	p, err := t.contend(ctx, contention{
+		names: []string{"order-observer-poll", "inventory-observer-poll", "wes-observer-poll"}, format: lock.KeySpring,
+		time: t.settings.time, hold: 200 * time.Millisecond, pause: time.Second, longEvery: 60, abandonEvery: 60, threads: 1,
+	})
+	if err != nil {
+		return err
+	}
+	var java summary
+	written, err := write(ctx, shop, time.Now().Add(t.settings.time))
+	if err := errors.Join(p.end(&java), err); err != nil {
+		return err
+	}
+	if err := t.drained(ctx, written); err != nil {
+		return err
+	}
+	for _, p := range running {
+		if code, err := p.Stop(ctx); err != nil || code != 0 {
+			return fmt.Errorf("%s ends with %d: %w\n%s", p.Name(), code, err, p.Log.Tail(4000))
+		}
+	}
+	return errors.Join(java.verdict(), t.judgeDaemons(ctx, java, written))
+}
+
+// guard makes the witness of the daemons, and checks that it can see.
+func (t *trial) guard(ctx context.Context) error {
+	tx, err := t.witness.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // It was committed, or failed.
+	var n int
+	_, err = tx.ExecContext(ctx, guardSQL+`;
+		SAVEPOINT empty;
+		INSERT INTO interop_section VALUES ('order-observer-poll', 'java');
+		INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+		VALUES ('order', 'order', '', now(), now(), now(), 'ok', '', 0, 0, 0)`)
+	if err == nil {
+		err = tx.QueryRowContext(ctx, `SELECT count(*) FROM interop_violation`).Scan(&n)
+	}
+	if err == nil && n != 1 {
+		err = errors.New("the witness of the daemons sees nothing")
+	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `ROLLBACK TO empty`)
+	}
+	if err != nil {
+		return fmt.Errorf("make the witness of the daemons: %w", err)
+	}
+	return tx.Commit()
+}
+
+func (t *trial) startDaemons(ctx context.Context, shop string) (running []*daemon.Process, err error) {
+	for n := range nodes {
+		name := fmt.Sprintf("node-%d", n)
+		folder := filepath.Join(t.settings.cache, t.generation.String(), name)
+		c := daemon.Config{
+			Node: name, Database: t.url, Sources: map[string]string{"shop": shop}, Observers: observers,
+			Files: map[string]string{"file": filepath.Join(folder, "events.jsonl")}, Interval: time.Second, TTL: ttl,
+		}
+		if err := c.Write(folder); err != nil {
+			return running, err
+		}
+		p, err := daemon.Start(ctx, daemon.Options{
+			Binary: t.binary, Name: name, Folder: folder,
+			Env: []string{"OBSERVERD_SCHEDULER_OBSERVER_LOCK_KEY_FORMAT=" + string(lock.KeySpring)},
+		})
+		if err != nil {
+			return running, err
+		}
+		running = append(running, p)
+		if err := p.Ready(ctx); err != nil {
+			return running, err
+		}
+	}
+	return running, nil
+}
+
+// drained waits until each order is an event.
+func (t *trial) drained(ctx context.Context, orders int) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		var n int
+		err := t.witness.db.QueryRowContext(ctx, `SELECT count(DISTINCT subject) FROM obs_event WHERE stream = 'order'`).Scan(&n)
+		if err != nil {
+			return fmt.Errorf("%d of %d orders are events: %w", n, orders, err)
+		}
+		if n >= orders {
+			return nil
+		}
+		if !pause(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("%d of %d orders are events: %w", n, orders, context.Cause(ctx))
+		}
+	}
+}
+
+func (t *trial) judgeDaemons(ctx context.Context, java summary, orders int) error {
+	s, err := t.witness.testify(ctx)
+	if err != nil {
+		return err
+	}
+	var polls, busy, violations, events, rows int
+	err = t.witness.db.QueryRowContext(ctx, `
+		SELECT count(*) FILTER (WHERE outcome = 'ok'), count(DISTINCT node), (SELECT count(*) FROM interop_violation),
+		       (SELECT count(*) FROM obs_event WHERE stream = 'order'), (SELECT count(*) FROM int_lock)
+		  FROM obs_poll`).Scan(&polls, &busy, &violations, &events, &rows)
+	if err != nil {
+		return fmt.Errorf("ask the daemons' tables: %w", err)
+	}
+	fmt.Fprintf(t.out, "%s, %d daemons, %s: writes within a section of Java %d; sections of Java %d (overlaps %d), polls %d by %d nodes; %d orders, %d events\n",
+		t.name(), nodes, t.settings.time, violations, s.java, s.overlaps+s.crossings+s.lost, polls, busy, orders, events)
+	fmt.Fprintf(t.out, "  Java: %s\n", java)
+	var wrong []string
+	for what, is := range map[string]bool{
+		"a daemon wrote under a lock that Java held": violations != 0,
+		"sections of Java overlapped":                s.overlaps+s.crossings+s.lost+s.open != 0,
+		"an order is no event, or two":               events != orders,
+		"a side had no turns":                        s.java < 10 || polls < 10,
+	} {
+		if is {
+			wrong = append(wrong, what)
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
+}

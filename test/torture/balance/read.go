@@ -1,0 +1,97 @@
+package balance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/test/torture/lab"
+)
+
+// polls reads who had which turn, from that cycle on.
+func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
+	rows, err := k.conn.Query(ctx, `
+		SELECT DISTINCT type, node, round(extract(epoch FROM turn_at) * 1000)::bigint / $1
+		  FROM obs_poll
+		 WHERE outcome = 'ok' AND turn_at >= $2`, k.Interval.Milliseconds(), k.instant(from))
+	if err != nil {
+		return nil, fmt.Errorf("read the polls: %w", err)
+	}
+	polls, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Poll])
+	if err != nil {
+		return nil, fmt.Errorf("read the polls: %w", err)
+	}
+	return polls, nil
+}
+
+// cycle is the number of the present instant, by the database's clock.
+func (k *cluster) cycle(ctx context.Context) (int64, error) {
+	var cycle int64
+	err := k.conn.QueryRow(ctx, `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint / $1`, k.Interval.Milliseconds()).Scan(&cycle)
+	if err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	return cycle, nil
+}
+
+// instant is when the cycle of that number begins.
+func (k *cluster) instant(cycle int64) time.Time {
+	return time.Unix(0, cycle*int64(k.Interval))
+}
+
+// rest waits until three quarters of a cycle are over and returns the number of
+// the next: its turns have not begun and those of the present are had, so that
+// what the nodes have counted belongs to whole cycles.
+func (k *cluster) rest(ctx context.Context) (next int64, err error) {
+	var now int64 // milliseconds since 1970
+	if err := k.conn.QueryRow(ctx, `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`).Scan(&now); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	step := k.Interval.Milliseconds()
+	due := now - now%step + 3*step/4
+	if due < now {
+		due += step
+	}
+	if err := lab.Wait(ctx, time.Duration(due-now)*time.Millisecond); err != nil {
+		return 0, err
+	}
+	return due/step + 1, nil
+}
+
+// counted rests and reads the counters, again where the next cycle has begun before
+// all of them were read: a machine that stands still at the wrong moment does so
+// seldom twice.
+func (k *cluster) counted(ctx context.Context) (next int64, sum counters, err error) {
+	for try := 1; ; try++ {
+		if next, err = k.rest(ctx); err != nil {
+			return 0, counters{}, err
+		}
+		if sum, err = k.counters(ctx); err != nil {
+			return 0, counters{}, err
+		}
+		now, err := k.cycle(ctx)
+		if err != nil || now < next || try == 5 {
+			return next, sum, err
+		}
+	}
+}
+
+// counters are what all nodes have counted.
+type counters struct{ attempts, acquired, met float64 }
+
+func (k *cluster) counters(ctx context.Context) (sum counters, err error) {
+	for _, node := range k.nodes {
+		m, err := node.Metrics(ctx)
+		if err != nil {
+			return counters{}, err
+		}
+		sum.acquired += m.Sum("scheduler_observer_lock_acquired_total")
+		sum.met += m.Sum("scheduler_observer_lock_failed_total")
+		for i := range k.Types {
+			sum.attempts += m.Sum("observerd_lock_attempts_total", fmt.Sprintf("lock=%q", typeName(i)+"-observer-poll"))
+		}
+	}
+	return sum, nil
+}

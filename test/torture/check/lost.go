@@ -1,0 +1,81 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/observerd/observerd/test/torture/history"
+)
+
+// lost finds rows without the event that the log owes them once the cluster is
+// quiet. What was replaced or deleted between two polls may be missing.
+func (c *checker) lost(s *stream) {
+	for _, key := range s.keys {
+		r := s.rows[key]
+		if len(r.writes) == 0 {
+			continue
+		}
+		last, events := r.last(), s.current(r)
+		c.report.Counts.Skipped += skipped(r)
+		switch {
+		case last.Gone && len(events) == 0:
+			c.report.Counts.Missed++
+			continue
+		case last.Gone && s.Mode != history.ModeSnapshot:
+			continue // Nobody looks for what is gone.
+		}
+		c.report.Counts.Owed++
+		if missing := s.missing(last, events); missing != "" {
+			c.blame(Violation{
+				Kind: Lost, Subject: s.Name, Key: key, What: missing,
+				IDs: s.around(last.At), From: last.At,
+			})
+		}
+	}
+}
+
+// missing says what the events of a row lack; empty for nothing.
+func (s *stream) missing(last *history.Write, events []*history.Event) string {
+	if len(events) == 0 {
+		return fmt.Sprintf("the row has no event; its last version is %d", last.N)
+	}
+	end := events[len(events)-1]
+	switch {
+	case s.Mode == history.ModeNew:
+		return ""
+	case last.Gone && end.Change != changeGone:
+		return fmt.Sprintf("the row is gone since version %d, its last event is of %d", last.N, end.N)
+	case !last.Gone && s.Mode == history.ModeSnapshot && end.N != last.N:
+		return fmt.Sprintf("the last version is %d, the last event is of %d", last.N, end.N)
+	case !last.Gone && !told(events, last.N):
+		return fmt.Sprintf("no event has the last version %d; the last event is of %d", last.N, end.N)
+	}
+	return ""
+}
+
+func told(events []*history.Event, n int64) bool {
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].N == n {
+			return true
+		}
+	}
+	return false
+}
+
+// skipped counts the versions of a row that have no event of their own.
+func skipped(r *row) int {
+	n := 0
+	for _, w := range r.writes {
+		if !w.Gone {
+			n++
+		}
+	}
+	known := make([]int64, 0, 8)
+	for _, e := range r.events {
+		if e.N > 0 {
+			known = append(known, e.N)
+		}
+	}
+	slices.Sort(known)
+	return max(0, n-len(slices.Compact(known)))
+}

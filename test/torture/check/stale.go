@@ -1,0 +1,151 @@
+package check
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/observerd/observerd/test/torture/history"
+)
+
+// holders finds writes by nodes that did not hold the type's lock at that
+// moment, in the eyes of their own transaction. Operators need no lock.
+func (c *checker) holders(s *stream) {
+	for _, step := range s.steps {
+		if why := stale(step); why != "" {
+			c.blame(Violation{
+				Kind: StaleCommit, Subject: s.Name, What: fmt.Sprintf("%s wrote when %s", step.Node, why),
+				IDs: []string{stepID(step), "transaction " + step.Xid}, From: step.At, To: step.At,
+			})
+		}
+	}
+}
+
+// stale says why the step should not have been; empty if it should.
+func stale(step *history.Step) string {
+	switch {
+	case step.Node == "":
+		return "" // An operator.
+	case step.Holder == "":
+		return "nobody held the lock"
+	case step.Holder != step.Node:
+		return step.Holder + " held the lock"
+	case step.Expired && commits(step):
+		return "its lease had expired"
+	}
+	return ""
+}
+
+// commits tells whether a node's step stored what a poll has found. One that
+// only moves the version, because an answer was lost, stores nothing; its guard
+// looks at the lease a moment earlier than the record of it.
+func commits(step *history.Step) bool {
+	return moved(step) && (step.CommitID != "" || step.NewSeq != step.OldSeq || step.NewLow != step.OldLow)
+}
+
+// fences finds writes under an earlier token than one before them, and under a
+// term that INT_LOCK had given to another before.
+func (c *checker) fences(s *stream) {
+	var last int64
+	var before *history.Step
+	for _, step := range s.steps {
+		if step.Node == "" || step.HolderTerm == "" {
+			continue
+		}
+		grant := c.grantOf[step.HolderTerm]
+		v := Violation{Kind: StaleCommit, Subject: s.Name, IDs: []string{stepID(step)}, From: step.At, To: step.At}
+		switch {
+		case grant == nil:
+			v.What = fmt.Sprintf("%s wrote under a term that was never granted", step.Node)
+			c.blame(v)
+			continue
+		case grant.Fence < last:
+			v.What = fmt.Sprintf("%s wrote under the token %d after %s had under %d", step.Node, grant.Fence, before.Node, last)
+			v.IDs, v.From = []string{stepID(before), stepID(step)}, before.At
+			c.blame(v)
+			continue
+		}
+		if ended, ok := c.endOf[step.HolderTerm]; ok && step.At.After(ended) {
+			v.What = fmt.Sprintf("%s wrote under the token %d after its lease had ended", step.Node, grant.Fence)
+			v.From = ended
+			c.blame(v)
+		}
+		last, before = grant.Fence, step
+	}
+}
+
+// logPrecision is how much too early the source's log may say that a poll began.
+const logPrecision = 2 * time.Millisecond
+
+// staleCursors finds commits by polls that had begun, and so read the cursor,
+// before another node or an operator moved it.
+func (c *checker) staleCursors(s *stream) {
+	if len(c.run.Polls) == 0 {
+		return // The run is void.
+	}
+	begun := s.begun()
+	foreign := newForeign()
+	for _, step := range s.steps {
+		if !moved(step) {
+			continue
+		}
+		other := foreign.last(step.Node)
+		foreign.add(step)
+		if !s.fromRead(step) || other == nil {
+			continue
+		}
+		began, ok := lastBefore(begun[step.Node], step.At.Add(logPrecision))
+		if ok && other.At.After(began.Add(logPrecision)) {
+			c.blame(Violation{
+				Kind: StaleCursor, Subject: s.Name,
+				What: fmt.Sprintf("%s committed from a cursor that it had read before %s moved it", step.Node, who(other)),
+				IDs:  []string{stepID(other), stepID(step)}, From: began, To: step.At,
+			})
+		}
+	}
+}
+
+// begun are the instants at which each node began to read, in their order.
+func (s *stream) begun() map[string][]time.Time {
+	begun := make(map[string][]time.Time)
+	for _, p := range s.polls {
+		begun[p.Node] = append(begun[p.Node], p.Begin)
+	}
+	return begun
+}
+
+func who(step *history.Step) string {
+	if step.Node == "" {
+		return "an operator"
+	}
+	return step.Node
+}
+
+// lastBefore finds the last of sorted instants that is not after at.
+func lastBefore(instants []time.Time, at time.Time) (time.Time, bool) {
+	i := sort.Search(len(instants), func(i int) bool { return instants[i].After(at) })
+	if i == 0 {
+		return time.Time{}, false
+	}
+	return instants[i-1], true
+}
+
+// foreign remembers the last step, and the last one by anybody but its author.
+type foreign struct{ latest, others *history.Step }
+
+func newForeign() *foreign { return &foreign{} }
+
+func (f *foreign) add(step *history.Step) {
+	if f.latest != nil && f.latest.Node != step.Node {
+		f.others = f.latest
+	}
+	f.latest = step
+}
+
+// last is the last step that is not by node.
+func (f *foreign) last(node string) *history.Step {
+	if f.latest != nil && f.latest.Node != node {
+		return f.latest
+	}
+	return f.others
+}

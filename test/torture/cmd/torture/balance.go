@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/test/torture/balance"
+	"github.com/observerd/observerd/test/torture/lab"
+)
+
+// measureBalance is the command "balance": it measures how evenly clusters share
+// their types.
+func measureBalance(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("torture balance", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	m := measurement{name: "balance"}
+	m.flags(flags)
+	cycles := flags.Int("cycles", 100, "how many cycles a score is of")
+	lanes := flags.Int("lanes", 3, "how many clusters run side by side")
+	only := flags.String("only", "", "measure only the clusters of these sizes, separated by commas: 2x3,10x50")
+	quick := flags.Bool("quick", false, "measure two small clusters over few cycles, which proves that it works")
+	if err := flags.Parse(args); err != nil {
+		return usageOf(err)
+	}
+	return m.run(ctx, stdout, stderr, func(l *lab.Lab) (results, error) {
+		o := balance.Options{Lab: l, Cycles: *cycles, Lanes: *lanes, Cases: balance.Only(*only)}
+		if *quick {
+			o.Cycles, o.Cases = 10, []balance.Case{{Nodes: 2, Types: 3}, {Nodes: 3, Types: 3, Change: true}}
+		}
+		return balance.Measure(ctx, o)
+	})
+}
+
+// results are what a measurement has found.
+type results interface{ Markdown() []byte }
+
+// measurement is what the commands that measure clusters have in common.
+type measurement struct {
+	name, folder, binary, write string
+	set                         *flag.FlagSet
+}
+
+func (m *measurement) flags(flags *flag.FlagSet) {
+	m.set = flags
+	folder := filepath.Join("var", "torture", m.name+"-"+time.Now().UTC().Format("20060102T150405"))
+	flags.StringVar(&m.folder, "folder", folder, "an empty `folder` for logs and results")
+	flags.StringVar(&m.binary, "binary", "", "the observerd that is measured; empty: it is built")
+	flags.StringVar(&m.write, "write", "", "replace the figures in this Markdown `file`")
+}
+
+// command measures again, wherever that is.
+func (m *measurement) command() string {
+	words := []string{"go run ./test/torture/cmd/torture", m.name}
+	m.set.Visit(func(f *flag.Flag) {
+		if f.Name != "folder" && f.Name != "binary" && f.Name != "write" {
+			words = append(words, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// run opens a lab, measures in it, and keeps and prints the results.
+func (m *measurement) run(ctx context.Context, stdout, stderr io.Writer, measure func(*lab.Lab) (results, error)) (err error) {
+	binary, err := lab.Binary(ctx, m.binary, m.folder)
+	if err != nil {
+		return err
+	}
+	l, err := lab.Open(ctx, lab.Options{Binary: binary, Folder: m.folder, Progress: func(format string, args ...any) {
+		fmt.Fprintf(stderr, format+"\n", args...)
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	circumstances, err := l.Circumstances(ctx, m.command())
+	if err != nil {
+		return err
+	}
+	found, err := measure(l)
+	if err != nil {
+		return err
+	}
+	if err := l.Keep("results.json", found); err != nil {
+		return err
+	}
+	text := append(lab.List(circumstances), found.Markdown()...)
+	if _, err := stdout.Write(text); err != nil {
+		return err
+	}
+	if m.write == "" {
+		return nil
+	}
+	return lab.Write(m.write, m.name, text)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/test/torture"
+	"github.com/observerd/observerd/test/torture/check"
+	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/torture/mutant"
+)
+
+// hunt is the command "mutants": it removes the safety steps of the daemon, one
+// at a time, and wants each of them missed.
+func hunt(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("torture mutants", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	h := hunter{progress: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }}
+	flags.StringVar(&h.folder, "folder", filepath.Join("var", "torture", "mutants-"+time.Now().UTC().Format("20060102T150405")), "an empty `folder` for binaries and runs")
+	flags.DurationVar(&h.duration, "duration", 45*time.Second, "how long faults strike in the first trial of a mutant; later ones take longer")
+	seed := flags.Int64("seed", 1, "that of the first trial of each mutant")
+	trials := flags.Int("trials", 3, "how often a mutant may get away")
+	only := flags.String("only", "", "only these mutants, separated by commas")
+	write := flags.String("write", "", "replace the table in this Markdown `file`")
+	if err := flags.Parse(args); err != nil {
+		return usageOf(err)
+	}
+	mutants, err := wanted(*only)
+	if err != nil {
+		return err
+	}
+	runner := mutant.Runner{
+		Root: ".", Folder: filepath.Join(h.folder, "build"), Try: h.try, Seed: *seed, Trials: *trials, Limit: 15 * time.Minute,
+		Progress: h.progress,
+	}
+	var table bytes.Buffer
+	away := mutant.Summary(&table, runner.Run(ctx, mutants))
+	if _, err := stdout.Write(table.Bytes()); err != nil {
+		return err
+	}
+	if *write == "" {
+		return away
+	}
+	return errors.Join(away, lab.Write(*write, "mutants", table.Bytes()))
+}
+
+// wanted are the mutants with these names; empty for all of them.
+func wanted(names string) ([]mutant.Mutant, error) {
+	all := mutant.All()
+	if names == "" {
+		return all, nil
+	}
+	var some []mutant.Mutant
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.Name == name })
+		if i < 0 {
+			return nil, usageError{fmt.Errorf("there is no mutant %q", name)}
+		}
+		some = append(some, all[i])
+	}
+	return some, nil
+}
+
+// hunter tries mutants.
+type hunter struct {
+	folder   string
+	duration time.Duration
+	progress func(format string, args ...any)
+}
+
+// mutantDrain bounds how long a mutant is waited for that has lost something.
+const mutantDrain = 20 * time.Second
+
+// try is one run of a mutant.
+func (h hunter) try(ctx context.Context, t mutant.Trial) (mutant.Findings, error) {
+	m := t.Mutant
+	dir := filepath.Join(h.folder, fmt.Sprintf("%s-%d", m.Name, t.Number))
+	out, err := torture.Run(ctx, torture.Options{
+		Seed: t.Seed, Duration: h.duration * time.Duration(t.Number), Every: 2 * time.Second, Drain: mutantDrain,
+		Coordination: m.Hints.Coordination, Nodes: m.Hints.Nodes, Binary: t.Binary, Dir: dir, Mutant: m.Name,
+		Failpoints: m.Hints.Failpoints, Faults: m.Hints.Faults, ChunkRows: m.Hints.ChunkRows, BatchSize: m.Hints.BatchSize,
+		Command: "make torture MUTANTS=1",
+	})
+	if err != nil {
+		return mutant.Findings{Folder: dir}, err
+	}
+	report := check.Check(out.History)
+	findings := mutant.Findings{Void: strings.Join(report.Void, "; "), Folder: dir}
+	for kind := range report.Found {
+		findings.Kinds = append(findings.Kinds, kind)
+	}
+	slices.Sort(findings.Kinds)
+	return findings, result{Report: report, Counters: out.History.Counters}.keep(dir)
+}

@@ -1,0 +1,163 @@
+package torture
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/test/torture/audit"
+	"github.com/observerd/observerd/test/torture/history"
+	"github.com/observerd/observerd/test/torture/pglog"
+	"github.com/observerd/observerd/test/torture/shop"
+)
+
+// collect reads what happened from everybody who saw it, and saves it.
+func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed error) (run history.Run, err error) {
+	if run.Meta, err = c.meta(ctx, drained, unhealed); err != nil {
+		return run, err
+	}
+	if err := audit.Collect(ctx, c.url(), c.writer, &run); err != nil {
+		return run, err
+	}
+	if run.Writes, err = shop.Writes(ctx, c.source.url()); err != nil {
+		return run, err
+	}
+	if run.Polls, err = c.polls(ctx); err != nil {
+		return run, err
+	}
+	delivered, err := readSink(c.sink())
+	if err != nil {
+		return run, err
+	}
+	run.Delivered = map[string][]history.Event{sinkID: delivered}
+	if run.Disclosures, err = c.listen(ctx); err != nil {
+		return run, err
+	}
+	run.Faults, run.Lives, run.Counters = c.faults.faults, c.faults.lives, c.counters.sum
+	return run, history.Save(c.options.Dir, run)
+}
+
+// polls reads the source's log, and keeps it and that of the other server.
+func (c *cluster) polls(ctx context.Context) ([]history.Poll, error) {
+	data, err := c.source.folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	const name = "source.log.json"
+	if err := keepLog(filepath.Join(data, pglog.FileName), c.options.Dir, name); err != nil {
+		return nil, err
+	}
+	if c.coordination != nil {
+		other, err := c.coordination.folder(ctx)
+		if err == nil {
+			err = keepLog(filepath.Join(filepath.Dir(other), "server.log"), c.options.Dir, "coordination.log")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.Open(filepath.Join(c.options.Dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("read the source's log: %w", err)
+	}
+	defer file.Close()
+	return pglog.Polls(file,
+		func(application string) (string, bool) {
+			stream, ok := strings.CutPrefix(application, "observerd source ")
+			return stream, ok
+		},
+		func(user string) (string, bool) {
+			name, ok := strings.CutPrefix(user, role(""))
+			return name, ok && c.node(name) != nil
+		})
+}
+
+// readSink reads the file of the sink. A line that is torn at its end would
+// mean that something was acknowledged that is not there.
+func readSink(path string) ([]history.Event, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the sink: %w", err)
+	}
+	defer file.Close()
+	var all []history.Event
+	for lines := bufio.NewReaderSize(file, 1<<20); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the sink: its last line is torn: %w", err)
+		}
+		e, err := events.Decode(line)
+		if err != nil {
+			return nil, fmt.Errorf("read the sink: %w", err)
+		}
+		n, shape, err := audit.Data(e.Data)
+		if err != nil {
+			return nil, fmt.Errorf("read the data of an event in the sink: %w", err)
+		}
+		all = append(all, history.Event{
+			Stream: e.Stream, Seq: e.Seq, ID: e.ID.String(), Subject: e.Subject, Version: e.Version, Change: string(e.Change), N: n, Shape: shape,
+		})
+	}
+}
+
+// serverSettings are those on which the promises depend.
+var serverSettings = []string{"fsync", "synchronous_commit", "full_page_writes"}
+
+func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed error) (history.Meta, error) {
+	o := c.options
+	server, required := c.coordination, []string(nil)
+	if server == nil {
+		// No answer of a file is lost.
+		server, required = c.source, []string{"observerd_stale_commits_refused_total", "observerd_takeovers_total"}
+	}
+	version, err := server.shown(ctx, "server_version")
+	if err != nil {
+		return history.Meta{}, err
+	}
+	settings, err := server.shown(ctx, serverSettings...)
+	if err != nil {
+		return history.Meta{}, err
+	}
+	settings["coordination"] = o.Coordination
+	settings["chunk-size"] = fmt.Sprint(chunks)
+	if o.ChunkRows > 0 {
+		settings["chunk-size"] = fmt.Sprint(o.ChunkRows)
+	}
+	settings["drained"] = drained.Round(time.Millisecond).String()
+	if unhealed != nil {
+		settings["unhealed"] = unhealed.Error()
+	}
+	return history.Meta{
+		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: c.plan.Nodes, Streams: o.schedule(),
+		Interval: o.Interval, TTL: o.TTL, Mutant: o.Mutant, Command: o.Command, Planned: c.plan.often(), Required: required,
+		Versions: map[string]string{
+			"Go": runtime.Version(), "PostgreSQL": version["server_version"], "observerd": c.version(ctx),
+			"machine": fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		},
+		Settings: settings,
+	}, nil
+}
+
+// version is what the program says of itself.
+func (c *cluster) version(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, c.options.Binary, "version").Output()
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	return first
+}

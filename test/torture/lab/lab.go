@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/test/kit/pgtest"
+)
+
+// Options of a lab.
+type Options struct {
+	// Binary is the observerd that is measured. Required.
+	Binary string
+	// Folder is where the nodes have their folders with configuration and log;
+	// it is made. Required.
+	Folder string
+	// Progress tells a person who waits what is going on; nil tells nobody.
+	Progress func(format string, args ...any)
+}
+
+// Lab is a PostgreSQL cluster of its own and a folder. It is safe for
+// concurrent use.
+type Lab struct {
+	Options
+	server *pgtest.Server
+}
+
+// connections is how many the server allows: dozens of nodes have a dozen each.
+const connections = 800
+
+// Open starts the server. The caller closes the lab.
+func Open(ctx context.Context, o Options) (*Lab, error) {
+	if o.Binary == "" || o.Folder == "" {
+		return nil, errors.New("a lab needs a binary and a folder")
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	if err := os.MkdirAll(o.Folder, 0o755); err != nil { //nolint:gosec // Whoever reads the report may look at the logs.
+		return nil, fmt.Errorf("make the folder of the lab: %w", err)
+	}
+	server, err := pgtest.Open(ctx, pgtest.Options{Settings: map[string]string{
+		"max_connections": strconv.Itoa(connections),
+		// The server says to the microsecond when a commit took effect.
+		"track_commit_timestamp": "on",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	return &Lab{Options: o, server: server}, nil
+}
+
+// Close removes the server and all of its databases. The folder stays.
+func (l *Lab) Close() error { return l.server.Close() }
+
+// URL is that of a database, as the superuser.
+func (l *Lab) URL(database string) string { return l.server.URL(database) }
+
+// Address is where the server listens.
+func (l *Lab) Address() string { return "127.0.0.1:" + strconv.Itoa(l.server.Port()) }
+
+// Database makes an empty database and returns its URL. The name is of
+// letters, digits and _.
+func (l *Lab) Database(ctx context.Context, name string) (string, error) {
+	name = strings.ToLower(name)
+	err := l.Execute(ctx, l.URL("postgres"), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
+	if err != nil {
+		return "", fmt.Errorf("make the database %s: %w", name, err)
+	}
+	return l.URL(name), nil
+}
+
+// Execute runs statements on a connection of their own.
+func (l *Lab) Execute(ctx context.Context, where string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, where)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Through returns the URL with another address in the place of the server's, as
+// that of a proxy.
+func Through(where, address string) (string, error) {
+	parsed, err := url.Parse(where)
+	if err != nil {
+		return "", fmt.Errorf("read a database's URL: %w", err)
+	}
+	parsed.Host = address
+	return parsed.String(), nil
+}

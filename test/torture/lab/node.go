@@ -1,0 +1,143 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/daemon"
+)
+
+// patience bounds what has no figure of its own: the start of a node, its end,
+// the news of it at the others.
+const patience = 2 * time.Minute
+
+// starts tells the logs of several starts of one node apart.
+var starts atomic.Int64
+
+// Start starts a node in a folder of its own under that of the cluster, and
+// waits until it is ready. The process is killed when ctx ends. Variables have
+// the form OBSERVERD_…=….
+func (l *Lab) Start(ctx context.Context, cluster string, c daemon.Config, variables ...string) (*daemon.Process, error) {
+	folder, err := filepath.Abs(filepath.Join(l.Folder, cluster, c.Node))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Write(folder); err != nil {
+		return nil, err
+	}
+	binary, err := filepath.Abs(l.Binary)
+	if err != nil {
+		return nil, err
+	}
+	p, err := daemon.Start(ctx, daemon.Options{
+		Binary: binary, Name: c.Node, Folder: folder, Env: variables,
+		LogFile: filepath.Join(folder, fmt.Sprintf("%s-%d.log", c.Node, starts.Add(1))),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := p.Ready(ready); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Sees waits until each of these nodes knows of all of them and of no other.
+func Sees(ctx context.Context, nodes []*daemon.Process) error {
+	for _, node := range nodes {
+		err := Until(ctx, patience, func() error {
+			m, err := node.Metrics(ctx)
+			if err != nil {
+				return err
+			}
+			if live := int(m.Sum("observerd_live_nodes")); live != len(nodes) {
+				return fmt.Errorf("%s knows of %d nodes, not of %d", node.Name(), live, len(nodes))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends nodes as a service manager does.
+func Stop(ctx context.Context, nodes ...*daemon.Process) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	var errs []error
+	for _, node := range nodes {
+		code, err := node.Stop(ctx)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("%s has ended with %d; its log ends with:\n%s", node.Name(), code, node.Log.Tail(2000))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Until asks every now and then, until there is no complaint, or a final one.
+// The last one is part of the error when the limit is over.
+func Until(ctx context.Context, limit time.Duration, complaint func() error) error {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := complaint()
+		var f final
+		if err == nil || errors.As(err, &f) {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline.C:
+			return fmt.Errorf("not within %s: %w", limit, err)
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// Final makes a complaint one that waiting cannot mend.
+func Final(err error) error { return final{err} }
+
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// Wait lets time pass.
+func Wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Binary compiles the program into the folder unless a binary is named.
+func Binary(ctx context.Context, named, folder string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // As the folder of the lab.
+		return "", fmt.Errorf("make the folder for the binary: %w", err)
+	}
+	out, err := filepath.Abs(filepath.Join(folder, "observerd"))
+	if err != nil {
+		return "", err
+	}
+	return out, daemon.Build(ctx, daemon.BuildOptions{Out: out})
+}

@@ -1,0 +1,149 @@
+package mutant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/observerd/observerd/test/torture/check"
+)
+
+// Trial is one run of one mutant.
+type Trial struct {
+	Mutant Mutant
+	Binary string
+	Seed   int64
+	// Number counts the trials of the mutant, from 1. A later one may last
+	// longer.
+	Number int
+}
+
+// Findings are what a trial has shown.
+type Findings struct {
+	// Kinds are the kinds of the violations that were found.
+	Kinds []check.Kind
+	// Void says why the trial proves nothing, as when no fault struck; empty for
+	// one that counts.
+	Void string
+	// Folder is what the trial has left behind.
+	Folder string
+}
+
+// Runner runs mutants.
+type Runner struct {
+	// Root is the module's; Folder is where binaries are built. Required.
+	Root, Folder string
+	// Try runs a trial and checks it. An error is one of the harness, not of the
+	// mutant. Required.
+	Try func(ctx context.Context, t Trial) (Findings, error)
+	// Seed is that of the first trial of each mutant; the next ones follow.
+	Seed int64
+	// Trials is how often a mutant may get away; 0 means 3.
+	Trials int
+	// Limit bounds a trial; 0 means 5 minutes.
+	Limit time.Duration
+	// Progress hears what goes on; nil does not.
+	Progress func(format string, args ...any)
+}
+
+// Result is what became of one mutant.
+type Result struct {
+	Mutant Mutant
+	// Caught are the kinds that were expected and found; empty for a mutant
+	// that got away.
+	Caught []check.Kind
+	// Witnessed says that its witness failed, where that is what is tried.
+	Witnessed bool
+	// Other are kinds that were found and are not its own: a mistake of the
+	// harness, or of the mutant's description.
+	Other []check.Kind
+	// Void and Err are those of the last trial.
+	Void string
+	Err  error
+	// Trials is how many it took, Seed and Folder are those of the last.
+	Trials int
+	Seed   int64
+	Folder string
+	Took   time.Duration
+}
+
+// Run runs the mutants one after the other. It ends early only with ctx.
+func (r Runner) Run(ctx context.Context, mutants []Mutant) []Result {
+	if r.Trials == 0 {
+		r.Trials = 3
+	}
+	if r.Limit == 0 {
+		r.Limit = 5 * time.Minute
+	}
+	if r.Progress == nil {
+		r.Progress = func(string, ...any) {}
+	}
+	var all []Result
+	for _, m := range mutants {
+		if ctx.Err() != nil {
+			break
+		}
+		result := r.run(ctx, m)
+		r.Progress("mutant %s: %s", m.Name, result.Verdict())
+		all = append(all, result)
+	}
+	return all
+}
+
+func (r Runner) run(ctx context.Context, m Mutant) Result {
+	began := time.Now()
+	result := Result{Mutant: m}
+	if len(m.Expect) == 0 {
+		result.Trials = 1
+		result.Witnessed, result.Err = r.witness(ctx, m)
+		result.Took = time.Since(began)
+		return result
+	}
+	binary, err := r.build(ctx, m)
+	if err != nil {
+		result.Err, result.Took = err, time.Since(began)
+		return result
+	}
+	for len(result.Caught) == 0 && result.Trials < r.Trials && ctx.Err() == nil {
+		result.Trials++
+		result.Seed = r.Seed + int64(result.Trials) - 1
+		result.take(r.try(ctx, Trial{Mutant: m, Binary: binary, Seed: result.Seed, Number: result.Trials}))
+	}
+	result.Took = time.Since(began)
+	return result
+}
+
+func (r Runner) build(ctx context.Context, m Mutant) (string, error) {
+	folder := filepath.Join(r.Folder, m.Name)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return "", fmt.Errorf("make a folder for mutant %s: %w", m.Name, err)
+	}
+	return m.Build(ctx, r.Root, folder)
+}
+
+func (r Runner) try(ctx context.Context, t Trial) (Findings, error) {
+	r.Progress("mutant %s, trial %d, seed %d: %s", t.Mutant.Name, t.Number, t.Seed, t.Mutant.Missing())
+	ctx, cancel := context.WithTimeout(ctx, r.Limit)
+	defer cancel()
+	return r.Try(ctx, t)
+}
+
+// take notes what a trial has found.
+func (r *Result) take(f Findings, err error) {
+	r.Void, r.Err, r.Folder = f.Void, err, f.Folder
+	r.Other = nil
+	for _, kind := range f.Kinds {
+		if slices.Contains(r.Mutant.Expect, kind) {
+			r.Caught = append(r.Caught, kind)
+		} else {
+			r.Other = append(r.Other, kind)
+		}
+	}
+}
+
+// errAway is that of [Summary] when a mutant got away.
+var errAway = errors.New("mutants got away")

@@ -1,0 +1,53 @@
+package takeover_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/torture/takeover"
+)
+
+// TestMeasure strikes real processes once in two ways. It judges the
+// instrument, and that the TTL plays no part where death can be seen; how fast
+// a takeover is belongs to a quiet machine.
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	binary, err := lab.Binary(t.Context(), "", folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := lab.Open(t.Context(), lab.Options{Binary: binary, Folder: filepath.Join(folder, "lab"), Progress: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	const ttl = 2 * time.Minute
+	f, err := takeover.Measure(t.Context(), takeover.Options{
+		Lab: l, Samples: map[takeover.Kind]int{takeover.Kill: 1, takeover.Sleep: 1}, Interval: 5 * time.Second, TTL: ttl, ShortTTL: 6 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", f.Markdown())
+	if len(f.Samples) != 2 {
+		t.Fatalf("samples %+v, want two", f.Samples)
+	}
+	for _, s := range f.Samples {
+		switch {
+		case s.Kind == takeover.Kill && (s.Took > ttl/2 || s.Rule != "session-gone"):
+			t.Errorf("a node that was killed was replaced after %s, by the rule %q", s.Took, s.Rule)
+		case s.Kind == takeover.Sleep && (s.Took < 3*time.Second || s.Rule != "ttl"):
+			t.Errorf("a node that sleeps was replaced after %s, by the rule %q", s.Took, s.Rule)
+		}
+	}
+	if f.Events != f.Rows || f.Repeated != 0 {
+		t.Errorf("of %d rows there are %d events, %d of them repeated", f.Rows, f.Events, f.Repeated)
+	}
+}

@@ -1,0 +1,42 @@
+package takeover
+
+import (
+	"context"
+	"syscall"
+
+	"github.com/observerd/observerd/test/kit/netfault"
+)
+
+// strike does it to the node.
+func (m *member) strike(kind Kind) error {
+	switch kind {
+	case Kill:
+		return m.process.Signal(syscall.SIGKILL)
+	case Leave:
+		return m.process.Signal(syscall.SIGTERM)
+	case Sleep:
+		return m.process.Signal(syscall.SIGSTOP)
+	case Reset:
+		m.proxy.Reset()
+		m.proxy.Refuse(true)
+	case Hole:
+		m.proxy.SetWeather(netfault.BlackHole())
+	}
+	return nil
+}
+
+// heal undoes it, except that a process that has ended stays so.
+func (m *member) heal(ctx context.Context, kind Kind) error {
+	switch kind {
+	case Kill, Leave:
+		_, err := m.process.Wait(ctx)
+		return err
+	case Sleep:
+		return m.process.Signal(syscall.SIGCONT)
+	case Reset:
+		m.proxy.Refuse(false)
+	case Hole:
+		m.proxy.SetWeather(netfault.Weather{})
+	}
+	return nil
+}
