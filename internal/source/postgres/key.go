@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -85,6 +86,12 @@ func (p *plan) writeByKey(r relation, q observer.Query, in observer.Range, schem
 	return []step{{sql: text, params: params}}, err
 }
 
+const anyWidth = "any "
+
+// isBound reports whether a width is a declared one. That of a domain is not looked up,
+// and an expression has none.
+func isBound(width string) bool { return !strings.HasPrefix(width, anyWidth) }
+
 // keyRule returns the rule of a type, and what its modifier, as pg_attribute has it, says
 // about the text of its values. Times have no zeros at the end here.
 func keyRule(oid uint32, modifier int) (rule observer.KeyRule, width string) {
@@ -92,13 +99,13 @@ func keyRule(oid uint32, modifier int) (rule observer.KeyRule, width string) {
 	switch oid {
 	case pgtype.NumericOID:
 		if modifier < header {
-			return observer.KeyZeros, "any scale"
+			return observer.KeyZeros, anyWidth + "scale"
 		}
 		const bits, sign = 1<<11 - 1, 1 << 10
 		return observer.KeyZeros, fmt.Sprintf("scale %d", (modifier-header)&bits^sign-sign)
 	case pgtype.BPCharOID:
 		if modifier < header {
-			return observer.KeyBlanks, "any length"
+			return observer.KeyBlanks, anyWidth + "length"
 		}
 		return observer.KeyBlanks, fmt.Sprintf("length %d", modifier-header)
 	}

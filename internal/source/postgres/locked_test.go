@@ -137,6 +137,44 @@ func TestReadOfARewrittenTable(t *testing.T) {
 	})
 }
 
+// A column of the key that becomes wider while the lock of its table is waited for
+// writes other keys than the columns say that were told of.
+func TestReadOfAWidenedKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before, after string
+		want          string
+		rows          int
+	}{
+		"scale":            {"numeric(10,0)", "numeric(12,2)", "columns have changed their types", 0},
+		"length":           {"char(4)", "char(8)", "columns have changed their types", 0},
+		"precision":        {"numeric(10,2)", "numeric(12,2)", "", 2},
+		"length of a text": {"varchar(4)", "varchar(8)", "", 2},
+		"any scale":        {"numeric(10,2)", "numeric", "", 2},
+		"domain":           {"price", "price", "", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := pgtest.New(t)
+			owner, other := connect(t, address), connect(t, address)
+			exec(t, owner, `CREATE DOMAIN price AS numeric(10,2); CREATE TABLE orders (id `+test.before+` PRIMARY KEY); INSERT INTO orders VALUES ('1'), ('2')`)
+			rows, err := open(t, postgres.Options{URL: address}).Read(t.Context(), observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, owner, `BEGIN; ALTER TABLE orders ALTER id TYPE `+test.after+`; LOCK TABLE orders`)
+			read := make(chan outcome, 1)
+			go func() { read <- drained(rows) }()
+			sessions(t, other, 1, waiting)
+			exec(t, owner, `COMMIT`)
+			got := <-read
+			if got.rows != test.rows || (got.err == nil) != (test.want == "") || got.err != nil && !strings.Contains(got.err.Error(), test.want) {
+				t.Errorf("%d rows, %v; want %d and %q", got.rows, got.err, test.rows, test.want)
+			}
+		})
+	}
+}
+
 // What functions read nobody knows, so it is not locked, and must not be waited
 // for with a snapshot: it may be written anew by then.
 func TestReadThatCallsAFunction(t *testing.T) {

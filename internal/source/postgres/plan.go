@@ -46,9 +46,17 @@ func goneFault(err error) error {
 	return &observer.Fault{Class: observer.ClassRetry, Code: undefinedTable, Err: fmt.Errorf("%w; the next read looks again", err)}
 }
 
-// fits tells whether the server sends what was planned for.
+// fits tells whether the server sends what was planned for. A key whose column has
+// become wider has another text, which nobody was told of.
 func (p plan) fits(fields []pgconn.FieldDescription) bool {
-	return slices.EqualFunc(p.types, fields, func(oid uint32, f pgconn.FieldDescription) bool { return f.DataTypeOID == oid })
+	if !slices.EqualFunc(p.types, fields, func(oid uint32, f pgconn.FieldDescription) bool { return f.DataTypeOID == oid }) {
+		return false
+	}
+	return !slices.ContainsFunc(p.selection.Key, func(i int) bool {
+		planned := p.selection.Columns[i].KeyWidth
+		_, sent := keyRule(fields[i].DataTypeOID, int(fields[i].TypeModifier))
+		return sent != planned && isBound(sent) && isBound(planned)
+	})
 }
 
 // text joins the statements for people.
