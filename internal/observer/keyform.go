@@ -92,9 +92,10 @@ type keyFormJSON struct {
 	Columns [][4]string `json:"columns,omitempty"`
 }
 
-// Encode writes the form as the cursor remembers it; empty for the zero value.
+// Encode writes the form as the cursor remembers it; empty where no columns are known:
+// no key was read then, and a binary that knows one form alone may be the first to do so.
 func (f KeyForm) Encode() string {
-	if !f.Normal && len(f.Columns) == 0 {
+	if len(f.Columns) == 0 {
 		return ""
 	}
 	form := keyFormJSON{Normal: f.Normal}

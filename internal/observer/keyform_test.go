@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
 )
 
 func TestKeyRule(t *testing.T) {
@@ -47,7 +48,6 @@ func TestKeyFormIsRemembered(t *testing.T) {
 	t.Parallel()
 	for _, f := range []observer.KeyForm{
 		{},
-		{Normal: true},
 		{Columns: keyColumns("scale 0")},
 		{Normal: true, Columns: append(keyColumns("scale 2"), observer.KeyColumn{Column: observer.Column{Name: `a "b"`, Type: "text"}})},
 	} {
@@ -156,6 +156,27 @@ func TestFingerprintOfANormalFormIsOfItsOwn(t *testing.T) {
 	}
 	normal, plain := of(false), of(true)
 	equal(t, "fingerprint", normal, plain+"-normal-keys")
+}
+
+// Until the columns of the key are known, an older binary may poll as well: nothing
+// tells it that the keys have another form.
+func TestFormOfKeysThatNobodyHasReadIsOpen(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange, func(spec *observer.Spec) { spec.Start.At = observertest.Time(1) })
+	s.src.SetColumns(columns("id", "decimal", "value", "text")...)
+	s.src.SetKeyColumns(keyColumns("scale 1")...)
+	s.src.Put("1.0", "a")
+	// The start is committed before anything is read.
+	if _, err := s.observer().Poll(t.Context(), s.src, &dying{s.db.Acquire(), 1}); err == nil {
+		t.Fatal("did not commit")
+	}
+	form, err := observer.DecodeKeyForm(s.db.Cursor(stream).KeyForm)
+	equal(t, "error", err, nil)
+	s.poll()
+	s.db.RenameKeys(stream, func(key string) string { return key + ".0" }, form) // as an older binary would have written it
+	s.src.Put("1.0", "b")
+	s.poll()
+	equalList(t, "events", s.story(), "1 new 1", "1.0 changed 2")
 }
 
 // A column of the key need not be one of the data.
