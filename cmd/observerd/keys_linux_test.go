@@ -59,6 +59,8 @@ http: {listen: ""}
 			n.expect(t, 2, "write --yes", "observers", "accept", "orders")
 			n.expect(t, 0, "orders: renamed the keys of 50 of 50 rows: ", "observers", "accept", "orders", "--yes")
 			n.expect(t, 0, "orders: was accepted already", "observers", "accept", "orders", "--yes")
+			// A node of an earlier version, which would rename all of them, must not poll.
+			n.holds(t, "SELECT count(*) FROM obs_cursor WHERE query_fingerprint LIKE '%_-normal-keys'", "1")
 			n.expect(t, 0, " 50 events written", "poll", "orders", "--once")
 			n.expect(t, 0, "orders: has refused nothing", "observers", "accept", "orders", "--yes")
 			widen("14,4")

@@ -85,9 +85,9 @@ type Refusal struct {
 	Renames       bool
 	Rows, Renamed int64
 	// noted is the refusal as the cursor has it.
-	noted  string
-	rename func(key string) string
-	form   string
+	noted             string
+	rename            func(key string) string
+	form, fingerprint string
 }
 
 // Refused returns what the last poll of an observer refused.
@@ -111,7 +111,7 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 
 // renames finds out what becomes of the keys that were observed.
 func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) error {
-	noted, err := op.db.KeyForm(ctx, id)
+	noted, fingerprint, err := op.db.KeyForm(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,8 @@ func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) e
 		return err
 	}
 	after, rename := before.Rename(now.Columns)
-	r.Renames, r.form, r.rename = true, after.Encode(), rename
+	r.Renames, r.rename = true, rename
+	r.form, r.fingerprint = after.Encode(), after.Marked(fingerprint)
 	r.Rows, r.Renamed, err = op.db.CountRenamed(ctx, id, rename)
 	return err
 }
@@ -143,7 +144,7 @@ func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) err
 	}
 	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
 		act := lockdb.Act{Actor: actor, Action: "accept", Subject: id, Detail: r.Text}
-		err := op.db.RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form})
+		err := op.db.RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
 		if errors.Is(err, lockdb.ErrKeysMeet) {
 			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+
 				"run `observerd observers reset %s --forget`", err, id)

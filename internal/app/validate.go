@@ -207,7 +207,7 @@ func (op *Operator) ambiguousKeys(ctx context.Context) (findings []Finding, err 
 		if !o.Enabled {
 			continue
 		}
-		text, err := op.db.KeyForm(ctx, o.ID)
+		text, _, err := op.db.KeyForm(ctx, o.ID)
 		if err != nil {
 			return findings, err
 		}

@@ -16,11 +16,12 @@ import (
 // ErrKeysMeet reports that two keys of a stream would become one.
 var ErrKeysMeet = errors.New("two rows that were observed would have one key")
 
-// KeyForm returns how the keys of a stream are written, as the cursor has it.
-func (db *DB) KeyForm(ctx context.Context, stream string) (form string, err error) {
-	err = db.query(ctx, "read how the keys of "+stream+" are written", `SELECT key_form FROM obs_cursor WHERE stream = $1`,
-		func(scan func(...any) error) error { return scan(&form) }, stream)
-	return form, err
+// KeyForm returns how the keys of a stream are written, as the cursor has it, and the
+// fingerprint of its query.
+func (db *DB) KeyForm(ctx context.Context, stream string) (form, fingerprint string, err error) {
+	err = db.query(ctx, "read how the keys of "+stream+" are written", `SELECT key_form, query_fingerprint FROM obs_cursor WHERE stream = $1`,
+		func(scan func(...any) error) error { return scan(&form, &fingerprint) }, stream)
+	return form, fingerprint, err
 }
 
 // Renaming is another way to write the keys of a stream, which a person lets take the
@@ -29,9 +30,9 @@ type Renaming struct {
 	// Refusal is what [DB.Refused] returned.
 	Refusal string
 	// Rename returns the key that a row has from now on; it does not change such a key.
-	// Form is the form of these keys.
-	Rename func(key string) string
-	Form   string
+	// Form is the form of these keys, and Fingerprint that of the query with them.
+	Rename            func(key string) string
+	Form, Fingerprint string
 }
 
 // CountRenamed returns how many rows of a stream were observed, and how many of them
@@ -69,7 +70,7 @@ func (db *DB) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming)
 			return err
 		}
 		// Only now, as polls of others of the type and the heartbeat need these rows.
-		if err := db.accept(ctx, tx, act.Subject, n.Refusal, ", key_form = $3", n.Form); err != nil {
+		if err := db.accept(ctx, tx, act.Subject, n.Refusal, ", key_form = $3, query_fingerprint = $4", n.Form, n.Fingerprint); err != nil {
 			return err
 		}
 		err = tx.QueryRowContext(ctx, db.guardedSQL(`SELECT 1 WHERE {guard}`), guardedArgs(g)...).Scan(new(int))

@@ -13,7 +13,7 @@ import (
 // renaming takes the rows that [chunk] makes for others, so that their keys move in
 // their order, over what is read at once.
 func renaming(c observer.Cursor) lockdb.Renaming {
-	return lockdb.Renaming{Refusal: c.Refusal, Form: "normal", Rename: func(key string) string {
+	return lockdb.Renaming{Refusal: c.Refusal, Form: "normal", Fingerprint: "marked", Rename: func(key string) string {
 		if number, ok := strings.CutPrefix(key, "ORD-"); ok && number[len(number)-1] == '0' {
 			return "A" + number
 		}
@@ -54,7 +54,7 @@ func TestKeysAreRenamed(t *testing.T) {
 			t.Errorf("%d keys are as they were, not 3", n)
 		}
 		after := cursorOf(t, s, "orders")
-		if after.KeyForm != "normal" || after.Accepted != c.Refusal || after.Version != c.Version+1 || after.Rows != rows {
+		if after.KeyForm != "normal" || after.Fingerprint != "marked" || after.Accepted != c.Refusal || after.Version != c.Version+1 || after.Rows != rows {
 			t.Errorf("cursor: %+v", after)
 		}
 		known, err := s.Observed(t.Context(), after, []string{"A000010", "Z000011", "ORD-000010"})

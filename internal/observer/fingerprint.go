@@ -25,11 +25,14 @@ func fingerprint(s Spec) string {
 // their normal form would rename: to that one it is the fingerprint of another query.
 const normalKeys = "-normal-keys"
 
-func (o *Observer) fingerprintOf(keys KeyForm) string {
-	if keys.Matters() {
-		return o.fingerprint + normalKeys
+// Marked returns a fingerprint of the query, marked or not, as that of a stream whose
+// keys have this form.
+func (f KeyForm) Marked(fingerprint string) string {
+	fingerprint = strings.TrimSuffix(fingerprint, normalKeys)
+	if f.Matters() {
+		fingerprint += normalKeys
 	}
-	return o.fingerprint
+	return fingerprint
 }
 
 func (o *Observer) checkFingerprint(c Cursor) error {

@@ -177,7 +177,7 @@ func (p *poll) newChunk() Chunk {
 // mark writes into a chunk how far the poll is.
 func (p *poll) mark(ch *Chunk) {
 	ch.Low, ch.Newest = p.low, p.newest
-	ch.Fingerprint, ch.Identity, ch.Columns = p.fingerprintOf(p.keys), p.identity, p.columns
+	ch.Fingerprint, ch.Identity, ch.Columns = p.keys.Marked(p.fingerprint), p.identity, p.columns
 	ch.Definition, ch.Form, ch.KeyForm = p.definition, p.form, p.keys.Encode()
 	ch.RereadAt, ch.Refusal, ch.Accepted = p.reread, p.refusal, p.accepted.Encode()
 	if p.sweep != nil {
