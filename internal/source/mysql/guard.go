@@ -58,6 +58,7 @@ func (g guarded) PrepareContext(ctx context.Context, query string) (_ driver.Stm
 type driverRows interface {
 	driver.Rows
 	driver.RowsColumnTypeDatabaseTypeName
+	driver.RowsColumnTypePrecisionScale
 }
 
 type guardedRows struct {

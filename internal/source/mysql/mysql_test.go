@@ -101,7 +101,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 			{Narrow: "int(4)", Wide: "int(8)", Values: []string{"0", "7", "100"}, Keys: []string{"0", "7", "100"}, Same: true},
 			{Narrow: "datetime", Wide: "datetime(3)", Values: []string{"'2024-05-01_10:00:00'"}, Keys: []string{"2024-05-01 10:00:00"}},
 			{Narrow: "time(1)", Wide: "time(6)", Values: []string{"'-00:00:10.5'", "'00:00:00'", "'10:00:00.5'"}, Keys: []string{"-00:00:10.5", "00:00:00", "10:00:00.5"}},
-			{Narrow: "binary(2)", Wide: "binary(4)", Values: []string{"x'00'", "x'0061'", "x'61'", "x'6110'"}, Keys: []string{"00", "0061", "61", "6110"}},
+			{Narrow: "binary(2)", Wide: "binary(4)", Values: []string{"x'00'", "x'0061'", "x'61'", "x'6110'"}, Keys: []string{"00", "0061", "61", "6110"}, Untold: true},
 			{Narrow: "varbinary(2)", Wide: "varbinary(4)", Values: []string{"x'00'", "x'6100'"}, Keys: []string{"00", "6100"}, Same: true},
 			{Narrow: "char(4)", Wide: "char(8)", Values: []string{"'a'", "'b '"}, Keys: []string{"a", "b"}, Same: true},
 			{Narrow: "bit(4)", Wide: "bit(8)", Values: []string{"b'0'", "b'101'"}, Keys: []string{"0", "5"}, Same: true},

@@ -17,6 +17,8 @@ type Wider struct {
 	Values, Keys []string
 	// Same says that both types write the same text.
 	Same bool
+	// Untold says that the source cannot tell the columns of two queries apart.
+	Untold bool
 }
 
 // widerKeys shows that the normal form of a key does not depend on the width of its
@@ -25,7 +27,7 @@ type Wider struct {
 func widerKeys(t *testing.T, f Fixture) {
 	for n, w := range f.Wider {
 		var plain [2][]string
-		var forms [2]observer.KeyForm
+		var forms, ofQueries [2]observer.KeyForm
 		for i, column := range []string{w.Narrow, w.Wide} {
 			q := observer.Query{Table: fmt.Sprintf("keys_%d_%d", n, i), Key: []string{"k"}}
 			f.exec("CREATE TABLE " + q.Table + " (k " + column + " NOT NULL PRIMARY KEY, updated_at {timestamp} NOT NULL)")
@@ -42,6 +44,7 @@ func widerKeys(t *testing.T, f Fixture) {
 			if got := keyList(f.readIn(t, query, observer.Range{})); !sameMembers(got, w.Keys) {
 				t.Errorf("%s of a query: normal keys = %q, want %q", column, got, w.Keys)
 			}
+			ofQueries[i] = f.keyForm(t, query)
 			q.Timestamp = "updated_at"
 			if got := f.ties(t, q); len(got) != len(w.Keys) {
 				t.Errorf("%s: %d rows of one timestamp, want %d", column, len(got), len(w.Keys))
@@ -49,6 +52,9 @@ func widerKeys(t *testing.T, f Fixture) {
 		}
 		if same := slices.Equal(plain[0], plain[1]); same != w.Same || same != (forms[0].Columns[0].Width == forms[1].Columns[0].Width) {
 			t.Errorf("%s and %s: keys %q and %q, of %+v and %+v", w.Narrow, w.Wide, plain[0], plain[1], forms[0], forms[1])
+		}
+		if same := ofQueries[0].Columns[0].Width == ofQueries[1].Columns[0].Width; same != (w.Same || w.Untold) {
+			t.Errorf("%s and %s of a query: %+v and %+v", w.Narrow, w.Wide, ofQueries[0], ofQueries[1])
 		}
 		for i := range plain {
 			_, rename := forms[i].Rename(forms[1-i].Columns)
