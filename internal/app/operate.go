@@ -145,9 +145,13 @@ func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) err
 	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
 		act := lockdb.Act{Actor: actor, Action: "accept", Subject: id, Detail: r.Text}
 		err := op.db.RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
-		if errors.Is(err, lockdb.ErrKeysMeet) {
+		switch {
+		case errors.Is(err, lockdb.ErrKeysMeet):
 			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+
 				"run `observerd observers reset %s --forget`", err, id)
+		case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrFenced):
+			err = fmt.Errorf("%w, so nothing was renamed; with SQLite it has to end within scheduler.%s-observer.lock.ttl, "+
+				"as nothing else is written meanwhile", err, o.Type)
 		}
 		return err
 	})

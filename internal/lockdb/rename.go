@@ -53,9 +53,10 @@ func (db *DB) CountRenamed(ctx context.Context, stream string, rename func(key s
 // RenameKeys is [DB.Accept] for a refusal that means that known rows have other keys
 // now: it renames those that are remembered, all or none, under the lease of the
 // stream's type. The error is lock.ErrFenced when the lease has ended,
-// [ErrRefusalMoved] as that of Accept, and [ErrKeysMeet].
+// [ErrRefusalMoved] as that of Accept, [ErrKeysMeet], and the cause of the end of ctx.
 func (db *DB) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming) error {
-	return discreet(db.inTx(ctx, "rename the keys of "+act.Subject, func(tx *sql.Tx) error {
+	what := "rename the keys of " + act.Subject
+	err := discreet(db.inTx(ctx, what, func(tx *sql.Tx) error {
 		renamed := 0
 		err := eachKeys(ctx, tx, db, act.Subject, func(after string, keys []string) error {
 			from, to := changed(keys, n.Rename)
@@ -83,6 +84,10 @@ func (db *DB) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming)
 		act.Detail += fmt.Sprintf("; %d keys renamed", renamed)
 		return db.audit(ctx, tx, act)
 	}))
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	}
+	return err
 }
 
 // page are the keys behind one, up to another.

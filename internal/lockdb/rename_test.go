@@ -1,6 +1,7 @@
 package lockdb_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -97,6 +98,15 @@ func TestKeysAreRenamedAllOrNone(t *testing.T) {
 			if !errors.Is(err, test.want) || strings.Contains(err.Error(), "01200") {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancelled := renaming(c)
+		cancelled.Rename = func(key string) string {
+			cancel(lock.ErrLost)
+			return renaming(c).Rename(key)
+		}
+		if err := db.RenameKeys(ctx, grant, lockdb.Act{Actor: "alice", Action: "accept", Subject: "orders"}, cancelled); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("the lease is lost meanwhile: %v", err)
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_observed WHERE key LIKE 'ORD-%'`); n != rows {
 			t.Errorf("%d keys are as they were, not %d", n, rows)
