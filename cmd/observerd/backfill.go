@@ -79,7 +79,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		}
 		at, err := time.Parse(time.RFC3339, bound.text)
 		if err != nil {
-			return usageError{fmt.Errorf("%s is no instant; write it as 2026-01-31T00:00:00Z", bound.flag)}
+			return usageError{fmt.Errorf("%s is not a timestamp; write it as 2026-01-31T00:00:00Z", bound.flag)}
 		}
 		*bound.at = at
 	}

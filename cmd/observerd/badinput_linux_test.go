@@ -22,7 +22,7 @@ import (
 
 // TestBadInput starts the program with what it cannot work with, as root where
 // the test has it and as a user without rights. It must end with a code that
-// says whether to mend the configuration or a right, and stderr and the status
+// says whether to fix the configuration or a right, and stderr and the status
 // line of the service manager must say which key, what and how, without a
 // secret.
 func TestBadInput(t *testing.T) {

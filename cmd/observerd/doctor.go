@@ -35,7 +35,7 @@ Java nodes before the first node of observerd.
 Each finding is ok, a note, a warning or a problem. Problems end with exit code 3,
 warnings too with --strict. Where nothing can be seen there are no findings: a
 database that is down ends with 69, a role, password, database or setting that the
-server refuses and a file that is no database with 78, and stderr says what to mend.
+server refuses and a file that is no database with 78, and stderr says what to fix.
 
 INT_LOCK is watched for a while, because the clock of another node can only be
 told from a row that it has just written. Watch for longer than the interval of

@@ -93,7 +93,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// brokenPipe tells whether nobody reads stdout any more. A connection to a
+// brokenPipe reports whether nobody reads stdout any more. A connection to a
 // database breaks with the same error, and is none of this.
 func brokenPipe(err error) bool {
 	var connection *net.OpError

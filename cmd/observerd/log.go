@@ -55,7 +55,7 @@ func (c *cli) quietLogger(cfg config.Log) *slog.Logger {
 	return newLogger(c.stderr, cfg, level)
 }
 
-// isTerminal tells whether a person looks at the stream, or types into it.
+// isTerminal reports whether a person looks at the stream, or types into it.
 func isTerminal(stream any) bool {
 	if w, is := stream.(io.Writer); is {
 		stream = asIs(w)

@@ -18,7 +18,7 @@ func farewell(err error) string {
 	text := fmt.Sprintf("Ended with exit code %d: %s", code, gist(err))
 	switch code {
 	case exitConfiguration:
-		return text + "; mend it, then start again"
+		return text + "; fix it, then start again"
 	case exitDenied:
 		return text + "; give the right, then start again"
 	}

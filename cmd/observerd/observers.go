@@ -199,7 +199,7 @@ func (c *cli) confirm(ctx context.Context, yes bool, question string) error {
 		return nil
 	}
 	if !isTerminal(c.stdin) {
-		return usageError{errors.New("nobody is there to be asked; write --yes")}
+		return usageError{errors.New("no terminal to confirm on; pass --yes")}
 	}
 	fmt.Fprint(c.stderr, question+" [y/N] ")
 	answer := make(chan string, 1)

@@ -86,7 +86,7 @@ func (s *service) run(ctx context.Context) error {
 	return s.end(ctx)
 }
 
-// abandoned tells whether the terminal that shows the log has gone, so that the
+// abandoned reports whether the terminal that shows the log has gone, so that the
 // signal is the kernel's, and does not ask for a reload.
 func (s *service) abandoned() bool { return s.attended && !isTerminal(s.stderr) }
 
@@ -259,7 +259,7 @@ func (s *service) goBack(ctx context.Context, former *config.Config, why error) 
 	return nil
 }
 
-// ended tells whether the process is to end.
+// ended reports whether the process is to end.
 func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // refused tells of a reload that has changed nothing.

@@ -147,7 +147,7 @@ func (r *reloader) places() ([]place, error) {
 	}
 	named, namedErr := config.LoadHTTP(config.Options{Environ: r.environ, Overrides: overrides})
 	first := named
-	// What is wrong with http.listen may be mended by the file.
+	// What is wrong with http.listen may be fixed by the file.
 	if namedErr != nil || named.Socket == "" {
 		if r.configPath == "" {
 			return nil, errNoConfig
@@ -236,7 +236,7 @@ func again(ctx context.Context, last error, look func() (known bool, err error))
 	}
 }
 
-// look tells whether the outcome is known by now. While it is not, nobody may
+// look reports whether the outcome is known by now. While it is not, nobody may
 // answer: between two nodes the address is closed. What the command itself thinks of
 // the configuration does not count: systemd gives credentials to the daemon alone.
 func (f *following) look(ctx context.Context) (known bool, err error) {
@@ -265,7 +265,7 @@ func (f *following) look(ctx context.Context) (known bool, err error) {
 	return f.stands(ctx, said[reloadNumber]), nil
 }
 
-// stands tells whether the reload of that number, or a later one, is in effect:
+// stands reports whether the reload of that number, or a later one, is in effect:
 // what was ready may be the former node, which has come back.
 func (f *following) stands(ctx context.Context, number float64) bool {
 	said, _, err := f.ask(ctx)

@@ -105,7 +105,7 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 	}, nil
 }
 
-// check tells whether there would be something to feed.
+// check reports whether there would be something to feed.
 func (f feeder) check(cfg *config.Config) error {
 	if !f.wanted {
 		return nil

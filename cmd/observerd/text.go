@@ -98,7 +98,7 @@ func appendJSONEscape(dst []byte, r rune, _ byte) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// obeyed tells whether a terminal may do something at a character, and not show it.
+// obeyed reports whether a terminal may do something at a character, and not show it.
 func obeyed(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

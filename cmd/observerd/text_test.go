@@ -82,7 +82,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// obeyedIn tells whether a terminal would do something at the text, by a rule of its
+// obeyedIn reports whether a terminal would do something at the text, by a rule of its
 // own.
 func obeyedIn(text string) bool {
 	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {

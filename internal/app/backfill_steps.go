@@ -100,12 +100,12 @@ func (b *backfill) rest(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// moved tells whether a step did anything.
+// moved reports whether a step did anything.
 func moved(before, after observer.Sweep) bool {
 	return before.ID != after.ID || before.State != after.State || before.Position != after.Position || before.Rows != after.Rows
 }
 
-// stumbled tells whether a step was refused its commit, but the next may not be.
+// stumbled reports whether a step was refused its commit, but the next may not be.
 func stumbled(err error) bool {
 	return errors.Is(err, lock.ErrFenced) || errors.Is(err, lock.ErrLost) || errors.Is(err, observer.ErrConflict)
 }
@@ -222,7 +222,7 @@ func (b *backfill) yield(ctx context.Context) error {
 	}
 }
 
-// isPolled tells whether some node polls the type.
+// isPolled reports whether some node polls the type.
 func (b *backfill) isPolled(ctx context.Context) (bool, error) {
 	nodes, err := b.op.db.Nodes(ctx, time.Minute)
 	for _, n := range nodes {

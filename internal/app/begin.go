@@ -136,7 +136,7 @@ func (a *App) warnOfStrangers(ctx context.Context) error {
 	return a.db.WarnOfStrangers(ctx)
 }
 
-// fatal tells whether waiting cannot help.
+// fatal reports whether waiting cannot help.
 func fatal(err error) bool {
 	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase) ||
 		errors.Is(err, lockdb.ErrPooler) || errors.Is(err, lockdb.ErrSearchPath)
@@ -145,7 +145,7 @@ func fatal(err error) bool {
 // advised adds to an error what a person can do while the node waits.
 func advised(err error) error {
 	if refusal := lockdb.Refusal(err); refusal != "" {
-		return fmt.Errorf("%s; the node waits until that is mended there, or until database.url is and the node reloads: %w", refusal, err)
+		return fmt.Errorf("%s; the node waits until that is fixed there, or until database.url is and the node reloads: %w", refusal, err)
 	}
 	return err
 }

@@ -88,11 +88,11 @@ func TestSilentHostIsNoMistake(t *testing.T) {
 }
 
 // TestDoctorOfADatabaseThatCannotBeSeen has nothing to look at. What there is to
-// do is mended where the error says, and by no right.
+// do is fixed where the error says, and by no right.
 func TestDoctorOfADatabaseThatCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	role := pgtest.NewRole(t, pgtest.New(t))
-	refused := "its server refuses the role, its password or this host; mend that there, or correct database.url"
+	refused := "its server refuses the role, its password or this host; fix that there, or correct database.url"
 	garbage := setup(t, "")
 	if err := os.WriteFile(garbage.config.Database.URL.Path(), []byte("these are somebody's notes"), 0o600); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestDoctorOfADatabaseThatCannotBeSeen(t *testing.T) {
 		},
 		"a wrong setting": {
 			coordinated(t, role, func(u *url.URL) { u.RawQuery += "&options=-c%20statement_timeout%3Dnonsense" }),
-			[]string{"its server refuses a setting that is in the URL; mend that there, or correct database.url", "22023"},
+			[]string{"its server refuses a setting that is in the URL; fix that there, or correct database.url", "22023"},
 		},
 		"no database": {garbage, []string{filepath.Join(garbage.folder, "observerd.db") + " is left as it is; name another file at database.url"}},
 	} {

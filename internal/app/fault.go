@@ -12,7 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/web"
 )
 
-// Fault says what kind of trouble an error is, and so who can mend it.
+// Fault says what kind of trouble an error is, and so who can fix it.
 type Fault int
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // FaultOf classifies an error of this package. Of several faults that were
-// joined, the one that has to be mended first counts.
+// joined, the one that has to be fixed first counts.
 func FaultOf(err error) Fault {
 	var configuration *config.Error
 	var unknown *UnknownObserverError

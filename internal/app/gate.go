@@ -134,9 +134,9 @@ func (g *gate) ask(ctx context.Context) error {
 	return nil
 }
 
-// Standing tells whether the account is refused now, without a logon. A refusal
+// Standing reports whether the account is refused now, without a logon. A refusal
 // that could not be written is then: it must not be written after somebody has
-// mended the account and said so.
+// fixed the account and said so.
 func (g *gate) Standing(ctx context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,7 +160,7 @@ func (g *gate) Settle(c *call, failed bool) {
 	}
 }
 
-// stands tells whether the row forbids a logon. Its clock is that of the moment
+// stands reports whether the row forbids a logon. Its clock is that of the moment
 // when it was read.
 func (g *gate) stands() bool {
 	now := g.row.Now.Add(time.Since(g.asked))

@@ -100,7 +100,7 @@ func (d *digester) digest(salt []byte) []byte {
 	return key
 }
 
-// made tells whether the row's digest is of this secret.
+// made reports whether the row's digest is of this secret.
 func (d *digester) made(row lockdb.Account) bool {
 	digest := d.digest(row.Salt)
 	return digest != nil && bytes.Equal(digest, row.Digest)

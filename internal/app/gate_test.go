@@ -339,7 +339,7 @@ func TestGateWithoutItsDatabase(t *testing.T) {
 }
 
 // TestRefusalIsNotWrittenAfterTheResume has one that could not be written at once,
-// and an account that is mended then.
+// and an account that is fixed then.
 func TestRefusalIsNotWrittenAfterTheResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{password: "right"}

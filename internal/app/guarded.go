@@ -185,7 +185,7 @@ func (s *guarded) note(c *call, err error) {
 	s.metrics.note(s.name, class, !noSession(class))
 }
 
-// noSession tells whether a failure of that class means that there was no
+// noSession reports whether a failure of that class means that there was no
 // session at all.
 func noSession(class observer.Class) bool {
 	return class == observer.ClassUnreachable || class == observer.ClassCredentials || class == observer.ClassSettings

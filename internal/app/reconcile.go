@@ -99,7 +99,7 @@ func (s scheduled) dueReconcile(ctx context.Context) (observer.Sweep, bool, erro
 	return s.beginReconcile(ctx, now)
 }
 
-// isDue tells whether a reconcile is to begin for the time of day that was last
+// isDue reports whether a reconcile is to begin for the time of day that was last
 // at that instant. A type that is polled rarely has its next turn hours later.
 func isDue(last observer.Sweep, at, now time.Time, interval time.Duration) bool {
 	if last.ID == 0 {

@@ -205,7 +205,7 @@ func TestValidateTriesAWrongPasswordOnce(t *testing.T) {
 }
 
 // TestResumeLetsTheAccountBeTriedAgain is for a secret that did not change: the
-// account was mended over there.
+// account was fixed over there.
 func TestResumeLetsTheAccountBeTriedAgain(t *testing.T) {
 	t.Parallel()
 	e := newERP(t)

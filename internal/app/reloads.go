@@ -81,7 +81,7 @@ func (r *Reloads) leave(gone <-chan struct{}) {
 	r.left = append(r.left, gone)
 }
 
-// leftovers tells whether something of a former node still goes on.
+// leftovers reports whether something of a former node still goes on.
 func (r *Reloads) leftovers() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/owner"
 )
 
-// CheckRights tells whether this user may write where the configuration says:
+// CheckRights reports whether this user may write where the configuration says:
 // the SQLite file of the coordination database, with its log and the signs of
 // life beside it, the files of sinks, and the folder of the Unix socket. It
 // writes nothing itself. A daemon would wait for such a file for ever, as it
@@ -34,7 +34,7 @@ func CheckRights(cfg *config.Config) error {
 	return errors.Join(errs...)
 }
 
-// mayWrite tells whether the file can be written, and other files made beside
+// mayWrite reports whether the file can be written, and other files made beside
 // it: SQLite keeps its log there, and a sink what it repairs. It opens nothing:
 // closing a descriptor of an SQLite file would drop the locks that this
 // process holds on it.
@@ -51,7 +51,7 @@ func mayWrite(key, path string) error {
 	return mayMakeIn(key, filepath.Dir(path))
 }
 
-// mayMakeIn tells whether files can be made in the folder. One that is not there
+// mayMakeIn reports whether files can be made in the folder. One that is not there
 // is made when it is needed, with those above it.
 func mayMakeIn(key, folder string) error {
 	for beyond := ""; ; folder = filepath.Dir(folder) {
@@ -98,7 +98,7 @@ func place(key, format string, args ...any) error {
 	return placeError{fmt.Errorf(key+": "+format, args...)}
 }
 
-// refusedPath says who may not write what, and how that is mended.
+// refusedPath says who may not write what, and how that is fixed.
 func refusedPath(key, path string, err error) error {
 	path = absolute(path)
 	if errors.Is(err, syscall.EROFS) {

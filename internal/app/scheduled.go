@@ -50,7 +50,7 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 
 // Hopeful implements schedule.Hopeful: an observer whose account was refused
 // need not wait for half an hour once this node has another secret, or somebody
-// has mended the account and it was accepted elsewhere.
+// has fixed the account and it was accepted elsewhere.
 func (s scheduled) Hopeful(ctx context.Context) bool {
 	g := s.account()
 	if g == nil {

@@ -23,7 +23,7 @@ type setback struct {
 	until    time.Time
 }
 
-// lasts tells whether no step is to be tried now.
+// lasts reports whether no step is to be tried now.
 func (s *setback) lasts() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

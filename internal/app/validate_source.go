@@ -123,7 +123,7 @@ func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err e
 	}
 }
 
-// passing tells whether a failure of that class passes by itself, so that it
+// passing reports whether a failure of that class passes by itself, so that it
 // is no mistake of the configuration.
 func passing(class observer.Class) bool {
 	switch class {

@@ -50,7 +50,7 @@ func (a *App) serveWeb() {
 	}
 }
 
-// exposed returns what tells whether other hosts are let in without TLS or
+// exposed returns what reports whether other hosts are let in without TLS or
 // without authentication. A web configuration that gets TLS later than the
 // start has it at the next.
 func (a *App) exposed() func() bool {

@@ -38,7 +38,7 @@ func whyExposed(file string, info fs.FileInfo, key string) string {
 // mostly because of a character in the password.
 var brokenPassword = regexp.MustCompile(`//[^:@/]*:[^@]+@`)
 
-// holdsPassword tells whether the text of a URL has a password in it, or would
+// holdsPassword reports whether the text of a URL has a password in it, or would
 // have one if it were a URL: variables may have been taken out of it.
 func holdsPassword(text string) bool {
 	if strings.HasPrefix(text, "://") {
@@ -68,7 +68,7 @@ func secretParameter(name string) bool {
 // warnOfReaders warns of a file that holds a secret and that every user of the
 // host may read. It is no mistake: who runs a container often cannot change the
 // mode of what is mounted into it. Container engines themselves put secrets
-// into /run/secrets with mode 0444, and nobody can mend that, nor need: there
+// into /run/secrets with mode 0444, and nobody can fix that, nor need: there
 // are no other users in the container.
 func (l *ledger) warnOfReaders(key, name string, info fs.FileInfo) {
 	if !l.othersMayRead(info) || info.Mode().Perm() == 0o444 && strings.HasPrefix(name, "/run/secrets/") {

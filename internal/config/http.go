@@ -9,7 +9,7 @@ import (
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 )
 
-// Local tells whether this host alone can reach the address: a loopback
+// Local reports whether this host alone can reach the address: a loopback
 // address, or localhost. Of another name that is not known, so it is not.
 func (h HTTP) Local() bool {
 	host, _, err := net.SplitHostPort(h.Listen)
@@ -37,13 +37,13 @@ func (h HTTP) Protected() error {
 	return missingProtection(c)
 }
 
-// Exposed tells whether other hosts are let in without TLS or without
+// Exposed reports whether other hosts are let in without TLS or without
 // authentication, because of Insecure. It reads the file of WebConfig.
 func (h HTTP) Exposed() bool {
 	return h.Listen != "" && h.Insecure && !h.Local() && h.Protected() != nil
 }
 
-// Plain tells whether a client on this host needs neither TLS nor a password
+// Plain reports whether a client on this host needs neither TLS nor a password
 // for Listen. It reads the file of WebConfig; one that cannot be read is taken
 // for one that asks for them.
 func (h HTTP) Plain() bool {

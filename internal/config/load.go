@@ -30,7 +30,7 @@ type Options struct {
 	// StatFS returns the magic number of the file system that holds a path
 	// that exists. nil asks the kernel; 0 is an unknown one.
 	StatFS func(path string) (uint32, error)
-	// OthersMayRead tells whether every user of the host may read a file. nil
+	// OthersMayRead reports whether every user of the host may read a file. nil
 	// asks its mode.
 	OthersMayRead func(fs.FileInfo) bool
 }

@@ -64,8 +64,8 @@ func TestNothingToExamine(t *testing.T) {
 	}
 	url, _, _ := strings.Cut(pgtest.New(t), "?")
 	for name, want := range map[string]struct{ url, words string }{
-		"a wrong setting":  {url + "?sslmode=disable&statement_timeout=nonsense", "cannot be examined: its server refuses a setting that is in the URL; mend that there, or correct database.url: "},
-		"no such database": {url + "_none?sslmode=disable", "cannot be examined: its server has no database of that name; mend that there, or correct database.url: "},
+		"a wrong setting":  {url + "?sslmode=disable&statement_timeout=nonsense", "cannot be examined: its server refuses a setting that is in the URL; fix that there, or correct database.url: "},
+		"no such database": {url + "_none?sslmode=disable", "cannot be examined: its server has no database of that name; fix that there, or correct database.url: "},
 		"no database":      {"sqlite:" + garbage, "garbage.db is left as it is; name another file at database.url"},
 	} {
 		t.Run(name, func(t *testing.T) {

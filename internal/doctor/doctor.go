@@ -136,7 +136,7 @@ type patient struct {
 	want Expectation
 }
 
-// blindFor tells whether something that the check needs was not seen.
+// blindFor reports whether something that the check needs was not seen.
 func (x *patient) blindFor(c check) bool {
 	return slices.ContainsFunc(x.Blind, func(b status.Blind) bool { return slices.Contains(c.needs, b.Part) })
 }
@@ -151,7 +151,7 @@ func (f *findings) add(s Severity, saw, why, do string) {
 	f.all = append(f.all, Finding{Severity: s, Check: f.check, Saw: saw, Why: why, Do: do})
 }
 
-// have tells whether the check has said something so bad.
+// have reports whether the check has said something so bad.
 func (f *findings) have(s Severity) bool {
 	return slices.ContainsFunc(f.all, func(found Finding) bool { return found.Severity == s })
 }

@@ -25,18 +25,18 @@ func looked(x *patient, f *findings) {
 		why += " Nothing is said below of " + strings.Join(all, ", ") + "."
 	}
 	for _, reason := range reasons {
-		f.add(Problem, fmt.Sprintf("%s could not be looked at: %s", strings.Join(parts[reason], ", "), reason), why, x.mend())
+		f.add(Problem, fmt.Sprintf("%s could not be looked at: %s", strings.Join(parts[reason], ", "), reason), why, x.remedy())
 	}
 	f.fine("every part of the coordination database could be looked at")
 }
 
-// mend is what to do about a part that could not be looked at. A file has no
+// remedy is what to do about a part that could not be looked at. A file has no
 // role; of a healthy one every part can be read.
-func (x *patient) mend() string {
+func (x *patient) remedy() string {
 	if x.Backend == "sqlite" {
-		return "Mend what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
+		return "Fix what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
 	}
-	return "Grant the role what it lacks, or mend what the message says; then run doctor again."
+	return "Grant the role what it lacks, or fix what the message says; then run doctor again."
 }
 
 // unjudged are the checks that could not be made.
@@ -102,7 +102,7 @@ func durability(x *patient, f *findings) {
 			"events are then lost or made twice.", "Set fsync = on and restart the server.")
 	}
 	if s["full_page_writes"] == "off" {
-		f.add(Problem, "full_page_writes is off", "A page that is torn by a crash cannot be mended.", "Set full_page_writes = on.")
+		f.add(Problem, "full_page_writes is off", "A page that is torn by a crash cannot be fixed.", "Set full_page_writes = on.")
 	}
 	if s["synchronous_commit"] == "off" {
 		f.add(Problem, "synchronous_commit is off for this role and database",

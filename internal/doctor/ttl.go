@@ -60,7 +60,7 @@ func springsTTL(s status.Sighting) (time.Duration, bool) {
 
 func near(a, b time.Duration) bool { return (a - b).Abs() <= tolerable }
 
-// shares tells whether this configuration is made for Java nodes beside it.
+// shares reports whether this configuration is made for Java nodes beside it.
 func (x *patient) shares() bool {
 	for _, l := range x.want.Locks {
 		if l.KeyFormat == "spring" {

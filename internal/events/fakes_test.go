@@ -162,7 +162,7 @@ func (l *fakeLog) Acknowledge(ctx context.Context, _ string, stored events.Store
 	})
 }
 
-// holdsAll tells whether a stream holds these events, each with its sequence and id.
+// holdsAll reports whether a stream holds these events, each with its sequence and id.
 func holdsAll(stream, some []events.Event) bool {
 	ids := make(map[int64]uuid.UUID)
 	for _, e := range stream {

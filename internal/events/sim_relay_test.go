@@ -93,7 +93,7 @@ func (r *simRelay) lead(ctx context.Context) (events.Lease, error) {
 	return l, nil
 }
 
-// lostBefore tells whether the lease was lost before this instant. A relay that
+// lostBefore reports whether the lease was lost before this instant. A relay that
 // stops cannot tell, and leaves it to the epoch.
 func (r *simRelay) lostBefore() bool {
 	r.mu.Lock()
@@ -125,7 +125,7 @@ func (r *simRelay) hear() {
 // leave ends the relay in order, kill without a word. Either may repeat a batch.
 func (r *simRelay) leave() {
 	r.world.journal.Note(r.name, "is stopped")
-	r.wire.Mend()
+	r.wire.Heal()
 	r.wire.Resume()
 	r.finish()
 }

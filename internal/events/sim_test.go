@@ -27,7 +27,7 @@ func TestSimulatedRelays(t *testing.T) {
 		m.join(t)
 		t.Repeat(simtest.Actions{
 			"": m.check, "pass": m.pass, "add": m.add, "lose": m.lose, "clean": m.clean, "fault": m.fault,
-			"cut": m.cut, "mend": m.mend, "pause": m.pause, "resume": m.resume, "join": m.join, "kill": m.kill,
+			"cut": m.cut, "reconnect": m.reconnect, "pause": m.pause, "resume": m.resume, "join": m.join, "kill": m.kill,
 			"leave": m.leave, "steal": m.steal, "sink": m.sink, "save": m.save, "go back": m.goBack,
 		}.Often(7, "pass").Often(3, "fault").Often(2, "add"))
 		m.heal(t)
@@ -140,9 +140,9 @@ func (m *simRelays) cut(t *rapid.T)    { m.relay(t).wire.Cut() }
 func (m *simRelays) resume(t *rapid.T) { m.relay(t).wire.Resume() }
 func (m *simRelays) pause(t *rapid.T)  { m.relay(t).wire.Pause() }
 
-func (m *simRelays) mend(t *rapid.T) {
+func (m *simRelays) reconnect(t *rapid.T) {
 	r := m.relay(t)
-	r.wire.Mend()
+	r.wire.Heal()
 	r.feel(well)
 }
 
@@ -200,7 +200,7 @@ func (m *simRelays) heal(t *rapid.T) {
 		m.join(t)
 	}
 	for _, r := range m.world.relays {
-		r.wire.Mend()
+		r.wire.Heal()
 		r.wire.Resume()
 		r.feel(well)
 	}

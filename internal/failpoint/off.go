@@ -4,10 +4,10 @@ package failpoint
 
 import "time"
 
-// Enabled tells whether the build has failpoints.
+// Enabled reports whether the build has failpoints.
 const Enabled = false
 
-// Knows tells whether a variable of the environment is one of this package's.
+// Knows reports whether a variable of the environment is one of this package's.
 func Knows(string) bool { return false }
 
 // Check reports an environment that names a point or an action which does not

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Enabled tells whether the build has failpoints.
+// Enabled reports whether the build has failpoints.
 const Enabled = true
 
 // environment is read once: what a run does is settled at its start.
@@ -34,7 +34,7 @@ type points struct {
 	hits map[string]int64
 }
 
-// Knows tells whether a variable of the environment is one of this package's.
+// Knows reports whether a variable of the environment is one of this package's.
 func Knows(variable string) bool { return variable == Variable || variable == ClockVariable }
 
 // Check reports an environment that names a point or an action which does not

@@ -64,7 +64,7 @@ const (
 	deletions = 0x7f * ones
 )
 
-// isPlain tells whether each of eight bytes stands for itself in a JSON string:
+// isPlain reports whether each of eight bytes stands for itself in a JSON string:
 // ASCII, no control character, no quote, no backslash. A byte of which one is
 // subtracted gets its high bit when it was 0; borrowing may raise that of the
 // next byte too, but only beside one that is not plain anyway. (Lamport, "Multiple

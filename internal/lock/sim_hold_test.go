@@ -88,7 +88,7 @@ func (h *simHold) lost() {
 	}
 }
 
-// stolen tells whether the provider took the lease away before its time.
+// stolen reports whether the provider took the lease away before its time.
 func (h *simHold) stolen() bool {
 	h.world.mu.Lock()
 	defer h.world.mu.Unlock()
@@ -163,7 +163,7 @@ func (h *simHold) release(ctx context.Context) {
 	}
 }
 
-// over tells whether the lease of that term had ended before this instant.
+// over reports whether the lease of that term had ended before this instant.
 func (w *simWorld) over(term string) bool {
 	w.mu.Lock()
 	h := w.holds[term]

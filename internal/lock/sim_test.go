@@ -24,7 +24,7 @@ func TestSimulatedHolders(t *testing.T) {
 		}
 		t.Repeat(simtest.Actions{
 			"": m.check, "pass": m.pass, "fault": m.fault,
-			"cut": m.cut, "mend": m.mend, "pause": m.pause, "resume": m.resume, "restart": m.restart,
+			"cut": m.cut, "reconnect": m.reconnect, "pause": m.pause, "resume": m.resume, "restart": m.restart,
 			"keep": m.keep, "abandon": m.abandon, "renew": m.renew, "steal": m.steal, "drift": m.drift, "jump": m.jump,
 		}.Often(7, "pass").Often(3, "fault"))
 		m.heal(t)
@@ -87,7 +87,7 @@ func (m *simHolders) fault(t *rapid.T) {
 }
 
 func (m *simHolders) cut(t *rapid.T)     { m.node(t).wire.Cut() }
-func (m *simHolders) mend(t *rapid.T)    { m.node(t).wire.Mend() }
+func (m *simHolders) reconnect(t *rapid.T)    { m.node(t).wire.Heal() }
 func (m *simHolders) pause(t *rapid.T)   { m.node(t).wire.Pause() }
 func (m *simHolders) resume(t *rapid.T)  { m.node(t).wire.Resume() }
 func (m *simHolders) abandon(t *rapid.T) { m.node(t).abandon(m.key(t)) }
@@ -137,7 +137,7 @@ func (m *simHolders) pass(t *rapid.T) {
 // heal ends all faults: each lock finds a holder, who then keeps it.
 func (m *simHolders) heal(t *rapid.T) {
 	for _, n := range m.nodes {
-		n.wire.Mend()
+		n.wire.Heal()
 		n.wire.Resume()
 		n.keepFor(time.Hour)
 	}

@@ -38,7 +38,7 @@ func (a Account) Code() string {
 	return code
 }
 
-// GivenUp tells whether no node tries this secret any more, also after RetryAt.
+// GivenUp reports whether no node tries this secret any more, also after RetryAt.
 func (a Account) GivenUp() bool { return a.Failures > MaxProbes && a.wrongPassword() }
 
 // wrongPassword tells a secret that is wrong from an account that is locked,

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// conflicted tells whether the server undid a statement only because others
+// conflicted reports whether the server undid a statement only because others
 // were in its way: a failed serialization or a deadlock. Whoever shares the
 // table may work under SERIALIZABLE and lock rows in any order.
 func conflicted(err error) bool {

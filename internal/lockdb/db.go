@@ -93,7 +93,7 @@ func (db *DB) shownBy() string {
 
 func (db *DB) showBy(kind string) { db.shown.Store(kind) }
 
-// isOpen tells whether the process of that boot id is there, and whether we
+// isOpen reports whether the process of that boot id is there, and whether we
 // know.
 func (db *DB) isOpen(bootID string) (open, known bool) {
 	if bootID == db.bootID {

@@ -23,7 +23,7 @@ import (
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
 //	{skip}    the same, but leaves out those that somebody has locked
-//	{standby} tells whether the server is a standby, which may be behind
+//	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
 	now, ago, in, past, utc, utcAgo, utcIn, among, numbered, share, update, skip, standby string
 	// bytes is the type of binary data.

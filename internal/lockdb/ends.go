@@ -85,7 +85,7 @@ func (e *ends) doubt() {
 	e.suspect = true
 }
 
-// due tells whether it is time to examine the log. Who is told so does it.
+// due reports whether it is time to examine the log. Who is told so does it.
 func (e *ends) due() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -50,7 +50,7 @@ var (
 	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
 )
 
-// Unavailable tells whether the error means that the coordination database
+// Unavailable reports whether the error means that the coordination database
 // cannot be reached or is busy or full, so that waiting may help.
 func Unavailable(err error) bool {
 	if err == nil {
@@ -78,7 +78,7 @@ func Unavailable(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
 }
 
-// unreachable tells whether the error leaves nothing to try: nobody answers, or
+// unreachable reports whether the error leaves nothing to try: nobody answers, or
 // nobody is let in. What a server answers concerns one statement, such as a row
 // that somebody has locked; a file that is busy or full is so for all of them.
 func unreachable(err error) bool {
@@ -114,7 +114,7 @@ func unavailableCode(code int) bool {
 	return false
 }
 
-// connectionLost tells whether pgx lost the connection.
+// connectionLost reports whether pgx lost the connection.
 func connectionLost(err error) bool {
 	return pgconn.Timeout(err) || isClosed(err)
 }
@@ -123,14 +123,14 @@ func isClosed(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// tableChanged tells whether a statement does not fit the table any more: a
+// tableChanged reports whether a statement does not fit the table any more: a
 // column that it does not know must not be NULL, or one that it knows is gone.
 func tableChanged(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "23502" || pg.Code == "42703")
 }
 
-// outcomeUnknown tells whether a statement that failed with this error may
+// outcomeUnknown reports whether a statement that failed with this error may
 // have committed all the same: it was sent, as one that found no connection was
 // not, and the server did not say no.
 // SQLite has no server: what fails there has not happened. pgconn.SafeToRetry

@@ -95,7 +95,7 @@ func (x *examiner) run(ctx context.Context) error {
 // part: nobody is let in, or the file is no database. It is nil for every other.
 func whole(err error) error {
 	if refusal := Refusal(err); refusal != "" {
-		return fmt.Errorf("the coordination database cannot be examined: %s; mend that there, or correct database.url: %w", refusal, err)
+		return fmt.Errorf("the coordination database cannot be examined: %s; fix that there, or correct database.url: %w", refusal, err)
 	}
 	if errors.Is(err, ErrNoDatabase) || errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) { // They say by themselves what to do.
 		return err

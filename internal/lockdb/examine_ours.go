@@ -8,7 +8,7 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// migrated tells whether our tables are there.
+// migrated reports whether our tables are there.
 func (x *examiner) migrated() bool { return x.found.Schema.Current > 0 }
 
 // acquisitions reads what our nodes noted when they last took each lock.

@@ -58,7 +58,7 @@ func (x *examiner) watch(ctx context.Context) error {
 	return nil
 }
 
-// readable tells whether the table has the columns that every generation has.
+// readable reports whether the table has the columns that every generation has.
 func (x *examiner) readable() bool {
 	for _, name := range []string{"lock_key", "region", "client_id", "created_date"} {
 		if _, ok := x.found.Table.Has(name); !ok {

@@ -49,7 +49,7 @@ func count(t *testing.T, url, query string) int {
 	return n
 }
 
-// hasExpiry tells whether INT_LOCK is that of Spring Integration 7.
+// hasExpiry reports whether INT_LOCK is that of Spring Integration 7.
 func hasExpiry(ctx context.Context, t *testing.T, db *sql.DB) bool {
 	t.Helper()
 	var has bool

@@ -154,7 +154,7 @@ func watch(t *testing.T, url string, changes ...func(o *lockdb.LivenessOptions))
 	return w
 }
 
-// sees tells whether the watcher watches.
+// sees reports whether the watcher watches.
 func (w *watcher) sees() bool { return w.live.Freed(request(heldByProcess)) != nil }
 
 // eager judges without regard to the age of the session.

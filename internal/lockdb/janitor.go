@@ -53,7 +53,7 @@ type haul struct {
 	errs []error
 }
 
-// add notes what one step of it has removed, and tells whether another may do
+// add notes what one step of it has removed, and reports whether another may do
 // better: it may after whatever the server has answered.
 func (h *haul) add(ctx context.Context, n int64, err error) (goOn bool) {
 	h.rows += n

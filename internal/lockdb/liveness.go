@@ -143,7 +143,7 @@ func (l *Liveness) Stop(ctx context.Context) error {
 	}
 }
 
-// Gone tells whether the node of that boot id is known to be dead.
+// Gone reports whether the node of that boot id is known to be dead.
 func (l *Liveness) Gone(bootID string) bool { return l.news.isGone(bootID) }
 
 // Freed returns a channel that is closed when the lock of the request may have

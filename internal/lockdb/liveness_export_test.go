@@ -19,7 +19,7 @@ func (l *Liveness) ShareASession(later bool) {
 	}
 }
 
-// SeesAlive tells whether the last look found that process.
+// SeesAlive reports whether the last look found that process.
 func (l *Liveness) SeesAlive(bootID string) bool {
 	open, known := l.news.isOpen(bootID)
 	return open && known

@@ -36,7 +36,7 @@ const (
 )
 
 // comeBack prepares for the next session. After the first that did not last, it
-// rests: what ends sessions at once is not mended by having more of them.
+// rests: what ends sessions at once is not fixed by having more of them.
 func (l *Liveness) comeBack(ctx context.Context, cause error) {
 	if !l.p.lasts() {
 		l.vanish(ctx)

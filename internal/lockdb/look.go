@@ -51,7 +51,7 @@ func (l *Liveness) look(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// young tells whether our session has not lasted long enough to judge others.
+// young reports whether our session has not lasted long enough to judge others.
 func (l *Liveness) young() bool { return !l.p.lasts() && time.Since(l.appeared) < l.opts.Age }
 
 // id names the lease for the judge, and its present term.

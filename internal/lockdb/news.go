@@ -59,7 +59,7 @@ func (n *news) dead() (dead map[string]bool, watching bool) {
 	return maps.Clone(n.gone), n.watching
 }
 
-// isOpen tells whether the last look found the process alive, and whether there
+// isOpen reports whether the last look found the process alive, and whether there
 // was one.
 func (n *news) isOpen(bootID string) (open, known bool) {
 	n.mu.Lock()

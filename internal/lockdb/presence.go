@@ -35,7 +35,7 @@ type presence interface {
 	others(ctx context.Context) (aliveness, error)
 	// vanish gives everything back.
 	vanish(ctx context.Context) error
-	// lasts tells whether the process stays visible for as long as it lives,
+	// lasts reports whether the process stays visible for as long as it lives,
 	// whatever happens to the database.
 	lasts() bool
 }

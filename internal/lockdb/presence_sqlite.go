@@ -83,7 +83,7 @@ func (p *filePresence) look(ctx context.Context) (sight, error) {
 	return s, nil
 }
 
-// shown tells whether our file is still the one that others find.
+// shown reports whether our file is still the one that others find.
 func (p *filePresence) shown() bool {
 	held, err := p.own.Stat()
 	if err != nil {

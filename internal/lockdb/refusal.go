@@ -9,8 +9,8 @@ import (
 
 // Refusal says why the server of the coordination database lets nobody in with
 // this URL, in words for everyone: the error itself names role and database. It
-// is empty for every other error. It can be mended on the server, or in the URL,
-// so that a node waits; but the server answers, and time alone mends nothing. Of
+// is empty for every other error. It can be fixed on the server, or in the URL,
+// so that a node waits; but the server answers, and time alone fixes nothing. Of
 // several hosts in the URL every one that was tried has to answer: a silent one
 // may come back, and let the node in.
 func Refusal(err error) string {
@@ -35,7 +35,7 @@ func Refusal(err error) string {
 	return first
 }
 
-// NoSession tells whether the error is that of a connection that could not be
+// NoSession reports whether the error is that of a connection that could not be
 // made. It names role, database and address, and is not for everyone.
 func NoSession(err error) bool {
 	var connect *pgconn.ConnectError

@@ -34,9 +34,9 @@ func TestTableThatCannotBeSharedIsRefused(t *testing.T) {
 		// broken is done to the table, after our migrations.
 		broken string
 		says   []string
-		// mended is what the message advises to do; empty where it is no
+		// fixed is what the message advises to do; empty where it is no
 		// statement.
-		mended string
+		fixed string
 	}{
 		"EXPIRED_AFTER may be null": {
 			springtest.Spring6, `ALTER TABLE INT_LOCK ADD EXPIRED_AFTER TIMESTAMP`,
@@ -124,10 +124,10 @@ func TestTableThatCannotBeSharedIsRefused(t *testing.T) {
 					t.Errorf("%q does not stand in: %v", part, err)
 				}
 			}
-			if test.mended == "" {
+			if test.fixed == "" {
 				return
 			}
-			exec(t.Context(), t, url, map[string]string{"postgres": test.mended})
+			exec(t.Context(), t, url, map[string]string{"postgres": test.fixed})
 			if err := db.Ready(t.Context()); err != nil {
 				t.Errorf("after the advice was followed: %v", err)
 			}

@@ -17,7 +17,7 @@ const DefaultStalledCopy = 15 * time.Second
 // lockNotAvailable is the SQLSTATE of a lock_timeout.
 const lockNotAvailable = "55P03"
 
-// lockTimedOut tells whether the server undid a statement because somebody's
+// lockTimedOut reports whether the server undid a statement because somebody's
 // lock stood in its way for too long.
 func lockTimedOut(err error) bool {
 	var refused *pgconn.PgError

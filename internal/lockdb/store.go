@@ -208,7 +208,7 @@ func refused(err error) bool {
 // orphaned backend may still be at work, so it is not enough to look: the
 // version is moved, which waits for the orphan's row lock and makes its
 // compare-and-set fail should it come later. Without the lease nothing is
-// moved: the orphan is fenced then. In both cases the commit id tells whether
+// moved: the orphan is fenced then. In both cases the commit id reports whether
 // it came before.
 func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) error {
 	failpoint.Hit("commit.unknown")

@@ -92,7 +92,7 @@ func (c *comparison) observe(r *row) bool {
 	return c.change(r, old)
 }
 
-// isFirst tells whether no row of the chunk before this one has the key, which is
+// isFirst reports whether no row of the chunk before this one has the key, which is
 // not known, and notes it.
 func (c *comparison) isFirst(key string) bool {
 	if c.fresh == nil {

@@ -35,7 +35,7 @@ func (a *acquaintances) meet(id string, at time.Time) {
 	a.met[id] = at
 }
 
-// isBack tells whether a database that answers now was the cursor's not long
+// isBack reports whether a database that answers now was the cursor's not long
 // ago. It is remembered for longer where the one in its place goes on answering;
 // one that answers alone is back for good, and followed after a while.
 func (a *acquaintances) isBack(id, known string, at time.Time) bool {

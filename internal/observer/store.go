@@ -107,7 +107,7 @@ type Chunk struct {
 	// compared.
 	Cursor Cursor
 	// CommitID is random for each chunk. When the answer to a commit is lost,
-	// it tells whether the commit happened.
+	// it reports whether the commit happened.
 	CommitID uuid.UUID
 	// Low and Newest are the marks after this chunk.
 	Low, Newest string

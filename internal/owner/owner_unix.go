@@ -17,7 +17,7 @@ func numbers(info fs.FileInfo) (uid, gid string, ok bool) {
 	return strconv.FormatUint(uint64(stat.Uid), 10), strconv.FormatUint(uint64(stat.Gid), 10), true
 }
 
-// OthersMayRead tells whether every user of the host may read a file, as far as
+// OthersMayRead reports whether every user of the host may read a file, as far as
 // its mode says. Pipes and devices have a mode that says nothing of who reads
 // what goes through them.
 func OthersMayRead(info fs.FileInfo) bool {

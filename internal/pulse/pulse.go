@@ -1,4 +1,4 @@
-// Package pulse tells whether the loops of the process still turn. A loop that
+// Package pulse reports whether the loops of the process still turn. A loop that
 // waits for a database beats while it waits; one that hangs does not.
 package pulse
 

@@ -24,12 +24,12 @@ func (s *Scheduler) noteBegun() {
 	s.begun.once.Do(func() { close(s.begun.done) })
 }
 
-// Waiting tells whether the coordination database does not answer, so that turns
+// Waiting reports whether the coordination database does not answer, so that turns
 // wait for it. It is what the heartbeat has last found: a type whose turn has met
 // the outage may not look again before its next one, in an hour perhaps.
 func (s *Scheduler) Waiting() bool { return s.outage.lasts(heartbeatLoop) }
 
-// lasts tells whether the loop still waits.
+// lasts reports whether the loop still waits.
 func (o *outage) lasts(loop string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -34,7 +34,7 @@ type part struct {
 // leastLeft is the share of an interval that is worth another poll.
 const leastLeft = 16
 
-// ended tells whether the part has had its last poll. One that has left rows behind
+// ended reports whether the part has had its last poll. One that has left rows behind
 // is followed by another until the type's next instant, which may be another node's
 // and must not find the lock held.
 func (p *part) ended(ctx context.Context) bool {

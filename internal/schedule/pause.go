@@ -49,7 +49,7 @@ type Hopeful interface {
 	Hopeful(ctx context.Context) bool
 }
 
-// waits tells whether the observer has a backoff to wait for. Like a turn in
+// waits reports whether the observer has a backoff to wait for. Like a turn in
 // the future, one that ends later than any could is of a clock that has gone
 // back.
 func (r *run) waits(ctx context.Context, o Observer, was turn.Stream, now time.Time) bool {

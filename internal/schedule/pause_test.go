@@ -65,19 +65,19 @@ func (s *stream) Hopeful(context.Context) bool { return s.hope != nil && s.hope(
 
 func TestObserverWithNewHopeNeedNotWait(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
-		var mended atomic.Bool
+		var fixed atomic.Bool
 		var asked atomic.Int64
 		fault := &observer.Fault{Class: observer.ClassCredentials, Err: errors.New("refused")}
 		a := start(t, db, "a", only("order"), does("order-1", fails(fault)), func(o *schedule.Options) {
 			o.Types[0].Observers[0].(*stream).hope = func() bool {
 				asked.Add(1)
-				return mended.Load()
+				return fixed.Load()
 			}
 		})
 		pass(10*interval + interval/2)
 		equal(t, "polls in the backoff", a.polls("order-1"), 1)
 		equal(t, "times that it was asked", asked.Load(), 10)
-		mended.Store(true)
+		fixed.Store(true)
 		pass(interval)
 		equal(t, "polls once there is hope", a.polls("order-1"), 2)
 	})

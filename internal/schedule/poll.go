@@ -71,7 +71,7 @@ func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
 	return r.opts.Store.Streams(ctx, ids)
 }
 
-// ready tells whether the observer is to be polled: it is not paused, has no
+// ready reports whether the observer is to be polled: it is not paused, has no
 // backoff to wait for, and was not polled by an earlier node of this turn.
 func (r *run) ready(ctx context.Context, o Observer, was turn.Stream, state turn.State) bool {
 	now := state.Now

@@ -15,7 +15,7 @@ func (m *simCluster) heal(t *rapid.T) {
 	m.setDown(false)
 	m.rate = 0
 	for _, n := range m.world.living() {
-		n.wire.Mend()
+		n.wire.Heal()
 		n.wire.Resume()
 		n.feelWell()
 		for _, other := range m.world.living() {

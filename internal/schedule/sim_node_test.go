@@ -84,7 +84,7 @@ func startSimNode(w *simWorld, p simPlan, number int) (*simNode, error) {
 
 // leave ends the process in order.
 func (n *simNode) leave() {
-	n.wire.Mend()
+	n.wire.Heal()
 	n.wire.Resume()
 	n.world.journal.Note(n.name, "is stopped")
 	n.world.work.Go(func() {

@@ -18,7 +18,7 @@ func (w *simWorld) forgive(id string, at time.Time) {
 	w.absurd[id] = w.absurd[id] || ahead > simIntervals[0]
 }
 
-// follows tells whether an instant may follow on the last one of the turn or
+// follows reports whether an instant may follow on the last one of the turn or
 // stream. The caller holds db.mu.
 func (w *simWorld) follows(id string, last, at time.Time) bool {
 	w.mu.Lock()

@@ -106,7 +106,7 @@ func (w *simWorld) begin(p *simPoll) {
 	w.polls[p] = true
 }
 
-// trusts tells whether whoever polls still takes itself for the holder. A node
+// trusts reports whether whoever polls still takes itself for the holder. A node
 // that slept beyond its lease begins a poll that has ended already.
 func (p *simPoll) trusts() bool { return p.ctx.Err() == nil && !p.stream.node.killed() }
 

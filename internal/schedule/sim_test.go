@@ -26,7 +26,7 @@ func TestSimulatedClusters(t *testing.T) {
 		}
 		t.Repeat(simtest.Actions{
 			"": m.check, "pass": m.pass, "meet": m.meet, "fault": m.fault, "join": m.join, "kill": m.kill, "leave": m.leave,
-			"pause": m.pause, "resume": m.resume, "cut": m.cut, "mend": m.mend, "slander": m.slander, "jump": m.jump,
+			"pause": m.pause, "resume": m.resume, "cut": m.cut, "reconnect": m.reconnect, "slander": m.slander, "jump": m.jump,
 			"drift": m.drift, "outage": m.outage, "source": m.source, "interval": m.change,
 		}.Often(2, "pass").Often(5, "meet").Often(4, "fault"))
 		m.heal(t)
@@ -188,9 +188,9 @@ func (m *simCluster) pause(t *rapid.T)  { m.node(t).wire.Pause() }
 func (m *simCluster) resume(t *rapid.T) { m.node(t).wire.Resume() }
 func (m *simCluster) cut(t *rapid.T)    { m.node(t).wire.Cut() }
 
-func (m *simCluster) mend(t *rapid.T) {
+func (m *simCluster) reconnect(t *rapid.T) {
 	n := m.node(t)
-	n.wire.Mend()
+	n.wire.Heal()
 	n.feelWell()
 }
 

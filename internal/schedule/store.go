@@ -42,7 +42,7 @@ type Store interface {
 
 // Liveness is what is known of other nodes; lockdb.Liveness is one.
 type Liveness interface {
-	// Gone tells whether the node of that boot id is known to be dead.
+	// Gone reports whether the node of that boot id is known to be dead.
 	Gone(bootID string) bool
 	// Freed returns a channel that is closed when the lock may have become
 	// free, or another node was found dead. Nil: that is not known here.

@@ -120,7 +120,7 @@ func (r *run) unanswered(ctx context.Context, err error) {
 	}
 }
 
-// taken tells whether the turn was taken already. One that lies further ahead
+// taken reports whether the turn was taken already. One that lies further ahead
 // than an interval was written by a clock that has gone back, or under a
 // longer interval; if it counted, the type would not be polled until then.
 func (r *run) taken(s turn.State) bool {

@@ -14,7 +14,7 @@ const (
 	microSize  = len("0000-00-00 00:00:00.000000")
 )
 
-// IsWallText tells whether a text has the shape of a reading, or of the
+// IsWallText reports whether a text has the shape of a reading, or of the
 // beginning of one. It does not look into a calendar.
 func IsWallText(text []byte) bool {
 	if len(text) > len(wallShape) {

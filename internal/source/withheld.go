@@ -11,7 +11,7 @@ const Withheld = "the database's message is left out, as it may hold values of r
 // statement, has nothing against it.
 const Sound = "the statement itself is sound, so a function or a conversion in it fails over a row; " + Withheld
 
-// Explicable tells whether a failure of that class is one whose cause only the
+// Explicable reports whether a failure of that class is one whose cause only the
 // database's message names. The others say what there is to do by themselves.
 func Explicable(class observer.Class) bool {
 	switch class {

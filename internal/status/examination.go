@@ -149,7 +149,7 @@ type Column struct {
 	Default string
 }
 
-// Has tells whether there is a column of that name, and returns it.
+// Has reports whether there is a column of that name, and returns it.
 func (t LockTable) Has(name string) (Column, bool) {
 	for _, c := range t.Columns {
 		if c.Name == name {

@@ -158,7 +158,7 @@ func TestTheStatusSaysWhyItCannotStart(t *testing.T) {
 	place.writeText(t, "database: {url: \"postgres://app:hunter2@db/observerd\"}\nobservers: 7\nunheard-of: {}\n")
 	manager := newManager(t)
 	ends(t, place.start(t, built.plain, manager.environment(time.Minute)...), 78)
-	manager.awaitsStatus(t, 0, "exit code 78", "config.yaml:2:", "more in the log", "mend it, then start again")
+	manager.awaitsStatus(t, 0, "exit code 78", "config.yaml:2:", "more in the log", "fix it, then start again")
 	manager.never(t, 0, "READY")
 	if told := strings.Join(manager.told(), "\n"); strings.Contains(told, "hunter2") {
 		t.Errorf("a secret was told:\n%s", told)

@@ -119,7 +119,7 @@ func (t *teller) tick() {
 	t.tell(lines...)
 }
 
-// turns tells whether no loop hangs; it logs those that do.
+// turns reports whether no loop hangs; it logs those that do.
 func (t *teller) turns() bool {
 	stuck := t.node.Stuck()
 	if !slices.Equal(stuck, t.said) {

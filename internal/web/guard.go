@@ -23,7 +23,7 @@ func (s *Server) protected(required func() error, next http.Handler) http.Handle
 			return
 		}
 		if !said.Swap(true) {
-			s.options.Logger.Error("Requests are refused until it is mended: http.web-config does not protect the address any more", "err", err)
+			s.options.Logger.Error("Requests are refused until it is fixed: http.web-config does not protect the address any more", "err", err)
 		}
 		refuse(w, http.StatusServiceUnavailable, "http.web-config does not protect this address any more; the log says why")
 	})
@@ -64,7 +64,7 @@ func (s *Server) hostNames() map[string]bool {
 	return names
 }
 
-// known tells whether the host of a request, with or without a port, is an
+// known reports whether the host of a request, with or without a port, is an
 // address or one of the names.
 func known(names map[string]bool, host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// healthz tells whether the process works. It asks no database: a process that
+// healthz reports whether the process works. It asks no database: a process that
 // waits for one must not be restarted for it.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	stuck := s.options.Stuck()
@@ -18,7 +18,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, "ok")
 }
 
-// readyz tells whether the node can do its work now.
+// readyz reports whether the node can do its work now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), lookupTimeout)
 	defer cancel()

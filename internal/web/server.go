@@ -34,7 +34,7 @@ type Options struct {
 	// Where other hosts can reach Listen, every request is refused while it
 	// does not. nil lets them in.
 	Protected func() error
-	// Exposed tells whether other hosts are let in without TLS or without
+	// Exposed reports whether other hosts are let in without TLS or without
 	// authentication, which the page then says. nil means that they are not.
 	Exposed func() bool
 	// AllowedHosts are the names by which Listen may be asked, in lower case,

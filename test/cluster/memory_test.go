@@ -65,7 +65,7 @@ func (m memory) ttl() string {
 	return "3s"
 }
 
-// made tells whether the file of an SQLite database is there. Before its node
+// made reports whether the file of an SQLite database is there. Before its node
 // has made it, nobody else should.
 func (m memory) made() bool {
 	path, ok := strings.CutPrefix(m.url, "sqlite:")

@@ -68,9 +68,9 @@ func TestOracleAccountIsLocked(t *testing.T) {
 	o.server.SetLocked("reader", true)
 	o.leavesAlone(t, h, nodes, "ORA-28000", 6)
 	o.server.SetLocked("reader", false)
-	o.do(t, o.say.order, "mended")
-	o.do(t, o.say.change, "mended", "sku-02")
-	o.do(t, o.say.task, "mended", "task-02")
+	o.do(t, o.say.order, "fixed")
+	o.do(t, o.say.change, "fixed", "sku-02")
+	o.do(t, o.say.task, "fixed", "task-02")
 	h.command(t, "a", "observers", "resume", "orders")
 	checkHistory(t, m, h.sink(), o.rows(t))
 }

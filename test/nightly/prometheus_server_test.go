@@ -221,7 +221,7 @@ func (p *prometheus) query(ctx context.Context, e promtest.DashboardExpr, last t
 	return data.Result, nil
 }
 
-// shows tells whether a series has a value that can be drawn.
+// shows reports whether a series has a value that can be drawn.
 func (s series) shows() bool {
 	values := s.Values
 	if s.Value != nil {

@@ -105,7 +105,7 @@ func (o *Options) check() error {
 	return errors.Join(err, other)
 }
 
-// wants tells whether a kind of fault may strike.
+// wants reports whether a kind of fault may strike.
 func (o Options) wants(kind string) bool {
 	return o.Faults == nil || slices.Contains(o.Faults, kind)
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asleep tells whether a process was stopped by a signal.
+// asleep reports whether a process was stopped by a signal.
 func asleep(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -4,7 +4,7 @@ package torture
 
 import "errors"
 
-// asleep tells whether a process was stopped by a signal. Only Linux is asked.
+// asleep reports whether a process was stopped by a signal. Only Linux is asked.
 func asleep(int) bool { return false }
 
 // limitFiles is for Linux alone; a disk is never full elsewhere.

@@ -62,7 +62,7 @@ func oneWay(ctx context.Context, c *cluster, f Planned) (bit bool, detail string
 	return bit, detail + ", " + way
 }
 
-// stall keeps everything, or only requests, until the network is mended: then
+// stall keeps everything, or only requests, until the network is healed: then
 // they arrive, whatever has become of their senders.
 func stall(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
 	w, way := netfault.Weather{Up: netfault.Stalled, Down: netfault.Stalled}, "both ways"

@@ -91,7 +91,7 @@ func (m *Memory) Release(ctx context.Context, g lock.Grant) error {
 	return nil
 }
 
-// Holds tells whether the grant's lease lives, as a guarded write would ask.
+// Holds reports whether the grant's lease lives, as a guarded write would ask.
 func (m *Memory) Holds(g lock.Grant) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

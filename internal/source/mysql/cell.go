@@ -72,7 +72,7 @@ func (k kind) selected(qualified string) string {
 	return qualified
 }
 
-// arrivesAs tells whether values of this kind are sent as those of another. What
+// arrivesAs reports whether values of this kind are sent as those of another. What
 // was converted is text, as documents are to MariaDB.
 func (k kind) arrivesAs(sent kind) bool {
 	switch k {

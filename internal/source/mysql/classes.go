@@ -147,7 +147,7 @@ func classOf(number uint16, p phase) observer.Class {
 	return k.class
 }
 
-// interrupted tells whether an error may be what the end of our context has
+// interrupted reports whether an error may be what the end of our context has
 // made of a statement.
 func interrupted(number uint16) bool {
 	switch number {

@@ -164,7 +164,7 @@ func subset(columns, key []string) bool {
 	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
 }
 
-// ordered tells whether an index serves the whole order: the server cannot sort
+// ordered reports whether an index serves the whole order: the server cannot sort
 // equal timestamps on its way. InnoDB's indexes end with the primary key.
 func ordered(indexes []index, order []string, innodb bool) source.Answer {
 	var primary []string

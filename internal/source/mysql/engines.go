@@ -13,7 +13,7 @@ FROM information_schema.engines
 WHERE support IN ('YES', 'DEFAULT') AND (transactions = 'YES' OR engine IN ('FEDERATED', 'CONNECT'))
 ORDER BY engine`
 
-// foreign tells whether an engine has transactions, but none that innodb_trx
+// foreign reports whether an engine has transactions, but none that innodb_trx
 // shows, or is one that the catalogue does not know. What the older engines write
 // is there at the end of a statement.
 func foreign(engine string) bool {

@@ -77,7 +77,7 @@ func (r guardedRows) Next(values []driver.Value) (err error) {
 	return err
 }
 
-// isWhole tells whether the server has said that a result has no more rows: the
+// isWhole reports whether the server has said that a result has no more rows: the
 // driver lets go of the connection then, in a field that it does not export. A
 // version of the driver without that field panics here, and reads nothing.
 func (r guardedRows) isWhole() bool {

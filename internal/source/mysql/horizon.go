@@ -46,12 +46,12 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	return h, nil
 }
 
-// exact tells whether everything that may still write was seen.
+// exact reports whether everything that may still write was seen.
 func (a activity) exact() bool {
 	return !a.hidden && !a.stale && !a.foreign && a.engine == "" && !a.replica && !a.cluster
 }
 
-// blinks tells whether the transactions have not been seen for a moment only, and
+// blinks reports whether the transactions have not been seen for a moment only, and
 // will probably be seen in another.
 func (a activity) blinks() bool { return a.stale && a.unseen < defaultOverlap }
 

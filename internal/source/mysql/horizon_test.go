@@ -44,7 +44,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// near tells whether a horizon is exact and lies that far behind, or up to two
+// near reports whether a horizon is exact and lies that far behind, or up to two
 // seconds more, as transactions show whole seconds.
 func near(h observer.Horizon, lag time.Duration) bool {
 	return h.Exact && h.Lag >= lag && h.Lag <= lag+2*time.Second

@@ -61,14 +61,14 @@ func (v variables) identity() string {
 	return ""
 }
 
-// cluster tells whether other servers accept writes for the same tables, whose
+// cluster reports whether other servers accept writes for the same tables, whose
 // transactions this one does not show.
 func (v variables) cluster() bool {
 	size := v["wsrep_cluster_size"]
 	return v["group_replication_group_name"] != "" || size != "" && size != "0" && size != "1"
 }
 
-// readOnly tells whether only replication writes here.
+// readOnly reports whether only replication writes here.
 func (v variables) readOnly() bool {
 	on := func(name string) bool { return v[name] == "ON" || v[name] == "1" }
 	return on("read_only") || on("innodb_read_only")

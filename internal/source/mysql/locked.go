@@ -20,7 +20,7 @@ const (
 	lockWaitTimeout = 1205
 )
 
-// locked tells whether a table could not be read because somebody else has
+// locked reports whether a table could not be read because somebody else has
 // locked it.
 func locked(err error) bool {
 	var refused *Error
@@ -43,7 +43,7 @@ func (c *session) lockWarned(ctx context.Context, operation string) error {
 	return nil
 }
 
-// same tells whether two plans of one read send the same statements for columns
+// same reports whether two plans of one read send the same statements for columns
 // of the same types.
 func (p plan) same(other plan) bool {
 	return slices.Equal(p.steps, other.steps) && slices.Equal(p.selection.Columns, other.selection.Columns)

@@ -147,7 +147,7 @@ func (r *rows) begin() error {
 	return nil
 }
 
-// locked tells whether nothing was read yet because somebody else has locked
+// locked reports whether nothing was read yet because somebody else has locked
 // the table: all steps belong to one snapshot.
 func (r *rows) locked(err error) bool { return r.next == 0 && locked(err) }
 

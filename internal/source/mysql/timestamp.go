@@ -69,7 +69,7 @@ func daysIn(year, month int) int {
 	return 31
 }
 
-// fits tells whether a text is a cursor of this kind. Only such a text is ever
+// fits reports whether a text is a cursor of this kind. Only such a text is ever
 // put into a statement.
 func (k timeKind) fits(cursor string) bool {
 	layout := cursorLayout

@@ -93,7 +93,7 @@ func (c *session) freshTransactions(ctx context.Context) ([]transaction, error) 
 	return nil, errStale
 }
 
-// prepared tells whether there are two-phase transactions. Those that a session
+// prepared reports whether there are two-phase transactions. Those that a session
 // still holds show their beginning like all others; one that was left behind
 // may have been recovered by a restart. Who may not ask takes it for granted.
 func (c *session) prepared(ctx context.Context) (bool, error) {

@@ -130,7 +130,7 @@ func appendNumber(b *source.Builder, i int, text []byte) {
 	b.Data = append(b.Data, text...)
 }
 
-// isNumber tells whether a text is a number as JSON has them, but for the zero
+// isNumber reports whether a text is a number as JSON has them, but for the zero
 // before the point.
 func isNumber(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte("-"))

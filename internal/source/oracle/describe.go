@@ -177,7 +177,7 @@ func (c *session) keyUnique(ctx context.Context, p plan, from string, indexes []
 	return source.Unknown, nil
 }
 
-// ordered tells whether an index begins with the timestamp.
+// ordered reports whether an index begins with the timestamp.
 func ordered(indexes []index, timestamp string) source.Answer {
 	for _, i := range indexes {
 		if i.columns[0] == timestamp || i.first == "SYS_EXTRACT_UTC("+source.Quote(timestamp)+")" {

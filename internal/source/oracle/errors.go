@@ -94,18 +94,18 @@ const (
 	codeFixedTables = 2030 // the tables under V$ views, for others than SYS
 )
 
-// refused tells whether err is one of these refusals.
+// refused reports whether err is one of these refusals.
 func refused(err error, codes ...int) bool {
 	var e *client.Error
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// ungranted tells whether something is missing, or hidden for want of a grant.
+// ungranted reports whether something is missing, or hidden for want of a grant.
 func ungranted(err error) bool {
 	return refused(err, codeTable, codePrivileges, codeFixedTables, codeIdentifier)
 }
 
-// isRefusal tells whether the database itself said no.
+// isRefusal reports whether the database itself said no.
 func isRefusal(err error) bool {
 	var e *client.Error
 	return errors.As(err, &e)

@@ -162,7 +162,7 @@ func (a activity) offset() (time.Duration, bool) {
 	return offset, off <= clockSlack && offset.Abs() <= 15*time.Hour
 }
 
-// exact tells whether every open transaction was seen that may write what is
+// exact reports whether every open transaction was seen that may write what is
 // read.
 func (a activity) exact() bool {
 	_, sound := a.offset()
@@ -187,7 +187,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 	return h
 }
 
-// held tells whether a transaction began later than now: it was open when the
+// held reports whether a transaction began later than now: it was open when the
 // host's clock went back, once a year or by mistake, and may have written at any
 // time since then. Until it ends, the horizon is the cursor before all others.
 func (a activity) held() bool { return a.youngest.Sub(a.host) > margin }

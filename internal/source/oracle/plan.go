@@ -22,7 +22,7 @@ type plan struct {
 	ties      string   // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
-// large tells whether rows have values of any size.
+// large reports whether rows have values of any size.
 func (p plan) large() bool { return p.width > len(p.kinds) }
 
 type step struct {

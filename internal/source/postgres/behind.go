@@ -84,7 +84,7 @@ func (n explained) function() string {
 // are empty for a query that reads nothing of theirs.
 type others struct{ foreign, materialized, replicated, function string }
 
-// alone tells whether it reads nothing but itself, of which the catalogue has said
+// alone reports whether it reads nothing but itself, of which the catalogue has said
 // all. A view, a query, a parent and policies are looked through each time, as any
 // of them may be replaced.
 func (r relation) alone() bool {

@@ -45,7 +45,7 @@ const (
 // ones too, views, materialized views.
 const kinds = `ANY ('{r,p,f,v,m}')`
 
-// replicatedSQL tells whether logical replication writes the rows of the relation
+// replicatedSQL reports whether logical replication writes the rows of the relation
 // c, or those of what it is a partition of. It needs no right.
 const replicatedSQL = `c.oid OPERATOR(pg_catalog.=) ANY (
          WITH RECURSIVE replicated AS (
@@ -146,7 +146,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 	return r, true
 }
 
-// indexed tells whether it is of a kind that can have indexes.
+// indexed reports whether it is of a kind that can have indexes.
 func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == materialized }
 
 func yes(text []byte) bool { return string(text) == "t" }

@@ -79,7 +79,7 @@ func appendNumber(b *source.Builder, i int, text []byte) {
 	b.Data = append(b.Data, text...)
 }
 
-// isNumber tells whether the text is a number of JSON, as PostgreSQL prints all
+// isNumber reports whether the text is a number of JSON, as PostgreSQL prints all
 // that are finite.
 func isNumber(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte("-"))

@@ -178,7 +178,7 @@ func subset(columns, key []string) bool {
 	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
 }
 
-// ordered tells whether an index begins with the timestamp. The columns of the
+// ordered reports whether an index begins with the timestamp. The columns of the
 // key behind it are welcome, but PostgreSQL sorts equal timestamps on its way.
 func ordered(indexes []index, timestamp string) source.Answer {
 	for _, i := range indexes {

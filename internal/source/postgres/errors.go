@@ -53,7 +53,7 @@ const (
 	reading
 )
 
-// quotable tells whether a message holds no value of a row. Over rows any may,
+// quotable reports whether a message holds no value of a row. Over rows any may,
 // whatever its code: conversions, functions and RAISE choose both freely. Of
 // statements that are not run, messages of these classes name settings,
 // identifiers and states of the server. The planner may call a function even
@@ -231,14 +231,14 @@ func rootCause(err error) error {
 // lock_timeout.
 const lockNotAvailable = "55P03"
 
-// locked tells whether a table could not be read because somebody else has
+// locked reports whether a table could not be read because somebody else has
 // locked it.
 func locked(err error) bool { return hasState(err, lockNotAvailable) }
 
-// forbidden tells whether the server refused for want of a right.
+// forbidden reports whether the server refused for want of a right.
 func forbidden(err error) bool { return hasState(err, "42501") }
 
-// unlockable tells whether LOCK TABLE was refused for want of a right, or because
+// unlockable reports whether LOCK TABLE was refused for want of a right, or because
 // it is not meant for that kind of relation.
 func unlockable(err error) bool { return forbidden(err) || hasState(err, "42809") }
 

@@ -88,7 +88,7 @@ func (c *session) overRows(ctx context.Context, operation string, err error, s s
 	return c.source.fault(reading, operation, refused)
 }
 
-// rollback ends a transaction that has failed, and tells whether it did.
+// rollback ends a transaction that has failed, and reports whether it did.
 func (c *session) rollback(ctx context.Context) bool {
 	if c.conn.IsClosed() || c.conn.IsBusy() {
 		return false

@@ -149,13 +149,13 @@ func count(text []byte) int64 {
 	return n
 }
 
-// exact tells whether every open transaction was seen that may write what is
+// exact reports whether every open transaction was seen that may write what is
 // read.
 func (a activity) exact() bool {
 	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica && a.others == others{}
 }
 
-// held tells whether something is open, or not yet replayed, of which nobody
+// held reports whether something is open, or not yet replayed, of which nobody
 // knows when it began. A transaction that began later than now was open when
 // the clock went back, and may have written at any time since then.
 func (a activity) held() bool {

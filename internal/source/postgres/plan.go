@@ -46,7 +46,7 @@ func goneFault(err error) error {
 	return &observer.Fault{Class: observer.ClassRetry, Code: undefinedTable, Err: fmt.Errorf("%w; the next read looks again", err)}
 }
 
-// fits tells whether the server sends what was planned for. A key whose column has
+// fits reports whether the server sends what was planned for. A key whose column has
 // become wider has another text, which nobody was told of.
 func (p plan) fits(fields []pgconn.FieldDescription) bool {
 	if !slices.EqualFunc(p.types, fields, func(oid uint32, f pgconn.FieldDescription) bool { return f.DataTypeOID == oid }) {

@@ -36,7 +36,7 @@ func parseURL(text string) (*pgxpool.Config, error) {
 	return nil, fmt.Errorf("postgres url: %w", reason)
 }
 
-// readPassfile tells whether a file that is to hold the password can be read. The
+// readPassfile reports whether a file that is to hold the password can be read. The
 // driver would log on without a password.
 func readPassfile(config *pgxpool.Config, path string) error {
 	if path == "" || config.ConnConfig.Password != "" {

@@ -313,7 +313,7 @@ func (w *lateWriter) begin() {
 	w.open = append(w.open, tx)
 }
 
-// committed tells whether a row is there and no open transaction has locked it.
+// committed reports whether a row is there and no open transaction has locked it.
 func (w *lateWriter) committed(id int) bool {
 	for _, tx := range w.open {
 		if _, ok := tx.wrote[number(id)]; ok {

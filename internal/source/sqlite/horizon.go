@@ -139,7 +139,7 @@ func (w writer) cursor(at time.Time) string {
 	return first
 }
 
-// usesZone tells whether the offset that a row names is that of the configured
+// usesZone reports whether the offset that a row names is that of the configured
 // zone, whose clock changes then have to be expected.
 func usesZone(t time.Time, offset int, loc *time.Location) bool {
 	_, local := t.In(loc).Zone()

@@ -76,7 +76,7 @@ func Connect(t testing.TB, databaseURL string, variables map[string]string) *sql
 	return conn
 }
 
-// Ping tells whether a server answers.
+// Ping reports whether a server answers.
 func Ping(ctx context.Context, databaseURL string) error { return execute(ctx, databaseURL, "DO 1") }
 
 // execute runs statements without parameters on a connection of their own.

@@ -14,7 +14,7 @@ const (
 	// would not understand each other.
 	Lost
 	// Stalled keeps them until the weather changes. Then they arrive, as they
-	// do when a network is mended before anybody gives up, even those whose
+	// do when a network is healed before anybody gives up, even those whose
 	// sender has gone meanwhile.
 	Stalled
 )

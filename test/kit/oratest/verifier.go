@@ -56,7 +56,7 @@ func (c challenge) sessionKey() string {
 	return strings.ToUpper(hex.EncodeToString(encrypt(c.verifier.key, c.serverKey)))
 }
 
-// answer tells whether a client's half of the key and its password fit, and
+// answer reports whether a client's half of the key and its password fit, and
 // what the server proves itself with.
 func (c challenge) answer(clientKey, password, want string) (proof string, err error) {
 	half, err := decrypt(c.verifier.key, clientKey)

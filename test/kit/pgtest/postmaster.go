@@ -51,7 +51,7 @@ func family(pid int) []int {
 	return children
 }
 
-// isLogger tells whether a child is the one that writes the server's log.
+// isLogger reports whether a child is the one that writes the server's log.
 func isLogger(pid int) bool {
 	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && strings.HasPrefix(string(title), "postgres: logger")

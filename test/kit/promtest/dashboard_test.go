@@ -91,7 +91,7 @@ func TestPanelsThatWereAskedFor(t *testing.T) {
 	}
 }
 
-// asks tells whether one query of the panel has all of these parts.
+// asks reports whether one query of the panel has all of these parts.
 func (p Panel) asks(parts []string) bool {
 	return slices.ContainsFunc(p.Targets, func(t Target) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(t.Expr, part) })

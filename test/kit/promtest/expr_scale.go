@@ -133,7 +133,7 @@ func (s Scale) number(e parser.Expr) {
 	}
 }
 
-// isAge tells whether the value of an expression is a length of time that
+// isAge reports whether the value of an expression is a length of time that
 // passes.
 func isAge(e parser.Expr) bool {
 	switch e := e.(type) {

@@ -71,7 +71,7 @@ func readSuites(t *testing.T) []suite {
 	return suites
 }
 
-// about tells whether the suite is one of the alert's: its file is named for it,
+// about reports whether the suite is one of the alert's: its file is named for it,
 // with or without an addition such as "-slow".
 func (s suite) about(alert string) bool {
 	name, _, _ := strings.Cut(s.name, "-")

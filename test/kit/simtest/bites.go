@@ -35,7 +35,7 @@ func (w *Wire) Bites(calls ...string) (all Bites) {
 	return all
 }
 
-// Busy tells whether a call of that name is under way.
+// Busy reports whether a call of that name is under way.
 func (w *Wire) Busy(call string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

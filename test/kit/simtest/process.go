@@ -39,7 +39,7 @@ func (w *Wire) Kill() {
 	}
 }
 
-// Asleep tells whether the process is paused.
+// Asleep reports whether the process is paused.
 func (w *Wire) Asleep() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

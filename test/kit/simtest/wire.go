@@ -60,15 +60,15 @@ func (w *Wire) Arm(call string, times int, faults ...Fault) {
 	}
 }
 
-// Cut cuts the process off: its calls are refused until [Wire.Mend].
+// Cut cuts the process off: its calls are refused until [Wire.Heal].
 func (w *Wire) Cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = true
 }
 
-// Mend connects the process again, and disarms what was armed.
-func (w *Wire) Mend() {
+// Heal connects the process again, and disarms what was armed.
+func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = false

@@ -11,7 +11,7 @@ import (
 // row. Up to 6.3 nobody is told.
 var ErrLost = errors.New("lock was released in the store due to expiration")
 
-// swallows tells whether an INSERT that fails so means that another holds the
+// swallows reports whether an INSERT that fails so means that another holds the
 // lock: since 6.0 every DataIntegrityViolationException does, before it the
 // DuplicateKeyException.
 func (r *Repository) swallows(err error) bool {
@@ -22,7 +22,7 @@ func (r *Repository) swallows(err error) bool {
 	return strings.HasPrefix(code, "23") || strings.HasPrefix(code, "22")
 }
 
-// transient tells whether the registry tries again at once: a
+// transient reports whether the registry tries again at once: a
 // TransientDataAccessException, such as a failed serialization or a deadlock.
 func transient(err error) bool {
 	code := state(err)

@@ -73,7 +73,7 @@ func (r *Repository) insertParams(key string) []param {
 	return params
 }
 
-// Renew tells whether the lock is still there; it revives an expired one.
+// Renew reports whether the lock is still there; it revives an expired one.
 func (r *Repository) Renew(ctx context.Context, key string) (bool, error) {
 	until := r.options.Clock()
 	if r.options.Generation == Spring7 {
@@ -83,7 +83,7 @@ func (r *Repository) Renew(ctx context.Context, key string) (bool, error) {
 	return n == 1, err
 }
 
-// IsAcquired tells whether this application holds the lock.
+// IsAcquired reports whether this application holds the lock.
 func (r *Repository) IsAcquired(ctx context.Context, key string) (bool, error) {
 	n, err := r.once(ctx, "BEGIN READ ONLY", r.sql.count, text(r.options.Region), text(key), text(r.options.ID), r.expiry())
 	return n == 1, err

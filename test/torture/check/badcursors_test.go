@@ -70,7 +70,7 @@ func badCursors() []bad {
 	}
 }
 
-// commitsAfter tells whether a node commits between an act and the next one of
+// commitsAfter reports whether a node commits between an act and the next one of
 // its stream.
 func (b *breaker) commitsAfter(i int) bool {
 	act, next := b.Acts[i], time.Time{}
@@ -149,7 +149,7 @@ func (b *breaker) mover(s history.Step) *history.Step {
 	return nil
 }
 
-// outdated tells whether the step's process had begun, and loaded its
+// outdated reports whether the step's process had begun, and loaded its
 // configuration, long before the present definition was set.
 func (b *breaker) outdated(s history.Step) bool {
 	set := &s

@@ -81,7 +81,7 @@ func (b *breaker) earlierTerm(s history.Step) string {
 	return ""
 }
 
-// near tells whether a fault might explain what happens at that instant.
+// near reports whether a fault might explain what happens at that instant.
 func (b *breaker) near(at time.Time) bool {
 	for _, f := range b.Faults {
 		if !at.Before(f.Begin) && !at.After(f.End.Add(ttl+6*time.Second)) {

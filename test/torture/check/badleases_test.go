@@ -70,7 +70,7 @@ func (b *breaker) grant() *history.Grant {
 	})
 }
 
-// ends tells whether a lease that lives is deleted.
+// ends reports whether a lease that lives is deleted.
 func (b *breaker) ends(l history.Lease) bool {
 	return l.NewTerm == "" && l.At.Sub(l.OldTouched) < ttl*3/4
 }

@@ -84,7 +84,7 @@ func badRows() []bad {
 	}
 }
 
-// goneBefore tells whether the row was never gone up to the next event's version.
+// goneBefore reports whether the row was never gone up to the next event's version.
 func (b *breaker) goneBefore(e history.Event) bool {
 	for _, w := range b.Writes {
 		if w.Stream == e.Stream && w.Key == e.Subject && w.Gone {
@@ -104,7 +104,7 @@ func (b *breaker) toldTwice(w history.Write) bool {
 	return n > 1
 }
 
-// alike tells whether the stream was defined in one way from one event to another.
+// alike reports whether the stream was defined in one way from one event to another.
 func (b *breaker) alike(first, second history.Event) bool {
 	definition := ""
 	for _, s := range b.Steps {
@@ -129,7 +129,7 @@ func (b *breaker) sameEpoch(i int) *history.Event {
 	return nil
 }
 
-// last tells whether no event of the row follows.
+// last reports whether no event of the row follows.
 func (b *breaker) last(e history.Event) bool {
 	for _, o := range b.Events {
 		if o.Stream == e.Stream && o.Subject == e.Subject && o.Seq > e.Seq {

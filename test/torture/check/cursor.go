@@ -57,13 +57,13 @@ func (s *stream) faulty(before, step *history.Step) (all []Violation) {
 	return all
 }
 
-// resets tells whether an operator's reset made the step.
+// resets reports whether an operator's reset made the step.
 func (s *stream) resets(step *history.Step) bool {
 	act := s.acted[step.Xid]
 	return act != nil && act.Action == "reset" && step.Node == ""
 }
 
-// moved tells whether the step is more than a note.
+// moved reports whether the step is more than a note.
 func moved(step *history.Step) bool {
 	return step.NewVersion != step.OldVersion || step.NewSeq != step.OldSeq || step.NewLow != step.OldLow
 }

@@ -55,7 +55,7 @@ func (s *stream) definedAs(seq int64) (definition string, ok bool) {
 	return s.commits[i].Definition, true
 }
 
-// fromRead tells whether a node's step stored what a read of the source had found.
+// fromRead reports whether a node's step stored what a read of the source had found.
 // A change of the definition comes before the read of its poll, and the answer to
 // it may be lost. What is gone may have been read by an earlier poll.
 func (s *stream) fromRead(step *history.Step) bool {

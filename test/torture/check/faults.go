@@ -10,7 +10,7 @@ import (
 // stream, or a disk to a sink, leaves leases and reads alone.
 var harmless = []string{"pause", "reset", "empty-table", "full-disk"}
 
-// disturbed tells whether a fault of the node, or of all, explains what it did
+// disturbed reports whether a fault of the node, or of all, explains what it did
 // at that instant.
 func (c *checker) disturbed(node string, at time.Time) bool {
 	for i := range c.run.Faults {

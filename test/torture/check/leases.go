@@ -125,7 +125,7 @@ func (l *lockRecord) ttl(c *checker, now *history.Lease) time.Duration {
 	return c.run.Meta.TTL
 }
 
-// foundDead tells whether the transaction noted that the holder had died.
+// foundDead reports whether the transaction noted that the holder had died.
 func (l *lockRecord) foundDead(now *history.Lease) bool {
 	return l.deaths[now.Xid] == now.OldTerm && now.OldTerm != ""
 }

@@ -36,7 +36,7 @@ func stale(step *history.Step) string {
 	return ""
 }
 
-// commits tells whether a node's step stored what a poll has found. One that
+// commits reports whether a node's step stored what a poll has found. One that
 // only moves the version, because an answer was lost, stores nothing; its guard
 // looks at the lease a moment earlier than the record of it.
 func commits(step *history.Step) bool {

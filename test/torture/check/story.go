@@ -28,7 +28,7 @@ func (c *checker) story(s *stream) {
 	}
 }
 
-// follows tells whether a change may follow when the row is, or is not, there.
+// follows reports whether a change may follow when the row is, or is not, there.
 func follows(mode history.Mode, live bool, change string) bool {
 	switch change {
 	case changeNew:

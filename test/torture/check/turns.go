@@ -54,7 +54,7 @@ func (c *checker) parts(s *stream) {
 	}
 }
 
-// follows tells whether the later part may go on where the earlier has ended.
+// follows reports whether the later part may go on where the earlier has ended.
 func (c *checker) follows(s *stream, earlier, later *history.Part) bool {
 	if earlier.Node != later.Node || earlier.Outcome != "ok" || !later.Turn.Equal(earlier.Turn) || later.Started.Before(earlier.Finished) {
 		return false

@@ -51,7 +51,7 @@ func nextVersion(events []*history.Event) int64 {
 	return 0
 }
 
-// goneBetween tells whether a row was deleted after one version and before
+// goneBetween reports whether a row was deleted after one version and before
 // another, which may be 0.
 func goneBetween(r *row, after, before int64) bool {
 	if before == 0 {

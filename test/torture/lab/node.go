@@ -108,7 +108,7 @@ func Until(ctx context.Context, limit time.Duration, complaint func() error) err
 	}
 }
 
-// Final makes a complaint one that waiting cannot mend.
+// Final makes a complaint one that waiting cannot fix.
 func Final(err error) error { return final{err} }
 
 type final struct{ error }

@@ -67,7 +67,7 @@ func classOfLogon(err error) observer.Class {
 	return observer.ClassSettings
 }
 
-// mistrusted tells whether one side did not believe the other's certificate, or
+// mistrusted reports whether one side did not believe the other's certificate, or
 // only one of them spoke TLS.
 func mistrusted(err error) bool {
 	var unverified *tls.CertificateVerificationError

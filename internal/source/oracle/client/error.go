@@ -117,7 +117,7 @@ func firstLine(message string) string {
 
 func ora(code int) string { return fmt.Sprintf("ORA-%05d", code) }
 
-// quotable tells whether messages of a code are known to hold no value of a
+// quotable reports whether messages of a code are known to hold no value of a
 // row or of the query.
 func quotable(code int) bool {
 	switch classOfCode(code) {
@@ -191,7 +191,7 @@ func (e *Error) root() int {
 	return e.Code
 }
 
-// Spoils tells whether the session may be of no more use after the refusal.
+// Spoils reports whether the session may be of no more use after the refusal.
 // Only refusals that are known to be about one statement leave it as it was.
 func (e *Error) Spoils() bool {
 	switch e.root() {

@@ -90,7 +90,7 @@ func (t Target) checkDescriptor() error {
 	return nil
 }
 
-// balanced tells whether a text is one pair of parentheses and what they hold.
+// balanced reports whether a text is one pair of parentheses and what they hold.
 func balanced(text string) bool {
 	depth := 0
 	for i, c := range text {

@@ -122,7 +122,7 @@ func TestTLS(t *testing.T) {
 	right(t, open(t, at))
 }
 
-// readsAnswer tells whether a query is blocked where it reads its answer. On its
+// readsAnswer reports whether a query is blocked where it reads its answer. On its
 // way there the driver looks at whether there was a break, without the lock under
 // which its own break, through TLS the only one, notes that: a race, if harmless.
 func readsAnswer() bool {

@@ -109,7 +109,7 @@ func (c *connector) tell(caller context.Context, a *attempt, err error) {
 	}
 }
 
-// known tells whether a logon that failed with that error has ended over there
+// known reports whether a logon that failed with that error has ended over there
 // as well, though it may have been given up: a database that has not answered
 // may have the password already, and take its time to refuse it.
 func (a *attempt) known(err error) bool {
@@ -161,7 +161,7 @@ func (c *connector) open(ctx context.Context, a *attempt) (*conn, error) {
 	return opened, nil
 }
 
-// plain tells whether sessions go without TLS. A descriptor may ask for it.
+// plain reports whether sessions go without TLS. A descriptor may ask for it.
 func (c *connector) plain() bool {
 	return !c.target.TLS && !strings.Contains(strings.ToUpper(c.target.Descriptor), "TCPS")
 }

@@ -99,7 +99,7 @@ func known(err error) string {
 	return ""
 }
 
-// hungUp tells whether the other side ended a connection.
+// hungUp reports whether the other side ended a connection.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

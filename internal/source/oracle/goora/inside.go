@@ -45,7 +45,7 @@ var shape = sync.OnceValue(func() error {
 	return nil
 })
 
-// whole tells whether the database has said that a result has no more rows. It
+// whole reports whether the database has said that a result has no more rows. It
 // panics where the driver is not as expected.
 func whole(rows *go_ora.DataSet) bool {
 	set := reflect.ValueOf(rows).Elem()
@@ -61,7 +61,7 @@ func sessionOf(conn *go_ora.Connection) reflect.Value {
 	return reflect.ValueOf(conn).Elem().FieldByName("session")
 }
 
-// interrupted tells whether the latest answer was broken off by the server: the
+// interrupted reports whether the latest answer was broken off by the server: the
 // driver's last packet was the one that acknowledges it. After that the driver
 // takes a summary without an error for success, whatever rows got lost.
 func interrupted(conn *go_ora.Connection) bool {

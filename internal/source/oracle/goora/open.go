@@ -111,7 +111,7 @@ func dataSource(t client.Target) string {
 	return u.String()
 }
 
-// understood tells whether the driver can read its own URL, and the wallet
+// understood reports whether the driver can read its own URL, and the wallet
 // that it names, without connecting.
 func understood(dsn string) error {
 	err := protect(func() error {

@@ -131,7 +131,7 @@ func TestSetupFails(t *testing.T) {
 	}
 }
 
-// eventually waits until a condition holds, and tells whether it did.
+// eventually waits until a condition holds, and reports whether it did.
 func eventually(holds func() bool) bool {
 	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if holds() {

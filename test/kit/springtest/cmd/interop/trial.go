@@ -179,7 +179,7 @@ func (t *trial) otherTable(ctx context.Context) error {
 	return nil
 }
 
-// pause waits, and tells whether ctx has not ended.
+// pause waits, and reports whether ctx has not ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

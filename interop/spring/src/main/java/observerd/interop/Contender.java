@@ -52,7 +52,7 @@ final class Contender {
 		}
 	}
 
-	/** Tells whether it is time for something that happens once in so many rounds; 0: never. */
+	/** Reports whether it is time for something that happens once in so many rounds; 0: never. */
 	private boolean hits(String every) {
 		int rounds = this.options.number(every);
 		return rounds > 0 && this.random.nextInt(rounds) == 0;
