@@ -23,12 +23,23 @@ export CGO_ENABLED := 0
 TEST_GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 test race cover nightly lint: export GOFLAGS := $(TEST_GOFLAGS)
 
-LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint $(GO) tool -modfile=tools/go.mod golangci-lint
+LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 # PACKAGES narrows test, cover and fuzz; TESTFLAGS are added to the
 # flags of `go test`, as in `make test PACKAGES=./internal/lockdb TESTFLAGS=-v`.
 PACKAGES  ?= ./...
 TESTFLAGS ?=
+# What ships for containers and monitoring is tested from a module of its own, so that
+# the program's lists no library of docker compose and Prometheus. PACKAGES names the
+# packages of both by their folders; go_test runs the tests of both, of the second one
+# too when the first one's fail: $(1) is the command before go, $(2) flags.
+DEPLOY      := test/deploy
+of_deploy    = $(if $(filter ./...,$(PACKAGES)),./...) $(patsubst ./$(DEPLOY)/%,./%,$(filter ./$(DEPLOY)/%,$(PACKAGES)))
+of_program   = $(filter-out ./$(DEPLOY)/%,$(PACKAGES))
+go_test      = failed=; \
+  $(if $(strip $(of_deploy)),$(1) $(GO) -C $(DEPLOY) test $(2) $(TESTFLAGS) $(of_deploy) || failed=1;) \
+  $(if $(of_program),$(1) $(GO) test $(2) $(TESTFLAGS) $(of_program) || failed=1;) \
+  [ -z "$$failed" ]
 # make race looks at the packages in which nodes, sources and sinks work side by side.
 # TestBalance… are left out: they count shares for minutes there, by code that other
 # tests of schedule run. So are two contracts of Oracle's source, for which the
@@ -72,7 +83,7 @@ test race cover: export RAPID_SEED := $(RAPID_SEED)
 # Two packages at a time, on any machine: ten tests of each may use one server.
 .PHONY: test
 test: pgtest ## Run all tests, on SQLite and throw-away servers of PostgreSQL and MariaDB
-	bin/pgtest -memory $(GO) test -p 2 -timeout 15m $(TESTFLAGS) $(PACKAGES)
+	@$(call go_test,bin/pgtest -memory,-p 2 -timeout 15m)
 
 .PHONY: race
 race: pgtest ## Run the tests of RACE_PACKAGES under the race detector (needs a C compiler)
@@ -83,7 +94,7 @@ race: pgtest ## Run the tests of RACE_PACKAGES under the race detector (needs a 
 
 # It does not look into other processes, and makes clusters of them too slow to be fair.
 .PHONY: race-all
-race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /test/cluster -e /test/compose -e /test/nightly -e /test/bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /torture/lab)
+race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /test/cluster -e /test/nightly -e /test/bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /torture/lab)
 race-all: RACE_SKIP =
 race-all: race ## Run the tests of all packages but clusters of processes under the race detector
 
@@ -148,8 +159,8 @@ fuzz: ## Fuzz each target for FUZZTIME (10s)
 # package at a time: shares and takeovers are measured on the clock.
 .PHONY: nightly
 nightly: pgtest ## Run all tests and those that take too long for every day, random ones with a fresh seed
-	@seed=$(FRESH_SEED); echo "make nightly: RAPID_SEED=$$seed"; \
-	RAPID_SEED=$$seed RAPID_CHECKS=1000 bin/pgtest $(GO) test -tags nightly -count=1 -p 1 -timeout 60m $(TESTFLAGS) $(PACKAGES)
+	@export RAPID_SEED=$(FRESH_SEED) RAPID_CHECKS=1000; echo "make nightly: RAPID_SEED=$$RAPID_SEED"; \
+	$(call go_test,bin/pgtest,-tags nightly -count=1 -p 1 -timeout 60m)
 
 # deploy/packages/nfpm.yaml says what they hold.
 PACKAGE_ARCHS ?= amd64 arm64
@@ -183,10 +194,12 @@ release: ## Build the release of a tag and publish it as a draft; see docs/relea
 .PHONY: fmt
 fmt: ## Format the code
 	$(LINT) fmt
+	cd $(DEPLOY) && $(LINT) fmt
 
 .PHONY: lint
 lint: ## Look for defects, broken import rules and unformatted code
 	$(LINT) run
+	cd $(DEPLOY) && $(LINT) run
 
 .PHONY: generate
 generate: ## Write the generated files anew
@@ -196,6 +209,7 @@ generate: ## Write the generated files anew
 .PHONY: verify
 verify: ## Check that go.mod, the tools' and generated files are up to date
 	$(GO) mod tidy -diff
+	$(GO) -C $(DEPLOY) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/nfpm mod tidy -diff
 	$(GO) -C tools/vuln mod tidy -diff

@@ -86,11 +86,11 @@ func (m *simHolders) fault(t *rapid.T) {
 	m.node(t).wire.Arm(call, rapid.SampledFrom([]int{1, 20}).Draw(t, "times"), faults...)
 }
 
-func (m *simHolders) cut(t *rapid.T)     { m.node(t).wire.Cut() }
-func (m *simHolders) reconnect(t *rapid.T)    { m.node(t).wire.Heal() }
-func (m *simHolders) pause(t *rapid.T)   { m.node(t).wire.Pause() }
-func (m *simHolders) resume(t *rapid.T)  { m.node(t).wire.Resume() }
-func (m *simHolders) abandon(t *rapid.T) { m.node(t).abandon(m.key(t)) }
+func (m *simHolders) cut(t *rapid.T)       { m.node(t).wire.Cut() }
+func (m *simHolders) reconnect(t *rapid.T) { m.node(t).wire.Heal() }
+func (m *simHolders) pause(t *rapid.T)     { m.node(t).wire.Pause() }
+func (m *simHolders) resume(t *rapid.T)    { m.node(t).wire.Resume() }
+func (m *simHolders) abandon(t *rapid.T)   { m.node(t).abandon(m.key(t)) }
 
 // renew has a process renew all its leases out of turn.
 func (m *simHolders) renew(t *rapid.T) { m.node(t).keeper.RenewNow() }

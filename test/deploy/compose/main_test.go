@@ -19,7 +19,7 @@ import (
 const patience = 3 * time.Minute
 
 // root is the repository.
-var root = filepath.Join("..", "..")
+var root = filepath.Join("..", "..", "..")
 
 // envBinary names the program under test. It is built where nobody has set it.
 const envBinary = "OBSERVERD_TEST_BINARY"
@@ -52,7 +52,7 @@ func binary(t *testing.T) string {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if program.folder, program.err = os.MkdirTemp("", "observerd-compose-"); program.err == nil {
-			program.err = daemon.Build(ctx, daemon.BuildOptions{Out: filepath.Join(program.folder, "observerd")})
+			program.err = daemon.Build(ctx, daemon.BuildOptions{Out: filepath.Join(program.folder, "observerd"), Folder: root})
 		}
 	})
 	must(t, program.err)

@@ -1,6 +1,6 @@
 //go:build nightly
 
-package nightly_test
+package promtest_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/test/kit/promtest"
+	"github.com/observerd/observerd/test/deploy/promtest"
 )
 
 const (
@@ -215,7 +215,7 @@ func (w *watch) dashboards(t *testing.T, last time.Duration) {
 	t.Helper()
 	values := promtest.AnyValues()
 	values["__rate_interval"], values["__interval"], values["__range"] = "15s", "5s", "1m"
-	paths, err := filepath.Glob(filepath.Join("..", "..", "deploy", "grafana", "*.json"))
+	paths, err := filepath.Glob(filepath.Join(root, "deploy", "grafana", "*.json"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no dashboards: %v", err)
 	}

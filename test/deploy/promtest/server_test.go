@@ -1,6 +1,6 @@
 //go:build nightly
 
-package nightly_test
+package promtest_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/observerd/observerd/test/kit/daemon"
-	"github.com/observerd/observerd/test/kit/promtest"
+	"github.com/observerd/observerd/test/deploy/promtest"
 	"github.com/observerd/observerd/test/kit/servertest"
 )
 
@@ -44,7 +44,7 @@ func startPrometheus(t *testing.T, scale promtest.Scale, targets ...string) *pro
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{"recording.yaml", "alerts.yaml"} {
-		writeRules(t, scale, filepath.Join("..", "..", "deploy", "prometheus", name), filepath.Join(folder, name))
+		writeRules(t, scale, filepath.Join(root, "deploy", "prometheus", name), filepath.Join(folder, name))
 	}
 	text := fmt.Appendf(nil, prometheusYAML, targets[0], targets[1])
 	if err := os.WriteFile(filepath.Join(folder, "prometheus.yml"), text, 0o600); err != nil {

@@ -1,6 +1,6 @@
 //go:build nightly
 
-package nightly_test
+package promtest_test
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func startWatched(t *testing.T, interval time.Duration) *watched {
 	t.Helper()
 	server := pgtest.Start(t, pgtest.Options{})
 	c := &watched{binary: filepath.Join(t.TempDir(), "observerd")}
-	if err := daemon.Build(t.Context(), daemon.BuildOptions{Out: c.binary, Version: "nightly"}); err != nil {
+	if err := daemon.Build(t.Context(), daemon.BuildOptions{Out: c.binary, Version: "nightly", Folder: root}); err != nil {
 		t.Fatal(err)
 	}
 	source := moving(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/observerd/observerd/test/kit/promtest"
+	"github.com/observerd/observerd/test/deploy/promtest"
 )
 
 // strictly reads a file of a service into a value that has all its keys.
