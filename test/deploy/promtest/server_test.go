@@ -18,8 +18,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/deploy/promtest"
+	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/servertest"
 )
 
