@@ -56,7 +56,7 @@ http: {listen: ""}
 			n.expect(t, 1, `column "id" of the key was `, "poll", "orders", "--once")
 			n.expect(t, 1, "with scale 2 and has scale 3, by which the same rows have other keys; to go on with the same rows, run `observerd observers accept orders`",
 				"poll", "orders", "--once")
-			n.expect(t, 2, "write --yes", "observers", "accept", "orders")
+			n.expect(t, 2, "pass --yes", "observers", "accept", "orders")
 			n.expect(t, 0, "orders: renamed the keys of 50 of 50 rows: ", "observers", "accept", "orders", "--yes")
 			n.expect(t, 0, "orders: was accepted already", "observers", "accept", "orders", "--yes")
 			// A node of an earlier version, which would rename all of them, must not poll.
