@@ -3,6 +3,7 @@ package lockdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -110,17 +111,14 @@ func TestLineBeforeTheFileIsBusy(t *testing.T) {
 		if err := <-first; !lockdb.Unavailable(err) || errors.Is(err, turn.ErrBusy) {
 			t.Errorf("%s: %v, want that the database does not answer", what, err)
 		}
-		for range 5 { // One may come between two attempts.
+		eventually(t, func() error { // A call may come between two attempts.
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-			err = call(ctx)
-			cancel()
-			if errors.Is(err, turn.ErrBusy) {
-				break
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, turn.ErrBusy) {
+				return fmt.Errorf("%s: %w, want that all connections are busy", what, err)
 			}
-		}
-		if !errors.Is(err, turn.ErrBusy) {
-			t.Errorf("%s: %v, want that all connections are busy", what, err)
-		}
+			return nil
+		})
 		leave()
 		eventually(t, func() error {
 			if inUse, _ := db.Line(); inUse > 0 {
