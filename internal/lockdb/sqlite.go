@@ -43,9 +43,9 @@ func openSQLite(o Options) (*DB, error) {
 		opened.SetMaxIdleConns(size)
 		*pool = opened
 	}
-	// Whatever writes stands in one line, in the order in which it came. Between
-	// connections SQLite's busy handler would decide, which knows no order: one
-	// that writes without a pause starves the others.
+	// All writes of a node use one connection, for which the pool draws among the
+	// calls that wait. Among several connections SQLite's busy handler would
+	// decide: one that writes without a pause starves the others.
 	db.lease, db.acquire = db.main, db.main
 	db.schema = sqliteSchema(db.main, db.read, path, migrations.SQLite())
 	db.engine = &sqliteEngine{db: db}

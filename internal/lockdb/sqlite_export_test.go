@@ -1,12 +1,25 @@
 package lockdb
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
-// Line returns how many connections to the file write, and how many calls have
-// had to wait for one.
-func (db *DB) Line() (inUse int, waited int64) {
-	s := db.main.Stats()
-	return s.InUse, s.WaitCount
+// Occupied reports whether a call has the connection that writes to the file.
+func (db *DB) Occupied() bool { return db.main.Stats().InUse > 0 }
+
+// Occupy takes the connection that writes to the file, until release.
+func (db *DB) Occupy(t *testing.T) (release func()) {
+	t.Helper()
+	conn, err := db.main.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // OnEncode sets a function that is called for each time that is encoded. Call it

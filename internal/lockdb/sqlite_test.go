@@ -54,8 +54,8 @@ func TestStoppedWriterStopsTheOthers(t *testing.T) {
 }
 
 // TestLineBeforeTheFileIsBusy has another process hold the write lock. The call that
-// waits for it tells that the database does not answer; those that stand in line
-// behind that call, on this node, tell that all connections are busy.
+// waits for it reports that the database does not answer; a call that finds the
+// connection taken, on this node, reports that all connections are busy.
 func TestLineBeforeTheFileIsBusy(t *testing.T) {
 	t.Parallel()
 	url := lockdbtest.SQLite(t)
@@ -77,55 +77,30 @@ func TestLineBeforeTheFileIsBusy(t *testing.T) {
 		"the note": func(ctx context.Context) error { return db.NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
 		"the turn": func(ctx context.Context) error { return db.TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	try := func(call func(ctx context.Context) error, within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		return call(ctx)
+	}
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	defer cancel()
 	for what, call := range calls {
 		first := make(chan error, 1)
-		waiting.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			first <- call(ctx)
-		})
-		_, before := db.Line()
+		waiting.Go(func() { first <- try(call, 2*time.Second) })
 		eventually(t, func() error {
-			if inUse, _ := db.Line(); inUse == 0 {
-				return errors.New("nobody waits for the file")
+			if !db.Occupied() {
+				return fmt.Errorf("%s: the call does not wait for the file", what)
 			}
 			return nil
 		})
-		// It has the connection as soon as the first gives it back.
-		next, leave := context.WithCancel(ctx)
-		waiting.Go(func() {
-			for next.Err() == nil { // An attempt ends after a while.
-				_ = db.TakeTurn(next, held, turn.Taken{Type: "next"})
-			}
-		})
-		eventually(t, func() error {
-			if _, now := db.Line(); now == before {
-				return errors.New("nobody stands in line")
-			}
-			return nil
-		})
+		release := db.Occupy(t) // From the first call, when its time is over.
 		if err := <-first; !lockdb.Unavailable(err) || errors.Is(err, turn.ErrBusy) {
 			t.Errorf("%s: %v, want that the database does not answer", what, err)
 		}
-		eventually(t, func() error { // A call may come between two attempts.
-			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-			defer cancel()
-			if err := call(ctx); !errors.Is(err, turn.ErrBusy) {
-				return fmt.Errorf("%s: %w, want that all connections are busy", what, err)
-			}
-			return nil
-		})
-		leave()
-		eventually(t, func() error {
-			if inUse, _ := db.Line(); inUse > 0 {
-				return errors.New("somebody waits for the file")
-			}
-			return nil
-		})
+		if err := try(call, 50*time.Millisecond); !errors.Is(err, turn.ErrBusy) {
+			t.Errorf("%s: %v, want that all connections are busy", what, err)
+		}
+		release()
 	}
 	if _, err := tx.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
