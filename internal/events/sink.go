@@ -19,13 +19,16 @@ var (
 )
 
 // Sink stores events outside. A relay calls it from one goroutine at a time.
+// [github.com/observerd/observerd/internal/events/sinktest] is the contract as a suite
+// of tests.
 type Sink interface {
-	// Deliver stores the events, all of one stream and in order, and returns
-	// how many of them, from the first, are durably stored: also together with
-	// an error, and also when it gave up because ctx ended. Fewer than all
-	// without an error means "that much at once, call again". What a sink can
-	// recognise as stored before counts as stored. The error is [ErrHalted] when
-	// a person has to act first.
+	// Deliver stores the events, at least one, all of one stream and in order, and
+	// returns how many of them, from the first, are durably stored: also together
+	// with an error, and also when it gave up because ctx ended, whose cause it
+	// then returns. Fewer than all without an error means "that much at once, call
+	// again"; none always has an error. An event that the sink recognises by its id
+	// as stored before counts as stored. The error is [ErrHalted] when a person has
+	// to act first.
 	Deliver(ctx context.Context, batch []Event) (stored int, err error)
 	// Close lets go of the sink. What was stored stays stored.
 	Close() error

@@ -22,3 +22,8 @@ func (s *Sink) BeforeWrite(do func() error) {
 		return f.Write(text)
 	}
 }
+
+// Writes has every write of the sink go through that.
+func (s *Sink) Writes(through func(text []byte, write func([]byte) (int, error)) (int, error)) {
+	s.write = func(f *os.File, text []byte) (int, error) { return through(text, f.Write) }
+}

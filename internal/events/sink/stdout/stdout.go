@@ -60,7 +60,7 @@ func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (int, error) {
 			return 0, err
 		}
 	}
-	if n := s.report(batch); n > 0 || len(batch) == 0 {
+	if n := s.report(batch); n > 0 {
 		return n, nil
 	}
 	s.writing = s.start(batch)

@@ -1,0 +1,274 @@
+package sinktest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+func TestMemorySinkKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	Run(t, func(*testing.T) Harness { return newMemory(sound).harness() })
+}
+
+// TestBrokenSinksFailTheirStory is the test of the suite: each story fails for a sink
+// that breaks its promise.
+func TestBrokenSinksFailTheirStory(t *testing.T) {
+	t.Parallel()
+	found := make(map[string]bool)
+	for _, tt := range []struct {
+		broken fault
+		story  string
+	}{
+		{losesTheFirst, "events are stored whole and in order"},
+		{reverses, "events are stored whole and in order"},
+		{dropsData, "events are stored whole and in order"},
+		{takesNothing, "events are stored whole and in order"},
+		{claimsTooMuch, "events are stored whole and in order"},
+		{storesTwice, "events are stored whole and in order"},
+		{claimsAllOfALargeBatch, "a large batch is stored to its end"},
+		{knowsNoRepeat, "a repeat is recognised"},
+		{forgetsWhenItIsOpened, "the next term recognises a repeat"},
+		{losesAllWhenItIsClosed, "the next term recognises a repeat"},
+		{comparesSequences, "the id decides what is a repeat"},
+		{claimsTheTornEvent, "a torn batch is completed"},
+		{claimsTheTornEvent, "the next term completes a torn batch"},
+		{leavesTheTornPiece, "the next term completes a torn batch"},
+		{leavesTheTornPiece, "a torn batch spoils no other stream"},
+		{claimsWhatWasRefused, "a sink that is refused goes on"},
+		{givesUpForEver, "a sink that is refused goes on"},
+		{storesWithoutTime, "nothing is stored after the context ended"},
+		{hidesTheCause, "nothing is stored after the context ended"},
+		{ignoresTheDeadline, "a silent destination holds nobody up"},
+		{abandonsItsWrite, "a silent destination holds nobody up"},
+	} {
+		found[tt.story] = true
+		t.Run(string(tt.broken)+"/"+tt.story, func(t *testing.T) {
+			t.Parallel()
+			if err := tell(t, tt.story, newMemory(tt.broken)); err == nil {
+				t.Error("the story finds nothing wrong")
+			}
+			if err := tell(t, tt.story, newMemory(sound)); err != nil {
+				t.Errorf("the story refuses a sound sink: %v", err)
+			}
+		})
+	}
+	for _, s := range stories {
+		if !found[s.name] {
+			t.Errorf("no broken sink is shown to fail %q", s.name)
+		}
+	}
+}
+
+// TestRepeatsAreAllowedWhereTheyAreDeclared has the sink that knows no repeat pass.
+func TestRepeatsAreAllowedWhereTheyAreDeclared(t *testing.T) {
+	t.Parallel()
+	Run(t, func(*testing.T) Harness {
+		h := newMemory(knowsNoRepeat).harness()
+		h.Repeats = true
+		return h
+	})
+}
+
+// tell tells one story in a bubble, where patience costs no time.
+func tell(t *testing.T, name string, m *memory) (err error) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for _, s := range stories {
+			if s.name == name {
+				err = s.tell(ctx, m.harness())
+				return
+			}
+		}
+		t.Errorf("there is no story %q", name)
+	})
+	return err
+}
+
+// fault is what a sink does wrong.
+type fault string
+
+const (
+	sound                  fault = "sound"
+	losesTheFirst          fault = "loses the first of a batch"
+	reverses               fault = "stores a batch in reverse"
+	dropsData              fault = "drops the data"
+	takesNothing           fault = "stores nothing and gives no reason"
+	claimsTooMuch          fault = "claims more than it was given"
+	storesTwice            fault = "stores each batch twice"
+	claimsAllOfALargeBatch fault = "claims all of a large batch"
+	knowsNoRepeat          fault = "knows no repeat"
+	forgetsWhenItIsOpened  fault = "forgets when it is opened"
+	losesAllWhenItIsClosed fault = "loses all when it is closed"
+	comparesSequences      fault = "compares sequences"
+	claimsTheTornEvent     fault = "claims the torn event"
+	leavesTheTornPiece     fault = "leaves the torn piece"
+	claimsWhatWasRefused   fault = "claims what was refused"
+	givesUpForEver         fault = "gives up for ever"
+	storesWithoutTime      fault = "stores after the context ended"
+	hidesTheCause          fault = "hides the cause"
+	ignoresTheDeadline     fault = "ignores the deadline"
+	abandonsItsWrite       fault = "abandons its write"
+)
+
+// memory is a destination of JSON lines in memory, and the sink that writes to it.
+type memory struct {
+	Faults
+	broken fault
+	text   []byte
+	known  map[uuid.UUID]bool
+	last   map[string]int64
+	given  bool
+}
+
+func newMemory(broken fault) *memory {
+	return &memory{broken: broken, known: make(map[uuid.UUID]bool), last: make(map[string]int64)}
+}
+
+func (m *memory) harness() Harness {
+	return Harness{
+		Open: func(context.Context) (events.Sink, error) {
+			if m.broken == forgetsWhenItIsOpened {
+				clear(m.known)
+			}
+			return m, nil
+		},
+		Stored: func() ([]events.Event, error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return Read(m.text)
+		},
+		Tear: m.Tear, Refuse: m.Refuse, Stall: m.Stall,
+	}
+}
+
+func (m *memory) Close() error {
+	if m.broken == losesAllWhenItIsClosed {
+		m.text = nil
+	}
+	return nil
+}
+
+func (m *memory) Deliver(ctx context.Context, batch []events.Event) (int, error) {
+	switch {
+	case m.broken == takesNothing:
+		return 0, nil
+	case m.broken == claimsTooMuch:
+		return len(batch) + 1, nil
+	case m.broken == givesUpForEver && m.given:
+		return 0, errOver
+	case ctx.Err() != nil && m.broken == hidesTheCause:
+		return 0, ctx.Err()
+	case ctx.Err() != nil && m.broken != storesWithoutTime:
+		return 0, context.Cause(ctx)
+	}
+	part := slices.Clone(batch[:min(len(batch), 4)])
+	n, err := m.store(ctx, m.spoiled(part))
+	m.given = m.given || err != nil
+	switch {
+	case m.broken == claimsAllOfALargeBatch && err == nil && len(batch) > 4,
+		m.broken == claimsWhatWasRefused && err != nil:
+		return len(batch), err
+	case m.broken == losesTheFirst || m.broken == storesTwice:
+		return len(part), err
+	}
+	return n, err
+}
+
+// spoiled changes what is about to be stored.
+func (m *memory) spoiled(part []events.Event) []events.Event {
+	switch m.broken {
+	case losesTheFirst:
+		return part[1:]
+	case reverses:
+		slices.Reverse(part)
+	case dropsData:
+		part[0].Data = nil
+	case storesTwice:
+		part = append(part, part...)
+		for i := range part {
+			delete(m.known, part[i].ID)
+		}
+	}
+	return part
+}
+
+// store writes one event after the other, and returns how many are stored.
+func (m *memory) store(ctx context.Context, part []events.Event) (int, error) {
+	for i := range part {
+		e := &part[i]
+		switch {
+		case m.broken == comparesSequences && e.Seq <= m.last[e.Stream]:
+			continue
+		case m.known[e.ID] && m.broken != knowsNoRepeat && m.broken != storesTwice:
+			continue
+		}
+		n, err := m.write(ctx, append(events.AppendJSON(nil, e), '\n'))
+		if err != nil && n > 0 && m.broken == claimsTheTornEvent {
+			return i + 1, err
+		}
+		if err != nil {
+			if m.broken != leavesTheTornPiece {
+				m.text = m.text[:len(m.text)-n]
+			}
+			return i, err
+		}
+		m.known[e.ID], m.last[e.Stream] = true, e.Seq
+	}
+	return len(part), nil
+}
+
+// write waits until the destination takes the text. A sound sink writes nothing when
+// its time ends before.
+func (m *memory) write(ctx context.Context, text []byte) (n int, err error) {
+	take := func() { n, err = m.Write(text, m.append) }
+	switch m.broken {
+	case ignoresTheDeadline:
+		take()
+		return n, err
+	case abandonsItsWrite:
+		done := make(chan struct{})
+		go func() { take(); close(done) }()
+		select {
+		case <-done:
+			return n, err
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+	if err := m.ready(ctx); err != nil && m.broken != storesWithoutTime {
+		return 0, err
+	}
+	take()
+	return n, err
+}
+
+func (m *memory) append(text []byte) (int, error) {
+	m.mu.Lock() // An abandoned write comes from a goroutine of its own.
+	defer m.mu.Unlock()
+	m.text = append(m.text, text...)
+	return len(text), nil
+}
+
+// ready waits while the destination stands still.
+func (m *memory) ready(ctx context.Context) error {
+	m.mu.Lock()
+	stalled := m.stalled
+	m.mu.Unlock()
+	if stalled == nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-stalled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
