@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 func TestAReloadDoesNotReadForEver(t *testing.T) {
@@ -240,7 +241,7 @@ func TestTheTimeOfAReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // errNoConfig is an empty variable of a script, most likely: a node on defaults
@@ -24,7 +25,7 @@ func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
 		return nil, nil, err
 	}
 	return config.Load(config.Options{
-		Path: c.configPath, Environ: c.environ, Overrides: overrides, FlagNames: map[string]string{"log.level": "--log-level"},
+		Path: c.configPath, Kinds: wiring.Kinds(), Environ: c.environ, Overrides: overrides, FlagNames: map[string]string{"log.level": "--log-level"},
 	})
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/events/sink/stdout"
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
@@ -55,7 +54,7 @@ type App struct {
 	keeper   *lock.Keeper
 	web      *web.Server
 	parts    *parts
-	stdout   *stdout.Sink
+	stdout   io.Writer
 
 	// ctx is the life of the goroutines that Start begins.
 	ctx    context.Context //nolint:containedctx // Start and Stop are its ends.
@@ -75,7 +74,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	a := &App{
 		cfg: o.Config, version: o.Version, bootID: uuid.NewString(),
-		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), pulse: &pulse.Set{}, stdout: stdout.New(o.Stdout),
+		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), pulse: &pulse.Set{}, stdout: o.Stdout,
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {

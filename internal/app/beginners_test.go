@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -53,7 +54,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Path: path})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

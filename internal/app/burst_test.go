@@ -17,6 +17,7 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // TestManyTypesAtOneInstant has more types due at once than the database can
@@ -117,7 +118,7 @@ func crowd(t *testing.T, p place, types int) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, _, err := config.Load(config.Options{Path: path})
+	made, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

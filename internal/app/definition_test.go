@@ -8,13 +8,14 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // narrow starts a node whose configuration was loaded just now, and names other
 // columns of the stock than that of the place. Its node has that name.
 func (p place) narrow(t *testing.T, name string) *app.App {
 	t.Helper()
-	cfg, _, err := config.Load(config.Options{Path: filepath.Join(p.folder, "config.yaml")})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: filepath.Join(p.folder, "config.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +108,6 @@ func TestNodesThatDefineAnObserverDifferently(t *testing.T) {
 
 // reload reads the configuration of the place again, as a restart does.
 func (p *place) reload() (err error) {
-	p.config, _, err = config.Load(config.Options{Path: filepath.Join(p.folder, "config.yaml")})
+	p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: filepath.Join(p.folder, "config.yaml")})
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -45,7 +46,7 @@ func TestDoctorKnowsStandbys(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if places[name], _, err = config.Load(config.Options{Path: path}); err != nil {
+		if places[name], _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +103,7 @@ func TestPathOfASource(t *testing.T) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, pathYAML, p.config.Database.URL.Reveal(), url, url), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Path: path})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

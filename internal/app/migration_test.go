@@ -19,6 +19,7 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
@@ -44,7 +45,7 @@ func TestMigrationGuideLoads(t *testing.T) {
 	if err := os.WriteFile(path, []byte(block[1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, warnings, err := config.Load(config.Options{Path: path, Environ: []string{"DATABASE_PASSWORD=a", "ERP_PASSWORD=b"}})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path, Environ: []string{"DATABASE_PASSWORD=a", "ERP_PASSWORD=b"}})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
@@ -341,7 +342,7 @@ func (p place) as(t *testing.T, url string, keys map[string]any) place {
 		t.Fatal(err)
 	}
 	var err error
-	p.config, _, err = config.Load(config.Options{Path: path, Overrides: keys})
+	p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path, Overrides: keys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -82,7 +83,7 @@ func (e erp) place(t *testing.T, node, password, observers string) place {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, warnings, err := config.Load(config.Options{Path: path})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}

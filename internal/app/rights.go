@@ -24,8 +24,8 @@ func CheckRights(cfg *config.Config) error {
 		errs = append(errs, mayWrite("database.url", cfg.Database.URL.Path()))
 	}
 	for i, s := range cfg.Sinks {
-		if s.Type == config.SinkFile {
-			errs = append(errs, mayWrite(fmt.Sprintf("sinks[%d].path (sink %s)", i, s.ID), s.Path))
+		for key, path := range s.Written() {
+			errs = append(errs, mayWrite(fmt.Sprintf("sinks[%d].%s (sink %s)", i, key, s.ID), path))
 		}
 	}
 	if socket := cfg.HTTP.Socket; socket != "" {

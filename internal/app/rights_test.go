@@ -41,6 +41,13 @@ func TestFaultOfTheSystem(t *testing.T) {
 	}
 }
 
+// writes are the settings of a sink that writes to a file.
+type writes struct {
+	Path string `key:"path" written:"true"`
+}
+
+func (*writes) Target() string { return "" }
+
 // A place that is not there yet is made when it is needed, and not by the look.
 func TestRightsForWhatIsNotThereYet(t *testing.T) {
 	t.Parallel()
@@ -52,7 +59,7 @@ func TestRightsForWhatIsNotThereYet(t *testing.T) {
 	}
 	cfg := &config.Config{
 		Database: config.Database{URL: url}, HTTP: config.HTTP{Socket: below + "/http.sock"},
-		Sinks: []config.Sink{{ID: "screen", Type: config.SinkStdout}, {ID: "lines", Type: config.SinkFile, Path: below + "/a.jsonl"}},
+		Sinks: []config.Sink{{ID: "lines", Type: "lines", Settings: &writes{Path: below + "/a.jsonl"}}},
 	}
 	if err := CheckRights(cfg); err != nil {
 		t.Errorf("not there yet: %v", err)

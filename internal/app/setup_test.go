@@ -18,6 +18,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -70,7 +71,7 @@ func setup(t *testing.T, url string) place {
 		t.Fatal(err)
 	}
 	var err error
-	if p.config, _, err = config.Load(config.Options{Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
 		t.Fatal(err)
 	}
 	p.warehouse, err = sample.Open(t.Context(), filepath.Join(p.folder, "warehouse.db"))

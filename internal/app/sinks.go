@@ -7,11 +7,14 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/events/sink/file"
 	"github.com/observerd/observerd/internal/lock"
 )
 
 func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
+	settings, ok := s.Settings.(events.SinkSettings)
+	if !ok {
+		return nil, fmt.Errorf("sink %s: the configuration was loaded without the type %q", s.ID, s.Type)
+	}
 	name := sinkLock(s.ID)
 	var streams []string
 	for _, o := range a.cfg.Observers {
@@ -20,7 +23,10 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 	return events.NewRelay(events.Options{
 		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(a.request(name)) },
-		Open:  func(ctx context.Context) (events.Sink, error) { return a.openSink(ctx, s) },
+		Open: settings.Opener(events.SinkOptions{
+			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout,
+			Ended: func(ctx context.Context, last events.Event) { a.db.Log().Delivered(ctx, last) },
+		}),
 		Lead: func(ctx context.Context) (events.Lease, error) {
 			lease, err := a.keeper.Acquire(ctx, a.request(name))
 			if errors.Is(err, lock.ErrHeld) {
@@ -36,30 +42,3 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 
 // sinkLock is the name of the lock of the relay that feeds a sink.
 func sinkLock(id string) string { return "sink-" + id }
-
-// openSink opens a sink of the configured type. A new type is one package and
-// one line here. The process has one stdout, and so one sink for it.
-func (a *App) openSink(ctx context.Context, s config.Sink) (events.Sink, error) {
-	switch s.Type {
-	case config.SinkStdout:
-		return a.stdout, nil
-	case config.SinkFile:
-		return a.openFile(ctx, s)
-	}
-	return nil, fmt.Errorf("unknown type %q", s.Type)
-}
-
-// openFile opens a file, which remembers over a restart of this process what was in
-// the log.
-func (a *App) openFile(ctx context.Context, s config.Sink) (events.Sink, error) {
-	sink, err := file.Open(ctx, file.Options{
-		Path: s.Path, Remember: 2 * max(s.BatchSize, 10_000), Logger: a.component("sink").With("sink", s.ID),
-	})
-	if err != nil {
-		return nil, err
-	}
-	if last, ok := sink.Last(); ok {
-		a.db.Log().Delivered(ctx, last)
-	}
-	return sink, nil
-}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
@@ -79,7 +80,7 @@ func as(t *testing.T, coordination string) place {
 		t.Fatal(err)
 	}
 	var err error
-	if p.config, _, err = config.Load(config.Options{Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -54,7 +55,7 @@ func TestFailingReadsTellNoValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if p.config, _, err = config.Load(config.Options{Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
 		t.Fatal(err)
 	}
 

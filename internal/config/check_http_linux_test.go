@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/webtest"
 )
 
@@ -36,7 +37,7 @@ func TestWebConfigThatMayNotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			asNobody(t)
-			_, _, err = config.Load(config.Options{Environ: []string{"OBSERVERD_HTTP_WEB_CONFIG=" + file}})
+			_, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{"OBSERVERD_HTTP_WEB_CONFIG=" + file}})
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), denied) {
 				t.Errorf("got %v", err)
 			}

@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
+	"reflect"
 )
 
 func (l *loader) checkSinks(sinks []Sink) {
@@ -14,30 +14,34 @@ func (l *loader) checkSinks(sinks []Sink) {
 		}
 		l.checkName(path+".id", s.ID)
 		l.checkUnique(ids, s.ID, path+".id", "a sink "+quote(s.ID))
-		sinks[i].Path = l.fileName(path+".path", s.Path)
-		l.checkPath(path, sinks[i], targets)
+		if s.Settings != nil {
+			l.checkSinkSettings(path, s, targets)
+		}
 	}
 	if len(sinks) == 0 && l.ok("sinks") {
 		l.warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
 	}
 }
 
-// checkPath also keeps two sinks from writing into one another's lines.
-func (l *loader) checkPath(path string, s Sink, targets map[string]string) {
-	key := path + ".path"
-	has := l.set(key)
-	switch {
-	case s.Type == SinkStdout && has:
-		l.reject(key, "a sink of type stdout has no path; remove it, or write type: file")
-	case s.Type == SinkStdout:
-		l.checkUnique(targets, "stdout", path+".type", "a sink of type stdout")
-	case s.Type == SinkFile && (!has || s.Path == "") && l.ok(key):
-		l.reject(key, "path is missing; write the name of the file")
-	case s.Type == SinkFile && l.ok(key):
-		target, err := filepath.Abs(s.Path)
-		if err != nil {
-			target = filepath.Clean(s.Path)
+// checkSinkSettings fills in the names of files, and keeps two sinks from writing into one
+// another's lines.
+func (l *loader) checkSinkSettings(path string, s Sink, targets map[string]string) {
+	place := join(path, "type")
+	for _, entry := range entriesOf(reflect.ValueOf(s)) {
+		if entry.tag.Get("unit") != "file name" {
+			continue
 		}
-		l.checkUnique(targets, "file "+target, key, "a sink with this path")
+		at := join(path, entry.key)
+		place = at
+		switch name := entry.value.String(); {
+		case !l.ok(at):
+		case name == "" && l.set(at):
+			l.reject(at, entry.key+" is empty; write the name of a file")
+		default:
+			entry.value.SetString(l.fileName(at, name))
+		}
+	}
+	if target := s.Settings.Target(); target != "" && l.ok(place) {
+		l.checkUnique(targets, target, place, "a sink that writes to this place")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 const served = `
@@ -22,7 +23,7 @@ sinks:
 func TestFileNamesTakeVariables(t *testing.T) {
 	t.Parallel()
 	tried := 0
-	for _, key := range config.Keys() {
+	for _, key := range config.Keys(wiring.Kinds()) {
 		if key.Unit != "file name" {
 			continue
 		}
@@ -74,7 +75,7 @@ func TestCredentialsOfSystemd(t *testing.T) {
 	if got, want := cfg.Sources["warehouse"].URL.Reveal(), "postgres://app:"+canary+"@h/db"; got != want {
 		t.Errorf("the source's url %s, want %s", got, want)
 	}
-	if got, want := cfg.Sinks[0].Path, "/var/lib/observerd/${lines}.jsonl"; got != want {
+	if got, want := cfg.Sinks[0].Written()["path"], "/var/lib/observerd/${lines}.jsonl"; got != want {
 		t.Errorf("path %s, want %s", got, want)
 	}
 	if text := cfg.String(); strings.Contains(text, canary) || !strings.Contains(text, "${CREDENTIALS_DIRECTORY}/warehouse") {

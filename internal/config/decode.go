@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -15,8 +16,14 @@ func (l *loader) decode() *Config {
 }
 
 func (l *loader) section(v reflect.Value, values map[string]any, path string) {
-	for _, f := range l.names.fieldsOf(v.Type()) {
-		target, at := v.FieldByIndex(f.index), join(path, f.key)
+	known := l.names
+	if sink, ok := v.Addr().Interface().(*Sink); ok {
+		kind, _ := values["type"].(string)
+		sink.Settings = known.newSettings(kind)
+		known = known.ofSink(cmp.Or(kind, "none"))
+	}
+	for _, f := range known.fieldsOf(v.Type()) {
+		target, at := f.of(v), join(path, f.key)
 		if f.entry != "" {
 			l.typeSettings(target, f, values, at)
 			continue
@@ -63,7 +70,7 @@ func (l *loader) table(m reflect.Value, values map[string]any, path string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		t := m.Type().Elem()
 		entry := reflect.New(t).Elem()
-		l.section(entry, laidOver(defaults(t), asMap(values[name])), join(path, name))
+		l.section(entry, laidOver(l.names.defaults(t), asMap(values[name])), join(path, name))
 		setEntry(m, name, entry)
 	}
 }
@@ -86,7 +93,8 @@ func (l *loader) list(s reflect.Value, value any, path string) {
 			l.wrong[at] = true
 			continue
 		}
-		l.section(s.Index(i), laidOver(defaults(t), given), at)
+		kind, _ := given["type"].(string)
+		l.section(s.Index(i), laidOver(l.names.ofSink(kind).defaults(t), given), at)
 	}
 }
 

@@ -11,8 +11,11 @@
 //	default  the text of the default
 //	shown    how the manual puts a default that is not a constant
 //	min, max limits of a number or a duration, inclusive
-//	oneof    the accepted words, separated by "|"
+//	oneof    the accepted words, separated by "|"; "<sinks>" for the kinds of sinks
+//	written  that the file is written to, in the settings of a kind of sink
 //	unit     what a number counts, or what a text is; a "file name" takes ${NAME}
+//
+// What a kind of sink has of its own are such structs too, which [Kinds] bring in.
 //
 // A file is read in three steps. Its YAML nodes are held against the schema,
 // which leaves texts by dotted key, each with its position. koanf lays the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 func TestEnvironmentOverFileAndFlagsOverBoth(t *testing.T) {
@@ -91,7 +92,7 @@ func TestVariablesOfKubernetesAreNoKeys(t *testing.T) {
 func TestEveryKeyHasItsVariable(t *testing.T) {
 	t.Parallel()
 	anyText := map[string]bool{"database.url-file": true, "sources.<name>.url-file": true}
-	for _, key := range config.Keys() {
+	for _, key := range config.Keys(wiring.Kinds()) {
 		if strings.Contains(key.Name, "[]") || anyText[key.Name] {
 			continue
 		}

@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // One call serves validate, run and reload. Every mistake is reported at once.
 func ExampleLoad() {
 	_, warnings, err := config.Load(config.Options{
+		Kinds:     wiring.Kinds(),
 		Path:      "testdata/bad/missing-source.yaml",
 		Environ:   []string{"OBSERVERD_LOG_LEVEL=loud"},
 		Overrides: map[string]any{"http.listen": "nowhere"},
@@ -31,7 +33,7 @@ func ExampleLoad() {
 }
 
 func ExampleConfig_Types() {
-	cfg, _, err := config.Load(config.Options{Path: "../../config.yaml"})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: "../../config.yaml"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // of returns a configuration with these URLs.
@@ -122,13 +123,13 @@ func TestModeOfALinkIsThatOfItsTarget(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := config.Load(config.Options{Path: link}); err != nil {
+	if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: link}); err != nil {
 		t.Errorf("the link itself has no mode that counts: %v", err)
 	}
 	if err := os.Chmod(target, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := config.Load(config.Options{Path: link}); err == nil || !strings.HasPrefix(err.Error(), link+":2:17: database.url holds a password") {
+	if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: link}); err == nil || !strings.HasPrefix(err.Error(), link+":2:17: database.url holds a password") {
 		t.Errorf("a target that everyone may read: %v", err)
 	}
 }
@@ -147,7 +148,7 @@ func TestConfigurationFromAPipe(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cfg, warnings, err := config.Load(config.Options{Path: fmt.Sprintf("/dev/fd/%d", r.Fd())})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: fmt.Sprintf("/dev/fd/%d", r.Fd())})
 	if err != nil || len(warnings) > 0 || cfg.Database.URL.Dialect() != config.Postgres {
 		t.Errorf("%v, warnings %v", err, warnings)
 	}
@@ -183,7 +184,7 @@ func TestSecretFilesThatOthersMayRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, warnings, err := config.Load(config.Options{Path: write(t, of("sqlite:a.db", plain)), Environ: []string{test.variable}})
+			_, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, of("sqlite:a.db", plain)), Environ: []string{test.variable}})
 			if err != nil {
 				t.Fatal(err)
 			}

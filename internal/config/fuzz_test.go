@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // FuzzLoad: whatever is in the file and the environment, Load returns a
@@ -50,7 +51,7 @@ func TestMalformed(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := config.Load(config.Options{Path: path})
+		_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 		if err == nil || strings.Contains(err.Error(), markedPassword) {
 			t.Errorf("%v of %s", err, text)
 		}
@@ -78,7 +79,7 @@ func loadFuzzed(t *testing.T, path, text, variable string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Path: path, Environ: []string{variable}})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path, Environ: []string{variable}})
 	if err == nil {
 		_, _, _ = cfg.String(), cfg.Hash(), cfg.Types()
 		return

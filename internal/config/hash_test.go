@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 func TestHash(t *testing.T) {
@@ -54,7 +55,7 @@ observers:
 sinks: [{id: s, type: stdout}]
 `)
 	// It is spelt out, with keys that have no effect: warnings are expected.
-	second, _, err := config.Load(config.Options{Path: write(t, first.String())})
+	second, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, first.String())})
 	if err != nil {
 		t.Fatalf("printed\n%s\nwhich has mistakes\n%v", first, err)
 	}
@@ -65,7 +66,7 @@ sinks: [{id: s, type: stdout}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	third, _, err := config.Load(config.Options{Path: write(t, string(text))}) // JSON is YAML.
+	third, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, string(text))}) // JSON is YAML.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ sinks: [{id: s, type: stdout}]
 func TestKeysAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
-	for _, key := range config.Keys() {
+	for _, key := range config.Keys(wiring.Kinds()) {
 		if seen[key.Name] || key.Unit == "" {
 			t.Errorf("%+v is there twice, or has no unit", key)
 		}

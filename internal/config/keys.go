@@ -19,16 +19,15 @@ type Key struct {
 }
 
 // Keys lists every key, in the order of the file.
-func Keys() []Key {
-	return keysUnder(reflect.TypeFor[Config](), "", "")
+func Keys(kinds Kinds) []Key {
+	return names{types: []string{"<type>"}, sources: []string{"<name>"}, sinks: kinds.Sinks}.keysUnder(reflect.TypeFor[Config](), "", "")
 }
 
 // keysUnder lists the keys of a section. inherit is the section from which
 // what is not set is taken, or "".
-func keysUnder(t reflect.Type, path, inherit string) []Key {
+func (n names) keysUnder(t reflect.Type, path, inherit string) []Key {
 	var keys []Key
-	patterns := names{types: []string{"<type>"}, sources: []string{"<name>"}}
-	for _, f := range patterns.fieldsOf(t) {
+	for _, f := range n.fieldsOf(t) {
 		at := join(path, f.key)
 		from := inherit
 		if from != "" {
@@ -39,11 +38,11 @@ func keysUnder(t reflect.Type, path, inherit string) []Key {
 		}
 		switch shapeOf(f.typ) {
 		case section:
-			keys = append(keys, keysUnder(f.typ, at, from)...)
+			keys = append(keys, n.keysUnder(f.typ, at, from)...)
 		case table:
-			keys = append(keys, keysUnder(f.typ.Elem(), at+".<name>", "")...)
+			keys = append(keys, n.keysUnder(f.typ.Elem(), at+".<name>", "")...)
 		case list:
-			keys = append(keys, keysUnder(f.typ.Elem(), at+"[]", "")...)
+			keys = append(keys, n.keysUnder(f.typ.Elem(), at+"[]", "")...)
 		default:
 			keys = append(keys, Key{Name: at, Unit: f.unit(), Default: f.shown(from)})
 		}

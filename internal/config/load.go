@@ -16,6 +16,8 @@ type Options struct {
 	// Path is the YAML file, repeated in problems as it is given here. Empty
 	// means that there is none: defaults, environment and flags only.
 	Path string
+	// Kinds are the kinds of sinks.
+	Kinds Kinds
 	// Environ is the environment as os.Environ returns it: OBSERVERD_…
 	// variables set keys, and ${NAME} in a URL or in the name of a file may
 	// name any. nil is an empty
@@ -89,6 +91,7 @@ func (l *loader) apart() *loader {
 func (l *loader) layered() *Config {
 	t := reflect.TypeFor[Config]()
 	l.names = scanNames(nil)
+	l.names.sinks = l.options.Kinds.Sinks
 	var file map[string]any
 	if l.file != "" {
 		root := l.readFile()
@@ -96,9 +99,10 @@ func (l *loader) layered() *Config {
 			return nil
 		}
 		l.names = scanNames(root)
+		l.names.sinks = l.options.Kinds.Sinks
 		file = reader{l.ledger, l.names}.section(root, t, "")
 	}
-	l.layer(defaults(t), "")
+	l.layer(names{}.defaults(t), "")
 	l.layer(file, "")
 	l.checkExposed()
 	l.environment()
@@ -122,11 +126,11 @@ func laidOver(under, over map[string]any) map[string]any {
 
 // defaults returns the texts of the defaults of a section, nested. What a
 // table or list holds gets its own when it is decoded.
-func defaults(t reflect.Type) map[string]any {
+func (n names) defaults(t reflect.Type) map[string]any {
 	values := make(map[string]any)
-	for _, f := range (names{}).fieldsOf(t) {
+	for _, f := range n.fieldsOf(t) {
 		if shapeOf(f.typ) == section {
-			values[f.key] = defaults(f.typ)
+			values[f.key] = n.defaults(f.typ)
 		} else if text, ok := f.tag.Lookup("default"); ok {
 			values[f.key] = text
 		}

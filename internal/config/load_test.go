@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 const minimal = `
@@ -33,7 +34,7 @@ func write(t *testing.T, text string) string {
 // load loads what must be without mistakes and warnings.
 func load(t *testing.T, text string, options ...func(*config.Options)) *config.Config {
 	t.Helper()
-	o := config.Options{Path: write(t, text)}
+	o := config.Options{Kinds: wiring.Kinds(), Path: write(t, text)}
 	for _, set := range options {
 		set(&o)
 	}
@@ -47,7 +48,7 @@ func load(t *testing.T, text string, options ...func(*config.Options)) *config.C
 // refuse loads what must have mistakes, and returns them without the path.
 func refuse(t *testing.T, text string, options ...func(*config.Options)) string {
 	t.Helper()
-	o := config.Options{Path: write(t, text)}
+	o := config.Options{Kinds: wiring.Kinds(), Path: write(t, text)}
 	for _, set := range options {
 		set(&o)
 	}
@@ -65,7 +66,7 @@ func environ(variables ...string) func(*config.Options) {
 
 func TestShippedConfig(t *testing.T) {
 	t.Parallel()
-	cfg, warnings, err := config.Load(config.Options{Path: "../../config.yaml"})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: "../../config.yaml"})
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("load: %v, warnings %v", err, warnings)
 	}
@@ -85,7 +86,7 @@ func TestShippedConfig(t *testing.T) {
 	if got := cfg.Database.URL.Path(); got != "var/observerd.db" {
 		t.Errorf("database %s", got)
 	}
-	if len(cfg.Sinks) != 2 || cfg.Sinks[1].Path != "var/events.jsonl" {
+	if len(cfg.Sinks) != 2 || cfg.Sinks[1].Written()["path"] != "var/events.jsonl" {
 		t.Errorf("sinks %+v", cfg.Sinks)
 	}
 }
@@ -122,7 +123,7 @@ func TestDefaults(t *testing.T) {
 
 func TestNoFile(t *testing.T) {
 	t.Parallel()
-	cfg, warnings, err := config.Load(config.Options{Environ: []string{"OBSERVERD_LOG_LEVEL=debug"}})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{"OBSERVERD_LOG_LEVEL=debug"}})
 	if err != nil || cfg.Log.Level != "debug" {
 		t.Fatalf("load: %v", err)
 	}
@@ -178,7 +179,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 		filepath.Join(dir, "none.yaml"): filepath.Join(dir, "none.yaml") + ": the file does not exist; create it, or name the right file",
 		"/dev/zero":                     "/dev/zero: the file is larger than 1 MiB; name the right file",
 	} {
-		if _, _, err := config.Load(config.Options{Path: path}); err == nil || err.Error() != want {
+		if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // TestTheSectionHTTPAlone has configurations with which no node would start.
@@ -25,7 +26,7 @@ func TestTheSectionHTTPAlone(t *testing.T) {
 		"the environment":             {file: socket, env: "OBSERVERD_HTTP_SOCKET=/run/e", want: config.HTTP{Socket: "/run/e"}},
 		"no socket":                   {file: "http: {listen: \"127.0.0.1:99\"}\nobservers: 7\n", want: config.HTTP{Listen: "127.0.0.1:99"}},
 	} {
-		o := config.Options{Environ: []string{tc.env}}
+		o := config.Options{Kinds: wiring.Kinds(), Environ: []string{tc.env}}
 		if tc.file != "" {
 			o.Path = write(t, tc.file)
 		}
@@ -46,12 +47,12 @@ func TestTheSectionHTTPAlone(t *testing.T) {
 		"http: {socket: \"${NOT_SET_ANYWHERE}/s\"}\n": "NOT_SET_ANYWHERE",
 	} {
 		path := write(t, text)
-		_, err := config.LoadHTTP(config.Options{Path: path})
+		_, err := config.LoadHTTP(config.Options{Kinds: wiring.Kinds(), Path: path})
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), path, "config.yaml"), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := config.LoadHTTP(config.Options{Path: filepath.Join(t.TempDir(), "none.yaml")}); err == nil {
+	if _, err := config.LoadHTTP(config.Options{Kinds: wiring.Kinds(), Path: filepath.Join(t.TempDir(), "none.yaml")}); err == nil {
 		t.Error("a file that is missing was loaded")
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // TestManual compares docs/configuration.md with the code, both ways.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	documented := readManual(t)
-	for _, key := range config.Keys() {
+	for _, key := range config.Keys(wiring.Kinds()) {
 		row, ok := documented[key.Name]
 		if !ok {
 			t.Errorf("the manual lacks %s", key.Name)

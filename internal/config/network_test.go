@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 func TestNetworkURLsAreShownWithoutSecrets(t *testing.T) {
@@ -90,7 +91,7 @@ observers:
 sinks: [{id: screen, type: stdout}]
 `
 	path := write(t, text)
-	cfg, warnings, err := config.Load(config.Options{Path: path})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 func TestFileThatMayNotBeRead(t *testing.T) {
@@ -20,22 +21,22 @@ func TestFileThatMayNotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	asNobody(t)
-	_, _, err := config.Load(config.Options{Path: path})
+	_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
 	if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), path+": the file may not be read by this user") {
 		t.Errorf("a file without rights: %v", err)
 	}
-	_, _, err = config.Load(config.Options{Environ: []string{"OBSERVERD_DATABASE_URL_FILE=" + path}})
+	_, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{"OBSERVERD_DATABASE_URL_FILE=" + path}})
 	if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "OBSERVERD_DATABASE_URL_FILE: database.url-file: ") {
 		t.Errorf("a secret without rights: %v", err)
 	}
-	_, _, err = config.Load(config.Options{Environ: []string{
+	_, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{
 		"OBSERVERD_DATABASE_URL_FILE=${CREDENTIALS_DIRECTORY}/" + filepath.Base(path), "CREDENTIALS_DIRECTORY=" + filepath.Dir(path),
 	}})
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "the credential config.yaml may not be read by this user") ||
 		!strings.Contains(err.Error(), "systemd gives it to the user of the unit alone") {
 		t.Errorf("a credential without rights: %v", err)
 	}
-	_, _, err = config.Load(config.Options{Environ: []string{"OBSERVERD_DATABASE_URL_FILE=" + path, "OBSERVERD_LOG_LEVEL=loud"}})
+	_, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{"OBSERVERD_DATABASE_URL_FILE=" + path, "OBSERVERD_LOG_LEVEL=loud"}})
 	if err == nil || errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a mistake beside it: %v", err)
 	}

@@ -75,8 +75,8 @@ type filled struct {
 
 func entriesOf(v reflect.Value) []filled {
 	var entries []filled
-	for _, f := range (names{types: []string{"<type>"}}).fieldsOf(v.Type()) {
-		value := v.FieldByIndex(f.index)
+	for _, f := range namesIn(v).fieldsOf(v.Type()) {
+		value := f.of(v)
 		if f.entry == "" {
 			entries = append(entries, filled{f, value})
 			continue
@@ -87,6 +87,15 @@ func entriesOf(v reflect.Value) []filled {
 		}
 	}
 	return entries
+}
+
+// namesIn are the names for a section that has its values.
+func namesIn(v reflect.Value) names {
+	n := names{types: []string{"<type>"}}
+	if sink, ok := v.Interface().(Sink); ok && sink.Settings != nil {
+		n.sinks = []SinkKind{{Name: sink.Type, Settings: func() SinkSettings { return sink.Settings }}}
+	}
+	return n
 }
 
 func valueNode(v reflect.Value, f field) *yaml.Node {

@@ -42,9 +42,14 @@ type field struct {
 	entry string
 }
 
-// names are the names that a configuration introduces: they decide which keys
-// it has.
-type names struct{ types, sources []string }
+// names are the names that a configuration introduces, and those of the kinds of
+// sinks: they decide which keys it has.
+type names struct {
+	types, sources []string
+	sinks          []SinkKind
+	// sink is the kind of the sink whose keys are asked for; "" for those of all.
+	sink string
+}
 
 // fieldsOf lists the keys of a section in the order of the struct. An embedded
 // struct without a key lends its own, and "<type>-observer" becomes one key
@@ -63,6 +68,10 @@ func (n names) fieldsOf(t reflect.Type) []field {
 			}
 			continue
 		}
+		if f.Type == reflect.TypeFor[SinkSettings]() {
+			fields = append(fields, n.settingsOf(i)...)
+			continue
+		}
 		if f.Anonymous && key == "" {
 			for _, inner := range n.fieldsOf(f.Type) {
 				inner.index = append([]int{i}, inner.index...)
@@ -70,9 +79,21 @@ func (n names) fieldsOf(t reflect.Type) []field {
 			}
 			continue
 		}
-		fields = append(fields, field{key: key, index: []int{i}, typ: f.Type, tag: f.Tag})
+		fields = append(fields, field{key: key, index: []int{i}, typ: f.Type, tag: n.filled(f.Tag)})
 	}
 	return fields
+}
+
+// filled puts the names of the kinds of sinks into the words that a key accepts.
+func (n names) filled(tag reflect.StructTag) reflect.StructTag {
+	if tag.Get("oneof") != "<sinks>" {
+		return tag
+	}
+	var kinds []string
+	for _, kind := range n.sinks {
+		kinds = append(kinds, kind.Name)
+	}
+	return reflect.StructTag(strings.Replace(string(tag), "<sinks>", strings.Join(kinds, "|"), 1))
 }
 
 // keysOf returns the keys that a section knows.

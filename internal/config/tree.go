@@ -16,6 +16,11 @@ type reader struct {
 
 // section reads a mapping with known keys.
 func (r reader) section(n *yaml.Node, t reflect.Type, path string) map[string]any {
+	if t == reflect.TypeFor[Sink]() {
+		if kind := child(n, "type").Value; r.names.newSettings(kind) != nil {
+			r.names.sink = kind
+		}
+	}
 	known := make(map[string]field)
 	for _, f := range r.names.fieldsOf(t) {
 		known[f.key] = f

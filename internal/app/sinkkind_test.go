@@ -1,0 +1,101 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// collecting is a kind of sink that no package of the program knows.
+type collecting struct {
+	Label string `key:"label" required:"true" unit:"text"`
+	Most  int    `key:"most" default:"7" min:"1" max:"100" unit:"events"`
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (c *collecting) Target() string { return "collecting " + c.Label }
+
+func (c *collecting) Opener(events.SinkOptions) func(context.Context) (events.Sink, error) {
+	return func(context.Context) (events.Sink, error) { return c, nil }
+}
+
+func (c *collecting) Deliver(_ context.Context, batch []events.Event) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	part := batch[:min(len(batch), c.Most)]
+	for _, e := range part {
+		c.seen[e.Stream+"/"+e.Subject] = true
+	}
+	return len(part), nil
+}
+
+func (*collecting) Close() error { return nil }
+
+func (c *collecting) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
+}
+
+// TestAnotherKindOfSink adds a kind to the list, and nothing else: its keys are read,
+// its mistakes reported, and it is fed.
+func TestAnotherKindOfSink(t *testing.T) {
+	t.Parallel()
+	p := setup(t, "")
+	sink := &collecting{seen: make(map[string]bool)}
+	kinds := wiring.Kinds()
+	kinds.Sinks = append(kinds.Sinks, config.SinkKind{Name: "collecting", Settings: func() config.SinkSettings { return sink }})
+	load := func(sinks string) (*config.Config, error) {
+		path := filepath.Join(p.folder, "kinds.yaml")
+		text := strings.Replace(yaml, `{id: file, type: file, path: "%[2]s/events.jsonl"}`, sinks, 1)
+		if err := os.WriteFile(path, fmt.Appendf(nil, text, "sqlite:"+p.folder+"/observerd.db", p.folder), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, _, err := config.Load(config.Options{Kinds: kinds, Path: path})
+		return cfg, err
+	}
+	for sinks, want := range map[string]string{
+		`{id: mine, type: collecting}`:                        "label is missing; write it",
+		`{id: mine, type: collecting, label: a, most: 0}`:     "not a number of events from 1 to 100",
+		`{id: mine, type: collecting, label: a, path: b}`:     "a sink of type collecting has none; remove it, or write type: file",
+		`{id: mine, type: collectin, label: a}`:               "write collecting",
+		`{id: mine, type: stdout, label: a}`:                  "a sink of type stdout has none; remove it, or write type: collecting",
+		`{id: mine, type: stdout}, {id: yours, type: stdout}`: "a sink that writes to this place is there already",
+		`{id: mine, type: collecting, label: a, colour: red}`: "there is id, type, label, most, batch-size",
+		`{id: mine, type: file, path: ""}`:                    "path is empty; write the name of a file",
+		`{id: mine, type: [collecting], label: a}`:            "type is",
+		`{id: mine, label: a}`:                                "type is missing",
+	} {
+		if _, err := load(sinks); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: reported %v, want %q", sinks, err, want)
+		}
+	}
+	cfg, err := load(`{id: mine, type: collecting, label: here}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sink.Label != "here" || sink.Most != 7 {
+		t.Errorf("decoded %q and %d", sink.Label, sink.Most)
+	}
+	if text := cfg.String(); !strings.Contains(text, "label: here") || !strings.Contains(text, "most: 7") {
+		t.Errorf("the configuration is printed as\n%s", text)
+	}
+	p.config = cfg
+	p.start(t)
+	eventually(t, func() error {
+		if n := sink.count(); n < 50 {
+			return fmt.Errorf("%d events reached the sink", n)
+		}
+		return nil
+	})
+}
