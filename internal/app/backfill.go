@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // errNoBackfill is wrapped where there is nothing that a backfill could do.
@@ -121,7 +122,7 @@ func (op *Operator) backfilled(ctx context.Context, id string) (config.Observer,
 
 // beginBackfill returns the sweep that is to be done: a new one, or the one
 // that is running.
-func (op *Operator) beginBackfill(ctx context.Context, o BackfillOptions, configured config.Observer, src foreign) (observer.Sweep, error) {
+func (op *Operator) beginBackfill(ctx context.Context, o BackfillOptions, configured config.Observer, src source.Database) (observer.Sweep, error) {
 	running, ok, err := op.runningBackfill(ctx, o.Observer)
 	if err != nil {
 		return observer.Sweep{}, err
@@ -157,7 +158,7 @@ func shownBound(cursor string) string {
 }
 
 // rangeOf writes the range in the source's own text.
-func (op *Operator) rangeOf(ctx context.Context, o BackfillOptions, configured config.Observer, src foreign) (observer.Sweep, error) {
+func (op *Operator) rangeOf(ctx context.Context, o BackfillOptions, configured config.Observer, src source.Database) (observer.Sweep, error) {
 	s := observer.Sweep{Stream: o.Observer, Kind: observer.SweepBackfill}
 	q := query(configured)
 	cursor, err := op.db.Peek().Cursor(ctx, o.Observer)

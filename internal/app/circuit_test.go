@@ -61,7 +61,7 @@ func unreachable() error {
 func watched(f *flaky) (*guarded, *sourceMetrics) {
 	m := newSourceMetrics(prometheus.NewRegistry())
 	m.prepare("erp")
-	return &guarded{foreign: f, name: "erp", metrics: m}, m
+	return &guarded{Database: f, name: "erp", metrics: m}, m
 }
 
 func TestSourceThatIsDownIsLeftAlone(t *testing.T) {

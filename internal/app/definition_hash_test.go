@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // TestHashOfADefinition changes one thing after the other: the part of the source
@@ -51,7 +52,7 @@ func TestHashOfADefinition(t *testing.T) {
 
 func parsedURL(t *testing.T, text string) config.URL {
 	t.Helper()
-	u, err := config.ParseURL(text)
+	u, err := wiring.Kinds().ParseURL(text)
 	if err != nil {
 		t.Fatal(err)
 	}

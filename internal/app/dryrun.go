@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // dryRunBound ends a dry run that has met this many new or changed rows, which
@@ -102,7 +103,7 @@ func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error)
 // errDryEnough ends a dry run that has found as much as it keeps.
 var errDryEnough = errors.New("enough")
 
-func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src foreign, st observer.Store, limit int, d *DryRun) error {
+func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src source.Database, st observer.Store, limit int, d *DryRun) error {
 	s := spec(o, op.log)
 	s.Start.Began = op.db.Start
 	// What it finds is kept in memory.

@@ -62,7 +62,7 @@ func (m *sourceMetrics) note(name string, class observer.Class, up bool) {
 // guarded is a source with the circuit of its database, what it has failed of
 // counted.
 type guarded struct {
-	foreign
+	source.Database
 	name string
 	// url and gate are those of a source that is no [pending] one; gate is nil for
 	// one without accounts.
@@ -77,7 +77,7 @@ type guarded struct {
 // account returns the gate of the source; nil for one without accounts, or that
 // could not be opened yet.
 func (s *guarded) account() *gate {
-	if p, late := s.foreign.(*pending); late {
+	if p, late := s.Database.(*pending); late {
 		return p.now().gate
 	}
 	return s.gate
@@ -86,11 +86,11 @@ func (s *guarded) account() *gate {
 // located returns the URL of the source. One that lacks a file is tried first, as
 // by every other call.
 func (s *guarded) located(ctx context.Context) (url config.URL, err error) {
-	p, late := s.foreign.(*pending)
+	p, late := s.Database.(*pending)
 	switch {
 	case !late:
 		return s.url, nil
-	case p.now().foreign == nil:
+	case p.now().Database == nil:
 		err = s.try(ctx, func(context.Context) error { _, err := p.opened(); return err })
 	}
 	return p.now().url, err
@@ -98,25 +98,25 @@ func (s *guarded) located(ctx context.Context) (url config.URL, err error) {
 
 // Identity implements [observer.Source].
 func (s *guarded) Identity(ctx context.Context) (identity string, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { identity, err = s.foreign.Identity(ctx); return err })
+	err = s.try(ctx, func(ctx context.Context) error { identity, err = s.Database.Identity(ctx); return err })
 	return identity, err
 }
 
 // Horizon implements [observer.Source].
 func (s *guarded) Horizon(ctx context.Context, q observer.Query) (h observer.Horizon, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { h, err = s.foreign.Horizon(ctx, q); return err })
+	err = s.try(ctx, func(ctx context.Context) error { h, err = s.Database.Horizon(ctx, q); return err })
 	return h, err
 }
 
 // KeyOrder implements [observer.Source].
 func (s *guarded) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { order, err = s.foreign.KeyOrder(ctx, q); return err })
+	err = s.try(ctx, func(ctx context.Context) error { order, err = s.Database.KeyOrder(ctx, q); return err })
 	return order, err
 }
 
 // CursorAt implements [observer.Source].
 func (s *guarded) CursorAt(ctx context.Context, q observer.Query, at time.Time) (cursor string, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { cursor, err = s.foreign.CursorAt(ctx, q, at); return err })
+	err = s.try(ctx, func(ctx context.Context) error { cursor, err = s.Database.CursorAt(ctx, q, at); return err })
 	return cursor, err
 }
 
@@ -125,7 +125,7 @@ func (s *guarded) Read(ctx context.Context, q observer.Query, in observer.Range)
 	var mine *call
 	err = s.try(ctx, func(ctx context.Context) error {
 		mine = callOf(ctx)
-		rows, err = s.foreign.Read(ctx, q, in)
+		rows, err = s.Database.Read(ctx, q, in)
 		return err
 	})
 	if err != nil {
@@ -135,21 +135,21 @@ func (s *guarded) Read(ctx context.Context, q observer.Query, in observer.Range)
 	return &guardedRows{Rows: rows, source: s, call: mine}, nil
 }
 
-// Describe implements [foreign].
+// Describe implements [source.Database].
 func (s *guarded) Describe(ctx context.Context, q observer.Query) (d source.Description, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { d, err = s.foreign.Describe(ctx, q); return err })
+	err = s.try(ctx, func(ctx context.Context) error { d, err = s.Database.Describe(ctx, q); return err })
 	return d, err
 }
 
-// SQL implements [foreign].
+// SQL implements [source.Database].
 func (s *guarded) SQL(ctx context.Context, q observer.Query, in observer.Range) (text string, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { text, err = s.foreign.SQL(ctx, q, in); return err })
+	err = s.try(ctx, func(ctx context.Context) error { text, err = s.Database.SQL(ctx, q, in); return err })
 	return text, err
 }
 
-// Plan implements [foreign].
+// Plan implements [source.Database].
 func (s *guarded) Plan(ctx context.Context, q observer.Query, in observer.Range) (p source.Plan, err error) {
-	err = s.try(ctx, func(ctx context.Context) error { p, err = s.foreign.Plan(ctx, q, in); return err })
+	err = s.try(ctx, func(ctx context.Context) error { p, err = s.Database.Plan(ctx, q, in); return err })
 	return p, err
 }
 

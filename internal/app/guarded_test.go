@@ -47,7 +47,7 @@ func TestFailedQueryLetsNoLogonInBesideAnother(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := gateOf(newBook(), "a", "secret")
 				l := &logging{gate: g, refuse: make(chan struct{}), err: &observer.Fault{Class: class, Err: errors.New("failed")}}
-				s, other := &guarded{foreign: l, name: "erp", gate: g}, &guarded{foreign: l, name: "wms", gate: g}
+				s, other := &guarded{Database: l, name: "erp", gate: g}, &guarded{Database: l, name: "wms", gate: g}
 				ended := make(chan error, 3)
 				for range cap(ended) {
 					go func() {
@@ -88,7 +88,7 @@ func TestFailedQueryLetsNoLogonInBesideAnother(t *testing.T) {
 func TestLogonThatFailsLetsTheNextInAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gateOf(newBook(), "a", "secret")
-		s := &guarded{foreign: &lost{gate: g}, name: "erp", gate: g}
+		s := &guarded{Database: &lost{gate: g}, name: "erp", gate: g}
 		began := time.Now()
 		if _, err := s.Identity(t.Context()); observer.ClassOf(err) != observer.ClassSettings {
 			t.Fatal(err)

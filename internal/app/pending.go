@@ -42,14 +42,14 @@ func (p *pending) now() opened {
 }
 
 // opened returns the source, and opens it where that was not possible before.
-func (p *pending) opened() (foreign, error) {
+func (p *pending) opened() (source.Database, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
 		return nil, errClosed
-	case p.src.foreign != nil:
-		return p.src.foreign, nil
+	case p.src.Database != nil:
+		return p.src.Database, nil
 	}
 	src, err := p.open()
 	switch {
@@ -59,13 +59,13 @@ func (p *pending) opened() (foreign, error) {
 		return nil, &observer.Fault{Class: observer.ClassSettings, Err: err}
 	}
 	p.src = src
-	return src.foreign, nil
+	return src.Database, nil
 }
 
-// Close implements [foreign].
+// Close implements [source.Database].
 func (p *pending) Close() error {
 	p.mu.Lock()
-	src := p.src.foreign
+	src := p.src.Database
 	p.closed = true
 	p.mu.Unlock()
 	if src == nil {
@@ -77,7 +77,7 @@ func (p *pending) Close() error {
 // Compare implements [observer.Source]. Before the source is opened, nothing of it
 // has been read that could be compared.
 func (p *pending) Compare(a, b string) int {
-	if src := p.now().foreign; src != nil {
+	if src := p.now().Database; src != nil {
 		return src.Compare(a, b)
 	}
 	return strings.Compare(a, b)
@@ -85,7 +85,7 @@ func (p *pending) Compare(a, b string) int {
 
 // Restate implements [observer.Source].
 func (p *pending) Restate(cursor, form string) string {
-	if src := p.now().foreign; src != nil {
+	if src := p.now().Database; src != nil {
 		return src.Restate(cursor, form)
 	}
 	return cursor
@@ -136,7 +136,7 @@ func (p *pending) Read(ctx context.Context, q observer.Query, in observer.Range)
 	return src.Read(ctx, q, in)
 }
 
-// Describe implements [foreign].
+// Describe implements [source.Database].
 func (p *pending) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	src, err := p.opened()
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *pending) Describe(ctx context.Context, q observer.Query) (source.Descri
 	return src.Describe(ctx, q)
 }
 
-// SQL implements [foreign].
+// SQL implements [source.Database].
 func (p *pending) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
 	src, err := p.opened()
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *pending) SQL(ctx context.Context, q observer.Query, in observer.Range) 
 	return src.SQL(ctx, q, in)
 }
 
-// Plan implements [foreign].
+// Plan implements [source.Database].
 func (p *pending) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
 	src, err := p.opened()
 	if err != nil {

@@ -13,7 +13,7 @@ func TestPendingSourceOrdersAsItsDatabase(t *testing.T) {
 	t.Parallel()
 	p := &pending{open: func() (opened, error) {
 		src, err := sqlite.Open(sqlite.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "late.db")})
-		return opened{foreign: src}, err
+		return opened{Database: src}, err
 	}}
 	if got := p.Restate("1800000000000", "seconds"); got != "1800000000000" {
 		t.Errorf("before it is there: %q", got)

@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/web"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // What a user without rights is told stands in cmd/observerd/badinput_*_test.go.
@@ -53,7 +54,7 @@ func TestRightsForWhatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	below := filepath.Join(folder, "one", "two")
-	url, err := config.ParseURL("sqlite:" + below + "/a.db")
+	url, err := wiring.Kinds().ParseURL("sqlite:" + below + "/a.db")
 	if err != nil {
 		t.Fatal(err)
 	}

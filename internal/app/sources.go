@@ -1,33 +1,14 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
-	"github.com/observerd/observerd/internal/source/mysql"
-	"github.com/observerd/observerd/internal/source/oracle"
-	"github.com/observerd/observerd/internal/source/postgres"
-	"github.com/observerd/observerd/internal/source/sqlite"
+	"github.com/observerd/observerd/internal/wiring"
 )
-
-// foreign is what every kind of source offers. A new kind is one package and
-// one case in openKind.
-type foreign interface {
-	observer.Source
-	// Describe finds out what is wrong with a query before it is polled.
-	Describe(ctx context.Context, q observer.Query) (source.Description, error)
-	// SQL is what a read of that range sends.
-	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
-	// Plan is how the database would run it.
-	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)
-	Close() error
-}
 
 // opener opens the sources of a process. Sources with one account share its
 // gate.
@@ -71,12 +52,12 @@ func (o *opener) open(name string) (*guarded, error) {
 	if err != nil {
 		return nil, mistake{err} // One in its URL, that only the source can see.
 	}
-	return &guarded{foreign: src.foreign, name: name, url: src.url, gate: src.gate}, nil
+	return &guarded{Database: src.Database, name: name, url: src.url, gate: src.gate}, nil
 }
 
 // opened is a source that could be opened.
 type opened struct {
-	foreign
+	source.Database
 	url  config.URL
 	gate *gate // nil for a source without accounts
 }
@@ -91,37 +72,20 @@ func (o *opener) try(name string) (opened, error) {
 	return opened{src, c.URL, g}, err
 }
 
-func (o *opener) openKind(name string, c config.Source, g *gate) (foreign, error) {
+func (o *opener) openKind(name string, c config.Source, g *gate) (source.Database, error) {
 	url, logons := c.URL.Reveal(), source.Gate(source.Open{})
 	if g != nil {
 		logons = g
 	}
-	scheme, _, _ := strings.Cut(url, ":")
-	switch scheme {
-	case "sqlite":
-		return sqlite.Open(sqlite.Options{
-			URL: url, Location: c.Location(), PoolSize: c.PoolSize, QueryTimeout: c.QueryTimeout,
-		})
-	case "postgres", "postgresql":
-		return postgres.Open(postgres.Options{
-			URL: url, Name: name, Location: c.Location(), PoolSize: c.PoolSize, QueryTimeout: c.QueryTimeout, Gate: logons,
-		})
-	case "oracle":
-		return oracle.Open(oracle.Options{
-			URL: url, Name: name, Node: o.cfg.Node.Name, Location: c.Location(), PoolSize: c.PoolSize, FetchSize: c.FetchSize,
-			QueryTimeout: c.QueryTimeout, Gate: logons,
-		})
-	case "mysql", "mariadb":
-		return mysql.Open(mysql.Options{
-			URL: url, Name: name, Location: c.Location(), PoolSize: c.PoolSize, QueryTimeout: c.QueryTimeout, Gate: logons,
-		})
-	}
-	return nil, fmt.Errorf("this binary cannot read %s", scheme)
+	return wiring.OpenSource(string(c.URL.Dialect()), source.Options{
+		URL: url, Name: name, Node: o.cfg.Node.Name, Location: c.Location(), PoolSize: c.PoolSize, FetchSize: c.FetchSize,
+		QueryTimeout: c.QueryTimeout, Gate: logons,
+	})
 }
 
 // later returns the source of that name, which its first use opens.
 func (o *opener) later(name string) *guarded {
-	return &guarded{foreign: &pending{open: func() (opened, error) { return o.try(name) }}, name: name}
+	return &guarded{Database: &pending{open: func() (opened, error) { return o.try(name) }}, name: name}
 }
 
 // openSources opens the sources that some enabled observer reads, each behind

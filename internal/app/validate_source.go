@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // validationSources opens sources for a validation, whose coordination database
@@ -53,7 +54,7 @@ func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config, sources *o
 
 // lookAtRead finds out what a poll sends, and how it would be run: not the
 // first poll, which reads everything, but those that follow.
-func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src foreign) (err error) {
+func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src source.Database) (err error) {
 	var in observer.Range
 	q := query(o)
 	if q.Timestamp != "" && o.Detect != config.DetectSnapshot {
@@ -77,7 +78,7 @@ func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src f
 }
 
 // lookAtRows makes events of the first rows.
-func (c *ObserverCheck) lookAtRows(ctx context.Context, o config.Observer, src foreign, n int) {
+func (c *ObserverCheck) lookAtRows(ctx context.Context, o config.Observer, src source.Database, n int) {
 	s := spec(o, slog.New(slog.DiscardHandler))
 	s.Start = observer.Start{}
 	made, err := observer.New(s)
@@ -135,13 +136,13 @@ func passing(class observer.Class) bool {
 
 // firstRows is a source of which only the first rows are read.
 type firstRows struct {
-	foreign
+	source.Database
 	n int
 }
 
 // Horizon implements [observer.Source]. No part of the rows is read by itself.
 func (s firstRows) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	h, err := s.foreign.Horizon(ctx, q)
+	h, err := s.Database.Horizon(ctx, q)
 	h.Form, h.Undated = "", false
 	return h, err
 }
@@ -149,7 +150,7 @@ func (s firstRows) Horizon(ctx context.Context, q observer.Query) (observer.Hori
 // Read implements [observer.Source].
 func (s firstRows) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	in.Part, in.Limit = observer.PartAll, s.n
-	rows, err := s.foreign.Read(ctx, q, in)
+	rows, err := s.Database.Read(ctx, q, in)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func (l *loader) checkDatabase(d *Database) {
-	if u, ok := l.resolveURL("database", parseCoordination); ok {
+	if u, ok := l.resolveURL("database", l.options.Kinds.parseCoordination); ok {
 		d.URL = u
 		l.checkFileSystem(l.urlKey("database"), u)
 	}
@@ -39,8 +39,9 @@ func (l *loader) checkSources(sources map[string]Source) {
 
 // checkFetchSize warns where a driver has no use for it: it streams.
 func (l *loader) checkFetchSize(key string, u URL) {
-	if d := u.Dialect(); l.set(key) && !u.IsZero() && d != Oracle {
-		l.warn(key, "fetch-size has no effect on "+string(d)+", which streams its rows; remove it")
+	kind, _ := l.options.Kinds.server(string(u.Dialect()))
+	if l.set(key) && !u.IsZero() && !kind.Fetches {
+		l.warn(key, "fetch-size has no effect on "+string(u.Dialect())+", which streams its rows; remove it")
 	}
 }
 

@@ -62,7 +62,7 @@ func holdsPassword(text string) bool {
 // secretParameter knows the parameters that are passwords: password and
 // sslpassword of PostgreSQL, wallet-password of Oracle.
 func secretParameter(name string) bool {
-	return strings.HasSuffix(oracleName(name), "password")
+	return strings.HasSuffix(looseName(name), "password")
 }
 
 // warnOfReaders warns of a file that holds a secret and that every user of the

@@ -16,7 +16,7 @@ type Options struct {
 	// Path is the YAML file, repeated in problems as it is given here. Empty
 	// means that there is none: defaults, environment and flags only.
 	Path string
-	// Kinds are the kinds of sinks.
+	// Kinds are the kinds of databases and sinks.
 	Kinds Kinds
 	// Environ is the environment as os.Environ returns it: OBSERVERD_…
 	// variables set keys, and ${NAME} in a URL or in the name of a file may

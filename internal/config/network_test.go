@@ -23,7 +23,7 @@ func TestNetworkURLsAreShownWithoutSecrets(t *testing.T) {
 		"mysql://app:p@h:3306/wms?tls=true&ssl-key=p":         "mysql://app:xxxxx@h:3306/wms?ssl-key=xxxxx&tls=true",
 		"mariadb://app:p@/wms?socket=/run/mysqld/mysqld.sock": "mariadb://app:xxxxx@/wms?socket=%2Frun%2Fmysqld%2Fmysqld.sock",
 	} {
-		u, err := config.ParseURL(text)
+		u, err := wiring.Kinds().ParseURL(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if u.String() != want || u.Reveal() != text {
@@ -154,7 +154,7 @@ sinks: [{id: screen, type: stdout}]
 func TestAccounts(t *testing.T) {
 	t.Parallel()
 	account := func(text string) (string, string) {
-		u, err := config.ParseURL(text)
+		u, err := wiring.Kinds().ParseURL(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,12 +231,12 @@ func TestRawAtInAPasswordIsRefused(t *testing.T) {
 		"postgres://app:hunter2@unter3@h/db", "postgresql://app:hunter2@unter3@h1,h2:5433/db?sslmode=require", "postgres://app:hunter2@unter3@h",
 		"postgres://@app:hunter2@h/db",
 	} {
-		if _, err := config.ParseURL(text); err == nil || !strings.Contains(err.Error(), "%40 for @") || strings.Contains(err.Error(), "unter") {
+		if _, err := wiring.Kinds().ParseURL(text); err == nil || !strings.Contains(err.Error(), "%40 for @") || strings.Contains(err.Error(), "unter") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{"postgres://app:hunter2%40unter3@h/db", "postgres://app@h/db?application_name=a@b", "mysql://app:p@ss@h/db"} {
-		if _, err := config.ParseURL(text); err != nil {
+		if _, err := wiring.Kinds().ParseURL(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -96,7 +96,7 @@ func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
 
 // resolveSource makes the URL of a source from its keys and the files that they name.
 func (l *loader) resolveSource(path string) (URL, bool) {
-	u, ok := l.resolveURL(path, ParseURL)
+	u, ok := l.resolveURL(path, l.options.Kinds.ParseURL)
 	if !ok {
 		return URL{}, false
 	}
@@ -119,7 +119,7 @@ func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
 	if !l.ok(key) {
 		password = "" // It is shown, and hashed, as with one.
 	}
-	with, err := u.withPassword(password)
+	with, err := l.options.Kinds.withPassword(u, password)
 	if err != nil {
 		l.reject(l.urlKey(path), err.Error())
 		return u, false

@@ -57,6 +57,9 @@ func word(text string, f field) (string, string) {
 
 func either(words []string) string {
 	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 const canary = "c4n4ry"
@@ -102,7 +103,7 @@ func TestRedactedURLs(t *testing.T) {
 		"sqlite:///var/lib/a.db":                          "sqlite:/var/lib/a.db",
 		"postgres://u:p%40%2F@h1:1,h2:2/db?sslkey=/k.pem": "postgres://u:xxxxx@h1:1,h2:2/db?sslkey=xxxxx",
 	} {
-		u, err := config.ParseURL(text)
+		u, err := wiring.Kinds().ParseURL(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if u.String() != want {

@@ -10,22 +10,14 @@ import (
 	"strings"
 )
 
-// Dialect is a kind of database.
+// Dialect is a kind of database: sqlite, or the scheme of a [ServerKind].
 type Dialect string
 
-// The databases that this version speaks to.
+// The databases that can coordinate.
 const (
 	SQLite   Dialect = "sqlite"
 	Postgres Dialect = "postgres"
-	// Oracle, MySQL and MariaDB are read as sources; they cannot be the
-	// coordination database.
-	Oracle  Dialect = "oracle"
-	MySQL   Dialect = "mysql"
-	MariaDB Dialect = "mariadb"
 )
-
-// sourceOnly says that the database can be read, but not coordinate.
-func (d Dialect) sourceOnly() bool { return d == Oracle || d == MySQL || d == MariaDB }
 
 // URL is the address of a database. It prints, logs and marshals without its
 // password and without the values of parameters that are not known to be
@@ -40,11 +32,17 @@ type URL struct {
 	database string
 }
 
-// What to write in the place of a URL that cannot be used.
-const (
-	supported        = "write sqlite:PATH, or postgres, oracle, mysql or mariadb://USER@HOST/DATABASE"
-	supportedForWork = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
-)
+// supportedForWork is what to write in the place of a URL that cannot coordinate.
+const supportedForWork = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
+
+// supported is what to write in the place of a URL that cannot be used.
+func (k Kinds) supported() string {
+	schemes := make([]string, len(k.Servers))
+	for i, kind := range k.Servers {
+		schemes[i] = kind.Scheme
+	}
+	return "write sqlite:PATH, or " + either(schemes) + "://USER@HOST/DATABASE"
+}
 
 // foreign are schemes of databases that are known, and not yet spoken to.
 var foreign = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
@@ -52,12 +50,12 @@ var foreign = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachd
 // ParseURL reads the URL of a database, of a source or the one that
 // coordinates. The text of an error holds nothing of the URL but the name of an
 // unsupported kind of database.
-func ParseURL(text string) (URL, error) { return parseURL(text, supported) }
+func (k Kinds) ParseURL(text string) (URL, error) { return k.parseURL(text, k.supported()) }
 
 // parseCoordination reads the URL of the coordination database.
-func parseCoordination(text string) (URL, error) {
-	u, err := parseURL(text, supportedForWork)
-	if err == nil && u.dialect.sourceOnly() {
+func (k Kinds) parseCoordination(text string) (URL, error) {
+	u, err := k.parseURL(text, supportedForWork)
+	if err == nil && u.dialect != SQLite && u.dialect != Postgres {
 		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, supportedForWork)
 	}
 	if err == nil && u.dialect == Postgres {
@@ -82,15 +80,13 @@ func writable(text string) error {
 	return nil
 }
 
-func parseURL(text, instead string) (URL, error) {
+func (k Kinds) parseURL(text, instead string) (URL, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
-	switch scheme {
-	case "sqlite":
+	if scheme == string(SQLite) {
 		return parseSQLite(rest)
-	case "postgres", "postgresql":
-		return parseNetwork(text, Postgres)
-	case "oracle", "mysql", "mariadb":
-		return parseNetwork(text, Dialect(scheme))
+	}
+	if kind, ok := k.server(scheme); ok {
+		return parseNetwork(text, kind)
 	}
 	if m := foreign.FindStringSubmatch(text); m != nil {
 		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], instead)

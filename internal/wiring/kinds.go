@@ -1,14 +1,32 @@
-// Package wiring lists the kinds of sinks that the program has.
+// Package wiring lists the kinds of sources and of sinks that the program has.
 package wiring
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/events/sink/file"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sqlite"
 )
 
-// sinks are the kinds of sinks. CONTRIBUTING.md says how another is added.
+// sources are the kinds of databases that observers read, in the order in which
+// messages name them. CONTRIBUTING.md says how another is added.
+var sources = []source.Kind{
+	sqlite.Kind,
+	postgres.Kind,
+	oracle.Kind,
+	mysql.MySQL,
+	mysql.MariaDB,
+}
+
+// sinks are the kinds of sinks, in the order in which messages name them.
 var sinks = []events.SinkKind{
 	stdout.Kind,
 	file.Kind,
@@ -17,10 +35,29 @@ var sinks = []events.SinkKind{
 // Kinds returns what the configuration has to know of each kind.
 func Kinds() config.Kinds {
 	var kinds config.Kinds
+	for _, kind := range sources {
+		if kind.Example == "" {
+			continue // A file, as the coordination database may be: the configuration knows it.
+		}
+		kinds.Servers = append(kinds.Servers, config.ServerKind{
+			Scheme: kind.Scheme, Aliases: kind.Aliases, Example: kind.Example, Harmless: kind.Harmless, Account: kind.Account,
+			LooseNames: kind.LooseNames, HasDefaults: kind.HasDefaults, Fetches: kind.Fetches,
+		})
+	}
 	for _, kind := range sinks {
 		kinds.Sinks = append(kinds.Sinks, config.SinkKind{
 			Name: kind.Name, Settings: func() config.SinkSettings { return kind.Settings() },
 		})
 	}
 	return kinds
+}
+
+// OpenSource opens a source of the kind that the scheme names. It does not connect. The
+// error is of the URL, or of the files that it names.
+func OpenSource(scheme string, o source.Options) (source.Database, error) {
+	at := slices.IndexFunc(sources, func(kind source.Kind) bool { return kind.Scheme == scheme })
+	if at < 0 {
+		return nil, fmt.Errorf("this binary cannot read %s", scheme)
+	}
+	return sources[at].Open(o)
 }

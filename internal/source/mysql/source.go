@@ -12,10 +12,9 @@ import (
 )
 
 const (
-	defaultPoolSize     = 4
-	defaultQueryTimeout = 30 * time.Second
-	connectTimeout      = 10 * time.Second
-	idleTimeout         = 5 * time.Minute
+	defaultPoolSize = 4
+	connectTimeout  = 10 * time.Second
+	idleTimeout     = 5 * time.Minute
 	// endTimeout bounds the end of a transaction that has nothing to commit.
 	endTimeout = 2 * time.Second
 	// killTimeout bounds the end of a statement that nobody waits for any more,
@@ -23,41 +22,8 @@ const (
 	killTimeout = connectTimeout
 )
 
-// Options say which database to read and how.
-type Options struct {
-	// URL is mysql://user:password@host:port/database?tls=…, or mariadb://…;
-	// see the package for its parameters.
-	URL string
-	// Name appears in the attributes of the connections, behind program_name.
-	// Empty means the name of the database.
-	Name string
-	// Location is the zone of DATETIME and DATE columns, which have none of
-	// their own. nil means UTC.
-	Location *time.Location
-	// PoolSize bounds the connections; a read keeps one to its end. 0 means 4.
-	PoolSize int
-	// QueryTimeout bounds each small statement, and how long a stream may be
-	// silent while its reader waits. 0 means 30 seconds.
-	QueryTimeout time.Duration
-	// Gate guards the logons of the account; nil means [source.Open].
-	Gate source.Gate
-}
-
-func (o Options) withDefaults() Options {
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
-	if o.PoolSize <= 0 {
-		o.PoolSize = defaultPoolSize
-	}
-	if o.QueryTimeout <= 0 {
-		o.QueryTimeout = defaultQueryTimeout
-	}
-	if o.Gate == nil {
-		o.Gate = source.Open{}
-	}
-	return o
-}
+// Options is what a source is opened with.
+type Options = source.Options
 
 // Source reads one database. It is safe for concurrent use.
 type Source struct {
@@ -79,7 +45,7 @@ var _ observer.Source = (*Source)(nil)
 
 // Open prepares a source. It does not connect, so the database may be down.
 func Open(options Options) (*Source, error) {
-	o := options.withDefaults()
+	o := options.WithDefaults(defaultPoolSize)
 	address, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err

@@ -17,11 +17,9 @@ import (
 )
 
 const (
-	defaultPoolSize     = 2
-	maxPoolSize         = 4
-	defaultFetchSize    = 1000
-	defaultQueryTimeout = 30 * time.Second
-	connectTimeout      = 10 * time.Second
+	defaultPoolSize = 2
+	maxPoolSize     = 4
+	connectTimeout  = 10 * time.Second
 	// grace is how long the database may take to stop a statement.
 	grace = 3 * time.Second
 	// A firewall forgets connections that are idle, and a profile ends them; an
@@ -33,50 +31,18 @@ const (
 	largeFetchSize = 4
 )
 
-// Options say which database to read and how.
-type Options struct {
-	// URL is oracle://user:password@host:port/service, see [client.ParseURL].
-	URL string
-	// Name is the source's, shown to DBAs as the sessions' action; Node is this
-	// node's, shown as their client identifier. Both may be empty.
-	Name, Node string
-	// Location is the zone of DATE and TIMESTAMP columns, which have none of
-	// their own. nil means UTC.
-	Location *time.Location
-	// PoolSize bounds the connections, at most 4; a read keeps one to its end.
-	// 0 means 2. One more is opened where rows have large objects (CLOB, JSON).
-	PoolSize int
-	// FetchSize is how many rows one round trip brings; they are in memory
-	// together. 0 means 1,000.
-	FetchSize int
-	// QueryTimeout bounds each small statement, and how long a stream may be
-	// silent while its reader waits. 0 means 30 seconds.
-	QueryTimeout time.Duration
-	// Gate guards the logons; nil lets all of them pass.
-	Gate source.Gate
-	// Driver opens connections; nil means the one that ships.
-	Driver client.Open
+// Kind is Oracle, whose people write the parameters of a URL in many ways.
+var Kind = source.Kind{
+	Scheme: "oracle", Example: "oracle://USER:PASSWORD@HOST:PORT/SERVICE",
+	Harmless:   []string{"connect", "server", "sid", "ssl", "ssl-verify", "wallet"},
+	Account:    []string{"connect", "server", "sid"},
+	LooseNames: true,
+	Fetches:    true,
+	Open:       func(o source.Options) (source.Database, error) { return Open(o) },
 }
 
-func (o Options) withDefaults() Options {
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
-	if o.PoolSize <= 0 {
-		o.PoolSize = defaultPoolSize
-	}
-	o.PoolSize = min(o.PoolSize, maxPoolSize)
-	if o.FetchSize <= 0 {
-		o.FetchSize = defaultFetchSize
-	}
-	if o.QueryTimeout <= 0 {
-		o.QueryTimeout = defaultQueryTimeout
-	}
-	if o.Driver == nil {
-		o.Driver = goora.Open
-	}
-	return o
-}
+// Options is what a source is opened with.
+type Options = source.Options
 
 // Source reads one database. It is safe for concurrent use.
 type Source struct {
@@ -93,7 +59,8 @@ var _ observer.Source = (*Source)(nil)
 
 // Open prepares a source. It does not connect, so the database may be down.
 func Open(options Options) (*Source, error) {
-	o := options.withDefaults()
+	o := options.WithDefaults(defaultPoolSize)
+	o.PoolSize = min(o.PoolSize, maxPoolSize)
 	target, err := client.ParseURL(o.URL)
 	if err != nil {
 		return nil, err
@@ -103,12 +70,12 @@ func Open(options Options) (*Source, error) {
 	target.FetchSize = o.FetchSize
 	target.ConnectTimeout, target.Grace = connectTimeout, grace
 	target.Gate = o.Gate
-	connector, err := o.Driver(target)
+	connector, err := goora.Open(target)
 	if err != nil {
 		return nil, err
 	}
 	target.FetchSize = min(target.FetchSize, largeFetchSize)
-	large, err := o.Driver(target)
+	large, err := goora.Open(target)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ const (
 	noWait = time.Millisecond
 )
 
-// lockWait is never so long that a deadline of ours comes first.
-func (o Options) lockWait() time.Duration { return min(lockWait, o.QueryTimeout/2) }
+// lockWaitOf is never so long that a deadline of ours comes first.
+func lockWaitOf(o Options) time.Duration { return min(lockWait, o.QueryTimeout/2) }
 
 // locks are what a read locks before it makes its snapshot: a table that is
 // written anew while its lock is waited for, by ALTER TABLE or TRUNCATE, is empty

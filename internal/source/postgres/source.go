@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	defaultPoolSize     = 4
-	defaultQueryTimeout = 30 * time.Second
-	connectTimeout      = 10 * time.Second
-	idleTimeout         = 5 * time.Minute
+	defaultPoolSize = 4
+	connectTimeout  = 10 * time.Second
+	idleTimeout     = 5 * time.Minute
 	// closeTimeout is how long a server may take to say good-bye.
 	closeTimeout = 2 * time.Second
 	// endTimeout bounds the end of a transaction that has nothing to commit.
@@ -36,40 +35,8 @@ const (
 // [Source.Horizon] does not wait for such sessions, as none of them writes.
 const sessionPrefix = "observerd source "
 
-// Options say which database to read and how.
-type Options struct {
-	// URL is postgres://user:password@host:port/database?sslmode=….
-	URL string
-	// Name appears in the sessions' application_name until a read names its
-	// stream there. Empty means the name of the database.
-	Name string
-	// Location is the zone of timestamp and date columns, which have none of
-	// their own. nil means UTC.
-	Location *time.Location
-	// Gate guards the logons; nil lets all of them pass.
-	Gate source.Gate
-	// PoolSize bounds the connections; a read keeps one to its end. 0 means 4.
-	PoolSize int
-	// QueryTimeout bounds each small statement, and how long a stream may be
-	// silent while its reader waits. 0 means 30 seconds.
-	QueryTimeout time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
-	if o.Gate == nil {
-		o.Gate = source.Open{}
-	}
-	if o.PoolSize <= 0 {
-		o.PoolSize = defaultPoolSize
-	}
-	if o.QueryTimeout <= 0 {
-		o.QueryTimeout = defaultQueryTimeout
-	}
-	return o
-}
+// Options is what a source is opened with.
+type Options = source.Options
 
 // Source reads one database. It is safe for concurrent use.
 type Source struct {
@@ -84,7 +51,7 @@ var _ observer.Source = (*Source)(nil)
 
 // Open prepares a source. It does not connect, so the database may be down.
 func Open(options Options) (*Source, error) {
-	o := options.withDefaults()
+	o := options.WithDefaults(defaultPoolSize)
 	config, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err

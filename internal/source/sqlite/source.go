@@ -18,38 +18,14 @@ import (
 )
 
 const (
-	defaultPoolSize     = 4
-	defaultQueryTimeout = 30 * time.Second
+	defaultPoolSize = 4
 	// maxBusy bounds the wait for a writer that locks out readers.
 	maxBusy = 5 * time.Second
 	maxIdle = 1
 )
 
-// Options say which database to read and how.
-type Options struct {
-	// URL is "sqlite:" and the path of the file.
-	URL string
-	// Location is the zone of timestamps that name none. nil means UTC.
-	Location *time.Location
-	// PoolSize bounds the connections; a read keeps one to its end. 0 means 4.
-	PoolSize int
-	// QueryTimeout bounds each small statement, and how long a stream may be
-	// silent while its reader waits. 0 means 30 seconds.
-	QueryTimeout time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
-	if o.PoolSize <= 0 {
-		o.PoolSize = defaultPoolSize
-	}
-	if o.QueryTimeout <= 0 {
-		o.QueryTimeout = defaultQueryTimeout
-	}
-	return o
-}
+// Options is what a source is opened with.
+type Options = source.Options
 
 // Source reads one database file. It is safe for concurrent use.
 type Source struct {
@@ -66,7 +42,7 @@ var _ observer.Source = (*Source)(nil)
 // Open prepares a source. The file is opened at the first use, so it may be
 // missing until then.
 func Open(options Options) (*Source, error) {
-	o := options.withDefaults()
+	o := options.WithDefaults(defaultPoolSize)
 	path, err := parseURL(o.URL)
 	if err != nil {
 		return nil, err
