@@ -73,12 +73,12 @@ func (o *opener) try(name string) (opened, error) {
 }
 
 func (o *opener) openKind(name string, c config.Source, g *gate) (source.Database, error) {
-	url, logons := c.URL.Reveal(), source.Gate(source.Open{})
+	var logons source.Gate
 	if g != nil {
 		logons = g
 	}
 	return wiring.OpenSource(string(c.URL.Dialect()), source.Options{
-		URL: url, Name: name, Node: o.cfg.Node.Name, Location: c.Location(), PoolSize: c.PoolSize, FetchSize: c.FetchSize,
+		URL: c.URL.Reveal(), Name: name, Node: o.cfg.Node.Name, Location: c.Location(), PoolSize: c.PoolSize, FetchSize: c.FetchSize,
 		QueryTimeout: c.QueryTimeout, Gate: logons,
 	})
 }

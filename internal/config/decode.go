@@ -20,7 +20,7 @@ func (l *loader) section(v reflect.Value, values map[string]any, path string) {
 	if sink, ok := v.Addr().Interface().(*Sink); ok {
 		kind, _ := values["type"].(string)
 		sink.Settings = known.newSettings(kind)
-		known = known.ofSink(cmp.Or(kind, "none"))
+		known = known.ofSink(cmp.Or(kind, "?")) // No kind has this name.
 	}
 	for _, f := range known.fieldsOf(v.Type()) {
 		target, at := f.of(v), join(path, f.key)

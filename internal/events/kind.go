@@ -15,7 +15,8 @@ type SinkKind struct {
 }
 
 // SinkSettings are the keys that sinks of one kind have beside those of all sinks: a
-// pointer to a struct with the tags that package config describes.
+// pointer to a struct with the tags that package config describes. They are printed with
+// the configuration: a secret is in a file that they name.
 type SinkSettings interface {
 	// Target names the place that no two sinks may share; "" for none.
 	Target() string

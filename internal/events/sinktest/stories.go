@@ -169,9 +169,6 @@ const patience = 30 * time.Second
 // stalled lets the batches of two streams run into their deadlines, and delivers them
 // again in another order.
 func stalled(ctx context.Context, h Harness) error {
-	if h.Stall == nil {
-		return nil
-	}
 	orders, stock := Batch("orders", 1, 3), Batch("stock", 1, 2)
 	return errors.Join(h.term(ctx, func(s events.Sink) error {
 		resume := h.Stall()

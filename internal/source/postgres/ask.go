@@ -48,7 +48,7 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 	opening := []string{
 		"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY",
 		"SET LOCAL statement_timeout = " + milliseconds(o.QueryTimeout),
-		"SET LOCAL lock_timeout = " + milliseconds(lockWaitOf(o)),
+		"SET LOCAL lock_timeout = " + milliseconds(lockWait(o)),
 	}
 	byPath := 0
 	for byPath < len(questions) && questions[byPath].byPath {

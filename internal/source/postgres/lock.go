@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// lockWait is how long a statement waits for a lock before it gives its
+	// maxLockWait is how long a statement waits for a lock before it gives its
 	// connection back for a while, see [source.LockWaits]. It waits in the queue,
 	// so it gets its turn among those who lock a table over and over, and VACUUM,
 	// which looks for waiters every 20 ms, gives way.
-	lockWait = time.Second
+	maxLockWait = time.Second
 	// noWait is as good as none: for what a read with a snapshot has not locked.
 	noWait = time.Millisecond
 )
 
-// lockWaitOf is never so long that a deadline of ours comes first.
-func lockWaitOf(o Options) time.Duration { return min(lockWait, o.QueryTimeout/2) }
+// lockWait is never so long that a deadline of ours comes first.
+func lockWait(o Options) time.Duration { return min(maxLockWait, o.QueryTimeout/2) }
 
 // locks are what a read locks before it makes its snapshot: a table that is
 // written anew while its lock is waited for, by ALTER TABLE or TRUNCATE, is empty

@@ -93,7 +93,7 @@ func (c *session) begin(ctx context.Context, stream string, p plan) error {
 	if p.order != nil {
 		sql += "; SET LOCAL enable_sort = off"
 	}
-	sql += formsSQL + p.locks.sql(lockWaitOf(c.source.options))
+	sql += formsSQL + p.locks.sql(lockWait(c.source.options))
 	_, err := c.conn.Exec(ctx, sql).ReadAll()
 	return c.source.translate(ctx, parsing, "begin the read", err)
 }
