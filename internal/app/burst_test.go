@@ -21,8 +21,8 @@ import (
 )
 
 // TestManyTypesAtOneInstant has more types due at once than the database can
-// serve in the time of one call: each lock takes 50 ms to acquire, as on a server
-// whose disk or standby is slow. They wait for each other on the node. None of
+// serve in the time of one call: a lock takes 50 ms to acquire, as on a server
+// whose disk or standby is slow, and 20 ms on SQLite. They wait for each other on the node. None of
 // them fails for that, tries its lock twice, or calls the database away.
 func TestManyTypesAtOneInstant(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,9 @@ func TestManyTypesAtOneInstant(t *testing.T) {
 }
 
 func manyTypesAtOneInstant(t *testing.T, p place) {
-	const types = 260 // More than two connections acquire in 5 s, which is what one call may take.
+	// More than two connections of PostgreSQL, or the one of SQLite, acquire in 5 s,
+	// which is what one call may take.
+	const types = 260
 	crowd(t, p, types)
 	node, log := p.startLogged(t)
 	eventually(t, func() error {
@@ -74,10 +76,12 @@ func sumOf(page, metric string) (sum float64) {
 	return sum
 }
 
-// teachToSleep gives SQLite a function that waits, before anything connects.
+// teachToSleep gives SQLite a function that waits, before anything connects. It is
+// short, because each call that waits for the connection is drawn at random: were
+// few drawn in 5 s, one that nothing is wrong with would run out of its time.
 func teachToSleep() {
-	sqlite.MustRegisterScalarFunction("sleep_50_ms", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
-		time.Sleep(50 * time.Millisecond)
+	sqlite.MustRegisterScalarFunction("sleep_20_ms", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		time.Sleep(20 * time.Millisecond)
 		return nil, nil
 	})
 }
@@ -95,7 +99,7 @@ func crowd(t *testing.T, p place, types int) {
 		t.Fatal(err)
 	}
 	db := p.beside(t)
-	slow := []string{`CREATE TRIGGER slow BEFORE INSERT ON int_lock BEGIN SELECT sleep_50_ms(); END`}
+	slow := []string{`CREATE TRIGGER slow BEFORE INSERT ON int_lock BEGIN SELECT sleep_20_ms(); END`}
 	if isPostgres(t, db) {
 		slow = []string{
 			`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END'`,
