@@ -5,34 +5,37 @@ import (
 	"maps"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // labels returns the labels of an expression's result. The error names the
-// first metric or label in it that is not there. What is no vector has none.
-func (s Schema) labels(e parser.Expr) (Labels, error) {
-	switch e := e.(type) {
-	case *parser.VectorSelector:
+// first metric or label in it that is not there. What has no case of its own has
+// the labels of its parts.
+func (s Schema) labels(node parser.Node) (Labels, error) {
+	if e, ok := node.(*parser.VectorSelector); ok {
 		return s.selector(e)
-	case *parser.MatrixSelector:
-		return s.labels(e.VectorSelector)
-	case *parser.SubqueryExpr:
-		return s.labels(e.Expr)
-	case *parser.ParenExpr:
-		return s.labels(e.Expr)
-	case *parser.UnaryExpr:
-		return s.labels(e.Expr)
-	case *parser.AggregateExpr:
-		return s.aggregate(e)
-	case *parser.BinaryExpr:
-		return s.binary(e)
-	case *parser.Call:
-		return s.call(e)
-	case *parser.NumberLiteral, *parser.StringLiteral:
-		return Labels{}, nil
 	}
-	return nil, fmt.Errorf("%T is not known here; teach it to Schema.labels", e)
+	var parts []Labels
+	all := Labels{}
+	for child := range parser.ChildrenIter(node) {
+		part, err := s.labels(child)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+		maps.Copy(all, part)
+	}
+	switch e := node.(type) {
+	case *parser.AggregateExpr:
+		return aggregate(e, all)
+	case *parser.BinaryExpr:
+		if e.LHS.Type() == parser.ValueTypeVector && e.RHS.Type() == parser.ValueTypeVector {
+			return binary(e, parts[0], parts[1])
+		}
+	case *parser.Call:
+		return call(e, all)
+	}
+	return all, nil
 }
 
 func (s Schema) selector(e *parser.VectorSelector) (Labels, error) {
@@ -51,82 +54,63 @@ func (s Schema) selector(e *parser.VectorSelector) (Labels, error) {
 	return own, nil
 }
 
-func (s Schema) aggregate(e *parser.AggregateExpr) (Labels, error) {
-	inner, err := s.labels(e.Expr)
-	if err != nil {
-		return nil, err
-	}
-	if e.Param != nil {
-		if _, err := s.labels(e.Param); err != nil {
-			return nil, err
-		}
-	}
-	if err := inner.have(e.Expr.String(), e.Grouping...); err != nil {
-		return nil, err
-	}
+func aggregate(e *parser.AggregateExpr, inner Labels) (Labels, error) {
+	err := inner.have(e.Expr.String(), e.Grouping...)
 	switch {
 	case e.Op == parser.TOPK || e.Op == parser.BOTTOMK:
-		return inner, nil
+		return inner, err
 	case e.Without:
-		return inner.without(e.Grouping...), nil
+		return inner.without(e.Grouping...), err
 	}
-	return labelsOf(e.Grouping...), nil
+	return labelsOf(e.Grouping...), err
 }
 
-func (s Schema) call(e *parser.Call) (Labels, error) {
-	result := Labels{}
-	for i := len(e.Args) - 1; i >= 0; i-- { // So that the first vector has the last word.
-		inner, err := s.labels(e.Args[i])
-		if err != nil {
-			return nil, err
+// binary joins two vectors. Sides that can never match are an error: Prometheus
+// would answer with nothing, which looks like health.
+func binary(e *parser.BinaryExpr, left, right Labels) (Labels, error) {
+	m := e.VectorMatching
+	l, r := left.without(m.MatchingLabels...), right.without(m.MatchingLabels...)
+	var err error
+	switch {
+	case m.On:
+		if err = left.have(e.LHS.String(), m.MatchingLabels...); err == nil {
+			err = right.have(e.RHS.String(), m.MatchingLabels...)
 		}
-		if kind := e.Args[i].Type(); kind == parser.ValueTypeVector || kind == parser.ValueTypeMatrix {
-			result = inner
-		}
+	case e.Op != parser.LOR && !maps.Equal(l, r) && !l[anything] && !r[anything]:
+		err = fmt.Errorf("nothing matches: %s has the labels %s, %s has %s", e.LHS, l, e.RHS, r)
 	}
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Op == parser.LOR:
+		maps.Copy(l, left)
+		maps.Copy(l, right)
+		return l, nil
+	case e.Op.IsSetOperator():
+		return left, nil
+	case m.Card == parser.CardManyToOne:
+		return left.with(m.Include...), right.have(e.RHS.String(), m.Include...)
+	case m.Card == parser.CardOneToMany:
+		return right.with(m.Include...), left.have(e.LHS.String(), m.Include...)
+	case m.On:
+		return labelsOf(m.MatchingLabels...), nil
+	}
+	return l, nil
+}
+
+func call(e *parser.Call, inner Labels) (Labels, error) {
 	switch e.Func.Name {
-	case "scalar":
-		return Labels{}, nil
-	case "absent", "absent_over_time":
-		return demanded(e.Args[0]), nil
 	case "histogram_quantile":
-		return result.without("le"), result.have(e.Args[1].String(), "le")
-	case "label_replace", "label_join":
-		return s.relabel(e, result)
-	}
-	return result, nil
-}
-
-// demanded are the labels that absent knows of a series that is not there.
-func demanded(e parser.Expr) Labels {
-	if matrix, ok := e.(*parser.MatrixSelector); ok {
-		e = matrix.VectorSelector
-	}
-	known := Labels{}
-	if selector, ok := e.(*parser.VectorSelector); ok {
-		for _, m := range selector.LabelMatchers {
-			known[m.Name] = m.Type == labels.MatchEqual && m.Name != model.MetricNameLabel
+		return inner.without("le"), inner.have(e.Args[1].String(), "le")
+	case "label_replace": // (v, to, value, from, regex)
+		if from := text(e.Args[3]); from != "" {
+			return inner.with(text(e.Args[1])), inner.have(e.Args[0].String(), from)
 		}
+		return inner.with(text(e.Args[1])), nil
+	case "absent", "absent_over_time", "label_join", "scalar":
+		return nil, fmt.Errorf("the labels of %s are not known here", e.Func.Name)
 	}
-	maps.DeleteFunc(known, func(_ string, equal bool) bool { return !equal })
-	return known
-}
-
-// relabel is label_replace(v, to, value, from, regex) or label_join(v, to,
-// separator, from…).
-func (s Schema) relabel(e *parser.Call, inner Labels) (Labels, error) {
-	to, from := text(e.Args[1]), e.Args[3:]
-	if e.Func.Name == "label_replace" {
-		from = from[:1]
-	}
-	for _, arg := range from {
-		if name := text(arg); name != "" {
-			if err := inner.have(e.Args[0].String(), name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return inner.with(to), nil
+	return inner, nil
 }
 
 func text(e parser.Expr) string {

@@ -64,41 +64,37 @@ func (s Schema) add(name string, kind dto.MetricType, own Labels) {
 const anything = "*"
 
 // Record adds what recording rules make of the metrics, in whatever order they
-// stand.
+// stand: a rule may read one that follows, or its own last value.
 func (s Schema) Record(files ...RuleFile) error {
-	for left := len(recorded(files)); ; {
+	for left := recorded(files); ; {
+		var missing []Rule
 		var first error
-		missing := 0
-		for _, r := range recorded(files) {
+		for _, r := range left {
 			if err := s.record(r); err != nil {
-				missing++
-				first = cmp.Or(first, err)
+				missing, first = append(missing, r), cmp.Or(first, err)
 			}
 		}
-		if missing == 0 || missing == left {
+		if len(missing) == 0 || len(missing) == len(left) {
 			return first
 		}
 		left = missing
 	}
 }
 
-// record adds one rule. It is looked at twice, the second time with what it
-// makes itself.
+// record adds one rule. It is read twice, the second time with what it makes
+// itself.
 func (s Schema) record(r Rule) error {
-	name := r.Record
-	if s[name] == nil {
-		s[name] = labelsOf(anything)
-	}
+	s[r.Record] = labelsOf(anything)
 	for range 2 {
 		result, err := r.Expr().Check(s)
 		if err == nil && result[anything] {
 			err = fmt.Errorf("%s: it is made of nothing but itself", r.Expr().Where)
 		}
 		if err != nil {
-			delete(s, name)
+			delete(s, r.Record)
 			return err
 		}
-		s[name] = result.with(slices.Collect(maps.Keys(r.Labels))...)
+		s[r.Record] = result.with(slices.Collect(maps.Keys(r.Labels))...)
 	}
 	return nil
 }
