@@ -56,7 +56,7 @@ func TestTimestamps(t *testing.T) {
 	}
 	tokyo := time.FixedZone("", 9*3600)
 	clock := &fakeClock{at: time.Date(2024, 7, 1, 10, 0, 0, 0, time.UTC)}
-	d := emulate(t, engine.Options{Now: clock.now, OSZone: tokyo, DBZone: tokyo, Version: 12})
+	d := emulate(t, engine.Options{Now: clock.now, OSZone: tokyo, Version: 12})
 	d.exec("CREATE TABLE edges (id NUMBER(5) PRIMARY KEY, day DATE, wall TIMESTAMP(9), zone TIMESTAMP(9) WITH TIME ZONE, local TIMESTAMP(9) WITH LOCAL TIME ZONE)")
 	for id, at := range []string{"2024-07-01 09:00:00", "2024-07-01 10:00:00", "2024-07-01 11:00:00", "2024-07-02 00:00:00"} {
 		d.exec(fmt.Sprintf("INSERT INTO edges VALUES (%[1]d, TIMESTAMP '%[2]s', TIMESTAMP '%[2]s.000000001', TIMESTAMP '%[2]s +02:00', TIMESTAMP '%[2]s +02:00')", id+1, at))

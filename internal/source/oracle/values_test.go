@@ -19,7 +19,7 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := emulate(t, engine.Options{OSZone: tokyo, DBZone: tokyo})
+	d := emulate(t, engine.Options{OSZone: tokyo})
 	s := d.open(oracle.Options{})
 	for i, test := range []struct{ column, value, want string }{
 		{"NUMBER", "0", "0"}, {"NUMBER(10)", "-32768", "-32768"}, {"NUMBER(12,2)", "1.5", "1.5"}, {"FLOAT", "0.25", "0.25"},

@@ -14,11 +14,6 @@ type access struct {
 	query   *compiledQuery
 	// filters are conditions that can be evaluated once the source has a row.
 	filters []*node
-	// outer says that the source is on the right side of a LEFT JOIN with the
-	// conditions on.
-	outer bool
-	on    []*node
-
 	// index is what serves, or nil; equal, low and high are its bounds.
 	index        *index
 	equal        []*node
@@ -78,9 +73,6 @@ func (bp *blockPlan) choose() {
 // much they help; 0 for not at all.
 func (a *access) match(x *index, slot int) int {
 	conditions := a.filters
-	if a.outer {
-		conditions = a.on
-	}
 	a.index = x
 	for _, position := range x.columns {
 		n := bound(conditions, slot, position, "=")
@@ -165,7 +157,7 @@ func is(n *node, slot, position int) bool {
 // of the block: the sort's columns follow the ones that are equal for all rows,
 // all in one direction, and no row is missing from the index.
 func (bp *blockPlan) orderedBy(a *access) bool {
-	if len(bp.sort) == 0 || bp.grouped || a.index == nil {
+	if len(bp.sort) == 0 || bp.grouping != nil || a.index == nil {
 		return false
 	}
 	x := a.index

@@ -56,7 +56,7 @@ func (t *Tx) Exec(sql string, binds ...any) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), ownerTimeout)
 	defer cancel()
-	result, err := t.session.execute(ctx, sql, values, false)
+	result, err := t.session.execute(ctx, sql, values)
 	if result.Rows != nil {
 		result.Rows.Close()
 	}
@@ -69,7 +69,7 @@ func (t *Tx) Query(sql string, binds ...any) ([][]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.session.execute(context.Background(), sql, values, false)
+	result, err := t.session.execute(context.Background(), sql, values)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,9 @@ func (e *Engine) Query(user, sql string, binds ...any) ([][]any, error) {
 	return tx.Query(sql, binds...)
 }
 
-// Plan returns how a SELECT of the owner would be run, as [Executed.Plan].
+// Plan returns how a SELECT of the owner would be run: a line for each step, as in "INDEX RANGE
+// SCAN ORDERS_BY_TIME" or "TABLE ACCESS FULL ORDERS"; "SORT ORDER BY" is one of
+// them where the result is sorted.
 func (e *Engine) Plan(sql string, binds ...any) (string, error) {
 	tx := e.Begin()
 	defer tx.Rollback()

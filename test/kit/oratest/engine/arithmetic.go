@@ -58,23 +58,10 @@ func (c *compiler) concat(l, r *node) *node {
 func (c *compiler) arithmetic(op string, l, r *node) *node {
 	x, y := l.typ.kind(), r.typ.kind()
 	switch {
-	case ranks[x] > 0 && ranks[y] > 0:
-		if op != "-" {
-			c.fail(975)
-		}
-		return c.difference(l, r)
-	case ranks[x] > 0 && (op == "+" || op == "-"):
+	case ranks[x] > 0 && ranks[y] == 0 && (op == "+" || op == "-"):
 		return c.moved(op, l, r)
-	case ranks[y] > 0 && op == "+":
-		return c.moved(op, r, l)
-	case ranks[x] > 0 || ranks[y] > 0:
-		c.fail(932, "NUMBER", "DATE")
-	case x == kindInterval || y == kindInterval:
-		return c.intervals(op, l, r)
-	case x == kindDouble || y == kindDouble:
-		return pair(plain(typeDouble), c.to(l, kindDouble), c.to(r, kindDouble), func(a, b value) (value, error) {
-			return double(floats(op, a.float(), b.float())), nil
-		})
+	case ranks[x] > 0 || ranks[y] > 0 || x == kindInterval || y == kindInterval || x == kindDouble || y == kindDouble:
+		c.fail(932, "NUMBER", string(r.typ.name))
 	}
 	return pair(plain(typeNumber), c.to(l, kindNumber), c.to(r, kindNumber), func(a, b value) (value, error) {
 		switch op {
@@ -89,32 +76,6 @@ func (c *compiler) arithmetic(op string, l, r *node) *node {
 			return null, refuse(1476)
 		}
 		return divide(a, b), nil
-	})
-}
-
-func floats(op string, a, b float64) float64 {
-	switch op {
-	case "+":
-		return a + b
-	case "-":
-		return a - b
-	case "*":
-		return a * b
-	}
-	return a / b
-}
-
-// difference of two DATEs is a number of days, of others an interval.
-func (c *compiler) difference(l, r *node) *node {
-	k := c.common(l.typ, r.typ)
-	a, b := c.to(l, k), c.to(r, k)
-	if k == kindDate {
-		return pair(plain(typeNumber), a, b, func(x, y value) (value, error) {
-			return divide(integer(x.n-y.n), integer(86400)), nil
-		})
-	}
-	return pair(plain(typeInterval), a, b, func(x, y value) (value, error) {
-		return carry(value{kind: kindInterval, n: x.n - y.n, nano: x.nano - y.nano}), nil
 	})
 }
 
@@ -160,31 +121,5 @@ func (c *compiler) moved(op string, at, by *node) *node {
 			return null, refuse(1841)
 		}
 		return t, nil
-	})
-}
-
-// intervals adds two intervals, or takes one several times.
-func (c *compiler) intervals(op string, l, r *node) *node {
-	if l.typ.kind() != kindInterval {
-		l, r = r, l
-	}
-	switch op {
-	case "+", "-":
-		return pair(plain(typeInterval), c.to(l, kindInterval), c.to(r, kindInterval), func(a, b value) (value, error) {
-			if op == "-" {
-				b.n, b.nano = -b.n, -b.nano
-			}
-			return carry(value{kind: kindInterval, n: a.n + b.n, nano: a.nano + b.nano}), nil
-		})
-	}
-	return pair(plain(typeInterval), l, c.to(r, kindNumber), func(a, b value) (value, error) {
-		if op == "/" {
-			if b.isZero() {
-				return null, refuse(1476)
-			}
-			b = divide(integer(1), b)
-		}
-		nanos := add(multiply(integer(a.n), integer(int64(time.Second))), integer(int64(a.nano)))
-		return scaled(multiply(nanos, b), time.Nanosecond), nil
 	})
 }

@@ -8,10 +8,8 @@ type (
 	nameExpr struct {
 		parts []token
 	}
-	// starExpr is * or q.* in a select list or in COUNT(*).
-	starExpr struct {
-		qualifier []token
-	}
+	// starExpr is * in a select list or in COUNT(*).
+	starExpr    struct{}
 	literalExpr struct {
 		value value
 		typ   dataType
@@ -20,9 +18,8 @@ type (
 		index int // of its occurrence, from 0
 		pos   int
 	}
-	unaryExpr struct {
-		op string // NOT or -
-		x  expr
+	negationExpr struct {
+		x expr
 	}
 	// binaryExpr is arithmetic, ||, a comparison, AND or OR.
 	binaryExpr struct {
@@ -30,10 +27,9 @@ type (
 		l, r expr
 	}
 	callExpr struct {
-		name     []token
-		args     []expr
-		names    []string // of arguments passed by name, else empty
-		distinct bool
+		name  []token
+		args  []expr
+		names []string // of arguments passed by name, else empty
 	}
 	caseExpr struct {
 		operand expr // nil where each WHEN is a condition
@@ -44,18 +40,10 @@ type (
 		x    expr
 		list []expr
 		sub  *query
-		not  bool
-	}
-	likeExpr struct {
-		x, pattern, escape expr
-		not                bool
 	}
 	nullExpr struct {
 		x   expr
 		not bool
-	}
-	existsExpr struct {
-		sub *query
 	}
 	subqueryExpr struct {
 		sub *query
@@ -64,42 +52,27 @@ type (
 		x   expr
 		typ dataType
 	}
-	// zoneExpr is x AT TIME ZONE zone, or AT LOCAL where zone is nil.
+	// zoneExpr is x AT TIME ZONE zone.
 	zoneExpr struct {
 		x, zone expr
-	}
-	extractExpr struct {
-		field string
-		x     expr
 	}
 )
 
 // query is a SELECT with everything that follows it.
 type query struct {
-	with   []withClause
-	blocks []*block
-	// distinct says that the blocks are joined by UNION, not by UNION ALL.
-	distinct bool
-	order    []orderItem
-	// fetch and offset are nil without FETCH FIRST and OFFSET.
-	fetch, offset expr
-	forUpdate     bool
+	block *block
+	order []orderItem
+	fetch expr // nil without FETCH FIRST
 }
 
-type withClause struct {
-	name string
-	sub  *query
-}
-
-// block is one SELECT … FROM … WHERE … GROUP BY.
+// block is one SELECT … FROM … WHERE.
 type block struct {
-	distinct bool
-	items    []selectItem
-	from     []fromItem
-	where    expr
-	group    []expr
-	having   expr
-	pos      int
+	items []selectItem
+	from  []fromItem
+	where expr
+	// grouped says that it has aggregates, rownum that it has ROWNUM, subqueries
+	// that an item has one.
+	grouped, rownum, subqueries bool
 }
 
 type selectItem struct {
@@ -112,10 +85,7 @@ type selectItem struct {
 type fromItem struct {
 	schema, table string
 	sub           *query
-	function      expr // of TABLE(…)
 	alias         string
-	on            expr
-	outer         bool // a LEFT JOIN
 	pos           int
 }
 
@@ -218,9 +188,7 @@ type (
 	createView struct {
 		replace      bool
 		schema, name string
-		columns      []string
 		query        *query
-		text         string
 	}
 	createSynonym struct {
 		public, replace bool
@@ -229,12 +197,7 @@ type (
 		link            string
 	}
 	createUser struct {
-		name, password string
-		role           bool
-	}
-	alterUser struct {
-		name, password string
-		lock, unlock   bool
+		name string
 	}
 	grantStatement struct {
 		revoke     bool
@@ -245,7 +208,7 @@ type (
 	}
 	alterTable struct {
 		schema, name string
-		add, modify  []columnDefinition
+		add          []columnDefinition
 		constraints  []constraintDefinition
 		drop         []string
 		renameFrom   string
@@ -255,18 +218,11 @@ type (
 		what         string // TABLE, VIEW, INDEX, SYNONYM, PUBLIC SYNONYM, USER, ROLE, FUNCTION
 		schema, name string
 	}
-	truncateStatement struct {
-		schema, name string
-	}
-	analyzeStatement struct {
-		schema, name string
-	}
 	createFunction struct {
-		name       string
-		body       statement
-		typ        dataType
-		ret        expr
-		autonomous bool
+		name string
+		body statement // nil for one that returns a value and does nothing else
+		typ  dataType
+		ret  expr
 	}
 	// noStatement changes nothing that the engine knows of.
 	noStatement struct{}

@@ -11,10 +11,7 @@ type blockPlan struct {
 	stop         *node
 	stopOpen     bool // ROWNUM < n
 	items        []*node
-	grouped      bool
-	keys         []*node
-	grouping     *grouping
-	having       *node
+	grouping     *grouping // nil without aggregates
 	sort         []sortKey
 }
 
@@ -31,26 +28,20 @@ func (c *compiler) block(parent *scope, b *block, order []orderItem) *compiledQu
 	}
 	out := &compiledQuery{}
 	items := c.expand(sc, b.items)
-	bp.group(c, sc, b, items)
+	if b.grouped {
+		bp.grouping = &grouping{}
+		sc.grouping = bp.grouping
+	}
 	for _, item := range items {
 		n := c.item(sc, item)
 		bp.items = append(bp.items, n)
 		out.columns = append(out.columns, outColumn{item.alias, n.typ, n.nullable})
-	}
-	if b.having != nil {
-		bp.having = c.condition(sc, b.having)
 	}
 	bp.orderBy(c, sc, out.columns, order)
 	bp.distribute(conditions)
 	bp.choose()
 	out.plan = bp.describe()
 	out.start = bp.open
-	if b.distinct {
-		out = unique(out)
-		if len(bp.sort) > 0 {
-			c.fail(1791)
-		}
-	}
 	return out
 }
 
@@ -72,8 +63,7 @@ func (c *compiler) item(sc *scope, item selectItem) *node {
 func (c *compiler) expand(sc *scope, items []selectItem) []selectItem {
 	var all []selectItem
 	for _, item := range items {
-		star, ok := item.x.(starExpr)
-		if !ok {
+		if _, star := item.x.(starExpr); !star {
 			if name, column := item.x.(nameExpr); column && item.alias == "" {
 				item.alias = name.parts[len(name.parts)-1].text
 			} else if item.alias == "" {
@@ -82,21 +72,13 @@ func (c *compiler) expand(sc *scope, items []selectItem) []selectItem {
 			all = append(all, item)
 			continue
 		}
-		if len(star.qualifier) == 0 && len(items) > 1 {
+		if len(items) > 1 {
 			c.fail(923)
 		}
-		found := false
 		for _, s := range sc.sources {
-			if !s.matches(star.qualifier) {
-				continue
-			}
-			found = true
 			for i, column := range s.columns {
 				all = append(all, selectItem{x: resolved{s, i}, alias: column.name})
 			}
-		}
-		if !found {
-			panic(invalid(star.qualifier))
 		}
 	}
 	return all
@@ -108,39 +90,13 @@ type resolved struct {
 	index  int
 }
 
-// group compiles GROUP BY, if there is one or the items call for one.
-func (bp *blockPlan) group(c *compiler, sc *scope, b *block, items []selectItem) {
-	bp.grouped = len(b.group) > 0 || b.having != nil
-	for _, item := range items {
-		bp.grouped = bp.grouped || hasAggregate(item.x)
-	}
-	if !bp.grouped {
-		return
-	}
-	g := &grouping{keys: map[string]*node{}, code: 937}
-	for _, x := range b.group {
-		n := c.value(sc, x)
-		bp.keys = append(bp.keys, n)
-		g.keys[canonical(x)] = n
-		g.code = 979
-	}
-	sc.grouping, bp.grouping = g, g
-}
-
-// orderBy compiles ORDER BY: a name of the select list, its number, or any
-// expression.
+// orderBy compiles ORDER BY: a name of the select list, or any expression.
 func (bp *blockPlan) orderBy(c *compiler, sc *scope, columns []outColumn, order []orderItem) {
 	for _, o := range order {
 		k := sortKey{descending: o.descending, nullsFirst: o.nullsFirst}
 		switch x := o.x.(type) {
 		case literalExpr:
-			if x.value.kind == kindNumber {
-				n, _ := x.value.int64()
-				if n < 1 || int(n) > len(columns) {
-					c.fail(1785)
-				}
-				k.node = bp.items[n-1]
-			}
+			c.fail(3001) // The number of an item.
 		case nameExpr:
 			if len(x.parts) == 1 {
 				for i, column := range columns {

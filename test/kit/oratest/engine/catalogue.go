@@ -1,17 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// defineCatalogue makes the views ALL_… and USER_… of tables and what they
-// consist of. The rows of a USER_ view are those of ALL_ that the user owns.
+// defineCatalogue makes the views ALL_… of tables and what they consist of.
 func (e *Engine) defineCatalogue() {
 	e.catalogued("TABLES", "OWNER TABLE_NAME TABLESPACE_NAME STATUS NUM_ROWS:n BLOCKS:n AVG_ROW_LEN:n LAST_ANALYZED:d PARTITIONED TEMPORARY DEPENDENCIES", e.tableRows)
 	e.catalogued("MVIEWS", "OWNER MVIEW_NAME CONTAINER_NAME", e.mviewRows)
-	e.catalogued("VIEWS", "OWNER VIEW_NAME TEXT_LENGTH:n TEXT:l", e.viewRows)
 	e.catalogued("OBJECTS", "OWNER OBJECT_NAME OBJECT_ID:n OBJECT_TYPE CREATED:d LAST_DDL_TIME:d STATUS TEMPORARY GENERATED", e.objectRows)
 	e.catalogued("SYNONYMS", "OWNER SYNONYM_NAME TABLE_OWNER TABLE_NAME DB_LINK", e.synonymRows)
 	columns := "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE DATA_TYPE_OWNER DATA_LENGTH:n DATA_PRECISION:n DATA_SCALE:n NULLABLE COLUMN_ID:n " +
@@ -30,38 +29,17 @@ func (e *Engine) defineCatalogue() {
 	e.catalogued("INDEXES", "OWNER INDEX_NAME INDEX_TYPE TABLE_OWNER TABLE_NAME TABLE_TYPE UNIQUENESS STATUS VISIBILITY PARTITIONED NUM_ROWS:n", e.indexRows)
 	e.catalogued("IND_COLUMNS", "INDEX_OWNER INDEX_NAME TABLE_OWNER TABLE_NAME COLUMN_NAME COLUMN_POSITION:n COLUMN_LENGTH:n CHAR_LENGTH:n DESCEND", e.indexColumnRows)
 	e.catalogued("IND_EXPRESSIONS", "INDEX_OWNER INDEX_NAME TABLE_OWNER TABLE_NAME COLUMN_EXPRESSION:l COLUMN_POSITION:n", e.indexExpressionRows)
-	e.catalogued("CONSTRAINTS", "OWNER CONSTRAINT_NAME CONSTRAINT_TYPE TABLE_NAME STATUS DEFERRABLE VALIDATED INDEX_OWNER INDEX_NAME", e.constraintRows)
-	e.catalogued("CONS_COLUMNS", "OWNER CONSTRAINT_NAME TABLE_NAME COLUMN_NAME POSITION:n", e.constraintColumnRows)
-	e.public("ALL_USERS", "USERNAME USER_ID:n CREATED:d", func(*run) [][]value {
-		e.mu.RLock()
-		defer e.mu.RUnlock()
-		var all [][]value
-		for i, name := range slices.Sorted(maps.Keys(e.users)) {
-			if !e.users[name].role {
-				all = append(all, row(name, 90+i, wall(kindDate, e.identity.Created)))
-			}
-		}
-		return all
+	e.public("NLS_DATABASE_PARAMETERS", "PARAMETER VALUE", func(*run) [][]value {
+		return [][]value{row("NLS_CHARACTERSET", cmp.Or(e.options.Charset, "AL32UTF8")), row("NLS_NCHAR_CHARACTERSET", "AL16UTF16")}
 	})
 }
 
-// catalogued defines ALL_name, USER_name and DBA_name.
+// catalogued defines ALL_name.
 func (e *Engine) catalogued(name, columns string, rows func(*run) [][]value) {
-	locked := func(r *run) [][]value {
+	e.public("ALL_"+name, columns, func(r *run) [][]value {
 		e.mu.RLock()
 		defer e.mu.RUnlock()
 		return rows(r)
-	}
-	e.public("ALL_"+name, columns, locked)
-	_, rest, _ := strings.Cut(columns, " ")
-	e.public("USER_"+name, rest, func(r *run) [][]value {
-		var own [][]value
-		for _, row := range locked(r) {
-			if row[0].s == r.session.user {
-				own = append(own, row[1:])
-			}
-		}
-		return own
 	})
 }
 
@@ -69,10 +47,7 @@ func (e *Engine) catalogued(name, columns string, rows func(*run) [][]value) {
 // caller holds mu.
 func (e *Engine) visible(r *run, f func(*object)) {
 	names := slices.SortedFunc(maps.Keys(e.objects), func(a, b objectName) int {
-		if d := strings.Compare(a.owner, b.owner); d != 0 {
-			return d
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(strings.Compare(a.owner, b.owner), strings.Compare(a.name, b.name))
 	})
 	for _, n := range names {
 		o := e.objects[n]
@@ -103,16 +78,6 @@ func (e *Engine) mviewRows(r *run) [][]value {
 	e.visible(r, func(o *object) {
 		if o.table != nil && o.table.materialized {
 			all = append(all, row(o.owner, o.name, o.name))
-		}
-	})
-	return all
-}
-
-func (e *Engine) viewRows(r *run) [][]value {
-	var all [][]value
-	e.visible(r, func(o *object) {
-		if o.view != nil {
-			all = append(all, row(o.owner, o.name, len(o.view.text), o.view.text))
 		}
 	})
 	return all

@@ -181,35 +181,3 @@ func (e *Engine) indexExpressionRows(r *run) [][]value {
 	})
 	return all
 }
-
-func (e *Engine) constraintRows(r *run) [][]value {
-	var all [][]value
-	e.visible(r, func(o *object) {
-		if o.table == nil {
-			return
-		}
-		for _, k := range o.table.def().constraints {
-			owner, name := "", ""
-			if k.index != nil {
-				owner, name = k.index.owner, k.index.name
-			}
-			all = append(all, row(o.owner, k.name, string(k.kind), o.name, "ENABLED", "NOT DEFERRABLE", "VALIDATED", owner, name))
-		}
-	})
-	return all
-}
-
-func (e *Engine) constraintColumnRows(r *run) [][]value {
-	var all [][]value
-	e.visible(r, func(o *object) {
-		if o.table == nil {
-			return
-		}
-		for _, k := range o.table.def().constraints {
-			for i, c := range k.columns {
-				all = append(all, row(o.owner, k.name, o.name, o.table.def().columns[c].name, i+1))
-			}
-		}
-	})
-	return all
-}

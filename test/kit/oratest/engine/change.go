@@ -41,28 +41,8 @@ func (s *session) transact(verb string) error {
 	if s.tx != nil {
 		return refuse(1453)
 	}
-	if verb == "READ ONLY" {
-		t := s.transaction()
-		t.readOnly, t.snapshot = true, s.engine.scn.Load()
-	}
-	return nil
-}
-
-// callRoutine runs the statement of a function that a SELECT calls.
-func (s *session) callRoutine(r *run, f *routine) error {
-	if !f.autonomous {
-		if s.tx != nil && s.tx.readOnly {
-			return refuse(1456)
-		}
-		return refuse(14551)
-	}
-	own := s.engine.ownerSession(s.engine.options.Owner, s.instance)
-	defer s.engine.Closed(own.wire)
-	c := &compiler{session: own, user: own.user}
-	if _, err := own.change(&run{ctx: r.ctx, session: own, now: r.now}, c, f.body, nil); err != nil {
-		return err
-	}
-	own.endTransaction(true)
+	t := s.transaction()
+	t.readOnly, t.snapshot = true, s.engine.scn.Load()
 	return nil
 }
 
@@ -75,17 +55,6 @@ func (s *session) analyze(owner, name string) error {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
 	s.engine.count(o.table)
-	return nil
-}
-
-func (s *session) analyzeAll() error {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	for name, o := range s.engine.objects {
-		if o.table != nil && name.owner == s.user {
-			s.engine.count(o.table)
-		}
-	}
 	return nil
 }
 

@@ -164,29 +164,6 @@ func holds(op string, d int) bool {
 	return d >= 0
 }
 
-func (c *compiler) unary(sc *scope, x unaryExpr) *node {
-	if x.op == "NOT" {
-		in := c.condition(sc, x.x)
-		n := &node{typ: in.typ, condition: true, nullable: true}
-		n.eval = func(f *frame) (value, error) {
-			v, err := in.eval(f)
-			if err != nil || v.isNull() {
-				return null, err
-			}
-			return truth(!v.isTrue()), nil
-		}
-		return n.inherit(in)
-	}
-	in := c.value(sc, x.x)
-	if in.typ.kind() == kindInterval {
-		return derived(in.typ, in, func(v value) (value, error) {
-			v.n, v.nano = -v.n, -v.nano
-			return v, nil
-		})
-	}
-	return derived(plain(typeNumber), c.to(in, kindNumber), func(v value) (value, error) { return negate(v), nil })
-}
-
 // derived is a function of one value that is NULL for NULL.
 func derived(typ dataType, in *node, f func(value) (value, error)) *node {
 	n := &node{typ: typ, nullable: in.nullable}
@@ -217,10 +194,13 @@ func (c *compiler) isNull(sc *scope, x nullExpr) *node {
 
 // logic compiles AND and OR with their three values.
 func (c *compiler) logic(sc *scope, x binaryExpr) *node {
-	l, r := c.condition(sc, x.l), c.condition(sc, x.r)
+	return logical(x.op, c.condition(sc, x.l), c.condition(sc, x.r))
+}
+
+func logical(op string, l, r *node) *node {
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)
 	decisive := value.isFalse
-	if x.op == "OR" {
+	if op == "OR" {
 		decisive = value.isTrue
 	}
 	n.eval = func(f *frame) (value, error) {

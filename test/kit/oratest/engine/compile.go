@@ -114,7 +114,6 @@ type sourceColumn struct {
 	typ      dataType
 	nullable bool
 	index    int // in the row
-	missing  value
 }
 
 // compiler turns parsed statements into what can be executed. Like the parser
@@ -123,8 +122,6 @@ type compiler struct {
 	session *session
 	binds   []value
 	types   []dataType
-	// with are the names of WITH, each of which sees those before it.
-	with []withClause
 	// user is whose rights count: the session's, or the owner's of a view.
 	user string
 	// nesting bounds views that are made of each other.
@@ -179,11 +176,6 @@ func (c *compiler) values(sc *scope, all []expr) []*node {
 }
 
 func (c *compiler) expr(sc *scope, x expr) *node {
-	if g := sc.grouping; g != nil && !g.inside {
-		if n := g.key(c, x); n != nil {
-			return n
-		}
-	}
 	switch x := x.(type) {
 	case literalExpr:
 		return constant(x.value, x.typ)
@@ -194,8 +186,9 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 		return n
 	case nameExpr:
 		return c.name(sc, x)
-	case unaryExpr:
-		return c.unary(sc, x)
+	case negationExpr:
+		in := c.to(c.value(sc, x.x), kindNumber)
+		return derived(plain(typeNumber), in, func(v value) (value, error) { return negate(v), nil })
 	case binaryExpr:
 		return c.binary(sc, x)
 	case callExpr:
@@ -204,20 +197,14 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 		return c.caseOf(sc, x)
 	case inExpr:
 		return c.in(sc, x)
-	case likeExpr:
-		return c.like(sc, x)
 	case nullExpr:
 		return c.isNull(sc, x)
-	case existsExpr:
-		return c.exists(sc, x)
 	case subqueryExpr:
 		return c.scalar(sc, x)
 	case castExpr:
 		return c.cast(sc, x)
 	case zoneExpr:
 		return c.atZone(sc, x)
-	case extractExpr:
-		return c.extract(sc, x)
 	case resolved:
 		if g := sc.grouping; g != nil && !g.inside {
 			g.refuse(0)

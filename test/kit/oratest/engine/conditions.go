@@ -1,56 +1,26 @@
 package engine
 
+import "math"
+
 // in compiles x IN (…) as the comparisons that it stands for, or as a look into
 // the result of a subquery.
 func (c *compiler) in(sc *scope, x inExpr) *node {
-	var n *node
 	if x.sub != nil {
-		n = c.inSubquery(sc, x)
-	} else {
-		// Before 23ai a list has a thousand expressions at most.
-		if len(x.list) > 1000 && c.session.engine.options.Version < 23 {
-			c.fail(1795)
-		}
-		left := c.value(sc, x.x)
-		for _, item := range x.list {
-			equal := c.comparison("=", left, c.value(sc, item))
-			if n == nil {
-				n = equal
-			} else {
-				n = either(n, equal)
-			}
-		}
+		return c.inSubquery(sc, x)
 	}
-	if !x.not {
-		return n
+	// Before 23ai a list has a thousand expressions at most.
+	if len(x.list) > 1000 && c.session.engine.options.Version < 23 {
+		c.fail(1795)
 	}
-	return negated(n)
-}
-
-func negated(in *node) *node {
-	n := &node{typ: in.typ, condition: true, nullable: true}
-	n.eval = func(f *frame) (value, error) {
-		v, err := in.eval(f)
-		if err != nil || v.isNull() {
-			return null, err
+	var n *node
+	left := c.value(sc, x.x)
+	for _, item := range x.list {
+		equal := c.comparison("=", left, c.value(sc, item))
+		if n == nil {
+			n = equal
+		} else {
+			n = logical("OR", n, equal)
 		}
-		return truth(!v.isTrue()), nil
-	}
-	return n.inherit(in)
-}
-
-func either(l, r *node) *node {
-	n := (&node{typ: l.typ, condition: true, nullable: true}).inherit(l, r)
-	n.eval = func(f *frame) (value, error) {
-		a, err := l.eval(f)
-		if err != nil || a.isTrue() {
-			return a, err
-		}
-		b, err := r.eval(f)
-		if err != nil || b.isTrue() || a.isFalse() {
-			return b, err
-		}
-		return a, nil
 	}
 	return n
 }
@@ -65,7 +35,7 @@ func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 	l := c.to(left, k)
 	s := c.session
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true, outer: inner.correlated}).inherit(left)
-	n.slots |= inner.reads(sc)
+	n.slots |= inner.reads()
 	set := memo(inner, func(f *frame) (*valueSet, error) { return readSet(f, q, k, s) })
 	n.eval = func(f *frame) (value, error) {
 		v, err := l.eval(f)
@@ -147,47 +117,13 @@ func (c *compiler) nested(sc *scope, q *query) (*compiledQuery, *scope) {
 	return c.query(boundary, q), boundary
 }
 
-// reads says which sources of the surrounding block a subquery may read.
-func (sc *scope) reads(around *scope) uint64 {
-	if !sc.correlated {
-		return 0
+// reads says which sources of the surrounding block a subquery may read: all of
+// them, where it reads one.
+func (sc *scope) reads() uint64 {
+	if sc.correlated {
+		return math.MaxUint64
 	}
-	all := uint64(0)
-	for _, s := range around.sources {
-		all |= s.slots()
-	}
-	return all
-}
-
-func (s *source) slots() uint64 {
-	if s.merged == nil {
-		return 1 << s.slot
-	}
-	all := uint64(0)
-	for _, n := range s.merged {
-		all |= n.slots
-	}
-	return all
-}
-
-func (c *compiler) exists(sc *scope, x existsExpr) *node {
-	q, inner := c.nested(sc, x.sub)
-	found := memo(inner, func(f *frame) (bool, error) {
-		rows, err := q.open(f.run, f)
-		if err != nil {
-			return false, err
-		}
-		defer rows.close()
-		row, err := rows.next()
-		return row != nil, err
-	})
-	return &node{
-		typ: plain(typeNumber), condition: true, outer: inner.correlated, slots: inner.reads(sc),
-		eval: func(f *frame) (value, error) {
-			ok, err := found(f)
-			return truth(ok), err
-		},
-	}
+	return 0
 }
 
 // scalar compiles a subquery that stands for one value.
@@ -212,5 +148,5 @@ func (c *compiler) scalar(sc *scope, x subqueryExpr) *node {
 		}
 		return v, err
 	})
-	return &node{typ: q.columns[0].typ, nullable: true, outer: inner.correlated, slots: inner.reads(sc), eval: read}
+	return &node{typ: q.columns[0].typ, nullable: true, outer: inner.correlated, slots: inner.reads(), eval: read}
 }

@@ -32,10 +32,7 @@ func (s *session) convert(v value, to kind) (value, error) {
 	case kindRaw:
 		return toRaw(v)
 	case kindInterval:
-		if d, ok := parseInterval(v.s, "DAY"); ok && v.kind == kindText {
-			return interval(d), nil
-		}
-		return null, refuse(1867)
+		return null, refuse(932, "INTERVAL", "OTHER")
 	}
 	if v.kind == kindText {
 		format, err := s.format(to)

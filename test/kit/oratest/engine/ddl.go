@@ -31,18 +31,7 @@ func (e *Engine) define(s *session, c *compiler, r *run, st statement) error {
 		return e.alterTable(s, st)
 	case dropStatement:
 		return e.drop(s, st)
-	case truncateStatement:
-		o, err := e.ownTable(s, st.schema, st.name)
-		if err == nil {
-			o.table.truncate()
-		}
-		return err
-	case analyzeStatement:
-		if st.schema == "" {
-			st.schema = s.schema
-		}
-		return s.analyze(st.schema, st.name)
-	case createUser, alterUser, grantStatement:
+	case createUser, grantStatement:
 		return e.defineRights(s, st)
 	}
 	return refuse(900)

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
 func (e *Engine) createIndex(s *session, st createIndex) error {
 	o, err := e.ownTable(s, st.tableSchema, st.table)
@@ -45,18 +42,17 @@ func (e *Engine) createIndex(s *session, st createIndex) error {
 }
 
 func (e *Engine) createView(s *session, c *compiler, st createView) error {
-	v := &viewDefinition{text: st.text, query: st.query, columns: st.columns}
+	v := &viewDefinition{query: st.query}
 	if err := protect(func() { v.result = c.query(nil, st.query).columns }); err != nil {
 		return err
 	}
 	seen := map[string]bool{}
 	for i := range v.result {
-		name := renamed(st.columns, i, v.result[i].name)
+		name := v.result[i].name
 		if seen[name] {
 			return refuse(957)
 		}
 		seen[name] = true
-		v.result[i].name = name
 	}
 	return e.put(s, st.schema, st.name, "CREATE VIEW", st.replace, &object{view: v})
 }
@@ -83,10 +79,6 @@ func (e *Engine) alterTable(s *session, st alterTable) error {
 	if err != nil {
 		return err
 	}
-	missing, err := s.defaults(st.add)
-	if err != nil {
-		return err
-	}
 	t := o.table
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,8 +87,7 @@ func (e *Engine) alterTable(s *session, st alterTable) error {
 	empty := !slices.ContainsFunc(t.heap, func(v *version) bool { return view{scn: e.scn.Load()}.sees(v) })
 	t.redefine(func(d *tableDefinition) {
 		for _, f := range []func() error{
-			func() error { return d.addColumns(st.add, missing, empty) },
-			func() error { return d.modifyColumns(st.modify, empty) },
+			func() error { return d.addColumns(st.add, empty) },
 			func() error { return d.dropColumns(st.drop) },
 			func() error { return d.rename(st.renameFrom, st.renameTo) },
 			func() error { return e.addConstraints(t, d, st.constraints) },
@@ -121,60 +112,19 @@ func (e *Engine) alterTable(s *session, st alterTable) error {
 	return err
 }
 
-// defaults are what older rows hold in columns that are added.
-func (s *session) defaults(all []columnDefinition) ([]value, error) {
-	missing := make([]value, len(all))
-	for i, definition := range all {
-		if definition.def == nil {
-			continue
-		}
-		c := &compiler{session: s, user: s.user}
-		v, err := c.evaluate(&frame{run: &run{ctx: context.Background(), session: s, now: s.engine.now()}}, definition.def)
-		if err != nil {
-			return nil, err
-		}
-		if missing[i], err = s.cast(v, definition.typ, false, func() string { return definition.name }); err != nil {
-			return nil, err
-		}
-	}
-	return missing, nil
-}
-
-func (d *tableDefinition) addColumns(all []columnDefinition, missing []value, empty bool) error {
-	for i, definition := range all {
+func (d *tableDefinition) addColumns(all []columnDefinition, empty bool) error {
+	for _, definition := range all {
 		if d.column(definition.name) >= 0 {
 			return refuse(1430)
 		}
 		if err := addColumn(d, definition); err != nil {
 			return err
 		}
-		c := &d.columns[len(d.columns)-1]
-		c.missing = missing[i]
-		if !c.nullable && c.missing.isNull() && !empty {
-			return refuse(1758)
-		}
-	}
-	return nil
-}
-
-func (d *tableDefinition) modifyColumns(all []columnDefinition, empty bool) error {
-	for _, definition := range all {
-		i := d.column(definition.name)
-		if i < 0 {
-			return refuse(904, `"`+definition.name+`"`)
-		}
-		c := &d.columns[i]
-		if definition.hasType {
-			if !empty && definition.typ.name != c.typ.name {
-				return refuse(1439)
-			}
-			c.typ = definition.typ
-		}
-		if definition.nullable != nil {
-			c.nullable = *definition.nullable
-		}
 		if definition.def != nil {
-			c.def = definition.def
+			return refuse(3001)
+		}
+		if !d.columns[len(d.columns)-1].nullable && !empty {
+			return refuse(1758)
 		}
 	}
 	return nil
@@ -220,20 +170,13 @@ func (e *Engine) drop(s *session, st dropStatement) error {
 	}
 	name := objectName{schema, st.name}
 	switch st.what {
-	case "USER", "ROLE":
-		if e.users[st.name] == nil {
-			return refuse(1918, st.name)
-		}
-		delete(e.users, st.name)
-		return nil
-	case "INDEX":
-		return e.dropIndex(name)
-	case "PUBLIC SYNONYM":
-		name.owner = "PUBLIC"
+	case "TABLE", "VIEW", "SYNONYM", "FUNCTION":
+	default:
+		return refuse(3001)
 	}
 	o := e.objects[name]
-	if o == nil || o.kind() != st.what && (st.what != "PUBLIC SYNONYM" || o.synonym == nil) {
-		return refuse(map[string]int{"TABLE": 942, "VIEW": 942, "SYNONYM": 1434, "PUBLIC SYNONYM": 1432}[st.what])
+	if o == nil || o.kind() != st.what {
+		return refuse(942)
 	}
 	if o.table != nil {
 		for _, x := range o.table.def().indexes {
@@ -243,25 +186,6 @@ func (e *Engine) drop(s *session, st dropStatement) error {
 	delete(e.objects, name)
 	for _, u := range e.users {
 		delete(u.objects, name)
-	}
-	return nil
-}
-
-func (e *Engine) dropIndex(name objectName) error {
-	x := e.indexes[name]
-	if x == nil {
-		return refuse(1418)
-	}
-	if x.constraint != "" {
-		return refuse(2429)
-	}
-	delete(e.indexes, name)
-	for _, o := range e.objects {
-		if o.table != nil && slices.Contains(o.table.def().indexes, x) {
-			o.table.redefine(func(d *tableDefinition) {
-				d.indexes = slices.DeleteFunc(d.indexes, func(other *index) bool { return other == x })
-			})
-		}
 	}
 	return nil
 }

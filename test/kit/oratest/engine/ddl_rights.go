@@ -2,17 +2,13 @@ package engine
 
 import "slices"
 
-// defineRights runs CREATE and ALTER USER, CREATE ROLE, GRANT and REVOKE.
+// defineRights runs CREATE USER, GRANT and REVOKE.
 func (e *Engine) defineRights(s *session, st statement) error {
 	if g, ok := st.(grantStatement); ok && g.object != "" {
 		return e.grantObject(s, g)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if u, ok := st.(alterUser); ok && u.name == s.user && u.password != "" {
-		e.users[u.name].password = u.password
-		return nil
-	}
 	if u := e.users[s.user]; u == nil || !u.all {
 		return refuse(1031)
 	}
@@ -21,26 +17,14 @@ func (e *Engine) defineRights(s *session, st statement) error {
 		if e.users[st.name] != nil {
 			return refuse(1920, st.name)
 		}
-		u := newUser(st.password)
-		u.role = st.role
-		e.users[st.name] = u
-	case alterUser:
-		u := e.users[st.name]
-		if u == nil {
-			return refuse(1918, st.name)
-		}
-		if st.password != "" {
-			u.password = st.password
-		}
-		u.locked = (u.locked || st.lock) && !st.unlock
+		e.users[st.name] = newUser()
 	case grantStatement:
 		return e.grantSystem(st)
 	}
 	return nil
 }
 
-// grantSystem grants and revokes system privileges and roles. The caller holds
-// mu.
+// grantSystem grants and revokes system privileges. The caller holds mu.
 func (e *Engine) grantSystem(st grantStatement) error {
 	for _, name := range st.grantees {
 		u := e.users[name]
@@ -65,9 +49,6 @@ func (e *Engine) grantSystem(st grantStatement) error {
 var objectPrivilegesKnown = []string{"SELECT", "READ", "INSERT", "UPDATE", "DELETE", "EXECUTE", "ALTER", "REFERENCES", "INDEX", "FLASHBACK", "DEBUG"}
 
 func (e *Engine) grantObject(s *session, st grantStatement) error {
-	if st.schema == "SYS" && packages[st.object] || st.schema == "" && packages[st.object] {
-		return nil
-	}
 	o, err := e.resolve(s, s.user, st.schema, st.object)
 	if err != nil {
 		return err
@@ -81,11 +62,7 @@ func (e *Engine) grantObject(s *session, st grantStatement) error {
 	if st.schema == "" && o.virtual != nil && o.name != st.object {
 		return refuse(2030)
 	}
-	privileges := st.privileges
-	if slices.Contains(privileges, "ALL") || slices.Contains(privileges, "ALL PRIVILEGES") {
-		privileges = objectPrivilegesKnown
-	}
-	for _, p := range privileges {
+	for _, p := range st.privileges {
 		if !slices.Contains(objectPrivilegesKnown, p) || p == "READ" && e.options.Version < 12 {
 			return refuse(990)
 		}
@@ -95,7 +72,7 @@ func (e *Engine) grantObject(s *session, st grantStatement) error {
 		if u == nil {
 			return refuse(1917, name)
 		}
-		for _, p := range privileges {
+		for _, p := range st.privileges {
 			if st.revoke {
 				delete(u.objects[o.objectName], p)
 				continue
@@ -107,9 +84,4 @@ func (e *Engine) grantObject(s *session, st grantStatement) error {
 		}
 	}
 	return nil
-}
-
-// packages may be granted; everybody has them unless [Engine.RevokePackage].
-var packages = map[string]bool{
-	"DBMS_APPLICATION_INFO": true, "DBMS_SESSION": true, "DBMS_LOB": true, "DBMS_FLASHBACK": true, "DBMS_XPLAN": true, "DBMS_STATS": true,
 }

@@ -234,8 +234,8 @@ func (s *session) search(r *run, c *compiler, o *object, from fromItem, set []as
 // changed is the present row with its new values.
 func (s *session) changed(f *frame, t *table, d *tableDefinition, items []*node, positions []int) ([]value, error) {
 	values := make([]value, len(d.columns))
-	for i, c := range d.columns {
-		values[i] = cell(f.rows[0], i, c.missing)
+	for i := range d.columns {
+		values[i] = cell(f.rows[0], i)
 	}
 	for i, n := range items {
 		v, err := n.eval(f)

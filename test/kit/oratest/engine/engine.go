@@ -25,8 +25,8 @@ type Options struct {
 	// Now is the clock of the database's host; nil means the real one.
 	Now func() time.Time
 	// OSZone is the time zone of that host, in which SYSDATE and the times of
-	// V$ views are. DBZone is DBTIMEZONE. nil means UTC.
-	OSZone, DBZone *time.Location
+	// V$ views are; nil means UTC.
+	OSZone *time.Location
 	// Instances is the number of instances of a cluster; 0 means 1.
 	Instances int
 	// Charset is the character set that the catalogue names; empty means AL32UTF8,
@@ -52,8 +52,6 @@ type Engine struct {
 	open       transactions
 	committing sync.Mutex
 	scn        atomic.Uint64
-	horizon    atomic.Uint64 // snapshots before it are too old
-	plans      planLog
 }
 
 var _ wire.Handler = (*Engine)(nil)
@@ -72,9 +70,6 @@ func New(o Options) *Engine {
 	if o.OSZone == nil {
 		o.OSZone = time.UTC
 	}
-	if o.DBZone == nil {
-		o.DBZone = time.UTC
-	}
 	o.Instances = max(o.Instances, 1)
 	e := &Engine{
 		options:  o,
@@ -89,7 +84,7 @@ func New(o Options) *Engine {
 	e.open.open = map[uint64]*transaction{}
 	e.scn.Store(1_000_000)
 	e.defineSystem()
-	e.users[o.Owner] = newUser("")
+	e.users[o.Owner] = newUser()
 	e.users[o.Owner].all = true
 	e.owner = e.ownerSession(o.Owner, 1)
 	return e
@@ -146,16 +141,6 @@ func (e *Engine) SetDatabase(d Database) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.identity = d
-}
-
-// ExpireUndo drops what the database keeps for old snapshots: each that was
-// taken before gets ORA-01555 from now on.
-func (e *Engine) ExpireUndo() {
-	e.committing.Lock()
-	defer e.committing.Unlock()
-	scn := e.scn.Load() + 1
-	e.scn.Store(scn)
-	e.horizon.Store(scn)
 }
 
 // RevokePackage takes the right to execute a package, such as

@@ -8,7 +8,7 @@ func (bp *blockPlan) open(r *run, parent *frame) (rows, error) {
 	if err := j.prepare(); err != nil {
 		return nil, err
 	}
-	if !bp.grouped {
+	if bp.grouping == nil {
 		p := &projection{plan: bp, joiner: j, row: make([]value, len(bp.items)+len(bp.sort))}
 		if len(bp.sort) == 0 {
 			return p, nil
@@ -74,16 +74,13 @@ type joiner struct {
 	plan   *blockPlan
 	frame  *frame
 	inputs []input
-	// matched says of each outer join that its present left side found a match.
-	matched []bool
-	begun   bool
-	ended   bool
-	count   int64 // of rows returned, ROWNUM
-	stop    int64 // no row is looked for after so many; -1 for no limit
+	begun  bool
+	ended  bool
+	count  int64 // of rows returned, ROWNUM
+	stop   int64 // no row is looked for after so many; -1 for no limit
 }
 
 func (j *joiner) prepare() error {
-	j.matched = make([]bool, len(j.inputs))
 	for _, n := range j.plan.always {
 		v, err := n.eval(j.frame)
 		if err != nil {
@@ -172,7 +169,6 @@ func (j *joiner) combine() (bool, error) {
 
 func (j *joiner) open(depth int) error {
 	var err error
-	j.matched[depth] = false
 	j.inputs[depth], err = j.plan.accesses[depth].open(j.frame)
 	return err
 }
@@ -185,20 +181,10 @@ func (j *joiner) advance(depth int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if row == nil && (!a.outer || j.matched[depth]) {
+		if row == nil {
 			return false, nil
 		}
 		j.frame.rows[depth], j.frame.versions[depth] = row, v
-		if a.outer {
-			ok, err := all(a.on, j.frame)
-			if err != nil {
-				return false, err
-			}
-			if row != nil && !ok {
-				continue
-			}
-			j.matched[depth] = true
-		}
 		ok, err := all(a.filters, j.frame)
 		if ok || err != nil {
 			return ok, err

@@ -1,10 +1,5 @@
 package engine
 
-import (
-	"fmt"
-	"strings"
-)
-
 // planRow is a row of PLAN_TABLE, which each session has for itself.
 type planRow struct {
 	statement                  string
@@ -72,41 +67,4 @@ func (s *session) addPlan(p *planNode, statement string) {
 		}
 	}
 	walk(top, -1, 0)
-}
-
-// tableFunction is TABLE(DBMS_XPLAN.DISPLAY) in FROM.
-func (c *compiler) tableFunction(bp *blockPlan, sc *scope, item fromItem) {
-	var parts []token
-	switch x := item.function.(type) {
-	case nameExpr:
-		parts = x.parts
-	case callExpr:
-		parts = x.name
-	}
-	if len(parts) < 2 || parts[len(parts)-2].text != "DBMS_XPLAN" || parts[len(parts)-1].text != "DISPLAY" {
-		panic(refuseAt(item.pos, 904, "TABLE"))
-	}
-	v := &virtual{name: "DISPLAY", columns: columnsOf("PLAN_TABLE_OUTPUT:x"), public: true, rows: func(r *run) [][]value {
-		return r.session.display()
-	}}
-	s := &source{alias: item.alias, slot: bp.addVirtual(v), columns: []sourceColumn{{name: "PLAN_TABLE_OUTPUT", typ: varchar(4000), nullable: true}}}
-	sc.sources = append(sc.sources, s)
-}
-
-// display writes the last plan of the session as DBMS_XPLAN does.
-func (s *session) display() [][]value {
-	lines := []string{"Plan hash value: 0", "", strings.Repeat("-", 78),
-		fmt.Sprintf("| Id  | %-34s | %-16s | Rows  | Cost  |", "Operation", "Name"), strings.Repeat("-", 78)}
-	for _, p := range s.plan {
-		if p.planID == s.planID {
-			operation := strings.Repeat(" ", p.depth) + strings.TrimSpace(p.operation+" "+p.options)
-			lines = append(lines, fmt.Sprintf("| %3d | %-34s | %-16s | %5d | %5d |", p.id, operation, p.object, p.rows, p.cost))
-		}
-	}
-	lines = append(lines, strings.Repeat("-", 78))
-	var all [][]value
-	for _, l := range lines {
-		all = append(all, row(l))
-	}
-	return all
 }

@@ -5,28 +5,14 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // defineFixed makes the V$ views, which need a grant.
 func (e *Engine) defineFixed() {
 	e.fixed("TRANSACTION", "ADDR:r XIDUSN:n XIDSLOT:n XIDSQN:n STATUS START_TIME START_SCN:n START_DATE:d SES_ADDR:r FLAG:n USED_UBLK:n USED_UREC:n NAME", e.transactionRows)
-	e.fixed("SESSION", "SADDR:r SID:n SERIAL#:n AUDSID:n USER#:n USERNAME TADDR:r STATUS SCHEMANAME OSUSER MACHINE TERMINAL PROGRAM TYPE MODULE ACTION CLIENT_INFO CLIENT_IDENTIFIER LOGON_TIME:d LAST_CALL_ET:n SERVICE_NAME", e.sessionRows)
 	e.fixed("DATABASE", "DBID:n NAME CREATED:d RESETLOGS_CHANGE#:n RESETLOGS_TIME:d RESETLOGS_ID:n LOG_MODE OPEN_MODE DATABASE_ROLE DB_UNIQUE_NAME CURRENT_SCN:n PLATFORM_NAME FLASHBACK_ON CDB", e.databaseRows)
 	e.fixed("INSTANCE", "INSTANCE_NUMBER:n INSTANCE_NAME HOST_NAME VERSION STARTUP_TIME:d STATUS PARALLEL THREAD#:n ARCHIVER DATABASE_STATUS INSTANCE_ROLE", e.instanceRows)
-	e.fixed("PARAMETER", "NUM:n NAME TYPE:n VALUE DISPLAY_VALUE ISDEFAULT DESCRIPTION", func(*run, int) [][]value {
-		clustered := "FALSE"
-		if e.options.Instances > 1 {
-			clustered = "TRUE"
-		}
-		return [][]value{
-			row(1, "cluster_database", 1, clustered, clustered, "TRUE", "if TRUE startup in cluster database mode"),
-			row(2, "undo_retention", 3, "900", "900", "TRUE", "undo retention in seconds"),
-		}
-	})
-	e.fixed("STANDBY_EVENT_HISTOGRAM", "NAME TIME:n UNIT COUNT:n", func(*run, int) [][]value { return nil })
 	e.fixed("DATAGUARD_STATS", "NAME VALUE UNIT TIME_COMPUTED DATUM_TIME", func(*run, int) [][]value { return nil })
-	e.system("DBA_2PC_PENDING", "DBA_2PC_PENDING", "LOCAL_TRAN_ID GLOBAL_TRAN_ID STATE MIXED FAIL_TIME:d", false, func(*run) [][]value { return nil })
 }
 
 // address is what stands for the place of something in memory.
@@ -51,34 +37,6 @@ func (e *Engine) transactionRows(_ *run, instance int) [][]value {
 			int64(t.startSCN), wall(kindDate, begun), address(2, uint64(t.session.sid)), 3587, 1, 1, null))
 	}
 	slices.SortFunc(all, func(a, b []value) int { return cmp.Compare(a[3].n, b[3].n) })
-	return all
-}
-
-func (e *Engine) sessionRows(r *run, instance int) [][]value {
-	taddr := map[*session]value{}
-	e.open.mu.Lock()
-	for _, t := range e.open.open {
-		taddr[t.session] = address(1, t.id)
-	}
-	e.open.mu.Unlock()
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	var all [][]value
-	for s := range e.sessions {
-		if s.instance != instance {
-			continue
-		}
-		status := "INACTIVE"
-		if s == r.session {
-			status = "ACTIVE"
-		}
-		module, action, client := s.labels()
-		all = append(all, row(
-			address(2, uint64(s.sid)), s.sid, s.serial, s.sid+4000, 100, s.user, taddr[s], status, s.currentSchema(), "os", "host", "unknown",
-			s.wire.Program, "USER", module, action, null, client,
-			wall(kindDate, s.began), int(r.now.Sub(s.began)/time.Second), "oratest"))
-	}
-	slices.SortFunc(all, func(a, b []value) int { return compareNumbers(a[1], b[1]) })
 	return all
 }
 

@@ -33,9 +33,6 @@ func (c *compiler) call(sc *scope, x callExpr) *node {
 	if aggregates[name] {
 		return c.aggregate(sc, x)
 	}
-	if clocks[name] && len(x.args) == 1 {
-		return c.clock(sc, name, x.args[0])
-	}
 	f, ok := functions[name]
 	if !ok {
 		if n := c.routine(sc, names[len(names)-1]); n != nil {
@@ -50,21 +47,6 @@ func (c *compiler) call(sc *scope, x callExpr) *node {
 	return f.make(c, args)
 }
 
-// clocks take the digits of their fraction as an argument.
-var clocks = map[string]bool{"SYSTIMESTAMP": true, "CURRENT_TIMESTAMP": true, "LOCALTIMESTAMP": true}
-
-func (c *compiler) clock(sc *scope, name string, x expr) *node {
-	digits := 6
-	n := c.value(sc, x)
-	if n.literal == nil || n.literal.kind != kindNumber {
-		c.fail(30088)
-	}
-	if d, _ := n.literal.int64(); d >= 0 && d <= 9 {
-		digits = int(d)
-	}
-	return c.timestamp(name, digits)
-}
-
 // routine compiles the call of a function that a test has created.
 func (c *compiler) routine(sc *scope, name string) *node {
 	o, err := c.session.engine.resolve(c.session, c.user, "", name)
@@ -76,12 +58,13 @@ func (c *compiler) routine(sc *scope, name string) *node {
 	s := c.session
 	n := &node{typ: r.typ, nullable: true, rownum: true}
 	n.eval = func(f *frame) (value, error) {
-		if r.body != nil {
-			if err := s.callRoutine(f.run, r); err != nil {
-				return null, err
-			}
+		switch {
+		case r.body == nil:
+			return result.eval(f)
+		case s.tx != nil && s.tx.readOnly:
+			return null, refuse(1456)
 		}
-		return result.eval(f)
+		return null, refuse(14551)
 	}
 	return n
 }
@@ -111,44 +94,9 @@ func simple(typ dataType, kinds []kind, f func(s *session, v []value) (value, er
 var choiceFunctions = map[string]function{
 	"NVL":      {2, 2, coalesce},
 	"COALESCE": {2, 100, coalesce},
-	"NVL2": {3, 3, func(c *compiler, args []*node) *node {
-		results, typ := c.unify(args[1:])
-		n := (&node{typ: typ, nullable: true}).inherit(args...)
-		n.eval = func(f *frame) (value, error) {
-			v, err := args[0].eval(f)
-			if err != nil {
-				return null, err
-			}
-			if v.isNull() {
-				return results[1].eval(f)
-			}
-			return results[0].eval(f)
-		}
-		return n
-	}},
-	"NULLIF": {2, 2, func(c *compiler, args []*node) *node {
-		equal := c.comparison("=", args[0], args[1])
-		n := (&node{typ: args[0].typ, nullable: true}).inherit(args...)
-		n.eval = func(f *frame) (value, error) {
-			same, err := equal.eval(f)
-			if err != nil || same.isTrue() {
-				return null, err
-			}
-			return args[0].eval(f)
-		}
-		return n
-	}},
 	"DECODE":   {3, 255, decode},
-	"GREATEST": {1, 255, func(c *compiler, args []*node) *node { return extreme(c, args, 1) }},
-	"LEAST":    {1, 255, func(c *compiler, args []*node) *node { return extreme(c, args, -1) }},
 	"SYS_CONTEXT": {2, 3, simple(varchar(256), []kind{kindText}, func(s *session, v []value) (value, error) {
 		return s.userenv(v[0].s, v[1].s)
-	})},
-	"USERENV": {1, 1, simple(varchar(256), []kind{kindText}, func(s *session, v []value) (value, error) {
-		return s.userenv("USERENV", v[0].s)
-	})},
-	"JSON_SERIALIZE": {1, 1, simple(dataType{name: typeVarchar, size: 4000}, []kind{kindText}, func(_ *session, v []value) (value, error) {
-		return v[0], nil
 	})},
 }
 
@@ -169,7 +117,6 @@ func coalesce(c *compiler, args []*node) *node {
 	return n
 }
 
-// decode takes two NULLs for equal, unlike a comparison.
 func decode(c *compiler, args []*node) *node {
 	var equals, results []*node
 	i := 1
@@ -188,11 +135,6 @@ func decode(c *compiler, args []*node) *node {
 			if err != nil {
 				return null, err
 			}
-			if same.isNull() {
-				if same, err = bothNull(f, args[0], args[2*k+1]); err != nil {
-					return null, err
-				}
-			}
 			if same.isTrue() {
 				return results[k].eval(f)
 			}
@@ -201,37 +143,6 @@ func decode(c *compiler, args []*node) *node {
 			return results[len(equals)].eval(f)
 		}
 		return null, nil
-	}
-	return n
-}
-
-func bothNull(f *frame, a, b *node) (value, error) {
-	x, err := a.eval(f)
-	if err != nil {
-		return null, err
-	}
-	y, err := b.eval(f)
-	return truth(x.isNull() && y.isNull()), err
-}
-
-func extreme(c *compiler, args []*node, sign int) *node {
-	k := args[0].typ.kind()
-	for i := range args {
-		args[i] = c.to(args[i], k)
-	}
-	n := (&node{typ: args[0].typ, nullable: true}).inherit(args...)
-	n.eval = func(f *frame) (value, error) {
-		best := null
-		for _, a := range args {
-			v, err := a.eval(f)
-			if err != nil || v.isNull() {
-				return null, err
-			}
-			if best.isNull() || compare(v, best)*sign > 0 {
-				best = v
-			}
-		}
-		return best, nil
 	}
 	return n
 }

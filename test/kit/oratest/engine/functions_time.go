@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 var timeFunctions = map[string]function{
 	"TO_CHAR":         {1, 3, toChar},
@@ -14,27 +11,12 @@ var timeFunctions = map[string]function{
 	"SYS_EXTRACT_UTC": {1, 1, simple(plain(typeTimestamp), []kind{kindTimestampTZ}, func(_ *session, v []value) (value, error) {
 		return wall(kindTimestamp, v[0].time()), nil
 	})},
-	"FROM_TZ": {2, 2, simple(plain(typeTimestampTZ), []kind{kindTimestamp, kindText}, func(_ *session, v []value) (value, error) {
-		return inZone(v[0].time(), v[1].s)
-	})},
-	"TZ_OFFSET": {1, 1, simple(varchar(7), []kind{kindText}, tzOffset)},
-	"ADD_MONTHS": {2, 2, simple(plain(typeDate), []kind{kindDate, kindNumber}, func(_ *session, v []value) (value, error) {
-		months, _ := v[1].int64()
-		return addMonths(v[0], int(months)), nil
-	})},
-	"LAST_DAY": {1, 1, simple(plain(typeDate), []kind{kindDate}, func(_ *session, v []value) (value, error) {
-		t := v[0].time()
-		return wall(kindDate, t.AddDate(0, 1, -t.Day())), nil
-	})},
 	"NUMTODSINTERVAL": {2, 2, simple(plain(typeInterval), []kind{kindNumber, kindText}, func(_ *session, v []value) (value, error) {
 		unit, ok := units[strings.ToUpper(strings.TrimSpace(v[1].s))]
 		if !ok {
 			return null, refuse(1760)
 		}
 		return scaled(v[0], unit), nil
-	})},
-	"TO_DSINTERVAL": {1, 1, simple(plain(typeInterval), []kind{kindText}, func(s *session, v []value) (value, error) {
-		return s.convert(v[0], kindInterval)
 	})},
 }
 
@@ -109,46 +91,4 @@ func fromText(name typeName) func(*compiler, []*node) *node {
 			return s.readText(v.s, parsed, typ.kind())
 		})
 	}
-}
-
-func tzOffset(s *session, v []value) (value, error) {
-	loc, ok := location(v[0].s)
-	if !ok {
-		return null, refuse(1882)
-	}
-	_, offset := s.engine.now().In(loc).Zone()
-	return text(offsetName(offset)), nil
-}
-
-// addMonths keeps the last day of a month the last one.
-func addMonths(v value, n int) value {
-	t := v.time()
-	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-	last := first.AddDate(0, 1, -1).Day()
-	day := t.Day()
-	if t.AddDate(0, 0, 1).Day() == 1 || day > last {
-		day = last
-	}
-	return wall(kindDate, first.AddDate(0, 0, day-1))
-}
-
-// truncateTime is TRUNC of a time.
-func truncateTime(v value, format string) (value, error) {
-	t := v.time()
-	y, m, d := t.Date()
-	switch strings.ToUpper(format) {
-	case "", "DD", "DDD", "J":
-		t = time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
-	case "MM", "MON", "MONTH":
-		t = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
-	case "YYYY", "YEAR", "YY", "Y":
-		t = time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC)
-	case "HH", "HH24", "HH12":
-		t = t.Truncate(time.Hour)
-	case "MI":
-		t = t.Truncate(time.Minute)
-	default:
-		return null, refuse(1898)
-	}
-	return wall(kindDate, t), nil
 }

@@ -11,7 +11,7 @@ import (
 // Execute implements [wire.Handler].
 func (e *Engine) Execute(ctx context.Context, st wire.Statement) (wire.Result, error) {
 	s := e.session(st.Session)
-	return s.execute(ctx, st.SQL, binds(st), true)
+	return s.execute(ctx, st.SQL, binds(st))
 }
 
 // bound is one value that came with a statement.
@@ -66,9 +66,8 @@ func timeFromWire(t time.Time, as wire.Type) boundValue {
 	return boundValue{instant(kindTimestampTZ, t, zoneName(t.Location(), t)), plain(typeTimestampTZ)}
 }
 
-// execute runs one statement of a session. noted says that its plan goes into
-// the log of the engine.
-func (s *session) execute(ctx context.Context, sql string, binds []boundValue, noted bool) (wire.Result, error) {
+// execute runs one statement of a session.
+func (s *session) execute(ctx context.Context, sql string, binds []boundValue) (wire.Result, error) {
 	st, names, err := parse(sql, s.engine.options.Version)
 	if err != nil {
 		return wire.Result{}, err
@@ -82,7 +81,7 @@ func (s *session) execute(ctx context.Context, sql string, binds []boundValue, n
 	}
 	r := &run{ctx: ctx, session: s, now: s.engine.now()}
 	if q, ok := st.(selectStatement); ok {
-		return s.query(r, c, q.query, sql, noted)
+		return s.query(r, c, q.query)
 	}
 	affected, err := s.change(r, c, st, names)
 	return wire.Result{Affected: affected}, err
@@ -117,18 +116,10 @@ func distinctNames(names []string) []string {
 }
 
 // query starts a SELECT; its rows come as they are asked for.
-func (s *session) query(r *run, c *compiler, q *query, sql string, noted bool) (wire.Result, error) {
+func (s *session) query(r *run, c *compiler, q *query) (wire.Result, error) {
 	var out *compiledQuery
 	if err := protect(func() { out = c.query(nil, q) }); err != nil {
 		return wire.Result{}, err
-	}
-	if q.forUpdate {
-		if err := s.lockRows(r, c, q); err != nil {
-			return wire.Result{}, err
-		}
-	}
-	if noted {
-		s.engine.plans.add(Executed{User: s.user, SQL: sql, Plan: out.plan.String()})
 	}
 	r.view = s.view()
 	in, err := out.open(r, nil)
@@ -142,28 +133,6 @@ func (s *session) query(r *run, c *compiler, q *query, sql string, noted bool) (
 	// The call ends here; what cancels it has no say in the fetches that follow.
 	r.ctx = context.WithoutCancel(r.ctx)
 	return wire.Result{Columns: columns, Rows: &wireRows{in: in, session: s}}, nil
-}
-
-// lockRows is what FOR UPDATE asks for: it begins a transaction, which a read
-// only one refuses.
-func (s *session) lockRows(r *run, c *compiler, q *query) error {
-	if s.tx != nil && s.tx.readOnly {
-		return refuse(1456)
-	}
-	for _, f := range q.blocks[0].from {
-		if f.table == "" {
-			return refuse(2014)
-		}
-		o, err := s.engine.resolve(s, c.user, f.schema, f.table)
-		if err == nil {
-			err = s.engine.mayChange(c.user, o, "SELECT")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	s.transaction().begin(r.now)
-	return nil
 }
 
 func asRefusal(err error) error {

@@ -123,9 +123,6 @@ func (x *indexInput) close() { x.walk.runs = nil }
 
 // check ends an execution that was cancelled, or whose snapshot is too old.
 func (r *run) check() error {
-	if r.view.scn < r.session.engine.horizon.Load() {
-		return refuse(1555)
-	}
 	if r.ctx.Err() != nil {
 		return refuse(1013)
 	}

@@ -13,13 +13,6 @@ func (s *session) labels() (module, action, client string) {
 	return s.module, s.action, s.client
 }
 
-// currentSchema is labels for the schema.
-func (s *session) currentSchema() string {
-	s.label.Lock()
-	defer s.label.Unlock()
-	return s.schema
-}
-
 // setLabels changes them; nil leaves one as it is.
 func (s *session) setLabels(module, action, client *string) {
 	s.label.Lock()
@@ -49,14 +42,8 @@ func (s *session) packageCall(r *run, name string, args map[string]string) error
 	switch name {
 	case "DBMS_APPLICATION_INFO.SET_MODULE":
 		s.setLabels(pick("MODULE_NAME", "1"), pick("ACTION_NAME", "2"), nil)
-	case "DBMS_APPLICATION_INFO.SET_ACTION":
-		s.setLabels(nil, pick("ACTION_NAME", "1"), nil)
-	case "DBMS_APPLICATION_INFO.SET_CLIENT_INFO":
 	case "DBMS_SESSION.SET_IDENTIFIER":
 		s.setLabels(nil, nil, pick("CLIENT_ID", "1"))
-	case "DBMS_SESSION.CLEAR_IDENTIFIER":
-		empty := ""
-		s.setLabels(nil, nil, &empty)
 	case "DBMS_STATS.GATHER_TABLE_STATS":
 		owner, table := pick("OWNNAME", "1"), pick("TABNAME", "2")
 		if table == nil {
@@ -66,8 +53,6 @@ func (s *session) packageCall(r *run, name string, args map[string]string) error
 			owner = &s.user
 		}
 		return s.analyze(upper(*owner), upper(*table))
-	case "DBMS_STATS.GATHER_SCHEMA_STATS":
-		return s.analyzeAll()
 	default:
 		return refuse(6550, name)
 	}

@@ -59,9 +59,6 @@ func (sc *scope) find(parts []token) (*source, int) {
 			}
 			found, at = s, i
 		}
-		if name == "ROWID" && parts[0].kind == tokenWord && s.base != nil && found == nil {
-			return s, -1
-		}
 	}
 	return found, at
 }
@@ -72,17 +69,12 @@ func (s *source) matches(qualifier []token) bool {
 		return true
 	case 1:
 		return s.alias == qualifier[0].text
-	case 2:
-		return s.owner == qualifier[0].text && s.table == qualifier[1].text && s.alias == s.table
 	}
 	return false
 }
 
-// node reads a column of a source so many blocks further out; -1 is the ROWID.
+// node reads a column of a source so many blocks further out.
 func (s *source) node(i, depth int) *node {
-	if i < 0 {
-		return s.rowID(depth)
-	}
 	column := s.columns[i]
 	if s.merged != nil {
 		inner := s.merged[i]
@@ -94,60 +86,22 @@ func (s *source) node(i, depth int) *node {
 		}}
 	}
 	n := &node{typ: column.typ, nullable: column.nullable}
-	slot, index, missing := s.slot, column.index, column.missing
+	slot, index := s.slot, column.index
 	if depth > 0 {
 		n.outer = true
-		n.eval = func(f *frame) (value, error) { return cell(f.up(depth).rows[slot], index, missing), nil }
+		n.eval = func(f *frame) (value, error) { return cell(f.up(depth).rows[slot], index), nil }
 		return n
 	}
 	n.slots = 1 << slot
 	n.column = &columnRef{slot, index}
-	n.eval = func(f *frame) (value, error) { return cell(f.rows[slot], index, missing), nil }
+	n.eval = func(f *frame) (value, error) { return cell(f.rows[slot], index), nil }
 	return n
 }
 
-// cell is a value of a row. A nil row is one that an outer join made up.
-func cell(row []value, i int, missing value) value {
-	switch {
-	case i < len(row):
+// cell is a value of a row, NULL in a column that was added later.
+func cell(row []value, i int) value {
+	if i < len(row) {
 		return row[i]
-	case row == nil:
-		return null
 	}
-	return missing
-}
-
-func (s *source) rowID(depth int) *node {
-	slot, base := s.slot, s.base
-	n := &node{typ: dataType{name: typeRowID, size: 18}, outer: depth > 0, eval: func(f *frame) (value, error) {
-		v := f.up(depth).versions[slot]
-		if v == nil {
-			return null, nil
-		}
-		return text(rowID(base, v)), nil
-	}}
-	if depth == 0 {
-		n.slots = 1 << slot
-	}
-	return n
-}
-
-const rowIDDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-// rowID writes the number of a row as ROWIDs look: 18 digits of base 64.
-func rowID(t *table, v *version) string {
-	b := []byte("AAAAAAAAAAAAAAAAAA")
-	n := v.id
-	for i := len(b) - 1; n > 0 && i > 6; i-- {
-		b[i] = rowIDDigits[n%64]
-		n /= 64
-	}
-	hash := uint32(2166136261)
-	for _, c := range []byte(t.owner + "." + t.name) {
-		hash = (hash ^ uint32(c)) * 16777619
-	}
-	for i := range 6 {
-		b[i] = rowIDDigits[hash>>(5*i)%64]
-	}
-	return string(b)
+	return null
 }

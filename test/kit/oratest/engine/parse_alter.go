@@ -6,21 +6,12 @@ func (p *parser) alter() statement {
 		return p.alterSession()
 	case p.word("TABLE"):
 		return p.alterTable()
-	case p.word("USER"):
-		return p.alterUser()
-	case p.isWord("SYSTEM", "PROFILE", "INDEX", "DATABASE"):
-		p.rest()
-		return noStatement{}
 	}
 	p.fail(940)
 	return nil
 }
 
 func (p *parser) alterSession() statement {
-	if p.isWord("ENABLE", "DISABLE", "FORCE") {
-		p.rest()
-		return noStatement{}
-	}
 	p.expect(2248, "SET")
 	var a alterSession
 	for p.peek().kind != tokenEnd {
@@ -42,23 +33,6 @@ func (p *parser) alterSession() statement {
 	return a
 }
 
-func (p *parser) alterUser() statement {
-	u := alterUser{name: p.name(1935)}
-	for p.peek().kind != tokenEnd {
-		switch {
-		case p.word("IDENTIFIED", "BY"):
-			u.password = p.next().text
-		case p.word("ACCOUNT", "LOCK"):
-			u.lock = true
-		case p.word("ACCOUNT", "UNLOCK"):
-			u.unlock = true
-		default:
-			p.next()
-		}
-	}
-	return u
-}
-
 func (p *parser) alterTable() statement {
 	var a alterTable
 	a.schema, a.name = p.qualified(903)
@@ -66,12 +40,8 @@ func (p *parser) alterTable() statement {
 		switch {
 		case p.word("ADD"):
 			p.elements(&a.add, &a.constraints)
-		case p.word("MODIFY"):
-			p.elements(&a.modify, &a.constraints)
 		case p.word("DROP", "COLUMN"):
 			a.drop = append(a.drop, p.name(904))
-		case p.word("DROP"):
-			a.drop = append(a.drop, p.names()...)
 		case p.word("RENAME", "COLUMN"):
 			a.renameFrom = p.name(904)
 			p.expect(905, "TO")
@@ -103,10 +73,6 @@ func (p *parser) elements(columns *[]columnDefinition, constraints *[]constraint
 
 func (p *parser) drop() statement {
 	d := dropStatement{what: p.next().text}
-	if d.what == "PUBLIC" {
-		p.expect(905, "SYNONYM")
-		d.what = "PUBLIC SYNONYM"
-	}
 	d.schema, d.name = p.qualified(903)
 	p.rest()
 	return d
@@ -142,11 +108,7 @@ func (p *parser) grant(revoke bool) statement {
 		p.expect(905, "TO")
 	}
 	for {
-		if p.word("PUBLIC") {
-			g.grantees = append(g.grantees, "PUBLIC")
-		} else {
-			g.grantees = append(g.grantees, p.name(987))
-		}
+		g.grantees = append(g.grantees, p.name(987))
 		if !p.symbol(",") {
 			break
 		}

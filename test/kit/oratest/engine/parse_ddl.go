@@ -1,7 +1,5 @@
 package engine
 
-import "strings"
-
 // definition reads the statements that change the catalogue or the session.
 func (p *parser) definition() statement {
 	verb := p.next().text
@@ -12,23 +10,8 @@ func (p *parser) definition() statement {
 		return p.alter()
 	case "DROP":
 		return p.drop()
-	case "GRANT", "REVOKE":
-		return p.grant(verb == "REVOKE")
-	case "TRUNCATE":
-		p.expect(3290, "TABLE")
-		var t truncateStatement
-		t.schema, t.name = p.qualified(903)
-		p.rest()
-		return t
-	case "ANALYZE":
-		p.expect(905, "TABLE")
-		var a analyzeStatement
-		a.schema, a.name = p.qualified(903)
-		p.rest()
-		return a
 	}
-	p.rest() // COMMENT, PURGE
-	return noStatement{}
+	return p.grant(verb == "REVOKE")
 }
 
 // rest skips what the engine has no use for: storage clauses and the like.
@@ -66,14 +49,8 @@ func (p *parser) create() statement {
 		return s
 	case p.word("USER"):
 		u := createUser{name: p.name(1935)}
-		if p.word("IDENTIFIED") {
-			p.expect(905, "BY")
-			u.password = p.next().text
-		}
 		p.rest()
 		return u
-	case p.word("ROLE"):
-		return createUser{name: p.name(1937), role: true}
 	case p.word("FUNCTION"):
 		return p.createFunction()
 	case p.isWord("PROFILE", "SEQUENCE", "DIRECTORY", "TABLESPACE"):
@@ -130,14 +107,8 @@ func (p *parser) columnDefinition() columnDefinition {
 		case p.word("NOT", "NULL"), p.isWord("NULL"):
 			nullable := p.word("NULL")
 			c.nullable = &nullable
-		case p.word("ENABLE"), p.word("INVISIBLE"):
 		case p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "REFERENCES"):
-			if k := p.constraint(c.name); k.kind != 'N' {
-				c.constraints = append(c.constraints, k)
-			} else {
-				nullable := false
-				c.nullable = &nullable
-			}
+			c.constraints = append(c.constraints, p.constraint(c.name))
 		default:
 			return c
 		}
@@ -155,37 +126,14 @@ func (p *parser) constraint(column string) constraintDefinition {
 		c.kind = 'P'
 	case p.word("UNIQUE"):
 		c.kind = 'U'
-	case p.word("NOT", "NULL"):
-		c.kind = 'N'
-		return c
-	case p.word("CHECK"):
-		c.kind = 'C'
-		p.expectSymbol("(")
-		p.expression()
-		p.expectSymbol(")")
-	case p.word("FOREIGN", "KEY"), p.isWord("REFERENCES"):
-		c.kind = 'R'
 	default:
 		p.fail(904, "CONSTRAINT")
 	}
 	if column != "" {
 		c.columns = []string{column}
-	} else if c.kind != 'C' {
+	} else {
 		c.columns = p.names()
 	}
-	if p.word("REFERENCES") {
-		p.qualified(903)
-		if p.isSymbol("(") {
-			p.names()
-		}
-		if p.word("ON", "DELETE") && !p.word("CASCADE") {
-			p.expect(905, "SET", "NULL")
-		}
-	}
-	if p.word("USING", "INDEX") && p.word("TABLESPACE") {
-		p.name(959)
-	}
-	p.word("ENABLE")
 	return c
 }
 
@@ -234,16 +182,8 @@ func (p *parser) createIndex(unique bool) createIndex {
 func (p *parser) createView(replace bool) statement {
 	c := createView{replace: replace}
 	c.schema, c.name = p.qualified(903)
-	if p.isSymbol("(") {
-		c.columns = p.names()
-	}
 	p.expect(905, "AS")
-	start := p.peek().pos
 	c.query = p.query()
-	c.text = strings.TrimSpace(p.sql[start:p.tokens[p.i-1].end])
-	if p.word("WITH", "READ", "ONLY") {
-		p.rest()
-	}
 	return c
 }
 
@@ -253,23 +193,12 @@ func (p *parser) createFunction() statement {
 	_, f.name = p.qualified(904)
 	p.expect(905, "RETURN")
 	f.typ = p.functionType()
-	if !p.word("IS") {
-		p.expect(905, "AS")
-	}
-	if p.word("PRAGMA") {
-		p.expect(905, "AUTONOMOUS_TRANSACTION")
-		f.autonomous = true
+	p.expect(905, "IS", "BEGIN")
+	if !p.isWord("RETURN") {
+		f.body = p.change()
 		p.expectSymbol(";")
 	}
-	p.expect(905, "BEGIN")
-	for !p.word("RETURN") {
-		if p.isWord("COMMIT") {
-			p.next()
-		} else {
-			f.body = p.change()
-		}
-		p.expectSymbol(";")
-	}
+	p.expect(905, "RETURN")
 	f.ret = p.expression()
 	p.expectSymbol(";")
 	p.expect(905, "END")

@@ -47,16 +47,6 @@ func (p *parser) target() fromItem {
 
 func (p *parser) insert() statement {
 	var ins insertStatement
-	if p.word("ALL") {
-		if !p.isWord("INTO") {
-			p.fail(925)
-		}
-		for p.isWord("INTO") {
-			ins.targets = append(ins.targets, p.insertTarget())
-		}
-		ins.query = p.query()
-		return ins
-	}
 	t := p.insertTarget()
 	if t.rows == nil {
 		ins.query = p.query()
@@ -69,14 +59,11 @@ func (p *parser) insertTarget() insertTarget {
 	p.expect(925, "INTO")
 	t := insertTarget{pos: p.peek().pos}
 	t.schema, t.table = p.qualified(903)
-	if isName(p.peek()) {
-		p.next() // An alias.
-	}
 	if next := p.peekAt(1); p.isSymbol("(") && (next.kind != tokenWord || next.text != "SELECT") {
 		t.columns = p.names()
 	}
 	if !p.word("VALUES") {
-		if !p.isWord("SELECT", "WITH") && !p.isSymbol("(") {
+		if !p.isWord("SELECT") {
 			p.fail(926)
 		}
 		return t
@@ -92,15 +79,11 @@ func (p *parser) insertTarget() insertTarget {
 	}
 }
 
-// valueList reads the values of a row, of which DEFAULT is nil.
+// valueList reads the values of a row.
 func (p *parser) valueList() []expr {
 	var all []expr
 	for {
-		if p.word("DEFAULT") {
-			all = append(all, nil)
-		} else {
-			all = append(all, p.expression())
-		}
+		all = append(all, p.expression())
 		if !p.symbol(",") {
 			return all
 		}
@@ -116,9 +99,6 @@ func (p *parser) explain() statement {
 		p.symbol("=")
 		e.id = p.next().text
 	}
-	if p.word("INTO") {
-		p.qualified(903)
-	}
 	p.expect(905, "FOR")
 	e.inner = p.statement()
 	return e
@@ -130,32 +110,9 @@ func (p *parser) transaction() statement {
 	switch t.verb {
 	case "COMMIT", "ROLLBACK":
 		p.word("WORK")
-		if p.word("TO") {
-			p.fail(3001)
-		}
 	case "SET":
-		if p.word("ROLE") {
-			p.i = len(p.tokens) - 1
-			return noStatement{}
-		}
-		p.expect(922, "TRANSACTION")
-		switch {
-		case p.word("READ", "ONLY"):
-			t.verb = "READ ONLY"
-		case p.word("READ", "WRITE"):
-			t.verb = "READ WRITE"
-		case p.word("ISOLATION", "LEVEL", "SERIALIZABLE"):
-			t.verb = "READ WRITE"
-		case p.word("ISOLATION", "LEVEL", "READ", "COMMITTED"):
-			t.verb = "READ WRITE"
-		default:
-			p.fail(900)
-		}
-		if p.word("NAME") {
-			p.next()
-		}
-	case "LOCK", "SAVEPOINT":
-		p.fail(3001)
+		p.expect(900, "TRANSACTION", "READ", "ONLY")
+		t.verb = "READ ONLY"
 	}
 	return t
 }

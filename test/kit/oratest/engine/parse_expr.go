@@ -21,28 +21,15 @@ func (p *parser) expressions() []expr {
 }
 
 func (p *parser) conjunction() expr {
-	x := p.negation()
+	x := p.predicate()
 	for p.word("AND") {
-		x = binaryExpr{"AND", x, p.negation()}
+		x = binaryExpr{"AND", x, p.predicate()}
 	}
 	return x
 }
 
-func (p *parser) negation() expr {
-	if p.word("NOT") {
-		return unaryExpr{"NOT", p.negation()}
-	}
-	return p.predicate()
-}
-
 // predicate reads a value and what is said about it.
 func (p *parser) predicate() expr {
-	if p.word("EXISTS") {
-		p.expectSymbol("(")
-		sub := p.query()
-		p.expectSymbol(")")
-		return existsExpr{sub}
-	}
 	x := p.additive()
 	for _, op := range []string{"=", "<>", "!=", "^=", "<=", ">=", "<", ">"} {
 		if p.symbol(op) {
@@ -59,44 +46,37 @@ func (p *parser) predicate() expr {
 		}
 		return nullExpr{x, not}
 	}
-	not := p.word("NOT")
 	switch {
 	case p.word("IN"):
-		return p.in(x, not)
+		return p.in(x)
 	case p.word("BETWEEN"):
 		low := p.additive()
 		p.expect(905, "AND")
-		between := binaryExpr{"AND", binaryExpr{">=", x, low}, binaryExpr{"<=", x, p.additive()}}
-		if not {
-			return unaryExpr{"NOT", between}
-		}
-		return between
-	case p.word("LIKE"):
-		like := likeExpr{x: x, pattern: p.additive(), not: not}
-		if p.word("ESCAPE") {
-			like.escape = p.additive()
-		}
-		return like
-	case not:
-		p.fail(920)
+		return binaryExpr{"AND", binaryExpr{">=", x, low}, binaryExpr{"<=", x, p.additive()}}
+	case p.isWord("LIKE", "NOT"):
+		p.fail(3001)
 	}
 	return x
 }
 
-func (p *parser) in(x expr, not bool) expr {
-	if !p.isSymbol("(") {
-		// One value needs no parentheses.
-		return inExpr{x: x, list: []expr{p.additive()}, not: not}
-	}
-	p.next()
-	in := inExpr{x: x, not: not}
-	if p.isWord("SELECT", "WITH") {
-		in.sub = p.query()
+func (p *parser) in(x expr) expr {
+	p.expectSymbol("(")
+	in := inExpr{x: x}
+	if p.isWord("SELECT") {
+		in.sub = p.subquery()
 	} else {
 		in.list = p.expressions()
 	}
 	p.expectSymbol(")")
 	return in
+}
+
+// subquery reads a SELECT within an expression.
+func (p *parser) subquery() *query {
+	if p.block != nil {
+		p.block.subqueries = true
+	}
+	return p.query()
 }
 
 func (p *parser) additive() expr {
@@ -130,18 +110,11 @@ func (p *parser) multiplicative() expr {
 }
 
 func (p *parser) unary() expr {
-	switch {
-	case p.symbol("-"):
-		return unaryExpr{"-", p.unary()}
-	case p.symbol("+"):
-		return p.unary()
+	if p.symbol("-") {
+		return negationExpr{p.unary()}
 	}
 	x := p.primary()
 	for p.word("AT") {
-		if p.word("LOCAL") {
-			x = zoneExpr{x: x}
-			continue
-		}
 		p.expect(905, "TIME", "ZONE")
 		x = zoneExpr{x: x, zone: p.primary()}
 	}
@@ -181,8 +154,8 @@ func (p *parser) primary() expr {
 
 func (p *parser) parenthesis() expr {
 	p.next()
-	if p.isWord("SELECT", "WITH") {
-		sub := p.query()
+	if p.isWord("SELECT") {
+		sub := p.subquery()
 		p.expectSymbol(")")
 		return subqueryExpr{sub}
 	}
@@ -198,7 +171,11 @@ func (p *parser) named(t token) expr {
 			return x
 		}
 		switch t.text {
-		case "SYSDATE", "ROWNUM", "ROWID", "USER", "UID", "LEVEL":
+		case "ROWNUM":
+			if p.block != nil {
+				p.block.rownum = true
+			}
+		case "SYSDATE":
 		default:
 			if reserved[t.text] {
 				p.fail(936)
@@ -207,7 +184,7 @@ func (p *parser) named(t token) expr {
 	}
 	name := []token{p.next()}
 	for p.symbol(".") {
-		if !isName(p.peek()) && !p.isWord("ROWID", "ROWNUM") {
+		if !isName(p.peek()) {
 			p.fail(1747)
 		}
 		name = append(name, p.next())
@@ -221,8 +198,8 @@ func (p *parser) named(t token) expr {
 func (p *parser) call(name []token) expr {
 	p.next()
 	c := callExpr{name: name}
-	if p.word("DISTINCT") || p.word("UNIQUE") {
-		c.distinct = true
+	if p.block != nil && aggregates[name[0].text] {
+		p.block.grouped = true
 	}
 	if p.symbol("*") {
 		c.args = []expr{starExpr{}}
@@ -233,9 +210,6 @@ func (p *parser) call(name []token) expr {
 				break
 			}
 		}
-	}
-	if p.word("RETURNING") { // JSON_SERIALIZE(x RETURNING CLOB)
-		p.dataType()
 	}
 	p.expectSymbol(")")
 	if p.isWord("OVER") {

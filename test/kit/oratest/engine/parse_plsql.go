@@ -2,7 +2,7 @@ package engine
 
 // plsql reads [DECLARE variables] BEGIN statements END.
 func (p *parser) plsql() statement {
-	p.block = true
+	p.plsqlText = true
 	var b plsqlBlock
 	if p.word("DECLARE") {
 		for !p.isWord("BEGIN") {
@@ -39,8 +39,6 @@ func (p *parser) plsqlStatement() statement {
 		p.into = nil
 		q := p.query()
 		return selectInto{q, p.into}
-	case p.isWord("INSERT", "UPDATE", "DELETE"):
-		return p.change()
 	case p.isWord("COMMIT", "ROLLBACK", "SET"):
 		return p.transaction()
 	}

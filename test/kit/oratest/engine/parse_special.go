@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -21,19 +20,10 @@ func (p *parser) special(t token) (expr, bool) {
 			p.i += 2
 			return p.cast(), true
 		}
-	case "EXTRACT":
-		if next.text == "(" {
-			p.i += 2
-			return p.extract(), true
-		}
 	case "DATE", "TIMESTAMP", "INTERVAL":
 		if next.kind == tokenString {
 			p.next()
 			return p.timeLiteral(t, p.next()), true
-		}
-	case "TRIM":
-		if next.text == "(" {
-			return p.trim(), true
 		}
 	}
 	return nil, false
@@ -62,39 +52,6 @@ func (p *parser) cast() expr {
 	typ := p.dataType()
 	p.expectSymbol(")")
 	return castExpr{x, typ}
-}
-
-func (p *parser) extract() expr {
-	field := p.next().text
-	p.expect(905, "FROM")
-	x := p.expression()
-	p.expectSymbol(")")
-	return extractExpr{field, x}
-}
-
-// trim reads TRIM([BOTH|LEADING|TRAILING] [c FROM] x) as the call that it is.
-func (p *parser) trim() expr {
-	name := p.next()
-	p.next()
-	switch {
-	case p.word("LEADING"):
-		name.text = "LTRIM"
-	case p.word("TRAILING"):
-		name.text = "RTRIM"
-	default:
-		p.word("BOTH")
-	}
-	c := callExpr{name: []token{name}}
-	if !p.word("FROM") {
-		c.args = []expr{p.expression()}
-		if p.word("FROM") {
-			c.args = []expr{p.expression(), c.args[0]}
-		}
-	} else {
-		c.args = []expr{p.expression()}
-	}
-	p.expectSymbol(")")
-	return c
 }
 
 // timeLiteral reads DATE '…', TIMESTAMP '…' and INTERVAL '…' DAY.
@@ -148,15 +105,6 @@ func (p *parser) intervalLiteral(s token) value {
 		panic(refuseAt(s.pos, 3001))
 	}
 	p.precision()
-	if p.word("TO") {
-		p.next()
-		p.precision()
-		d, ok := parseInterval(s.text, field)
-		if !ok {
-			panic(refuseAt(s.pos, 1867))
-		}
-		return interval(d)
-	}
 	n, ok := parseNumber(s.text)
 	if !ok {
 		panic(refuseAt(s.pos, 1867))
@@ -181,37 +129,4 @@ func (p *parser) precision() {
 		p.expressions()
 		p.expectSymbol(")")
 	}
-}
-
-// parseInterval reads "d hh:mi:ss.ff", or the part of it that begins at a field.
-func parseInterval(s, field string) (time.Duration, bool) {
-	s = strings.TrimSpace(s)
-	negative := strings.HasPrefix(s, "-")
-	s = strings.TrimLeft(s, "+-")
-	var total time.Duration
-	if field == "DAY" {
-		days, rest, _ := strings.Cut(s, " ")
-		n, err := strconv.Atoi(days)
-		if err != nil {
-			return 0, false
-		}
-		total, s, field = time.Duration(n)*24*time.Hour, rest, "HOUR"
-	}
-	steps := map[string][]time.Duration{
-		"HOUR": {time.Hour, time.Minute, time.Second}, "MINUTE": {time.Minute, time.Second}, "SECOND": {time.Second},
-	}[field]
-	for i, part := range strings.Split(s, ":") {
-		if part == "" && i == 0 {
-			break
-		}
-		f, err := strconv.ParseFloat(part, 64)
-		if err != nil || i >= len(steps) {
-			return 0, false
-		}
-		total += time.Duration(f * float64(steps[i]))
-	}
-	if negative {
-		total = -total
-	}
-	return total, true
 }

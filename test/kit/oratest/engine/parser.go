@@ -15,8 +15,11 @@ type parser struct {
 	i       int
 	version int
 	binds   []string // the names of the occurrences
-	block   bool     // PL/SQL, where a SELECT has an INTO
-	into    []token
+	// block is the SELECT that is being read.
+	block *block
+	// plsqlText says that a SELECT may have an INTO.
+	plsqlText bool
+	into      []token
 }
 
 // parse reads a statement as the version of the database would.
@@ -186,24 +189,21 @@ func (p *parser) names() []string {
 
 func (p *parser) statement() statement {
 	t := p.peek()
-	if p.isSymbol("(") {
-		return selectStatement{p.query()}
-	}
 	if t.kind != tokenWord {
 		p.fail(900)
 	}
 	switch t.text {
-	case "SELECT", "WITH":
+	case "SELECT":
 		return selectStatement{p.query()}
 	case "INSERT", "UPDATE", "DELETE":
 		return p.change()
-	case "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "ANALYZE", "COMMENT", "PURGE":
+	case "CREATE", "ALTER", "DROP", "GRANT", "REVOKE":
 		return p.definition()
 	case "BEGIN", "DECLARE":
 		return p.plsql()
 	case "EXPLAIN":
 		return p.explain()
-	case "COMMIT", "ROLLBACK", "SET", "SAVEPOINT", "LOCK":
+	case "COMMIT", "ROLLBACK", "SET":
 		return p.transaction()
 	}
 	p.fail(900)

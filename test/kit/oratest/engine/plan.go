@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"strings"
-	"sync"
-)
+import "strings"
 
 // planNode is one step of a plan, as EXPLAIN PLAN names it.
 type planNode struct {
@@ -17,21 +14,14 @@ func (bp *blockPlan) describe() *planNode {
 	var plan *planNode
 	for _, a := range bp.accesses {
 		step := a.describe()
-		switch {
-		case plan == nil:
+		if plan == nil {
 			plan = step
-		case a.outer:
-			plan = &planNode{operation: "NESTED LOOPS", options: "OUTER", children: []*planNode{plan, step}}
-		default:
+		} else {
 			plan = &planNode{operation: "NESTED LOOPS", children: []*planNode{plan, step}}
 		}
 	}
-	if bp.grouped {
-		step := &planNode{operation: "SORT", options: "AGGREGATE", children: []*planNode{plan}}
-		if len(bp.keys) > 0 {
-			step.operation, step.options = "HASH", "GROUP BY"
-		}
-		plan = step
+	if bp.grouping != nil {
+		plan = &planNode{operation: "SORT", options: "AGGREGATE", children: []*planNode{plan}}
 	}
 	if bp.stop != nil {
 		plan = &planNode{operation: "COUNT", options: "STOPKEY", children: []*planNode{plan}}
@@ -117,37 +107,3 @@ func (p *planNode) lines(depth int) []string {
 }
 
 func (p *planNode) String() string { return strings.Join(p.lines(0), "\n") }
-
-// Executed is a SELECT that clients have had executed, with how it was run.
-type Executed struct {
-	User, SQL string
-	// Plan has a line for each step, as in "INDEX RANGE SCAN ORDERS_BY_TIME" or
-	// "TABLE ACCESS FULL ORDERS"; "SORT ORDER BY" is one of them where the
-	// result is sorted.
-	Plan string
-}
-
-// planLogLimit bounds how many SELECTs the engine remembers.
-const planLogLimit = 10_000
-
-type planLog struct {
-	mu  sync.Mutex
-	all []Executed
-}
-
-func (l *planLog) add(e Executed) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.all) >= planLogLimit {
-		l.all = append(l.all[:0], l.all[planLogLimit/2:]...)
-	}
-	l.all = append(l.all, e)
-}
-
-// Executed returns the SELECTs of clients so far, oldest first; of many, only
-// the last some thousands.
-func (e *Engine) Executed() []Executed {
-	e.plans.mu.Lock()
-	defer e.plans.mu.Unlock()
-	return append([]Executed(nil), e.plans.all...)
-}

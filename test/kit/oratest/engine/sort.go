@@ -70,25 +70,10 @@ func (s *sorted) next() ([]value, error) {
 
 func (s *sorted) close() { s.all = nil }
 
-// group is one group of GROUP BY: its first row stands for the grouped
-// expressions.
-type group struct {
-	rows         [][]value
-	versions     []*version
-	accumulators []accumulator
-}
-
-// gather reads all rows into groups, and returns one row for each.
+// gather reads all rows into the aggregates, and returns the one row of those.
 func (bp *blockPlan) gather(j *joiner) (rows, error) {
 	defer j.close()
-	groups := map[string]*group{}
-	var order []*group
-	if len(bp.keys) == 0 {
-		// Without GROUP BY there is one group, even of no rows.
-		order = append(order, &group{rows: make([][]value, len(j.frame.rows)), versions: make([]*version, len(j.frame.rows)),
-			accumulators: make([]accumulator, len(bp.grouping.all))})
-		groups[""] = order[0]
-	}
+	accumulators := make([]accumulator, len(bp.grouping.all))
 	for {
 		ok, err := j.next()
 		if err != nil {
@@ -97,68 +82,19 @@ func (bp *blockPlan) gather(j *joiner) (rows, error) {
 		if !ok {
 			break
 		}
-		g, err := bp.groupOf(j.frame, groups)
-		if err != nil {
-			return nil, err
-		}
-		if g.accumulators == nil {
-			g.accumulators = make([]accumulator, len(bp.grouping.all))
-			order = append(order, g)
-		}
 		for i, a := range bp.grouping.all {
-			if err := a.add(&g.accumulators[i], j.frame); err != nil {
+			if err := a.add(&accumulators[i], j.frame); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return bp.results(j.frame, order)
-}
-
-func (bp *blockPlan) groupOf(f *frame, groups map[string]*group) (*group, error) {
-	keys := make([]value, len(bp.keys))
-	for i, n := range bp.keys {
-		var err error
-		if keys[i], err = n.eval(f); err != nil {
-			return nil, err
-		}
+	j.frame.groups = make([]value, len(accumulators))
+	for i, a := range bp.grouping.all {
+		j.frame.groups[i] = a.result(&accumulators[i])
 	}
-	name := ""
-	if len(keys) > 0 {
-		name = keyOfRow(keys)
+	row := make([]value, len(bp.items)+len(bp.sort))
+	if err := bp.project(j.frame, row); err != nil {
+		return nil, err
 	}
-	g := groups[name]
-	if g == nil {
-		g = &group{rows: make([][]value, len(f.rows)), versions: slices.Clone(f.versions)}
-		for i, row := range f.rows {
-			g.rows[i] = slices.Clone(row)
-		}
-		groups[name] = g
-	}
-	return g, nil
-}
-
-func (bp *blockPlan) results(f *frame, groups []*group) (rows, error) {
-	out := &sorted{}
-	for _, g := range groups {
-		f.rows, f.versions = g.rows, g.versions
-		f.groups = make([]value, len(bp.grouping.all))
-		for i, a := range bp.grouping.all {
-			f.groups[i] = a.result(&g.accumulators[i])
-		}
-		if bp.having != nil {
-			v, err := bp.having.eval(f)
-			if err != nil {
-				return nil, err
-			}
-			if !v.isTrue() {
-				continue
-			}
-		}
-		row := make([]value, len(bp.items)+len(bp.sort))
-		if err := bp.project(f, row); err != nil {
-			return nil, err
-		}
-		out.all = append(out.all, row)
-	}
-	return out, nil
+	return &sorted{all: [][]value{row}, visible: len(bp.items)}, nil
 }

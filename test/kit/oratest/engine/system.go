@@ -61,20 +61,9 @@ func row(all ...any) []value {
 
 // defineSystem makes the views of the system and their public synonyms.
 func (e *Engine) defineSystem() {
-	for name, r := range map[string][]string{"SELECT_CATALOG_ROLE": nil, "CONNECT": {"CREATE SESSION"}, "RESOURCE": {"CREATE TABLE"}, "DBA": nil} {
-		u := newUser("")
-		u.role, u.all = true, name == "DBA"
-		for _, p := range r {
-			u.system[p] = true
-		}
-		e.users[name] = u
-	}
-	e.users["SYS"] = newUser("")
-	e.users["PUBLIC"] = newUser("")
-	e.users["PUBLIC"].role = true
+	e.users["SYS"], e.users["PUBLIC"] = newUser(), newUser()
 	e.public("DUAL", "DUMMY", func(*run) [][]value { return dual })
 	e.defineCatalogue()
-	e.definePrivileges()
 	e.defineFixed()
 	e.definePlanTable()
 }

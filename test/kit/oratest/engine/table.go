@@ -16,10 +16,8 @@ type column struct {
 	typ      dataType
 	nullable bool
 	dropped  bool
-	// def is written where INSERT names no value; missing is what rows hold
-	// that are older than the column.
-	def     expr
-	missing value
+	// def is written where INSERT names no value.
+	def expr
 }
 
 // constraint is a constraint of a table.
@@ -81,15 +79,6 @@ func (t *table) add(v *version) {
 	}
 }
 
-func (t *table) truncate() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.heap = nil
-	for _, x := range t.def().indexes {
-		x.runs, x.young = nil, nil
-	}
-}
-
 // object is what a name in a schema stands for; exactly one of the pointers is
 // set.
 type object struct {
@@ -106,10 +95,8 @@ type object struct {
 }
 
 type viewDefinition struct {
-	text    string
-	query   *query
-	columns []string    // renamed, or nil
-	result  []outColumn // as they were when the view was created
+	query  *query
+	result []outColumn // as they were when the view was created
 }
 
 // routine is a function that runs a statement.
