@@ -94,7 +94,7 @@ race: pgtest ## Run the tests of RACE_PACKAGES under the race detector (needs a 
 
 # It does not look into other processes, and makes clusters of them too slow to be fair.
 .PHONY: race-all
-race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /test/cluster -e /test/nightly -e /test/bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /torture/lab)
+race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /test/cluster -e /test/nightly -e /test/bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /kit/testbed)
 race-all: RACE_SKIP =
 race-all: race ## Run the tests of all packages but clusters of processes under the race detector
 

@@ -32,7 +32,7 @@ func TestNodeFarFromItsDatabaseIsPassedOver(t *testing.T) {
 		}
 		return nil
 	})
-	proxy.SetWeather(netfault.Weather{Latency: 300 * time.Millisecond})
+	proxy.SetImpairment(netfault.Impairment{Latency: 300 * time.Millisecond})
 	var while float64
 	eventually(t, func() error {
 		if n := far.count(t, "observerd_turns_passed_over_since_poll", ""); n < many {
@@ -44,7 +44,7 @@ func TestNodeFarFromItsDatabaseIsPassedOver(t *testing.T) {
 	if n := far.count(t, "observerd_turns_passed_over_total", ""); n < many {
 		t.Errorf("passed over in %v turns in all", n)
 	}
-	proxy.SetWeather(netfault.Weather{})
+	proxy.SetImpairment(netfault.Impairment{})
 	eventually(t, func() error {
 		if n := far.count(t, "observerd_turns_passed_over_since_poll", ""); n != 0 || polls() == while {
 			return fmt.Errorf("passed over in %v turns since a poll, %v polls since", n, polls()-while)

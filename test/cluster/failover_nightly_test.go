@@ -93,10 +93,10 @@ func TestDistanceAndBlackHole(t *testing.T) {
 	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{database: far}).ready(t)}
 	quiet := shop.busy(t)
 	grows(t, m)
-	for _, weather := range []netfault.Weather{
+	for _, impairment := range []netfault.Impairment{
 		{Latency: 100 * time.Millisecond}, {Up: netfault.Lost, Down: netfault.Lost}, {Latency: 100 * time.Millisecond}, {},
 	} {
-		proxy.SetWeather(weather)
+		proxy.SetImpairment(impairment)
 		for range 5 {
 			grows(t, m)
 		}

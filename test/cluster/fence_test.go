@@ -139,7 +139,7 @@ func TestRowCommitsBelowAChunkThatACrashLeft(t *testing.T) {
 		// Beyond the margin that a source allows for clocks.
 		eventually(t, shop.olderThan(t, 2500*time.Millisecond))
 		proxied, proxy := through(t, shop.url)
-		proxy.SetWeather(netfault.Weather{Bandwidth: 10_000}) // The orders take some ten seconds.
+		proxy.SetImpairment(netfault.Impairment{Bandwidth: 10_000}) // The orders take some ten seconds.
 		a := h.start(t, "a", settings{source: proxied})
 		first := killBetweenChunks(t, m, a, 2000)
 		if err := tx.Commit(); err != nil {

@@ -127,7 +127,7 @@ func TestMariaDBThroughAKill(t *testing.T) {
 	d.run(t, mariatest.Connect(t, d.url, nil), `
 		INSERT INTO orders SELECT CONCAT('early-', LPAD(seq, 4, '0')), 'NEW', NOW() - INTERVAL 1 HOUR + INTERVAL seq DIV 7 SECOND FROM seq_1_to_1000`)
 	proxied, proxy := through(t, d.url)
-	proxy.SetWeather(netfault.Weather{Bandwidth: 10_000}) // The orders take some seconds.
+	proxy.SetImpairment(netfault.Impairment{Bandwidth: 10_000}) // The orders take some seconds.
 	h := d.host(t, m, proxied)
 	began := time.Now()
 	commit := d.late(t, "late")
@@ -146,7 +146,7 @@ func TestMariaDBThroughAKill(t *testing.T) {
 	})
 	nodes[name].kill()
 	slowed := proxy.Stats().Slowed
-	proxy.SetWeather(netfault.Weather{})
+	proxy.SetImpairment(netfault.Impairment{})
 	committed, err := m.number(t, `SELECT count(*) FROM obs_event WHERE stream = 'orders'`)
 	if err != nil || committed >= backlog || slowed == 0 {
 		t.Fatalf("%d of %d orders were committed at the kill (%v): it was not between two chunks", committed, backlog, err)

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/workload"
 	"github.com/observerd/observerd/test/torture/history"
-	"github.com/observerd/observerd/test/torture/shop"
 )
 
 // canary reads what is told of a run and keeps each line that holds the mark of the
@@ -42,7 +42,7 @@ func (c *canary) hear(kind, where string, text []byte) {
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
-		if bytes.Contains(line, []byte(shop.Mark)) {
+		if bytes.Contains(line, []byte(workload.Mark)) {
 			c.found = append(c.found, history.Disclosure{Where: fmt.Sprintf("%s:%d", where, number), Text: strings.TrimSpace(string(line))})
 		}
 	}

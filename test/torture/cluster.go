@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/workload"
 	"github.com/observerd/observerd/test/torture/audit"
 	"github.com/observerd/observerd/test/torture/history"
 	"github.com/observerd/observerd/test/torture/pglog"
-	"github.com/observerd/observerd/test/torture/shop"
 )
 
 // cluster is all that a run has started.
@@ -28,7 +28,7 @@ type cluster struct {
 	standby              *standby
 	ledger               *audit.DB // the coordination database, in the harness's own eyes
 	nodes                []*node
-	writers              *shop.Writers
+	writers              *workload.Writers
 	faults               faultLog
 	counters             tally
 	canary               canary
@@ -77,7 +77,7 @@ func (c *cluster) shown(ctx context.Context, statement string) (value string, er
 }
 
 // password is that of nodes in both servers.
-const password = "password-" + shop.Mark
+const password = "password-" + workload.Mark
 
 // role is a node's in the source.
 func role(node string) string { return "poller_" + node }
@@ -100,12 +100,12 @@ func (o Options) schedule() []history.Stream {
 		return history.Stream{Name: name, Type: typ, Mode: mode, Table: name, LockKey: typ + "-observer-poll"}
 	}
 	all := []history.Stream{
-		stream(shop.Orders, "order", history.ModeNew),
-		stream(shop.Tasks, "wes", history.ModeChange),
-		stream(shop.Stock, "inventory", history.ModeSnapshot),
+		stream(workload.Orders, "order", history.ModeNew),
+		stream(workload.Tasks, "wes", history.ModeChange),
+		stream(workload.Stock, "inventory", history.ModeSnapshot),
 	}
 	for i := range o.shelves() {
-		name := shop.Shelf(i + 1)
+		name := workload.Shelf(i + 1)
 		all = append(all, stream(name, name, history.ModeSnapshot))
 	}
 	return all
@@ -114,11 +114,11 @@ func (o Options) schedule() []history.Stream {
 // rowsOf are the keys of an observer that say how its table is read.
 func (o Options) rowsOf(stream string) string {
 	switch stream {
-	case shop.Orders:
+	case workload.Orders:
 		return "key: order_id, timestamp: updated_at"
-	case shop.Tasks:
+	case workload.Tasks:
 		return "key: task_id, timestamp: updated_at"
-	case shop.Stock:
+	case workload.Stock:
 		// A poll has time for a third of the stock. Among many types two cores leave it
 		// little, so it has more.
 		return fmt.Sprintf("key: sku, max-rate: 40, poll-timeout: %s", max(time.Second, o.Interval/3))
@@ -131,7 +131,7 @@ func (o Options) rowsOf(stream string) string {
 func (o Options) observers(chunk int, narrow map[string]bool) []string {
 	var entries []string
 	for _, s := range o.schedule() {
-		entry := fmt.Sprintf("id: %s, type: %s, source: shop, table: %s, %s, chunk-size: %d",
+		entry := fmt.Sprintf("id: %s, type: %s, source: source, table: %s, %s, chunk-size: %d",
 			s.Name, s.Type, s.Table, o.rowsOf(s.Name), chunk)
 		if narrow[s.Name] {
 			entry += ", columns: [n]"
@@ -143,7 +143,7 @@ func (o Options) observers(chunk int, narrow map[string]bool) []string {
 
 func (c *cluster) config(node, database, source string) daemon.Config {
 	return daemon.Config{
-		Node: node, Database: database, Sources: map[string]string{"shop": source}, Observers: c.options.observers(chunks[0], nil),
+		Node: node, Database: database, Sources: map[string]string{"source": source}, Observers: c.options.observers(chunks[0], nil),
 		Files: map[string]string{sinkID: c.sink()}, BatchSize: c.options.BatchSize,
 		Interval: c.options.Interval, TTL: c.options.TTL, QueryTimeout: queryTimeout,
 	}
@@ -166,7 +166,7 @@ func (c *cluster) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := shop.Create(ctx, c.source.url(), c.options.shelves(), roles...); err != nil {
+	if err := workload.Create(ctx, c.source.url(), c.options.shelves(), roles...); err != nil {
 		return err
 	}
 	if err := c.hireOperator(ctx); err != nil {

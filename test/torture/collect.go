@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/test/kit/workload"
 	"github.com/observerd/observerd/test/torture/audit"
 	"github.com/observerd/observerd/test/torture/history"
 	"github.com/observerd/observerd/test/torture/pglog"
-	"github.com/observerd/observerd/test/torture/shop"
 )
 
 // collect reads what happened from everybody who saw it, and saves it.
@@ -28,7 +28,7 @@ func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed e
 	if err := audit.Collect(ctx, c.url(), c.writer, &run); err != nil {
 		return run, err
 	}
-	if run.Writes, err = shop.Writes(ctx, c.source.url()); err != nil {
+	if run.Writes, err = c.writes(ctx); err != nil {
 		return run, err
 	}
 	if run.Polls, err = c.polls(ctx); err != nil {
@@ -44,6 +44,16 @@ func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed e
 	}
 	run.Faults, run.Lives, run.Counters = c.faults.faults, c.faults.lives, c.counters.sum
 	return run, history.Save(c.options.Dir, run)
+}
+
+// writes reads the journal of the source.
+func (c *cluster) writes(ctx context.Context) ([]history.Write, error) {
+	journal, err := workload.Writes(ctx, c.source.url())
+	all := make([]history.Write, len(journal))
+	for i, w := range journal {
+		all[i] = history.Write(w)
+	}
+	return all, err
 }
 
 // polls reads the source's log, and keeps it and that of the other server.

@@ -11,7 +11,6 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/test/torture/audit"
 	"github.com/observerd/observerd/test/torture/history"
-	"github.com/observerd/observerd/test/torture/shop"
 )
 
 // errNotDrained reports what is missing although all was healed.
@@ -58,7 +57,7 @@ func (c *cluster) drain(ctx context.Context) (took time.Duration, err error) {
 }
 
 func (c *cluster) backlog(ctx context.Context) (*backlog, error) {
-	writes, err := shop.Writes(ctx, c.source.url())
+	writes, err := c.writes(ctx)
 	if err != nil {
 		return nil, err
 	}

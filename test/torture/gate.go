@@ -14,7 +14,7 @@ type gate struct {
 	*netfault.Proxy
 
 	mu sync.Mutex
-	// owner is the last fault that made the weather; only it makes it fine.
+	// owner is the last fault that set the impairment; only it takes it away.
 	owner int
 	// watching is held by the fault that watches the requests.
 	watching sync.Mutex
@@ -28,19 +28,19 @@ func openGate(ctx context.Context, target string) (*gate, error) {
 	return &gate{Proxy: proxy}, nil
 }
 
-// storm changes the weather; the function that it returns makes it fine again,
+// impair changes the impairment; the function that it returns takes it away again,
 // unless it was changed since.
-func (g *gate) storm(w netfault.Weather) (over func()) {
+func (g *gate) impair(w netfault.Impairment) (over func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.owner++
 	mine := g.owner
-	g.SetWeather(w)
+	g.SetImpairment(w)
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.owner == mine {
-			g.SetWeather(netfault.Weather{})
+			g.SetImpairment(netfault.Impairment{})
 		}
 	}
 }

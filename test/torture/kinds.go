@@ -26,9 +26,9 @@ type kind struct {
 	server bool
 	// lasts bounds how long it lasts.
 	lasts func(ttl time.Duration) (least, most time.Duration)
-	// strike does it, and undoes it when its time is over. It reports whether
+	// inject does it, and undoes it when its time is over. It reports whether
 	// it bit, and what it did; it returns early when ctx ends.
-	strike func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
+	inject func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 }
 
 // The places of faults.
@@ -61,31 +61,31 @@ func kinds() []kind {
 	atOnce := moment(0, 0)
 	short := moment(500*time.Millisecond, 4*time.Second)
 	return []kind{
-		{name: "kill", weight: 10, lasts: atOnce, strike: kill},
-		{name: "terminate", weight: 4, lasts: atOnce, strike: terminate},
-		{name: "stop", weight: 8, lasts: beyondTTL, strike: stop},
-		{name: "stop-in-commit", weight: 6, server: true, lasts: beyondTTL, strike: stopInCommit},
-		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), strike: clock},
-		{name: "full-disk", weight: 4, everybody: true, lasts: short, strike: fullDisk},
-		{name: "rolling-restart", weight: 2, everybody: true, lasts: atOnce, strike: rollingRestart},
-		{name: "other-columns", weight: 3, where: streams, lasts: beyondTTL, strike: redefine},
-		{name: "cut", weight: 6, where: places, lasts: atOnce, strike: cut},
-		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, strike: blackHole},
-		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, strike: oneWay},
-		{name: "stall", weight: 6, where: places, lasts: aroundTTL, strike: stall},
-		{name: "half-open", weight: 5, where: places, lasts: atOnce, strike: halfOpen},
-		{name: "slow", weight: 5, where: places, lasts: moment(2*time.Second, 10*time.Second), strike: slow},
-		{name: "lost-answer", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), strike: loseAnswer},
-		{name: "orphan", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), strike: orphan},
-		{name: "coordination-restart", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, fast)},
-		{name: "coordination-crash", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atCoordination, crash)},
-		{name: "source-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, fast)},
-		{name: "source-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), strike: restartServer(atSource, crash)},
-		{name: "session-limit", weight: 4, server: true, everybody: true, lasts: moment(time.Second, 4*time.Second), strike: limitSessions},
-		{name: "empty-table", weight: 2, everybody: true, lasts: moment(20*time.Second, 20*time.Second), strike: emptyTable},
-		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), strike: pause},
-		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, strike: reset()},
-		{name: "forget", weight: 1, everybody: true, where: streams, lasts: atOnce, strike: reset("--forget")},
+		{name: "kill", weight: 10, lasts: atOnce, inject: kill},
+		{name: "terminate", weight: 4, lasts: atOnce, inject: terminate},
+		{name: "stop", weight: 8, lasts: beyondTTL, inject: stop},
+		{name: "stop-in-commit", weight: 6, server: true, lasts: beyondTTL, inject: stopInCommit},
+		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), inject: clock},
+		{name: "full-disk", weight: 4, everybody: true, lasts: short, inject: fullDisk},
+		{name: "rolling-restart", weight: 2, everybody: true, lasts: atOnce, inject: rollingRestart},
+		{name: "other-columns", weight: 3, where: streams, lasts: beyondTTL, inject: redefine},
+		{name: "cut", weight: 6, where: places, lasts: atOnce, inject: cut},
+		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, inject: blackHole},
+		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, inject: oneWay},
+		{name: "stall", weight: 6, where: places, lasts: aroundTTL, inject: stall},
+		{name: "half-open", weight: 5, where: places, lasts: atOnce, inject: halfOpen},
+		{name: "slow", weight: 5, where: places, lasts: moment(2*time.Second, 10*time.Second), inject: slow},
+		{name: "lost-answer", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), inject: loseAnswer},
+		{name: "orphan", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), inject: orphan},
+		{name: "coordination-restart", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), inject: restartServer(atCoordination, fast)},
+		{name: "coordination-crash", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), inject: restartServer(atCoordination, crash)},
+		{name: "source-restart", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), inject: restartServer(atSource, fast)},
+		{name: "source-crash", weight: 2, everybody: true, lasts: moment(0, 2*time.Second), inject: restartServer(atSource, crash)},
+		{name: "session-limit", weight: 4, server: true, everybody: true, lasts: moment(time.Second, 4*time.Second), inject: limitSessions},
+		{name: "empty-table", weight: 2, everybody: true, lasts: moment(20*time.Second, 20*time.Second), inject: emptyTable},
+		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), inject: pause},
+		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, inject: reset()},
+		{name: "forget", weight: 1, everybody: true, where: streams, lasts: atOnce, inject: reset("--forget")},
 	}
 }
 

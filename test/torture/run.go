@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/workload"
 	"github.com/observerd/observerd/test/torture/history"
-	"github.com/observerd/observerd/test/torture/shop"
 )
 
 // Outcome is what a run was.
@@ -70,11 +70,11 @@ func (c *cluster) run(ctx context.Context) (out Outcome, err error) {
 			return out, err
 		}
 	}
-	if c.writers, err = shop.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.shelves(), c.options.rest()); err != nil { //nolint:gosec // Any number is a seed.
+	if c.writers, err = workload.Open(ctx, c.source.url(), uint64(c.options.Seed), c.options.shelves(), c.options.rest()); err != nil { //nolint:gosec // Any number is a seed.
 		return out, err
 	}
 	c.progress("%d nodes are ready; %d faults in %s", len(c.nodes), len(c.plan.Faults), c.options.Duration)
-	err = c.strikeAll(ctx)
+	err = c.injectAll(ctx)
 	written := c.writers.Close()
 	if err != nil {
 		return out, err
@@ -98,19 +98,19 @@ func (c *cluster) progress(format string, args ...any) {
 	c.options.Progress("%6.1fs  "+format, append([]any{time.Since(c.began).Seconds()}, args...)...)
 }
 
-// strikeAll lets the faults of the plan strike, each in its time, and waits for
+// injectAll injects the faults of the plan, each in its time, and waits for
 // all of them to end.
-func (c *cluster) strikeAll(ctx context.Context) error {
+func (c *cluster) injectAll(ctx context.Context) error {
 	began := time.Now()
-	var striking sync.WaitGroup
+	var injecting sync.WaitGroup
 	for _, f := range c.plan.Faults {
 		if !sleep(ctx, time.Until(began.Add(time.Duration(f.At)))) || c.failure() != nil {
 			break
 		}
-		striking.Go(func() { c.strike(ctx, f) })
+		injecting.Go(func() { c.inject(ctx, f) })
 	}
 	sleep(ctx, time.Until(began.Add(c.options.Duration)))
-	striking.Wait()
+	injecting.Wait()
 	return errors.Join(context.Cause(ctx), c.failure())
 }
 
@@ -122,13 +122,13 @@ const (
 	triesTake = time.Minute
 )
 
-func (c *cluster) strike(ctx context.Context, f Planned) {
+func (c *cluster) inject(ctx context.Context, f Planned) {
 	all := kinds()
 	k, _ := byName(all, f.Kind) // The plan has no other.
 	begin := time.Now()
-	bit, detail := k.strike(ctx, c, f)
+	bit, detail := k.inject(ctx, c, f)
 	for try := 1; !bit && try < tries && time.Since(begin) < triesTake && sleep(ctx, time.Second); try++ {
-		bit, detail = k.strike(ctx, c, f)
+		bit, detail = k.inject(ctx, c, f)
 	}
 	c.faults.add(f.Kind, f.Node, detail, begin, time.Now(), bit)
 	c.progress("%-20s %-2s %5.1fs  bit: %-5t  %s", f.Kind, f.Node, time.Since(begin).Seconds(), bit, detail)

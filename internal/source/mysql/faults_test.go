@@ -159,7 +159,7 @@ func TestCloseDoesNotWaitForAServerThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, left := long(t, s), long(t, s)
-	proxy.SetWeather(netfault.BlackHole())
+	proxy.SetImpairment(netfault.BlackHole())
 	began := time.Now()
 	if err := rows.Close(); err != nil {
 		t.Log("the read ended with", err)

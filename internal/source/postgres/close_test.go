@@ -34,7 +34,7 @@ func TestCloseDoesNotWaitForAServerThatIsGone(t *testing.T) {
 	if !rows.Next() {
 		t.Fatal(rows.Err())
 	}
-	proxy.SetWeather(netfault.BlackHole())
+	proxy.SetImpairment(netfault.BlackHole())
 	began := time.Now()
 	if err := rows.Close(); err != nil {
 		t.Log("the read ended with", err)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// carry brings a piece to its destination, as the weather allows. It returns
+// carry brings a piece to its destination, as the impairment allows. It returns
 // false when the link is over.
 func (l *link) carry(d direction, to net.Conn, piece []byte) bool {
 	for {
@@ -38,7 +38,7 @@ func (l *link) carry(d direction, to net.Conn, piece []byte) bool {
 	}
 }
 
-// tooLate ends a link that has just become lossy, when the weather has changed
+// tooLate ends a link that has just become lossy, when the impairment has changed
 // meanwhile so that nothing is lost any more: whoever changed it may not have seen
 // it.
 func (l *link) tooLate() bool {
@@ -80,7 +80,7 @@ func (l *link) passable() bool {
 	}
 }
 
-// await returns false when the link is over before the weather changes.
+// await returns false when the link is over before the impairment changes.
 func (l *link) await(changed <-chan struct{}) bool {
 	select {
 	case <-changed:

@@ -1,7 +1,7 @@
 // Package netfault is a TCP proxy that breaks connections, for tests: at the
 // moment that matters ([Fault]: after a request was sent and before its answer,
 // or long before the request arrives), or all of them at once, as networks do
-// ([Weather], [Proxy.Reset], [Proxy.HalfOpen]). It counts what really happened.
+// ([Impairment], [Proxy.Reset], [Proxy.HalfOpen]). It counts what really happened.
 package netfault
 
 import (
@@ -38,12 +38,12 @@ type Proxy struct {
 	work     sync.WaitGroup
 	count    counters
 
-	mu      sync.Mutex
-	links   map[*link]bool
-	refuse  bool
-	inspect func(request []byte) Fault
-	weather Weather
-	// changed is closed, and made anew, when the weather changes.
+	mu         sync.Mutex
+	links      map[*link]bool
+	refuse     bool
+	inspect    func(request []byte) Fault
+	impairment Impairment
+	// changed is closed, and made anew, when the impairment changes.
 	changed chan struct{}
 }
 

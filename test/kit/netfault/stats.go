@@ -9,7 +9,7 @@ type Stats struct {
 	// Ended were cut or reset, Halved left half open.
 	Ended, Halved int64
 	// Swallowed are pieces that were lost, Stalled those that had to wait for
-	// other weather, Slowed those that were delayed by latency or bandwidth.
+	// another impairment, Slowed those that were delayed by latency or bandwidth.
 	Swallowed, Stalled, Slowed int64
 	// AnswersLost, Late and Held are the faults of single requests.
 	AnswersLost, Late, Held int64

@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/test/kit/daemon"
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // cluster is a case that runs.
 type cluster struct {
 	Case
-	lab *lab.Lab
+	testbed *testbed.Testbed
 	// database and source are URLs.
 	database, source string
 	conn             *pgx.Conn
@@ -34,15 +34,15 @@ INSERT INTO things SELECT 'thing-' || n FROM generate_series(1, 10) n`
 
 // open starts the nodes of a case; close ends what it has started, also after
 // an error.
-func open(ctx context.Context, l *lab.Lab, c Case) (k *cluster, err error) {
-	k = &cluster{Case: c, lab: l, eligible: make(Eligible)}
-	if k.database, err = l.Database(ctx, c.name()); err != nil {
+func open(ctx context.Context, b *testbed.Testbed, c Case) (k *cluster, err error) {
+	k = &cluster{Case: c, testbed: b, eligible: make(Eligible)}
+	if k.database, err = b.Database(ctx, c.name()); err != nil {
 		return k, err
 	}
-	if k.source, err = l.Database(ctx, c.name()+"_source"); err != nil {
+	if k.source, err = b.Database(ctx, c.name()+"_source"); err != nil {
 		return k, err
 	}
-	if err := l.Execute(ctx, k.source, sourceSQL); err != nil {
+	if err := b.Execute(ctx, k.source, sourceSQL); err != nil {
 		return k, fmt.Errorf("fill the source: %w", err)
 	}
 	if k.conn, err = pgx.Connect(ctx, k.database); err != nil {
@@ -53,11 +53,11 @@ func open(ctx context.Context, l *lab.Lab, c Case) (k *cluster, err error) {
 			return k, err
 		}
 	}
-	return k, lab.Sees(ctx, k.nodes)
+	return k, testbed.Sees(ctx, k.nodes)
 }
 
 func (k *cluster) close(ctx context.Context) error {
-	err := lab.Stop(ctx, k.nodes...)
+	err := testbed.Stop(ctx, k.nodes...)
 	if k.conn != nil {
 		err = errors.Join(err, k.conn.Close(context.WithoutCancel(ctx)))
 	}
@@ -72,7 +72,7 @@ func (k *cluster) start(ctx context.Context, n int) error {
 	config := daemon.Config{
 		Node: name, Database: k.database, Sources: map[string]string{"source": k.source},
 		Interval: k.Interval, TTL: time.Minute,
-		Files: map[string]string{"file": filepath.Join(k.lab.Folder, k.name(), "events.jsonl")},
+		Files: map[string]string{"file": filepath.Join(k.testbed.Folder, k.name(), "events.jsonl")},
 	}
 	variables := []string{"OBSERVERD_LOG_LEVEL=info", "OBSERVERD_SCHEDULER_OBSERVER_SPREAD=" + k.Spread.String()}
 	var mine []string
@@ -86,7 +86,7 @@ func (k *cluster) start(ctx context.Context, n int) error {
 		}
 		variables = append(variables, "OBSERVERD_SCHEDULER_"+strings.ToUpper(typ)+"_OBSERVER_ENABLED=false")
 	}
-	node, err := k.lab.Start(ctx, k.name(), config, variables...)
+	node, err := k.testbed.Start(ctx, k.name(), config, variables...)
 	if err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/observerd/observerd/test/kit/daemon"
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // Measure runs the clusters and reads who polled what. A goal that is missed is
 // a result, not an error.
 func Measure(ctx context.Context, o Options) (Figures, error) {
-	if o.Lab == nil {
-		return Figures{}, errors.New("balance: a lab is required")
+	if o.Testbed == nil {
+		return Figures{}, errors.New("balance: a testbed is required")
 	}
 	o = o.withDefaults()
 	f := Figures{Cycles: o.Cycles, Cases: make([]Result, len(o.Cases))}
@@ -38,16 +38,16 @@ func Measure(ctx context.Context, o Options) (Figures, error) {
 func measure(ctx context.Context, o Options, c Case) (r Result, err error) {
 	ctx, cancel := context.WithCancel(ctx) // It kills what is left.
 	defer cancel()
-	k, err := open(ctx, o.Lab, c)
+	k, err := open(ctx, o.Testbed, c)
 	defer func() { err = errors.Join(err, k.close(ctx)) }()
 	if err != nil {
 		return r, err
 	}
-	o.Lab.Progress("balance: %d cycles of %s with %d nodes and %d types", o.Cycles, c.Interval, c.Nodes, c.Types)
+	o.Testbed.Progress("balance: %d cycles of %s with %d nodes and %d types", o.Cycles, c.Interval, c.Nodes, c.Types)
 	if r, err = k.score(ctx, int64(o.Cycles)); err != nil {
 		return r, err
 	}
-	o.Lab.Progress("balance: %d nodes and %d types score %.1f, with %.2f attempts for each poll", c.Nodes, c.Types, r.Score, r.Attempts)
+	o.Testbed.Progress("balance: %d nodes and %d types score %.1f, with %.2f attempts for each poll", c.Nodes, c.Types, r.Score, r.Attempts)
 	if c.Change {
 		r.Changes, err = k.changes(ctx)
 	}
@@ -60,7 +60,7 @@ func (k *cluster) score(ctx context.Context, cycles int64) (r Result, err error)
 	if err != nil {
 		return r, err
 	}
-	if err := lab.Wait(ctx, time.Duration(cycles)*k.Interval-k.Interval/2); err != nil {
+	if err := testbed.Wait(ctx, time.Duration(cycles)*k.Interval-k.Interval/2); err != nil {
 		return r, err
 	}
 	last, after, err := k.counted(ctx)
@@ -115,8 +115,8 @@ func (k *cluster) change(ctx context.Context, what string, do func() error) (Cha
 	if err != nil {
 		return c, err
 	}
-	err = lab.Until(ctx, changeLimit+time.Duration(2+k.eligible.round())*k.Interval, func() error {
-		if err := lab.Wait(ctx, k.Interval/2); err != nil { // Looks are not to be a burden.
+	err = testbed.Until(ctx, changeLimit+time.Duration(2+k.eligible.round())*k.Interval, func() error {
+		if err := testbed.Wait(ctx, k.Interval/2); err != nil { // Looks are not to be a burden.
 			return err
 		}
 		polls, err := k.polls(ctx, present+1)
@@ -150,5 +150,5 @@ func (k *cluster) kill(node *daemon.Process) {
 
 func (k *cluster) stop(ctx context.Context, node *daemon.Process) error {
 	k.forget(node)
-	return lab.Stop(ctx, node)
+	return testbed.Stop(ctx, node)
 }

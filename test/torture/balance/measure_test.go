@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/torture/balance"
-	"github.com/observerd/observerd/test/torture/lab"
 )
 
 const cycles, types = 12, 3
@@ -31,21 +31,21 @@ func TestMeasure(t *testing.T) {
 func measured(t *testing.T) balance.Figures {
 	t.Helper()
 	folder := t.TempDir()
-	binary, err := lab.Binary(t.Context(), "", folder)
+	binary, err := testbed.Binary(t.Context(), "", folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lab.Open(t.Context(), lab.Options{Binary: binary, Folder: filepath.Join(folder, "lab"), Progress: t.Logf})
+	b, err := testbed.Open(t.Context(), testbed.Options{Binary: binary, Folder: filepath.Join(folder, "testbed"), Progress: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
+		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	f, err := balance.Measure(t.Context(), balance.Options{
-		Lab: l, Cycles: cycles, Cases: []balance.Case{{Nodes: 2, Types: types}, {Nodes: 2, Types: types, Partial: true}},
+		Testbed: b, Cycles: cycles, Cases: []balance.Case{{Nodes: 2, Types: types}, {Nodes: 2, Types: types, Partial: true}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // Options of a measurement.
 type Options struct {
-	// Lab is where the clusters run. Required.
-	Lab *lab.Lab
+	// Testbed is where the clusters run. Required.
+	Testbed *testbed.Testbed
 	// Cycles is how many cycles a score is of; 0 means 100.
 	Cycles int
 	// Cases are the clusters that are measured; nil means [Cases].

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // polls reads who had which turn, from that cycle on.
@@ -54,7 +54,7 @@ func (k *cluster) rest(ctx context.Context) (next int64, err error) {
 	if due < now {
 		due += step
 	}
-	if err := lab.Wait(ctx, time.Duration(due-now)*time.Millisecond); err != nil {
+	if err := testbed.Wait(ctx, time.Duration(due-now)*time.Millisecond); err != nil {
 		return 0, err
 	}
 	return due/step + 1, nil

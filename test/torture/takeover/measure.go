@@ -13,8 +13,8 @@ import (
 // Measure strikes nodes and measures. A goal that is missed is a result, not an
 // error.
 func Measure(ctx context.Context, o Options) (Figures, error) {
-	if o.Lab == nil {
-		return Figures{}, errors.New("takeover: a lab is required")
+	if o.Testbed == nil {
+		return Figures{}, errors.New("takeover: a testbed is required")
 	}
 	o = o.withDefaults()
 	found := &found{Figures: Figures{Nodes: o.Nodes, TTL: o.TTL, ShortTTL: o.ShortTTL}}
@@ -39,7 +39,7 @@ func Measure(ctx context.Context, o Options) (Figures, error) {
 	return found.Figures, err
 }
 
-// found gathers what all lanes find.
+// found gathers what all runs find.
 type found struct {
 	mu sync.Mutex
 	Figures
@@ -49,7 +49,7 @@ type found struct {
 func run(ctx context.Context, o Options, number int, ttl time.Duration, queue <-chan Kind, all *found) (err error) {
 	ctx, cancel := context.WithCancel(ctx) // It kills what is left.
 	defer cancel()
-	n, err := openLane(ctx, o, number, ttl)
+	n, err := openRun(ctx, o, number, ttl)
 	defer func() { err = errors.Join(err, n.close(ctx)) }()
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func run(ctx context.Context, o Options, number int, ttl time.Duration, queue <-
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
-		n.lab.Progress("takeover: %s: %s by %q", kind, s.Took.Round(time.Millisecond), s.Rule)
+		n.testbed.Progress("takeover: %s: %s by %q", kind, s.Took.Round(time.Millisecond), s.Rule)
 		all.mu.Lock()
 		all.Samples = append(all.Samples, s)
 		all.mu.Unlock()
@@ -68,18 +68,18 @@ func run(ctx context.Context, o Options, number int, ttl time.Duration, queue <-
 }
 
 // again samples until the strike was in time; a few may come too late.
-func (n *lane) again(ctx context.Context, kind Kind) (s Sample, err error) {
+func (n *clusterRun) again(ctx context.Context, kind Kind) (s Sample, err error) {
 	for range 5 {
 		if s, err = n.sample(ctx, kind); !errors.Is(err, errOver) {
 			return s, err
 		}
-		n.lab.Progress("takeover: %s came too late, once more", kind)
+		n.testbed.Progress("takeover: %s came too late, once more", kind)
 	}
 	return s, err
 }
 
 // audit counts what became of the rows.
-func (n *lane) audit(ctx context.Context, all *found) error {
+func (n *clusterRun) audit(ctx context.Context, all *found) error {
 	var events, keys int64
 	if err := n.database.QueryRow(ctx, "SELECT count(*), count(DISTINCT subject) FROM obs_event WHERE stream = 'orders'").Scan(&events, &keys); err != nil {
 		return fmt.Errorf("count the events: %w", err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/torture/takeover"
 )
 
@@ -15,22 +15,22 @@ import (
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	binary, err := lab.Binary(t.Context(), "", folder)
+	binary, err := testbed.Binary(t.Context(), "", folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lab.Open(t.Context(), lab.Options{Binary: binary, Folder: filepath.Join(folder, "lab"), Progress: t.Logf})
+	b, err := testbed.Open(t.Context(), testbed.Options{Binary: binary, Folder: filepath.Join(folder, "testbed"), Progress: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
+		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	const ttl = 2 * time.Minute
 	f, err := takeover.Measure(t.Context(), takeover.Options{
-		Lab: l, Samples: map[takeover.Kind]int{takeover.Kill: 1, takeover.Sleep: 1}, Interval: 5 * time.Second, TTL: ttl, ShortTTL: 6 * time.Second,
+		Testbed: b, Samples: map[takeover.Kind]int{takeover.Kill: 1, takeover.Sleep: 1}, Interval: 5 * time.Second, TTL: ttl, ShortTTL: 6 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

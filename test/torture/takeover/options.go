@@ -3,7 +3,7 @@ package takeover
 import (
 	"time"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // Kind is what happens to a node.
@@ -27,8 +27,8 @@ func Kinds() []Kind { return []Kind{Kill, Reset, Leave, Sleep, Hole} }
 
 // Options of a measurement.
 type Options struct {
-	// Lab is where the clusters run. Required.
-	Lab *lab.Lab
+	// Testbed is where the clusters run. Required.
+	Testbed *testbed.Testbed
 	// Samples is how often each kind happens; nil means 40 times kill -9, 12
 	// times the others that can be seen and 8 times those that cannot.
 	Samples map[Kind]int

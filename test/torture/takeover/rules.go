@@ -7,7 +7,7 @@ func knownRules() []string { return []string{"session-gone", "ttl"} }
 
 // rules counts, for each rule, the leases of the type that were taken over by
 // it, as the logs say.
-func (n *lane) rules() map[string]int {
+func (n *clusterRun) rules() map[string]int {
 	counts := make(map[string]int)
 	for _, rule := range knownRules() {
 		for _, m := range n.members {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // lead is how long before an instant the rows of its poll are inserted; slow is
@@ -24,7 +24,7 @@ var errOver = errors.New("the turn was over before the strike")
 
 // sample strikes a node in the middle of a poll and measures how long its work
 // stands still.
-func (n *lane) sample(ctx context.Context, kind Kind) (s Sample, err error) {
+func (n *clusterRun) sample(ctx context.Context, kind Kind) (s Sample, err error) {
 	if err := errors.Join(n.whole(ctx), n.quiet(ctx)); err != nil {
 		return s, err
 	}
@@ -39,7 +39,7 @@ func (n *lane) sample(ctx context.Context, kind Kind) (s Sample, err error) {
 	}
 	rules := n.rules()
 	struck := time.Now()
-	if err := victim.strike(kind); err != nil {
+	if err := victim.inject(kind); err != nil {
 		return s, err
 	}
 	s.Took, err = n.resumed(ctx, victim, struck)
@@ -51,13 +51,13 @@ func (n *lane) sample(ctx context.Context, kind Kind) (s Sample, err error) {
 }
 
 // prepare inserts rows shortly before the next instant, which it returns.
-func (n *lane) prepare(ctx context.Context) (at time.Time, err error) {
+func (n *clusterRun) prepare(ctx context.Context) (at time.Time, err error) {
 	var now time.Time
 	if err := n.database.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
 		return at, fmt.Errorf("read the clock: %w", err)
 	}
 	at = time.Unix(0, (now.Add(lead).UnixNano()/int64(n.interval)+1)*int64(n.interval))
-	if err := lab.Wait(ctx, at.Add(-lead).Sub(now)); err != nil {
+	if err := testbed.Wait(ctx, at.Add(-lead).Sub(now)); err != nil {
 		return at, err
 	}
 	_, err = n.source.Exec(ctx, "INSERT INTO orders (order_id) SELECT $1 || '-' || i FROM generate_series(1, $2::int) i",
@@ -71,7 +71,7 @@ func (n *lane) prepare(ctx context.Context) (at time.Time, err error) {
 
 // holder waits for that many commits of the poll and returns the node that does
 // them.
-func (n *lane) holder(ctx context.Context, commits int) (*member, error) {
+func (n *clusterRun) holder(ctx context.Context, commits int) (*member, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, n.interval+slow, errors.New("nobody polls"))
 	defer cancel()
 	name := ""
@@ -90,8 +90,8 @@ func (n *lane) holder(ctx context.Context, commits int) (*member, error) {
 
 // resumed waits for the first commit of another node and returns how long after
 // the strike it took effect.
-func (n *lane) resumed(ctx context.Context, victim *member, struck time.Time) (took time.Duration, err error) {
-	err = lab.Until(ctx, n.ttl+n.interval+slow, func() error {
+func (n *clusterRun) resumed(ctx context.Context, victim *member, struck time.Time) (took time.Duration, err error) {
+	err = testbed.Until(ctx, n.ttl+n.interval+slow, func() error {
 		var at *time.Time
 		err := n.database.QueryRow(ctx, `
 			SELECT min(pg_xact_commit_timestamp(xmin)) FROM takeover_commit
@@ -111,19 +111,19 @@ func (n *lane) resumed(ctx context.Context, victim *member, struck time.Time) (t
 
 // open complains that nobody has gone on yet, or that there is nothing left to
 // go on with.
-func (n *lane) open(ctx context.Context) error {
+func (n *clusterRun) open(ctx context.Context) error {
 	left, err := n.left(ctx)
 	switch {
 	case err != nil:
 		return err
 	case left <= 0:
-		return lab.Final(errOver)
+		return testbed.Final(errOver)
 	}
 	return errors.New("nobody goes on")
 }
 
 // left is how many rows have no event yet.
-func (n *lane) left(ctx context.Context) (int64, error) {
+func (n *clusterRun) left(ctx context.Context) (int64, error) {
 	var done int64
 	if err := n.database.QueryRow(ctx, "SELECT last_seq FROM obs_cursor WHERE stream = 'orders'").Scan(&done); err != nil {
 		return 0, fmt.Errorf("read the cursor: %w", err)
@@ -133,8 +133,8 @@ func (n *lane) left(ctx context.Context) (int64, error) {
 
 // finished waits until the turn is over, and wants it to be that of the instant,
 // had by another node. Rows that came too late for that one are told in a later.
-func (n *lane) finished(ctx context.Context, at time.Time, victim *member) error {
-	err := lab.Until(ctx, n.ttl+n.interval+slow, func() error {
+func (n *clusterRun) finished(ctx context.Context, at time.Time, victim *member) error {
+	err := testbed.Until(ctx, n.ttl+n.interval+slow, func() error {
 		var turn time.Time
 		var node string
 		err := n.database.QueryRow(ctx, "SELECT turn_at, last_node FROM obs_schedule WHERE type = 'order'").Scan(&turn, &node)
@@ -144,7 +144,7 @@ func (n *lane) finished(ctx context.Context, at time.Time, victim *member) error
 		case turn.Before(at):
 			return errors.New("the turn is not over")
 		case node == victim.config.Node && turn.Equal(at):
-			return lab.Final(errOver)
+			return testbed.Final(errOver)
 		}
 		left, err := n.left(ctx)
 		if err == nil && left > 0 {
@@ -155,12 +155,12 @@ func (n *lane) finished(ctx context.Context, at time.Time, victim *member) error
 	if err != nil {
 		return err
 	}
-	n.lab.Progress("takeover: %s goes on without %s", n.name, victim.config.Node)
+	n.testbed.Progress("takeover: %s goes on without %s", n.name, victim.config.Node)
 	return nil
 }
 
 // quiet forgets the news of turns that are over.
-func (n *lane) quiet(ctx context.Context) error {
+func (n *clusterRun) quiet(ctx context.Context) error {
 	for {
 		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		_, err := n.news.WaitForNotification(short)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/torture/balance"
-	"github.com/observerd/observerd/test/torture/lab"
 )
 
 // measureBalance is the command "balance": it measures how evenly clusters share
@@ -28,8 +28,8 @@ func measureBalance(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err := flags.Parse(args); err != nil {
 		return usageOf(err)
 	}
-	return m.run(ctx, stdout, stderr, func(l *lab.Lab) (results, error) {
-		o := balance.Options{Lab: l, Cycles: *cycles, Lanes: *lanes, Cases: balance.Only(*only)}
+	return m.run(ctx, stdout, stderr, func(b *testbed.Testbed) (results, error) {
+		o := balance.Options{Testbed: b, Cycles: *cycles, Lanes: *lanes, Cases: balance.Only(*only)}
 		if *quick {
 			o.Cycles, o.Cases = 10, []balance.Case{{Nodes: 2, Types: 3}, {Nodes: 3, Types: 3, Change: true}}
 		}
@@ -65,36 +65,36 @@ func (m *measurement) command() string {
 	return strings.Join(words, " ")
 }
 
-// run opens a lab, measures in it, and keeps and prints the results.
-func (m *measurement) run(ctx context.Context, stdout, stderr io.Writer, measure func(*lab.Lab) (results, error)) (err error) {
-	binary, err := lab.Binary(ctx, m.binary, m.folder)
+// run opens a testbed, measures in it, and keeps and prints the results.
+func (m *measurement) run(ctx context.Context, stdout, stderr io.Writer, measure func(*testbed.Testbed) (results, error)) (err error) {
+	binary, err := testbed.Binary(ctx, m.binary, m.folder)
 	if err != nil {
 		return err
 	}
-	l, err := lab.Open(ctx, lab.Options{Binary: binary, Folder: m.folder, Progress: func(format string, args ...any) {
+	b, err := testbed.Open(ctx, testbed.Options{Binary: binary, Folder: m.folder, Progress: func(format string, args ...any) {
 		fmt.Fprintf(stderr, format+"\n", args...)
 	}})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	circumstances, err := l.Circumstances(ctx, m.command())
+	defer func() { err = errors.Join(err, b.Close()) }()
+	circumstances, err := b.Circumstances(ctx, m.command())
 	if err != nil {
 		return err
 	}
-	found, err := measure(l)
+	found, err := measure(b)
 	if err != nil {
 		return err
 	}
-	if err := l.Keep("results.json", found); err != nil {
+	if err := b.Keep("results.json", found); err != nil {
 		return err
 	}
-	text := append(lab.List(circumstances), found.Markdown()...)
+	text := append(testbed.List(circumstances), found.Markdown()...)
 	if _, err := stdout.Write(text); err != nil {
 		return err
 	}
 	if m.write == "" {
 		return nil
 	}
-	return lab.Write(m.write, m.name, text)
+	return testbed.Write(m.write, m.name, text)
 }

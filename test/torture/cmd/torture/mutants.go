@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/torture"
 	"github.com/observerd/observerd/test/torture/check"
-	"github.com/observerd/observerd/test/torture/lab"
 	"github.com/observerd/observerd/test/torture/mutant"
 )
 
@@ -49,7 +49,7 @@ func hunt(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *write == "" {
 		return away
 	}
-	return errors.Join(away, lab.Write(*write, "mutants", table.Bytes()))
+	return errors.Join(away, testbed.Write(*write, "mutants", table.Bytes()))
 }
 
 // wanted are the mutants with these names; empty for all of them.

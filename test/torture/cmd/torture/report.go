@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/torture/check"
-	"github.com/observerd/observerd/test/torture/lab"
 )
 
 // reportAll is the command "report": the figures of many runs together.
@@ -42,7 +42,7 @@ func reportAll(_ context.Context, args []string, stdout, stderr io.Writer) error
 	if *write == "" {
 		return nil
 	}
-	return lab.Write(*write, "torture", text)
+	return testbed.Write(*write, "torture", text)
 }
 
 // campaign is many runs.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/torture/takeover"
 )
 
@@ -24,9 +24,9 @@ func measureTakeover(ctx context.Context, args []string, stdout, stderr io.Write
 		return usageOf(err)
 	}
 	some, few := max(1, *kills*3/10), max(1, *kills/5)
-	return m.run(ctx, stdout, stderr, func(l *lab.Lab) (results, error) {
+	return m.run(ctx, stdout, stderr, func(b *testbed.Testbed) (results, error) {
 		return takeover.Measure(ctx, takeover.Options{
-			Lab: l, Lanes: *lanes, Interval: *interval,
+			Testbed: b, Lanes: *lanes, Interval: *interval,
 			Samples: map[takeover.Kind]int{
 				takeover.Kill: *kills, takeover.Reset: some, takeover.Leave: some, takeover.Sleep: few, takeover.Hole: few,
 			},

@@ -1,4 +1,4 @@
-package shop_test
+package workload_test
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
-	"github.com/observerd/observerd/test/torture/history"
-	"github.com/observerd/observerd/test/torture/shop"
+	"github.com/observerd/observerd/test/kit/workload"
 )
 
 func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
@@ -22,10 +21,10 @@ func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }
 func TestJournalTellsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	if err := shop.Create(t.Context(), url, 2); err != nil {
+	if err := workload.Create(t.Context(), url, 2); err != nil {
 		t.Fatal(err)
 	}
-	writers, err := shop.Open(t.Context(), url, 1, 2, 0)
+	writers, err := workload.Open(t.Context(), url, 1, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,12 +34,12 @@ func TestJournalTellsWhatWasCommitted(t *testing.T) {
 	if tally.Committed == 0 || tally.RolledBack == 0 {
 		t.Errorf("the writers did %+v", tally)
 	}
-	writes, err := shop.Writes(t.Context(), url)
+	writes, err := workload.Writes(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	type row struct{ stream, key string }
-	last := make(map[row]history.Write)
+	last := make(map[row]workload.Write)
 	gone := false
 	for _, w := range writes {
 		r := row{w.Stream, w.Key}
@@ -60,7 +59,7 @@ func TestJournalTellsWhatWasCommitted(t *testing.T) {
 }
 
 // emptyAndRefill has the stock without rows for a while.
-func emptyAndRefill(t *testing.T, writers *shop.Writers, url string) {
+func emptyAndRefill(t *testing.T, writers *workload.Writers, url string) {
 	t.Helper()
 	refill, err := writers.Empty(t.Context())
 	if err != nil {

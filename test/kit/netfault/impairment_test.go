@@ -79,16 +79,16 @@ func TestBlackHole(t *testing.T) {
 	proxy := netfault.Start(t, s.addr)
 	conn := dial(t, proxy.Addr())
 	says(t, s, conn, "before\n")
-	proxy.SetWeather(netfault.BlackHole())
+	proxy.SetImpairment(netfault.BlackHole())
 	send(t, conn, "swallowed\n")
 	isSilent(t, conn)
 	fresh := dial(t, proxy.Addr())
 	send(t, fresh, "hello?\n")
 	isSilent(t, fresh)
 	s.hears(t)
-	// What is still on its way when the weather changes gets through.
+	// What is still on its way when the impairment changes gets through.
 	counts(t, proxy, "swallowed", func(s netfault.Stats) int64 { return s.Swallowed }, 2)
-	proxy.SetWeather(netfault.Weather{})
+	proxy.SetImpairment(netfault.Impairment{})
 	// Both have lost something and are of no use.
 	if err := ends(t, conn); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the end is %v, want a reset", err)
@@ -103,8 +103,8 @@ func TestBlackHoleSparesWhoSaidNothing(t *testing.T) {
 	proxy := netfault.Start(t, s.addr)
 	conn := dial(t, proxy.Addr())
 	says(t, s, conn, "before\n")
-	proxy.SetWeather(netfault.BlackHole())
-	proxy.SetWeather(netfault.Weather{})
+	proxy.SetImpairment(netfault.BlackHole())
+	proxy.SetImpairment(netfault.Impairment{})
 	says(t, s, conn, "after\n")
 }
 
@@ -114,7 +114,7 @@ func TestAnswersAreLostOnOneWay(t *testing.T) {
 	proxy := netfault.Start(t, s.addr)
 	conn := dial(t, proxy.Addr())
 	says(t, s, conn, "before\n")
-	proxy.SetWeather(netfault.Weather{Down: netfault.Lost})
+	proxy.SetImpairment(netfault.Impairment{Down: netfault.Lost})
 	send(t, conn, "one way\n")
 	s.receives(t, "one way\n")
 	isSilent(t, conn)
@@ -127,13 +127,13 @@ func TestStalledBytesArriveWhenTheirSenderIsGone(t *testing.T) {
 	conn, gone := dial(t, proxy.Addr()), dial(t, proxy.Addr())
 	says(t, s, conn, "before\n")
 	says(t, s, gone, "before\n")
-	proxy.SetWeather(netfault.Weather{Up: netfault.Stalled, Down: netfault.Stalled})
+	proxy.SetImpairment(netfault.Impairment{Up: netfault.Stalled, Down: netfault.Stalled})
 	send(t, gone, "orphan\n")
 	_ = gone.Close()
 	s.hears(t)
 	isSilent(t, conn)
 	counts(t, proxy, "stalled", func(s netfault.Stats) int64 { return s.Stalled }, 1)
-	proxy.SetWeather(netfault.Weather{})
+	proxy.SetImpairment(netfault.Impairment{})
 	s.receives(t, "orphan\n")
 	says(t, s, conn, "after\n")
 }
@@ -175,7 +175,7 @@ func TestSlow(t *testing.T) {
 	s := serve(t)
 	proxy := netfault.Start(t, s.addr)
 	conn := dial(t, proxy.Addr())
-	proxy.SetWeather(netfault.Weather{Latency: 100 * time.Millisecond, Bandwidth: 1000})
+	proxy.SetImpairment(netfault.Impairment{Latency: 100 * time.Millisecond, Bandwidth: 1000})
 	began := time.Now()
 	says(t, s, conn, "one hundred bytes of which the most part is there because they are to be so many and not less than\n")
 	if took := time.Since(began); took < 390*time.Millisecond {
@@ -217,7 +217,7 @@ func TestClosedProxyLetsGoOfStalledConnections(t *testing.T) {
 	defer proxy.Close() // A second close is nothing.
 	conn := dial(t, proxy.Addr())
 	says(t, s, conn, "before\n")
-	proxy.SetWeather(netfault.Weather{Up: netfault.Stalled})
+	proxy.SetImpairment(netfault.Impairment{Up: netfault.Stalled})
 	send(t, conn, "stuck\n")
 	waiting := dial(t, proxy.Addr())
 	proxy.Close()

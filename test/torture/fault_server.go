@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/pgtest"
-	"github.com/observerd/observerd/test/torture/shop"
+	"github.com/observerd/observerd/test/kit/workload"
 )
 
 // fast and crash are the ways in which a server ends.
@@ -111,7 +111,7 @@ func reset(flags ...string) func(context.Context, *cluster, Planned) (bit bool, 
 func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
 	first, enough := context.WithTimeout(ctx, turns*c.options.Interval)
 	defer enough()
-	if c.shows(first, "SELECT CASE WHEN live_count > 0 THEN 'some' ELSE '' END FROM obs_cursor WHERE stream = '"+shop.Stock+"'") == "" {
+	if c.shows(first, "SELECT CASE WHEN live_count > 0 THEN 'some' ELSE '' END FROM obs_cursor WHERE stream = '"+workload.Stock+"'") == "" {
 		return false, "no row was observed yet"
 	}
 	refill, err := c.writers.Empty(ctx)
@@ -127,7 +127,7 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For)+2*turns*c.options.Interval)
 	defer cancel()
 	const state = "SELECT CASE WHEN live_count = 0 THEN 'done' WHEN refusal <> '' AND accepted = '' THEN 'refused' ELSE '' END" +
-		" FROM obs_cursor WHERE stream = '" + shop.Stock + "'"
+		" FROM obs_cursor WHERE stream = '" + workload.Stock + "'"
 	refused := 0
 	for {
 		switch c.shows(ctx, state) {
@@ -138,7 +138,7 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 		}
 		// The first refusal may be of a reading that met half of the rows before.
 		refused++
-		if err := c.operate(ctx, "observers", "accept", shop.Stock, "--yes"); err != nil {
+		if err := c.operate(ctx, "observers", "accept", workload.Stock, "--yes"); err != nil {
 			return false, "the command failed"
 		}
 	}

@@ -13,15 +13,15 @@ const (
 	// has lost something is reset when nothing is lost any more: its two ends
 	// would not understand each other.
 	Lost
-	// Stalled keeps them until the weather changes. Then they arrive, as they
+	// Stalled keeps them until the impairment changes. Then they arrive, as they
 	// do when a network is healed before anybody gives up, even those whose
 	// sender has gone meanwhile.
 	Stalled
 )
 
-// Weather is what the network does to all connections, present and new. The
-// zero value is fine weather.
-type Weather struct {
+// Impairment is what the network does to all connections, present and new. The
+// zero value impairs nothing.
+type Impairment struct {
 	// Up is the way to the server, Down the way to the client.
 	Up, Down Way
 	// Latency is added to each piece of either direction.
@@ -31,17 +31,17 @@ type Weather struct {
 	Bandwidth int
 }
 
-func (w Weather) way(d direction) Way {
+func (w Impairment) way(d direction) Way {
 	if d == up {
 		return w.Up
 	}
 	return w.Down
 }
 
-func (w Weather) losesAny() bool { return w.Up == Lost || w.Down == Lost }
+func (w Impairment) losesAny() bool { return w.Up == Lost || w.Down == Lost }
 
 // hold is how long a piece of that size takes.
-func (w Weather) hold(size int) time.Duration {
+func (w Impairment) hold(size int) time.Duration {
 	d := w.Latency
 	if w.Bandwidth > 0 {
 		d += time.Duration(size) * time.Second / time.Duration(w.Bandwidth)
@@ -51,12 +51,12 @@ func (w Weather) hold(size int) time.Duration {
 
 // BlackHole swallows everything in both directions. New connections are
 // accepted, and nobody answers.
-func BlackHole() Weather { return Weather{Up: Lost, Down: Lost} }
+func BlackHole() Impairment { return Impairment{Up: Lost, Down: Lost} }
 
-// SetWeather changes the weather from now on.
-func (p *Proxy) SetWeather(w Weather) {
+// SetImpairment changes the impairment from now on.
+func (p *Proxy) SetImpairment(w Impairment) {
 	p.mu.Lock()
-	p.weather = w
+	p.impairment = w
 	close(p.changed)
 	p.changed = make(chan struct{})
 	p.mu.Unlock()
@@ -70,9 +70,9 @@ func (p *Proxy) SetWeather(w Weather) {
 	})
 }
 
-// present is the weather, and a channel that is closed when it changes.
-func (p *Proxy) present() (Weather, <-chan struct{}) {
+// present is the impairment, and a channel that is closed when it changes.
+func (p *Proxy) present() (Impairment, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.weather, p.changed
+	return p.impairment, p.changed
 }

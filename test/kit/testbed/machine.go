@@ -1,4 +1,4 @@
-package lab
+package testbed
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ type Circumstance struct{ What, Value string }
 
 // Circumstances are what somebody needs to know to measure again. command is
 // how.
-func (l *Lab) Circumstances(ctx context.Context, command string) ([]Circumstance, error) {
-	conn, err := pgx.Connect(ctx, l.URL("postgres"))
+func (b *Testbed) Circumstances(ctx context.Context, command string) ([]Circumstance, error) {
+	conn, err := pgx.Connect(ctx, b.URL("postgres"))
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

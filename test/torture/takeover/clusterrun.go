@@ -11,12 +11,12 @@ import (
 
 	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/netfault"
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
-// lane is one cluster, and what strikes it.
-type lane struct {
-	lab           *lab.Lab
+// clusterRun is one cluster, and the faults that it meets.
+type clusterRun struct {
+	testbed       *testbed.Testbed
 	name          string
 	interval, ttl time.Duration
 	// database and source are connections to the two databases, news another
@@ -63,18 +63,18 @@ $$;
 CREATE TRIGGER takeover_witness AFTER UPDATE ON obs_cursor
   FOR EACH ROW WHEN (NEW.last_seq > OLD.last_seq) EXECUTE FUNCTION takeover_witness()`
 
-// openLane starts a cluster; close ends what it has started, also after an
+// openRun starts a cluster; close ends what it has started, also after an
 // error.
-func openLane(ctx context.Context, o Options, number int, ttl time.Duration) (n *lane, err error) {
-	n = &lane{
-		lab: o.Lab, name: fmt.Sprintf("takeover_%s_%d", ttl, number), ttl: ttl,
+func openRun(ctx context.Context, o Options, number int, ttl time.Duration) (n *clusterRun, err error) {
+	n = &clusterRun{
+		testbed: o.Testbed, name: fmt.Sprintf("takeover_%s_%d", ttl, number), ttl: ttl,
 		interval: o.Interval + time.Duration(number)*time.Second,
 	}
-	database, err := o.Lab.Database(ctx, n.name)
+	database, err := o.Testbed.Database(ctx, n.name)
 	if err != nil {
 		return n, err
 	}
-	source, err := o.Lab.Database(ctx, n.name+"_source")
+	source, err := o.Testbed.Database(ctx, n.name+"_source")
 	if err != nil {
 		return n, err
 	}
@@ -100,14 +100,14 @@ func openLane(ctx context.Context, o Options, number int, ttl time.Duration) (n 
 	return n, nil
 }
 
-func (n *lane) add(ctx context.Context, name, database, source string) error {
-	proxy, err := netfault.Open(ctx, n.lab.Address())
+func (n *clusterRun) add(ctx context.Context, name, database, source string) error {
+	proxy, err := netfault.Open(ctx, n.testbed.Address())
 	if err != nil {
 		return err
 	}
 	m := &member{proxy: proxy}
 	n.members = append(n.members, m)
-	through, err := lab.Through(database, proxy.Addr())
+	through, err := testbed.Through(database, proxy.Addr())
 	if err != nil {
 		return err
 	}
@@ -115,18 +115,18 @@ func (n *lane) add(ctx context.Context, name, database, source string) error {
 		Node: name, Database: through, Sources: map[string]string{"source": source}, Interval: n.interval, TTL: n.ttl,
 		Observers: []string{fmt.Sprintf(
 			"{id: orders, type: order, source: source, table: orders, key: order_id, timestamp: updated_at, chunk-size: %d}", chunkSize)},
-		Files: map[string]string{"file": filepath.Join(n.lab.Folder, n.name, "events.jsonl")},
+		Files: map[string]string{"file": filepath.Join(n.testbed.Folder, n.name, "events.jsonl")},
 	}
 	return n.start(ctx, m)
 }
 
-func (n *lane) start(ctx context.Context, m *member) (err error) {
-	m.process, err = n.lab.Start(ctx, n.name, m.config, "OBSERVERD_LOG_LEVEL=info")
+func (n *clusterRun) start(ctx context.Context, m *member) (err error) {
+	m.process, err = n.testbed.Start(ctx, n.name, m.config, "OBSERVERD_LOG_LEVEL=info")
 	return err
 }
 
 // whole waits until every node is there, ready, and known to the others.
-func (n *lane) whole(ctx context.Context) error {
+func (n *clusterRun) whole(ctx context.Context) error {
 	processes := make([]*daemon.Process, len(n.members))
 	for i, m := range n.members {
 		if !m.process.Running() {
@@ -136,14 +136,14 @@ func (n *lane) whole(ctx context.Context) error {
 		}
 		processes[i] = m.process
 	}
-	return lab.Sees(ctx, processes)
+	return testbed.Sees(ctx, processes)
 }
 
-func (n *lane) close(ctx context.Context) error {
+func (n *clusterRun) close(ctx context.Context) error {
 	var errs []error
 	for _, m := range n.members {
 		if m.process != nil && m.process.Running() { // The last to be struck may have ended.
-			errs = append(errs, lab.Stop(ctx, m.process))
+			errs = append(errs, testbed.Stop(ctx, m.process))
 		}
 		m.proxy.Close()
 	}
@@ -156,7 +156,7 @@ func (n *lane) close(ctx context.Context) error {
 }
 
 // member is the one of that name; nil for none.
-func (n *lane) member(name string) *member {
+func (n *clusterRun) member(name string) *member {
 	for _, m := range n.members {
 		if m.config.Node == name {
 			return m

@@ -1,4 +1,4 @@
-package lab
+package testbed
 
 import (
 	"bytes"
@@ -31,13 +31,13 @@ func Write(path, name string, text []byte) error {
 	return nil
 }
 
-// Keep writes results as JSON into a file of the lab's folder.
-func (l *Lab) Keep(name string, results any) error {
+// Keep writes results as JSON into a file of the testbed's folder.
+func (b *Testbed) Keep(name string, results any) error {
 	text, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
-	path := filepath.Join(l.Folder, name)
+	path := filepath.Join(b.Folder, name)
 	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // As the folder.
 		return fmt.Errorf("write the results: %w", err)
 	}

@@ -1,4 +1,4 @@
-package lab
+package testbed
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
-// Options of a lab.
+// Options of a testbed.
 type Options struct {
 	// Binary is the observerd that is measured. Required.
 	Binary string
@@ -25,9 +25,9 @@ type Options struct {
 	Progress func(format string, args ...any)
 }
 
-// Lab is a PostgreSQL cluster of its own and a folder. It is safe for
+// Testbed is a PostgreSQL cluster of its own and a folder. It is safe for
 // concurrent use.
-type Lab struct {
+type Testbed struct {
 	Options
 	server *pgtest.Server
 }
@@ -35,16 +35,16 @@ type Lab struct {
 // connections is how many the server allows: dozens of nodes have a dozen each.
 const connections = 800
 
-// Open starts the server. The caller closes the lab.
-func Open(ctx context.Context, o Options) (*Lab, error) {
+// Open starts the server. The caller closes the testbed.
+func Open(ctx context.Context, o Options) (*Testbed, error) {
 	if o.Binary == "" || o.Folder == "" {
-		return nil, errors.New("a lab needs a binary and a folder")
+		return nil, errors.New("a testbed needs a binary and a folder")
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
 	}
 	if err := os.MkdirAll(o.Folder, 0o755); err != nil { //nolint:gosec // Whoever reads the report may look at the logs.
-		return nil, fmt.Errorf("make the folder of the lab: %w", err)
+		return nil, fmt.Errorf("make the folder of the testbed: %w", err)
 	}
 	server, err := pgtest.Open(ctx, pgtest.Options{Settings: map[string]string{
 		"max_connections": strconv.Itoa(connections),
@@ -54,31 +54,31 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	return &Lab{Options: o, server: server}, nil
+	return &Testbed{Options: o, server: server}, nil
 }
 
 // Close removes the server and all of its databases. The folder stays.
-func (l *Lab) Close() error { return l.server.Close() }
+func (b *Testbed) Close() error { return b.server.Close() }
 
 // URL is that of a database, as the superuser.
-func (l *Lab) URL(database string) string { return l.server.URL(database) }
+func (b *Testbed) URL(database string) string { return b.server.URL(database) }
 
 // Address is where the server listens.
-func (l *Lab) Address() string { return "127.0.0.1:" + strconv.Itoa(l.server.Port()) }
+func (b *Testbed) Address() string { return "127.0.0.1:" + strconv.Itoa(b.server.Port()) }
 
 // Database makes an empty database and returns its URL. The name is of
 // letters, digits and _.
-func (l *Lab) Database(ctx context.Context, name string) (string, error) {
+func (b *Testbed) Database(ctx context.Context, name string) (string, error) {
 	name = strings.ToLower(name)
-	err := l.Execute(ctx, l.URL("postgres"), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
+	err := b.Execute(ctx, b.URL("postgres"), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
 	if err != nil {
 		return "", fmt.Errorf("make the database %s: %w", name, err)
 	}
-	return l.URL(name), nil
+	return b.URL(name), nil
 }
 
 // Execute runs statements on a connection of their own.
-func (l *Lab) Execute(ctx context.Context, where string, statements ...string) error {
+func (b *Testbed) Execute(ctx context.Context, where string, statements ...string) error {
 	conn, err := pgx.Connect(ctx, where)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

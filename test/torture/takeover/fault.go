@@ -7,8 +7,8 @@ import (
 	"github.com/observerd/observerd/test/kit/netfault"
 )
 
-// strike does it to the node.
-func (m *member) strike(kind Kind) error {
+// inject does it to the node.
+func (m *member) inject(kind Kind) error {
 	switch kind {
 	case Kill:
 		return m.process.Signal(syscall.SIGKILL)
@@ -20,7 +20,7 @@ func (m *member) strike(kind Kind) error {
 		m.proxy.Reset()
 		m.proxy.Refuse(true)
 	case Hole:
-		m.proxy.SetWeather(netfault.BlackHole())
+		m.proxy.SetImpairment(netfault.BlackHole())
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func (m *member) heal(ctx context.Context, kind Kind) error {
 	case Reset:
 		m.proxy.Refuse(false)
 	case Hole:
-		m.proxy.SetWeather(netfault.Weather{})
+		m.proxy.SetImpairment(netfault.Impairment{})
 	}
 	return nil
 }

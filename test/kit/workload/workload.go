@@ -1,19 +1,18 @@
-// Package shop is the source of a torture run: three tables whose writers do
+// Package workload is a source that is written: three tables whose writers do
 // what writers of foreign databases do to a poller, and a journal that says
-// what they really committed.
+// what they really committed, which is what has to come out.
 //
 // Each version of a row carries its number n, counted under the row's lock, and
 // a trigger notes it in the journal in the same transaction. So the journal
 // cannot disagree with the tables, whatever is killed.
-package shop
+package workload
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/observerd/observerd/test/torture/history"
 )
 
 // Streams are the streams of the tables, named as these.
@@ -84,7 +83,7 @@ func shelf(number int) []string {
 func Create(ctx context.Context, url string, shelves int, readers ...string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return fmt.Errorf("make the shop: %w", err)
+		return fmt.Errorf("make the tables: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	statements := []string{
@@ -101,14 +100,23 @@ func Create(ctx context.Context, url string, shelves int, readers ...string) err
 	}
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("make the shop: %w", err)
+			return fmt.Errorf("make the tables: %w", err)
 		}
 	}
 	return nil
 }
 
+// Write is a version of a row that was committed.
+type Write struct {
+	Stream string
+	Key    string
+	N      int64
+	Gone   bool
+	At     time.Time
+}
+
 // Writes reads the journal.
-func Writes(ctx context.Context, url string) ([]history.Write, error) {
+func Writes(ctx context.Context, url string) ([]Write, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
@@ -118,7 +126,7 @@ func Writes(ctx context.Context, url string) ([]history.Write, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
-	writes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[history.Write])
+	writes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Write])
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}

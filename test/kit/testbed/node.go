@@ -1,4 +1,4 @@
-package lab
+package testbed
 
 import (
 	"context"
@@ -22,15 +22,15 @@ var starts atomic.Int64
 // Start starts a node in a folder of its own under that of the cluster, and
 // waits until it is ready. The process is killed when ctx ends. Variables have
 // the form OBSERVERD_…=….
-func (l *Lab) Start(ctx context.Context, cluster string, c daemon.Config, variables ...string) (*daemon.Process, error) {
-	folder, err := filepath.Abs(filepath.Join(l.Folder, cluster, c.Node))
+func (b *Testbed) Start(ctx context.Context, cluster string, c daemon.Config, variables ...string) (*daemon.Process, error) {
+	folder, err := filepath.Abs(filepath.Join(b.Folder, cluster, c.Node))
 	if err != nil {
 		return nil, err
 	}
 	if err := c.Write(folder); err != nil {
 		return nil, err
 	}
-	binary, err := filepath.Abs(l.Binary)
+	binary, err := filepath.Abs(b.Binary)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func Binary(ctx context.Context, named, folder string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // As the folder of the lab.
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // As the folder of the testbed.
 		return "", fmt.Errorf("make the folder for the binary: %w", err)
 	}
 	out, err := filepath.Abs(filepath.Join(folder, "observerd"))

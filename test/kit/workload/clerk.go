@@ -1,4 +1,4 @@
-package shop
+package workload
 
 import (
 	"context"

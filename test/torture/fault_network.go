@@ -10,20 +10,20 @@ import (
 
 // cut resets all connections of a node.
 func cut(_ context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	return c.node(f.Node).strikeGates(f.Where, (*netfault.Proxy).Reset)
+	return c.node(f.Node).faultGates(f.Where, (*netfault.Proxy).Reset)
 }
 
 // halfOpen ends the server's side of all connections of a node.
 func halfOpen(_ context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	return c.node(f.Node).strikeGates(f.Where, (*netfault.Proxy).HalfOpen)
+	return c.node(f.Node).faultGates(f.Where, (*netfault.Proxy).HalfOpen)
 }
 
-// strikeGates does something to the node's connections, and reports whether
+// faultGates does something to the node's connections, and reports whether
 // there were any.
-func (n *node) strikeGates(where string, strike func(*netfault.Proxy)) (bit bool, detail string) {
+func (n *node) faultGates(where string, fault func(*netfault.Proxy)) (bit bool, detail string) {
 	before := n.bites(where)
 	for _, g := range n.gates(where) {
-		strike(g.Proxy)
+		fault(g.Proxy)
 	}
 	return n.bites(where) > before, where
 }
@@ -37,11 +37,11 @@ func (n *node) bites(where string) (sum int64) {
 	return sum
 }
 
-// storm changes the weather on a node's ways for a while.
-func (n *node) storm(ctx context.Context, f Planned, w netfault.Weather) (bit bool, detail string) {
+// impair changes the impairment on a node's ways for a while.
+func (n *node) impair(ctx context.Context, f Planned, w netfault.Impairment) (bit bool, detail string) {
 	before := n.bites(f.Where)
 	for _, g := range n.gates(f.Where) {
-		defer g.storm(w)()
+		defer g.impair(w)()
 	}
 	sleep(ctx, time.Duration(f.For))
 	return n.bites(f.Where) > before, f.Where
@@ -49,37 +49,37 @@ func (n *node) storm(ctx context.Context, f Planned, w netfault.Weather) (bit bo
 
 // blackHole swallows everything.
 func blackHole(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	return c.node(f.Node).storm(ctx, f, netfault.BlackHole())
+	return c.node(f.Node).impair(ctx, f, netfault.BlackHole())
 }
 
 // oneWay swallows what goes to the server, or what comes from it.
 func oneWay(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	w, way := netfault.Weather{Up: netfault.Lost}, "requests"
+	w, way := netfault.Impairment{Up: netfault.Lost}, "requests"
 	if f.Number%2 == 0 {
-		w, way = netfault.Weather{Down: netfault.Lost}, "answers"
+		w, way = netfault.Impairment{Down: netfault.Lost}, "answers"
 	}
-	bit, detail = c.node(f.Node).storm(ctx, f, w)
+	bit, detail = c.node(f.Node).impair(ctx, f, w)
 	return bit, detail + ", " + way
 }
 
 // stall keeps everything, or only requests, until the network is healed: then
 // they arrive, whatever has become of their senders.
 func stall(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	w, way := netfault.Weather{Up: netfault.Stalled, Down: netfault.Stalled}, "both ways"
+	w, way := netfault.Impairment{Up: netfault.Stalled, Down: netfault.Stalled}, "both ways"
 	if f.Number%2 == 0 {
-		w, way = netfault.Weather{Up: netfault.Stalled}, "requests"
+		w, way = netfault.Impairment{Up: netfault.Stalled}, "requests"
 	}
-	bit, detail = c.node(f.Node).storm(ctx, f, w)
+	bit, detail = c.node(f.Node).impair(ctx, f, w)
 	return bit, detail + ", " + way
 }
 
 // slow adds latency and narrows the line.
 func slow(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	w := netfault.Weather{
+	w := netfault.Impairment{
 		Latency:   time.Duration(5+f.Number%100) * time.Millisecond,
 		Bandwidth: (20 + f.Number%300) << 10,
 	}
-	bit, detail = c.node(f.Node).storm(ctx, f, w)
+	bit, detail = c.node(f.Node).impair(ctx, f, w)
 	return bit, fmt.Sprintf("%s, %s, %d KiB/s", detail, w.Latency, w.Bandwidth>>10)
 }
 

@@ -1,11 +1,11 @@
-package lab_test
+package testbed_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/observerd/observerd/test/torture/lab"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 func TestWriteReplacesFiguresAndLeavesWordsAlone(t *testing.T) {
@@ -18,7 +18,7 @@ func TestWriteReplacesFiguresAndLeavesWordsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // The second time changes nothing.
-		if err := lab.Write(path, "balance", []byte("new\n")); err != nil {
+		if err := testbed.Write(path, "balance", []byte("new\n")); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
@@ -29,7 +29,7 @@ func TestWriteReplacesFiguresAndLeavesWordsAlone(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
-	if err := lab.Write(path, "takeover", []byte("new")); err == nil {
+	if err := testbed.Write(path, "takeover", []byte("new")); err == nil {
 		t.Error("figures were written into a document that has no place for them")
 	}
 }

@@ -1,4 +1,4 @@
-package shop
+package workload
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 	bulk = 400
 )
 
-// Writers write into a shop until they are stopped.
+// Writers write into the tables until they are stopped.
 type Writers struct {
 	pool   *pgxpool.Pool
 	cancel context.CancelFunc
@@ -38,13 +38,13 @@ type Writers struct {
 // the server; some of them may have committed.
 type Tally struct{ Committed, RolledBack, Failed int64 }
 
-// Open starts writers whose choices follow from the seed, for a shop with that
+// Open starts writers whose choices follow from the seed, for a source with that
 // many shelves. Each rests that long
 // between two transactions. Faults of the server only delay them.
 func Open(ctx context.Context, url string, seed uint64, shelves int, rest time.Duration) (*Writers, error) {
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("open the shop: %w", err)
+		return nil, fmt.Errorf("open the source: %w", err)
 	}
 	w := &Writers{pool: pool, rest: rest}
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -80,7 +80,7 @@ func (w *Writers) repeat(ctx context.Context, work func(context.Context) error) 
 }
 
 // transaction runs one and ends it as asked. It is not given up when the writers
-// stop: whoever looks at the shop then is to see all that was ever committed.
+// stop: whoever looks at the source then is to see all that was ever committed.
 func (w *Writers) transaction(ctx context.Context, rollBack bool, work func(context.Context, pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
