@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // cluster is the throw-away PostgreSQL cluster; its databases are dropped at
@@ -94,24 +95,9 @@ func (c *cluster) close(ctx context.Context) {
 	_ = c.conn.Close(ctx)
 }
 
-// execute runs statements on a connection of their own.
-func execute(ctx context.Context, where string, statements ...string) error {
-	conn, err := pgx.Connect(ctx, where)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // emptyTables makes a coordination database as it was at the beginning.
 func emptyTables(ctx context.Context, database string) error {
-	err := execute(ctx, database, `TRUNCATE obs_event, obs_observed, obs_dead, obs_cursor, int_lock, obs_lock RESTART IDENTITY`)
+	err := testbed.Execute(ctx, database, `TRUNCATE obs_event, obs_observed, obs_dead, obs_cursor, int_lock, obs_lock RESTART IDENTITY`)
 	if err != nil {
 		return fmt.Errorf("empty the tables: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // newCluster makes databases for one test.
@@ -25,7 +26,7 @@ func makeTable(t *testing.T, c *cluster, statements ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := execute(t.Context(), where, append([]string{"CREATE TABLE orders" + ordersColumns}, statements...)...); err != nil {
+	if err := testbed.Execute(t.Context(), where, append([]string{"CREATE TABLE orders" + ordersColumns}, statements...)...); err != nil {
 		t.Fatal(err)
 	}
 	return where

@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-)
 
-// The figures of a document stand between these lines.
-const (
-	beginMark = "<!-- bench:begin -->"
-	endMark   = "<!-- bench:end -->"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // partMark begins the figures of one measurement.
@@ -111,20 +105,5 @@ func (r report) onto(old string) string {
 
 // update replaces the figures of a document and leaves its words alone.
 func (r report) update(path string) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read the document: %w", err)
-	}
-	head, rest, begun := bytes.Cut(old, []byte(beginMark))
-	figures, tail, ended := bytes.Cut(rest, []byte(endMark))
-	if !begun || !ended {
-		return fmt.Errorf("%s lacks the lines %s and %s", path, beginMark, endMark)
-	}
-	var b bytes.Buffer
-	b.Write(head)
-	b.WriteString(beginMark + "\n\n")
-	b.WriteString(r.onto(string(figures)))
-	b.WriteString("\n\n" + endMark)
-	b.Write(tail)
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return testbed.Rewrite(path, "bench", func(old []byte) []byte { return []byte(r.onto(string(old))) })
 }

@@ -12,6 +12,12 @@ import (
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
+// The figures of a document stand between these lines.
+const (
+	beginMark = "<!-- bench:begin -->"
+	endMark   = "<!-- bench:end -->"
+)
+
 // measuredOf is a measurement with one figure.
 func measuredOf(name, value string) measured {
 	return measured{name, []figure{{group: "About " + name, what: "what " + name + " takes", value: say("%s", words{value})}}}

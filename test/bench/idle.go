@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 const goalIdle = 0.01
@@ -77,7 +78,7 @@ func (s *suite) idleConfig(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := execute(ctx, source, quietSQL); err != nil {
+	if err := testbed.Execute(ctx, source, quietSQL); err != nil {
 		return fmt.Errorf("fill the quiet source: %w", err)
 	}
 	coordination, err := s.cluster.database(ctx, "idle")

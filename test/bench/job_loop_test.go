@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // oddOrdersSQL are orders whose texts, numbers and times are hard to write: all that
@@ -77,7 +79,7 @@ func TestLoopEndsWithItsFault(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := execute(t.Context(), database, test.inDatabase); err != nil {
+			if err := testbed.Execute(t.Context(), database, test.inDatabase); err != nil {
 				t.Fatal(err)
 			}
 			_, err = loopBacklog(t.Context(), job{Source: source, Database: database, Chunk: 10}, &stopwatch{})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // The writers of the late commits.
@@ -145,12 +147,5 @@ func (w *lateWriter) rowsToWrite() (id, old int64) {
 
 // pause waits between so many milliseconds.
 func (w *lateWriter) pause(ctx context.Context, least, most int) error {
-	timer := time.NewTimer(time.Duration(least+w.random.IntN(most-least)) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return testbed.Wait(ctx, time.Duration(least+w.random.IntN(most-least))*time.Millisecond)
 }

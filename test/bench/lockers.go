@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // bareSQL makes a table like INT_LOCK, so that the two sides do not share an
@@ -36,7 +37,7 @@ type lockers struct {
 
 func openLockers(ctx context.Context, where string) (*lockers, error) {
 	l := &lockers{}
-	if err := execute(ctx, where, bareSQL); err != nil {
+	if err := testbed.Execute(ctx, where, bareSQL); err != nil {
 		return nil, err
 	}
 	for range crowd {

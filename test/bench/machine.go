@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // commit is what the command was built from. The Makefile sets it.
@@ -36,7 +38,7 @@ func circumstances(ctx context.Context, s *suite) ([]circumstance, error) {
 	return []circumstance{
 		{"date", say("%s", words{time.Now().UTC().Format(time.DateOnly)})},
 		{"commit", say("%s", words{commit})},
-		{"machine", say("%s", words{fmt.Sprintf("%s, %d cores, %s/%s; client and server together on it", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)})},
+		{"machine", say("%s", words{fmt.Sprintf("%s, %d cores, %s/%s; client and server together on it", testbed.Processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)})},
 		{"other work on it", others},
 		{"Go", say("%s", words{strings.TrimPrefix(runtime.Version(), "go")})},
 		{"PostgreSQL", say("%s", words{server + ": " + settings})},
@@ -99,19 +101,4 @@ func command() string {
 		return "make bench"
 	}
 	return "make bench BENCHFLAGS='" + strings.Join(os.Args[1:], " ") + "'"
-}
-
-// processor is the name of the CPU, where the kernel tells it.
-func processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown processor"
 }

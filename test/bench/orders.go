@@ -7,6 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // stream is the observer whose polls are measured.
@@ -44,7 +45,7 @@ func (s *suite) makeOrders(ctx context.Context, rows int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = execute(ctx, where, "CREATE TABLE orders"+ordersColumns, "INSERT INTO orders"+ordersOf(rows),
+	err = testbed.Execute(ctx, where, "CREATE TABLE orders"+ordersColumns, "INSERT INTO orders"+ordersOf(rows),
 		`CREATE INDEX orders_updated ON orders (updated_at, id)`, `VACUUM (FREEZE, ANALYZE) orders`)
 	if err != nil {
 		return "", fmt.Errorf("fill the source with %s rows: %w", strconv.Itoa(rows), err)

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // postgresOrigin is a database of the cluster.
@@ -28,14 +29,14 @@ func (postgresOrigin) close()        {}
 func (postgresOrigin) dialect() dialect { return dialect{begin: "BEGIN", now: "now()"} }
 
 func (o postgresOrigin) fill(ctx context.Context, sizes []int) error {
-	if err := execute(ctx, o.where, postgresTable(lateTable)...); err != nil {
+	if err := testbed.Execute(ctx, o.where, postgresTable(lateTable)...); err != nil {
 		return err
 	}
 	for _, rows := range sizes {
 		table := tableOf(rows)
 		statements := append(postgresTable(table),
 			"INSERT INTO "+table+ordersOf(rows), "VACUUM (FREEZE, ANALYZE) "+table)
-		if err := execute(ctx, o.where, statements...); err != nil {
+		if err := testbed.Execute(ctx, o.where, statements...); err != nil {
 			return fmt.Errorf("fill %s: %w", table, err)
 		}
 	}

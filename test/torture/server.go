@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // serverTimeout bounds a stop or a start of a server, recovery included.
@@ -41,15 +42,8 @@ func (s *server) address() string { return fmt.Sprintf("127.0.0.1:%d", s.pg.Port
 
 // execute runs statements on a connection of their own.
 func (s *server) execute(ctx context.Context, statements ...string) error {
-	conn, err := pgx.Connect(ctx, s.url())
-	if err != nil {
-		return fmt.Errorf("connect to the %s server: %w", s.name, err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("set up the %s server: %w", s.name, err)
-		}
+	if err := testbed.Execute(ctx, s.url(), statements...); err != nil {
+		return fmt.Errorf("set up the %s server: %w", s.name, err)
 	}
 	return nil
 }

@@ -11,18 +11,23 @@ import (
 // Write replaces what stands between the lines <!-- name:begin --> and
 // <!-- name:end --> of a document, and leaves the rest alone.
 func Write(path, name string, text []byte) error {
+	return Rewrite(path, name, func([]byte) []byte { return text })
+}
+
+// Rewrite is Write for a text that is made of what stands there.
+func Rewrite(path, name string, change func(old []byte) []byte) error {
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the document: %w", err)
 	}
 	begin, end := []byte("<!-- "+name+":begin -->"), []byte("<!-- "+name+":end -->")
 	head, rest, begun := bytes.Cut(old, begin)
-	_, tail, ended := bytes.Cut(rest, end)
+	figures, tail, ended := bytes.Cut(rest, end)
 	if !begun || !ended {
 		return fmt.Errorf("%s lacks the lines %s and %s", path, begin, end)
 	}
 	var b bytes.Buffer
-	for _, part := range [][]byte{head, begin, []byte("\n\n"), bytes.TrimSpace(text), []byte("\n\n"), end, tail} {
+	for _, part := range [][]byte{head, begin, []byte("\n\n"), bytes.TrimSpace(change(figures)), []byte("\n\n"), end, tail} {
 		b.Write(part)
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil { //nolint:gosec // It is a document.

@@ -34,15 +34,15 @@ func (b *Testbed) Circumstances(ctx context.Context, command string) ([]Circumst
 	}
 	return []Circumstance{
 		{"date", time.Now().UTC().Format(time.DateOnly)},
-		{"machine", fmt.Sprintf("%s, %d cores, %s/%s; nodes and server together on it", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)},
+		{"machine", fmt.Sprintf("%s, %d cores, %s/%s; nodes and server together on it", Processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)},
 		{"Go", strings.TrimPrefix(runtime.Version(), "go")},
 		{"PostgreSQL", version + ": " + settings},
 		{"command", "`" + command + "`"},
 	}, nil
 }
 
-// processor is the name of the CPU, where the kernel tells it.
-func processor() string {
+// Processor is the name of the CPU, where the kernel tells it.
+func Processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return "unknown processor"

@@ -25,8 +25,9 @@ type Options struct {
 	Progress func(format string, args ...any)
 }
 
-// Testbed is a PostgreSQL cluster of its own and a folder. It is safe for
-// concurrent use.
+// Testbed is a PostgreSQL cluster of its own and a folder. One that was not opened
+// has no cluster, and starts nodes on databases of others. It is safe for concurrent
+// use.
 type Testbed struct {
 	Options
 	server *pgtest.Server
@@ -70,7 +71,7 @@ func (b *Testbed) Address() string { return "127.0.0.1:" + strconv.Itoa(b.server
 // letters, digits and _.
 func (b *Testbed) Database(ctx context.Context, name string) (string, error) {
 	name = strings.ToLower(name)
-	err := b.Execute(ctx, b.URL("postgres"), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
+	err := Execute(ctx, b.URL("postgres"), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
 	if err != nil {
 		return "", fmt.Errorf("make the database %s: %w", name, err)
 	}
@@ -78,7 +79,7 @@ func (b *Testbed) Database(ctx context.Context, name string) (string, error) {
 }
 
 // Execute runs statements on a connection of their own.
-func (b *Testbed) Execute(ctx context.Context, where string, statements ...string) error {
+func Execute(ctx context.Context, where string, statements ...string) error {
 	conn, err := pgx.Connect(ctx, where)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

@@ -42,7 +42,7 @@ func open(ctx context.Context, b *testbed.Testbed, c Case) (k *cluster, err erro
 	if k.source, err = b.Database(ctx, c.name()+"_source"); err != nil {
 		return k, err
 	}
-	if err := b.Execute(ctx, k.source, sourceSQL); err != nil {
+	if err := testbed.Execute(ctx, k.source, sourceSQL); err != nil {
 		return k, fmt.Errorf("fill the source: %w", err)
 	}
 	if k.conn, err = pgx.Connect(ctx, k.database); err != nil {
