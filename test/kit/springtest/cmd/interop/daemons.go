@@ -10,33 +10,34 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/testbed"
+	"github.com/observerd/observerd/test/kit/workload"
 )
 
-// guardSQL sees a daemon write while Java is in the section of the same lock.
+// violationsSQL sees a daemon write while Java is in the section of the same lock.
 // It hangs on tables of ours; streams are named like their types.
-const guardSQL = `
+const violationsSQL = `
 CREATE TABLE IF NOT EXISTS interop_violation (lock TEXT NOT NULL, what TEXT NOT NULL, at TIMESTAMPTZ NOT NULL);
-CREATE OR REPLACE FUNCTION interop_guard() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+CREATE OR REPLACE FUNCTION interop_watch() RETURNS TRIGGER LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO interop_violation
   SELECT lock, TG_TABLE_NAME, clock_timestamp() FROM interop_section WHERE lock = NEW.stream || '-observer-poll';
   RETURN NULL;
 END $$;
-CREATE TRIGGER interop_guard AFTER INSERT ON obs_event FOR EACH ROW EXECUTE FUNCTION interop_guard();
-CREATE TRIGGER interop_guard AFTER INSERT ON obs_poll FOR EACH ROW EXECUTE FUNCTION interop_guard()`
+CREATE TRIGGER interop_watch AFTER INSERT ON obs_event FOR EACH ROW EXECUTE FUNCTION interop_watch();
+CREATE TRIGGER interop_watch AFTER INSERT ON obs_poll FOR EACH ROW EXECUTE FUNCTION interop_watch()`
 
 // daemons runs whole nodes whose types' locks Java contends for.
 func (t *trial) daemons(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.settings.time+10*time.Minute)
 	defer cancel()
-	if err := errors.Join(t.witness.clear(ctx), t.guard(ctx)); err != nil {
+	if err := errors.Join(t.witness.clear(ctx), t.watch(ctx)); err != nil {
 		return err
 	}
-	shop, url, err := t.shop(ctx)
+	url, err := t.source(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, shop.Close()) }()
 	running, err := t.startDaemons(ctx, url)
 	defer func() {
 		for _, p := range running {
@@ -54,7 +55,7 @@ func (t *trial) daemons(ctx context.Context) (err error) {
 		return err
 	}
 	var java summary
-	written, err := write(ctx, shop, time.Now().Add(t.settings.time))
+	written, err := write(ctx, url, t.settings)
 	if err := errors.Join(p.end(&java), err); err != nil {
 		return err
 	}
@@ -69,15 +70,15 @@ func (t *trial) daemons(ctx context.Context) (err error) {
 	return errors.Join(java.verdict(), t.judgeDaemons(ctx, java, written))
 }
 
-// guard makes the witness of the daemons, and checks that it can see.
-func (t *trial) guard(ctx context.Context) error {
+// watch makes the witness of the daemons, and checks that it can see.
+func (t *trial) watch(ctx context.Context) error {
 	tx, err := t.witness.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // It was committed, or failed.
 	var n int
-	_, err = tx.ExecContext(ctx, guardSQL+`;
+	_, err = tx.ExecContext(ctx, violationsSQL+`;
 		SAVEPOINT empty;
 		INSERT INTO interop_section VALUES ('order-observer-poll', 'java');
 		INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
@@ -97,28 +98,54 @@ func (t *trial) guard(ctx context.Context) error {
 	return tx.Commit()
 }
 
-func (t *trial) startDaemons(ctx context.Context, shop string) (running []*daemon.Process, err error) {
+// observers are named like their types.
+var observers = []string{
+	`{id: order, type: order, source: source, table: orders, key: order_id, timestamp: updated_at}`,
+	`{id: inventory, type: inventory, source: source, table: stock, key: sku}`,
+	`{id: wes, type: wes, source: source, table: tasks, key: task_id, timestamp: updated_at}`,
+}
+
+// source makes the database that the daemons poll.
+func (t *trial) source(ctx context.Context) (url string, err error) {
+	name := t.generation.String() + "_source"
+	if _, err := t.witness.db.ExecContext(ctx, `CREATE DATABASE `+name); err != nil {
+		return "", fmt.Errorf("make the source: %w", err)
+	}
+	url = t.server.URL(name)
+	return url, workload.Create(ctx, url, 0)
+}
+
+// write lets the source be written for the time of the trial, and returns how many
+// orders it has then.
+func write(ctx context.Context, url string, s settings) (orders int, err error) {
+	writers, err := workload.Open(ctx, url, uint64(s.seed), 0, 500*time.Millisecond) //nolint:gosec // Any number is a seed.
+	if err != nil {
+		return 0, err
+	}
+	err = testbed.Wait(ctx, s.time)
+	writers.Close()
+	journal, failed := workload.Writes(context.WithoutCancel(ctx), url)
+	for _, w := range journal {
+		if w.Stream == workload.Orders && w.N == 1 {
+			orders++
+		}
+	}
+	return orders, errors.Join(err, failed)
+}
+
+func (t *trial) startDaemons(ctx context.Context, source string) (running []*daemon.Process, err error) {
+	bed := &testbed.Testbed{Options: testbed.Options{Binary: t.binary, Folder: t.settings.cache}}
 	for n := range nodes {
-		name := fmt.Sprintf("node-%d", n)
-		folder := filepath.Join(t.settings.cache, t.generation.String(), name)
 		c := daemon.Config{
-			Node: name, Database: t.url, Sources: map[string]string{"shop": shop}, Observers: observers,
-			Files: map[string]string{"file": filepath.Join(folder, "events.jsonl")}, Interval: time.Second, TTL: ttl,
+			Node: fmt.Sprintf("node-%d", n), Database: t.url, Sources: map[string]string{"source": source}, Observers: observers,
+			Files:    map[string]string{"file": filepath.Join(t.settings.cache, t.generation.String(), fmt.Sprintf("events-%d.jsonl", n))},
+			Interval: time.Second, TTL: ttl,
 		}
-		if err := c.Write(folder); err != nil {
-			return running, err
-		}
-		p, err := daemon.Start(ctx, daemon.Options{
-			Binary: t.binary, Name: name, Folder: folder,
-			Env: []string{"OBSERVERD_SCHEDULER_OBSERVER_LOCK_KEY_FORMAT=" + string(lock.KeySpring)},
-		})
+		p, err := bed.Start(ctx, t.generation.String(), c, "OBSERVERD_SCHEDULER_OBSERVER_LOCK_KEY_FORMAT="+string(lock.KeySpring))
 		if err != nil {
 			return running, err
 		}
 		running = append(running, p)
-		if err := p.Ready(ctx); err != nil {
-			return running, err
-		}
 	}
 	return running, nil
 }
