@@ -3,10 +3,6 @@ package promtest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 
 	"github.com/observerd/observerd/test/kit/servertest"
 )
@@ -19,29 +15,19 @@ var folders = []string{"/usr/bin", "/usr/local/bin", "/opt/prometheus", "/opt/ho
 
 // Promtool returns the path of promtool, which tests rules. It installs
 // Prometheus first where there is none.
-func Promtool(ctx context.Context) (string, error) { return program(ctx, "promtool") }
+func Promtool(ctx context.Context) (string, error) {
+	return product().Program(ctx, variable, "promtool")
+}
 
 // Prometheus returns the path of the server, which is not running. It installs
 // it first where there is none.
-func Prometheus(ctx context.Context) (string, error) { return program(ctx, "prometheus") }
-
-// program looks into the folder that PROMTEST_BINDIR names, and into no other
-// when it is set.
-func program(ctx context.Context, name string) (string, error) {
-	dir := os.Getenv("PROMTEST_BINDIR")
-	if dir == "" {
-		found, err := product().Programs(ctx)
-		if err != nil {
-			return "", err
-		}
-		dir = found
-	}
-	path, err := exec.LookPath(filepath.Join(dir, name))
-	if err != nil {
-		return "", fmt.Errorf("%w in PROMTEST_BINDIR: %w", ErrNoPrograms, err)
-	}
-	return path, nil
+func Prometheus(ctx context.Context) (string, error) {
+	return product().Program(ctx, variable, "prometheus")
 }
+
+// variable names the folder of the programs, and no other is looked into when it is
+// set.
+const variable = "PROMTEST_BINDIR"
 
 // product is one package for both programs. Debian's would start the server, but
 // for what [servertest.Product] sets.
@@ -63,15 +49,8 @@ func product() servertest.Product {
 
 // locate returns the first folder that has both programs.
 func locate() (string, error) {
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), folders...) {
-		if executable(dir, "promtool") && executable(dir, "prometheus") {
-			return dir, nil
-		}
+	if dir := servertest.FolderWith(folders, "promtool", "prometheus"); dir != "" {
+		return dir, nil
 	}
 	return "", ErrNoPrograms
-}
-
-func executable(dir, name string) bool {
-	_, err := exec.LookPath(filepath.Join(dir, name))
-	return err == nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/observerd/observerd/test/kit/servertest"
@@ -19,22 +17,9 @@ var errNoProgram = errors.New("no PgBouncer (pgbouncer) found")
 // command for users.
 var folders = []string{"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"}
 
-// program returns the path of pgbouncer, and installs it first where there is none. A
-// folder that was named is not replaced by another.
+// program returns the path of pgbouncer, and installs it first where there is none.
 func program(ctx context.Context) (string, error) {
-	dir := os.Getenv("BOUNCERTEST_BINDIR")
-	if dir == "" {
-		found, err := product().Programs(ctx)
-		if err != nil {
-			return "", err
-		}
-		dir = found
-	}
-	path, err := exec.LookPath(filepath.Join(dir, "pgbouncer"))
-	if err != nil {
-		return "", fmt.Errorf("%w in BOUNCERTEST_BINDIR: %w", errNoProgram, err)
-	}
-	return path, nil
+	return product().Program(ctx, "BOUNCERTEST_BINDIR", "pgbouncer")
 }
 
 func product() servertest.Product {
@@ -50,10 +35,8 @@ func product() servertest.Product {
 }
 
 func locate() (string, error) {
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), folders...) {
-		if _, err := exec.LookPath(filepath.Join(dir, "pgbouncer")); err == nil {
-			return dir, nil
-		}
+	if dir := servertest.FolderWith(folders, "pgbouncer"); dir != "" {
+		return dir, nil
 	}
 	return "", errNoProgram
 }

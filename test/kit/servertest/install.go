@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -127,4 +128,35 @@ func (p Product) run(ctx context.Context, prefix []string, commands ...[]string)
 		}
 	}
 	return nil
+}
+
+// Program returns the path of one program of the product, which is installed first
+// where there is none. A folder that the variable names is not replaced by another.
+func (p Product) Program(ctx context.Context, variable, name string) (string, error) {
+	dir := os.Getenv(variable)
+	if dir == "" {
+		var err error
+		if dir, err = p.Programs(ctx); err != nil {
+			return "", err
+		}
+	}
+	path, err := exec.LookPath(filepath.Join(dir, name))
+	if err != nil {
+		return "", fmt.Errorf("%w in %s: %w", p.Missing, variable, err)
+	}
+	return path, nil
+}
+
+// FolderWith returns the first folder of PATH, or of those beside it, that has all of
+// the programs; empty for none.
+func FolderWith(beside []string, programs ...string) string {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), beside...) {
+		if !slices.ContainsFunc(programs, func(name string) bool {
+			_, err := exec.LookPath(filepath.Join(dir, name))
+			return err != nil
+		}) {
+			return dir
+		}
+	}
+	return ""
 }
