@@ -142,10 +142,10 @@ func (cmp *comparison) blanks(n *node, size int) *node {
 	if !cmp.left.typ.padded() || !cmp.right.typ.padded() {
 		return n
 	}
-	return derived(n.typ, n, func(v value) (value, error) {
+	return derived(n.typ, n, func(v value) value {
 		v.s = strings.TrimRight(v.s, " ")
 		v.s += strings.Repeat(" ", max(size-utf8.RuneCountInString(v.s), 0))
-		return v, nil
+		return v
 	})
 }
 

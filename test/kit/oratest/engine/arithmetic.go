@@ -15,16 +15,12 @@ func (c *compiler) binary(sc *scope, x binaryExpr) *node {
 }
 
 // pair is a function of two values that is NULL where one of them is.
-func pair(typ dataType, l, r *node, f func(a, b value) (value, error)) *node {
+func pair(typ dataType, l, r *node, f func(a, b value) value) *node {
 	n := (&node{typ: typ, nullable: l.nullable || r.nullable}).inherit(l, r)
-	n.eval = func(fr *frame) (value, error) {
-		a, err := l.eval(fr)
-		if err != nil {
-			return null, err
-		}
-		b, err := r.eval(fr)
-		if err != nil || a.isNull() || b.isNull() {
-			return null, err
+	n.eval = func(fr *frame) value {
+		a, b := l.eval(fr), r.eval(fr)
+		if a.isNull() || b.isNull() {
+			return null
 		}
 		return f(a, b)
 	}
@@ -40,16 +36,12 @@ func (c *compiler) concat(l, r *node) *node {
 		typ = varchar(min(l.typ.bytes()+r.typ.bytes(), 4000))
 	}
 	n := (&node{typ: typ, nullable: l.nullable && r.nullable}).inherit(l, r)
-	n.eval = func(f *frame) (value, error) {
-		x, err := a.eval(f)
-		if err != nil {
-			return null, err
+	n.eval = func(f *frame) value {
+		x, y := a.eval(f), b.eval(f)
+		if !typ.lob() && len(x.s)+len(y.s) > 4000 {
+			panic(refuse(1489))
 		}
-		y, err := b.eval(f)
-		if err == nil && !typ.lob() && len(x.s)+len(y.s) > 4000 {
-			return null, refuse(1489)
-		}
-		return text(x.s + y.s), err
+		return text(x.s + y.s)
 	}
 	return n
 }
@@ -63,19 +55,19 @@ func (c *compiler) arithmetic(op string, l, r *node) *node {
 	case ranks[x] > 0 || ranks[y] > 0 || x == kindInterval || y == kindInterval || x == kindDouble || y == kindDouble:
 		c.fail(932, "NUMBER", string(r.typ.name))
 	}
-	return pair(plain(typeNumber), c.to(l, kindNumber), c.to(r, kindNumber), func(a, b value) (value, error) {
+	return pair(plain(typeNumber), c.to(l, kindNumber), c.to(r, kindNumber), func(a, b value) value {
 		switch op {
 		case "+":
-			return add(a, b), nil
+			return add(a, b)
 		case "-":
-			return add(a, negate(b)), nil
+			return add(a, negate(b))
 		case "*":
-			return multiply(a, b), nil
+			return multiply(a, b)
 		}
 		if b.isZero() {
-			return null, refuse(1476)
+			panic(refuse(1476))
 		}
-		return divide(a, b), nil
+		return divide(a, b)
 	})
 }
 
@@ -96,30 +88,30 @@ func carry(v value) value {
 func (c *compiler) moved(op string, at, by *node) *node {
 	if by.typ.kind() == kindInterval {
 		typ := at.typ
-		return pair(typ, at, by, func(t, d value) (value, error) {
+		return pair(typ, at, by, func(t, d value) value {
 			if op == "-" {
 				d.n, d.nano = -d.n, -d.nano
 			}
 			t.n += d.n
 			if t.kind == kindDate {
-				return t, nil
+				return t
 			}
 			t.nano += d.nano
-			return carry(t), nil
+			return carry(t)
 		})
 	}
-	return pair(plain(typeDate), c.to(at, kindDate), c.to(by, kindNumber), func(t, days value) (value, error) {
+	return pair(plain(typeDate), c.to(at, kindDate), c.to(by, kindNumber), func(t, days value) value {
 		seconds, ok := round(multiply(days, integer(86400)), 0, false).int64()
 		if !ok {
-			return null, refuse(1841)
+			panic(refuse(1841))
 		}
 		if op == "-" {
 			seconds = -seconds
 		}
 		t.n += seconds
 		if y := t.time().Year(); y < -4712 || y > 9999 {
-			return null, refuse(1841)
+			panic(refuse(1841))
 		}
-		return t, nil
+		return t
 	})
 }

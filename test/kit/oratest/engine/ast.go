@@ -108,15 +108,12 @@ type (
 		id    string
 		inner statement
 	}
+	// insertStatement has rows of values, or a query.
 	insertStatement struct {
-		targets []insertTarget
-		query   *query
-	}
-	insertTarget struct {
 		schema, table string
 		columns       []string
 		rows          [][]expr
-		pos           int
+		query         *query
 	}
 	updateStatement struct {
 		from fromItem

@@ -63,7 +63,7 @@ func (l *loader) add(row []any) error {
 		v.values[i] = value
 	}
 	l.all = append(l.all, v)
-	return l.session.fit(l.table, l.definition, v.values, 1400)
+	return protect(func() { l.session.fit(l.table, l.definition, v.values, 1400) })
 }
 
 // convert takes the short way for the usual types.

@@ -19,12 +19,9 @@ func (c *compiler) caseOf(sc *scope, x caseExpr) *node {
 	}
 	results, typ := c.unify(results)
 	n := (&node{typ: typ, nullable: true}).inherit(conditions...).inherit(results...)
-	n.eval = func(f *frame) (value, error) {
+	n.eval = func(f *frame) value {
 		for i, condition := range conditions {
-			v, err := condition.eval(f)
-			if err != nil {
-				return null, err
-			}
+			v := condition.eval(f)
 			if v.isTrue() {
 				return results[i].eval(f)
 			}
@@ -32,7 +29,7 @@ func (c *compiler) caseOf(sc *scope, x caseExpr) *node {
 		if len(results) > len(conditions) {
 			return results[len(conditions)].eval(f)
 		}
-		return null, nil
+		return null
 	}
 	return n
 }

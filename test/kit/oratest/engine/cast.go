@@ -7,10 +7,10 @@ import (
 
 // cast converts a value to a type with its sizes: what is too long for it is
 // cut where explicit, and else refused. name is the column's for the message.
-func (s *session) cast(v value, to dataType, explicit bool, name func() string) (value, error) {
-	v, err := s.convert(v, to.kind())
-	if err != nil || v.isNull() {
-		return v, err
+func (s *session) cast(v value, to dataType, explicit bool, name func() string) value {
+	v = s.convert(v, to.kind())
+	if v.isNull() {
+		return v
 	}
 	switch to.kind() {
 	case kindNumber:
@@ -19,37 +19,37 @@ func (s *session) cast(v value, to dataType, explicit bool, name func() string) 
 		return fitText(v, to, explicit, name)
 	case kindRaw:
 		if to.size > 0 && len(v.s) > to.size {
-			return null, refuse(12899, name(), len(v.s), to.size)
+			panic(refuse(12899, name(), len(v.s), to.size))
 		}
 	case kindTimestamp, kindTimestampTZ, kindTimestampLTZ:
-		return fitTime(v, to.scale), nil
+		return fitTime(v, to.scale)
 	}
-	return v, nil
+	return v
 }
 
-func fitNumber(v value, to dataType) (value, error) {
+func fitNumber(v value, to dataType) value {
 	if !to.exact {
-		return v, nil
+		return v
 	}
 	precision := to.precision
 	if precision == 0 {
 		precision = 38
 	}
 	if v.s == "" && v.scale == 0 && precision-to.scale >= 19 {
-		return v, nil // It fits whatever it is.
+		return v // It fits whatever it is.
 	}
 	v = round(v, to.scale, false)
 	c, scale := v.coefficient()
 	digits := len(strings.TrimPrefix(c.Text(10), "-")) - scale
 	if !v.isZero() && digits > precision-to.scale {
-		return null, refuse(1438)
+		panic(refuse(1438))
 	}
-	return v, nil
+	return v
 }
 
-func fitText(v value, to dataType, explicit bool, name func() string) (value, error) {
+func fitText(v value, to dataType, explicit bool, name func() string) value {
 	if to.lob() || to.size == 0 {
-		return v, nil
+		return v
 	}
 	length := len(v.s)
 	if to.chars {
@@ -58,15 +58,15 @@ func fitText(v value, to dataType, explicit bool, name func() string) (value, er
 	switch {
 	case length > to.size && explicit:
 		if to.chars {
-			return text(string([]rune(v.s)[:to.size])), nil
+			return text(string([]rune(v.s)[:to.size]))
 		}
-		return text(strings.ToValidUTF8(v.s[:to.size], "")), nil
+		return text(strings.ToValidUTF8(v.s[:to.size], ""))
 	case length > to.size:
-		return null, refuse(12899, name(), length, to.size)
+		panic(refuse(12899, name(), length, to.size))
 	case to.padded():
 		v.s += strings.Repeat(" ", to.size-length)
 	}
-	return v, nil
+	return v
 }
 
 // fitTime rounds the fraction of a second to so many digits.

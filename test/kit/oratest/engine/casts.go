@@ -4,18 +4,18 @@ import "encoding/binary"
 
 func (c *compiler) cast(sc *scope, x castExpr) *node {
 	in, s := c.value(sc, x.x), c.session
-	return derived(x.typ, in, func(v value) (value, error) { return s.cast(v, x.typ, true, nil) })
+	return derived(x.typ, in, func(v value) value { return s.cast(v, x.typ, true, nil) })
 }
 
 // atZone compiles x AT TIME ZONE z.
 func (c *compiler) atZone(sc *scope, x zoneExpr) *node {
 	in := c.to(c.value(sc, x.x), kindTimestampTZ)
-	return pair(in.typ, in, c.to(c.value(sc, x.zone), kindText), func(v, zone value) (value, error) {
+	return pair(in.typ, in, c.to(c.value(sc, x.zone), kindText), func(v, zone value) value {
 		if _, ok := location(zone.s); !ok {
-			return null, refuse(1882)
+			panic(refuse(1882))
 		}
 		v.s = zone.s
-		return v, nil
+		return v
 	})
 }
 

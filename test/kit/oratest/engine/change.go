@@ -21,7 +21,7 @@ func (s *session) change(r *run, c *compiler, st statement, names []string) (int
 		}
 		return 0, nil
 	case plsqlBlock:
-		return 0, s.runBlock(r, c, st, names)
+		return 0, protect(func() { s.runBlock(r, c, st, names) })
 	case explainStatement:
 		return 0, s.explain(r, c, st)
 	case noStatement:
@@ -47,15 +47,14 @@ func (s *session) transact(verb string) error {
 }
 
 // analyze counts the rows of a table for the catalogue.
-func (s *session) analyze(owner, name string) error {
+func (s *session) analyze(owner, name string) {
 	o, err := s.engine.resolve(s, s.user, owner, name)
 	if err != nil || o.table == nil {
-		return refuse(942)
+		panic(refuse(942))
 	}
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
 	s.engine.count(o.table)
-	return nil
 }
 
 // count sets NUM_ROWS. The caller holds mu.

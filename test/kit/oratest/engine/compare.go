@@ -51,26 +51,17 @@ func (c *compiler) to(n *node, k kind) *node {
 	s := c.session
 	if from == kindInterval && k == kindText {
 		digits := n.typ.scale
-		return derived(varchar(30), n, func(v value) (value, error) { return text(intervalText(v, digits)), nil })
+		return derived(varchar(30), n, func(v value) value { return text(intervalText(v, digits)) })
 	}
 	if ranks[from] > 0 && k == kindText {
-		format, err := s.format(from)
-		if err != nil {
-			panic(err)
-		}
-		format = withDigits(format, n.typ.scale)
-		return derived(varchar(75), n, func(v value) (value, error) {
-			t, err := writeTime(v, format, s)
-			return text(t), err
+		format := withDigits(s.format(from), n.typ.scale)
+		return derived(varchar(75), n, func(v value) value {
+			return text(writeTime(v, format, s))
 		})
 	}
 	out := &node{typ: typeOf(k), nullable: n.nullable}
-	out.eval = func(f *frame) (value, error) {
-		v, err := n.eval(f)
-		if err != nil {
-			return null, err
-		}
-		return s.convert(v, k)
+	out.eval = func(f *frame) value {
+		return s.convert(n.eval(f), k)
 	}
 	return out.inherit(n)
 }
@@ -98,19 +89,19 @@ func (c *compiler) comparison(op string, left, right *node) *node {
 	}
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)
 	n.comparison = &comparison{op, l, r}
-	n.eval = func(f *frame) (value, error) {
-		a, err := l.eval(f)
-		if err != nil || a.isNull() {
-			return null, err
+	n.eval = func(f *frame) value {
+		a := l.eval(f)
+		if a.isNull() {
+			return null
 		}
-		b, err := r.eval(f)
-		if err != nil || b.isNull() {
-			return null, err
+		b := r.eval(f)
+		if b.isNull() {
+			return null
 		}
 		if padded {
-			return truth(holds(op, comparePadded(a, b))), nil
+			return truth(holds(op, comparePadded(a, b)))
 		}
-		return truth(holds(op, compare(a, b))), nil
+		return truth(holds(op, compare(a, b)))
 	}
 	return n
 }
@@ -124,15 +115,12 @@ func once(n *node) *node {
 	var last *run
 	var result value
 	out := *n
-	out.eval = func(f *frame) (value, error) {
+	out.eval = func(f *frame) value {
 		if last == f.run {
-			return result, nil
+			return result
 		}
-		v, err := n.eval(f)
-		if err == nil {
-			last, result = f.run, v
-		}
-		return v, err
+		last, result = f.run, n.eval(f)
+		return result
 	}
 	return &out
 }
@@ -165,12 +153,12 @@ func holds(op string, d int) bool {
 }
 
 // derived is a function of one value that is NULL for NULL.
-func derived(typ dataType, in *node, f func(value) (value, error)) *node {
+func derived(typ dataType, in *node, f func(value) value) *node {
 	n := &node{typ: typ, nullable: in.nullable}
-	n.eval = func(fr *frame) (value, error) {
-		v, err := in.eval(fr)
-		if err != nil || v.isNull() {
-			return null, err
+	n.eval = func(fr *frame) value {
+		v := in.eval(fr)
+		if v.isNull() {
+			return null
 		}
 		return f(v)
 	}
@@ -185,9 +173,8 @@ func (c *compiler) isNull(sc *scope, x nullExpr) *node {
 		op = "IS NOT NULL"
 	}
 	n.comparison = &comparison{op: op, left: in}
-	n.eval = func(f *frame) (value, error) {
-		v, err := in.eval(f)
-		return truth(v.isNull() != x.not), err
+	n.eval = func(f *frame) value {
+		return truth(in.eval(f).isNull() != x.not)
 	}
 	return n.inherit(in)
 }
@@ -203,19 +190,19 @@ func logical(op string, l, r *node) *node {
 	if op == "OR" {
 		decisive = value.isTrue
 	}
-	n.eval = func(f *frame) (value, error) {
-		a, err := l.eval(f)
-		if err != nil || decisive(a) {
-			return a, err
+	n.eval = func(f *frame) value {
+		a := l.eval(f)
+		if decisive(a) {
+			return a
 		}
-		b, err := r.eval(f)
-		if err != nil || decisive(b) {
-			return b, err
+		b := r.eval(f)
+		if decisive(b) {
+			return b
 		}
 		if a.isNull() {
-			return a, nil
+			return a
 		}
-		return b, nil
+		return b
 	}
 	return n
 }

@@ -37,7 +37,7 @@ func (f *frame) up(depth int) *frame {
 // node is an expression that is ready to be evaluated.
 type node struct {
 	typ  dataType
-	eval func(f *frame) (value, error)
+	eval func(f *frame) value
 	// condition says that the value is true (1), false (0) or unknown (NULL).
 	condition bool
 	nullable  bool
@@ -146,7 +146,7 @@ func protect(f func()) (err error) {
 func (c *compiler) fail(code int, args ...any) { panic(refuse(code, args...)) }
 
 func constant(v value, typ dataType) *node {
-	return &node{typ: typ, nullable: v.isNull(), literal: &v, eval: func(*frame) (value, error) { return v, nil }}
+	return &node{typ: typ, nullable: v.isNull(), literal: &v, eval: func(*frame) value { return v }}
 }
 
 // value compiles an expression that has to be a value.
@@ -188,7 +188,7 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 		return c.name(sc, x)
 	case negationExpr:
 		in := c.to(c.value(sc, x.x), kindNumber)
-		return derived(plain(typeNumber), in, func(v value) (value, error) { return negate(v), nil })
+		return derived(plain(typeNumber), in, negate)
 	case binaryExpr:
 		return c.binary(sc, x)
 	case callExpr:

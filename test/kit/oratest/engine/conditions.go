@@ -36,26 +36,21 @@ func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 	s := c.session
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true, outer: inner.correlated}).inherit(left)
 	n.slots |= inner.reads()
-	set := memo(inner, func(f *frame) (*valueSet, error) { return readSet(f, q, k, s) })
-	n.eval = func(f *frame) (value, error) {
-		v, err := l.eval(f)
-		if err != nil {
-			return null, err
-		}
-		all, err := set(f)
+	set := memo(inner, func(f *frame) *valueSet { return readSet(f, q, k, s) })
+	n.eval = func(f *frame) value {
+		v := l.eval(f)
+		all := set(f)
 		switch {
-		case err != nil:
-			return null, err
 		case len(all.keys) == 0 && !all.null:
-			return truth(false), nil
+			return truth(false)
 		case v.isNull():
-			return null, nil
+			return null
 		case all.keys[keyOf(v)]:
-			return truth(true), nil
+			return truth(true)
 		case all.null:
-			return null, nil
+			return null
 		}
-		return truth(false), nil
+		return truth(false)
 	}
 	return n
 }
@@ -66,22 +61,16 @@ type valueSet struct {
 	null bool
 }
 
-func readSet(f *frame, q *compiledQuery, k kind, s *session) (*valueSet, error) {
+func readSet(f *frame, q *compiledQuery, k kind, s *session) *valueSet {
 	set := &valueSet{keys: map[string]bool{}}
-	rows, err := q.open(f.run, f)
-	if err != nil {
-		return nil, err
-	}
+	rows := q.open(f.run, f)
 	defer rows.close()
 	for {
-		row, err := rows.next()
-		if err != nil || row == nil {
-			return set, err
+		row := rows.next()
+		if row == nil {
+			return set
 		}
-		v, err := s.convert(row[0], k)
-		if err != nil {
-			return nil, err
-		}
+		v := s.convert(row[0], k)
 		if v.isNull() {
 			set.null = true
 			continue
@@ -92,18 +81,16 @@ func readSet(f *frame, q *compiledQuery, k kind, s *session) (*valueSet, error) 
 
 // memo keeps the result of a subquery that reads nothing of its surroundings,
 // for the execution.
-func memo[T any](sc *scope, read func(*frame) (T, error)) func(*frame) (T, error) {
+func memo[T any](sc *scope, read func(*frame) T) func(*frame) T {
 	var last *run
 	var result T
-	return func(f *frame) (T, error) {
+	return func(f *frame) T {
 		if last == f.run && !sc.correlated {
-			return result, nil
+			return result
 		}
-		r, err := read(f)
-		if err == nil {
-			last, result = f.run, r
-		}
-		return r, err
+		r := read(f)
+		last, result = f.run, r
+		return r
 	}
 }
 
@@ -132,21 +119,18 @@ func (c *compiler) scalar(sc *scope, x subqueryExpr) *node {
 	if len(q.columns) != 1 {
 		c.fail(913)
 	}
-	read := memo(inner, func(f *frame) (value, error) {
-		rows, err := q.open(f.run, f)
-		if err != nil {
-			return null, err
-		}
+	read := memo(inner, func(f *frame) value {
+		rows := q.open(f.run, f)
 		defer rows.close()
-		row, err := rows.next()
-		if err != nil || row == nil {
-			return null, err
+		row := rows.next()
+		if row == nil {
+			return null
 		}
 		v := row[0]
-		if row, err = rows.next(); row != nil {
-			return null, refuse(1427)
+		if rows.next() != nil {
+			panic(refuse(1427))
 		}
-		return v, err
+		return v
 	})
 	return &node{typ: q.columns[0].typ, nullable: true, outer: inner.correlated, slots: inner.reads(), eval: read}
 }

@@ -10,65 +10,56 @@ import (
 )
 
 // convert turns a value into one of another kind, as Oracle does by itself.
-func (s *session) convert(v value, to kind) (value, error) {
+func (s *session) convert(v value, to kind) value {
 	if v.isNull() || v.kind == to || to == kindNull {
-		return v, nil
+		return v
 	}
 	switch to {
 	case kindText:
-		t, err := s.toText(v)
-		return text(t), err
+		return text(s.toText(v))
 	case kindNumber:
 		return toNumber(v)
 	case kindDouble:
-		n, err := toNumber(v)
-		if err != nil && v.kind == kindText {
-			f, ferr := strconv.ParseFloat(strings.TrimSpace(v.s), 64)
-			if ferr == nil {
-				return double(f), nil
-			}
+		if f, err := strconv.ParseFloat(strings.TrimSpace(v.s), 64); err == nil && v.kind == kindText {
+			return double(f)
 		}
-		return double(toFloat(n)), err
+		return double(toFloat(toNumber(v)))
 	case kindRaw:
 		return toRaw(v)
 	case kindInterval:
-		return null, refuse(932, "INTERVAL", "OTHER")
+		panic(refuse(932, "INTERVAL", "OTHER"))
 	}
 	if v.kind == kindText {
-		format, err := s.format(to)
-		if err != nil {
-			return null, err
-		}
-		return s.readText(v.s, format, to)
+		return s.readText(v.s, s.format(to), to)
 	}
 	return s.toTime(v, to)
 }
 
-func toNumber(v value) (value, error) {
+func toNumber(v value) value {
 	var n value
 	var ok bool
 	switch v.kind {
 	case kindText:
 		n, ok = parseNumber(v.s)
 	case kindNumber:
-		return v, nil
+		return v
 	case kindDouble:
 		n, ok = fromFloat(v.float())
 		if !ok {
-			return null, refuse(1426)
+			panic(refuse(1426))
 		}
 	default:
-		return null, refuse(932, "NUMBER", "OTHER")
+		panic(refuse(932, "NUMBER", "OTHER"))
 	}
 	if !ok {
-		return null, refuse(1722)
+		panic(refuse(1722))
 	}
-	return n, nil
+	return n
 }
 
-func toRaw(v value) (value, error) {
+func toRaw(v value) value {
 	if v.kind != kindText {
-		return null, refuse(932, "BINARY", "OTHER")
+		panic(refuse(932, "BINARY", "OTHER"))
 	}
 	digits := v.s
 	if len(digits)%2 == 1 {
@@ -76,29 +67,25 @@ func toRaw(v value) (value, error) {
 	}
 	b, err := hex.DecodeString(digits)
 	if err != nil {
-		return null, refuse(1465)
+		panic(refuse(1465))
 	}
-	return raw(string(b)), nil
+	return raw(string(b))
 }
 
-func (s *session) toText(v value) (string, error) {
+func (s *session) toText(v value) string {
 	switch v.kind {
 	case kindNumber:
-		return numberText(v), nil
+		return numberText(v)
 	case kindRaw:
-		return strings.ToUpper(hex.EncodeToString([]byte(v.s))), nil
+		return strings.ToUpper(hex.EncodeToString([]byte(v.s)))
 	case kindDouble:
-		return doubleText(v.float()), nil
+		return doubleText(v.float())
 	case kindInterval:
-		return intervalText(v, 9), nil
+		return intervalText(v, 9)
 	case kindText, kindNull:
-		return v.s, nil
+		return v.s
 	}
-	format, err := s.format(v.kind)
-	if err != nil {
-		return "", err
-	}
-	return writeTime(v, format, s)
+	return writeTime(v, s.format(v.kind), s)
 }
 
 func doubleText(f float64) string {
@@ -126,69 +113,62 @@ func intervalText(v value, digits int) string {
 }
 
 // readText reads a time of a kind in a format.
-func (s *session) readText(from string, format []element, to kind) (value, error) {
-	t, zone, err := readTime(from, format, s.engine.now().In(s.zone))
-	if err != nil {
-		return null, err
-	}
+func (s *session) readText(from string, format []element, to kind) value {
+	t, zone := readTime(from, format, s.engine.now().In(s.zone))
 	switch to {
 	case kindDate, kindTimestamp:
-		return wall(to, t), nil
+		return wall(to, t)
 	}
 	if zone == "" {
 		return s.toTime(wall(kindTimestamp, t), to)
 	}
-	v, err := inZone(t, zone)
-	if err != nil {
-		return null, err
-	}
-	return s.toTime(v, to)
+	return s.toTime(inZone(t, zone), to)
 }
 
 // inZone makes a TIMESTAMP WITH TIME ZONE from a wall clock.
-func inZone(t time.Time, zone string) (value, error) {
+func inZone(t time.Time, zone string) value {
 	loc, ok := location(zone)
 	if !ok {
-		return null, refuse(1882)
+		panic(refuse(1882))
 	}
 	at, ok := civil(wall(kindTimestamp, t), loc)
 	if !ok {
-		return null, refuse(1878)
+		panic(refuse(1878))
 	}
-	return instant(kindTimestampTZ, at, strings.TrimSpace(zone)), nil
+	return instant(kindTimestampTZ, at, strings.TrimSpace(zone))
 }
 
 // toTime converts between the kinds of times: a time without a zone is one of
 // the session's.
-func (s *session) toTime(v value, to kind) (value, error) {
+func (s *session) toTime(v value, to kind) value {
 	switch v.kind {
 	case kindDate, kindTimestamp, kindTimestampTZ, kindTimestampLTZ:
 	default:
-		return null, refuse(932, "DATE", "OTHER")
+		panic(refuse(932, "DATE", "OTHER"))
 	}
 	if v.kind == to {
-		return v, nil
+		return v
 	}
 	switch to {
 	case kindDate, kindTimestamp:
 		switch v.kind {
 		case kindTimestampTZ:
-			return wall(to, v.zoned()), nil
+			return wall(to, v.zoned())
 		case kindTimestampLTZ:
-			return wall(to, v.time().In(s.zone)), nil
+			return wall(to, v.time().In(s.zone))
 		}
-		return wall(to, v.time()), nil
+		return wall(to, v.time())
 	}
 	zone := ""
 	if to == kindTimestampTZ {
 		zone = s.zoneName
 	}
 	if v.kind == kindTimestampTZ || v.kind == kindTimestampLTZ {
-		return instant(to, v.time(), zone), nil
+		return instant(to, v.time(), zone)
 	}
 	at, ok := civil(v, s.zone)
 	if !ok {
-		return null, refuse(1878)
+		panic(refuse(1878))
 	}
-	return instant(to, at, zone), nil
+	return instant(to, at, zone)
 }

@@ -111,31 +111,26 @@ func (e *Engine) createTable(s *session, c *compiler, r *run, st createTable) er
 }
 
 // tableAs takes columns and rows of CREATE TABLE … AS SELECT.
-func (s *session) tableAs(r *run, c *compiler, d *tableDefinition, st createTable) ([][]value, error) {
-	var out *compiledQuery
-	if err := protect(func() { out = c.query(nil, st.as) }); err != nil {
-		return nil, err
-	}
-	for _, column := range out.columns {
-		definition := columnDefinition{name: column.name, typ: column.typ, hasType: true, nullable: &column.nullable}
-		if err := addColumn(d, definition); err != nil {
-			return nil, err
+func (s *session) tableAs(r *run, c *compiler, d *tableDefinition, st createTable) (all [][]value, err error) {
+	refusal := protect(func() {
+		out := c.query(nil, st.as)
+		for _, column := range out.columns {
+			definition := columnDefinition{name: column.name, typ: column.typ, hasType: true, nullable: &column.nullable}
+			if err = addColumn(d, definition); err != nil {
+				return
+			}
 		}
-	}
-	r.view = s.view()
-	in, err := out.open(r, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer in.close()
-	var all [][]value
-	for {
-		row, err := in.next()
-		if row == nil || err != nil {
-			return all, err
+		r.view = s.view()
+		in := out.open(r, nil)
+		defer in.close()
+		for row := in.next(); row != nil; row = in.next() {
+			all = append(all, slices.Clone(row))
 		}
-		all = append(all, slices.Clone(row))
+	})
+	if refusal != nil {
+		return nil, refusal
 	}
+	return all, err
 }
 
 func addColumn(d *tableDefinition, definition columnDefinition) error {

@@ -30,7 +30,11 @@ func (s *session) write(r *run, body func(tx *transaction) (int, error)) (int, e
 	keep := len(tx.changes)
 	for {
 		r.view = s.view()
-		n, err := body(tx)
+		var n int
+		var err error
+		if refusal := protect(func() { n, err = body(tx) }); refusal != nil {
+			err = refusal
+		}
 		if err == nil {
 			return n, nil
 		}
@@ -120,22 +124,17 @@ func (t *table) remove(tx *transaction, v *version) error {
 }
 
 // fit brings the values of a row to the types of its columns.
-func (s *session) fit(t *table, d *tableDefinition, values []value, code int) error {
+func (s *session) fit(t *table, d *tableDefinition, values []value, code int) {
 	for i, c := range d.columns {
 		if c.dropped {
 			continue
 		}
 		name := func() string { return fmt.Sprintf("%q.%q.%q", t.owner, t.name, c.name) }
-		v, err := s.cast(values[i], c.typ, false, name)
-		if err != nil {
-			return err
+		values[i] = s.cast(values[i], c.typ, false, name)
+		if values[i].isNull() && !c.nullable {
+			panic(refuse(code, name()))
 		}
-		if v.isNull() && !c.nullable {
-			return refuse(code, name())
-		}
-		values[i] = v
 	}
-	return nil
 }
 
 // found is a row that an UPDATE or DELETE has found, and its new values.
@@ -152,13 +151,7 @@ func (s *session) modify(r *run, c *compiler, from fromItem, set []assignment, c
 	}
 	t := o.table
 	return s.write(r, func(tx *transaction) (int, error) {
-		var all []found
-		if err := protect(func() { all, err = s.search(r, c, o, from, set, cond) }); err != nil {
-			return 0, err
-		}
-		if err != nil {
-			return 0, err
-		}
+		all := s.search(r, c, o, from, set, cond)
 		for _, f := range all {
 			if err := t.remove(tx, f.version); err != nil {
 				return 0, err
@@ -191,9 +184,8 @@ func (s *session) target(c *compiler, schema, name, privilege string) (*object, 
 	return o, nil
 }
 
-// search finds the rows of an UPDATE or DELETE. Its refusals travel as panics
-// while it compiles.
-func (s *session) search(r *run, c *compiler, o *object, from fromItem, set []assignment, cond expr) ([]found, error) {
+// search finds the rows of an UPDATE or DELETE.
+func (s *session) search(r *run, c *compiler, o *object, from fromItem, set []assignment, cond expr) []found {
 	bp, sc := &blockPlan{}, &scope{}
 	conditions := c.from(bp, sc, from)
 	if cond != nil {
@@ -211,38 +203,28 @@ func (s *session) search(r *run, c *compiler, o *object, from fromItem, set []as
 	bp.choose()
 	f := &frame{run: r, rows: make([][]value, 1), versions: make([]*version, 1)}
 	j := &joiner{plan: bp, frame: f, inputs: make([]input, 1), stop: -1}
-	if err := j.prepare(); err != nil {
-		return nil, err
-	}
+	j.prepare()
 	defer j.close()
 	var all []found
-	for {
-		ok, err := j.next()
-		if !ok || err != nil {
-			return all, err
-		}
+	for j.next() {
 		one := found{version: f.versions[0]}
 		if set != nil {
-			if one.values, err = s.changed(f, o.table, d, bp.items, positions); err != nil {
-				return nil, err
-			}
+			one.values = s.changed(f, o.table, d, bp.items, positions)
 		}
 		all = append(all, one)
 	}
+	return all
 }
 
 // changed is the present row with its new values.
-func (s *session) changed(f *frame, t *table, d *tableDefinition, items []*node, positions []int) ([]value, error) {
+func (s *session) changed(f *frame, t *table, d *tableDefinition, items []*node, positions []int) []value {
 	values := make([]value, len(d.columns))
 	for i := range d.columns {
 		values[i] = cell(f.rows[0], i)
 	}
 	for i, n := range items {
-		v, err := n.eval(f)
-		if err != nil {
-			return nil, err
-		}
-		values[positions[i]] = v
+		values[positions[i]] = n.eval(f)
 	}
-	return values, s.fit(t, d, values, 1407)
+	s.fit(t, d, values, 1407)
+	return values
 }

@@ -1,25 +1,19 @@
 package engine
 
 // open starts a block: its sources are read row by row, and nothing is kept but
-// what GROUP BY and ORDER BY have to.
-func (bp *blockPlan) open(r *run, parent *frame) (rows, error) {
+// what ORDER BY has to. Whatever reads rows refuses by a panic, as the compiler does.
+func (bp *blockPlan) open(r *run, parent *frame) rows {
 	f := &frame{run: r, parent: parent, rows: make([][]value, len(bp.accesses)), versions: make([]*version, len(bp.accesses))}
 	j := &joiner{plan: bp, frame: f, inputs: make([]input, len(bp.accesses)), stop: -1}
-	if err := j.prepare(); err != nil {
-		return nil, err
-	}
+	j.prepare()
 	if bp.grouping == nil {
 		p := &projection{plan: bp, joiner: j, row: make([]value, len(bp.items)+len(bp.sort))}
 		if len(bp.sort) == 0 {
-			return p, nil
+			return p
 		}
 		return sortRows(p, bp.sortPositions())
 	}
-	g, err := bp.gather(j)
-	if err != nil || len(bp.sort) == 0 {
-		return g, err
-	}
-	return sortRows(g, bp.sortPositions())
+	return bp.gather(j)
 }
 
 // sortPositions are the sort's columns behind the visible ones.
@@ -33,22 +27,13 @@ func (bp *blockPlan) sortPositions() []sortKey {
 }
 
 // project evaluates the items and the sort's columns.
-func (bp *blockPlan) project(f *frame, row []value) error {
+func (bp *blockPlan) project(f *frame, row []value) {
 	for i, n := range bp.items {
-		v, err := n.eval(f)
-		if err != nil {
-			return err
-		}
-		row[i] = v
+		row[i] = n.eval(f)
 	}
 	for i, k := range bp.sort {
-		v, err := k.node.eval(f)
-		if err != nil {
-			return err
-		}
-		row[len(bp.items)+i] = v
+		row[len(bp.items)+i] = k.node.eval(f)
 	}
-	return nil
 }
 
 // projection returns the items of each row that the joiner finds.
@@ -58,12 +43,12 @@ type projection struct {
 	row    []value
 }
 
-func (p *projection) next() ([]value, error) {
-	ok, err := p.joiner.next()
-	if !ok || err != nil {
-		return nil, err
+func (p *projection) next() []value {
+	if !p.joiner.next() {
+		return nil
 	}
-	return p.row, p.plan.project(p.joiner.frame, p.row)
+	p.plan.project(p.joiner.frame, p.row)
+	return p.row
 }
 
 func (p *projection) close() { p.joiner.close() }
@@ -80,114 +65,79 @@ type joiner struct {
 	stop   int64 // no row is looked for after so many; -1 for no limit
 }
 
-func (j *joiner) prepare() error {
-	for _, n := range j.plan.always {
-		v, err := n.eval(j.frame)
-		if err != nil {
-			return err
-		}
-		j.ended = j.ended || !v.isTrue()
-	}
+func (j *joiner) prepare() {
+	j.ended = !all(j.plan.always, j.frame)
 	if j.plan.stop == nil {
-		return nil
+		return
 	}
-	v, err := j.plan.stop.eval(j.frame)
-	if err != nil {
-		return err
-	}
+	v := j.plan.stop.eval(j.frame)
 	j.stop, _ = floor(v).int64()
 	if j.plan.stopOpen && compareNumbers(floor(v), v) == 0 {
 		j.stop--
 	}
 	j.stop = max(j.stop, 0)
-	return nil
 }
 
-func (j *joiner) next() (bool, error) {
+func (j *joiner) next() bool {
 	for !j.ended {
-		if j.stop >= 0 && j.count >= j.stop {
+		if j.stop >= 0 && j.count >= j.stop || !j.combine() {
 			break
 		}
-		ok, err := j.combine()
-		if !ok || err != nil {
-			j.ended = true
-			return false, err
-		}
 		j.frame.rownum = j.count + 1
-		if ok, err = all(j.plan.late, j.frame); err != nil {
-			return false, err
-		}
-		if ok {
+		if all(j.plan.late, j.frame) {
 			j.count++
-			return true, nil
+			return true
 		}
 	}
 	j.ended = true
-	return false, nil
+	return false
 }
 
 // all says whether conditions hold.
-func all(conditions []*node, f *frame) (bool, error) {
+func all(conditions []*node, f *frame) bool {
 	for _, n := range conditions {
-		v, err := n.eval(f)
-		if err != nil || !v.isTrue() {
-			return false, err
+		if !n.eval(f).isTrue() {
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // combine moves on to the next combination of rows.
-func (j *joiner) combine() (bool, error) {
+func (j *joiner) combine() bool {
 	depth := len(j.inputs) - 1
 	if !j.begun {
 		j.begun, depth = true, 0
-		if err := j.open(0); err != nil {
-			return false, err
-		}
+		j.open(0)
 	}
 	for depth >= 0 {
-		ok, err := j.advance(depth)
-		if err != nil {
-			return false, err
-		}
 		switch {
-		case !ok:
+		case !j.advance(depth):
 			j.inputs[depth].close()
 			depth--
 		case depth == len(j.inputs)-1:
-			return true, nil
+			return true
 		default:
 			depth++
-			if err := j.open(depth); err != nil {
-				return false, err
-			}
+			j.open(depth)
 		}
 	}
-	return false, nil
+	return false
 }
 
-func (j *joiner) open(depth int) error {
-	var err error
-	j.inputs[depth], err = j.plan.accesses[depth].open(j.frame)
-	return err
-}
+func (j *joiner) open(depth int) { j.inputs[depth] = j.plan.accesses[depth].open(j.frame) }
 
 // advance finds the next row of one source that satisfies its conditions.
-func (j *joiner) advance(depth int) (bool, error) {
+func (j *joiner) advance(depth int) bool {
 	a := j.plan.accesses[depth]
 	for {
-		row, v, err := j.inputs[depth].next()
-		if err != nil {
-			return false, err
-		}
+		row, v := j.inputs[depth].next()
 		if row == nil {
-			return false, nil
+			return false
 		}
 		j.frame.rows[depth], j.frame.versions[depth] = row, v
-		ok, err := all(a.filters, j.frame)
-		if ok || err != nil {
-			return ok, err
+		if all(a.filters, j.frame) {
+			return true
 		}
 	}
 }

@@ -20,21 +20,21 @@ var fields = []string{"SYYYY", "YYYY", "MM", "MI", "DD", "HH24", "SS", "FF", "TZ
 var formats sync.Map // of parsed formats by their text
 
 // parseFormat reads a date format.
-func parseFormat(format string) ([]element, error) {
+func parseFormat(format string) []element {
 	if cached, ok := formats.Load(format); ok {
-		return cached.([]element), nil
+		return cached.([]element)
 	}
 	var all []element
 	for rest := format; rest != ""; {
 		e, n := nextElement(rest)
 		if n == 0 {
-			return nil, refuse(1821)
+			panic(refuse(1821))
 		}
 		all = append(all, e)
 		rest = rest[n:]
 	}
 	formats.Store(format, all)
-	return all, nil
+	return all
 }
 
 // nextElement returns the first element of a format and its length, 0 for one

@@ -7,36 +7,33 @@ import (
 
 // writeTime writes a time, or an instant in a zone, in a format. Oracle has no
 // fraction for a DATE and no zone for a wall clock: 01821.
-func writeTime(v value, format []element, session *session) (string, error) {
-	t, err := displayed(v, session)
-	if err != nil {
-		return "", err
-	}
+func writeTime(v value, format []element, session *session) string {
+	t := displayed(v, session)
 	b := make([]byte, 0, 40)
 	for _, e := range format {
 		switch {
 		case e.field == "":
 			b = append(b, e.literal...)
 		case v.kind == kindDate && (e.field == "FF" || e.field[0] == 'T'):
-			return "", refuse(1821)
+			panic(refuse(1821))
 		default:
 			b = appendField(b, e, t)
 		}
 	}
-	return string(b), nil
+	return string(b)
 }
 
 // displayed is the time of which the fields are written.
-func displayed(v value, session *session) (time.Time, error) {
+func displayed(v value, session *session) time.Time {
 	switch v.kind {
 	case kindTimestampTZ:
-		return v.zoned(), nil
+		return v.zoned()
 	case kindTimestampLTZ:
-		return v.time().In(session.zone), nil
+		return v.time().In(session.zone)
 	case kindTimestamp, kindDate:
-		return v.time(), nil
+		return v.time()
 	}
-	return time.Time{}, refuse(932, "DATE", "OTHER")
+	panic(refuse(932, "DATE", "OTHER"))
 }
 
 func appendField(b []byte, e element, t time.Time) []byte {

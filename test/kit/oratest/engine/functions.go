@@ -57,32 +57,31 @@ func (c *compiler) routine(sc *scope, name string) *node {
 	result := c.value(&scope{}, r.ret)
 	s := c.session
 	n := &node{typ: r.typ, nullable: true, rownum: true}
-	n.eval = func(f *frame) (value, error) {
+	n.eval = func(f *frame) value {
 		switch {
 		case r.body == nil:
 			return result.eval(f)
 		case s.tx != nil && s.tx.readOnly:
-			return null, refuse(1456)
+			panic(refuse(1456))
 		}
-		return null, refuse(14551)
+		panic(refuse(14551))
 	}
 	return n
 }
 
 // simple is a function of values that is NULL where one of them is.
-func simple(typ dataType, kinds []kind, f func(s *session, v []value) (value, error)) func(*compiler, []*node) *node {
+func simple(typ dataType, kinds []kind, f func(s *session, v []value) value) func(*compiler, []*node) *node {
 	return func(c *compiler, args []*node) *node {
 		s := c.session
 		n := &node{typ: typ, nullable: true}
 		for i, a := range args {
 			args[i] = c.to(a, kinds[min(i, len(kinds)-1)])
 		}
-		n.eval = func(fr *frame) (value, error) {
+		n.eval = func(fr *frame) value {
 			v := make([]value, len(args))
 			for i, a := range args {
-				var err error
-				if v[i], err = a.eval(fr); err != nil || v[i].isNull() {
-					return null, err
+				if v[i] = a.eval(fr); v[i].isNull() {
+					return null
 				}
 			}
 			return f(s, v)
@@ -95,7 +94,7 @@ var choiceFunctions = map[string]function{
 	"NVL":      {2, 2, coalesce},
 	"COALESCE": {2, 100, coalesce},
 	"DECODE":   {3, 255, decode},
-	"SYS_CONTEXT": {2, 3, simple(varchar(256), []kind{kindText}, func(s *session, v []value) (value, error) {
+	"SYS_CONTEXT": {2, 3, simple(varchar(256), []kind{kindText}, func(s *session, v []value) value {
 		return s.userenv(v[0].s, v[1].s)
 	})},
 }
@@ -106,13 +105,13 @@ func coalesce(c *compiler, args []*node) *node {
 	for _, a := range args {
 		n.nullable = n.nullable && a.nullable
 	}
-	n.eval = func(f *frame) (value, error) {
+	n.eval = func(f *frame) value {
 		for _, a := range args {
-			if v, err := a.eval(f); err != nil || !v.isNull() {
-				return v, err
+			if v := a.eval(f); !v.isNull() {
+				return v
 			}
 		}
-		return null, nil
+		return null
 	}
 	return n
 }
@@ -129,12 +128,9 @@ func decode(c *compiler, args []*node) *node {
 	}
 	results, typ := c.unify(results)
 	n := (&node{typ: typ, nullable: true}).inherit(args...)
-	n.eval = func(f *frame) (value, error) {
+	n.eval = func(f *frame) value {
 		for k, equal := range equals {
-			same, err := equal.eval(f)
-			if err != nil {
-				return null, err
-			}
+			same := equal.eval(f)
 			if same.isTrue() {
 				return results[k].eval(f)
 			}
@@ -142,7 +138,7 @@ func decode(c *compiler, args []*node) *node {
 		if len(results) > len(equals) {
 			return results[len(equals)].eval(f)
 		}
-		return null, nil
+		return null
 	}
 	return n
 }

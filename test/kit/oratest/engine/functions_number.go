@@ -11,7 +11,7 @@ var numberFunctions = map[string]function{
 			return args[0]
 		}
 		s := c.session
-		n := derived(plain(typeNumber), args[0], func(v value) (value, error) {
+		n := derived(plain(typeNumber), args[0], func(v value) value {
 			if len(args) > 1 && v.kind == kindText {
 				// Group separators and currencies are all that a format adds.
 				v.s = strings.NewReplacer(",", "", "$", "").Replace(v.s)
@@ -20,15 +20,15 @@ var numberFunctions = map[string]function{
 		})
 		return n.inherit(args[1:]...)
 	}},
-	"TO_BINARY_DOUBLE": {1, 1, simple(plain(typeDouble), []kind{kindDouble}, func(_ *session, v []value) (value, error) { return v[0], nil })},
+	"TO_BINARY_DOUBLE": {1, 1, simple(plain(typeDouble), []kind{kindDouble}, func(_ *session, v []value) value { return v[0] })},
 	"FLOOR":            {1, 1, ofNumber(floor)},
-	"MOD": {2, 2, simple(plain(typeNumber), []kind{kindNumber}, func(_ *session, v []value) (value, error) {
-		return modulo(v[0], v[1]), nil
+	"MOD": {2, 2, simple(plain(typeNumber), []kind{kindNumber}, func(_ *session, v []value) value {
+		return modulo(v[0], v[1])
 	})},
 }
 
 func ofNumber(f func(value) value) func(*compiler, []*node) *node {
-	return simple(plain(typeNumber), []kind{kindNumber}, func(_ *session, v []value) (value, error) { return f(v[0]), nil })
+	return simple(plain(typeNumber), []kind{kindNumber}, func(_ *session, v []value) value { return f(v[0]) })
 }
 
 func floor(v value) value {
@@ -48,11 +48,11 @@ func modulo(a, b value) value {
 }
 
 // writeNumber is TO_CHAR of a number in the format TM9.
-func writeNumber(v value, format string) (string, error) {
+func writeNumber(v value, format string) string {
 	if !strings.HasPrefix(strings.ToUpper(format), "TM") || v.kind != kindNumber {
-		return "", refuse(1481)
+		panic(refuse(1481))
 	}
-	return tight(v), nil
+	return tight(v)
 }
 
 // tight is TM9: all digits, no exponent up to 64 of them.

@@ -8,15 +8,15 @@ var timeFunctions = map[string]function{
 	"TO_DATE":         {1, 3, fromText(typeDate)},
 	"TO_TIMESTAMP":    {1, 3, fromText(typeTimestamp)},
 	"TO_TIMESTAMP_TZ": {1, 3, fromText(typeTimestampTZ)},
-	"SYS_EXTRACT_UTC": {1, 1, simple(plain(typeTimestamp), []kind{kindTimestampTZ}, func(_ *session, v []value) (value, error) {
-		return wall(kindTimestamp, v[0].time()), nil
+	"SYS_EXTRACT_UTC": {1, 1, simple(plain(typeTimestamp), []kind{kindTimestampTZ}, func(_ *session, v []value) value {
+		return wall(kindTimestamp, v[0].time())
 	})},
-	"NUMTODSINTERVAL": {2, 2, simple(plain(typeInterval), []kind{kindNumber, kindText}, func(_ *session, v []value) (value, error) {
+	"NUMTODSINTERVAL": {2, 2, simple(plain(typeInterval), []kind{kindNumber, kindText}, func(_ *session, v []value) value {
 		unit, ok := units[strings.ToUpper(strings.TrimSpace(v[1].s))]
 		if !ok {
-			return null, refuse(1760)
+			panic(refuse(1760))
 		}
-		return scaled(v[0], unit), nil
+		return scaled(v[0], unit)
 	})},
 }
 
@@ -43,27 +43,14 @@ func toChar(c *compiler, args []*node) *node {
 		in, k = c.to(in, kindNumber), kindNumber
 	}
 	if f := args[1].literal; f != nil && ranks[k] > 0 {
-		format, err := parseFormat(f.s)
-		if err != nil {
-			panic(err)
-		}
-		format = withDigits(format, in.typ.scale)
-		return derived(varchar(75), in, func(v value) (value, error) {
-			t, err := writeTime(v, format, s)
-			return text(t), err
-		}).inherit(args[1])
+		format := withDigits(parseFormat(f.s), in.typ.scale)
+		return derived(varchar(75), in, func(v value) value { return text(writeTime(v, format, s)) }).inherit(args[1])
 	}
-	return pair(varchar(75), in, args[1], func(v, format value) (value, error) {
+	return pair(varchar(75), in, args[1], func(v, format value) value {
 		if ranks[k] == 0 {
-			t, err := writeNumber(v, format.s)
-			return text(t), err
+			return text(writeNumber(v, format.s))
 		}
-		parsed, err := parseFormat(format.s)
-		if err != nil {
-			return null, err
-		}
-		t, err := writeTime(v, withDigits(parsed, in.typ.scale), s)
-		return text(t), err
+		return text(writeTime(v, withDigits(parseFormat(format.s), in.typ.scale), s))
 	})
 }
 
@@ -76,16 +63,13 @@ func fromText(name typeName) func(*compiler, []*node) *node {
 			if args[0].typ.kind() == typ.kind() {
 				return args[0]
 			}
-			return derived(typ, c.to(args[0], kindText), func(v value) (value, error) { return s.convert(v, typ.kind()) })
+			return derived(typ, c.to(args[0], kindText), func(v value) value { return s.convert(v, typ.kind()) })
 		}
-		return pair(typ, c.to(args[0], kindText), c.to(args[1], kindText), func(v, format value) (value, error) {
-			parsed, err := parseFormat(format.s)
-			if err != nil {
-				return null, err
-			}
+		return pair(typ, c.to(args[0], kindText), c.to(args[1], kindText), func(v, format value) value {
+			parsed := parseFormat(format.s)
 			for _, e := range parsed {
-				if name == typeDate && (e.field == "FF" || e.field == "TZR" || e.field == "TZH") {
-					return null, refuse(1821)
+				if name == typeDate && (e.field == "FF" || e.field == "TZH") {
+					panic(refuse(1821))
 				}
 			}
 			return s.readText(v.s, parsed, typ.kind())

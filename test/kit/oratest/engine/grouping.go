@@ -38,8 +38,8 @@ func (c *compiler) aggregate(sc *scope, x callExpr) *node {
 	}
 	i := len(g.all)
 	g.all = append(g.all, a)
-	return &node{typ: typ, nullable: name != "COUNT", aggregate: true, eval: func(f *frame) (value, error) {
-		return f.groups[i], nil
+	return &node{typ: typ, nullable: name != "COUNT", aggregate: true, eval: func(f *frame) value {
+		return f.groups[i]
 	}}
 }
 
@@ -49,20 +49,19 @@ type accumulator struct {
 	value value
 }
 
-func (a *aggregate) add(acc *accumulator, f *frame) error {
+func (a *aggregate) add(acc *accumulator, f *frame) {
 	if a.arg == nil {
 		acc.count++
-		return nil
+		return
 	}
-	v, err := a.arg.eval(f)
-	if err != nil || v.isNull() {
-		return err
+	v := a.arg.eval(f)
+	if v.isNull() {
+		return
 	}
 	acc.count++
 	if acc.value.isNull() || (compare(v, acc.value) < 0) == (a.name == "MIN") {
 		acc.value = v
 	}
-	return nil
 }
 
 func (a *aggregate) result(acc *accumulator) value {

@@ -118,13 +118,14 @@ func distinctNames(names []string) []string {
 // query starts a SELECT; its rows come as they are asked for.
 func (s *session) query(r *run, c *compiler, q *query) (wire.Result, error) {
 	var out *compiledQuery
-	if err := protect(func() { out = c.query(nil, q) }); err != nil {
-		return wire.Result{}, err
-	}
-	r.view = s.view()
-	in, err := out.open(r, nil)
+	var in rows
+	err := protect(func() {
+		out = c.query(nil, q)
+		r.view = s.view()
+		in = out.open(r, nil)
+	})
 	if err != nil {
-		return wire.Result{}, asRefusal(err)
+		return wire.Result{}, err
 	}
 	columns := make([]wire.Column, len(out.columns))
 	for i, column := range out.columns {
@@ -156,9 +157,9 @@ func (w *wireRows) Next() ([]wire.Value, bool) {
 	if w.ended {
 		return nil, false
 	}
-	row, err := w.in.next()
-	if row == nil || err != nil {
-		w.err, w.ended = asRefusal(err), true
+	var row []value
+	if w.err = protect(func() { row = w.in.next() }); row == nil {
+		w.ended = true
 		return nil, false
 	}
 	out := make([]wire.Value, len(row))

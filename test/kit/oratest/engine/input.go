@@ -3,75 +3,67 @@ package engine
 // input reads one source, in the order of its index if one serves. A nil row
 // ends it.
 type input interface {
-	next() ([]value, *version, error)
+	next() ([]value, *version)
 	close()
 }
 
 // open begins to read a source, given the rows of those before it.
-func (a *access) open(f *frame) (input, error) {
+func (a *access) open(f *frame) input {
 	switch {
 	case a.query != nil:
-		in, err := a.query.open(f.run, f.parent)
-		if err != nil {
-			return nil, err
-		}
-		return queryInput{in}, nil
+		return queryInput{a.query.open(f.run, f.parent)}
 	case a.virtual != nil:
-		return &memoryInput{all: a.virtual.rows(f.run)}, nil
+		return &memoryInput{all: a.virtual.rows(f.run)}
 	case a.index == nil:
-		return &heapInput{run: f.run, left: a.table.live()}, nil
+		return &heapInput{run: f.run, left: a.table.live()}
 	}
-	s, empty, err := a.span(f)
-	if err != nil {
-		return nil, err
-	}
+	s, empty := a.span(f)
 	if empty {
-		return &memoryInput{}, nil
+		return &memoryInput{}
 	}
-	return &indexInput{run: f.run, walk: a.table.walk(a.index, s)}, nil
+	return &indexInput{run: f.run, walk: a.table.walk(a.index, s)}
 }
 
 // span evaluates the bounds of an index. A bound that is NULL matches nothing.
-func (a *access) span(f *frame) (s *span, empty bool, err error) {
+func (a *access) span(f *frame) (s *span, empty bool) {
 	s = &span{above: a.above, below: a.below, backwards: a.backwards, notNull: a.notNull, nothing: a.nothing}
 	for _, n := range a.equal {
-		v, err := n.eval(f)
-		if err != nil || v.isNull() {
-			return nil, true, err
+		v := n.eval(f)
+		if v.isNull() {
+			return nil, true
 		}
 		s.equal = append(s.equal, v)
 	}
 	if a.low != nil {
-		if s.low, err = a.low.eval(f); err != nil || s.low.isNull() {
-			return nil, true, err
+		if s.low = a.low.eval(f); s.low.isNull() {
+			return nil, true
 		}
 	}
 	if a.high != nil {
-		if s.high, err = a.high.eval(f); err != nil || s.high.isNull() {
-			return nil, true, err
+		if s.high = a.high.eval(f); s.high.isNull() {
+			return nil, true
 		}
 	}
-	return s, false, nil
+	return s, false
 }
 
 // queryInput is a subquery as a source.
 type queryInput struct{ rows }
 
-func (q queryInput) next() ([]value, *version, error) {
-	row, err := q.rows.next()
-	return row, nil, err
+func (q queryInput) next() ([]value, *version) {
+	return q.rows.next(), nil
 }
 
 // memoryInput is a view of the catalogue.
 type memoryInput struct{ all [][]value }
 
-func (m *memoryInput) next() ([]value, *version, error) {
+func (m *memoryInput) next() ([]value, *version) {
 	if len(m.all) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	row := m.all[0]
 	m.all = m.all[1:]
-	return row, nil, nil
+	return row, nil
 }
 
 func (m *memoryInput) close() {}
@@ -82,18 +74,16 @@ type heapInput struct {
 	left []*version
 }
 
-func (h *heapInput) next() ([]value, *version, error) {
-	if err := h.run.check(); err != nil {
-		return nil, nil, err
-	}
+func (h *heapInput) next() ([]value, *version) {
+	h.run.check()
 	for len(h.left) > 0 {
 		v := h.left[0]
 		h.left = h.left[1:]
 		if h.run.view.sees(v) {
-			return v.values, v, nil
+			return v.values, v
 		}
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
 func (h *heapInput) close() { h.left = nil }
@@ -104,27 +94,24 @@ type indexInput struct {
 	walk *walk
 }
 
-func (x *indexInput) next() ([]value, *version, error) {
-	if err := x.run.check(); err != nil {
-		return nil, nil, err
-	}
+func (x *indexInput) next() ([]value, *version) {
+	x.run.check()
 	for {
 		v := x.walk.next()
 		if v == nil {
-			return nil, nil, nil
+			return nil, nil
 		}
 		if x.run.view.sees(v) {
-			return v.values, v, nil
+			return v.values, v
 		}
 	}
 }
 
 func (x *indexInput) close() { x.walk.runs = nil }
 
-// check ends an execution that was cancelled, or whose snapshot is too old.
-func (r *run) check() error {
+// check ends an execution that was cancelled.
+func (r *run) check() {
 	if r.ctx.Err() != nil {
-		return refuse(1013)
+		panic(refuse(1013))
 	}
-	return nil
 }

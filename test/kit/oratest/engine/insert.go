@@ -2,32 +2,26 @@ package engine
 
 import "slices"
 
-// insert runs an INSERT: of values, of several tables at once, or of a SELECT.
+// insert runs an INSERT of values or of a SELECT.
 func (s *session) insert(r *run, c *compiler, st insertStatement) (int, error) {
-	targets := make([]*insertion, len(st.targets))
-	for i, t := range st.targets {
-		o, err := s.target(c, t.schema, t.table, "INSERT")
-		if err != nil {
-			return 0, err
-		}
-		if targets[i], err = newInsertion(o, t.columns); err != nil {
-			return 0, err
-		}
+	o, err := s.target(c, st.schema, st.table, "INSERT")
+	if err != nil {
+		return 0, err
+	}
+	in, err := newInsertion(o, st.columns)
+	if err != nil {
+		return 0, err
 	}
 	return s.write(r, func(tx *transaction) (int, error) {
-		if st.query != nil && st.targets[0].rows == nil {
-			return s.insertQuery(r, c, tx, targets[0], st.query)
+		if st.query != nil {
+			return s.insertQuery(r, c, tx, in, st.query)
 		}
-		count := 0
-		for i, t := range st.targets {
-			for _, exprs := range t.rows {
-				if err := s.insertValues(r, c, tx, targets[i], exprs); err != nil {
-					return 0, err
-				}
-				count++
+		for _, exprs := range st.rows {
+			if err := s.insertValues(r, c, tx, in, exprs); err != nil {
+				return 0, err
 			}
 		}
-		return count, nil
+		return len(st.rows), nil
 	})
 }
 
@@ -78,26 +72,13 @@ func (s *session) insertValues(r *run, c *compiler, tx *transaction, in *inserti
 	values := make([]value, len(in.definition.columns))
 	given := make([]bool, len(values))
 	for i, x := range exprs {
-		if x == nil {
-			continue
-		}
-		v, err := c.evaluate(f, x)
-		if err != nil {
-			return err
-		}
-		values[in.positions[i]], given[in.positions[i]] = v, true
+		values[in.positions[i]], given[in.positions[i]] = c.evaluate(f, x), true
 	}
 	return s.insertRow(f, c, tx, in, values, given)
 }
 
 // evaluate compiles and evaluates an expression that reads no table of its own.
-func (c *compiler) evaluate(f *frame, x expr) (v value, err error) {
-	var n *node
-	if err := protect(func() { n = c.value(&scope{}, x) }); err != nil {
-		return null, err
-	}
-	return n.eval(f)
-}
+func (c *compiler) evaluate(f *frame, x expr) value { return c.value(&scope{}, x).eval(f) }
 
 // insertRow fills in the defaults of columns that were not named.
 func (s *session) insertRow(f *frame, c *compiler, tx *transaction, in *insertion, values []value, given []bool) error {
@@ -105,30 +86,18 @@ func (s *session) insertRow(f *frame, c *compiler, tx *transaction, in *insertio
 		if given[i] || column.def == nil || column.dropped {
 			continue
 		}
-		v, err := c.evaluate(f, column.def)
-		if err != nil {
-			return err
-		}
-		values[i] = v
+		values[i] = c.evaluate(f, column.def)
 	}
-	if err := s.fit(in.table, in.definition, values, 1400); err != nil {
-		return err
-	}
+	s.fit(in.table, in.definition, values, 1400)
 	return in.table.insert(tx, values, 0)
 }
 
 func (s *session) insertQuery(r *run, c *compiler, tx *transaction, in *insertion, q *query) (int, error) {
-	var out *compiledQuery
-	if err := protect(func() { out = c.query(nil, q) }); err != nil {
-		return 0, err
-	}
+	out := c.query(nil, q)
 	if err := in.count(len(out.columns)); err != nil {
 		return 0, err
 	}
-	source, err := out.open(r, nil)
-	if err != nil {
-		return 0, err
-	}
+	source := out.open(r, nil)
 	defer source.close()
 	f := &frame{run: r}
 	given := make([]bool, len(in.definition.columns))
@@ -136,9 +105,9 @@ func (s *session) insertQuery(r *run, c *compiler, tx *transaction, in *insertio
 		given[p] = true
 	}
 	for count := 0; ; count++ {
-		row, err := source.next()
-		if row == nil || err != nil {
-			return count, err
+		row := source.next()
+		if row == nil {
+			return count, nil
 		}
 		values := make([]value, len(in.definition.columns))
 		for i, p := range in.positions {

@@ -30,7 +30,7 @@ func (s *session) setLabels(module, action, client *string) {
 }
 
 // packageCall runs one call of a PL/SQL block.
-func (s *session) packageCall(r *run, name string, args map[string]string) error {
+func (s *session) packageCall(r *run, name string, args map[string]string) {
 	pick := func(names ...string) *string {
 		for _, n := range names {
 			if v, ok := args[n]; ok {
@@ -47,14 +47,13 @@ func (s *session) packageCall(r *run, name string, args map[string]string) error
 	case "DBMS_STATS.GATHER_TABLE_STATS":
 		owner, table := pick("OWNNAME", "1"), pick("TABNAME", "2")
 		if table == nil {
-			return refuse(6550, name)
+			panic(refuse(6550, name))
 		}
 		if owner == nil {
 			owner = &s.user
 		}
-		return s.analyze(upper(*owner), upper(*table))
+		s.analyze(upper(*owner), upper(*table))
 	default:
-		return refuse(6550, name)
+		panic(refuse(6550, name))
 	}
-	return nil
 }

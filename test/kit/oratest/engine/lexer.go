@@ -84,8 +84,6 @@ func (l *lexer) token() error {
 	case (c == 'n' || c == 'N') && next == '\'':
 		l.pos++
 		return l.quotedString(l.pos - 1)
-	case (c == 'q' || c == 'Q') && next == '\'':
-		return l.alternativeQuote()
 	case isLetter(c):
 		return l.word()
 	case isDigit(c) || c == '.' && isDigit(next):
@@ -164,24 +162,6 @@ func (l *lexer) quotedString(start int) error {
 		return nil
 	}
 	return refuseAt(start, 1756)
-}
-
-// alternativeQuote reads q'[…]'.
-func (l *lexer) alternativeQuote() error {
-	if l.pos+2 >= len(l.sql) {
-		return refuseAt(l.pos, 1756)
-	}
-	closing := string(l.sql[l.pos+2])
-	if i := strings.Index("[{(<", closing); i >= 0 {
-		closing = "]})>"[i : i+1]
-	}
-	start := l.pos + 3
-	end := strings.Index(l.sql[start:], closing+"'")
-	if end < 0 {
-		return refuseAt(l.pos, 1756)
-	}
-	l.emit(tokenString, l.sql[start:start+end], l.pos, start+end+2)
-	return nil
 }
 
 func (l *lexer) number() error {

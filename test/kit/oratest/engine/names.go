@@ -81,7 +81,7 @@ func (s *source) node(i, depth int) *node {
 		if depth == 0 {
 			return inner
 		}
-		return &node{typ: inner.typ, nullable: inner.nullable, outer: true, eval: func(f *frame) (value, error) {
+		return &node{typ: inner.typ, nullable: inner.nullable, outer: true, eval: func(f *frame) value {
 			return inner.eval(f.up(depth))
 		}}
 	}
@@ -89,12 +89,12 @@ func (s *source) node(i, depth int) *node {
 	slot, index := s.slot, column.index
 	if depth > 0 {
 		n.outer = true
-		n.eval = func(f *frame) (value, error) { return cell(f.up(depth).rows[slot], index), nil }
+		n.eval = func(f *frame) value { return cell(f.up(depth).rows[slot], index) }
 		return n
 	}
 	n.slots = 1 << slot
 	n.column = &columnRef{slot, index}
-	n.eval = func(f *frame) (value, error) { return cell(f.rows[slot], index), nil }
+	n.eval = func(f *frame) value { return cell(f.rows[slot], index) }
 	return n
 }
 

@@ -47,34 +47,25 @@ func (p *parser) target() fromItem {
 
 func (p *parser) insert() statement {
 	var ins insertStatement
-	t := p.insertTarget()
-	if t.rows == nil {
-		ins.query = p.query()
-	}
-	ins.targets = []insertTarget{t}
-	return ins
-}
-
-func (p *parser) insertTarget() insertTarget {
 	p.expect(925, "INTO")
-	t := insertTarget{pos: p.peek().pos}
-	t.schema, t.table = p.qualified(903)
-	if next := p.peekAt(1); p.isSymbol("(") && (next.kind != tokenWord || next.text != "SELECT") {
-		t.columns = p.names()
+	ins.schema, ins.table = p.qualified(903)
+	if p.isSymbol("(") {
+		ins.columns = p.names()
 	}
 	if !p.word("VALUES") {
 		if !p.isWord("SELECT") {
 			p.fail(926)
 		}
-		return t
+		ins.query = p.query()
+		return ins
 	}
 	for {
 		p.expectSymbol("(")
-		t.rows = append(t.rows, p.valueList())
+		ins.rows = append(ins.rows, p.valueList())
 		p.expectSymbol(")")
 		// Only 23ai takes several rows.
 		if p.version < 23 || !p.symbol(",") {
-			return t
+			return ins
 		}
 	}
 }

@@ -86,11 +86,7 @@ func timestampLiteral(s token) expr {
 	if zone == "" {
 		return literalExpr{wall(kindTimestamp, at), plain(typeTimestamp)}
 	}
-	v, err := inZone(at, zone)
-	if err != nil {
-		panic(err)
-	}
-	return literalExpr{v, plain(typeTimestampTZ)}
+	return literalExpr{inZone(at, zone), plain(typeTimestampTZ)}
 }
 
 // units are the lengths of the fields of an interval.

@@ -16,8 +16,8 @@ type blockRun struct {
 	variables *source
 }
 
-// runBlock runs a PL/SQL block.
-func (s *session) runBlock(r *run, c *compiler, b plsqlBlock, names []string) error {
+// runBlock runs a PL/SQL block, and refuses by a panic.
+func (s *session) runBlock(r *run, c *compiler, b plsqlBlock, names []string) {
 	vars := &source{}
 	x := &blockRun{
 		session: s, run: r, compiler: c.each(names), variables: vars,
@@ -27,17 +27,12 @@ func (s *session) runBlock(r *run, c *compiler, b plsqlBlock, names []string) er
 	for i, v := range b.variables {
 		vars.columns = append(vars.columns, sourceColumn{name: v.name, typ: v.typ, nullable: true, index: i})
 		if v.def != nil {
-			if err := x.assign(i, v.def); err != nil {
-				return err
-			}
+			x.assign(i, v.def)
 		}
 	}
 	for _, st := range b.statements {
-		if err := x.step(st); err != nil {
-			return asRefusal(err)
-		}
+		x.step(st)
 	}
-	return nil
 }
 
 // each is a compiler with a value for each occurrence of a bind, where PL/SQL
@@ -55,60 +50,51 @@ func (c *compiler) each(names []string) *compiler {
 	return &block
 }
 
-func (x *blockRun) step(st statement) error {
+func (x *blockRun) step(st statement) {
 	switch st := st.(type) {
 	case callStatement:
-		return x.call(st.call)
+		x.call(st.call)
 	case assignStatement:
 		_, i := x.scope.find([]token{st.name})
 		if i < 0 {
-			return refuse(6550, st.name.text)
+			panic(refuse(6550, st.name.text))
 		}
-		return x.assign(i, st.x)
+		x.assign(i, st.x)
 	case selectInto:
-		return x.selectInto(st)
+		x.selectInto(st)
+	default:
+		if _, err := x.session.change(x.run, x.compiler, st, nil); err != nil {
+			panic(asRefusal(err))
+		}
 	}
-	_, err := x.session.change(x.run, x.compiler, st, nil)
-	return err
 }
 
-func (x *blockRun) assign(i int, value expr) error {
+func (x *blockRun) assign(i int, value expr) {
 	if call, ok := value.(callExpr); ok && len(call.name) == 2 && call.name[1].text == "LOCAL_TRANSACTION_ID" {
-		id, err := x.transactionID(len(call.args) > 0)
-		x.frame.rows[0][i] = id
-		return err
+		x.frame.rows[0][i] = x.transactionID(len(call.args) > 0)
+		return
 	}
-	v, err := x.evaluate(value)
-	if err != nil {
-		return err
-	}
-	x.frame.rows[0][i], err = x.session.cast(v, x.variables.columns[i].typ, false, func() string { return x.variables.columns[i].name })
-	return err
+	column := x.variables.columns[i]
+	x.frame.rows[0][i] = x.session.cast(x.evaluate(value), column.typ, false, func() string { return column.name })
 }
 
-func (x *blockRun) evaluate(e expr) (value, error) {
-	var n *node
-	if err := protect(func() { n = x.compiler.value(x.scope, e) }); err != nil {
-		return null, err
-	}
-	return n.eval(x.frame)
-}
+func (x *blockRun) evaluate(e expr) value { return x.compiler.value(x.scope, e).eval(x.frame) }
 
 // transactionID is DBMS_TRANSACTION.LOCAL_TRANSACTION_ID, which may begin a
 // transaction.
-func (x *blockRun) transactionID(begin bool) (value, error) {
+func (x *blockRun) transactionID(begin bool) value {
 	s := x.session
 	if s.tx != nil && s.tx.readOnly {
-		return null, refuse(1456)
+		panic(refuse(1456))
 	}
 	if begin {
 		s.transaction().begin(s.engine.now())
 	}
 	if s.tx == nil || s.tx.begun.IsZero() {
-		return null, nil
+		return null
 	}
 	segment, slot, sequence := s.tx.xid()
-	return text(fmt.Sprintf("%d.%d.%d", segment, slot, sequence)), nil
+	return text(fmt.Sprintf("%d.%d.%d", segment, slot, sequence))
 }
 
 // xid is how V$TRANSACTION names a transaction.
@@ -116,71 +102,53 @@ func (t *transaction) xid() (segment, slot, sequence int) {
 	return int(t.id%10 + 1), int(t.id % 33), int(t.id)
 }
 
-func (x *blockRun) selectInto(st selectInto) error {
-	var q *compiledQuery
-	if err := protect(func() { q = x.compiler.query(x.scope, st.query) }); err != nil {
-		return err
-	}
+func (x *blockRun) selectInto(st selectInto) {
+	q := x.compiler.query(x.scope, st.query)
 	if len(st.into) != len(q.columns) {
-		return refuse(947)
+		panic(refuse(947))
 	}
 	x.run.view = x.session.view()
-	in, err := q.open(x.run, x.frame)
-	if err != nil {
-		return err
-	}
+	in := q.open(x.run, x.frame)
 	defer in.close()
-	row, err := in.next()
-	if err != nil {
-		return err
-	}
+	row := in.next()
 	if row == nil {
-		return refuse(1403)
+		panic(refuse(1403))
 	}
 	for i, name := range st.into {
 		_, at := x.scope.find([]token{name})
 		if at < 0 {
-			return refuse(6550, name.text)
+			panic(refuse(6550, name.text))
 		}
 		x.frame.rows[0][at] = row[i]
 	}
-	if more, err := in.next(); more != nil || err != nil {
-		return refuse(1422)
+	if in.next() != nil {
+		panic(refuse(1422))
 	}
-	return nil
 }
 
 // call runs a procedure of a package.
-func (x *blockRun) call(call callExpr) error {
+func (x *blockRun) call(call callExpr) {
 	parts := call.name
 	if len(parts) > 2 && parts[0].text == "SYS" {
 		parts = parts[1:]
 	}
 	if len(parts) != 2 {
-		return refuse(6550, parts[0].text)
+		panic(refuse(6550, parts[0].text))
 	}
 	e := x.session.engine
 	e.mu.RLock()
 	revoked := e.revoked[parts[0].text]
 	e.mu.RUnlock()
 	if revoked {
-		return refuse(6550, parts[0].text)
+		panic(refuse(6550, parts[0].text))
 	}
 	args := map[string]string{}
 	for i, a := range call.args {
-		v, err := x.evaluate(a)
-		if err != nil {
-			return err
-		}
-		t, err := x.session.toText(v)
-		if err != nil {
-			return err
-		}
 		name := strconv.Itoa(i + 1)
 		if i < len(call.names) && call.names[i] != "" {
 			name = call.names[i]
 		}
-		args[name] = t
+		args[name] = x.session.toText(x.evaluate(a))
 	}
-	return x.session.packageCall(x.run, parts[0].text+"."+parts[1].text, args)
+	x.session.packageCall(x.run, parts[0].text+"."+parts[1].text, args)
 }

@@ -3,7 +3,7 @@ package engine
 // rows are rows as they are produced. A row is valid until the next one is
 // asked for; nil ends them.
 type rows interface {
-	next() ([]value, error)
+	next() []value
 	close()
 }
 
@@ -17,11 +17,11 @@ type outColumn struct {
 // compiledQuery is a SELECT that is ready to run, any number of times.
 type compiledQuery struct {
 	columns []outColumn
-	start   func(r *run, parent *frame) (rows, error)
+	start   func(r *run, parent *frame) rows
 	plan    *planNode
 }
 
-func (q *compiledQuery) open(r *run, parent *frame) (rows, error) { return q.start(r, parent) }
+func (q *compiledQuery) open(r *run, parent *frame) rows { return q.start(r, parent) }
 
 // query compiles a SELECT within a scope.
 func (c *compiler) query(parent *scope, q *query) *compiledQuery {
@@ -38,15 +38,12 @@ func (c *compiler) limited(q *compiledQuery, limit expr) *compiledQuery {
 	out := *q
 	out.plan = &planNode{operation: "VIEW", children: []*planNode{{
 		operation: "WINDOW", options: "NOSORT STOPKEY", children: []*planNode{q.plan}}}}
-	out.start = func(r *run, f *frame) (rows, error) {
-		most, err := fetch.eval(&frame{run: r, parent: f})
-		if err != nil {
-			return nil, err
-		}
+	out.start = func(r *run, f *frame) rows {
+		most := fetch.eval(&frame{run: r, parent: f})
 		l := &limitedRows{}
 		l.left, _ = most.int64()
-		l.rows, err = q.open(r, f)
-		return l, err
+		l.rows = q.open(r, f)
+		return l
 	}
 	return &out
 }
@@ -56,9 +53,9 @@ type limitedRows struct {
 	left int64
 }
 
-func (l *limitedRows) next() ([]value, error) {
+func (l *limitedRows) next() []value {
 	if l.left <= 0 {
-		return nil, nil
+		return nil
 	}
 	l.left--
 	return l.rows.next()

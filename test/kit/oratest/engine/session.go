@@ -108,7 +108,7 @@ func (s *session) set(name, v string) error {
 		s.zone, s.zoneName = loc, zoneName(loc, s.began)
 	case strings.HasPrefix(name, "NLS_"):
 		if strings.HasSuffix(name, "_FORMAT") {
-			if _, err := parseFormat(v); err != nil {
+			if err := protect(func() { parseFormat(v) }); err != nil {
 				return err
 			}
 		}
@@ -129,7 +129,7 @@ func (s *session) settings(to *session) {
 }
 
 // format is the session's format for a kind of time.
-func (s *session) format(k kind) ([]element, error) {
+func (s *session) format(k kind) []element {
 	name := "NLS_DATE_FORMAT"
 	switch k {
 	case kindTimestamp, kindTimestampLTZ:

@@ -27,17 +27,10 @@ func (k sortKey) compare(a, b value) int {
 }
 
 // sortRows reads all rows and returns them in order.
-func sortRows(in rows, keys []sortKey) (rows, error) {
+func sortRows(in rows, keys []sortKey) rows {
 	defer in.close()
 	var all [][]value
-	for {
-		row, err := in.next()
-		if err != nil {
-			return nil, err
-		}
-		if row == nil {
-			break
-		}
+	for row := in.next(); row != nil; row = in.next() {
 		all = append(all, slices.Clone(row))
 	}
 	slices.SortStableFunc(all, func(a, b []value) int {
@@ -48,7 +41,7 @@ func sortRows(in rows, keys []sortKey) (rows, error) {
 		}
 		return 0
 	})
-	return &sorted{all: all, visible: keys[0].visible}, nil
+	return &sorted{all: all, visible: keys[0].visible}
 }
 
 type sorted struct {
@@ -56,36 +49,27 @@ type sorted struct {
 	visible int
 }
 
-func (s *sorted) next() ([]value, error) {
+func (s *sorted) next() []value {
 	if len(s.all) == 0 {
-		return nil, nil
+		return nil
 	}
 	row := s.all[0]
 	s.all = s.all[1:]
 	if s.visible > 0 {
 		row = row[:s.visible]
 	}
-	return row, nil
+	return row
 }
 
 func (s *sorted) close() { s.all = nil }
 
 // gather reads all rows into the aggregates, and returns the one row of those.
-func (bp *blockPlan) gather(j *joiner) (rows, error) {
+func (bp *blockPlan) gather(j *joiner) rows {
 	defer j.close()
 	accumulators := make([]accumulator, len(bp.grouping.all))
-	for {
-		ok, err := j.next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
+	for j.next() {
 		for i, a := range bp.grouping.all {
-			if err := a.add(&accumulators[i], j.frame); err != nil {
-				return nil, err
-			}
+			a.add(&accumulators[i], j.frame)
 		}
 	}
 	j.frame.groups = make([]value, len(accumulators))
@@ -93,8 +77,6 @@ func (bp *blockPlan) gather(j *joiner) (rows, error) {
 		j.frame.groups[i] = a.result(&accumulators[i])
 	}
 	row := make([]value, len(bp.items)+len(bp.sort))
-	if err := bp.project(j.frame, row); err != nil {
-		return nil, err
-	}
-	return &sorted{all: [][]value{row}, visible: len(bp.items)}, nil
+	bp.project(j.frame, row)
+	return &sorted{all: [][]value{row}, visible: len(bp.items)}
 }
