@@ -1,12 +1,14 @@
 package cluster_test
 
 import (
-	"fmt"
-	"os"
+	"cmp"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	process "github.com/observerd/observerd/test/kit/daemon"
 )
 
 // host is a machine: a folder for nodes that share the file of a sink.
@@ -30,23 +32,16 @@ type settings struct {
 	database, source string
 	disabled         bool
 	// ttl of the leases in the place of the shortest that is allowed.
-	ttl        string
+	ttl        time.Duration
 	attributes syscall.SysProcAttr
 }
 
-const nodeYAML = `
-node: {name: %q}
-database: {url: %q}
-scheduler: {observer: {enabled: %t, fixed-delay: 1s, shutdown-timeout: %s, lock: {ttl: %s, wait: 1s}}}
-sources: {shop: {url: %q}}
-observers:
-  - {id: orders, type: order, source: shop, table: orders, key: order_id, timestamp: updated_at, chunk-size: 5}
-  - {id: tasks, type: wes, source: shop, table: tasks, key: task_id, timestamp: updated_at, chunk-size: 5}
-  - {id: stock, type: inventory, source: shop, table: stock, key: sku, chunk-size: 5}
-sinks: [{id: file, type: file, path: %q}]
-http: {listen: "127.0.0.1:0"}
-log: {level: debug, format: json}
-`
+// observed are the observers of a host's nodes.
+var observed = []string{
+	"{id: orders, type: order, source: shop, table: orders, key: order_id, timestamp: updated_at, chunk-size: 5}",
+	"{id: tasks, type: wes, source: shop, table: tasks, key: task_id, timestamp: updated_at, chunk-size: 5}",
+	"{id: stock, type: inventory, source: shop, table: stock, key: sku, chunk-size: 5}",
+}
 
 // start runs a node in a working directory of its own.
 func (h host) start(t *testing.T, name string, s settings) *daemon {
@@ -57,23 +52,13 @@ func (h host) start(t *testing.T, name string, s settings) *daemon {
 // configure writes the configuration of a node and returns its folder.
 func (h host) configure(t *testing.T, name string, s settings) string {
 	t.Helper()
-	if s.database == "" {
-		s.database = h.memory.url
-	}
-	if s.source == "" {
-		s.source = h.source
-	}
-	if s.ttl == "" {
-		s.ttl = h.memory.ttl()
-	}
 	folder := filepath.Join(h.folder, name)
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // Users without rights look at it too.
-		t.Fatal(err)
+	c := process.Config{
+		Node: name, Database: cmp.Or(s.database, h.memory.url), Sources: map[string]string{"shop": cmp.Or(s.source, h.source)},
+		Observers: observed, Files: map[string]string{"file": h.sink()},
+		TTL: cmp.Or(s.ttl, h.memory.ttl()), Shutdown: shutdownTimeout, Disabled: s.disabled,
 	}
-	text := fmt.Appendf(nil, nodeYAML, name, s.database, !s.disabled, shutdownTimeout, s.ttl, s.source, h.sink())
-	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o600); err != nil { // The URLs may have passwords.
-		t.Fatal(err)
-	}
+	must(t, c.Write(folder))
 	return folder
 }
 

@@ -65,46 +65,13 @@ func mariaMarket(t *testing.T, databaseURL string) market {
 	must(t, err)
 	password, _ := u.User.Password()
 	db := openSQL(t, "mysql", fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, u.Host, u.Path))
-	db.SetMaxOpenConns(8)
-	return market{
-		begin: func() (deal, error) {
-			// It is not given up in its midst, see shop.write.
-			ctx := context.WithoutCancel(t.Context())
-			tx, err := db.BeginTx(ctx, nil)
-			if err != nil {
-				return deal{}, err
-			}
-			return deal{
-				exec: func(text string, args ...any) error {
-					_, err := tx.ExecContext(ctx, text, args...)
-					return err
-				},
-				end: func(commit bool) error {
-					if commit {
-						return tx.Commit()
-					}
-					return tx.Rollback()
-				},
-			}, nil
-		},
-		query: func(t *testing.T, text string) (all [][]string) {
-			t.Helper()
-			err := memory{dialect: "mysql", db: db}.visit(t, text, func(scan func(...any) error) error {
-				row := make([]string, 2)
-				all = append(all, row)
-				return scan(&row[0], &row[1])
-			})
-			must(t, err)
-			return all
-		},
-		say: sayings{
-			order:  `INSERT INTO orders (order_id, status, updated_at) VALUES (?, 'NEW', NOW())`,
-			task:   `UPDATE tasks SET status = ? WHERE task_id = ?`,
-			change: `UPDATE stock SET status = ? WHERE sku = ?`,
-			put:    `INSERT INTO stock (status, sku) VALUES (?, ?)`,
-			drop:   `DELETE FROM stock WHERE sku = ?`,
-		},
-	}
+	return sqlMarket(t, "mysql", db, sayings{
+		order:  `INSERT INTO orders (order_id, status, updated_at) VALUES (?, 'NEW', NOW())`,
+		task:   `UPDATE tasks SET status = ? WHERE task_id = ?`,
+		change: `UPDATE stock SET status = ? WHERE sku = ?`,
+		put:    `INSERT INTO stock (status, sku) VALUES (?, ?)`,
+		drop:   `DELETE FROM stock WHERE sku = ?`,
+	})
 }
 
 // host makes a host for nodes that read the database at that address.

@@ -2,10 +2,16 @@ package cluster_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/simtest"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 const (
@@ -16,8 +22,8 @@ const (
 	chores = 12
 )
 
-// market is a source on a database of another vendor, which sells what a shop
-// does. Its orders carry whole seconds, so that many share a timestamp.
+// market is a source that others write, on a database of any vendor. Where orders
+// carry whole seconds, many share a timestamp.
 type market struct {
 	// begin opens a transaction, which runs one statement at a time.
 	begin func() (deal, error)
@@ -42,7 +48,8 @@ type sayings struct {
 	drop   string // key
 }
 
-// fill puts the goods and the chores there.
+// fill puts the goods and the chores there. Without a statement for chores, those come
+// with the sellers.
 func (m market) fill(t *testing.T, put, chore string) {
 	t.Helper()
 	deal := m.open(t)
@@ -50,7 +57,9 @@ func (m market) fill(t *testing.T, put, chore string) {
 		must(t, deal.exec(put, "full", fmt.Sprintf("sku-%02d", n)))
 	}
 	for n := range chores {
-		must(t, deal.exec(chore, "open", fmt.Sprintf("task-%02d", n)))
+		if chore != "" {
+			must(t, deal.exec(chore, "open", fmt.Sprintf("task-%02d", n)))
+		}
 	}
 	must(t, deal.end(true))
 }
@@ -83,7 +92,8 @@ func (m market) late(t *testing.T, id string) (commit func()) {
 	}
 }
 
-// rows are the keys and statuses of all tables, as those of a [shop].
+// rows are the keys and statuses of all tables, by the stream that polls them.
+// An order counts with the status that it had when it was new.
 func (m market) rows(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	all := make(map[string]map[string]string)
@@ -100,14 +110,86 @@ func (m market) rows(t *testing.T) map[string]map[string]string {
 	return all
 }
 
-// busy lets sellers write until the returned function is called. Rows carry the
-// time of their statement and appear at the end of the transaction, a little or
-// much later; some never do.
+// sqlMarket is the market of a database/sql, less its statements.
+func sqlMarket(t *testing.T, dialect string, db *sql.DB, say sayings) market {
+	t.Helper()
+	db.SetMaxOpenConns(8)
+	return market{
+		begin: func() (deal, error) {
+			// It is not given up in its midst: a COMMIT whose client has gone would take
+			// effect later than the test thinks.
+			ctx := context.WithoutCancel(t.Context())
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				return deal{}, err
+			}
+			return deal{
+				exec: func(text string, args ...any) error {
+					_, err := tx.ExecContext(ctx, text, args...)
+					return err
+				},
+				end: func(commit bool) error {
+					if commit {
+						return tx.Commit()
+					}
+					return tx.Rollback()
+				},
+			}, nil
+		},
+		query: func(t *testing.T, text string) (all [][]string) {
+			t.Helper()
+			err := memory{dialect: dialect, db: db}.visit(t, text, func(scan func(...any) error) error {
+				row := make([]string, 2)
+				all = append(all, row)
+				return scan(&row[0], &row[1])
+			})
+			must(t, err)
+			return all
+		},
+		say: say,
+	}
+}
+
+// late is how long the slowest transaction of a market stays open after it has
+// taken the time that its rows carry.
+const late = 1500 * time.Millisecond
+
+// sellers of a market.
+const sellers = 3
+
+// busy lets sellers write side by side until the returned function is called. Rows
+// carry the time of their statement, or that of the beginning of the transaction, and
+// appear at its end, a little or much later, so that they appear in another order than
+// that of their timestamps; some never do.
 func (m market) busy(t *testing.T) (quiet func()) {
 	t.Helper()
-	return busily(t, func(n int, random *rand.Rand) writes {
-		return (&seller{market: m, sku: fmt.Sprintf("sku-%02d", n), random: random}).write
-	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	for n := range sellers {
+		s := &seller{market: m, sku: fmt.Sprintf("sku-%02d", n), random: rand.New(rand.NewPCG(simtest.Seed(), uint64(n)))}
+		work.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := s.write(ctx, fmt.Sprintf("w%d-%04d", n, i)); err != nil && ctx.Err() == nil {
+					t.Errorf("write into the source: %v", err)
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		t.Helper()
+		cancel()
+		work.Wait()
+	}
+}
+
+// lag keeps a transaction open, most of them shortly.
+func lag(ctx context.Context, random *rand.Rand) error {
+	d := time.Duration(random.Int64N(int64(late / 20)))
+	if random.IntN(8) == 0 {
+		d = time.Duration(random.Int64N(int64(late)))
+	}
+	return testbed.Wait(ctx, d)
 }
 
 // seller writes into a market. It alone moves its article.

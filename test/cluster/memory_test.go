@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // The driver "pgx".
 	_ "modernc.org/sqlite"             // The driver "sqlite".
@@ -58,11 +59,11 @@ func openSQL(t *testing.T, driver, dsn string) *sql.DB {
 }
 
 // ttl is the shortest that the configuration allows.
-func (m memory) ttl() string {
+func (m memory) ttl() time.Duration {
 	if m.dialect == "sqlite" {
-		return "15s"
+		return 15 * time.Second
 	}
-	return "3s"
+	return 3 * time.Second
 }
 
 // made reports whether the file of an SQLite database is there. Before its node

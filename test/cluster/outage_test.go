@@ -80,7 +80,7 @@ func TestTypeGoesOnAfterARestartInItsPoll(t *testing.T) {
 	proxied, proxy := through(t, shop.url)
 	release := make(chan struct{})
 	reading := strike(proxy, func(request []byte) bool { return bytes.Contains(request, []byte("orders")) }, 1, netfault.Fault{Hold: release})
-	d := h.start(t, "a", settings{source: proxied, ttl: longTTL.String()})
+	d := h.start(t, "a", settings{source: proxied, ttl: longTTL})
 	received(t, reading, "the poll")
 	down(t, server, pgtest.Immediate)
 	close(release)

@@ -30,9 +30,9 @@ func stuckInPoll(t *testing.T, h host, shop shop) (stuck, other *daemon) {
 	reading := strike(proxy, func(request []byte) bool {
 		return bytes.Contains(request, []byte("orders"))
 	}, 1, netfault.Fault{Hold: release})
-	stuck = h.start(t, "a", settings{source: proxied, ttl: longTTL.String()})
+	stuck = h.start(t, "a", settings{source: proxied, ttl: longTTL})
 	received(t, reading, "the poll")
-	other = h.start(t, "b", settings{ttl: longTTL.String()}).ready(t)
+	other = h.start(t, "b", settings{ttl: longTTL}).ready(t)
 	eventually(t, func() error { return other.counted(t, "observerd_liveness_active") })
 	eventually(t, func() error { return other.counted(t, "scheduler_observer_lock_failed_total", `type="order"`) })
 	return stuck, other
