@@ -73,12 +73,19 @@ func (s server) hears(t *testing.T) {
 	}
 }
 
-func TestBlackHole(t *testing.T) {
-	t.Parallel()
+// connected is a server behind a proxy, and a connection on which something was said.
+func connected(t *testing.T) (server, *netfault.Proxy, net.Conn) {
+	t.Helper()
 	s := serve(t)
 	proxy := netfault.Start(t, s.addr)
 	conn := dial(t, proxy.Addr())
 	says(t, s, conn, "before\n")
+	return s, proxy, conn
+}
+
+func TestBlackHole(t *testing.T) {
+	t.Parallel()
+	s, proxy, conn := connected(t)
 	proxy.SetImpairment(netfault.BlackHole())
 	send(t, conn, "swallowed\n")
 	isSilent(t, conn)
@@ -99,10 +106,7 @@ func TestBlackHole(t *testing.T) {
 
 func TestBlackHoleSparesWhoSaidNothing(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn := dial(t, proxy.Addr())
-	says(t, s, conn, "before\n")
+	s, proxy, conn := connected(t)
 	proxy.SetImpairment(netfault.BlackHole())
 	proxy.SetImpairment(netfault.Impairment{})
 	says(t, s, conn, "after\n")
@@ -110,10 +114,7 @@ func TestBlackHoleSparesWhoSaidNothing(t *testing.T) {
 
 func TestAnswersAreLostOnOneWay(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn := dial(t, proxy.Addr())
-	says(t, s, conn, "before\n")
+	s, proxy, conn := connected(t)
 	proxy.SetImpairment(netfault.Impairment{Down: netfault.Lost})
 	send(t, conn, "one way\n")
 	s.receives(t, "one way\n")
@@ -122,10 +123,8 @@ func TestAnswersAreLostOnOneWay(t *testing.T) {
 
 func TestStalledBytesArriveWhenTheirSenderIsGone(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn, gone := dial(t, proxy.Addr()), dial(t, proxy.Addr())
-	says(t, s, conn, "before\n")
+	s, proxy, conn := connected(t)
+	gone := dial(t, proxy.Addr())
 	says(t, s, gone, "before\n")
 	proxy.SetImpairment(netfault.Impairment{Up: netfault.Stalled, Down: netfault.Stalled})
 	send(t, gone, "orphan\n")
@@ -140,10 +139,7 @@ func TestStalledBytesArriveWhenTheirSenderIsGone(t *testing.T) {
 
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn := dial(t, proxy.Addr())
-	says(t, s, conn, "before\n")
+	s, proxy, conn := connected(t)
 	proxy.HalfOpen()
 	send(t, conn, "to nobody\n")
 	isSilent(t, conn)
@@ -156,10 +152,7 @@ func TestHalfOpen(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn := dial(t, proxy.Addr())
-	says(t, s, conn, "before\n")
+	s, proxy, conn := connected(t)
 	proxy.Reset()
 	if err := ends(t, conn); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the end is %v, want a reset", err)
@@ -172,9 +165,7 @@ func TestReset(t *testing.T) {
 
 func TestSlow(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn := dial(t, proxy.Addr())
+	s, proxy, conn := connected(t)
 	proxy.SetImpairment(netfault.Impairment{Latency: 100 * time.Millisecond, Bandwidth: 1000})
 	began := time.Now()
 	says(t, s, conn, "one hundred bytes of which the most part is there because they are to be so many and not less than\n")
@@ -190,9 +181,7 @@ func TestSlow(t *testing.T) {
 // when the proxy has seen the first.
 func TestLateRequestIsWhole(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	proxy := netfault.Start(t, s.addr)
-	conn := dial(t, proxy.Addr())
+	s, proxy, conn := connected(t)
 	proxy.Inspect(func([]byte) netfault.Fault {
 		if _, err := io.WriteString(conn, "the rest\n"); err != nil {
 			t.Error(err)
