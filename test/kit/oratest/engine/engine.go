@@ -3,6 +3,10 @@
 // their comparisons, its snapshots and open transactions, its catalogue, its
 // rights, and when an index serves. It keeps all rows in memory.
 //
+// It does what the tests of a client ask for, and refuses all else with a number of
+// Oracle's, most of it with 03001 (unimplemented feature): joins by name, GROUP BY,
+// DISTINCT, UNION, WITH, LIKE, EXISTS, FOR UPDATE, roles, formats with names of months.
+//
 // It answers the statements of a test server as its [wire.Handler], and tests
 // change its tables directly as the owner of the schema.
 package engine

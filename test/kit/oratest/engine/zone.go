@@ -54,7 +54,7 @@ func offsetName(seconds int) string {
 	return fmt.Sprintf("%c%02d:%02d", sign, seconds/3600, seconds/60%60)
 }
 
-// zoneName is how SESSIONTIMEZONE and TZR spell a location.
+// zoneName is how a TIMESTAMP WITH TIME ZONE spells a location.
 func zoneName(loc *time.Location, at time.Time) string {
 	if loc == time.UTC {
 		return "UTC"
