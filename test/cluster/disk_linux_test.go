@@ -30,13 +30,13 @@ func TestFullDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shop := openShop(t)
-			h := newHost(t, remember(t, "sqlite:"+t.TempDir()+"/observerd.db"), shop.url)
+			source := openPostgres(t)
+			h := newHost(t, remember(t, "sqlite:"+t.TempDir()+"/observerd.db"), source.url)
 			d := h.start(t, "a", settings{}).ready(t)
-			shop.orders(t, "before", 100)
-			checkHistory(t, h.memory, h.sink(), shop.rows(t))
+			source.orders(t, "before", 100)
+			checkHistory(t, h.memory, h.sink(), source.rows(t))
 			limit(t, d, walSize(t, h.memory))
-			shop.orders(t, "full", 2000)
+			source.orders(t, "full", 2000)
 			eventually(t, func() error {
 				if d.log.count("SQLITE_FULL")+d.log.count("disk is full")+d.log.count("disk I/O error") == 0 {
 					return errNothingYet
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 				t.Fatal("the disk was never full: the test proves nothing")
 			}
 			after(t, h, d)
-			checkHistory(t, h.memory, h.sink(), shop.rows(t))
+			checkHistory(t, h.memory, h.sink(), source.rows(t))
 		})
 	}
 }

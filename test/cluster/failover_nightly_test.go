@@ -31,10 +31,10 @@ func (p *pair) lag(t *testing.T) {
 func TestFailoverToALaggingStandby(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	shop := openShop(t)
-	h := newHost(t, p.memory, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, p.memory, source.url)
 	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	grows(t, p.memory)
 	p.lag(t)
 	for range 5 {
@@ -47,7 +47,7 @@ func TestFailoverToALaggingStandby(t *testing.T) {
 	}
 	grows(t, p.memory)
 	quiet()
-	checkDelivered(t, p.memory, h.sink(), shop.rows(t))
+	checkDelivered(t, p.memory, h.sink(), source.rows(t))
 	var said int
 	for _, d := range nodes {
 		said += d.log.count("Event log went back", `"level":"ERROR"`)
@@ -62,10 +62,10 @@ func TestFailoverToALaggingStandby(t *testing.T) {
 func TestSplitBrain(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	shop := openShop(t)
-	h := newHost(t, p.memory, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, p.memory, source.url)
 	former := h.start(t, "a", settings{}).ready(t)
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	grows(t, p.memory)
 	p.promote(t)
 	promoted := remember(t, bothHosts(t, p.standby, p.primary))
@@ -79,7 +79,7 @@ func TestSplitBrain(t *testing.T) {
 	other.ready(t)
 	grows(t, promoted)
 	quiet()
-	checkDelivered(t, promoted, h.sink(), shop.rows(t))
+	checkDelivered(t, promoted, h.sink(), source.rows(t))
 }
 
 // TestDistanceAndBlackHole has the way of one of two nodes to the coordination database
@@ -88,10 +88,10 @@ func TestDistanceAndBlackHole(t *testing.T) {
 	t.Parallel()
 	m := remember(t, pgtest.New(t))
 	far, proxy := through(t, m.url)
-	shop := openShop(t)
-	h := newHost(t, m, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, m, source.url)
 	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{database: far}).ready(t)}
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	grows(t, m)
 	for _, impairment := range []netfault.Impairment{
 		{Latency: 100 * time.Millisecond}, {Up: netfault.Lost, Down: netfault.Lost}, {Latency: 100 * time.Millisecond}, {},
@@ -105,7 +105,7 @@ func TestDistanceAndBlackHole(t *testing.T) {
 	for _, d := range nodes {
 		d.ready(t)
 	}
-	checkHistory(t, m, h.sink(), shop.rows(t))
+	checkHistory(t, m, h.sink(), source.rows(t))
 	if err := polledTwice(m.mustPolls(t)); err != nil {
 		t.Error(err)
 	}
@@ -128,10 +128,10 @@ func TestFailoversToAndFro(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.waitsFor(t)
-	shop := openShop(t)
-	h := newHost(t, p.memory, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, p.memory, source.url)
 	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	for range 5 {
 		grows(t, p.memory)
 		down(t, p.primary, pgtest.Immediate)
@@ -143,5 +143,5 @@ func TestFailoversToAndFro(t *testing.T) {
 		p.failback(t)
 	}
 	quiet()
-	checkHistory(t, p.memory, h.sink(), shop.rows(t))
+	checkHistory(t, p.memory, h.sink(), source.rows(t))
 }

@@ -78,10 +78,10 @@ func TestFailoverToASynchronousStandby(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.waitsFor(t)
-	shop := openShop(t)
-	h := newHost(t, p.memory, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, p.memory, source.url)
 	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	grows(t, p.memory)
 	down(t, p.primary, pgtest.Immediate)
 	p.promote(t)
@@ -90,7 +90,7 @@ func TestFailoverToASynchronousStandby(t *testing.T) {
 	}
 	grows(t, p.memory)
 	quiet()
-	checkHistory(t, p.memory, h.sink(), shop.rows(t))
+	checkHistory(t, p.memory, h.sink(), source.rows(t))
 	for _, d := range nodes {
 		d.ready(t)
 	}

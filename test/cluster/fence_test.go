@@ -58,13 +58,13 @@ func strike(proxy *netfault.Proxy, matches func([]byte) bool, nth int, fault net
 func TestCommitOfASleeperIsRefused(t *testing.T) {
 	t.Parallel()
 	m := remember(t, pgtest.New(t))
-	shop := openShop(t)
-	h := newHost(t, m, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, m, source.url)
 	proxied, proxy := through(t, m.url)
 	a := h.start(t, "a", settings{database: proxied}).ready(t)
 	release := make(chan struct{})
 	held := strike(proxy, commitOf("slept-over"), 1, netfault.Fault{Hold: release})
-	shop.order(t, "slept-over")
+	source.order(t, "slept-over")
 	received(t, held, "the commit of a")
 	a.signal(t, syscall.SIGSTOP)
 	h.start(t, "b", settings{})
@@ -78,8 +78,8 @@ func TestCommitOfASleeperIsRefused(t *testing.T) {
 	close(release)
 	a.signal(t, syscall.SIGCONT)
 	eventually(t, func() error { return a.counted(t, "observerd_stale_commits_refused_total") })
-	shop.order(t, "afterwards")
-	checkHistory(t, m, h.sink(), shop.rows(t))
+	source.order(t, "afterwards")
+	checkHistory(t, m, h.sink(), source.rows(t))
 }
 
 // TestConnectionIsCutInACommit breaks the connection of a running node between
@@ -96,25 +96,25 @@ func TestConnectionIsCutInACommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := remember(t, pgtest.New(t))
-			shop := openShop(t)
-			h := newHost(t, m, shop.url)
+			source := openPostgres(t)
+			h := newHost(t, m, source.url)
 			proxied, proxy := through(t, m.url)
 			a := h.start(t, "a", settings{database: proxied}).ready(t)
-			quiet := shop.busy(t)
+			quiet := source.busy(t)
 			resolved := make(chan struct{})
 			if tc.fault.Late > 0 { // It must not arrive before the node has looked for it.
 				tc.fault.Hold = resolved
 			}
 			struck := strike(proxy, commitOf("unanswered"), 1, tc.fault)
-			shop.order(t, "unanswered")
+			source.order(t, "unanswered")
 			received(t, struck, "the commit")
 			eventually(t, func() error {
 				return a.counted(t, "observerd_unknown_commits_resolved_total", tc.outcome)
 			})
 			close(resolved)
-			shop.order(t, "afterwards")
+			source.order(t, "afterwards")
 			quiet()
-			checkHistory(t, m, h.sink(), shop.rows(t))
+			checkHistory(t, m, h.sink(), source.rows(t))
 		})
 	}
 }
@@ -124,9 +124,9 @@ func TestConnectionIsCutInACommit(t *testing.T) {
 func TestRowCommitsBelowAChunkThatACrashLeft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
-		tx, err := shop.db.BeginTx(t.Context(), nil)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
+		tx, err := source.db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,10 +135,10 @@ func TestRowCommitsBelowAChunkThatACrashLeft(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), `INSERT INTO orders VALUES ('late', 'NEW', now())`); err != nil {
 			t.Fatal(err)
 		}
-		shop.orders(t, "early", 2000)
+		source.orders(t, "early", 2000)
 		// Beyond the margin that a source allows for clocks.
-		eventually(t, shop.olderThan(t, 2500*time.Millisecond))
-		proxied, proxy := through(t, shop.url)
+		eventually(t, source.olderThan(t, 2500*time.Millisecond))
+		proxied, proxy := through(t, source.url)
 		proxy.SetImpairment(netfault.Impairment{Bandwidth: 10_000}) // The orders take some ten seconds.
 		a := h.start(t, "a", settings{source: proxied})
 		first := killBetweenChunks(t, m, a, 2000)
@@ -147,7 +147,7 @@ func TestRowCommitsBelowAChunkThatACrashLeft(t *testing.T) {
 		}
 		t.Logf("%d of 2000 orders were committed when the node was killed", first)
 		h.start(t, "b", settings{})
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 	})
 }
 

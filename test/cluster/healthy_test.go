@@ -36,11 +36,11 @@ func TestHealthyNodesKeepTheirLeases(t *testing.T) {
 // ended is listed for a moment more.
 func endedSessions(t *testing.T) (lost int, stood time.Duration) {
 	m := remember(t, pgtest.New(t))
-	shop := openShop(t)
-	h := newHost(t, m, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, m, source.url)
 	nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
 	machine := watchStalls(t)
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	for range 10 {
 		before := visible(t, nodes)
 		cutLiveness(t, m, len(nodes))
@@ -54,7 +54,7 @@ func endedSessions(t *testing.T) (lost int, stood time.Duration) {
 		}
 	}
 	quiet()
-	checkHistory(t, m, h.sink(), shop.rows(t))
+	checkHistory(t, m, h.sink(), source.rows(t))
 	for _, d := range nodes {
 		lost += d.log.count("Lease freed") + d.log.count("Lease lost")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/observerd/observerd/test/kit/springtest"
 )
 
-// witnesses make the shop notice polls of one type that overlap: each read of
+// witnesses make the source notice polls of one type that overlap: each read of
 // one of these views holds a lock for as long as it lasts, and fails if another
 // has it. That needs nobody's clock.
 const witnesses = `
@@ -46,7 +46,7 @@ type java struct {
 const javaTTL = time.Minute
 
 // startJava starts a node of the old system, until the test ends.
-func startJava(t *testing.T, g springtest.Generation, m memory, s shop) *java {
+func startJava(t *testing.T, g springtest.Generation, m memory, s postgresMarket) *java {
 	t.Helper()
 	repository, err := springtest.NewRepository(springtest.Options{URL: m.url, Generation: g, TTL: javaTTL, Connections: 4})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 func TestStagingSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		s := openShop(t)
+		s := openPostgres(t)
 		h := newHost(t, m, s.url)
 		nodes := map[string]*daemon{}
 		for _, name := range []string{"a", "b", "c"} {

@@ -32,7 +32,7 @@ func TestMigrationFromSpring(t *testing.T) {
 			r.rolledBack(t)
 			r.all(t)
 			r.retired(t)
-			checkHistory(t, r.memory, r.sink(), r.shop.rows(t))
+			checkHistory(t, r.memory, r.sink(), r.source.rows(t))
 			r.check(t)
 		})
 	}
@@ -41,19 +41,19 @@ func TestMigrationFromSpring(t *testing.T) {
 // rehearsal is a migration under way.
 type rehearsal struct {
 	host
-	shop  shop
-	javas []*java
-	nodes map[string]*daemon
+	source postgresMarket
+	javas  []*java
+	nodes  map[string]*daemon
 }
 
 func rehearse(t *testing.T, g springtest.Generation) *rehearsal {
 	t.Helper()
-	s := openShop(t)
+	s := openPostgres(t)
 	s.exec(t, witnesses)
 	s.orders(t, "old", 20)
 	m := remember(t, pgtest.New(t))
 	m.exec(t, g.Table())
-	r := &rehearsal{host: newHost(t, m, s.url), shop: s, nodes: map[string]*daemon{}}
+	r := &rehearsal{host: newHost(t, m, s.url), source: s, nodes: map[string]*daemon{}}
 	for range 2 {
 		r.javas = append(r.javas, startJava(t, g, m, s))
 	}
@@ -82,7 +82,7 @@ func (r *rehearsal) begin(t *testing.T, name string, enabled bool) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Appendf(nil, migrationYAML, name, r.memory.url, enabled, javaTTL, r.shop.url, r.sink())
+	text := fmt.Appendf(nil, migrationYAML, name, r.memory.url, enabled, javaTTL, r.source.url, r.sink())
 	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (r *rehearsal) rolledBack(t *testing.T) {
 	if after := len(r.memory.mustPolls(t)); after != before {
 		t.Errorf("%d polls of a node that was switched off", after-before)
 	}
-	r.shop.orders(t, "meanwhile", 5)
+	r.source.orders(t, "meanwhile", 5)
 	r.begin(t, "a", true)
 	r.polled(t, 2, "a")
 }
@@ -175,7 +175,7 @@ func (r *rehearsal) retired(t *testing.T) {
 		j.retire(t)
 		r.polled(t, 2, "a", "b", "c")
 	}
-	r.shop.orders(t, "new", 5)
+	r.source.orders(t, "new", 5)
 	if n, err := r.memory.number(t, `SELECT count(*) FROM int_lock l LEFT JOIN obs_lock o ON o.term = l.client_id WHERE o.term IS NULL`); err != nil || n != 0 {
 		t.Errorf("%d locks of Java nodes are left: %v", n, err)
 	}

@@ -10,8 +10,8 @@ import (
 func TestDisabledNodeTakesNoTurn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		canary := h.start(t, "canary", settings{disabled: true}).ready(t)
 		healthy(t, canary)
 		if polls := m.mustPolls(t); len(polls) != 0 {
@@ -34,12 +34,12 @@ func TestDisabledNodeTakesNoTurn(t *testing.T) {
 func TestPauseActsOnAllNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
 		eventually(t, func() error { return m.shared(t, 2, []string{"a", "b"}, 1, 2, 3) })
 		h.command(t, "a", "observers", "pause", "orders")
-		shop.order(t, "paused")
+		source.order(t, "paused")
 		before := m.mustPolls(t)
 		ofOrders := func(p polled) bool { return p.stream == "orders" }
 		// The others go on for some turns more, and a node that was started anew
@@ -65,7 +65,7 @@ func TestPauseActsOnAllNodes(t *testing.T) {
 			t.Error(errors.Join(errors.New("a paused observer made an event"), err))
 		}
 		h.command(t, "b", "observers", "resume", "orders")
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 		if n, err := m.number(t, `SELECT count(*) FROM obs_audit WHERE subject = 'orders'`); err != nil || n != 2 {
 			t.Errorf("%d acts in the audit table: %v", n, err)
 		}

@@ -39,8 +39,8 @@ func TestCoordinationDatabaseGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{})
 	m := remember(t, server.URL("postgres"))
-	shop := openShop(t)
-	h := newHost(t, m, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, m, source.url)
 	down(t, server, pgtest.Fast)
 	d := h.start(t, "a", settings{})
 	eventually(t, func() error { return d.answers(t, "/readyz", http.StatusServiceUnavailable) })
@@ -53,7 +53,7 @@ func TestCoordinationDatabaseGoesAndComesBack(t *testing.T) {
 	healthy(t, d)
 	up(t, server)
 	d.ready(t)
-	quiet := shop.busy(t)
+	quiet := source.busy(t)
 	for _, mode := range []pgtest.Mode{pgtest.Fast, pgtest.Immediate} {
 		grows(t, m)
 		down(t, server, mode)
@@ -64,7 +64,7 @@ func TestCoordinationDatabaseGoesAndComesBack(t *testing.T) {
 	}
 	grows(t, m)
 	quiet()
-	checkHistory(t, m, h.sink(), shop.rows(t))
+	checkHistory(t, m, h.sink(), source.rows(t))
 }
 
 // TestTypeGoesOnAfterARestartInItsPoll takes the coordination database away within a
@@ -74,10 +74,10 @@ func TestTypeGoesOnAfterARestartInItsPoll(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{})
 	m := remember(t, server.URL("postgres"))
-	shop := openShop(t)
-	h := newHost(t, m, shop.url)
-	shop.order(t, "unfinished")
-	proxied, proxy := through(t, shop.url)
+	source := openPostgres(t)
+	h := newHost(t, m, source.url)
+	source.order(t, "unfinished")
+	proxied, proxy := through(t, source.url)
 	release := make(chan struct{})
 	reading := strike(proxy, func(request []byte) bool { return bytes.Contains(request, []byte("orders")) }, 1, netfault.Fault{Hold: release})
 	d := h.start(t, "a", settings{source: proxied, ttl: longTTL})
@@ -95,7 +95,7 @@ func TestTypeGoesOnAfterARestartInItsPoll(t *testing.T) {
 	if d.log.count("Lease freed", `"rule":"own-term-ended"`) == 0 {
 		t.Error("the node does not say that it freed its own lease")
 	}
-	checkHistory(t, m, h.sink(), shop.rows(t))
+	checkHistory(t, m, h.sink(), source.rows(t))
 }
 
 // healthy fails unless the node is well, whatever its databases do.
@@ -133,11 +133,11 @@ func TestSourceGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{})
 	m := remember(t, pgtest.New(t))
-	shop := openShopAt(t, server.URL("postgres"))
-	shop.db.SetMaxIdleConns(0) // None of the test's own outlives the server.
-	h := newHost(t, m, shop.url)
+	source := openPostgresAt(t, server.URL("postgres"))
+	source.db.SetMaxIdleConns(0) // None of the test's own outlives the server.
+	h := newHost(t, m, source.url)
 	d := h.start(t, "a", settings{}).ready(t)
-	shop.orders(t, "before", 20)
+	source.orders(t, "before", 20)
 	eventually(t, func() error {
 		n, err := m.number(t, `SELECT count(*) FROM obs_event WHERE stream = 'orders'`)
 		if err == nil && n < 20 {
@@ -152,6 +152,6 @@ func TestSourceGoesAndComesBack(t *testing.T) {
 	healthy(t, d)
 	d.ready(t) // A source is not what a node needs for that.
 	up(t, server)
-	shop.orders(t, "after", 20)
-	checkHistory(t, m, h.sink(), shop.rows(t))
+	source.orders(t, "after", 20)
+	checkHistory(t, m, h.sink(), source.rows(t))
 }

@@ -20,10 +20,10 @@ const reloads = 12
 func TestReloadsLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
-		quiet := shop.busy(t)
+		quiet := source.busy(t)
 		for n := range reloads {
 			for i, d := range nodes {
 				h.switchTasks(t, d.name, n%2 != i)
@@ -45,7 +45,7 @@ func TestReloadsLoseAndRepeatNothing(t *testing.T) {
 			d.signal(t, syscall.SIGHUP)
 		}
 		quiet()
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 		for _, d := range nodes {
 			if n := d.log.count("Configuration reloaded"); n < reloads/2 {
 				t.Errorf("%s: %d reloads took effect", d.name, n)
@@ -60,7 +60,7 @@ func TestReloadsLoseAndRepeatNothing(t *testing.T) {
 				t.Errorf("%s: exit code %d", d.name, code)
 			}
 		}
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 		if n, err := m.number(t, `SELECT count(*) FROM obs_node`); err != nil || n != 0 {
 			t.Errorf("%d nodes count as alive: %v", n, err)
 		}

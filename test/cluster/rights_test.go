@@ -14,7 +14,7 @@ const nobody = 65534
 // whose parents are closed to other users.
 func TestUserWithoutRights(t *testing.T) {
 	t.Parallel()
-	shop := openShop(t)
+	source := openPostgres(t)
 	for name, mode := range map[string]os.FileMode{"writable": 0o777, "unwritable": 0o555} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -24,7 +24,7 @@ func TestUserWithoutRights(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(folder) })
 			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
-			h := host{folder: folder, source: shop.url}
+			h := host{folder: folder, source: source.url}
 			h.memory = remember(t, "sqlite:"+filepath.Join(folder, "observerd.db"))
 			d := h.configure(t, "a", settings{})
 			if err := os.Chmod(folder, mode); err != nil {
@@ -38,7 +38,7 @@ func TestUserWithoutRights(t *testing.T) {
 			node := run(t, "a", d, attributes, "run")
 			if mode == 0o777 {
 				node.ready(t)
-				checkHistory(t, h.memory, h.sink(), shop.rows(t))
+				checkHistory(t, h.memory, h.sink(), source.rows(t))
 				return
 			}
 			if code := node.ends(t, patience); code != 77 {

@@ -19,9 +19,9 @@ const shutdownTimeout = 8 * time.Second
 func TestTermInAPoll(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
-		proxied, proxy := through(t, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
+		proxied, proxy := through(t, source.url)
 		release := make(chan struct{})
 		defer close(release)
 		reading := strike(proxy, func(request []byte) bool {
@@ -52,8 +52,8 @@ func TestTermInAPoll(t *testing.T) {
 			t.Errorf("%d nodes count as alive: %v", n, err)
 		}
 		// What was abandoned is taken up at once: no lease stands in the way.
-		shop.order(t, "next")
+		source.order(t, "next")
 		h.start(t, "b", settings{})
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 	})
 }

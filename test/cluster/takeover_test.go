@@ -21,10 +21,10 @@ const (
 
 // stuckInPoll starts a node that holds the lock of the orders, because its
 // source does not answer, and one beside it that watches it.
-func stuckInPoll(t *testing.T, h host, shop shop) (stuck, other *daemon) {
+func stuckInPoll(t *testing.T, h host, source postgresMarket) (stuck, other *daemon) {
 	t.Helper()
-	shop.order(t, "unfinished")
-	proxied, proxy := through(t, shop.url)
+	source.order(t, "unfinished")
+	proxied, proxy := through(t, source.url)
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	reading := strike(proxy, func(request []byte) bool {
@@ -57,9 +57,9 @@ func takenOver(t *testing.T, m memory, began time.Time) {
 func TestTurnOfAKilledNodeDoesNotWaitForTheTTL(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
-		a, b := stuckInPoll(t, h, shop)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
+		a, b := stuckInPoll(t, h, source)
 		began := time.Now()
 		a.kill()
 		takenOver(t, m, began)
@@ -70,25 +70,25 @@ func TestTurnOfAKilledNodeDoesNotWaitForTheTTL(t *testing.T) {
 			}
 			return nil
 		})
-		shop.order(t, "afterwards")
+		source.order(t, "afterwards")
 		// The sink's lease was the dead node's too.
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 	})
 }
 
 func TestTurnOfAStoppedNodeIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
-		a, b := stuckInPoll(t, h, shop)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
+		a, b := stuckInPoll(t, h, source)
 		began := time.Now()
 		a.signal(t, syscall.SIGTERM)
 		takenOver(t, m, began)
 		if code := a.ends(t, patience); code != 0 { // It has a limit of its own, and would say so.
 			t.Errorf("exit code %d", code)
 		}
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 		if n := b.log.count("Lease freed"); n != 0 {
 			t.Errorf("%d leases were taken from a node that gave them back", n)
 		}

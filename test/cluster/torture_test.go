@@ -12,16 +12,16 @@ import (
 func TestTwoProcessesOnOneHost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		a, b := h.start(t, "a", settings{}), h.start(t, "b", settings{})
 		a.ready(t)
 		b.ready(t)
-		quiet := shop.busy(t)
+		quiet := source.busy(t)
 		// Long enough for the nodes to see each other and to share.
 		eventually(t, func() error { return m.shared(t, 4, []string{"a", "b"}, 1, 2, 3) })
 		quiet()
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 		if err := polledTwice(m.mustPolls(t)); err != nil {
 			t.Error(err)
 		}
@@ -34,17 +34,17 @@ const kills = 5
 func TestNodesKilledDuringPolls(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		nodes := []*daemon{h.start(t, "a", settings{}).ready(t), h.start(t, "b", settings{}).ready(t)}
-		quiet := shop.busy(t)
+		quiet := source.busy(t)
 		for i := range kills {
 			victim := i % len(nodes)
 			killInPoll(t, m, nodes[victim])
 			nodes[victim] = h.start(t, nodes[victim].name, settings{}).ready(t)
 		}
 		quiet()
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 	})
 }
 
@@ -67,8 +67,8 @@ func killInPoll(t *testing.T, m memory, d *daemon) {
 func TestKilledNodeIsReplacedAndReturns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		h.start(t, "a", settings{}).ready(t)
 		b := h.start(t, "b", settings{}).ready(t)
 		both := []string{"a", "b"}
@@ -79,7 +79,7 @@ func TestKilledNodeIsReplacedAndReturns(t *testing.T) {
 		t.Logf("a polls alone %s after the end of b", time.Since(began).Round(time.Millisecond))
 		h.start(t, "b", settings{}).ready(t)
 		eventually(t, func() error { return m.shared(t, 4, both, 1, 2, 3) })
-		checkHistory(t, m, h.sink(), shop.rows(t))
+		checkHistory(t, m, h.sink(), source.rows(t))
 	})
 }
 
@@ -88,14 +88,14 @@ func TestKilledNodeIsReplacedAndReturns(t *testing.T) {
 func TestRowGoesThereAndBack(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
-		shop.exec(t, `INSERT INTO tasks VALUES ('there-and-back', '')`)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
+		source.exec(t, `INSERT INTO tasks VALUES ('there-and-back', '')`)
 		steps := []string{"A", "B", "A"}
 		for _, status := range steps {
-			shop.exec(t, `UPDATE tasks SET status = $1, updated_at = clock_timestamp()`, status)
+			source.exec(t, `UPDATE tasks SET status = $1, updated_at = clock_timestamp()`, status)
 			d := h.start(t, "a", settings{})
-			checkHistory(t, m, h.sink(), shop.rows(t))
+			checkHistory(t, m, h.sink(), source.rows(t))
 			d.signal(t, syscall.SIGTERM)
 			if code := d.ends(t, patience); code != 0 {
 				t.Errorf("exit code %d", code)

@@ -20,12 +20,12 @@ import (
 func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
-		shop := openShop(t)
-		h := newHost(t, m, shop.url)
+		source := openPostgres(t)
+		h := newHost(t, m, source.url)
 		a := h.start(t, "a", settings{}).ready(t)
 		const line, counter = "Event log went back", "observerd_log_went_back_total"
 		orders := func(prefix string) {
-			shop.orders(t, prefix, 10)
+			source.orders(t, prefix, 10)
 			eventually(t, func() error { return h.stored(prefix + "-0010") })
 		}
 		orders("before")
@@ -62,7 +62,7 @@ func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 		if n := b.log.count(line); n != 0 {
 			t.Errorf("the next process said so %d times", n)
 		}
-		checkDelivered(t, m, h.sink(), shop.rows(t))
+		checkDelivered(t, m, h.sink(), source.rows(t))
 	})
 }
 

@@ -8,23 +8,23 @@ import (
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
-// shop is a market on PostgreSQL: orders, which only ever appear, tasks, which
+// postgresMarket is a market on PostgreSQL: orders, which only ever appear, tasks, which
 // change, and stock, which has no timestamp.
-type shop struct {
+type postgresMarket struct {
 	market
 	url string
 	db  *sql.DB
 }
 
-func openShop(t *testing.T) shop {
+func openPostgres(t *testing.T) postgresMarket {
 	t.Helper()
-	return openShopAt(t, pgtest.New(t))
+	return openPostgresAt(t, pgtest.New(t))
 }
 
-func openShopAt(t *testing.T, url string) shop {
+func openPostgresAt(t *testing.T, url string) postgresMarket {
 	t.Helper()
 	db := openSQL(t, "pgx", url)
-	s := shop{url: url, db: db, market: sqlMarket(t, "postgres", db, sayings{
+	s := postgresMarket{url: url, db: db, market: sqlMarket(t, "postgres", db, sayings{
 		order: `INSERT INTO orders VALUES ($1, 'NEW', now())`,
 		task: `INSERT INTO tasks VALUES ($2, $1, now())
 			ON CONFLICT (task_id) DO UPDATE SET status = excluded.status, updated_at = greatest(tasks.updated_at, excluded.updated_at) + interval '1 microsecond'`,
@@ -43,21 +43,21 @@ func openShopAt(t *testing.T, url string) shop {
 	return s
 }
 
-func (s shop) exec(t *testing.T, statement string, args ...any) {
+func (s postgresMarket) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	if _, err := s.db.ExecContext(t.Context(), statement, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// order puts an order into the shop, now.
-func (s shop) order(t *testing.T, id string) {
+// order puts an order into the market, now.
+func (s postgresMarket) order(t *testing.T, id string) {
 	t.Helper()
 	s.exec(t, `INSERT INTO orders VALUES ($1, 'NEW', clock_timestamp())`, id)
 }
 
-// orders puts many orders into the shop, one after the other.
-func (s shop) orders(t *testing.T, prefix string, n int) {
+// orders puts many orders into the market, one after the other.
+func (s postgresMarket) orders(t *testing.T, prefix string, n int) {
 	t.Helper()
 	s.exec(t, `
 		INSERT INTO orders
@@ -66,7 +66,7 @@ func (s shop) orders(t *testing.T, prefix string, n int) {
 }
 
 // olderThan complains until all orders that can be seen are that old.
-func (s shop) olderThan(t *testing.T, age time.Duration) func() error {
+func (s postgresMarket) olderThan(t *testing.T, age time.Duration) func() error {
 	t.Helper()
 	return func() error {
 		var old bool
