@@ -17,12 +17,28 @@ import (
 // page.
 const maxKeyBytes = 1024
 
+// faultText is what is wrong with a text that no event can hold.
+const faultText = "is not valid text (UTF-8 without NUL)"
+
 // textBlock is how many bytes of keys and cursors are allocated at once.
 const textBlock = 16 << 10
 
-// Builder puts rows together, one after the other, in buffers that it reuses.
-// A source calls Start, then for each column of the data Member and, if that allows
-// it, an append to Data, then the key and the timestamp, then Finish.
+// Cells are the values of a row, by their place in [Selection.Columns]. What they
+// return is valid until the next call.
+type Cells interface {
+	// Left says what of the row is left behind.
+	Left() Left
+	// KeyText returns a value as a part of the key; nil for NULL.
+	KeyText(i int) []byte
+	// Cursor returns the timestamp as a cursor and as an instant; nil for NULL. fault
+	// follows the name of the column where it has neither; empty for none.
+	Cursor(i int) (cursor []byte, at time.Time, fault string)
+	// Append appends a value to the Data of b as JSON.
+	Append(b *Builder, i int)
+}
+
+// Builder puts rows together, one after the other, in buffers that it reuses: see
+// [Builder.Row].
 type Builder struct {
 	// Data is the JSON object under construction.
 	Data []byte
@@ -57,6 +73,29 @@ func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
 		b.members = append(b.members, string(name)+":")
 	}
 	return b, nil
+}
+
+// Row makes a row of its values. It is valid until the next call.
+func (b *Builder) Row(c Cells) *observer.Row {
+	b.Start(c.Left())
+	for n, i := range b.selection.Key {
+		b.KeyPart(n, c.KeyText(i))
+	}
+	var cursor []byte
+	var at time.Time
+	if i := b.selection.Timestamp; i >= 0 {
+		var fault string
+		if cursor, at, fault = c.Cursor(i); fault != "" {
+			b.Fail(i, fault)
+		}
+	}
+	for i := range b.selection.Data {
+		if !b.Member(i) {
+			break
+		}
+		c.Append(b, i)
+	}
+	return b.Finish(cursor, at)
 }
 
 // Start begins a row, of which something may be left behind.
@@ -115,7 +154,7 @@ func appendText[T ~string | ~[]byte](b *Builder, i int, text T, ok bool) {
 	if !ok {
 		b.Data = b.Data[:size]
 		b.Null()
-		b.Fail(i, "is not valid text (UTF-8 without NUL)")
+		b.Fail(i, faultText)
 	}
 }
 
@@ -145,12 +184,32 @@ func (b *Builder) Bytes(raw []byte) {
 	b.Data = append(b.Data, '"')
 }
 
-// JSON appends a valid JSON text without the white space between its tokens. It
-// reports false for invalid UTF-8.
-func (b *Builder) JSON(text []byte) bool {
-	var ok bool
-	b.Data, ok = appendCompact(b.Data, text, b.max)
-	return ok
+// JSON appends a member's value that is a valid JSON text, without the white space
+// between its tokens. Invalid UTF-8 makes the row poison, and the value null.
+func (b *Builder) JSON(i int, text []byte) {
+	if !utf8.Valid(text) {
+		b.Null()
+		b.Fail(i, faultText)
+		return
+	}
+	b.Data = appendCompact(b.Data, text, b.max)
+}
+
+// Number appends a member's value that is a decimal number, with the zero before the
+// point that JSON asks for. What is no number of JSON, such as NaN, becomes a string.
+func (b *Builder) Number(i int, text []byte) {
+	if !isNumber(text) {
+		b.TextBytes(i, text)
+		return
+	}
+	if text[0] == '-' {
+		b.Data = append(b.Data, '-')
+		text = text[1:]
+	}
+	if text[0] == '.' {
+		b.Data = append(b.Data, '0')
+	}
+	b.Data = append(b.Data, text...)
 }
 
 // Fail makes the row poison. The first fault of a row is the one reported.
@@ -176,7 +235,7 @@ func (b *Builder) KeyPart(n int, part []byte) {
 	case len(part) == 0:
 		b.failKey(i, "is empty in the key")
 	case !validKey(part):
-		b.failKey(i, "is not valid text (UTF-8 without NUL)")
+		b.failKey(i, faultText)
 	}
 	if len(b.selection.Key) == 1 {
 		b.key = append(b.key, part...)
@@ -207,7 +266,7 @@ func (b *Builder) failKey(i int, fault string) {
 }
 
 // Finish ends the row. cursor is its timestamp, nil for NULL or for a query
-// without one. The row is valid until the next Start.
+// without one.
 func (b *Builder) Finish(cursor []byte, at time.Time) *observer.Row {
 	if cursor == nil && b.selection.Timestamp >= 0 && b.policy == observer.NullError {
 		b.Fail(b.selection.Timestamp, "is NULL")

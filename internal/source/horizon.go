@@ -1,6 +1,15 @@
 package source
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
+
+// ClockOverlap returns how far the horizon stays behind the clock where nothing better
+// than that is known: a minute, unless another time is configured.
+func ClockOverlap(configured time.Duration) time.Duration {
+	return cmp.Or(max(configured, 0), time.Minute)
+}
 
 // Earlier returns the earlier of two instants, the second of which may be zero,
 // for none.

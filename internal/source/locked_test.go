@@ -14,7 +14,7 @@ var errLocked = errors.New("locked")
 
 func isLocked(err error) bool { return errors.Is(err, errLocked) }
 
-func TestUnlocked(t *testing.T) {
+func TestRetry(t *testing.T) {
 	t.Parallel()
 	free, other := errors.New("free"), errors.New("other")
 	for name, tc := range map[string]struct {
@@ -36,7 +36,7 @@ func TestUnlocked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				var tries []time.Duration
-				err := NewLockWaits(4, 30*time.Second).Unlocked(t.Context(), isLocked, func() error {
+				err := NewLockWaits(4, 30*time.Second, isLocked).Retry(t.Context(), func() error {
 					tries = append(tries, time.Since(began))
 					if time.Since(began) < tc.after {
 						time.Sleep(time.Second)
@@ -57,11 +57,11 @@ func TestUnlocked(t *testing.T) {
 
 // A try that had to wait for a connection has not seen the lock for all that
 // time.
-func TestUnlockedIsNotImpatientAfterAnotherWait(t *testing.T) {
+func TestRetryIsNotImpatientAfterAnotherWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		err := NewLockWaits(4, 30*time.Second).Unlocked(t.Context(), isLocked, func() error {
+		err := NewLockWaits(4, 30*time.Second, isLocked).Retry(t.Context(), func() error {
 			if tries++; tries == 1 {
 				time.Sleep(time.Minute)
 				return errLocked
@@ -74,14 +74,14 @@ func TestUnlockedIsNotImpatientAfterAnotherWait(t *testing.T) {
 	})
 }
 
-func TestUnlockedEndsWithItsCaller(t *testing.T) {
+func TestRetryEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lost := errors.New("the lease was lost")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(500*time.Millisecond, func() { cancel(lost) })
 		began := time.Now()
-		err := NewLockWaits(4, time.Minute).Unlocked(ctx, isLocked, func() error { return errLocked })
+		err := NewLockWaits(4, time.Minute, isLocked).Retry(ctx, func() error { return errLocked })
 		if !errors.Is(err, lost) || time.Since(began) != 500*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
@@ -93,14 +93,14 @@ func TestLocksCostHalfOfTheConnections(t *testing.T) {
 	t.Parallel()
 	for poolSize, most := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 8: 4} {
 		synctest.Test(t, func(t *testing.T) {
-			w := NewLockWaits(poolSize, 30*time.Second)
+			w := NewLockWaits(poolSize, 30*time.Second, isLocked)
 			const readers = 20
 			var mu sync.Mutex // of what follows
 			first, again, at, highest := 0, 0, 0, 0
 			for range readers {
 				go func() {
 					tried := false
-					err := w.Unlocked(t.Context(), isLocked, func() error {
+					err := w.Retry(t.Context(), func() error {
 						if !tried {
 							tried = true
 							first++
@@ -118,7 +118,7 @@ func TestLocksCostHalfOfTheConnections(t *testing.T) {
 						return errLocked
 					})
 					if !isLocked(err) {
-						t.Errorf("Unlocked = %v", err)
+						t.Errorf("Retry = %v", err)
 					}
 				}()
 				synctest.Wait()
@@ -136,21 +136,21 @@ func TestLocksCostHalfOfTheConnections(t *testing.T) {
 }
 
 // What found no room to try again has not found the table free.
-func TestUnlockedEndsWithTheTry(t *testing.T) {
+func TestRetryEndsWithTheTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := NewLockWaits(1, 30*time.Second)
+		w := NewLockWaits(1, 30*time.Second, isLocked)
 		w.returning <- struct{}{}
 		other, tries := errors.New("other"), 0
 		time.AfterFunc(10*time.Second, func() { <-w.returning })
-		err := w.Unlocked(t.Context(), isLocked, func() error {
+		err := w.Retry(t.Context(), func() error {
 			if tries++; tries == 1 {
 				return errLocked
 			}
 			return other
 		})
 		if !errors.Is(err, other) || tries != 2 || len(w.returning) != 0 {
-			t.Errorf("Unlocked = %v after %d tries, %d not given back", err, tries, len(w.returning))
+			t.Errorf("Retry = %v after %d tries, %d not given back", err, tries, len(w.returning))
 		}
 	})
 }

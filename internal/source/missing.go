@@ -30,6 +30,11 @@ func (e *MissingError) Fault() error {
 	return &observer.Fault{Class: observer.ClassQuery, Err: e}
 }
 
+// MissingTable is the failure of a query of a table that is not among the names.
+func MissingTable(table string, names []string) error {
+	return (&MissingError{Kind: "table", Name: table, Nearest: Nearest(table, names)}).Fault()
+}
+
 // Unfit makes a failure of class query of an error that no attempt will cure;
 // nil of nil. An error that has a class already keeps it.
 func Unfit(err error) error {

@@ -1,10 +1,17 @@
 // Package source holds what the packages below it share, one of which exists
 // for each kind of database: the description of a query for `validate`, the
-// resolution of its column names, the encoding of rows as JSON, the watch over
-// a silent stream, and the clock changes of a source without time zones.
+// resolution of its column names, its statements, the stream of its rows and the watch
+// over a silent one, the encoding of rows as JSON, and the clock changes of a source
+// without time zones.
 package source
 
-import "github.com/observerd/observerd/internal/observer"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+)
 
 // Answer is what a database can say about a question on a query.
 type Answer string
@@ -60,6 +67,34 @@ type Description struct {
 	Warnings []string
 	// Risks are of the source and its account, whatever the query.
 	Risks []Risk
+}
+
+// NewDescription begins the description of a query of the named table, or of none, with
+// what its selection says. columns are all columns.
+func NewDescription(table string, columns []Column, s Selection) Description {
+	d := Description{
+		Table: table, Columns: columns, Key: s.KeyNames(), Timestamp: s.TimestampName(),
+		OrderIndexed: Unknown, KeyUnique: Unknown,
+	}
+	d.TimestampNullable = s.Timestamp >= 0 && s.Columns[s.Timestamp].Nullable
+	return d
+}
+
+// SampleRows bounds the search for two rows with one key.
+const SampleRows = 10_000
+
+// EqualKeysSQL selects a row where two rows of a sample have one key. columns are the
+// items of the key and names what they are called behind the alias q; count is how
+// COUNT(*) is compared with 1.
+func EqualKeysSQL(from string, columns, names []string, count string) string {
+	return fmt.Sprintf("SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING %s LIMIT 1",
+		strings.Join(columns, ", "), from, SampleRows, strings.Join(names, ", "), count)
+}
+
+// Covers reports whether a key has all columns of an index: the key is unique if the
+// index is.
+func Covers(key, columns []string) bool {
+	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
 }
 
 // Risk is something that a DBA of a source should change.

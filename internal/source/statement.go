@@ -102,6 +102,44 @@ func NullsOf(q observer.Query, s Selection, r observer.Range) Nulls {
 	return NullsApart
 }
 
+// Writer writes a statement of a read in a dialect. It returns what the bounds are, see
+// [Statements.Range].
+type Writer func(w Statements) (statement string, parts []int)
+
+// Writers are those of a read, in the order in which they run. order is that of the
+// index for a read by key, nil for none: then there are no statements. Rows without a
+// timestamp come last.
+func Writers(q observer.Query, s Selection, in observer.Range, order []int) []Writer {
+	undated := func(from observer.Range) Writer {
+		return func(w Statements) (string, []int) { return w.Nulls(s, from) }
+	}
+	switch {
+	case in.ByKey && order == nil:
+		return nil
+	case in.ByKey:
+		return []Writer{func(w Statements) (string, []int) { return w.ByKey(q, s, in, order) }}
+	case s.Timestamp < 0:
+		return []Writer{func(w Statements) (string, []int) { return w.All(s), nil }}
+	case in.Part == observer.PartUndated:
+		return []Writer{undated(in)}
+	}
+	nulls := NullsOf(q, s, in)
+	writers := []Writer{func(w Statements) (string, []int) { return w.Range(s, in, nulls != NullsInRange) }}
+	if nulls == NullsApart {
+		writers = append(writers, undated(observer.Range{}))
+	}
+	return writers
+}
+
+// Texts joins statements for people.
+func Texts[S any](steps []S, text func(S) string) string {
+	texts := make([]string, len(steps))
+	for i, s := range steps {
+		texts[i] = text(s)
+	}
+	return strings.Join(texts, ";\n")
+}
+
 // What a bound of a range is, if it is no part of a key.
 const (
 	// BoundFrom is that of Range.From in package observer.
@@ -182,10 +220,10 @@ func (w Statements) Apart(s Selection, r observer.Range, condition string, order
 }
 
 // ByKey selects every row in the order of an index, see [Selection.KeyOrder], and
-// from a key on where from is set. It returns which parts of the key are bound, in
-// the order of the bounds. Rows without a timestamp are left out where notNull is
-// set.
-func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (statement string, parts []int) {
+// from the key of the range on where that has one. It returns which parts of the key
+// are bound, in the order of the bounds. Rows without a timestamp are left out where
+// the query skips them.
+func (w Statements) ByKey(q observer.Query, s Selection, in observer.Range, order []int) (statement string, parts []int) {
 	var b strings.Builder
 	w.head(&b, s)
 	if w.KeyHint != "" {
@@ -193,10 +231,10 @@ func (w Statements) ByKey(s Selection, order []int, from, notNull bool) (stateme
 	}
 	terms := w.terms(s, order)
 	var conditions []string
-	if notNull {
+	if s.Timestamp >= 0 && NullsOf(q, s, observer.Range{}) == NullsNowhere {
 		conditions = append(conditions, w.qualified(s.TimestampName())+" IS NOT NULL")
 	}
-	if from {
+	if in.Key != "" {
 		conditions = append(conditions, w.atLeast(terms, func(part int) string {
 			parts = append(parts, part)
 			return w.keyBound(len(parts), s.Columns[s.Key[part]])

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 // activity is what the server says of its open transactions.
@@ -109,7 +110,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return cause(ctx, "read open transactions")
+		return source.Ended(ctx, "read open transactions")
 	}
 }
 

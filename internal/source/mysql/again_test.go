@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -79,21 +80,26 @@ func TestNoReadOutsideOfASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, ok := found.(*rows)
+	stream, ok := found.(*source.Stream)
 	if !ok {
 		t.Fatalf("%T", found)
 	}
+	r, ok := stream.Result.(*rows)
+	if !ok {
+		t.Fatalf("%T", stream.Result)
+	}
 	refuser.next = []string{read, begin}
 	for range len(refuser.next) {
-		if err := r.open(); !r.locked(err) || r.session != nil {
-			t.Errorf("open = %v, session %v, want it locked, and the connection given back", err, r.session)
+		err := r.attempt(t.Context(), func() error { return r.Open(t.Context(), 0) })
+		if !locked(err) || r.session != nil {
+			t.Errorf("attempt = %v, session %v, want it locked, and the connection given back", err, r.session)
 		}
 	}
 	refuser.ran = nil
-	if !r.Next() || r.Next() {
-		t.Errorf("there is not one row: %v", r.Err())
+	if !found.Next() || found.Next() {
+		t.Errorf("there is not one row: %v", found.Err())
 	}
-	if err := errors.Join(r.Err(), r.Close()); err != nil {
+	if err := errors.Join(found.Err(), found.Close()); err != nil {
 		t.Error(err)
 	}
 	var order []string

@@ -162,7 +162,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	for i, row := range rows {
 		names[i] = string(row[0])
 	}
-	return unfit(&source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)})
+	return source.MissingTable(table, names)
 }
 
 // describeQuery lets the server say what a query would return. It cannot say

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/observerd/observerd/internal/source"
 )
@@ -150,12 +151,12 @@ func appendNumber(b *source.Builder, i int, text []byte) {
 // appendJSON appends a document. MariaDB keeps it as text, which a server that
 // was told not to check may have let in whatever it is.
 func appendJSON(b *source.Builder, i int, text []byte) {
-	size := len(b.Data)
-	if !json.Valid(text) || !b.JSON(text) {
-		b.Data = b.Data[:size]
+	if !json.Valid(text) || !utf8.Valid(text) {
 		b.Null()
 		b.Fail(i, "is not valid JSON")
+		return
 	}
+	b.JSON(i, text)
 }
 
 // appendTime changes "2026-03-29 01:30:00.5" to "2026-03-29T01:30:00.5", with a

@@ -34,12 +34,12 @@ type connector struct {
 	setup []string
 }
 
-func newConnector(o Options, a address, known *sockets) (*connector, error) {
+func newConnector(o Options, a address, sockets *source.Sockets) (*connector, error) {
 	config := mysql.NewConfig()
 	config.User, config.Passwd, config.DBName = a.user, a.password, a.database
 	config.Net, config.Addr = a.network, a.host
 	config.TLS, config.AllowFallbackToPlaintext = a.tls, a.fallback
-	config.DialFunc = known.dial
+	config.DialFunc = dialer(sockets)
 	config.Timeout = connectTimeout
 	config.WriteTimeout = o.QueryTimeout
 	config.InterpolateParams = true // of the catalogue's statements; see session.rows
@@ -93,8 +93,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	// The pool may call with a context that never ends.
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var opened slot
-	raw, err := c.logOn(context.WithValue(ctx, slotKey{}, &opened))
+	var opened dialed
+	raw, err := c.logOn(context.WithValue(ctx, dialedKey{}, &opened))
 	if err != nil {
 		if errors.Is(err, errPanic) && opened.socket != nil {
 			_ = opened.socket.Close()
@@ -125,7 +125,7 @@ func (c *connector) logOn(ctx context.Context) (_ driver.Conn, err error) {
 // failed tells the gate of a logon that did not go well; ctx is the caller's. One
 // that was given up once there was a socket has not ended for sure: the server
 // may have the password already, and take its time to refuse it.
-func (c *connector) failed(ctx context.Context, opened slot, err error) {
+func (c *connector) failed(ctx context.Context, opened dialed, err error) {
 	var server *mysql.MySQLError
 	said := errors.As(err, &server)
 	switch {
@@ -151,7 +151,7 @@ type driverConn interface {
 // conn is a connection whose session was set up.
 type conn struct {
 	inner  driverConn
-	socket *socket
+	socket *source.Socket
 	// id is the server's number of the connection, peer where it sees us. Both
 	// together name it: numbers begin anew with a server, and others of a group
 	// behind one address have the same.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/observerd/observerd/internal/source"
 )
 
 // ends is a gate that counts the logons that have failed.
@@ -26,8 +28,8 @@ type slow struct {
 }
 
 func (s slow) Connect(ctx context.Context) (driver.Conn, error) {
-	if opened, ok := ctx.Value(slotKey{}).(*slot); ok {
-		opened.socket = new(socket)
+	if opened, ok := ctx.Value(dialedKey{}).(*dialed); ok {
+		opened.socket = new(source.Socket)
 	}
 	<-ctx.Done()
 	if s.answer != nil {

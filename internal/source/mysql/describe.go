@@ -10,9 +10,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// sampleRows bounds the search for two rows with one key.
-const sampleRows = 10000
-
 // indexesSQL selects all columns because each server has some of its own, which say
 // whether the index may be used.
 const indexesSQL = `
@@ -58,18 +55,15 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 
 func (c *session) description(ctx context.Context, p plan) (source.Description, error) {
 	if err := checkKey(p.selection); err != nil {
-		return source.Description{}, unfit(err)
+		return source.Description{}, source.Unfit(err)
 	}
 	// The catalogue alone does not need the right to SELECT; running it does.
 	if _, err := c.try(ctx, "try the query", "", p.steps[0].sql+"\nLIMIT 0"); err != nil {
 		return source.Description{}, err
 	}
 	r := p.relation
-	d := source.Description{
-		Table: r.name, Columns: r.columns,
-		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
-		OrderIndexed: source.Unknown, Warnings: r.warnings(),
-	}
+	d := source.NewDescription(r.name, r.columns, p.selection)
+	d.Warnings = r.warnings()
 	indexes, err := c.indexes(ctx, r)
 	if err != nil {
 		return source.Description{}, err
@@ -81,7 +75,6 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if d.Timestamp == "" {
 		return d, nil
 	}
-	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if r.base {
 		d.OrderIndexed = ordered(indexes, append([]string{d.Timestamp}, d.Key...), strings.EqualFold(r.engine, "InnoDB"))
 	}
@@ -136,7 +129,7 @@ func indexesOf(found result) []index {
 func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (source.Answer, error) {
 	key := p.selection.KeyNames()
 	for _, i := range indexes {
-		if i.unique && subset(i.columns, key) {
+		if i.unique && source.Covers(key, i.columns) {
 			return source.Yes, nil
 		}
 	}
@@ -146,9 +139,7 @@ func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (sourc
 		selected := p.kinds[p.selection.Key[i]].selected("q." + quote(name))
 		columns[i] = "CAST(" + selected + " AS BINARY) AS " + names[i]
 	}
-	found, err := c.try(ctx, "look for equal keys", "", fmt.Sprintf(
-		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING COUNT(*) > 1 LIMIT 1",
-		strings.Join(columns, ", "), p.relation.from, sampleRows, strings.Join(names, ", ")))
+	found, err := c.try(ctx, "look for equal keys", "", source.EqualKeysSQL(p.relation.from, columns, names, "COUNT(*) > 1"))
 	switch {
 	case observer.ClassOf(err) == observer.ClassTimeout && !c.broken:
 		return source.Unknown, nil
@@ -158,10 +149,6 @@ func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (sourc
 		return source.No, nil
 	}
 	return source.Unknown, nil
-}
-
-func subset(columns, key []string) bool {
-	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
 }
 
 // ordered reports whether an index serves the whole order: the server cannot sort

@@ -86,7 +86,7 @@ func (s *Source) translate(ctx context.Context, p phase, operation string, err e
 	case errors.As(err, &server) && (ctx.Err() == nil || !interrupted(server.Number)):
 		return s.refusal(p, operation, serverError(server, p))
 	case ctx.Err() != nil:
-		return cause(ctx, operation)
+		return source.Ended(ctx, operation)
 	}
 	class, reason := connectionFault(err)
 	return &observer.Fault{Class: class, Err: fmt.Errorf("%s: %s: %s", operation, s.target, reason)}
@@ -99,16 +99,6 @@ func (s *Source) refusal(p phase, operation string, refused *Error) error {
 		f.Err = fmt.Errorf("%s: %s: %w", operation, s.target, refused)
 	}
 	return f
-}
-
-// cause words the end of a context: of our own deadlines with their class, of
-// the caller's as it is.
-func cause(ctx context.Context, operation string) error {
-	err := fmt.Errorf("%s: %w", operation, context.Cause(ctx))
-	if errors.Is(err, errTimeout) || errors.Is(err, source.ErrSilent) {
-		return &observer.Fault{Class: observer.ClassTimeout, Err: err}
-	}
-	return err
 }
 
 // protocol are the driver's words for an answer that it did not understand,

@@ -8,6 +8,8 @@ import (
 	"reflect"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/observerd/observerd/internal/source"
 )
 
 // errPanic stands for a panic of the driver over an answer that no server gives:
@@ -25,7 +27,7 @@ func recovered(err *error) {
 // connection, and neither the process nor whatever else goes on in it.
 type guarded struct {
 	driverConn
-	socket *socket
+	socket *source.Socket
 }
 
 // QueryContext implements [driver.QueryerContext].
@@ -63,7 +65,7 @@ type driverRows interface {
 
 type guardedRows struct {
 	driverRows
-	socket *socket
+	socket *source.Socket
 }
 
 // Next implements [driver.Rows]. The driver says io.EOF for the end of a result,

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -29,11 +28,7 @@ const (
 // as well while the transactions cannot be seen for less than a minute.
 // Transactions that innodb_trx shows are waited for in any case.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	var p plan
-	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		p, err = c.plan(ctx, q, observer.Range{})
-		return err
-	})
+	p, err := s.plan(ctx, q, observer.Range{})
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
@@ -59,7 +54,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 	exact := a.exact()
 	clock := a.now.Add(-a.grain)
 	if !exact {
-		clock, overlap = a.now.Add(-max(a.behind, 0)), cmp.Or(max(overlap, 0), defaultOverlap)
+		clock, overlap = a.now.Add(-max(a.behind, 0)), source.ClockOverlap(overlap)
 	}
 	at, earliest := source.OpenSince(clock, a.oldest, margin, overlap)
 	if a.stale { // What was settled before stays so, or to see nothing any more would seem a time that has gone back.

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"cmp"
-	"context"
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -13,18 +12,16 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// KeyOrder implements [observer.Source].
-func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, observer.Range{ByKey: true})
-		order = p.orderID(p.order.parts)
-		return err
-	})
-	return order, err
-}
-
 func (p *plan) orderID(parts []int) string {
 	return p.selection.OrderID(parts, func(c source.Column) string { return p.relation.collations[c.Name] })
+}
+
+// orderOf identifies the order in which a read of that range goes on from a key.
+func (p *plan) orderOf(in observer.Range) string {
+	if in.ByKey {
+		return p.orderID(p.order.parts)
+	}
+	return p.ties
 }
 
 // checkKey refuses a key with a FLOAT. Nobody finds a row by the key of its event: the
@@ -150,24 +147,6 @@ func latestDate(text string) string {
 		last += " 23:59:59"
 	}
 	return last
-}
-
-// writeByKey writes the read of all rows by key, or from one on.
-func (p *plan) writeByKey(q observer.Query, in observer.Range) error {
-	s := p.selection
-	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
-	w := p.dialect(q)
-	w.KeyHint = "FORCE INDEX (" + quote(p.order.name) + ")"
-	w.KeyBound = func(int, source.Column) string { return "?" }
-	shown, parts := w.ByKey(s, p.order.parts, in.Key != "", notNull)
-	bounds, err := p.literals(in, parts)
-	if err != nil {
-		return err
-	}
-	w.KeyBound = func(n int, _ source.Column) string { return bounds[n-1] }
-	sent, _ := w.ByKey(s, p.order.parts, in.Key != "", notNull)
-	p.steps = []step{{sent, shown}}
-	return nil
 }
 
 var declaredWidth = regexp.MustCompile(`\(([0-9]+)(?:,([0-9]+))?\)`)

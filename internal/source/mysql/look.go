@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"time"
+
+	"github.com/observerd/observerd/internal/source"
 )
 
 // sharedLook is a look of a source at the open transactions of its server. Each
@@ -28,7 +30,7 @@ func (s *Source) activity(ctx context.Context, r relation) (activity, error) {
 	case s.looking.turn <- struct{}{}:
 		defer func() { <-s.looking.turn }()
 	case <-ctx.Done():
-		return activity{}, cause(ctx, "read open transactions")
+		return activity{}, source.Ended(ctx, "read open transactions")
 	}
 	if !s.looking.began.After(asked) {
 		began := time.Now()

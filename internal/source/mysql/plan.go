@@ -35,120 +35,93 @@ func (p plan) items() int {
 type step struct{ sql, text string }
 
 // text joins the statements for people.
-func (p plan) text() string {
-	texts := make([]string, len(p.steps))
-	for i, s := range p.steps {
-		texts[i] = s.text
-	}
-	return strings.Join(texts, ";\n")
-}
+func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.text }) }
 
 func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	if err := source.CheckQuery(q); err != nil {
-		return plan{}, unfit(err)
+		return plan{}, source.Unfit(err)
 	}
 	r, err := c.describe(ctx, q)
 	if err != nil {
 		return plan{}, err
 	}
 	p := plan{relation: r}
-	if err := p.resolve(q, in); err != nil {
-		return plan{}, unfit(err)
+	if err := p.resolve(q); err != nil {
+		return plan{}, source.Unfit(err)
 	}
 	if in.ByKey {
 		indexes, err := c.indexes(ctx, r)
 		if err != nil {
 			return plan{}, err
 		}
-		if p.order = keyOrder(r, p.selection, indexes); p.order.parts != nil {
-			err = p.writeByKey(q, in)
-		}
-		return p, unfit(err)
+		p.order = keyOrder(r, p.selection, indexes)
 	}
-	return p, nil
+	return p, source.Unfit(p.write(q, in))
 }
 
-// unfit is a query that no database could run, or not this one.
-func unfit(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &observer.Fault{Class: observer.ClassQuery, Err: err}
-}
-
-func (p *plan) resolve(q observer.Query, in observer.Range) error {
+// resolve finds the names of the query.
+func (p *plan) resolve(q observer.Query) error {
 	s, err := source.Select(q, p.relation.columns, p.relation.name)
 	if err != nil {
 		return err
 	}
 	p.selection = s
-	p.leaves = p.dialect(q).Leaves(s)
 	for _, column := range s.Columns {
 		p.kinds = append(p.kinds, kindOf(column.Type))
-	}
-	if s.Timestamp >= 0 {
-		if p.time, err = timeKindOf(s.Columns[s.Timestamp], p.kinds[s.Timestamp]); err != nil {
-			return err
-		}
-	}
-	if in.ByKey {
-		return nil // [plan.writeByKey] writes it.
 	}
 	if p.relation.sortsFully(s) {
 		p.ties = p.orderID(s.TieOrder())
 	}
-	return p.write(q, in)
+	if s.Timestamp >= 0 {
+		p.time, err = timeKindOf(s.Columns[s.Timestamp], p.kinds[s.Timestamp])
+	}
+	return err
 }
 
-// write writes the statements twice: as they are sent, with the bounds in them,
-// and for people.
+// write writes each statement twice: as it is sent, with the bounds in it, and for
+// people.
 func (p *plan) write(q observer.Query, in observer.Range) error {
-	shown, parts := p.statements(q, in, func(int) string { return "?" })
-	bounds, err := p.literals(in, parts)
-	if err != nil {
-		return err
-	}
-	sent, _ := p.statements(q, in, func(n int) string { return bounds[n-1] })
-	for i := range sent {
-		p.steps = append(p.steps, step{sent[i], shown[i]})
+	w := p.dialect(q)
+	p.leaves = w.Leaves(p.selection)
+	for _, write := range source.Writers(q, p.selection, in, p.order.parts) {
+		bind(&w, func(int) string { return "?" })
+		shown, parts := write(w)
+		bounds, err := p.literals(in, parts)
+		if err != nil {
+			return err
+		}
+		bind(&w, func(n int) string { return bounds[n-1] })
+		sent, _ := write(w)
+		p.steps = append(p.steps, step{sent, shown})
 	}
 	return nil
 }
 
-func (p *plan) statements(q observer.Query, in observer.Range, bound func(n int) string) (statements []string, parts []int) {
-	s, w := p.selection, p.dialect(q)
+func bind(w *source.Statements, bound func(n int) string) {
 	w.Bound, w.KeyBound = bound, func(n int, _ source.Column) string { return bound(n) }
-	if s.Timestamp < 0 {
-		return []string{w.All(s)}, nil
-	}
-	if in.Part == observer.PartUndated {
-		text, parts := w.Nulls(s, in)
-		return []string{text}, parts
-	}
-	nulls := source.NullsOf(q, s, in)
-	text, parts := w.Range(s, in, nulls != source.NullsInRange)
-	statements = []string{text}
-	if nulls == source.NullsApart {
-		text, _ := w.Nulls(s, observer.Range{})
-		statements = append(statements, text)
-	}
-	return statements, parts
 }
 
 // literals are the bounds of a statement, see [source.Statements.Range]. What they
 // may be is checked, so they need no quoting.
 func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
-	cursor := func(bound string) (string, bool) { return "'" + bound + "'", p.time.fits(bound) }
+	cursor := func(bound string) (string, bool) {
+		_, ok := p.time.Parse(bound, nil)
+		return "'" + bound + "'", ok
+	}
 	return source.Bounds(p.selection, in, parts, cursor, keyBound)
 }
 
 func (p *plan) dialect(q observer.Query) source.Statements {
-	return source.Statements{
+	w := source.Statements{
 		From: p.relation.from, Quote: quote, NullByKey: true,
 		Column:    func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
 		Size:      p.relation.size,
 		MaxLength: source.MaxRowBytes(q),
 	}
+	if p.order.parts != nil {
+		w.KeyHint = "FORCE INDEX (" + quote(p.order.name) + ")"
+	}
+	return w
 }
 
 // check compares the columns of a result with those of the catalogue, between

@@ -13,26 +13,23 @@ import (
 // Read implements [observer.Source]. Where the timestamp may be NULL, the rows
 // without one come last, from a second SELECT in the same snapshot.
 func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
-	var c *session
-	var p plan
-	err := s.waits.Unlocked(ctx, locked, func() (err error) {
-		c, p, err = s.begin(ctx, q, in)
+	r := &rows{source: s, parent: ctx, query: q, in: in}
+	err := s.waits.Retry(ctx, func() (err error) {
+		r.session, r.plan, err = s.begin(ctx, q, in)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	b, err := source.NewBuilder(q, p.selection)
+	b, err := source.NewBuilder(q, r.plan.selection)
 	if err != nil {
-		c.end(ctx)
-		return nil, unfit(err)
+		r.leave()
+		return nil, source.Unfit(err)
 	}
-	r := &rows{
-		encoder: newEncoder(p, b, s.options.Location),
-		source:  s, session: c, parent: ctx, query: q, in: in, values: make([]driver.Value, p.items()),
-	}
-	r.ctx, r.silence = source.WatchSilence(ctx, s.options.QueryTimeout)
-	return r, nil
+	r.cells = newCells(r.plan, s.options.Location)
+	return source.NewStream(ctx, s.options.QueryTimeout, source.StreamOptions{
+		Selection: r.plan.selection, Ties: r.plan.ties, Statements: len(r.plan.steps), Result: r, Cells: &r.cells, Builder: b, First: r.first,
+	}), nil
 }
 
 // begin opens a snapshot and plans a read in it, so that the server refuses to
@@ -47,7 +44,7 @@ func (s *Source) begin(ctx context.Context, q observer.Query, in observer.Range)
 		p, err = c.plan(ctx, q, in)
 	}
 	if err == nil {
-		err = p.checkOrder(in)
+		err = source.CheckOrder(in, p.orderOf(in))
 	}
 	if err != nil {
 		c.end(ctx)
@@ -56,87 +53,43 @@ func (s *Source) begin(ctx context.Context, q observer.Query, in observer.Range)
 	return c, p, nil
 }
 
-func (p *plan) checkOrder(in observer.Range) error {
-	if in.ByKey {
-		return source.CheckOrder(in, p.orderID(p.order.parts))
-	}
-	return source.CheckOrder(in, p.ties)
-}
-
-// rows streams the rows of a read.
+// rows are the results of a read.
 type rows struct {
-	encoder
+	cells
 	source  *Source
 	session *session // nil while a lock is waited for
 	parent  context.Context
-	ctx     context.Context
-	silence *source.Silence
 	query   observer.Query
 	in      observer.Range
 	reader  driver.Rows
-	values  []driver.Value
-	next    int // step to run next
-	row     *observer.Row
-	err     error
-	closed  bool
+	step    step
 }
 
-// Next implements [observer.Rows].
-func (r *rows) Next() bool {
-	if r.err != nil || r.closed {
-		return false
-	}
-	// The driver notices only when it next waits, which may be much later.
-	if r.ctx.Err() != nil {
-		r.err = r.fail(r.ctx.Err(), "")
-		return false
-	}
-	for {
-		if r.reader == nil {
-			if r.next == len(r.plan.steps) {
-				return false
-			}
-			if r.err = r.source.waits.Unlocked(r.ctx, r.locked, r.open); r.err != nil {
-				return false
-			}
-			r.next++
-		}
-		more, err := r.fetch()
-		if more || err != nil {
-			r.err = err
-			return more
-		}
-	}
+// first tries to read the first row until no table is locked.
+func (r *rows) first(ctx context.Context, first func() error) error {
+	return r.source.waits.Retry(ctx, func() error { return r.attempt(ctx, first) })
 }
 
-// open runs the next step. Where somebody else has locked its table, it gives
-// the connection back.
-func (r *rows) open() error {
-	if r.session == nil {
-		if err := r.begin(); err != nil {
-			return err
-		}
-	}
-	r.silence.Wait()
-	defer r.silence.Got()
-	conn, step := r.session.conn, r.plan.steps[r.next]
-	var err error
-	r.reader, err = conn.inner.QueryContext(r.ctx, conn.unlimited(step.sql), nil)
+// attempt gives the connection back where another session has locked a table: all
+// statements belong to one snapshot.
+func (r *rows) attempt(ctx context.Context, first func() error) error {
+	err := r.begin(ctx)
 	if err == nil {
-		return r.plan.check(r.reader)
+		err = first()
 	}
-	r.reader = nil
-	err = r.fail(err, step.text)
-	if r.locked(err) {
+	if locked(err) {
 		r.leave()
 	}
 	return err
 }
 
-// begin begins the read anew after a lock. Who held that may have altered the
-// table, and the columns of the plan were told of already.
-func (r *rows) begin() error {
-	c, p, err := r.source.begin(r.ctx, r.query, r.in)
+// begin begins the read anew after a lock. The session that held it may have altered
+// the table, and the columns of the plan are known already.
+func (r *rows) begin(ctx context.Context) error {
+	if r.session != nil {
+		return nil
+	}
+	c, p, err := r.source.begin(ctx, r.query, r.in)
 	if err != nil {
 		return err
 	}
@@ -147,17 +100,22 @@ func (r *rows) begin() error {
 	return nil
 }
 
-// locked reports whether nothing was read yet because somebody else has locked
-// the table: all steps belong to one snapshot.
-func (r *rows) locked(err error) bool { return r.next == 0 && locked(err) }
+// Open implements [source.Result].
+func (r *rows) Open(ctx context.Context, n int) (err error) {
+	r.step = r.plan.steps[n]
+	conn := r.session.conn
+	r.reader, err = conn.inner.QueryContext(ctx, conn.unlimited(r.step.sql), nil)
+	if err != nil {
+		r.reader = nil
+		return r.fail(ctx, err)
+	}
+	return r.plan.check(r.reader)
+}
 
-// fetch waits for the next row of a step, or ends the step.
-func (r *rows) fetch() (more bool, err error) {
-	r.silence.Wait()
-	defer r.silence.Got()
-	err = r.reader.Next(r.values)
+// Next implements [source.Result].
+func (r *rows) Next(ctx context.Context) (bool, error) {
+	err := r.reader.Next(r.values)
 	if err == nil {
-		r.row = r.encode(r.values)
 		return true, nil
 	}
 	if err == io.EOF { //nolint:errorlint // The driver's contract is this very value.
@@ -165,28 +123,33 @@ func (r *rows) fetch() (more bool, err error) {
 		r.reader = nil
 	}
 	if err != nil {
-		return false, r.fail(err, r.plan.steps[r.next-1].text)
+		return false, r.fail(ctx, err)
 	}
 	return false, nil
 }
 
-// fail words what has ended the stream, or the statement that was waited for. One
-// that was waited for in vain may still run, and is ended over there.
-func (r *rows) fail(err error, statement string) error {
-	const operation = "read rows"
+// fail words what has ended a statement that was waited for. One whose answer does
+// not come in time may still run, and is ended over there.
+func (r *rows) fail(ctx context.Context, err error) error {
 	r.session.failed(err)
-	if statement != "" && r.ctx.Err() != nil {
+	if ctx.Err() != nil {
 		r.session.kill()
 	}
-	err = r.source.translate(r.ctx, reading, operation, err)
-	if statement == "" || r.session.broken {
+	err = r.source.translate(ctx, reading, "read rows", err)
+	if r.session.broken {
 		return err
 	}
 	if r.reader != nil { // A refusal was its end.
 		_ = r.reader.Close()
 		r.reader = nil
 	}
-	return r.session.explained(r.ctx, operation, err, statement)
+	return r.session.explained(ctx, "read rows", err, r.step.text)
+}
+
+// Failed implements [source.Result].
+func (r *rows) Failed(ctx context.Context, err error) error {
+	r.session.failed(err)
+	return r.source.translate(ctx, reading, "read rows", err)
 }
 
 // leave gives the connection back.
@@ -197,86 +160,59 @@ func (r *rows) leave() {
 	}
 }
 
-// Columns implements [observer.Rows].
-func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
-
-// KeyColumns implements [observer.Rows].
-func (r *rows) KeyColumns() []observer.KeyColumn { return r.plan.selection.KeyColumns() }
-
-// KeyOrder implements [observer.Rows].
-func (r *rows) KeyOrder() string { return r.plan.ties }
-
-// Row implements [observer.Rows].
-func (r *rows) Row() *observer.Row { return r.row }
-
-// Err implements [observer.Rows].
-func (r *rows) Err() error { return r.err }
-
-// Close implements [observer.Rows]. A stream that was not read to its end costs
-// its connection: the server would send the rest of it first.
-func (r *rows) Close() error {
-	if r.closed {
-		return nil
-	}
-	r.closed = true
-	r.silence.Stop()
+// Close implements [source.Result]. A statement that was not read to its end costs its
+// connection: the server would send the rest of it first.
+func (r *rows) Close(context.Context) error {
 	if r.reader != nil {
 		r.session.broken = true
 		_ = r.session.conn.socket.Close() // The driver has nothing left to read what is left of the rows from.
 		_ = r.reader.Close()
-		r.reader = nil
 	}
 	r.leave()
 	return nil
 }
 
-// encoder turns the values of a row into a row.
-type encoder struct {
+// cells are the values of a row.
+type cells struct {
 	plan     plan
-	builder  *source.Builder
 	location *time.Location
+	values   []driver.Value
 	key      []byte
 	cursor   []byte
 }
 
-func newEncoder(p plan, b *source.Builder, loc *time.Location) encoder {
+func newCells(p plan, loc *time.Location) cells {
 	// No number and no timestamp is longer.
-	return encoder{plan: p, builder: b, location: loc, key: make([]byte, 0, 64), cursor: make([]byte, 0, 32)}
+	return cells{plan: p, location: loc, values: make([]driver.Value, p.items()), key: make([]byte, 0, 64), cursor: make([]byte, 0, 32)}
 }
 
-func (e *encoder) encode(values []driver.Value) *observer.Row {
-	b := e.builder
-	left := source.Left(0)
-	if e.plan.leaves {
-		left = source.ReadLeft(text(e.key[:0], values[len(values)-1]))
+// Left implements [source.Cells].
+func (c *cells) Left() source.Left {
+	if !c.plan.leaves {
+		return 0
 	}
-	b.Start(left)
-	for n, i := range e.plan.selection.Key {
-		if values[i] == nil {
-			b.KeyPart(n, nil)
-			continue
-		}
-		b.KeyPart(n, appendKey(e.key[:0], e.plan.kinds[i], values[i]))
-	}
-	cursor, at := e.timestamp(values)
-	for i := range e.plan.selection.Data {
-		if !b.Member(i) {
-			break
-		}
-		appendCell(b, i, e.plan.kinds[i], values[i])
-	}
-	return b.Finish(cursor, at)
+	return source.ReadLeft(text(c.key[:0], c.values[len(c.values)-1]))
 }
 
-func (e *encoder) timestamp(values []driver.Value) ([]byte, time.Time) {
-	i := e.plan.selection.Timestamp
-	if i < 0 || values[i] == nil {
-		return nil, time.Time{}
+// KeyText implements [source.Cells].
+func (c *cells) KeyText(i int) []byte {
+	if c.values[i] == nil {
+		return nil
+	}
+	return appendKey(c.key[:0], c.plan.kinds[i], c.values[i])
+}
+
+// Append implements [source.Cells].
+func (c *cells) Append(b *source.Builder, i int) { appendCell(b, i, c.plan.kinds[i], c.values[i]) }
+
+// Cursor implements [source.Cells].
+func (c *cells) Cursor(i int) ([]byte, time.Time, string) {
+	if c.values[i] == nil {
+		return nil, time.Time{}, ""
 	}
 	var ok bool
-	if e.cursor, ok = e.plan.time.appendCursor(e.cursor[:0], bytesOf(values[i])); !ok {
-		e.builder.Fail(i, "is a zero date, or one that no calendar has")
-		return nil, time.Time{}
+	if c.cursor, ok = c.plan.time.appendCursor(c.cursor[:0], bytesOf(c.values[i])); !ok {
+		return nil, time.Time{}, "is a zero date, or one that no calendar has"
 	}
-	return e.cursor, e.plan.time.instant(e.cursor, e.location)
+	return c.cursor, c.plan.time.Instant(c.cursor, c.location), ""
 }

@@ -60,7 +60,7 @@ func (c *session) release() {
 // its own. The wait for a free connection has none but the caller's: it says
 // nothing about the database. Where a table is locked, all of them are repeated.
 func (s *Source) session(ctx context.Context, use func(context.Context, *session) error) error {
-	return s.waits.Unlocked(ctx, locked, func() error {
+	return s.waits.Retry(ctx, func() error {
 		c, err := s.acquire(ctx)
 		if err != nil {
 			return err
@@ -69,8 +69,6 @@ func (s *Source) session(ctx context.Context, use func(context.Context, *session
 		return use(ctx, c)
 	})
 }
-
-var errTimeout = errors.New("no answer within the query timeout")
 
 // result is the result of a small query; NULL is nil.
 type result struct {
@@ -95,7 +93,7 @@ func (c *session) try(ctx context.Context, operation, before, sql string) (resul
 
 func (c *session) small(ctx context.Context, p phase, operation, sql string, args ...string) (result, error) {
 	outer := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	values := make([]driver.NamedValue, len(args))
 	for i, arg := range args {
@@ -134,7 +132,7 @@ func (c *session) explained(ctx context.Context, operation string, err error, sq
 
 // prepare lets the server take a statement apart: it looks up all names and rights.
 func (c *session) prepare(ctx context.Context, operation, sql string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	statement, err := c.conn.inner.PrepareContext(ctx, sql)
 	if err == nil {

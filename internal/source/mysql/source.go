@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,9 +26,10 @@ type Options = source.Options
 
 // Source reads one database. It is safe for concurrent use.
 type Source struct {
+	source.TextCursors
 	options Options
 	db      *sql.DB // a pool, and nothing else: see session
-	sockets *sockets
+	sockets *source.Sockets
 	target  string // host:port/database, for messages
 	looking sharedLook
 	waits   *source.LockWaits
@@ -53,14 +53,14 @@ func Open(options Options) (*Source, error) {
 	if o.Name == "" {
 		o.Name = address.database
 	}
-	known := &sockets{open: make(map[*socket]bool)}
-	connector, err := newConnector(o, address, known)
+	sockets := new(source.Sockets)
+	connector, err := newConnector(o, address, sockets)
 	if err != nil {
 		return nil, err
 	}
 	s := &Source{
-		options: o, db: sql.OpenDB(connector), sockets: known, target: address.target(),
-		looking: newLook(), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout),
+		options: o, db: sql.OpenDB(connector), sockets: sockets, target: address.target(),
+		looking: newLook(), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.db.SetMaxOpenConns(o.PoolSize)
@@ -77,7 +77,7 @@ func (s *Source) Close() error {
 	s.mu.Unlock()
 	s.courtesies.Wait()
 	err := s.db.Close()
-	s.sockets.close()
+	s.sockets.CloseAll()
 	return err
 }
 
@@ -90,40 +90,35 @@ func (s *Source) later(do func()) {
 	}
 }
 
-// Compare orders cursors by their text, whose width is fixed.
-func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
-
-// Restate implements [observer.Source]. A column of one type has one form.
-func (s *Source) Restate(cursor, _ string) string { return cursor }
-
 // CursorAt implements [observer.Source].
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
-	var cursor string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, observer.Range{})
-		if err != nil {
-			return err
-		}
-		if p.selection.Timestamp < 0 {
-			return source.ErrNoTimestamp
-		}
-		cursor = p.time.least(at, s.options.Location)
-		return nil
-	})
-	return cursor, err
+	p, err := s.plan(ctx, q, observer.Range{})
+	switch {
+	case err != nil:
+		return "", err
+	case p.selection.Timestamp < 0:
+		return "", source.ErrNoTimestamp
+	}
+	return p.time.least(at, s.options.Location), nil
 }
 
 // SQL returns the statements that Read would run, for people and for EXPLAIN,
 // with ? in the place of a cursor.
 func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
-	var text string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, in)
-		if err != nil {
-			return err
-		}
-		text = p.text()
-		return nil
+	p, err := s.plan(ctx, q, in)
+	return p.text(), err
+}
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
+	p, err := s.plan(ctx, q, observer.Range{ByKey: true})
+	return p.orderID(p.order.parts), err
+}
+
+func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (p plan, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		p, err = c.plan(ctx, q, in)
+		return err
 	})
-	return text, err
+	return p, err
 }

@@ -8,18 +8,18 @@ import (
 )
 
 // timeKind is the type of a timestamp column.
-type timeKind int
+type timeKind struct{ source.CursorForm }
 
 const (
-	timeUTC  timeKind = iota + 1 // TIMESTAMP
-	timeWall                     // DATETIME
-	timeDate                     // DATE
+	cursorLayout = source.MicroLayout
+	secondLayout = "2006-01-02 15:04:05"
+	dateLayout   = source.DateLayout
 )
 
-const (
-	cursorLayout = "2006-01-02 15:04:05.000000"
-	secondLayout = "2006-01-02 15:04:05"
-	dateLayout   = "2006-01-02"
+var (
+	timeUTC  = timeKind{source.CursorForm{Layout: cursorLayout, UTC: true}} // TIMESTAMP
+	timeWall = timeKind{source.CursorForm{Layout: cursorLayout}}            // DATETIME
+	timeDate = timeKind{source.CursorForm{Layout: dateLayout}}              // DATE
 )
 
 func timeKindOf(c source.Column, k kind) (timeKind, error) {
@@ -31,7 +31,7 @@ func timeKindOf(c source.Column, k kind) (timeKind, error) {
 	case kindDate:
 		return timeDate, nil
 	}
-	return 0, fmt.Errorf("column %s cannot order the rows: it must be of type TIMESTAMP, DATETIME or DATE", c.Name)
+	return timeKind{}, fmt.Errorf("column %s cannot order the rows: it must be of type TIMESTAMP, DATETIME or DATE", c.Name)
 }
 
 // appendCursor makes the cursor of the text in which the server sends a value.
@@ -69,39 +69,10 @@ func daysIn(year, month int) int {
 	return 31
 }
 
-// fits reports whether a text is a cursor of this kind. Only such a text is ever
-// put into a statement.
-func (k timeKind) fits(cursor string) bool {
-	layout := cursorLayout
-	if k == timeDate {
-		layout = dateLayout
-	}
-	if len(cursor) != len(layout) {
-		return false
-	}
-	_, err := time.Parse(layout, cursor)
-	return err == nil
-}
-
-// instant is the instant of a cursor.
-func (k timeKind) instant(cursor []byte, loc *time.Location) time.Time {
-	if k == timeUTC {
-		loc = time.UTC
-	}
-	return source.ReadWall(cursor, loc)
-}
-
 // least writes an instant as the least cursor of a row that is written from
 // then on. Columns without fractions of a second cut them off, so it does too.
 func (k timeKind) least(t time.Time, loc *time.Location) string {
-	t = t.Truncate(time.Second)
-	switch k {
-	case timeUTC:
-		return t.UTC().Format(cursorLayout)
-	case timeDate:
-		return source.EarliestWall(t, loc).Format(dateLayout)
-	}
-	return source.EarliestWall(t, loc).Format(cursorLayout)
+	return k.Horizon(t.Truncate(time.Second), loc)
 }
 
 // most writes an instant as the highest cursor of a row that was written until
@@ -121,8 +92,5 @@ func (k timeKind) most(t time.Time, loc *time.Location) string {
 			wall = before
 		}
 	}
-	if k == timeDate {
-		return wall.Format(dateLayout)
-	}
-	return wall.Format(cursorLayout)
+	return wall.Format(k.Layout)
 }

@@ -82,7 +82,7 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 	case kindPadded:
 		b.TextBytes(i, bytes.TrimRight(text, " "))
 	case kindNumber:
-		appendNumber(b, i, text)
+		b.Number(i, text)
 	case kindDouble:
 		appendDouble(b, i, text)
 	case kindBool:
@@ -92,7 +92,7 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 	case kindRaw:
 		b.Bytes(text)
 	case kindJSON:
-		appendJSON(b, i, text)
+		b.JSON(i, text)
 	default:
 		b.TextBytes(i, text)
 	}
@@ -110,51 +110,6 @@ func appendLOB(b *source.Builder, i int, k kind, length, text []byte) {
 		return
 	}
 	appendCell(b, i, k, text)
-}
-
-// appendNumber appends a decimal number. Drivers differ over the zero before
-// the point, and JSON wants it. What is no number is text: infinity, and what
-// drivers make of bytes that no database should have written.
-func appendNumber(b *source.Builder, i int, text []byte) {
-	if !isNumber(text) {
-		b.TextBytes(i, text)
-		return
-	}
-	if text[0] == '-' {
-		b.Data = append(b.Data, '-')
-		text = text[1:]
-	}
-	if text[0] == '.' {
-		b.Data = append(b.Data, '0')
-	}
-	b.Data = append(b.Data, text...)
-}
-
-// isNumber reports whether a text is a number as JSON has them, but for the zero
-// before the point.
-func isNumber(text []byte) bool {
-	text = bytes.TrimPrefix(text, []byte("-"))
-	mantissa, exponent, scientific := bytes.Cut(text, []byte("e"))
-	whole, fraction, pointed := bytes.Cut(mantissa, []byte("."))
-	if scientific && !isDigits(bytes.TrimLeft(exponent, "+-")) {
-		return false
-	}
-	switch {
-	case len(whole) > 1 && whole[0] == '0', pointed && !isDigits(fraction):
-		return false
-	case pointed && len(whole) == 0:
-		return true
-	}
-	return isDigits(whole)
-}
-
-func isDigits(text []byte) bool {
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return len(text) > 0
 }
 
 func appendBool(b *source.Builder, i int, text []byte) {
@@ -175,7 +130,7 @@ func appendDouble(b *source.Builder, i int, text []byte) {
 	case "-Inf":
 		b.Data = append(b.Data, `"-Infinity"`...)
 	default:
-		appendNumber(b, i, text)
+		b.Number(i, text)
 	}
 }
 
@@ -199,15 +154,6 @@ func compactTime(dst []byte, k kind, text []byte) []byte {
 		return append(dst, 'Z')
 	}
 	return append(dst, zone...)
-}
-
-func appendJSON(b *source.Builder, i int, text []byte) {
-	size := len(b.Data)
-	if !b.JSON(text) {
-		b.Data = b.Data[:size]
-		b.Null()
-		b.Fail(i, "is not valid text (UTF-8 without NUL)")
-	}
 }
 
 // keyText is a value as part of a key: the text that a person would look for in

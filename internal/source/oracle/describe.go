@@ -11,9 +11,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// sampleRows bounds the search for two rows with one key.
-const sampleRows = 10000
-
 // An index on an expression has columns that nobody has named. One on a column
 // with time zones is such: it is ordered by the instants in UTC.
 const (
@@ -45,14 +42,18 @@ type index struct {
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	var d source.Description
-	var r relation
+	var p plan
 	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		d, r, err = c.description(ctx, q)
+		if p, err = c.plan(ctx, q, observer.Range{}); err != nil {
+			return err
+		}
+		d, err = c.description(ctx, q, p)
 		return err
 	})
 	if err != nil || d.Timestamp == "" {
 		return d, err
 	}
+	r := p.relation
 	a, err := s.activity(ctx, r)
 	d.HorizonExact, d.Standby, d.Warnings = a.exact(), err == nil && a.replica(), a.warnings()
 	if q.Overlap <= 0 {
@@ -64,32 +65,24 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	return d, err
 }
 
-func (c *session) description(ctx context.Context, q observer.Query) (source.Description, relation, error) {
-	p, r, err := c.plan(ctx, q, observer.Range{})
-	if err != nil {
-		return source.Description{}, relation{}, err
-	}
-	d := source.Description{
-		Table: r.name, Columns: r.columns,
-		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
-		OrderIndexed: source.Unknown,
-	}
+func (c *session) description(ctx context.Context, q observer.Query, p plan) (source.Description, error) {
+	r := p.relation
+	d := source.NewDescription(r.name, r.columns, p.selection)
 	indexes, isTable, err := c.indexes(ctx, r)
 	if err != nil {
-		return source.Description{}, relation{}, err
+		return source.Description{}, err
 	}
-	if d.KeyUnique, err = c.keyUnique(ctx, p, r.from, indexes); err != nil {
-		return d, r, err
+	if d.KeyUnique, err = c.keyUnique(ctx, p, indexes); err != nil {
+		return d, err
 	}
-	order, err := c.keyOrder(ctx, q, r, p, indexes)
+	order, err := c.keyOrder(ctx, q, p, indexes)
 	if d.KeyOrdered = order.parts != nil; err != nil || d.Timestamp == "" {
-		return d, r, err
+		return d, err
 	}
-	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if isTable {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
-	return d, r, nil
+	return d, nil
 }
 
 // indexes returns the B-tree indexes, and whether it is a table that has them.
@@ -148,10 +141,10 @@ func (c *session) expressions(ctx context.Context, r relation, indexes []index) 
 
 // keyUnique asks the indexes first: one whose columns are all in the key
 // guarantees it. Otherwise some rows are looked at, which can only disprove it.
-func (c *session) keyUnique(ctx context.Context, p plan, from string, indexes []index) (source.Answer, error) {
+func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (source.Answer, error) {
 	key := p.selection.KeyNames()
 	for _, i := range indexes {
-		if i.unique && !slices.ContainsFunc(i.columns, func(name string) bool { return !slices.Contains(key, name) }) {
+		if i.unique && source.Covers(key, i.columns) {
 			return source.Yes, nil
 		}
 	}
@@ -159,7 +152,7 @@ func (c *session) keyUnique(ctx context.Context, p plan, from string, indexes []
 	for n, i := range p.selection.Key {
 		items[n] = selected(p.kinds[i], "q."+source.Quote(key[n]))
 	}
-	rows, err := c.small(ctx, reading, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), from, sampleRows))
+	rows, err := c.small(ctx, reading, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), p.relation.from, source.SampleRows))
 	switch {
 	case observer.ClassOf(err) == observer.ClassTimeout && ctx.Err() == nil:
 		return source.Unknown, nil

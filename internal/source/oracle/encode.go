@@ -4,51 +4,47 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
-// encoder turns the values of a row, as they were selected, into a row.
-type encoder struct {
+// cells are the values of a row, as they were selected.
+type cells struct {
 	plan     plan
-	builder  *source.Builder
 	location *time.Location
 	values   []sql.RawBytes
 	cursor   []byte
 	part     []byte
 }
 
-func (e *encoder) encode(values []sql.RawBytes) *observer.Row {
-	b, p := e.builder, &e.plan
-	b.Start(0)
-	for n, i := range p.selection.Key {
-		b.KeyPart(n, keyText(e.part[:0], p.kinds[i], values[p.at[i]]))
-	}
-	cursor, at := e.timestamp(values)
-	for i := range p.selection.Data {
-		if !b.Member(i) {
-			break
-		}
-		k, value := p.kinds[i], values[p.at[i]]
-		if k.items() > 1 {
-			appendLOB(b, i, k, values[p.at[i]-1], value)
-			continue
-		}
-		appendCell(b, i, k, value)
-	}
-	return b.Finish(cursor, at)
+// Left implements [source.Cells]. The length of a large object tells whether that is
+// left behind, see appendLOB.
+func (c *cells) Left() source.Left { return 0 }
+
+// KeyText implements [source.Cells].
+func (c *cells) KeyText(i int) []byte {
+	return keyText(c.part[:0], c.plan.kinds[i], c.values[c.plan.at[i]])
 }
 
-func (e *encoder) timestamp(values []sql.RawBytes) ([]byte, time.Time) {
-	i := e.plan.selection.Timestamp
-	if i < 0 || values[e.plan.at[i]] == nil {
-		return nil, time.Time{}
+// Append implements [source.Cells].
+func (c *cells) Append(b *source.Builder, i int) {
+	k, at := c.plan.kinds[i], c.plan.at[i]
+	if k.items() > 1 {
+		appendLOB(b, i, k, c.values[at-1], c.values[at])
+		return
 	}
-	cursor, at, ok := e.plan.time.appendCursor(e.cursor[:0], values[e.plan.at[i]], e.location)
+	appendCell(b, i, k, c.values[at])
+}
+
+// Cursor implements [source.Cells].
+func (c *cells) Cursor(i int) ([]byte, time.Time, string) {
+	value := c.values[c.plan.at[i]]
+	if value == nil {
+		return nil, time.Time{}, ""
+	}
+	cursor, at, ok := c.plan.time.appendCursor(c.cursor[:0], value, c.location)
 	if !ok {
-		e.builder.Fail(i, "is outside of the years 1 to 9999")
-		return nil, time.Time{}
+		return nil, time.Time{}, "is outside of the years 1 to 9999"
 	}
-	e.cursor = cursor
-	return cursor, at
+	c.cursor = cursor
+	return cursor, at, ""
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-func encoderOf(t testing.TB, q observer.Query, columns ...source.Column) *encoder {
+func encoderOf(t testing.TB, q observer.Query, columns ...source.Column) func(values []sql.RawBytes) *observer.Row {
 	t.Helper()
-	p, err := newPlan(relation{from: `"APP"."T"`, name: "APP.T", columns: columns}, q, observer.Range{})
+	p, err := newPlan(relation{from: `"APP"."T"`, name: "APP.T", columns: columns}, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,11 @@ func encoderOf(t testing.TB, q observer.Query, columns ...source.Column) *encode
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &encoder{plan: p, builder: b, location: time.UTC}
+	c := &cells{plan: p, location: time.UTC}
+	return func(values []sql.RawBytes) *observer.Row {
+		c.values = values
+		return b.Row(c)
+	}
 }
 
 // What no emulator has, or no two drivers spell alike.
@@ -45,8 +49,8 @@ func TestCells(t *testing.T) {
 		{"DATE", []sql.RawBytes{[]byte("-0044-03-15 00:00:00")}, `"-0044-03-15T00:00:00"`},
 		{"CLOB", []sql.RawBytes{[]byte("0"), nil}, `""`},
 	} {
-		e := encoderOf(t, observer.Query{Table: "t", Key: []string{"ID"}, Columns: []string{"V"}}, source.Column{Name: "V", Type: test.typ}, source.Column{Name: "ID", Type: "NUMBER"})
-		row := e.encode(append(test.values, []byte("1")))
+		encode := encoderOf(t, observer.Query{Table: "t", Key: []string{"ID"}, Columns: []string{"V"}}, source.Column{Name: "V", Type: test.typ}, source.Column{Name: "ID", Type: "NUMBER"})
+		row := encode(append(test.values, []byte("1")))
 		if want := `{"V":` + test.want + `}`; row.Err != nil || string(row.Data) != want {
 			t.Errorf("%s %q: %s, %v, want %s", test.typ, test.values, row.Data, row.Err, want)
 		}
@@ -56,14 +60,14 @@ func TestCells(t *testing.T) {
 // BenchmarkEncode makes a row of its values, without a database.
 func BenchmarkEncode(b *testing.B) {
 	q := observer.Query{Table: "orders", Key: []string{"ORDER_ID"}, Timestamp: "UPDATED_AT"}
-	e := encoderOf(b, q, source.Column{Name: "ORDER_ID", Type: "NUMBER"}, source.Column{Name: "CUSTOMER", Type: "VARCHAR2"},
+	encode := encoderOf(b, q, source.Column{Name: "ORDER_ID", Type: "NUMBER"}, source.Column{Name: "CUSTOMER", Type: "VARCHAR2"},
 		source.Column{Name: "STATUS", Type: "CHAR"}, source.Column{Name: "TOTAL", Type: "NUMBER"}, source.Column{Name: "UPDATED_AT", Type: "TIMESTAMP"})
 	values := []sql.RawBytes{
 		[]byte("1234567"), []byte("customer 1234567"), []byte("RELEASED  "), []byte("199.95"), []byte(" 2024-05-01 10:00:00.123456789"),
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if row := e.encode(values); row.Err != nil {
+		if row := encode(values); row.Err != nil {
 			b.Fatal(row.Err)
 		}
 	}

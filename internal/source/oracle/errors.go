@@ -74,15 +74,6 @@ func (s *Source) worded(operation string, err error) error {
 	return fmt.Errorf("%s: %s: %w", operation, s.target, err)
 }
 
-// unfit is the failure of a query that no attempt will cure.
-func unfit(err error) error {
-	var known *observer.Fault
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	return &observer.Fault{Class: observer.ClassQuery, Err: err}
-}
-
 // The refusals that are looked at by their numbers.
 const (
 	codeIdentifier  = 904  // no such column

@@ -22,7 +22,7 @@ ORDER BY p.ID`
 func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
 	var shown source.Plan
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, r, err := c.plan(ctx, q, in)
+		p, err := c.plan(ctx, q, in)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 				return err
 			}
 			// One whose name tells it, Describe has warned of.
-			if !r.others.remote && !r.others.materialized && p.selection.Timestamp >= 0 && q.Overlap <= 0 && len(shown.Warnings) == 0 {
+			if !p.relation.others.remote && !p.relation.others.materialized && p.selection.Timestamp >= 0 && q.Overlap <= 0 && len(shown.Warnings) == 0 {
 				shown.Warnings = planned(lines).warnings()
 			}
 		}

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,8 +16,6 @@ const (
 	// statement of that change began, which may have searched for a while first.
 	// Statements that search for longer before they write need an overlap.
 	margin = 5 * time.Second
-	// defaultOverlap applies where nothing better than the clock is known.
-	defaultOverlap = time.Minute
 	// clockSlack is how far SYSDATE and SYSTIMESTAMP, of which one has no
 	// fraction, may be apart from a whole quarter of an hour.
 	clockSlack = 2 * time.Second
@@ -66,16 +63,16 @@ type activity struct {
 // The clock is SYSTIMESTAMP in UTC. Transactions are noted by the host's clock,
 // whose zone shows in its distance from that; see [activity.started].
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	p, r, err := s.timed(ctx, q)
-	if err != nil || p.time == 0 {
+	p, err := s.timed(ctx, q)
+	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
-	a, err := s.activity(ctx, r)
+	a, err := s.activity(ctx, p.relation)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
 	h := a.horizon(q.Overlap, p.time, s.options.Location)
-	h.Clock, h.Now = p.time.horizon(a.now, s.options.Location), a.now
+	h.Clock, h.Now = p.time.Horizon(a.now, s.options.Location), a.now
 	h.Undated = source.HasUndated(q, p.selection)
 	return h, nil
 }
@@ -171,18 +168,18 @@ func (a activity) exact() bool {
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
 	if a.replica() && !a.reported {
-		return observer.Horizon{Lag: max(overlap, defaultOverlap)}
+		return observer.Horizon{Lag: max(overlap, source.ClockOverlap(0))}
 	}
 	exact := a.exact()
 	// A transaction is noted as of the beginning of the second in which it began.
 	clock := a.now.Truncate(time.Second)
 	if !exact {
-		clock, overlap = a.now.Add(-a.applied), cmp.Or(max(overlap, 0), defaultOverlap)
+		clock, overlap = a.now.Add(-a.applied), source.ClockOverlap(overlap)
 	}
 	at, earliest := source.OpenSince(clock, a.started(loc), margin, overlap)
 	h := observer.Horizon{Lag: a.now.Sub(at), Exact: exact}
 	if !a.held() {
-		h.Cursor, h.Earliest = k.horizon(at, loc), k.horizon(earliest, loc)
+		h.Cursor, h.Earliest = k.Horizon(at, loc), k.Horizon(earliest, loc)
 	}
 	return h
 }

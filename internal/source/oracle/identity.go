@@ -1,10 +1,6 @@
 package oracle
 
-import (
-	"context"
-
-	"github.com/observerd/observerd/internal/observer"
-)
+import "context"
 
 const (
 	databaseSQL = "SELECT TO_CHAR(d.DBID), TO_CHAR(d.RESETLOGS_CHANGE#) FROM V$DATABASE d"
@@ -47,21 +43,4 @@ func (c *session) identity(ctx context.Context, kind, query string) (string, err
 		return kind + rows[0][0], nil
 	}
 	return kind + rows[0][0] + "/" + rows[0][1], nil
-}
-
-// timed returns the plan of the query, with the kind of its timestamp, 0 for none, and
-// what is read.
-// It is content with what is remembered of the table, see [relations].
-func (s *Source) timed(ctx context.Context, q observer.Query) (p plan, r relation, err error) {
-	if r, ok := s.relations.get(q); ok {
-		p, err := newPlan(r, q, observer.Range{})
-		if err == nil {
-			return p, r, nil
-		}
-	}
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		p, r, err = c.plan(ctx, q, observer.Range{})
-		return err
-	})
-	return p, r, err
 }

@@ -12,16 +12,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// KeyOrder implements [observer.Source].
-func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
-		p, _, err := c.plan(ctx, q, observer.Range{ByKey: true})
-		order = p.selection.OrderID(p.order.parts, nil)
-		return err
-	})
-	return order, err
-}
-
 // keyIndex is an index by which a table is read, and the parts of the key in its
 // order; nil for none.
 type keyIndex struct {
@@ -37,12 +27,12 @@ const charsetSQL = "SELECT p.VALUE FROM NLS_DATABASE_PARAMETERS p WHERE p.PARAME
 // keyOrder finds the index that serves the key: the table itself where its rows are
 // kept in that order, or else one that is unique. NULL comes behind all keys, where
 // a read that goes on would leave it out, so there must be none.
-func (c *session) keyOrder(ctx context.Context, q observer.Query, r relation, p plan, indexes []index) (keyIndex, error) {
+func (c *session) keyOrder(ctx context.Context, q observer.Query, p plan, indexes []index) (keyIndex, error) {
 	found := servesKey(p.selection, indexes)
 	if found.parts == nil || p.selection.KeyNullable() {
 		return keyIndex{}, nil
 	}
-	if ok, err := c.bindable(ctx, q, r, p, found.parts); !ok {
+	if ok, err := c.bindable(ctx, q, p, found.parts); !ok {
 		return keyIndex{}, err
 	}
 	return found, nil
@@ -50,9 +40,9 @@ func (c *session) keyOrder(ctx context.Context, q observer.Query, r relation, p 
 
 // tieOrder identifies the order of rows that share a timestamp; empty where no read
 // can go on within them.
-func (c *session) tieOrder(ctx context.Context, q observer.Query, r relation, p plan) (string, error) {
+func (c *session) tieOrder(ctx context.Context, q observer.Query, p plan) (string, error) {
 	ties := p.selection.TieOrder()
-	if ok, err := c.bindable(ctx, q, r, p, ties); !ok {
+	if ok, err := c.bindable(ctx, q, p, ties); !ok {
 		return "", err
 	}
 	return p.selection.OrderID(ties, nil), nil
@@ -60,7 +50,7 @@ func (c *session) tieOrder(ctx context.Context, q observer.Query, r relation, p 
 
 // bindable reports whether parts of a key that were read compare with their columns.
 // The driver loses characters of other sets than these on their way to us and back.
-func (c *session) bindable(ctx context.Context, q observer.Query, r relation, p plan, parts []int) (bool, error) {
+func (c *session) bindable(ctx context.Context, q observer.Query, p plan, parts []int) (bool, error) {
 	text := false
 	for _, part := range parts {
 		i := p.selection.Key[part]
@@ -72,6 +62,7 @@ func (c *session) bindable(ctx context.Context, q observer.Query, r relation, p 
 	if !text {
 		return true, nil
 	}
+	r := p.relation
 	if r.charset == "" {
 		rows, err := c.rows(ctx, "read the character set", charsetSQL)
 		if err != nil || len(rows) != 1 {
@@ -159,24 +150,4 @@ func keyBind(c source.Column, part string) (text string, ok bool) {
 		return text, timeText.MatchString(part)
 	}
 	return part, part != ""
-}
-
-// writeByKey writes the read of all rows by key, or from one on. Without the hint
-// the optimizer would sort a large table, for each read anew.
-func (p *plan) writeByKey(from string, q observer.Query, in observer.Range) error {
-	s := p.selection
-	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
-	w := p.statements(from, q)
-	all, err := p.bind(&w, q, in, func() (string, []int) { return w.ByKey(s, p.order.parts, in.Key != "", notNull) })
-	if err != nil {
-		return err
-	}
-	all.sql, all.explained = p.hinted(all.sql), p.hinted(all.explained)
-	p.steps = []step{all}
-	return nil
-}
-
-// hinted puts the hint in front of all other comments, where Oracle looks for it.
-func (p *plan) hinted(statement string) string {
-	return `SELECT /*+ INDEX_ASC(q "` + p.order.name + `") */` + strings.TrimPrefix(statement, "SELECT")
 }

@@ -12,6 +12,7 @@ import (
 // plan is a read that is ready to run: its names resolved, its statements
 // written. Two of them need a transaction to see one snapshot.
 type plan struct {
+	relation  relation
 	selection source.Selection
 	kinds     []kind // of the selected columns
 	at        []int  // where their values are in a row of the result
@@ -33,20 +34,15 @@ type step struct {
 }
 
 // text joins the statements for people.
-func (p plan) text() string {
-	texts := make([]string, len(p.steps))
-	for i, s := range p.steps {
-		texts[i] = s.sql
-	}
-	return strings.Join(texts, ";\n")
-}
+func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
 
-func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
+// newPlan resolves the names of a query.
+func newPlan(r relation, q observer.Query) (plan, error) {
 	s, err := source.Select(q, r.columns, r.name)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{selection: s}
+	p := plan{relation: r, selection: s}
 	for _, c := range s.Columns {
 		k := kindOf(c.Type)
 		if k == kindUnfit {
@@ -66,15 +62,14 @@ func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 			return plan{}, err
 		}
 	}
-	p.steps, err = p.write(r.from, q, in)
-	return p, err
+	return p, nil
 }
 
 // statements is the dialect. Binds are positional, one for each occurrence, and
 // the limit is a literal: a bound one would be guessed at by the optimizer.
-func (p plan) statements(from string, q observer.Query) source.Statements {
+func (p plan) statements(q observer.Query) source.Statements {
 	return source.Statements{
-		From:      from,
+		From:      p.relation.from,
 		Column:    func(c source.Column, qualified string) string { return selected(kindOf(c.Type), qualified) },
 		Size:      size,
 		MaxLength: source.MaxRowBytes(q),
@@ -88,38 +83,27 @@ func (p plan) statements(from string, q observer.Query) source.Statements {
 	}
 }
 
-func (p plan) write(from string, q observer.Query, in observer.Range) ([]step, error) {
-	w := p.statements(from, q)
-	if p.selection.Timestamp < 0 {
-		return []step{{sql: tagged(w.All(p.selection), q.Stream)}}, nil
+// write writes the statements.
+func (p *plan) write(q observer.Query, in observer.Range) error {
+	w := p.statements(q)
+	for _, write := range source.Writers(q, p.selection, in, p.order.parts) {
+		s, err := p.bind(w, in, write)
+		if err != nil {
+			return err
+		}
+		s.sql, s.explained = p.commented(s.sql, q.Stream), p.commented(s.explained, q.Stream)
+		p.steps = append(p.steps, s)
 	}
-	if in.ByKey {
-		return nil, nil // [plan.writeByKey] writes it.
-	}
-	if in.Part == observer.PartUndated {
-		undated, err := p.bind(&w, q, in, func() (string, []int) { return w.Nulls(p.selection, in) })
-		return []step{undated}, err
-	}
-	nulls := source.NullsOf(q, p.selection, in)
-	first, err := p.bind(&w, q, in, func() (string, []int) { return w.Range(p.selection, in, nulls != source.NullsInRange) })
-	if err != nil {
-		return nil, err
-	}
-	steps := []step{first}
-	if nulls == source.NullsApart {
-		text, _ := w.Nulls(p.selection, observer.Range{})
-		steps = append(steps, step{sql: tagged(text, q.Stream)})
-	}
-	return steps, nil
+	return nil
 }
 
 // bind writes a statement twice: with binds, and with literals in their places. See
 // [source.Statements.Range] for what the bounds are.
-func (p plan) bind(w *source.Statements, q observer.Query, in observer.Range, write func() (string, []int)) (step, error) {
+func (p *plan) bind(w source.Statements, in observer.Range, write source.Writer) (step, error) {
 	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, fmt.Sprintf(":%d", n)) }
-	text, parts := write()
+	text, parts := write(w)
 	cursor := func(bound string) (string, bool) {
-		if _, ok := p.time.parse(bound, nil); !ok {
+		if _, ok := p.time.Parse(bound, nil); !ok {
 			return "", false
 		}
 		return p.time.literal(bound), true
@@ -134,8 +118,19 @@ func (p plan) bind(w *source.Statements, q observer.Query, in observer.Range, wr
 	}
 	w.Bound = func(n int) string { return p.time.value(literals[n-1]) }
 	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, literals[n-1]) }
-	explained, _ := write()
-	return step{sql: tagged(text, q.Stream), binds: binds, explained: tagged(explained, q.Stream)}, nil
+	explained, _ := write(w)
+	return step{sql: text, binds: binds, explained: explained}, nil
+}
+
+// commented adds the comments of a statement. That of the hint is in front, where
+// Oracle looks for it: without it the optimizer would sort a large table, for each read
+// by key anew.
+func (p *plan) commented(statement, stream string) string {
+	statement = tagged(statement, stream)
+	if p.order.parts != nil {
+		statement = `SELECT /*+ INDEX_ASC(q "` + p.order.name + `") */` + strings.TrimPrefix(statement, "SELECT")
+	}
+	return statement
 }
 
 // maxTag bounds what a statement says of its observer.

@@ -10,32 +10,32 @@ import (
 )
 
 // plan prepares a read for what the query reads at this moment.
-func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, relation, error) {
+func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	r, err := c.relation(ctx, q)
 	switch {
 	case err != nil && ctx.Err() != nil: // the caller's reason, no fault of the query
-		return plan{}, r, err
+		return plan{}, err
 	case err != nil:
-		return plan{}, r, unfit(err)
+		return plan{}, source.Unfit(err)
 	}
-	p, err := newPlan(r, q, in)
-	if err != nil {
-		return p, r, unfit(err)
-	}
-	if !in.ByKey {
-		if p.selection.Timestamp >= 0 {
-			p.ties, err = c.tieOrder(ctx, q, r, p)
+	p, err := newPlan(r, q)
+	switch {
+	case err != nil:
+		return p, source.Unfit(err)
+	case in.ByKey:
+		indexes, _, err := c.indexes(ctx, r)
+		if err != nil {
+			return p, err
 		}
-		return p, r, err
+		if p.order, err = c.keyOrder(ctx, q, p, indexes); err != nil {
+			return p, err
+		}
+	case p.selection.Timestamp >= 0:
+		if p.ties, err = c.tieOrder(ctx, q, p); err != nil {
+			return p, err
+		}
 	}
-	indexes, _, err := c.indexes(ctx, r)
-	if err != nil {
-		return p, r, err
-	}
-	if p.order, err = c.keyOrder(ctx, q, r, p, indexes); err != nil || p.order.parts == nil {
-		return p, r, err
-	}
-	return p, r, unfit(p.writeByKey(r.from, q, in))
+	return p, source.Unfit(p.write(q, in))
 }
 
 // Read implements [observer.Source]. Where the timestamp may be NULL, the rows
@@ -43,7 +43,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	large := false
 	if known, ok := s.relations.get(q); ok {
-		p, err := newPlan(known, q, in)
+		p, err := newPlan(known, q)
 		large = err == nil && p.large()
 	}
 	r, err := s.read(ctx, q, in, large)
@@ -59,30 +59,31 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 // errLarge says that rows have large objects, unlike what was expected.
 var errLarge = errors.New("the rows have large objects")
 
-func (s *Source) read(ctx context.Context, q observer.Query, in observer.Range, large bool) (*rows, error) {
+func (s *Source) read(ctx context.Context, q observer.Query, in observer.Range, large bool) (*source.Stream, error) {
 	pool := s.db
 	if large {
 		pool = s.large
 	}
-	var r *rows
+	var stream *source.Stream
 	err := s.keep(ctx, pool, func(ctx context.Context, c *session) (err error) {
-		r, err = c.read(ctx, q, in, large)
+		stream, err = c.read(ctx, q, in, large)
 		// The table may have changed after it was described.
 		if refused(err, codeIdentifier, codeTypes, codeTable) {
 			s.relations.forget(q)
-			r, err = c.read(ctx, q, in, large)
+			stream, err = c.read(ctx, q, in, large)
 		}
 		if err != nil {
 			c.release()
 		}
 		return err
 	})
-	return r, err
+	return stream, err
 }
 
-// read runs the first statement of a read.
-func (c *session) read(ctx context.Context, q observer.Query, in observer.Range, large bool) (*rows, error) {
-	p, _, err := c.plan(ctx, q, in)
+// read runs the first statement of a read. The session is the stream's if that goes
+// well.
+func (c *session) read(ctx context.Context, q observer.Query, in observer.Range, large bool) (*source.Stream, error) {
+	p, err := c.plan(ctx, q, in)
 	if err != nil {
 		return nil, err
 	}
@@ -98,129 +99,71 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range,
 	}
 	b, err := source.NewBuilder(q, p.selection)
 	if err != nil {
-		return nil, unfit(err)
+		return nil, source.Unfit(err)
 	}
-	r := &rows{encoder: encoder{plan: p, builder: b, location: c.source.options.Location}, session: c, on: c.conn}
+	r := &rows{cells: cells{plan: p, location: c.source.options.Location}, source: c.source, session: c}
 	r.values = make([]sql.RawBytes, p.width)
 	r.targets = make([]any, p.width)
 	for i := range r.values {
 		r.targets[i] = &r.values[i]
 	}
-	r.ctx, r.silence = source.WatchSilence(ctx, c.source.options.QueryTimeout)
-	r.silence.Wait()
-	err = r.begin()
-	r.silence.Got()
-	if err != nil {
-		r.stop()
+	stream := source.NewStream(ctx, c.source.options.QueryTimeout, source.StreamOptions{
+		Selection: p.selection, Ties: p.ties, Statements: len(p.steps), Result: r, Cells: &r.cells, Builder: b,
+	})
+	if err := stream.Start(); err != nil {
+		r.borrowed = true
+		_ = stream.Close() // of no use any more, whatever becomes of it
 		return nil, err
 	}
-	return r, nil
+	return stream, nil
 }
 
-// rows streams the rows of a read.
+// rows are the results of a read.
 type rows struct {
-	encoder
-	session *session
-	on      querier
-	tx      *sql.Tx // nil for a read of one statement
-	ctx     context.Context
-	silence *source.Silence
-	result  *sql.Rows
-	targets []any
-	next    int // step to run next
-	row     *observer.Row
-	err     error
-	closed  bool
+	cells
+	source   *Source
+	session  *session
+	borrowed bool    // the session is not given back
+	tx       *sql.Tx // nil for a read of one statement
+	result   *sql.Rows
+	targets  []any
 }
 
-// begin runs the first statement. Two of them see one snapshot only within a
+// Open implements [source.Result]. Two statements see one snapshot only within a
 // read-only transaction, which takes no grant; one sees its own anyway.
-func (r *rows) begin() (err error) {
-	if len(r.plan.steps) > 1 {
-		r.tx, err = r.session.conn.BeginTx(r.ctx, &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			return r.session.source.translate(r.ctx, parsing, "begin the read", err)
-		}
-		r.on = r.tx
-	}
-	return r.query()
-}
-
-func (r *rows) query() (err error) {
-	s := r.plan.steps[r.next]
-	r.next++
-	r.result, err = r.on.QueryContext(r.ctx, s.sql, s.binds...) //nolint:rowserrcheck // Next asks for it.
-	return r.session.source.translate(r.ctx, reading, "read rows", err)
-}
-
-// Next implements [observer.Rows].
-func (r *rows) Next() bool {
-	if r.err != nil || r.closed {
-		return false
-	}
-	// The drivers notice only when they next wait, which may be much later.
-	if r.ctx.Err() != nil {
-		r.fail(r.ctx.Err())
-		return false
-	}
-	r.silence.Wait()
-	defer r.silence.Got()
-	for {
-		if r.result.Next() {
-			if r.fail(r.result.Scan(r.targets...)); r.err != nil {
-				return false
-			}
-			r.row = r.encode(r.values)
-			return true
-		}
-		r.fail(r.result.Err())
-		if r.err != nil || r.next == len(r.plan.steps) {
-			return false
-		}
-		_ = r.result.Close() // was read to its end
-		if r.err = r.query(); r.err != nil {
-			return false
+func (r *rows) Open(ctx context.Context, n int) (err error) {
+	if n == 0 && len(r.plan.steps) > 1 {
+		if r.tx, err = r.session.conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
+			return r.source.translate(ctx, parsing, "begin the read", err)
 		}
 	}
-}
-
-func (r *rows) fail(err error) {
-	if err != nil {
-		r.err = r.session.source.translate(r.ctx, reading, "read rows", err)
+	var on querier = r.session.conn
+	if r.tx != nil {
+		on = r.tx
 	}
+	s := r.plan.steps[n]
+	r.result, err = on.QueryContext(ctx, s.sql, s.binds...) //nolint:rowserrcheck // Next asks for it.
+	return r.Failed(ctx, err)
 }
 
-// Columns implements [observer.Rows].
-func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
-
-// KeyColumns implements [observer.Rows].
-func (r *rows) KeyColumns() []observer.KeyColumn { return r.plan.selection.KeyColumns() }
-
-// KeyOrder implements [observer.Rows].
-func (r *rows) KeyOrder() string { return r.plan.ties }
-
-// Row implements [observer.Rows].
-func (r *rows) Row() *observer.Row { return r.row }
-
-// Err implements [observer.Rows].
-func (r *rows) Err() error { return r.err }
-
-// Close implements [observer.Rows].
-func (r *rows) Close() error {
-	if r.closed {
-		return nil
+// Next implements [source.Result].
+func (r *rows) Next(ctx context.Context) (bool, error) {
+	if r.result.Next() {
+		return true, r.Failed(ctx, r.result.Scan(r.targets...))
 	}
-	r.closed = true
-	r.stop()
-	r.session.release()
-	return nil
+	err := r.result.Err()
+	_ = r.result.Close() // It was read to its end.
+	return false, r.Failed(ctx, err)
 }
 
-// stop ends the result and the transaction while the silence is still watched:
-// both may wait for the database. Where the transaction has been ended already,
+// Failed implements [source.Result].
+func (r *rows) Failed(ctx context.Context, err error) error {
+	return r.source.translate(ctx, reading, "read rows", err)
+}
+
+// Close implements [source.Result]. Where the transaction has been ended already,
 // together with its context, the session is closed.
-func (r *rows) stop() {
-	r.silence.Wait()
+func (r *rows) Close(context.Context) error {
 	if r.result != nil {
 		_ = r.result.Close() // of no use any more, whatever becomes of it
 	}
@@ -230,6 +173,8 @@ func (r *rows) stop() {
 		}
 		r.session.unclean = false
 	}
-	r.silence.Got()
-	r.silence.Stop()
+	if !r.borrowed {
+		r.session.release()
+	}
+	return nil
 }

@@ -46,6 +46,7 @@ type Options = source.Options
 
 // Source reads one database. It is safe for concurrent use.
 type Source struct {
+	source.TextCursors
 	options   Options
 	db        *sql.DB
 	large     *sql.DB       // for reads of rows with large objects
@@ -118,31 +119,45 @@ func inDescriptor(descriptor, key string) string {
 // a database that does not answer any more.
 func (s *Source) Close() error { return errors.Join(s.db.Close(), s.large.Close()) }
 
-// Compare orders cursors by their text, whose width is fixed.
-func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
-
-// Restate implements [observer.Source]. A column of one type has one form.
-func (s *Source) Restate(cursor, _ string) string { return cursor }
-
 // CursorAt implements [observer.Source].
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
-	p, _, err := s.timed(ctx, q)
-	if err != nil {
+	p, err := s.timed(ctx, q)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if p.time == 0 {
+	case p.selection.Timestamp < 0:
 		return "", source.ErrNoTimestamp
 	}
-	return p.time.horizon(at, s.options.Location), nil
+	return p.time.Horizon(at, s.options.Location), nil
 }
 
 // SQL returns the statements that Read would run, for people.
 func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
-	var text string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, _, err := c.plan(ctx, q, in)
-		text = p.text()
+	p, err := s.plan(ctx, q, in)
+	return p.text(), err
+}
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
+	p, err := s.plan(ctx, q, observer.Range{ByKey: true})
+	return p.selection.OrderID(p.order.parts, nil), err
+}
+
+func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (p plan, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		p, err = c.plan(ctx, q, in)
 		return err
 	})
-	return text, err
+	return p, err
+}
+
+// timed is plan for the kind of the timestamp alone: it is content with what is
+// remembered of the table, see [relations].
+func (s *Source) timed(ctx context.Context, q observer.Query) (plan, error) {
+	if r, ok := s.relations.get(q); ok {
+		if p, err := newPlan(r, q); err == nil {
+			return p, nil
+		}
+	}
+	return s.plan(ctx, q, observer.Range{})
 }

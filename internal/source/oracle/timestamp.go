@@ -3,7 +3,6 @@ package oracle
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/source"
@@ -12,19 +11,22 @@ import (
 // timeKind is the type of a timestamp column. Each has cursors of another
 // shape, so that one which was written before the column was retyped is refused
 // and not misread.
-type timeKind uint8
-
-const (
-	timeDate timeKind = iota + 1 // DATE
-	timeWall                     // TIMESTAMP
-	timeUTC                      // TIMESTAMP WITH TIME ZONE
-	timeLTZ                      // TIMESTAMP WITH LOCAL TIME ZONE
-)
+type timeKind struct {
+	source.CursorForm
+	local bool // the type names no zone, and is shown in that of a session
+}
 
 const (
 	dateLayout = "2006-01-02 15:04:05"
 	wallLayout = "2006-01-02 15:04:05.000000000"
 	utcLayout  = wallLayout + "Z"
+)
+
+var (
+	timeDate = timeKind{CursorForm: source.CursorForm{Layout: dateLayout}}                        // DATE
+	timeWall = timeKind{CursorForm: source.CursorForm{Layout: wallLayout}}                        // TIMESTAMP
+	timeUTC  = timeKind{CursorForm: source.CursorForm{Layout: utcLayout, UTC: true}}              // TIMESTAMP WITH TIME ZONE
+	timeLTZ  = timeKind{CursorForm: source.CursorForm{Layout: utcLayout, UTC: true}, local: true} // TIMESTAMP WITH LOCAL TIME ZONE
 )
 
 // The formats in which times are selected and bound. S is the sign of the year:
@@ -47,17 +49,7 @@ func timeKindOf(c source.Column) (timeKind, error) {
 	case kindTimestampLTZ:
 		return timeLTZ, nil
 	}
-	return 0, fmt.Errorf("column %s of type %s cannot order the rows: it must be a DATE or a TIMESTAMP, with or without time zone", c.Name, c.Type)
-}
-
-func (k timeKind) layout() string {
-	switch k {
-	case timeDate:
-		return dateLayout
-	case timeWall:
-		return wallLayout
-	}
-	return utcLayout
+	return timeKind{}, fmt.Errorf("column %s of type %s cannot order the rows: it must be a DATE or a TIMESTAMP, with or without time zone", c.Name, c.Type)
 }
 
 // bound writes the n-th bound as a value of the column's own type. It converts
@@ -79,30 +71,10 @@ func (k timeKind) value(text string) string {
 
 // literal writes a cursor as the text that is bound.
 func (k timeKind) literal(cursor string) string {
-	if k == timeUTC || k == timeLTZ {
+	if k.UTC {
 		return cursor[:len(wallLayout)] + " +00:00"
 	}
 	return cursor
-}
-
-// parse returns the instant of a cursor. nil as location means UTC.
-func (k timeKind) parse(cursor string, loc *time.Location) (time.Time, bool) {
-	if loc == nil || k == timeUTC || k == timeLTZ {
-		loc = time.UTC
-	}
-	if len(cursor) != len(k.layout()) || !source.IsWallText([]byte(strings.TrimSuffix(cursor, "Z"))) {
-		return time.Time{}, false
-	}
-	t, err := time.ParseInLocation(k.layout(), cursor, loc)
-	return t, err == nil && t.Year() > 0
-}
-
-// horizon writes an instant as a cursor that no later row will be below.
-func (k timeKind) horizon(t time.Time, loc *time.Location) string {
-	if k == timeUTC || k == timeLTZ {
-		return t.UTC().Format(utcLayout)
-	}
-	return source.EarliestWall(t, loc).Format(k.layout())
 }
 
 // appendCursor makes the cursor of a value as it was selected, and returns the

@@ -168,8 +168,7 @@ func (c *session) missingTable(ctx context.Context, table, schema string) error 
 	for i, row := range rows {
 		names[i] = string(row[0])
 	}
-	missing := &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
-	return missing.Fault()
+	return source.MissingTable(table, names)
 }
 
 // typeNames are the server's own types; those of extensions and users have no

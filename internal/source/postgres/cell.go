@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"encoding/hex"
 	"strconv"
 
@@ -55,72 +54,17 @@ func appendCell(b *source.Builder, i int, k kind, text []byte) {
 	}
 	switch k {
 	case kindInteger, kindNumber:
-		appendNumber(b, i, text)
+		b.Number(i, text)
 	case kindBool:
 		b.Data = strconv.AppendBool(b.Data, string(text) == "t")
 	case kindJSON:
-		appendJSON(b, i, text)
+		b.JSON(i, text)
 	case kindTimestamptz, kindTimestamp:
 		appendTime(b, i, text)
 	case kindBytes:
 		appendBytes(b, i, text)
 	default:
 		b.TextBytes(i, text)
-	}
-}
-
-// appendNumber appends a finite number as it stands, and as text what JSON has
-// no number for, such as NaN.
-func appendNumber(b *source.Builder, i int, text []byte) {
-	if !isNumber(text) {
-		b.TextBytes(i, text)
-		return
-	}
-	b.Data = append(b.Data, text...)
-}
-
-// isNumber reports whether the text is a number of JSON, as PostgreSQL prints all
-// that are finite.
-func isNumber(text []byte) bool {
-	text = bytes.TrimPrefix(text, []byte("-"))
-	whole := digits(text)
-	if whole == 0 || whole > 1 && text[0] == '0' {
-		return false
-	}
-	text = text[whole:]
-	if len(text) > 0 && text[0] == '.' {
-		fraction := digits(text[1:])
-		if fraction == 0 {
-			return false
-		}
-		text = text[1+fraction:]
-	}
-	if len(text) > 1 && text[0] == 'e' {
-		text = text[1:]
-		if text[0] == '+' || text[0] == '-' {
-			text = text[1:]
-		}
-		return len(text) > 0 && digits(text) == len(text)
-	}
-	return len(text) == 0
-}
-
-// digits counts the digits at the beginning.
-func digits(text []byte) int {
-	for i, c := range text {
-		if c < '0' || c > '9' {
-			return i
-		}
-	}
-	return len(text)
-}
-
-func appendJSON(b *source.Builder, i int, text []byte) {
-	size := len(b.Data)
-	if !b.JSON(text) {
-		b.Data = b.Data[:size]
-		b.Null()
-		b.Fail(i, "is not valid text (UTF-8 without NUL)")
 	}
 }
 

@@ -3,17 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
-
-// sampleRows bounds the search for two rows with one key.
-const sampleRows = 10000
 
 const indexesSQL = `
 SELECT i.indisunique AND i.indimmediate,
@@ -50,33 +45,27 @@ type index struct {
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	var d source.Description
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		r, err := c.describe(ctx, q)
+		p, err := c.plan(ctx, q, observer.Range{})
 		if err != nil {
 			return err
 		}
-		if err := c.nameTypes(ctx, &r); err != nil {
+		if err := c.nameTypes(ctx, p.relation); err != nil {
 			return err
 		}
-		d, err = c.description(ctx, q, r)
+		d, err = c.description(ctx, p)
 		return err
 	})
 	return d, err
 }
 
-func (c *session) description(ctx context.Context, q observer.Query, r relation) (source.Description, error) {
-	p, err := c.plan(ctx, q, observer.Range{})
-	if err != nil {
-		return source.Description{}, err
-	}
+func (c *session) description(ctx context.Context, p plan) (source.Description, error) {
 	// The plan alone does not need the right to SELECT; running it does.
 	if _, err := c.rowsByPath(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) q LIMIT 0"); err != nil {
 		return source.Description{}, err
 	}
-	d := source.Description{
-		Table: r.name, Columns: r.columns,
-		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
-		OrderIndexed: source.Unknown,
-	}
+	r := p.relation
+	d := source.NewDescription(r.name, r.columns, p.selection)
+	var err error
 	if d.Risks, err = c.pathRisks(ctx, r); err != nil {
 		return d, err
 	}
@@ -91,7 +80,6 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 	if d.Timestamp == "" {
 		return d, nil
 	}
-	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if r.indexed() {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
@@ -102,7 +90,7 @@ func (c *session) description(ctx context.Context, q observer.Query, r relation)
 
 // nameTypes fills in the types of a query's columns, which the server sends as
 // numbers.
-func (c *session) nameTypes(ctx context.Context, r *relation) error {
+func (c *session) nameTypes(ctx context.Context, r relation) error {
 	if r.oid != "" {
 		return nil
 	}
@@ -147,7 +135,7 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 // guarantees it. Otherwise some rows are looked at, which can only disprove it.
 func (c *session) keyUnique(ctx context.Context, key []string, from string, indexes []index) (source.Answer, error) {
 	for _, i := range indexes {
-		if i.unique && i.whole && subset(i.columns, key) {
+		if i.unique && i.whole && source.Covers(key, i.columns) {
 			return source.Yes, nil
 		}
 	}
@@ -155,10 +143,8 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 	for i, name := range key {
 		columns[i] = "q." + source.Quote(name)
 	}
-	list := strings.Join(columns, ", ")
-	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, byPath: true, sql: fmt.Sprintf(
-		"SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1 LIMIT 1",
-		list, from, sampleRows, list)})
+	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, byPath: true,
+		sql: source.EqualKeysSQL(from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")})
 	var refused *Error
 	switch {
 	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:
@@ -173,10 +159,6 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 
 // queryCanceled is the SQLSTATE of a statement that took too long.
 const queryCanceled = "57014"
-
-func subset(columns, key []string) bool {
-	return !slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(key, name) })
-}
 
 // ordered reports whether an index begins with the timestamp. The columns of the
 // key behind it are welcome, but PostgreSQL sorts equal timestamps on its way.

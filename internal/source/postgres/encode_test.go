@@ -29,14 +29,14 @@ func BenchmarkEncode(b *testing.B) {
 	for _, oid := range []uint32{pgtype.Int8OID, pgtype.TextOID, pgtype.TextOID, pgtype.NumericOID, pgtype.TimestamptzOID} {
 		p.kinds = append(p.kinds, kindOf(oid))
 	}
-	e := encoder{plan: p, builder: builder, location: time.UTC, numbered: []bool{false, false, false, false, true}}
-	values := [][]byte{
+	e := cells{plan: p, location: time.UTC, numbered: []bool{false, false, false, false, true}}
+	e.values = [][]byte{
 		[]byte("1234567"), []byte("customer 1234567"), []byte("RELEASED"), []byte("199.95"),
 		binary.BigEndian.AppendUint64(nil, 767872800123456), // 2024-05-01 10:00:00.123456
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if row := e.encode(values); row.Err != nil {
+		if row := builder.Row(&e); row.Err != nil {
 			b.Fatal(row.Err)
 		}
 	}

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -11,13 +10,9 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-const (
-	// margin covers the moment between a transaction's fixing its time and its
-	// showing that time to others.
-	margin = time.Second
-	// defaultOverlap applies where nothing better than the clock is known.
-	defaultOverlap = time.Minute
-)
+// margin covers the moment between a transaction's fixing its time and its showing
+// that time to others.
+const margin = time.Second
 
 // horizonSQL takes the clock from the beginning of the statement, before it
 // looks at the sessions: a transaction that it does not see began after that.
@@ -76,16 +71,16 @@ type activity struct {
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	var h observer.Horizon
 	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, r, err := c.planFor(ctx, q, observer.Range{})
+		p, err := c.plan(ctx, q, observer.Range{})
 		if err != nil || p.selection.Timestamp < 0 {
 			return err
 		}
-		a, err := c.activity(ctx, r, p.steps)
+		a, err := c.activity(ctx, p.relation, p.steps)
 		if err != nil {
 			return err
 		}
 		h = a.horizon(q.Overlap, p.time, s.options.Location)
-		h.Clock, h.Now = p.time.horizon(a.now, s.options.Location), a.now
+		h.Clock, h.Now = p.time.Horizon(a.now, s.options.Location), a.now
 		h.Undated = source.HasUndated(q, p.selection)
 		return nil
 	})
@@ -166,7 +161,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 	exact := a.exact()
 	clock, oldest := a.now, a.oldest
 	if !exact {
-		clock, overlap = source.Earlier(a.now, a.delay()), cmp.Or(max(overlap, 0), defaultOverlap)
+		clock, overlap = source.Earlier(a.now, a.delay()), source.ClockOverlap(overlap)
 	}
 	if a.replica {
 		oldest = time.Time{} // Nobody writes here.
@@ -175,7 +170,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 	if a.held() {
 		return observer.Horizon{Lag: a.now.Sub(source.Earlier(at, a.prepared)), Exact: exact}
 	}
-	return observer.Horizon{Cursor: k.horizon(at, loc), Earliest: k.horizon(earliest, loc), Lag: a.now.Sub(at), Exact: exact}
+	return observer.Horizon{Cursor: k.Horizon(at, loc), Earliest: k.Horizon(earliest, loc), Lag: a.now.Sub(at), Exact: exact}
 }
 
 // delay is the instant up to which a replica has caught up; zero elsewhere.

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -11,24 +10,15 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// KeyOrder implements [observer.Source].
-func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
-		p, r, err := c.planFor(ctx, q, observer.Range{ByKey: true})
-		order = orderID(p, r, p.order)
-		return err
-	})
-	return order, err
+// orderID identifies an order of parts of the key.
+func (p plan) orderID(parts []int) string {
+	return p.selection.OrderID(parts, func(c source.Column) string { return p.relation.collations[c.Name] })
 }
 
-func orderID(p plan, r relation, parts []int) string {
-	return p.selection.OrderID(parts, func(c source.Column) string { return r.collations[c.Name] })
-}
-
-// orderID identifies the order in which a read of that range goes on from a key.
-func (p plan) orderID(in observer.Range, r relation) string {
+// orderOf identifies the order in which a read of that range goes on from a key.
+func (p plan) orderOf(in observer.Range) string {
 	if in.ByKey {
-		return orderID(p, r, p.order)
+		return p.orderID(p.order)
 	}
 	return p.ties
 }
@@ -70,20 +60,6 @@ func operatorOf(schema, operator string) string {
 		schema = source.Quote(schema)
 	}
 	return "OPERATOR(" + schema + "." + operator + ")"
-}
-
-// writeByKey writes the read of all rows by key, or from one on. Rows are compared
-// by operators of one schema.
-func (p *plan) writeByKey(r relation, q observer.Query, in observer.Range, schemas map[string]string) ([]step, error) {
-	s := p.selection
-	notNull := s.Timestamp >= 0 && source.NullsOf(q, s, observer.Range{}) == source.NullsNowhere
-	w := r.statements(q, s, func(operator string, c source.Column) string { return operatorOf(schemas[c.Name], operator) })
-	for _, name := range s.KeyNames() {
-		w.Rows = w.Rows && schemas[name] == schemas[s.KeyNames()[0]]
-	}
-	text, parts := w.ByKey(s, p.order, in.Key != "", notNull)
-	params, err := p.params(in, parts)
-	return []step{{sql: text, params: params}}, err
 }
 
 const anyWidth = "any "

@@ -61,13 +61,13 @@ func TestRowsAreTheSameOfNumbersAndOfText(t *testing.T) {
 		numbers, texts := newMomentEncoder(t, k, as, berlin, true), newMomentEncoder(t, k, as, berlin, false)
 		for _, micros := range momentsToTry() {
 			number, text := binary.BigEndian.AppendUint64(nil, uint64(micros)), appendMoment(nil, micros, k)
-			got := describeRow(numbers.encode([][]byte{number, []byte("7")}))
-			if want := describeRow(texts.encode([][]byte{text, []byte("7")})); got != want {
+			got := describeRow(numbers([][]byte{number, []byte("7")}))
+			if want := describeRow(texts([][]byte{text, []byte("7")})); got != want {
 				t.Errorf("%s as kind %d:\n%s\nas text:\n%s", text, k, got, want)
 			}
 		}
-		for _, e := range []*encoder{numbers, texts} {
-			if row := e.encode([][]byte{nil, []byte("7")}); row.Err == nil || row.Cursor != "" {
+		for _, encode := range []func([][]byte) *observer.Row{numbers, texts} {
+			if row := encode([][]byte{nil, []byte("7")}); row.Err == nil || row.Cursor != "" {
 				t.Errorf("NULL as kind %d: %+v", k, row)
 			}
 		}
@@ -80,7 +80,7 @@ func describeRow(r *observer.Row) string {
 
 // newMomentEncoder encodes rows of a timestamp, which is in the key as well, and an
 // integer.
-func newMomentEncoder(t *testing.T, k kind, as timeKind, in *time.Location, number bool) *encoder {
+func newMomentEncoder(t *testing.T, k kind, as timeKind, in *time.Location, number bool) func(values [][]byte) *observer.Row {
 	t.Helper()
 	q := observer.Query{Table: "orders", Key: []string{"id", "at"}, Timestamp: "at"}
 	s, err := source.Select(q, []source.Column{{Name: "at"}, {Name: "id"}}, "orders")
@@ -92,7 +92,11 @@ func newMomentEncoder(t *testing.T, k kind, as timeKind, in *time.Location, numb
 		t.Fatal(err)
 	}
 	p := plan{selection: s, kinds: []kind{k, kindInteger}, time: as}
-	return &encoder{plan: p, builder: b, location: in, numbered: []bool{number, false}}
+	c := &cells{plan: p, location: in, numbered: []bool{number, false}}
+	return func(values [][]byte) *observer.Row {
+		c.values = values
+		return b.Row(c)
+	}
 }
 
 // momentsToTry are the edges, and instants of each age with fractions of each

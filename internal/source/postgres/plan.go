@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -17,6 +16,7 @@ import (
 // plan is a read that is ready to run: its names resolved, its statements
 // written. They run one after the other in one snapshot.
 type plan struct {
+	relation  relation
 	selection source.Selection
 	types     []uint32 // of the items, domains resolved
 	kinds     []kind   // of the selected columns
@@ -60,60 +60,52 @@ func (p plan) fits(fields []pgconn.FieldDescription) bool {
 }
 
 // text joins the statements for people.
-func (p plan) text() string {
-	texts := make([]string, len(p.steps))
-	for i, s := range p.steps {
-		texts[i] = s.sql
-	}
-	return strings.Join(texts, ";\n")
-}
-
-func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
-	p, _, err := c.planFor(ctx, q, in)
-	return p, err
-}
+func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
 
 // planLocked is plan for a read, which has to know what to lock.
 func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
-	p, r, err := c.planFor(ctx, q, in)
+	p, err := c.plan(ctx, q, in)
 	if err == nil {
-		err = source.CheckOrder(in, p.orderID(in, r))
+		err = source.CheckOrder(in, p.orderOf(in))
 	}
 	if err != nil {
 		return p, err
 	}
-	p.locks, err = c.locks(ctx, r, p.steps)
+	p.locks, err = c.locks(ctx, p.relation, p.steps)
 	return p, err
 }
 
-func (c *session) planFor(ctx context.Context, q observer.Query, in observer.Range) (plan, relation, error) {
+func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	r, err := c.describe(ctx, q)
 	if err != nil {
-		return plan{}, relation{}, err
+		return plan{}, err
 	}
-	p, err := newPlan(r, q, in)
+	p, err := newPlan(r, q)
 	if err != nil {
-		return p, r, source.Unfit(err)
+		return p, source.Unfit(err)
 	}
+	// The types of a timestamp, and of a key that is gone on from, are the server's
+	// own, and so are their operators.
+	schema := func(source.Column) string { return "pg_catalog" }
 	if in.ByKey {
 		indexes, err := c.indexes(ctx, r)
 		if err != nil {
-			return p, r, err
+			return p, err
 		}
-		if p.order = keyOrder(r, p.selection, indexes); p.order != nil {
-			p.steps, err = p.writeByKey(r, q, in, keyOperators(indexes))
-		}
-		return p, r, source.Unfit(err)
+		p.order = keyOrder(r, p.selection, indexes)
+		schemas := keyOperators(indexes)
+		schema = func(c source.Column) string { return schemas[c.Name] }
 	}
-	return p, r, nil
+	return p, source.Unfit(p.write(q, in, schema))
 }
 
-func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
+// newPlan resolves the names of a query.
+func newPlan(r relation, q observer.Query) (plan, error) {
 	s, err := source.Select(q, r.columns, r.name)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{selection: s, types: make([]uint32, len(s.Columns)), kinds: make([]kind, len(s.Columns))}
+	p := plan{relation: r, selection: s, types: make([]uint32, len(s.Columns)), kinds: make([]kind, len(s.Columns))}
 	oids := make(map[string]uint32, len(r.columns))
 	for i, column := range r.columns {
 		oids[column.Name] = r.types[i]
@@ -128,10 +120,9 @@ func newPlan(r relation, q observer.Query, in observer.Range) (plan, error) {
 		}
 	}
 	if p.keyIsPlain() {
-		p.ties = orderID(p, r, s.TieOrder())
+		p.ties = p.orderID(s.TieOrder())
 	}
-	p.steps, err = p.write(r, q, in)
-	return p, err
+	return p, nil
 }
 
 // firstOther is the first number of a type that is not the server's own.
@@ -143,41 +134,30 @@ func (p plan) keyIsPlain() bool {
 	return !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
 }
 
-func (p *plan) write(r relation, q observer.Query, in observer.Range) ([]step, error) {
-	// Those of the types of a timestamp, and of a key that is gone on from, are the
-	// server's own.
-	w := r.statements(q, p.selection, func(operator string, _ source.Column) string { return operatorOf("pg_catalog", operator) })
-	if p.leaves = w.Leaves(p.selection); p.leaves {
+// write writes the statements. Columns are compared by operators of a schema; rows of
+// columns, by operators of one schema.
+func (p *plan) write(q observer.Query, in observer.Range, schema func(source.Column) string) error {
+	s := p.selection
+	w := p.relation.statements(q, s, func(operator string, c source.Column) string { return operatorOf(schema(c), operator) })
+	w.Rows = !slices.ContainsFunc(s.Key, func(i int) bool { return schema(s.Columns[i]) != schema(s.Columns[s.Key[0]]) })
+	if p.leaves = w.Leaves(s); p.leaves {
 		p.types = append(p.types, pgtype.Int4OID)
 	}
-	if p.selection.Timestamp < 0 {
-		return []step{{sql: w.All(p.selection)}}, nil
+	for _, write := range source.Writers(q, s, in, p.order) {
+		text, parts := write(w)
+		params, err := p.params(in, parts)
+		if err != nil {
+			return err
+		}
+		p.steps = append(p.steps, step{sql: text, params: params})
 	}
-	if in.ByKey {
-		return nil, nil // [plan.writeByKey] writes it.
-	}
-	nulls := source.NullsOf(q, p.selection, in)
-	statement := func() (string, []int) { return w.Range(p.selection, in, nulls != source.NullsInRange) }
-	if in.Part == observer.PartUndated {
-		statement = func() (string, []int) { return w.Nulls(p.selection, in) }
-	}
-	text, parts := statement()
-	params, err := p.params(in, parts)
-	if err != nil {
-		return nil, err
-	}
-	steps := []step{{sql: text, params: params}}
-	if nulls == source.NullsApart {
-		text, _ := w.Nulls(p.selection, observer.Range{})
-		steps = append(steps, step{sql: text})
-	}
-	return steps, nil
+	return nil
 }
 
 // params are the bounds of a statement, see [source.Statements.Range].
 func (p plan) params(in observer.Range, parts []int) ([][]byte, error) {
 	cursor := func(bound string) ([]byte, bool) {
-		_, ok := p.time.parse(bound, nil)
+		_, ok := p.time.Parse(bound, nil)
 		return []byte(p.time.literal(bound)), ok
 	}
 	key := func(_ source.Column, part string) ([]byte, bool) { return []byte(part), true }

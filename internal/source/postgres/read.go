@@ -14,13 +14,13 @@ import (
 // Read implements [observer.Source]. Where the timestamp may be NULL, the rows
 // without one come last, from a second SELECT in the same snapshot.
 func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
-	var r *rows
-	err := s.waits.Unlocked(ctx, locked, func() error {
+	var stream *source.Stream
+	err := s.waits.Retry(ctx, func() error {
 		c, err := s.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		if r, err = c.read(ctx, q, in); err != nil {
+		if stream, err = c.read(ctx, q, in); err != nil {
 			c.end(ctx)
 		}
 		return err
@@ -28,10 +28,10 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return stream, nil
 }
 
-func (c *session) read(ctx context.Context, q observer.Query, in observer.Range) (*rows, error) {
+func (c *session) read(ctx context.Context, q observer.Query, in observer.Range) (*source.Stream, error) {
 	p, err := c.planLocked(ctx, q, in)
 	if err != nil {
 		return nil, err
@@ -40,97 +40,50 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range)
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{
-		encoder: encoder{plan: p, builder: b, location: c.source.options.Location},
-		source:  c.source, session: c, stream: q.Stream, parent: ctx,
-	}
-	r.ctx, r.silence = source.WatchSilence(ctx, c.source.options.QueryTimeout)
-	return r, nil
+	o := c.source.options
+	r := &rows{cells: cells{plan: p, location: o.Location}, source: c.source, session: c, stream: q.Stream, parent: ctx}
+	return source.NewStream(ctx, o.QueryTimeout, source.StreamOptions{
+		Selection: p.selection, Ties: p.ties, Statements: len(p.steps), Result: r, Cells: &r.cells, Builder: b, First: r.first,
+	}), nil
 }
 
-// rows streams the rows of a read.
+// rows are the results of a read.
 type rows struct {
-	encoder
+	cells
 	source  *Source
 	session *session // nil while a lock is waited for
 	stream  string
 	parent  context.Context
-	ctx     context.Context
-	silence *source.Silence
 	reader  *pgconn.ResultReader
-	next    int  // step to run next
-	handed  bool // a row was handed over
-	row     *observer.Row
-	err     error
-	closed  bool
+	step    step
+	// cancel ends the statement of reader, whose context is ctx.
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
-// Next implements [observer.Rows].
-func (r *rows) Next() bool {
-	if r.err != nil || r.closed {
-		return false
-	}
-	// The drivers notice only when they next wait, which may be much later.
-	if r.ctx.Err() != nil {
-		r.err = r.source.translate(r.ctx, reading, "read rows", r.ctx.Err())
-		return false
-	}
-	if !r.handed {
-		r.err = r.source.waits.Unlocked(r.ctx, locked, r.first)
-		return r.handed
-	}
-	var more bool
-	more, r.err = r.advance()
-	return more
-}
-
-// first looks for the first row. Where somebody else has locked a table, or what
+// first tries to read the first row. Where another session has locked a table, or what
 // belongs to it, the connection is given back, and the next try begins anew, in
-// another snapshot. Columns were told of, so the plan stays.
-func (r *rows) first() error {
-	more, err := r.advance()
-	r.handed = more
-	if locked(err) {
-		r.leave()
-		r.next = 0
-	}
-	return err
+// another snapshot. The columns of the plan are known already, so the plan stays.
+func (r *rows) first(ctx context.Context, first func() error) error {
+	return r.source.waits.Retry(ctx, func() error {
+		err := r.begin(ctx)
+		if err == nil {
+			err = first()
+		}
+		if locked(err) {
+			r.leave()
+		}
+		return err
+	})
 }
 
-// advance goes to the next row, of this step or of a later one.
-func (r *rows) advance() (more bool, err error) {
-	for {
-		switch {
-		case r.reader == nil && r.next == len(r.plan.steps):
-			return false, nil
-		case r.reader == nil:
-			if err := r.open(); err != nil {
-				return false, err
-			}
-		case r.fetch():
-			return true, nil
-		default:
-			if err := r.finish(); err != nil {
-				return false, err
-			}
-		}
-	}
-}
-
-// open runs the next step, and waits for the first that is heard of it. The first
-// step is the first query of the transaction, and makes the snapshot: by then
-// the tables are locked for us.
-func (r *rows) open() error {
-	if r.next == 0 {
-		if err := r.begin(); err != nil {
-			return err
-		}
-	}
-	r.silence.Wait()
-	defer r.silence.Got()
-	s := r.plan.steps[r.next]
-	r.next++
-	r.reader = r.session.conn.ExecParams(r.ctx, s.sql, s.params, nil, nil, r.plan.formats(r.session.conn))
+// Open implements [source.Result]: it waits for the first answer to a statement. The
+// first statement is the first query of the transaction, and makes the snapshot: by
+// then the tables are locked for us.
+func (r *rows) Open(ctx context.Context, n int) error {
+	r.step = r.plan.steps[n]
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.reader = r.session.conn.ExecParams(r.ctx, r.step.sql, r.step.params, nil, nil, r.plan.formats(r.session.conn))
 	fields := r.reader.FieldDescriptions()
 	switch {
 	case fields == nil:
@@ -144,14 +97,14 @@ func (r *rows) open() error {
 
 // begin opens the transaction. What the server would let us read but not lock is
 // read without locks from then on.
-func (r *rows) begin() (err error) {
+func (r *rows) begin(ctx context.Context) (err error) {
 	for {
 		if r.session == nil {
-			if r.session, err = r.source.acquire(r.ctx); err != nil {
+			if r.session, err = r.source.acquire(ctx); err != nil {
 				return err
 			}
 		}
-		err = r.session.begin(r.ctx, r.stream, r.plan)
+		err = r.session.begin(ctx, r.stream, r.plan)
 		switch {
 		case len(r.plan.locks.tables) > 0 && hasState(err, undefinedTable):
 			return goneFault(err)
@@ -163,25 +116,46 @@ func (r *rows) begin() (err error) {
 	}
 }
 
-// fetch waits for the next row of a step.
-func (r *rows) fetch() bool {
-	r.silence.Wait()
-	defer r.silence.Got()
-	if !r.reader.NextRow() {
-		return false
+// Next implements [source.Result].
+func (r *rows) Next(context.Context) (bool, error) {
+	if r.reader == nil { // It had no columns.
+		return false, nil
 	}
-	r.row = r.encode(r.reader.Values())
-	return true
+	if !r.reader.NextRow() {
+		return false, r.finish()
+	}
+	r.values = r.reader.Values()
+	return true, nil
 }
 
-// finish ends a step and says how it went.
+// finish ends a statement and says how it went.
 func (r *rows) finish() error {
 	_, err := r.reader.Close()
 	r.reader = nil
-	if err == nil {
-		return nil
+	if err != nil {
+		err = r.session.overRows(r.ctx, "read rows", err, r.step)
 	}
-	return r.session.overRows(r.ctx, "read rows", err, r.plan.steps[r.next-1])
+	r.cancel()
+	return err
+}
+
+// Failed implements [source.Result].
+func (r *rows) Failed(ctx context.Context, err error) error {
+	return r.source.translate(ctx, reading, "read rows", err)
+}
+
+// Close implements [source.Result]. A statement that was not read to its end costs its
+// connection: the server would send the rest of it first.
+func (r *rows) Close(context.Context) (err error) {
+	if r.reader != nil {
+		r.cancel()
+		if _, err = r.reader.Close(); errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		err = r.source.translate(r.ctx, reading, "close rows", err)
+	}
+	r.leave()
+	return err
 }
 
 // leave gives the connection back.
@@ -192,101 +166,61 @@ func (r *rows) leave() {
 	}
 }
 
-// Columns implements [observer.Rows].
-func (r *rows) Columns() []observer.Column { return r.plan.selection.Members() }
-
-// KeyColumns implements [observer.Rows].
-func (r *rows) KeyColumns() []observer.KeyColumn { return r.plan.selection.KeyColumns() }
-
-// KeyOrder implements [observer.Rows].
-func (r *rows) KeyOrder() string { return r.plan.ties }
-
-// Row implements [observer.Rows].
-func (r *rows) Row() *observer.Row { return r.row }
-
-// Err implements [observer.Rows].
-func (r *rows) Err() error { return r.err }
-
-// Close implements [observer.Rows]. A stream that was not read to its end costs
-// its connection: the server would send the rest of it first.
-func (r *rows) Close() error {
-	if r.closed {
-		return nil
-	}
-	r.closed = true
-	r.silence.Stop()
-	if r.reader != nil {
-		if _, err := r.reader.Close(); err != nil && !errors.Is(err, context.Canceled) && r.err == nil {
-			r.err = r.source.translate(r.ctx, reading, "close rows", err)
-		}
-		r.reader = nil
-	}
-	r.leave()
-	return nil
-}
-
-// encoder turns the values of a row, in PostgreSQL's text form, into a row.
-type encoder struct {
+// cells are the values of a row, in PostgreSQL's text form.
+type cells struct {
 	plan     plan
-	builder  *source.Builder
 	location *time.Location
+	values   [][]byte
 	// numbered tells which columns come as numbers; text is room for one of them.
 	numbered []bool
 	text     []byte
 	cursor   []byte
 }
 
-func (e *encoder) encode(values [][]byte) *observer.Row {
-	b := e.builder
-	left := source.Left(0)
-	if e.plan.leaves {
-		left = source.ReadLeft(values[len(values)-1])
+// Left implements [source.Cells].
+func (c *cells) Left() source.Left {
+	if !c.plan.leaves {
+		return 0
 	}
-	b.Start(left)
-	for n, i := range e.plan.selection.Key {
-		b.KeyPart(n, e.textOf(values, i))
-	}
-	cursor, at := e.timestamp(values)
-	for i := range e.plan.selection.Data {
-		if !b.Member(i) {
-			break
-		}
-		appendCell(b, i, e.plan.kinds[i], e.textOf(values, i))
-	}
-	return b.Finish(cursor, at)
+	return source.ReadLeft(c.values[len(c.values)-1])
 }
+
+// KeyText implements [source.Cells].
+func (c *cells) KeyText(i int) []byte { return c.textOf(i) }
+
+// Append implements [source.Cells].
+func (c *cells) Append(b *source.Builder, i int) { appendCell(b, i, c.plan.kinds[i], c.textOf(i)) }
 
 // textOf is a value in PostgreSQL's text form, until the next call.
-func (e *encoder) textOf(values [][]byte, i int) []byte {
-	if !e.numbered[i] || values[i] == nil {
-		return values[i]
+func (c *cells) textOf(i int) []byte {
+	if !c.numbered[i] || c.values[i] == nil {
+		return c.values[i]
 	}
-	e.text = appendMoment(e.text[:0], moment(values[i]), e.plan.kinds[i])
-	return e.text
+	c.text = appendMoment(c.text[:0], moment(c.values[i]), c.plan.kinds[i])
+	return c.text
 }
 
-func (e *encoder) timestamp(values [][]byte) ([]byte, time.Time) {
-	i := e.plan.selection.Timestamp
-	if i < 0 || values[i] == nil {
-		return nil, time.Time{}
+// Cursor implements [source.Cells].
+func (c *cells) Cursor(i int) ([]byte, time.Time, string) {
+	switch {
+	case c.values[i] == nil:
+		return nil, time.Time{}, ""
+	case !c.writeCursor(c.values[i], c.numbered[i]):
+		return nil, time.Time{}, "is infinite or outside of the years 1 to 9999"
 	}
-	if !e.writeCursor(values[i], e.numbered[i]) {
-		e.builder.Fail(i, "is infinite or outside of the years 1 to 9999")
-		return nil, time.Time{}
-	}
-	return e.cursor, e.plan.time.instant(e.cursor, e.location)
+	return c.cursor, c.plan.time.Instant(c.cursor, c.location), ""
 }
 
 // writeCursor reports false for what has no fixed width.
-func (e *encoder) writeCursor(value []byte, numbered bool) (ok bool) {
-	e.cursor = e.cursor[:0]
+func (c *cells) writeCursor(value []byte, numbered bool) (ok bool) {
+	c.cursor = c.cursor[:0]
 	if !numbered {
-		e.cursor, ok = e.plan.time.appendCursor(e.cursor, value)
+		c.cursor, ok = c.plan.time.appendCursor(c.cursor, value)
 		return ok
 	}
 	at := moment(value)
 	if ok = isOrdinary(at); ok {
-		e.cursor = appendReading(e.cursor, at)
+		c.cursor = appendReading(c.cursor, at)
 	}
 	return ok
 }

@@ -37,7 +37,7 @@ func (s *Source) acquire(ctx context.Context) (*session, error) {
 // its own. The wait for a free connection has none but the caller's: it says
 // nothing about the database. Where a table is locked, all of them are repeated.
 func (s *Source) session(ctx context.Context, use func(context.Context, *session) error) error {
-	return s.waits.Unlocked(ctx, locked, func() error {
+	return s.waits.Retry(ctx, func() error {
 		c, err := s.acquire(ctx)
 		if err != nil {
 			return err

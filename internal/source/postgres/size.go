@@ -91,7 +91,7 @@ func (s size) fits(value string, most int) (fits, length string) {
 // server would evaluate each time that they are named.
 func (r relation) statements(q observer.Query, s source.Selection, operator func(operator string, c source.Column) string) source.Statements {
 	w := source.Statements{
-		From: r.from, Rows: true, NullsLast: true, MaxLength: source.MaxRowBytes(q), Operator: operator,
+		From: r.from, NullsLast: true, MaxLength: source.MaxRowBytes(q), Operator: operator,
 		Arithmetic: func(operator string) string { return operatorOf("pg_catalog", operator) },
 		Sum:        func(sum string) (join, name string) { return lateral(sum+" AS bytes", "s"), "s.bytes" },
 	}

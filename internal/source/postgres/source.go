@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,9 +40,10 @@ type Options = source.Options
 
 // Source reads one database. It is safe for concurrent use.
 type Source struct {
+	source.TextCursors
 	options Options
 	pool    *pgxpool.Pool
-	sockets *sockets
+	sockets *source.Sockets
 	waits   *source.LockWaits
 	target  string // host:port/database, for messages
 }
@@ -71,8 +72,15 @@ func Open(options Options) (*Source, error) {
 		o.Gate.Accepted(ctx)
 		return nil
 	}
-	known := &sockets{open: make(map[*socket]bool)}
-	config.ConnConfig.DialFunc = known.through(config.ConnConfig.DialFunc)
+	sockets := new(source.Sockets)
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return sockets.Add(conn)
+	}
 	config.ConnConfig.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		return pgproto3.NewFrontend(bufio.NewReaderSize(r, receiveBuffer), w)
 	}
@@ -82,7 +90,7 @@ func Open(options Options) (*Source, error) {
 	}
 	c := config.ConnConfig
 	return &Source{
-		options: o, pool: pool, sockets: known, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout),
+		options: o, pool: pool, sockets: sockets, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 		target: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database),
 	}, nil
 }
@@ -90,8 +98,9 @@ func Open(options Options) (*Source, error) {
 // milliseconds words a time limit of the server, for which 0 would be none.
 func milliseconds(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
 
-// Close ends all sessions. It waits for reads that were not closed, but not for
-// a server that does not answer any more.
+// Close ends all sessions. It waits for reads that were not closed, but not for a
+// server that does not answer any more: the driver says good-bye to that and waits for
+// its answer, each connection for 15 seconds.
 func (s *Source) Close() error {
 	closed := make(chan struct{})
 	go func() {
@@ -101,45 +110,40 @@ func (s *Source) Close() error {
 	select {
 	case <-closed:
 	case <-time.After(closeTimeout):
-		s.sockets.drop()
+		s.sockets.CloseAll()
 		<-closed
 	}
 	return nil
 }
 
-// Compare orders cursors by their text, whose width is fixed.
-func (s *Source) Compare(a, b string) int { return strings.Compare(a, b) }
-
-// Restate implements [observer.Source]. A column of one type has one form.
-func (s *Source) Restate(cursor, _ string) string { return cursor }
-
 // CursorAt implements [observer.Source].
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
-	var cursor string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, observer.Range{})
-		if err != nil {
-			return err
-		}
-		if p.selection.Timestamp < 0 {
-			return source.ErrNoTimestamp
-		}
-		cursor = p.time.horizon(at, s.options.Location)
-		return nil
-	})
-	return cursor, err
+	p, err := s.plan(ctx, q, observer.Range{})
+	switch {
+	case err != nil:
+		return "", err
+	case p.selection.Timestamp < 0:
+		return "", source.ErrNoTimestamp
+	}
+	return p.time.Horizon(at, s.options.Location), nil
 }
 
 // SQL returns the statements that Read would run, for people and for EXPLAIN.
 func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
-	var text string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		p, err := c.plan(ctx, q, in)
-		if err != nil {
-			return err
-		}
-		text = p.text()
-		return nil
+	p, err := s.plan(ctx, q, in)
+	return p.text(), err
+}
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
+	p, err := s.plan(ctx, q, observer.Range{ByKey: true})
+	return p.orderID(p.order), err
+}
+
+func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (p plan, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		p, err = c.plan(ctx, q, in)
+		return err
 	})
-	return text, err
+	return p, err
 }

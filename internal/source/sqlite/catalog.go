@@ -81,8 +81,7 @@ func (s *Source) missingTable(ctx context.Context, db queryer, table string) err
 	if err != nil {
 		return s.translate(ctx, "list tables", err)
 	}
-	missing := &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
-	return missing.Fault()
+	return source.MissingTable(table, names)
 }
 
 // describeQuery prepares the query and reads the names of its columns. It

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -26,9 +25,7 @@ func appendCell(b *source.Builder, i int, value any) {
 	case string:
 		b.Text(i, v)
 	case []byte:
-		b.Data = append(b.Data, '"')
-		b.Data = base64.StdEncoding.AppendEncode(b.Data, v)
-		b.Data = append(b.Data, '"')
+		b.Bytes(v)
 	default:
 		b.Null()
 		b.Fail(i, "is of a type that SQLite does not have")
@@ -57,12 +54,13 @@ const (
 	blobClass = "blob:"
 )
 
-// keyPart returns the value of a column as part of the key, see [encoder.keyText]. In
-// the normal form of a column without a type, values of two classes have two texts: a
-// BLOB is marked, and so is a text that a number, or a mark, could be taken for.
-func (e *encoder) keyPart(i int, value any) []byte {
-	text := e.keyText(value)
-	if !e.normal || e.selection.Columns[i].KeyRule != observer.KeyClass || len(text) == 0 {
+// KeyText implements [source.Cells]. In the normal form of a column without a type,
+// values of two classes have two texts: a BLOB is marked, and so is a text that a
+// number, or a mark, could be taken for.
+func (c *cells) KeyText(i int) []byte {
+	value := c.values[i]
+	text := c.keyText(value)
+	if !c.normal || c.selection.Columns[i].KeyRule != observer.KeyClass || len(text) == 0 {
 		return text
 	}
 	mark := ""
@@ -75,28 +73,28 @@ func (e *encoder) keyPart(i int, value any) []byte {
 			mark = textClass
 		}
 	}
-	e.scratch = slices.Insert(text, 0, []byte(mark)...)
-	return e.scratch
+	c.scratch = slices.Insert(text, 0, []byte(mark)...)
+	return c.scratch
 }
 
 // keyText returns a part of the key as text, a BLOB in hexadecimal; nil for
 // NULL. It is valid until the next call.
-func (e *encoder) keyText(value any) []byte {
-	e.scratch = e.scratch[:0]
+func (c *cells) keyText(value any) []byte {
+	c.scratch = c.scratch[:0]
 	switch v := value.(type) {
 	case nil:
 		return nil
 	case int64:
-		e.scratch = strconv.AppendInt(e.scratch, v, 10)
+		c.scratch = strconv.AppendInt(c.scratch, v, 10)
 	case float64:
-		e.scratch = strconv.AppendFloat(e.scratch, v, 'f', -1, 64)
+		c.scratch = strconv.AppendFloat(c.scratch, v, 'f', -1, 64)
 	case string:
-		e.scratch = append(e.scratch, v...)
+		c.scratch = append(c.scratch, v...)
 	case []byte:
-		e.scratch = hex.AppendEncode(e.scratch, v)
+		c.scratch = hex.AppendEncode(c.scratch, v)
 	}
-	if e.scratch == nil { // An empty text is not NULL.
-		e.scratch = []byte{}
+	if c.scratch == nil { // An empty text is not NULL.
+		c.scratch = []byte{}
 	}
-	return e.scratch
+	return c.scratch
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// sampleRows bounds the search for two rows with one key.
-const sampleRows = 10000
-
 // uniqueSQL returns the columns of each unique index, joined by the character
 // 1. A primary key that is the rowid itself has no index.
 const uniqueSQL = `
@@ -41,11 +38,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	if err != nil {
 		return source.Description{}, source.Unfit(err)
 	}
-	d := source.Description{
-		Table: r.name, Columns: r.columns,
-		Key: p.selection.KeyNames(), Timestamp: p.selection.TimestampName(),
-		OrderIndexed: source.Unknown,
-	}
+	d := source.NewDescription(r.name, r.columns, p.selection)
 	if d.KeyUnique, err = s.keyUnique(ctx, d.Key, r); err != nil {
 		return d, err
 	}
@@ -53,7 +46,6 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	if d.KeyOrdered = order != ""; err != nil || d.Timestamp == "" {
 		return d, err
 	}
-	d.TimestampNullable = p.selection.Columns[p.selection.Timestamp].Nullable
 	if d.OrderIndexed, err = s.orderIndexed(ctx, p); err != nil {
 		return d, err
 	}
@@ -82,9 +74,7 @@ func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (sourc
 	for i, name := range key {
 		columns[i] = "q." + source.Quote(name)
 	}
-	list := strings.Join(columns, ", ")
-	text := fmt.Sprintf("SELECT 1 FROM (SELECT %s FROM %s q LIMIT %d) q GROUP BY %s HAVING count(*) > 1 LIMIT 1",
-		list, r.from, sampleRows, list)
+	text := source.EqualKeysSQL(r.from, columns, columns, "count(*) > 1")
 	err := each(ctx, s.db, text, nil, func(*sql.Rows) error {
 		answer = source.No
 		return nil

@@ -21,11 +21,11 @@ func BenchmarkEncode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := encoder{selection: selection, builder: builder, location: time.UTC}
-	values := []any{int64(1234567), "customer 1234567", "RELEASED", 199.95, "2024-05-01 10:00:00.123"}
+	e := cells{selection: selection, location: time.UTC}
+	e.values = []any{int64(1234567), "customer 1234567", "RELEASED", 199.95, "2024-05-01 10:00:00.123", nil}
 	b.ReportAllocs()
 	for b.Loop() {
-		if row := e.encode(values, 0); row.Err != nil {
+		if row := builder.Row(&e); row.Err != nil {
 			b.Fatal(row.Err)
 		}
 	}

@@ -11,9 +11,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// defaultOverlap is the distance to the clock when none is configured.
-const defaultOverlap = time.Minute
-
 // Horizon implements [observer.Source]. It is the database's clock less the
 // overlap, by default a minute: never exact.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
@@ -23,10 +20,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
-	overlap := q.Overlap
-	if overlap <= 0 {
-		overlap = defaultOverlap
-	}
+	overlap := source.ClockOverlap(q.Overlap)
 	now, err := s.now(ctx)
 	if err != nil {
 		return observer.Horizon{}, err

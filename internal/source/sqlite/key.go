@@ -71,9 +71,8 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 	if err != nil || order == nil {
 		return p, s.translate(ctx, "read indexes", err)
 	}
-	notNull := selection.Timestamp >= 0 && source.NullsOf(q, selection, observer.Range{}) == source.NullsNowhere
 	p.steps, p.order = nil, selection.OrderID(order, nil)
-	err = p.add(in, func(w source.Statements) (string, []int) { return w.ByKey(selection, order, in.Key != "", notNull) })
+	err = p.add(in, func(w source.Statements) (string, []int) { return w.ByKey(q, selection, in, order) })
 	return p, source.Unfit(err)
 }
 

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -31,13 +30,7 @@ type step struct {
 }
 
 // text joins the statements for people.
-func (p plan) text() string {
-	texts := make([]string, len(p.steps))
-	for i, s := range p.steps {
-		texts[i] = s.sql
-	}
-	return strings.Join(texts, ";\n")
-}
+func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
 
 func (s *Source) plan(ctx context.Context, db queryer, q observer.Query, in observer.Range) (plan, error) {
 	r, err := s.describe(ctx, db, q)

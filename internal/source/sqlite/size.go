@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -40,14 +41,17 @@ func limitValues(conn *sql.Conn, most int) (int, error) {
 	return sqlite.Limit(conn, lib.SQLITE_LIMIT_LENGTH, most)
 }
 
-// isTooLarge reports whether a statement has met the limit.
-func isTooLarge(err error) bool {
+// metLarge reports whether a statement has met the limit, and so the first large row.
+func (r *rows) metLarge(err error) bool {
+	if err == nil || r.bounded {
+		return false
+	}
 	var refused *sqlite.Error
 	return errors.As(err, &refused) && refused.Code()&0xff == lib.SQLITE_TOOBIG
 }
 
 // run begins a statement, in the form for large rows where one was met.
-func (r *rows) run() (err error) {
+func (r *rows) run(ctx context.Context) (err error) {
 	text, most := r.step.sql, r.share
 	if r.bounded {
 		text, most = r.step.bounded, r.unlimited
@@ -55,23 +59,22 @@ func (r *rows) run() (err error) {
 	if _, err := limitValues(r.conn, most); err != nil {
 		return err
 	}
-	r.current, err = r.tx.QueryContext(r.ctx, text, r.step.args...) //nolint:rowserrcheck // [rows.advance] does, where the rows end.
+	r.current, err = r.tx.QueryContext(ctx, text, r.step.args...) //nolint:rowserrcheck // [rows.advance] does, where the rows end.
 	return err
 }
 
 // again begins the statement anew that has met a large row, and skips the rows that
 // were read.
-func (r *rows) again() error {
+func (r *rows) again(ctx context.Context) error {
 	r.bounded = true
-	if err := r.run(); err != nil {
+	if err := r.run(ctx); err != nil {
 		return err
 	}
 	for range r.count {
 		if !r.current.Next() {
 			return errors.Join(errSkipped, r.current.Err())
 		}
-		r.silence.Got()
-		r.silence.Wait()
+		r.stream.Answered()
 	}
 	return nil
 }
@@ -85,12 +88,6 @@ func (r *rows) items() int {
 		return len(r.values)
 	}
 	return len(r.values) - 1
-}
-
-// left is what the present row has left behind.
-func (r *rows) left() source.Left {
-	left, _ := r.values[len(r.values)-1].(int64) // nil, until a large row was met
-	return source.Left(left)
 }
 
 // release gives the connection back as it was.

@@ -1,0 +1,61 @@
+package source
+
+import (
+	"strings"
+	"time"
+)
+
+// The layouts of cursors, of a fixed width: the order of the texts is that of the times.
+const (
+	DateLayout  = "2006-01-02"
+	MicroLayout = "2006-01-02 15:04:05.000000"
+)
+
+// CursorForm is how the timestamps of a column are written as cursors.
+type CursorForm struct {
+	// Layout is that of package time. A Z may end it.
+	Layout string
+	// UTC says that cursors are in UTC; otherwise as the clocks of a zone show the time.
+	UTC bool
+}
+
+func (f CursorForm) zone(loc *time.Location) *time.Location {
+	if f.UTC || loc == nil {
+		return time.UTC
+	}
+	return loc
+}
+
+// Parse returns the instant of a cursor, of which nothing was checked. nil as location
+// means UTC.
+func (f CursorForm) Parse(cursor string, loc *time.Location) (time.Time, bool) {
+	if len(cursor) != len(f.Layout) || !IsWallText([]byte(strings.TrimSuffix(cursor, "Z"))) {
+		return time.Time{}, false
+	}
+	t, err := time.ParseInLocation(f.Layout, cursor, f.zone(loc))
+	return t, err == nil && t.Year() > 0
+}
+
+// Instant is Parse for a cursor whose shape was checked, without the cost of a layout
+// in the loop over all rows.
+func (f CursorForm) Instant(cursor []byte, loc *time.Location) time.Time {
+	return ReadWall(cursor, f.zone(loc))
+}
+
+// Horizon writes an instant as a cursor that no later row will be below.
+func (f CursorForm) Horizon(t time.Time, loc *time.Location) string {
+	if f.UTC {
+		return t.UTC().Format(f.Layout)
+	}
+	return EarliestWall(t, loc).Format(f.Layout)
+}
+
+// TextCursors are the cursors of a source whose columns have one form each: they are
+// ordered by their text.
+type TextCursors struct{}
+
+// Compare implements [observer.Source].
+func (TextCursors) Compare(a, b string) int { return strings.Compare(a, b) }
+
+// Restate implements [observer.Source].
+func (TextCursors) Restate(cursor, _ string) string { return cursor }
