@@ -38,7 +38,7 @@ type Kind struct {
 // Database is what a source offers beside its rows.
 type Database interface {
 	observer.Source
-	// Describe finds out what is wrong with a query before it is polled.
+	// Describe finds out whether a query can be polled, and how well.
 	Describe(ctx context.Context, q observer.Query) (Description, error)
 	// SQL is what a read of that range sends.
 	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
@@ -65,7 +65,7 @@ type Options struct {
 	// QueryTimeout bounds each small statement, and how long a stream may be silent
 	// while its reader waits. 0 means 30 seconds.
 	QueryTimeout time.Duration
-	// Gate guards the logons of the account; nil lets all of them pass.
+	// Gate limits the logons of the account; nil allows all of them.
 	Gate Gate
 }
 

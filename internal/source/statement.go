@@ -156,13 +156,7 @@ const (
 func (w Statements) Range(s Selection, r observer.Range, notNull bool) (statement string, parts []int) {
 	var b strings.Builder
 	w.head(&b, s)
-	bound := func(part int) string {
-		parts = append(parts, part)
-		if part < 0 {
-			return w.bound(len(parts))
-		}
-		return w.keyBound(len(parts), s.Columns[s.Key[part]])
-	}
+	bound := w.binder(s, &parts)
 	ts := term{name: w.qualified(s.TimestampName()), column: s.Columns[s.Timestamp], part: BoundFrom}
 	terms := append([]term{ts}, w.terms(s, s.TieOrder())...)
 	var conditions []string
@@ -205,10 +199,7 @@ func (w Statements) Apart(s Selection, r observer.Range, condition string, order
 	w.head(&b, s)
 	b.WriteString("\nWHERE " + condition)
 	if r.Key != "" {
-		from := w.atLeast(w.terms(s, s.TieOrder()), func(part int) string {
-			parts = append(parts, part)
-			return w.keyBound(len(parts), s.Columns[s.Key[part]])
-		})
+		from := w.atLeast(w.terms(s, s.TieOrder()), w.binder(s, &parts))
 		if w.Opaque != nil {
 			from = w.Opaque(from)
 		}
@@ -235,10 +226,7 @@ func (w Statements) ByKey(q observer.Query, s Selection, in observer.Range, orde
 		conditions = append(conditions, w.qualified(s.TimestampName())+" IS NOT NULL")
 	}
 	if in.Key != "" {
-		conditions = append(conditions, w.atLeast(terms, func(part int) string {
-			parts = append(parts, part)
-			return w.keyBound(len(parts), s.Columns[s.Key[part]])
-		}))
+		conditions = append(conditions, w.atLeast(terms, w.binder(s, &parts)))
 	}
 	if len(conditions) > 0 {
 		b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
@@ -339,18 +327,20 @@ func (w Statements) operator(operator string, left Column) string {
 	return " " + operator + " "
 }
 
-func (w Statements) bound(n int) string {
-	if w.Bound == nil {
+// binder returns what writes the next bound of a statement, and adds to parts what that
+// is.
+func (w Statements) binder(s Selection, parts *[]int) func(part int) string {
+	return func(part int) string {
+		*parts = append(*parts, part)
+		n := len(*parts)
+		switch {
+		case part < 0 && w.Bound != nil:
+			return w.Bound(n)
+		case part >= 0 && w.KeyBound != nil:
+			return w.KeyBound(n, s.Columns[s.Key[part]])
+		}
 		return "$" + strconv.Itoa(n)
 	}
-	return w.Bound(n)
-}
-
-func (w Statements) keyBound(n int, c Column) string {
-	if w.KeyBound == nil {
-		return "$" + strconv.Itoa(n)
-	}
-	return w.KeyBound(n, c)
 }
 
 func (w Statements) limit(statement string, rows int) string {

@@ -16,17 +16,16 @@ type activity struct {
 	// grain is by how much a statement may seem older than it is. A horizon that
 	// did not allow for that would go back when one begins after it was read.
 	grain time.Duration
-	// hidden: the account may not look. stale: others look so often that the
-	// server answers from its memory. foreign: innodb_trx does not know the
+	// hidden: the account may not read them. stale: others read them so often that
+	// the server answers from its memory. foreign: innodb_trx does not know the
 	// table's engine.
 	hidden, stale, foreign bool
-	// unseen is for how long it has been stale.
-	unseen time.Duration
+	// staleFor is for how long it has been stale.
+	staleFor time.Duration
 	// engine is one that innodb_trx does not know, and that tables behind a view
 	// or a query may have; empty for none, and for a table.
 	engine string
-	// held: a prepared transaction of nobody's session does not tell when it
-	// began.
+	// held: a prepared transaction without a session does not show when it began.
 	held    bool
 	cluster bool
 	replica bool
@@ -48,11 +47,11 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 	if err := c.snapshot(ctx); err != nil {
 		return activity{}, err
 	}
-	err = c.look(ctx, &a)
-	return a, errors.Join(err, c.exec(ctx, "end the look", "COMMIT"), c.replication(ctx, &a, v.readOnly()))
+	err = c.readOpen(ctx, &a)
+	return a, errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT"), c.replication(ctx, &a, v.readOnly()))
 }
 
-func (c *session) look(ctx context.Context, a *activity) error {
+func (c *session) readOpen(ctx context.Context, a *activity) error {
 	seen, err := c.statements(ctx)
 	if err != nil {
 		return err
@@ -93,7 +92,7 @@ func (c *session) look(ctx context.Context, a *activity) error {
 	return nil
 }
 
-// open notes something that began at that instant; an unreadable one holds.
+// open adds something that began at that instant; an unreadable one holds.
 func (a *activity) open(t time.Time) {
 	switch {
 	case t.IsZero():

@@ -27,8 +27,8 @@ func TestActivityHorizon(t *testing.T) {
 		"whole seconds":   {activity{now: now, grain: mysqlGrain}, 0, timeUTC, "2024-10-27 00:29:57.000000", "2024-10-27 00:30:01.000000", true},
 		"a late start":    {activity{now: now.Add(time.Minute), oldest: now.Add(-mysqlGrain), grain: mysqlGrain}, 0, timeUTC, "2024-10-27 00:29:57.000000", "2024-10-27 00:31:01.000000", true},
 		"no right":        {activity{now: now, hidden: true}, 0, timeUTC, "2024-10-27 00:29:00.000000", "2024-10-27 00:30:01.000000", false},
-		"stale":           {activity{now: now, stale: true, unseen: time.Minute}, time.Hour, timeUTC, "2024-10-26 23:30:00.000000", "2024-10-27 00:30:01.000000", false},
-		"stale for once":  {activity{now: now, stale: true, unseen: 59 * time.Second}, time.Hour, timeUTC, "", "2024-10-27 00:30:01.000000", false},
+		"stale":           {activity{now: now, stale: true, staleFor: time.Minute}, time.Hour, timeUTC, "2024-10-26 23:30:00.000000", "2024-10-27 00:30:01.000000", false},
+		"stale for once":  {activity{now: now, stale: true, staleFor: 59 * time.Second}, time.Hour, timeUTC, "", "2024-10-27 00:30:01.000000", false},
 		"seen, read-only": {activity{now: now, replica: true, oldest: now.Add(-time.Hour)}, 0, timeUTC, "2024-10-26 23:29:59.000000", "2024-10-27 00:30:01.000000", false},
 		"cluster":         {activity{now: now, cluster: true}, 0, timeUTC, "2024-10-27 00:29:00.000000", "2024-10-27 00:30:01.000000", false},
 		"another engine":  {activity{now: now, foreign: foreign("ROCKSDB")}, 0, timeUTC, "2024-10-27 00:29:00.000000", "2024-10-27 00:30:01.000000", false},
@@ -46,8 +46,8 @@ func TestActivityHorizon(t *testing.T) {
 	}
 }
 
-// A look that has not seen the transactions for once is no time that has gone back.
-func TestStaleLookTakesNothingBack(t *testing.T) {
+// A read that has not seen the transactions for once is no time that has gone back.
+func TestStaleReadTakesNothingBack(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	before := activity{now: now}.horizon(0, timeUTC, time.UTC)
@@ -55,8 +55,8 @@ func TestStaleLookTakesNothingBack(t *testing.T) {
 		activity activity
 		back     bool
 	}{
-		"stale":                        {activity{now: now.Add(time.Second), stale: true, unseen: time.Hour}, false},
-		"stale, with a clock set back": {activity{now: now.Add(-time.Minute), stale: true, unseen: time.Hour}, true},
+		"stale":                        {activity{now: now.Add(time.Second), stale: true, staleFor: time.Hour}, false},
+		"stale, with a clock set back": {activity{now: now.Add(-time.Minute), stale: true, staleFor: time.Hour}, true},
 		"hidden":                       {activity{now: now.Add(time.Second), hidden: true}, true},
 	} {
 		if h := test.activity.horizon(0, timeUTC, time.UTC); (h.Earliest < before.Cursor) != test.back || h.Exact || h.Cursor >= before.Cursor {
@@ -65,21 +65,21 @@ func TestStaleLookTakesNothingBack(t *testing.T) {
 	}
 }
 
-// The mark waits from the first stale look on, whenever the last good one was.
-func TestStaleLooksInARow(t *testing.T) {
+// The mark waits from the first stale read on, whenever the last good one was.
+func TestStaleReadsInARow(t *testing.T) {
 	t.Parallel()
-	look, began := newLook(), time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	shared, began := newSharedActivity(), time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	for i, step := range []struct {
-		after         time.Duration
-		stale, blinks bool
+		after        time.Duration
+		stale, brief bool
 	}{
 		{0, true, true}, {59 * time.Second, true, true}, {time.Second, true, false}, {time.Hour, true, false},
 		{time.Second, false, false}, {time.Hour, true, true},
 	} {
 		began = began.Add(step.after)
-		look.note(activity{now: began, stale: step.stale}, began)
-		if look.latest.blinks() != step.blinks {
-			t.Errorf("look %d: %+v, want it to hold the mark: %t", i, look.latest, step.blinks)
+		shared.keep(activity{now: began, stale: step.stale}, began)
+		if shared.latest.brieflyStale() != step.brief {
+			t.Errorf("read %d: %+v, want it to hold the mark: %t", i, shared.latest, step.brief)
 		}
 	}
 }

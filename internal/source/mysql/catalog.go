@@ -124,8 +124,8 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 }
 
 // documents are the JSON columns of MariaDB, whose type is that of long text:
-// what tells them apart is a check. The catalogue shows checks only to those
-// who may write, the table's definition to all who may read it; who may read
+// what tells them apart is a check. The catalogue shows checks only to accounts that
+// may write, the table's definition to all that may read it. An account that may read
 // some columns alone is shown neither, and documents are text then.
 func (c *session) documents(ctx context.Context, r relation, columns [][][]byte) ([]string, error) {
 	long := slices.ContainsFunc(columns, func(row [][]byte) bool {

@@ -1,6 +1,11 @@
 package mysql
 
-import "github.com/observerd/observerd/internal/observer"
+import (
+	"cmp"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
 
 // refusalKind is what is known of an error of the server.
 type refusalKind struct {
@@ -134,17 +139,8 @@ var refusals = map[uint16]refusalKind{
 	3037: {class: observer.ClassData, text: "a geometry is not valid"},
 }
 
-// classOf is the class of a number. Our account is refused at the logon and never
-// later: a statement that says so has met another server, or a SIGNAL.
-func classOf(number uint16, p phase) observer.Class {
-	k, ok := refusals[number]
-	switch {
-	case !ok:
-		return observer.ClassUnknown
-	case k.class == observer.ClassCredentials && p != connecting:
-		return observer.ClassQuery
-	}
-	return k.class
+func classOf(number uint16, p source.Phase) observer.Class {
+	return p.Class(cmp.Or(refusals[number].class, observer.ClassUnknown))
 }
 
 // interrupted reports whether an error may be what the end of our context has

@@ -67,7 +67,7 @@ func attribute(text string) string {
 
 // setup is what each session is told. What a server, an account or a database
 // sets must not change the text of a value, nor cut a result short: equal rows
-// have equal bytes, whoever reads them. The servers know different names for
+// have equal bytes, whatever the account. The servers know different names for
 // the longest time of a statement and skip the other's in its comment.
 //
 // The server's limit is a little less than ours: a connection survives that.
@@ -107,7 +107,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errInterface, raw.Close())
 	}
-	made := &conn{inner: guarded{inner, opened.socket}, socket: opened.socket}
+	made := &conn{inner: recoveringConn{inner, opened.socket}, socket: opened.socket}
 	if err := made.prepare(ctx, c.setup); err != nil {
 		made.drop()
 		return nil, err
@@ -122,16 +122,16 @@ func (c *connector) logOn(ctx context.Context) (_ driver.Conn, err error) {
 	return c.Connector.Connect(ctx)
 }
 
-// failed tells the gate of a logon that did not go well; ctx is the caller's. One
+// failed reports a logon that did not go well to the gate; ctx is the caller's. One
 // that was given up once there was a socket has not ended for sure: the server
 // may have the password already, and take its time to refuse it.
 func (c *connector) failed(ctx context.Context, opened dialed, err error) {
 	var server *mysql.MySQLError
 	said := errors.As(err, &server)
 	switch {
-	case said && classOf(server.Number, connecting) == observer.ClassCredentials:
+	case said && classOf(server.Number, source.Connecting) == observer.ClassCredentials:
 		c.gate.Refused(ctx, &observer.Fault{
-			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server, connecting)),
+			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server, source.Connecting)),
 		})
 	case said, opened.socket == nil, ctx.Err() == nil:
 		c.gate.Failed(ctx)

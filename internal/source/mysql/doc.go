@@ -44,8 +44,8 @@
 // which may take "a" for "A". That order serves the index, and the next statement
 // of a poll begins in it, with all keys that are equal to the last one. What was read
 // by earlier polls is told by the timestamp alone, and two keys are one only if
-// their bytes are equal. So a key whose case somebody changes is a
-// new key here, as it is for whoever consumes the events.
+// their bytes are equal. So a key whose case was changed is a new
+// key here, as it is for the consumers of the events.
 //
 // # The horizon
 //
@@ -66,7 +66,7 @@
 //     the statement that called it, while each statement in there is shown as
 //     having just begun. One that waits before the first touch of a table, such
 //     as for SLEEP or GET_LOCK, needs an overlap as long as that.
-//   - innodb_trx is answered from memory for as long as anybody asks more often
+//   - innodb_trx is answered from memory for as long as it is asked for more often
 //     than ten times a second. The answer is believed only if our own
 //     transaction is in it, with the statement that asks.
 //   - trx_started is in the server's system time zone, in whole seconds.

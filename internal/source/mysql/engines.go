@@ -35,7 +35,7 @@ func (c *session) foreignEngine(ctx context.Context) (string, error) {
 	return firstForeign(rows), nil
 }
 
-// firstForeign leaves out MariaDB's SEQUENCE, whose tables nobody writes.
+// firstForeign leaves out MariaDB's SEQUENCE, whose tables cannot be written.
 func firstForeign(rows [][][]byte) string {
 	for _, row := range rows {
 		if name := string(row[0]); foreign(name) && !strings.EqualFold(name, "SEQUENCE") {
@@ -45,7 +45,7 @@ func firstForeign(rows [][][]byte) string {
 	return ""
 }
 
-// of is what a look says of what is read there.
+// of is the activity as far as it concerns what is read.
 func (a activity) of(r relation) activity {
 	if r.base {
 		a.foreign, a.engine = foreign(r.engine), ""

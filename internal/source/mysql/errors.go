@@ -3,8 +3,6 @@ package mysql
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -39,31 +37,17 @@ func (e *Error) Error() string {
 	return text
 }
 
-// phase is what the server was doing when it refused.
-type phase int
-
-const (
-	// connecting: it has seen no statement that reads anything.
-	connecting phase = iota
-	// parsing: it read its catalogue, or took a statement apart without running it.
-	parsing
-	// reading: it ran, or may have run a part of, the observer's query. Over rows a
-	// message may hold any value, whatever its number: SIGNAL chooses both freely.
-	// A LIMIT 0 and EXPLAIN do not keep the server from filling derived tables.
-	reading
-)
-
-func serverError(server *mysql.MySQLError, p phase) *Error {
+// serverError is a refusal in words that may be shown. A LIMIT 0 and EXPLAIN do not keep
+// the server from filling derived tables: that is reading.
+func serverError(server *mysql.MySQLError, p source.Phase) *Error {
 	k, e := refusals[server.Number], &Error{Number: server.Number}
-	if k.quotable && p != reading {
+	if k.quotable && p != source.Reading {
 		e.text = strings.ToValidUTF8(server.Message, "?")
 		return e
 	}
 	class := classOf(server.Number, p)
 	e.text = cmp.Or(k.text, words[class], "the database refused")
-	if p != connecting && source.Explicable(class) {
-		e.advice = source.Withheld
-	}
+	e.advice = p.Advice(class)
 	return e
 }
 
@@ -71,7 +55,7 @@ func code(number uint16) string { return strconv.Itoa(int(number)) }
 
 // translate makes of a driver's error one that says what was being done, and of
 // what class it is.
-func (s *Source) translate(ctx context.Context, p phase, operation string, err error) error {
+func (s *Source) translate(ctx context.Context, p source.Phase, operation string, err error) error {
 	var known *observer.Fault
 	var missing *source.MissingError
 	var server *mysql.MySQLError
@@ -92,7 +76,7 @@ func (s *Source) translate(ctx context.Context, p phase, operation string, err e
 	return &observer.Fault{Class: class, Err: fmt.Errorf("%s: %s: %s", operation, s.target, reason)}
 }
 
-func (s *Source) refusal(p phase, operation string, refused *Error) error {
+func (s *Source) refusal(p source.Phase, operation string, refused *Error) error {
 	class := classOf(refused.Number, p)
 	f := &observer.Fault{Class: class, Code: code(refused.Number), Err: fmt.Errorf("%s: %w", operation, refused)}
 	if class == observer.ClassUnreachable || class == observer.ClassResource {
@@ -117,11 +101,11 @@ func connectionFault(err error) (observer.Class, string) {
 	var errno syscall.Errno
 	switch {
 	case isAny(err, logons):
-		return observer.ClassSettings, strings.ToValidUTF8(rootCause(err).Error(), "?")
+		return observer.ClassSettings, strings.ToValidUTF8(source.RootCause(err).Error(), "?")
 	case isAny(err, protocol):
 		return observer.ClassDriver, "the driver did not understand the server"
-	case isTLS(err):
-		return observer.ClassSettings, "TLS: " + rootCause(err).Error()
+	case source.IsTLS(err):
+		return observer.ClassSettings, "TLS: " + source.RootCause(err).Error()
 	case errors.As(err, &dns):
 		return observer.ClassUnreachable, "the host's name cannot be resolved"
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
@@ -142,24 +126,4 @@ func isAny(err error, targets []error) bool {
 		}
 	}
 	return false
-}
-
-func isTLS(err error) bool {
-	var verification *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	var authority x509.UnknownAuthorityError
-	var host x509.HostnameError
-	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
-		errors.As(err, &authority) || errors.As(err, &host)
-}
-
-func rootCause(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }

@@ -23,9 +23,9 @@ const (
 // value back, or else the shortest that does.
 func floatText(selected []byte) []byte {
 	six, exact, _ := bytes.Cut(selected, []byte(" "))
-	told, _ := strconv.ParseFloat(string(six), 32)
+	printed, _ := strconv.ParseFloat(string(six), 32)
 	value, err := strconv.ParseFloat(string(exact), 32)
-	if told == value || err != nil {
+	if printed == value || err != nil {
 		return six
 	}
 	return shortest(value)

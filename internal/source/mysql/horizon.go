@@ -13,8 +13,9 @@ const (
 	// margin covers the way from the beginning of a statement, whose time its
 	// rows carry, to its first touch of a table, when the transaction begins.
 	margin = time.Second
-	// defaultOverlap applies where nothing better than the clock is known.
-	defaultOverlap = time.Minute
+	// holdStale is for how long the mark waits for the server to show its
+	// transactions, before the horizon is the clock less the overlap.
+	holdStale = time.Minute
 )
 
 // Horizon implements [observer.Source]. It is exact where the account may see
@@ -46,9 +47,9 @@ func (a activity) exact() bool {
 	return !a.hidden && !a.stale && !a.foreign && a.engine == "" && !a.replica && !a.cluster
 }
 
-// blinks reports whether the transactions have not been seen for a moment only, and
-// will probably be seen in another.
-func (a activity) blinks() bool { return a.stale && a.unseen < defaultOverlap }
+// brieflyStale reports whether the transactions have not been seen for a moment only,
+// and will probably be seen in another.
+func (a activity) brieflyStale() bool { return a.stale && a.staleFor < holdStale }
 
 func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location) observer.Horizon {
 	exact := a.exact()
@@ -62,7 +63,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 	}
 	at = at.Truncate(time.Second)
 	h := observer.Horizon{Lag: a.now.Sub(at), Exact: exact, Clock: k.most(a.now, loc), Now: a.now}
-	if !a.held && !a.blinks() && a.behind >= 0 {
+	if !a.held && !a.brieflyStale() && a.behind >= 0 {
 		h.Cursor, h.Earliest = k.least(at, loc), k.least(earliest, loc)
 	}
 	return h
@@ -76,8 +77,8 @@ func (a activity) warnings() []string {
 		text    string
 	}{
 		{a.hidden, "Transactions of other accounts are hidden, so the horizon is the clock less the overlap. GRANT PROCESS ON *.* to the account that reads."},
-		{a.blinks(), "The server does not show new transactions just now, as something else asks for innodb_trx all the time, so the low-water mark does not move for up to a minute."},
-		{a.stale && !a.blinks(), "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions and the horizon is the clock less the overlap."},
+		{a.brieflyStale(), "The server does not show new transactions just now, as something else asks for innodb_trx all the time, so the low-water mark does not move for up to a minute."},
+		{a.stale && !a.brieflyStale(), "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions and the horizon is the clock less the overlap."},
 		{a.foreign, "The table's engine does not show its transactions, so the horizon is the clock less the overlap."},
 		{a.engine != "", fmt.Sprintf("The server has the engine %s, which does not show its transactions, and whether a table behind this view or query is of it is not known: the horizon is the clock less the overlap.", a.engine)},
 		{a.cluster, "Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap."},

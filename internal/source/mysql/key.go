@@ -24,7 +24,7 @@ func (p *plan) orderOf(in observer.Range) string {
 	return p.ties
 }
 
-// checkKey refuses a key with a FLOAT. Nobody finds a row by the key of its event: the
+// checkKey refuses a key with a FLOAT. No row is found by the key of its event: the
 // server compares a decimal number with the binary value, which is another one.
 func checkKey(s source.Selection) error {
 	for _, i := range s.Key {

@@ -30,13 +30,13 @@ func TestKillSparesWhoeverHasTheNumberNow(t *testing.T) {
 	own := lost.conn.id
 	lost.conn.id = other.conn.id
 	lost.kill()
-	s.courtesies.Wait()
+	s.background.Wait()
 	if _, err := other.rows(t.Context(), "ask", "SELECT 1"); err != nil {
 		t.Errorf("a session that has the number of another was ended: %v", err)
 	}
 	lost.conn.id = own
 	lost.kill()
-	s.courtesies.Wait()
+	s.background.Wait()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		found, err := other.rows(t.Context(), "look", "SELECT 1 FROM information_schema.processlist WHERE id = ?", strconv.FormatUint(own, 10))

@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	lockWaitTimeout = 1205
 )
 
-// locked reports whether a table could not be read because somebody else has
+// locked reports whether a table could not be read because another session has
 // locked it.
 func locked(err error) bool {
 	var refused *Error
@@ -37,7 +38,7 @@ func (c *session) lockWarned(ctx context.Context, operation string) error {
 	}
 	for _, row := range rows {
 		if string(row[1]) == strconv.Itoa(lockWaitTimeout) {
-			return c.source.refusal(parsing, operation, serverError(&mysql.MySQLError{Number: lockWaitTimeout}, parsing))
+			return c.source.refusal(source.Parsing, operation, serverError(&mysql.MySQLError{Number: lockWaitTimeout}, source.Parsing))
 		}
 	}
 	return nil

@@ -135,7 +135,7 @@ func (r *rows) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		r.session.kill()
 	}
-	err = r.source.translate(ctx, reading, "read rows", err)
+	err = r.source.translate(ctx, source.Reading, "read rows", err)
 	if r.session.broken {
 		return err
 	}
@@ -149,7 +149,7 @@ func (r *rows) fail(ctx context.Context, err error) error {
 // Failed implements [source.Result].
 func (r *rows) Failed(ctx context.Context, err error) error {
 	r.session.failed(err)
-	return r.source.translate(ctx, reading, "read rows", err)
+	return r.source.translate(ctx, source.Reading, "read rows", err)
 }
 
 // leave gives the connection back.

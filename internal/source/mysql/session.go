@@ -24,14 +24,14 @@ type session struct {
 	source *Source
 	pooled *sql.Conn
 	conn   *conn
-	// broken is a connection that nobody may have again.
+	// broken is a connection that is not used again.
 	broken bool
 }
 
 func (s *Source) acquire(ctx context.Context) (*session, error) {
 	pooled, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, s.translate(ctx, connecting, "connect", err)
+		return nil, s.translate(ctx, source.Connecting, "connect", err)
 	}
 	c := &session{source: s, pooled: pooled}
 	err = pooled.Raw(func(raw any) error {
@@ -42,7 +42,7 @@ func (s *Source) acquire(ctx context.Context) (*session, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, s.translate(ctx, connecting, "connect", errors.Join(err, pooled.Close()))
+		return nil, s.translate(ctx, source.Connecting, "connect", errors.Join(err, pooled.Close()))
 	}
 	return c, nil
 }
@@ -82,16 +82,16 @@ type result struct {
 // query runs a small query. Its parameters are put into the text by the driver,
 // which quotes them: the statement is ours, only names come from elsewhere.
 func (c *session) query(ctx context.Context, operation, sql string, args ...string) (result, error) {
-	return c.small(ctx, parsing, operation, sql, args...)
+	return c.small(ctx, source.Parsing, operation, sql, args...)
 }
 
 // try is query for a statement with the observer's query in it.
 func (c *session) try(ctx context.Context, operation, before, sql string) (result, error) {
-	r, err := c.small(ctx, reading, operation, before+sql)
+	r, err := c.small(ctx, source.Reading, operation, before+sql)
 	return r, c.explained(ctx, operation, err, sql)
 }
 
-func (c *session) small(ctx context.Context, p phase, operation, sql string, args ...string) (result, error) {
+func (c *session) small(ctx context.Context, p source.Phase, operation, sql string, args ...string) (result, error) {
 	outer := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
@@ -127,7 +127,7 @@ func (c *session) explained(ctx context.Context, operation string, err error, sq
 	case !errors.As(again, &said) || said.Number != refused.Number:
 		return err
 	}
-	return c.source.refusal(reading, operation, said)
+	return c.source.refusal(source.Reading, operation, said)
 }
 
 // prepare lets the server take a statement apart: it looks up all names and rights.
@@ -141,7 +141,7 @@ func (c *session) prepare(ctx context.Context, operation, sql string) error {
 	if err != nil {
 		c.failed(err)
 	}
-	return c.source.translate(ctx, parsing, operation, err)
+	return c.source.translate(ctx, source.Parsing, operation, err)
 }
 
 // rows is query for one that needs the rows alone.
@@ -208,7 +208,7 @@ func text(buffer []byte, v driver.Value) []byte {
 	return fmt.Append(buffer, v)
 }
 
-// failed notes that the connection is of no use after an error that is not the
+// failed marks that the connection is of no use after an error that is not the
 // server's own answer.
 func (c *session) failed(err error) {
 	var server *mysql.MySQLError
@@ -230,7 +230,7 @@ func (c *session) snapshot(ctx context.Context) error {
 }
 
 // end closes the transaction and gives the connection back. A connection on
-// which that fails is not given to anybody else.
+// which that fails is not used again.
 func (c *session) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
@@ -240,10 +240,10 @@ func (c *session) end(ctx context.Context) {
 	c.release()
 }
 
-// kill ends on the server what runs on this connection, which nobody waits for
-// any more: a server that sorts does not look whether anybody is there. It is a
-// courtesy, by another connection, for a moment. That may have reached another
-// server, or this one after a restart, where the number is somebody else's.
+// kill ends on the server what runs on this connection, whose answer is not waited for
+// any more: a server that sorts does not notice that. It is a courtesy, by another
+// connection, in the background. That may have reached another server, or this one
+// after a restart, where the number is another session's.
 func (c *session) kill() {
 	s, id, peer := c.source, strconv.FormatUint(c.conn.id, 10), c.conn.peer
 	s.later(func() {

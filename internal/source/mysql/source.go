@@ -16,7 +16,7 @@ const (
 	idleTimeout     = 5 * time.Minute
 	// endTimeout bounds the end of a transaction that has nothing to commit.
 	endTimeout = 2 * time.Second
-	// killTimeout bounds the end of a statement that nobody waits for any more,
+	// killTimeout bounds the end of a statement that is not waited for any more,
 	// which may take a logon. The server is slow then, more often than not.
 	killTimeout = connectTimeout
 )
@@ -31,14 +31,14 @@ type Source struct {
 	db      *sql.DB // a pool, and nothing else: see session
 	sockets *source.Sockets
 	target  string // host:port/database, for messages
-	looking sharedLook
+	shared  sharedActivity
 	waits   *source.LockWaits
-	// closing ends when the source is closed, and with it the courtesies.
+	// closing ends when the source is closed, and with it what runs in the background.
 	closing context.Context
 	close   context.CancelFunc
 
-	mu         sync.Mutex // orders new courtesies and the wait for all of them
-	courtesies sync.WaitGroup
+	mu         sync.Mutex // orders what begins in the background and the wait for its end
+	background sync.WaitGroup
 }
 
 var _ observer.Source = (*Source)(nil)
@@ -60,7 +60,7 @@ func Open(options Options) (*Source, error) {
 	}
 	s := &Source{
 		options: o, db: sql.OpenDB(connector), sockets: sockets, target: address.target(),
-		looking: newLook(), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
+		shared: newSharedActivity(), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.db.SetMaxOpenConns(o.PoolSize)
@@ -75,18 +75,18 @@ func (s *Source) Close() error {
 	s.mu.Lock()
 	s.close()
 	s.mu.Unlock()
-	s.courtesies.Wait()
+	s.background.Wait()
 	err := s.db.Close()
 	s.sockets.CloseAll()
 	return err
 }
 
-// later does something that nobody waits for but Close.
+// later runs something in the background, for which only Close waits.
 func (s *Source) later(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Err() == nil {
-		s.courtesies.Go(do)
+		s.background.Go(do)
 	}
 }
 

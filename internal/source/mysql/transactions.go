@@ -25,12 +25,12 @@ const beganUTC = `IF(CONVERT_TZ(t.utc - INTERVAL 1 HOUR, '+00:00', 'SYSTEM') = t
 
 const (
 	// cacheAge is how long the server answers from an earlier answer, counted
-	// from the last time that anybody has asked: who asks more often than that
-	// never hears of anything new.
+	// from the last question of any session: a session that asks more often than
+	// that gets no new answer.
 	cacheAge = 100 * time.Millisecond
-	looks    = 10
-	// lookLock is the name of the turn to ask.
-	lookLock = "observerd.horizon"
+	maxReads = 10
+	// turnLock is the name of the turn to ask.
+	turnLock = "observerd.horizon"
 	// noThread is the thread of a prepared transaction whose session is gone, and
 	// of the server's own.
 	noThread = "0"
@@ -49,14 +49,14 @@ type transaction struct {
 	writes bool
 }
 
-// transactions looks until the answer is new: in a new one, our own transaction
-// runs the statement that asks. Those of us who ask the same server take turns,
-// or none of them would ever be the first to ask for a while: who does not get
-// a turn in time must not ask either. It fails with errHidden or errStale where
+// transactions asks until the answer is new: in a new one, our own transaction runs
+// the statement that asks. The nodes that ask one server take turns, or none of them
+// would ever be the first to ask for a while: a node that does not get a turn in time
+// must not ask either. It fails with errHidden or errStale where
 // the transactions cannot be seen.
 func (c *session) transactions(ctx context.Context) ([]transaction, error) {
-	patience := min(2, c.source.options.QueryTimeout.Seconds()/2)
-	turn, err := c.rows(ctx, "take turns", fmt.Sprintf("SELECT CAST(GET_LOCK('%s', %.1f) AS CHAR)", lookLock, patience))
+	timeout := min(2, c.source.options.QueryTimeout.Seconds()/2)
+	turn, err := c.rows(ctx, "take turns", fmt.Sprintf("SELECT CAST(GET_LOCK('%s', %.1f) AS CHAR)", turnLock, timeout))
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +67,11 @@ func (c *session) transactions(ctx context.Context) ([]transaction, error) {
 	if code := codeOf(err); code == "1227" || code == "1142" {
 		err = errHidden
 	}
-	return open, errors.Join(err, c.exec(ctx, "take turns", "DO RELEASE_LOCK('"+lookLock+"')"))
+	return open, errors.Join(err, c.exec(ctx, "take turns", "DO RELEASE_LOCK('"+turnLock+"')"))
 }
 
 func (c *session) freshTransactions(ctx context.Context) ([]transaction, error) {
-	for range looks {
+	for range maxReads {
 		nonce := rand.Text()
 		rows, err := c.rows(ctx, "read open transactions", fmt.Sprintf(trxSQL, nonce))
 		if err != nil {
@@ -95,7 +95,7 @@ func (c *session) freshTransactions(ctx context.Context) ([]transaction, error) 
 
 // prepared reports whether there are two-phase transactions. Those that a session
 // still holds show their beginning like all others; one that was left behind
-// may have been recovered by a restart. Who may not ask takes it for granted.
+// may have been recovered by a restart. Without the right to ask, there are.
 func (c *session) prepared(ctx context.Context) (bool, error) {
 	rows, err := c.rows(ctx, "read prepared transactions", "XA RECOVER")
 	if codeOf(err) != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// An index on an expression has columns that nobody has named. One on a column
+// An index on an expression has columns without a name. One on a column
 // with time zones is such: it is ordered by the instants in UTC.
 const (
 	tablesSQL  = "SELECT TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1 AND t.TABLE_NAME = :2"
@@ -152,7 +152,7 @@ func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (sourc
 	for n, i := range p.selection.Key {
 		items[n] = selected(p.kinds[i], "q."+source.Quote(key[n]))
 	}
-	rows, err := c.small(ctx, reading, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), p.relation.from, source.SampleRows))
+	rows, err := c.small(ctx, source.Reading, "look for equal keys", fmt.Sprintf("SELECT %s FROM %s q WHERE ROWNUM <= %d", strings.Join(items, ", "), p.relation.from, source.SampleRows))
 	switch {
 	case observer.ClassOf(err) == observer.ClassTimeout && ctx.Err() == nil:
 		return source.Unknown, nil

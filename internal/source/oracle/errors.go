@@ -11,23 +11,10 @@ import (
 	"github.com/observerd/observerd/internal/source/oracle/client"
 )
 
-// phase is what the database was doing when it refused.
-type phase int
-
-const (
-	// connecting: it has seen no statement.
-	connecting phase = iota
-	// parsing: it read its catalogue, or took a statement apart without fetching.
-	parsing
-	// reading: it evaluated rows. The statement had been described before, so it is
-	// sound in itself.
-	reading
-)
-
 // translate makes of a failure an [*observer.Fault] that says what was being
 // done and with which database. The end of the caller's context is no failure of
 // the source: then its cause is the reason.
-func (s *Source) translate(ctx context.Context, p phase, operation string, err error) error {
+func (s *Source) translate(ctx context.Context, p source.Phase, operation string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -39,24 +26,21 @@ func (s *Source) translate(ctx context.Context, p phase, operation string, err e
 		return source.Ended(ctx, operation+": "+s.target)
 	}
 	fault := client.Classify(err)
-	switch {
-	// A read is begun again anyway, and a result that was cut short may well be
-	// whole the next time.
-	case errors.Is(err, client.ErrShort):
+	fault.Class = p.Class(fault.Class)
+	if errors.Is(err, client.ErrShort) {
+		// A read is begun again anyway, and a result that was cut short may well be
+		// whole the next time.
 		fault.Class = observer.ClassRetry
-	// Our account is refused at the logon and never later: a statement that says so
-	// has met another database.
-	case fault.Class == observer.ClassCredentials && p != connecting:
-		fault.Class = observer.ClassQuery
 	}
-	if p == reading {
+	if p == source.Reading {
 		err = withheld(fault.Class, err)
 	}
 	fault.Err = s.worded(operation, err)
 	return fault
 }
 
-// withheld leaves the database's own words out of a refusal.
+// withheld leaves the database's own words out of a refusal over rows. The statement
+// had been described before, so it is sound in itself.
 func withheld(class observer.Class, err error) error {
 	var refused *client.Error
 	switch {

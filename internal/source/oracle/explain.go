@@ -35,7 +35,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			if err != nil {
 				return err
 			}
-			if err := c.note(ctx, lines, &shown); err != nil {
+			if err := c.addPlan(ctx, lines, &shown); err != nil {
 				return err
 			}
 			// One whose name tells it, Describe has warned of.
@@ -50,7 +50,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 // explain leaves nothing behind: the rows of the plan are rolled back before
-// anybody else gets the connection.
+// the connection is used again.
 func (c *session) explain(ctx context.Context, statement string) ([][]string, error) {
 	before := c.unclean
 	c.unclean = true
@@ -97,8 +97,8 @@ func (o others) warnings() []string {
 	return w
 }
 
-// note writes one line a step of the plan and notes what is worth a warning.
-func (c *session) note(ctx context.Context, lines [][]string, shown *source.Plan) error {
+// addPlan writes one line a step of the plan and adds what is worth a warning.
+func (c *session) addPlan(ctx context.Context, lines [][]string, shown *source.Plan) error {
 	for _, line := range lines {
 		depth, operation, options, owner, object, rows := line[0], line[1], line[2], line[3], line[4], line[5]
 		shown.Text += indent(depth) + operation

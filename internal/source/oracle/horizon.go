@@ -45,7 +45,7 @@ type activity struct {
 	role     string
 	applied  time.Duration // by which a standby is behind
 	reported bool          // that it says so
-	others   others        // who may bring rows, and whose transactions are not among these
+	others   others        // what may bring rows whose transactions are not among these
 }
 
 // Horizon implements [observer.Source]. It is exact where GV$TRANSACTION (or
@@ -78,16 +78,16 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 }
 
 func (s *Source) activity(ctx context.Context, of relation) (activity, error) {
-	a, err := s.look(ctx)
+	a, err := s.readActivity(ctx)
 	if ungranted(err) { // a grant was revoked
 		s.grants.forget()
-		a, err = s.look(ctx)
+		a, err = s.readActivity(ctx)
 	}
 	a.others = of.others
 	return a, err
 }
 
-func (s *Source) look(ctx context.Context) (a activity, err error) {
+func (s *Source) readActivity(ctx context.Context) (a activity, err error) {
 	g, err := s.granted(ctx)
 	if err != nil {
 		return activity{}, err

@@ -134,7 +134,7 @@ type rows struct {
 func (r *rows) Open(ctx context.Context, n int) (err error) {
 	if n == 0 && len(r.plan.steps) > 1 {
 		if r.tx, err = r.session.conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
-			return r.source.translate(ctx, parsing, "begin the read", err)
+			return r.source.translate(ctx, source.Parsing, "begin the read", err)
 		}
 	}
 	var on querier = r.session.conn
@@ -158,7 +158,7 @@ func (r *rows) Next(ctx context.Context) (bool, error) {
 
 // Failed implements [source.Result].
 func (r *rows) Failed(ctx context.Context, err error) error {
-	return r.source.translate(ctx, reading, "read rows", err)
+	return r.source.translate(ctx, source.Reading, "read rows", err)
 }
 
 // Close implements [source.Result]. Where the transaction has been ended already,

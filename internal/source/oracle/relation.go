@@ -19,10 +19,10 @@ type relation struct {
 	shape        string // of the result, as the driver describes it
 	linked       bool   // whether a link may be read through, as by a view
 	others       others // as of when it was looked up
-	charset      string // of the database; empty while nobody has asked
+	charset      string // of the database; empty until it is read
 }
 
-// others says who else than the transactions of this database brings the rows.
+// others says what brings the rows beside the transactions of this database.
 //
 // Views and queries are not looked through, so unknown is set for all of them. The
 // catalogue tells an account nothing of the tables behind a view that it may not
@@ -102,12 +102,12 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 	defer cancel()
 	rows, err := c.conn.QueryContext(ctx, "SELECT * FROM "+from+" q WHERE 1 = 0")
 	if err != nil {
-		return nil, "", c.source.translate(ctx, parsing, "describe the query", err)
+		return nil, "", c.source.translate(ctx, source.Parsing, "describe the query", err)
 	}
 	defer func() { _ = rows.Close() }()
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return nil, "", c.source.translate(ctx, parsing, "describe the query", err)
+		return nil, "", c.source.translate(ctx, source.Parsing, "describe the query", err)
 	}
 	var shape strings.Builder
 	columns := make([]source.Column, len(types))
@@ -119,7 +119,7 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 	for rows.Next() { // to the end of the result, so that the connection stays
 		continue
 	}
-	return columns, shape.String(), c.source.translate(ctx, parsing, "describe the query", rows.Err())
+	return columns, shape.String(), c.source.translate(ctx, source.Parsing, "describe the query", rows.Err())
 }
 
 // resolve looks the table up in the catalogue. A query is described as it is.

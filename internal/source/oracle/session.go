@@ -25,7 +25,7 @@ type session struct {
 func (s *Source) acquire(ctx context.Context, pool *sql.DB) (*session, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, s.translate(ctx, connecting, "connect", err)
+		return nil, s.translate(ctx, source.Connecting, "connect", err)
 	}
 	return &session{source: s, conn: conn}, nil
 }
@@ -59,7 +59,7 @@ func (s *Source) session(ctx context.Context, use func(context.Context, *session
 }
 
 // keep is session for a use that releases the connection itself. A connection
-// that was idle may have been lost without anybody noticing: then the others
+// that was idle may have been lost unnoticed: then the others
 // that are idle are no better, and the use is repeated once on a new one. That
 // is safe because it only reads, and nothing was handed over yet.
 func (s *Source) keep(ctx context.Context, pool *sql.DB, use func(context.Context, *session) error) error {
@@ -85,11 +85,11 @@ type querier interface {
 // rows runs a small query and returns its rows. NULL is the empty string, which
 // Oracle does not tell apart either.
 func (c *session) rows(ctx context.Context, operation, query string, binds ...any) ([][]string, error) {
-	return c.small(ctx, parsing, operation, query, binds...)
+	return c.small(ctx, source.Parsing, operation, query, binds...)
 }
 
 // small is rows for a query that may evaluate rows of the source.
-func (c *session) small(ctx context.Context, p phase, operation, query string, binds ...any) ([][]string, error) {
+func (c *session) small(ctx context.Context, p source.Phase, operation, query string, binds ...any) ([][]string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	all, err := scanAll(c.conn.QueryContext(ctx, query, binds...))
@@ -129,5 +129,5 @@ func (c *session) exec(ctx context.Context, operation, statement string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
 	_, err := c.conn.ExecContext(ctx, statement)
-	return c.source.translate(ctx, parsing, operation, err)
+	return c.source.translate(ctx, source.Parsing, operation, err)
 }

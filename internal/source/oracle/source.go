@@ -95,7 +95,7 @@ func pool(connector driver.Connector, size int) *sql.DB {
 }
 
 // address names a database in messages: without the account, which is no matter
-// of whoever reads them.
+// of their readers.
 func address(t client.Target) string {
 	if t.Descriptor != "" {
 		return cmp.Or(inDescriptor(t.Descriptor, "HOST"), "the descriptor") + "/" +

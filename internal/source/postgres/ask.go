@@ -88,7 +88,7 @@ func (c *session) refusal(ctx context.Context, operation string, err error, ques
 	if q := questions[0]; q.reads {
 		return c.overRows(ctx, operation, err, step{q.sql, q.params})
 	}
-	return c.source.translate(ctx, parsing, operation, err)
+	return c.source.translate(ctx, source.Parsing, operation, err)
 }
 
 // answersOf sends what is in the pipeline and reads it to its end.

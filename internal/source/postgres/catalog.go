@@ -79,7 +79,7 @@ ORDER BY c.oid, a.attnum`
 const (
 	exactName = `c.relname OPERATOR(pg_catalog.=) $1
   AND (n.nspname OPERATOR(pg_catalog.=) $2 OR $2 OPERATOR(pg_catalog.=) '' AND pg_catalog.pg_table_is_visible(c.oid))`
-	// The path does not matter for system tables, which nobody means here.
+	// The path does not matter for system tables, which are not meant here.
 	foldedName = `pg_catalog.lower(c.relname) OPERATOR(pg_catalog.=) pg_catalog.lower($1)
   AND (pg_catalog.lower(n.nspname) OPERATOR(pg_catalog.=) pg_catalog.lower($2)
        OR $2 OPERATOR(pg_catalog.=) '' AND pg_catalog.pg_table_is_visible(c.oid))`

@@ -41,25 +41,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// phase is what the server was doing when it refused.
-type phase int
-
-const (
-	// connecting: it has seen no statement.
-	connecting phase = iota
-	// parsing: it read its catalogue, or took a statement apart without running it.
-	parsing
-	// reading: it evaluated rows of the source.
-	reading
-)
-
-// quotable reports whether a message holds no value of a row. Over rows any may,
-// whatever its code: conversions, functions and RAISE choose both freely. Of
-// statements that are not run, messages of these classes name settings,
+// quotable reports whether a message holds no value of a row. Of statements that are
+// not run, messages of these classes name settings,
 // identifiers and states of the server. The planner may call a function even
 // then, of which the context of the error tells.
-func quotable(e *pgconn.PgError, p phase) bool {
-	if p == reading || e.Where != "" {
+func quotable(e *pgconn.PgError, p source.Phase) bool {
+	if p == source.Reading || e.Where != "" {
 		return false
 	}
 	switch classPrefix(e.Code) {
@@ -107,17 +94,15 @@ var words = map[string]string{
 
 func classPrefix(code string) string { return code[:min(2, len(code))] }
 
-func serverError(e *pgconn.PgError, p phase) *Error {
+func serverError(e *pgconn.PgError, p source.Phase) *Error {
 	if quotable(e, p) {
 		return &Error{SQLSTATE: e.Code, text: e.Message}
 	}
 	refused := &Error{SQLSTATE: e.Code, text: cmp.Or(words[e.Code], words[classPrefix(e.Code)], "the database refused")}
-	if p == reading {
+	if p == source.Reading {
 		refused.Position = int(e.Position)
 	}
-	if p != connecting && source.Explicable(classOf(e.Code, p)) {
-		refused.advice = source.Withheld
-	}
+	refused.advice = p.Advice(classOf(e.Code, p))
 	return refused
 }
 
@@ -146,25 +131,17 @@ var classes = map[string]observer.Class{
 	"0A":             observer.ClassQuery,
 }
 
-// classOf is the class of a code. Our account is refused at the logon and never
-// later: a statement that says so has met another server, or a RAISE.
-func classOf(code string, p phase) observer.Class {
+func classOf(code string, p source.Phase) observer.Class {
 	class, ok := classes[code]
 	if !ok {
-		class, ok = classes[classPrefix(code)]
+		class = cmp.Or(classes[classPrefix(code)], observer.ClassUnknown)
 	}
-	switch {
-	case !ok:
-		return observer.ClassUnknown
-	case class == observer.ClassCredentials && p != connecting:
-		return observer.ClassQuery
-	}
-	return class
+	return p.Class(class)
 }
 
 // fault makes a refusal a classified failure. A wrong password or a missing
 // database would meet every node, a server that is down need not.
-func (s *Source) fault(p phase, operation string, refused *Error) error {
+func (s *Source) fault(p source.Phase, operation string, refused *Error) error {
 	f := &observer.Fault{Class: classOf(refused.SQLSTATE, p), Code: refused.SQLSTATE, Err: fmt.Errorf("%s: %w", operation, refused)}
 	if f.Class == observer.ClassUnreachable {
 		f.Err = fmt.Errorf("%s: %w: %s: %w", operation, observer.ErrUnreachable, s.target, refused)
@@ -174,7 +151,7 @@ func (s *Source) fault(p phase, operation string, refused *Error) error {
 
 // translate makes of a driver's error one that says what was being done, as an
 // [observer.Fault].
-func (s *Source) translate(ctx context.Context, p phase, operation string, err error) error {
+func (s *Source) translate(ctx context.Context, p source.Phase, operation string, err error) error {
 	var server *pgconn.PgError
 	var mine *Error
 	var classified *observer.Fault // of the gate, for example
@@ -211,27 +188,17 @@ func reason(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	}
-	if inner := rootCause(err); !strings.Contains(inner.Error(), "://") {
+	if inner := source.RootCause(err); !strings.Contains(inner.Error(), "://") {
 		return inner.Error()
 	}
 	return "the connection failed"
-}
-
-func rootCause(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }
 
 // lockNotAvailable is the SQLSTATE of a lock that was not to be had within
 // lock_timeout.
 const lockNotAvailable = "55P03"
 
-// locked reports whether a table could not be read because somebody else has
+// locked reports whether a table could not be read because another session has
 // locked it.
 func locked(err error) bool { return hasState(err, lockNotAvailable) }
 

@@ -72,9 +72,9 @@ func (c *session) explain(ctx context.Context, s step) (explained, error) {
 func (c *session) overRows(ctx context.Context, operation string, err error, s step) error {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) || classPrefix(server.Code) != "42" || ctx.Err() != nil {
-		return c.source.translate(ctx, reading, operation, err)
+		return c.source.translate(ctx, source.Reading, operation, err)
 	}
-	refused := serverError(server, reading)
+	refused := serverError(server, source.Reading)
 	if c.rollback(ctx) {
 		_, again := c.explain(ctx, s)
 		var said *Error
@@ -85,7 +85,7 @@ func (c *session) overRows(ctx context.Context, operation string, err error, s s
 			refused = said
 		}
 	}
-	return c.source.fault(reading, operation, refused)
+	return c.source.fault(source.Reading, operation, refused)
 }
 
 // rollback ends a transaction that has failed, and reports whether it did.

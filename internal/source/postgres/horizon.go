@@ -18,7 +18,7 @@ const margin = time.Second
 // looks at the sessions: a transaction that it does not see began after that.
 // Times are microseconds since 1970.
 //
-// Waited for is whoever may write: clients and background workers, which show
+// Waited for are all sessions that may write: clients and background workers, which show
 // the type that their extension gave them, such as "pg_cron" or "logical
 // replication worker". So those are named who never write, or do so for a
 // leader that is shown as well; our own sessions never write either. What counts
@@ -63,7 +63,7 @@ type activity struct {
 // database can be seen, and no others bring what is read, see others. Otherwise,
 // on a replica, and where track_activities is off, it is the clock less the
 // overlap, on a replica less its delay as well. Transactions that can be seen
-// are waited for all the same, but on a replica, where nobody writes.
+// are waited for all the same, but on a replica, where no session writes.
 //
 // A prepared (two-phase) transaction has a time of preparation, but none of its
 // start, so the horizon then is empty, the cursor before all others: the
@@ -92,7 +92,7 @@ func (c *session) activity(ctx context.Context, of relation, steps []step) (acti
 	var questions []question
 	if !of.alone() {
 		operation += " and look through the query"
-		questions = lookThrough(steps)
+		questions = planReads(steps)
 	}
 	last := len(questions)
 	answers, err := c.ask(ctx, operation, append(questions, sessionsQuestion(horizonSQL))...)
@@ -150,8 +150,8 @@ func (a activity) exact() bool {
 	return a.hidden == 0 && a.untraced == 0 && a.tracking && !a.replica && a.others == others{}
 }
 
-// held reports whether something is open, or not yet replayed, of which nobody
-// knows when it began. A transaction that began later than now was open when
+// held reports whether something is open, or not yet replayed, and
+// does not show when it began. A transaction that began later than now was open when
 // the clock went back, and may have written at any time since then.
 func (a activity) held() bool {
 	return !a.prepared.IsZero() || a.youngest.Sub(a.now) > margin || a.replica && a.replayed.IsZero()
@@ -164,7 +164,7 @@ func (a activity) horizon(overlap time.Duration, k timeKind, loc *time.Location)
 		clock, overlap = source.Earlier(a.now, a.delay()), source.ClockOverlap(overlap)
 	}
 	if a.replica {
-		oldest = time.Time{} // Nobody writes here.
+		oldest = time.Time{} // No session writes here.
 	}
 	at, earliest := source.OpenSince(clock, oldest, margin, overlap)
 	if a.held() {

@@ -9,7 +9,7 @@ import (
 const (
 	// maxLockWait is how long a statement waits for a lock before it gives its
 	// connection back for a while, see [source.LockWaits]. It waits in the queue,
-	// so it gets its turn among those who lock a table over and over, and VACUUM,
+	// so it gets its turn among sessions that lock a table over and over, and VACUUM,
 	// which looks for waiters every 20 ms, gives way.
 	maxLockWait = time.Second
 	// noWait is as good as none: for what a read with a snapshot has not locked.
@@ -26,7 +26,7 @@ type locks struct {
 	// tables are what follows LOCK TABLE; none is for what cannot be locked.
 	tables []string
 	// all says that for sure no table is left out that could be written anew. It is
-	// never said where functions may be called: nobody knows what those read.
+	// never said where functions may be called: what those read is not known.
 	all bool
 }
 
@@ -56,7 +56,7 @@ func (c *session) locks(ctx context.Context, r relation, steps []step) (locks, e
 	case r.kind == materialized || r.kind == foreignTable:
 		return locks{all: true}, nil
 	}
-	answers, err := c.ask(ctx, "look up the tables of the query", lookThrough(steps)...)
+	answers, err := c.ask(ctx, "look up the tables of the query", planReads(steps)...)
 	if err != nil {
 		return locks{}, err
 	}

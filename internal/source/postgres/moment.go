@@ -13,7 +13,7 @@ import (
 
 // Timestamps travel as numbers, everything else as text: writing one costs the
 // server a fifth of all that it does for an ordinary row. The text that is made of
-// them here is the server's own, to the byte, so nobody else has to know.
+// them here is the server's own, to the byte, so no other code has to know.
 
 // They count microseconds from 2000-01-01T00:00:00Z, which is this in seconds of
 // Unix.

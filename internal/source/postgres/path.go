@@ -14,11 +14,11 @@ import (
 const pathSQL = "SELECT pg_catalog.current_schemas(false), pg_catalog.quote_ident(current_user)"
 
 // schemasSQL trusts the owner of a schema from which the reader reads. One that has
-// put a table into the schema of another may be who is to be told of.
+// put a table into the schema of another may be the risk.
 var schemasSQL = pgpath.SchemasSQL(`ARRAY(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
    WHERE c.oid = ANY ($2::oid[]) AND pg_has_role(c.relowner, n.nspowner, 'MEMBER'))`)
 
-// pathRisks says who else may have code of theirs run by the reader: what a query
+// pathRisks says which other roles may have code of theirs run by the reader: what a query
 // says, and what the functions say that it calls, is looked up in the path.
 func (c *session) pathRisks(ctx context.Context, r relation) ([]source.Risk, error) {
 	const operation = "look who may create in the schemas of the search_path"

@@ -47,7 +47,7 @@ func goneFault(err error) error {
 }
 
 // fits reports whether the server sends what was planned for. A key whose column has
-// become wider has another text, which nobody was told of.
+// become wider has another text than the columns of the stream say.
 func (p plan) fits(fields []pgconn.FieldDescription) bool {
 	if !slices.EqualFunc(p.types, fields, func(oid uint32, f pgconn.FieldDescription) bool { return f.DataTypeOID == oid }) {
 		return false

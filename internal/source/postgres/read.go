@@ -141,7 +141,7 @@ func (r *rows) finish() error {
 
 // Failed implements [source.Result].
 func (r *rows) Failed(ctx context.Context, err error) error {
-	return r.source.translate(ctx, reading, "read rows", err)
+	return r.source.translate(ctx, source.Reading, "read rows", err)
 }
 
 // Close implements [source.Result]. A statement that was not read to its end costs its
@@ -152,7 +152,7 @@ func (r *rows) Close(context.Context) (err error) {
 		if _, err = r.reader.Close(); errors.Is(err, context.Canceled) {
 			err = nil
 		}
-		err = r.source.translate(r.ctx, reading, "close rows", err)
+		err = r.source.translate(r.ctx, source.Reading, "close rows", err)
 	}
 	r.leave()
 	return err

@@ -23,7 +23,7 @@ type session struct {
 func (s *Source) acquire(ctx context.Context) (*session, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
-		err = s.translate(ctx, connecting, "connect", err)
+		err = s.translate(ctx, source.Connecting, "connect", err)
 		var refused *Error // not what the gate itself has said
 		if observer.ClassOf(err) == observer.ClassCredentials && errors.As(err, &refused) {
 			s.options.Gate.Refused(ctx, err)
@@ -73,8 +73,8 @@ func paramsOf(args []string) [][]byte {
 	return params
 }
 
-// formsSQL fixes the text of a value: equal rows have equal bytes, whoever reads
-// them, and whatever a role, a database or a pooler sets.
+// formsSQL fixes the text of a value: equal rows have equal bytes, whatever
+// the account, and whatever a role, a database or a pooler sets.
 const formsSQL = "; SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'iso_8601'" +
 	"; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3"
 
@@ -95,14 +95,14 @@ func (c *session) begin(ctx context.Context, stream string, p plan) error {
 	}
 	sql += formsSQL + p.locks.sql(lockWait(c.source.options))
 	_, err := c.conn.Exec(ctx, sql).ReadAll()
-	return c.source.translate(ctx, parsing, "begin the read", err)
+	return c.source.translate(ctx, source.Parsing, "begin the read", err)
 }
 
 // noTransaction is the state of a connection without one.
 const noTransaction = 'I'
 
 // end closes the transaction, if there is one, and gives the connection back. A connection on
-// which that fails is not given to anybody else.
+// which that fails is not used again.
 func (c *session) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

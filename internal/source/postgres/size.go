@@ -54,7 +54,7 @@ func sizeOf(oid uint32, length, modifier int) size {
 	return sizeText
 }
 
-// modifier is that of a column, unless it binds nobody: the rows of a foreign table
+// modifier is that of a column, unless it has no effect: the rows of a foreign table
 // are another server's.
 func (r relation) modifier(declared int) int {
 	if r.kind == foreignTable {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/observerd/observerd/internal/source"
 )
 
 // errURL says nothing of the text that it is about: the parsers' own messages
@@ -55,10 +57,7 @@ func innermost(err error) error {
 	if errors.As(err, &file) {
 		return file
 	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
-	}
-	return err
+	return source.RootCause(err)
 }
 
 func leaks(u *url.URL, message string) bool {

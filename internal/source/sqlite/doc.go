@@ -3,7 +3,7 @@
 // The file is opened read-only and never created. A database in WAL mode is
 // read while others write it; in the other journal modes a long read makes the
 // writer wait, which is SQLite's nature. Beside a database in WAL mode SQLite
-// keeps its -wal and -shm files, whoever opens it.
+// keeps its -wal and -shm files, also of one that is only read.
 //
 // # The cursor
 //

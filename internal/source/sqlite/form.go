@@ -208,7 +208,7 @@ func (s *Source) hasAny(ctx context.Context, p plan, condition string) (found bo
 }
 
 // Restate implements [observer.Source]. A text has no more than a date then, of the
-// day before: nobody knows yet how its stream writes times.
+// day before: how its stream writes times is not known yet.
 func (s *Source) Restate(cursor, name string) string {
 	value, ok := parseCursor(cursor)
 	f := formOf(name)

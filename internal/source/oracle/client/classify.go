@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -39,7 +37,7 @@ func classOf(err error) observer.Class {
 		return observer.ClassDriver
 	case errors.Is(err, ErrType):
 		return observer.ClassQuery
-	case errors.Is(err, ErrHandshake), mistrusted(err):
+	case errors.Is(err, ErrHandshake), source.IsTLS(err):
 		return observer.ClassSettings
 	case errors.Is(err, ErrConnect):
 		return classOfLogon(err)
@@ -65,19 +63,6 @@ func classOfLogon(err error) observer.Class {
 		return observer.ClassUnreachable
 	}
 	return observer.ClassSettings
-}
-
-// mistrusted reports whether one side did not believe the other's certificate, or
-// only one of them spoke TLS.
-func mistrusted(err error) bool {
-	var unverified *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	var hostname x509.HostnameError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	return errors.As(err, &unverified) || errors.As(err, &unknown) || errors.As(err, &invalid) ||
-		errors.As(err, &hostname) || errors.As(err, &record) || errors.As(err, &alert)
 }
 
 func unreachable(err error) bool {

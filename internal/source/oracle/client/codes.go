@@ -4,7 +4,7 @@ import "github.com/observerd/observerd/internal/observer"
 
 // classes are the codes of each class; those of ranges stand in classOfCode.
 var classes = byCode(map[observer.Class][]int{
-	// Somebody over there ended the session or the statement, or a limit did.
+	// The session or the statement was ended over there, by a person or a limit.
 	observer.ClassKilled: {28, 31, 40, 1013, 2392, 2393, 2394, 2395, 7455, 56720, 56735},
 	// The session is gone, or the database is not open.
 	observer.ClassUnreachable: {

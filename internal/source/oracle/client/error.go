@@ -29,7 +29,7 @@ var (
 	// ErrConnect is wrapped by failures to open a session about which the
 	// database said nothing itself.
 	ErrConnect = errors.New("no session could be opened")
-	// ErrHandshake is wrapped, next to ErrConnect, where somebody accepted the
+	// ErrHandshake is wrapped, next to ErrConnect, where a server accepted the
 	// connection and ended it without a word.
 	ErrHandshake = errors.New("the other side hung up before its first word: is it an Oracle listener, and does it expect TLS?")
 )

@@ -28,12 +28,12 @@ WHERE p.command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')`
 )
 
 const (
-	// wakeLooks is how often statements without a text are looked at again, and
-	// wakePause what lies between two looks. A thread that wakes up needs less
+	// settleReads is how often statements without a text are read again, and
+	// settlePause what lies between two reads. A thread that wakes up needs less
 	// than a thousandth of the first pause.
-	wakeLooks = 5
-	wakePause = 2 * time.Millisecond
-	// sameStart is how much two looks at one statement may differ in when it
+	settleReads = 5
+	settlePause = 2 * time.Millisecond
+	// sameStart is how much two reads of one statement may differ in when it
 	// began.
 	sameStart = mysqlGrain
 )
@@ -49,7 +49,7 @@ type running struct {
 	waking bool
 }
 
-// processes is what one look at the server's threads has seen.
+// processes is what one read of the server's threads has shown.
 type processes struct {
 	now     time.Time
 	grain   time.Duration
@@ -57,16 +57,16 @@ type processes struct {
 	replica bool
 }
 
-// statements returns what runs. What seems to wake up is looked at again: the
-// statement that it wakes up for begins after the first look, so it does not
-// count, unless the next look shows one that began when the first look said.
+// statements returns what runs. What seems to wake up is read again: the statement
+// that it wakes up for begins after the first read, so it does not count, unless the
+// next read shows one that began when the first read said.
 func (c *session) statements(ctx context.Context) (processes, error) {
 	first, err := c.processes(ctx)
 	if err != nil {
 		return first, err
 	}
 	first.running, err = settle(first.running, func(n int) ([]running, error) {
-		if err := wait(ctx, wakePause<<n); err != nil {
+		if err := wait(ctx, settlePause<<n); err != nil {
 			return nil, err
 		}
 		p, err := c.processes(ctx)
@@ -75,8 +75,8 @@ func (c *session) statements(ctx context.Context) (processes, error) {
 	return first, err
 }
 
-// settle returns seen without what only seemed to be old. again is the n-th look
-// after the first. What still wakes up after the last look is taken as it seems.
+// settle returns seen without what only seemed to be old. again is the n-th read
+// after the first. What still wakes up after the last read is taken as it seems.
 func settle(seen []running, again func(n int) ([]running, error)) ([]running, error) {
 	var kept, waking []running
 	for _, s := range seen {
@@ -86,7 +86,7 @@ func settle(seen []running, again func(n int) ([]running, error)) ([]running, er
 			kept = append(kept, s)
 		}
 	}
-	for n := 0; n < wakeLooks && len(waking) > 0; n++ {
+	for n := 0; n < settleReads && len(waking) > 0; n++ {
 		now, err := again(n)
 		if err != nil {
 			return nil, err
@@ -107,12 +107,12 @@ func settle(seen []running, again func(n int) ([]running, error)) ([]running, er
 }
 
 // mayWrite returns the statements of seen that may write rows, or have left rows
-// that nobody sees yet: all but those of transactions that only read. open is
-// what a look at the transactions has shown after seen.
+// that are not visible yet: all but those of transactions that only read. open is
+// the transactions that were read after seen.
 //
 // Between the two a transaction may have ended, and a report that had run for an
 // hour would seem to have written for that long. So an old statement without a
-// transaction is looked for again. One that has ended counts only if its thread
+// transaction is read again. One that has ended counts only if its thread
 // has a transaction, which it may have left behind, or one without a thread was
 // left behind; what it has committed is in every later snapshot. Where later
 // cannot tell, it counts.
@@ -148,7 +148,7 @@ func mayWrite(seen processes, open []transaction, again func() (processes, error
 	return writing, nil
 }
 
-// split tells the statements that may write from those that are older than what
+// split separates the statements that may write from those that are older than what
 // the horizon allows for anyway, and have no transaction.
 func split(seen processes, open []transaction) (writing, lone []running) {
 	for _, s := range seen.running {
@@ -169,11 +169,11 @@ func writes(open []transaction, thread string) bool {
 	return slices.ContainsFunc(open, func(t transaction) bool { return t.thread == thread && t.writes })
 }
 
-// in finds the statement in another look; nil means that it has ended.
-func (s running) in(look []running) *running {
-	for i, other := range look {
+// in finds the statement in another read; nil means that it has ended.
+func (s running) in(others []running) *running {
+	for i, other := range others {
 		if other.thread == s.thread && other.started.Sub(s.started).Abs() <= sameStart {
-			return &look[i]
+			return &others[i]
 		}
 	}
 	return nil

@@ -23,17 +23,17 @@ func recovered(err *error) {
 	}
 }
 
-// guarded is a connection of the driver whose panics are errors: they end the
-// connection, and neither the process nor whatever else goes on in it.
-type guarded struct {
+// recoveringConn is a connection of the driver whose panics are errors: they end the
+// connection, and not the process.
+type recoveringConn struct {
 	driverConn
 	socket *source.Socket
 }
 
 // QueryContext implements [driver.QueryerContext].
-func (g guarded) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
+func (c recoveringConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
 	defer recovered(&err)
-	rows, err := g.driverConn.QueryContext(ctx, query, args)
+	rows, err := c.driverConn.QueryContext(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
@@ -41,19 +41,19 @@ func (g guarded) QueryContext(ctx context.Context, query string, args []driver.N
 	if !ok {
 		return nil, errors.Join(errInterface, rows.Close())
 	}
-	return guardedRows{typed, g.socket}, nil
+	return recoveringRows{typed, c.socket}, nil
 }
 
 // ExecContext implements [driver.ExecerContext].
-func (g guarded) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Result, err error) {
+func (c recoveringConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Result, err error) {
 	defer recovered(&err)
-	return g.driverConn.ExecContext(ctx, query, args)
+	return c.driverConn.ExecContext(ctx, query, args)
 }
 
 // PrepareContext implements [driver.ConnPrepareContext].
-func (g guarded) PrepareContext(ctx context.Context, query string) (_ driver.Stmt, err error) {
+func (c recoveringConn) PrepareContext(ctx context.Context, query string) (_ driver.Stmt, err error) {
 	defer recovered(&err)
-	return g.driverConn.PrepareContext(ctx, query)
+	return c.driverConn.PrepareContext(ctx, query)
 }
 
 // driverRows is what the driver's rows offer beyond [driver.Rows].
@@ -63,14 +63,14 @@ type driverRows interface {
 	driver.RowsColumnTypePrecisionScale
 }
 
-type guardedRows struct {
+type recoveringRows struct {
 	driverRows
 	socket *source.Socket
 }
 
 // Next implements [driver.Rows]. The driver says io.EOF for the end of a result,
 // and for a row that is shorter than it claims: that is no end.
-func (r guardedRows) Next(values []driver.Value) (err error) {
+func (r recoveringRows) Next(values []driver.Value) (err error) {
 	defer recovered(&err)
 	err = r.driverRows.Next(values)
 	if err == io.EOF && !r.isWhole() { //nolint:errorlint // The driver's contract is this very value.
@@ -82,14 +82,14 @@ func (r guardedRows) Next(values []driver.Value) (err error) {
 // isWhole reports whether the server has said that a result has no more rows: the
 // driver lets go of the connection then, in a field that it does not export. A
 // version of the driver without that field panics here, and reads nothing.
-func (r guardedRows) isWhole() bool {
+func (r recoveringRows) isWhole() bool {
 	return reflect.ValueOf(r.driverRows).Elem().FieldByName("mc").IsNil()
 }
 
 // Close implements [driver.Rows]. The driver would read what is left of a result,
 // for as long as that takes: it is left nothing to read it from, and the
 // connection is of no more use.
-func (r guardedRows) Close() (err error) {
+func (r recoveringRows) Close() (err error) {
 	defer recovered(&err)
 	if !r.isWhole() {
 		_ = r.socket.Close()

@@ -32,9 +32,9 @@ type reads struct {
 	function string
 }
 
-// lookThrough lets the planner say what is read; all of it is one transaction's,
+// planReads lets the planner say what is read; all of it is one transaction's,
 // in which nothing else is locked.
-func lookThrough(steps []step) []question {
+func planReads(steps []step) []question {
 	var questions []question
 	for _, s := range steps {
 		questions = append(questions, question{sql: explainSQL + s.sql, params: s.params, byPath: true})
@@ -42,7 +42,7 @@ func lookThrough(steps []step) []question {
 	return append(questions, question{sql: tablesSQL})
 }
 
-// readsOf takes the answers to lookThrough.
+// readsOf takes the answers to planReads.
 func readsOf(answers []answer) (reads, error) {
 	var found reads
 	plans, tables := answers[:len(answers)-1], answers[len(answers)-1]
@@ -51,7 +51,7 @@ func readsOf(answers []answer) (reads, error) {
 		if err != nil {
 			return reads{}, err
 		}
-		note(&found.function, top.function())
+		keepFirst(&found.function, top.function())
 	}
 	for _, row := range tables.rows {
 		found.tables = append(found.tables, table{
@@ -79,19 +79,19 @@ func (n explained) function() string {
 	return ""
 }
 
-// others is who else than the transactions of this database brings rows, or dates
+// others names what brings rows beside the transactions of this database, or dates
 // them otherwise: of each sort the first relation or function that is read. All
-// are empty for a query that reads nothing of theirs.
+// are empty for a query that reads nothing of these.
 type others struct{ foreign, materialized, replicated, function string }
 
 // alone reports whether it reads nothing but itself, of which the catalogue has said
-// all. A view, a query, a parent and policies are looked through each time, as any
+// all. A view, a query, a parent and policies are planned each time, as any
 // of them may be replaced.
 func (r relation) alone() bool {
 	return r.kind == 'r' && !r.policies && !r.parent || r.kind == foreignTable || r.kind == materialized
 }
 
-// reads takes the answers to lookThrough, of which one that is alone needs none.
+// reads takes the answers to planReads, of which one that is alone needs none.
 func (r relation) reads(answers []answer) (reads, error) {
 	if r.alone() {
 		return reads{tables: []table{{name: r.name, kind: r.kind, replicated: r.replicated}}}, nil
@@ -104,18 +104,18 @@ func othersOf(found reads) others {
 	for _, t := range found.tables {
 		switch {
 		case t.kind == foreignTable:
-			note(&o.foreign, t.name)
+			keepFirst(&o.foreign, t.name)
 		case t.kind == materialized:
-			note(&o.materialized, t.name)
+			keepFirst(&o.materialized, t.name)
 		case t.replicated:
-			note(&o.replicated, t.name)
+			keepFirst(&o.replicated, t.name)
 		}
 	}
 	return o
 }
 
-// note keeps the first name that there is.
-func note(first *string, name string) {
+// keepFirst keeps the first name that there is.
+func keepFirst(first *string, name string) {
 	if *first == "" {
 		*first = name
 	}

@@ -1,0 +1,68 @@
+package mysql
+
+import (
+	"context"
+	"time"
+
+	"github.com/observerd/observerd/internal/source"
+)
+
+// sharedActivity is what a source has read last of the open transactions of its
+// server. A read takes a tenth of a second, during which no other session may read
+// them (see cacheAge), so the observers of a source share it.
+type sharedActivity struct {
+	turn chan struct{} // holds one token; protects what follows
+	// began is when the latest read that went well began.
+	began  time.Time
+	latest activity
+	// staleSince is when the first of the latest reads began that were stale; zero
+	// when the latest was not.
+	staleSince time.Time
+}
+
+func newSharedActivity() sharedActivity { return sharedActivity{turn: make(chan struct{}, 1)} }
+
+// activity returns what was open at a moment after the call. A read that began while
+// the caller was waiting is as good as one of its own.
+func (s *Source) activity(ctx context.Context, r relation) (activity, error) {
+	asked := time.Now()
+	select {
+	case s.shared.turn <- struct{}{}:
+		defer func() { <-s.shared.turn }()
+	case <-ctx.Done():
+		return activity{}, source.Ended(ctx, "read open transactions")
+	}
+	if !s.shared.began.After(asked) {
+		began := time.Now()
+		a, err := s.readActivity(ctx)
+		if err != nil {
+			return activity{}, err
+		}
+		s.shared.keep(a, began)
+	}
+	return s.shared.latest.of(r), nil
+}
+
+// keep keeps a read that went well.
+func (shared *sharedActivity) keep(a activity, began time.Time) {
+	switch {
+	case !a.stale:
+		shared.staleSince = time.Time{}
+	case shared.staleSince.IsZero():
+		shared.staleSince = began
+	}
+	if a.stale {
+		a.staleFor = began.Sub(shared.staleSince)
+	}
+	shared.began, shared.latest = began, a
+}
+
+func (s *Source) readActivity(ctx context.Context) (a activity, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+		if a, err = c.activity(ctx); err != nil {
+			c.broken = true // Its transaction may still be open.
+		}
+		return err
+	})
+	return a, err
+}
