@@ -71,13 +71,7 @@ func (s *Source) describe(ctx context.Context, db queryer, q observer.Query) (re
 }
 
 func (s *Source) missingTable(ctx context.Context, db queryer, table string) error {
-	var names []string
-	err := each(ctx, db, namesSQL, nil, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		names = append(names, name)
-		return err
-	})
+	names, err := column[string](ctx, db, namesSQL)
 	if err != nil {
 		return s.translate(ctx, "list tables", err)
 	}
@@ -117,4 +111,15 @@ func each(ctx context.Context, db queryer, text string, args []any, visit func(*
 		err = visit(rows)
 	}
 	return errors.Join(err, rows.Err(), rows.Close())
+}
+
+// column returns the values of a small query of one column.
+func column[T any](ctx context.Context, db queryer, text string, args ...any) (values []T, err error) {
+	err = each(ctx, db, text, args, func(rows *sql.Rows) error {
+		var value T
+		err := rows.Scan(&value)
+		values = append(values, value)
+		return err
+	})
+	return values, err
 }

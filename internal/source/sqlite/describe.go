@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,18 +55,15 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 // keyUnique asks the indexes first: one whose columns are all in the key
 // guarantees it. Otherwise some rows are looked at, which can only disprove it.
 func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (source.Answer, error) {
-	answer := source.Unknown
 	if r.name != "" && !r.view {
-		err := each(ctx, s.db, uniqueSQL, []any{r.name}, func(rows *sql.Rows) error {
-			var columns string
-			err := rows.Scan(&columns)
+		indexes, err := column[string](ctx, s.db, uniqueSQL, r.name)
+		if err != nil {
+			return source.Unknown, s.translate(ctx, "read indexes", err)
+		}
+		for _, columns := range indexes {
 			if subset(strings.Split(columns, "\x01"), key) {
-				answer = source.Yes
+				return source.Yes, nil
 			}
-			return err
-		})
-		if err != nil || answer == source.Yes {
-			return answer, s.translate(ctx, "read indexes", err)
 		}
 	}
 	columns := make([]string, len(key))
@@ -75,10 +71,11 @@ func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (sourc
 		columns[i] = "q." + source.Quote(name)
 	}
 	text := source.EqualKeysSQL(r.from, columns, columns, "count(*) > 1")
-	err := each(ctx, s.db, text, nil, func(*sql.Rows) error {
+	equal, err := column[int](ctx, s.db, text)
+	answer := source.Unknown
+	if len(equal) > 0 {
 		answer = source.No
-		return nil
-	})
+	}
 	return answer, s.overRows(ctx, s.db, "look for equal keys", err, step{sql: text})
 }
 
@@ -101,15 +98,8 @@ func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error
 
 // without reports whether the plan of a statement has no step that shows a text.
 func (s *Source) without(ctx context.Context, step step, shown string) (bool, error) {
-	without := true
-	err := each(ctx, s.db, explainSQL+step.sql, step.args, func(rows *sql.Rows) error {
-		var id, parent, unused int
-		var detail string
-		err := rows.Scan(&id, &parent, &unused, &detail)
-		without = without && !strings.Contains(detail, shown)
-		return err
-	})
-	return without && err == nil, s.translate(ctx, "explain the query", err)
+	lines, err := s.explain(ctx, step)
+	return err == nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, shown) }), err
 }
 
 // formWarnings looks whether all timestamps have a place in one order.

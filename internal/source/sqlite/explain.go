@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -22,18 +23,13 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 	var shown source.Plan
 	var lines []string
 	for _, step := range p.steps {
-		err := each(ctx, s.db, explainSQL+step.sql, step.args, func(rows *sql.Rows) error {
-			var id, parent, unused int
-			var detail string
-			err := rows.Scan(&id, &parent, &unused, &detail)
-			lines = append(lines, detail)
-			shown.Sorts = shown.Sorts || strings.HasSuffix(detail, wholeSort)
-			return err
-		})
+		more, err := s.explain(ctx, step)
 		if err != nil {
-			return source.Plan{}, s.translate(ctx, "explain the query", err)
+			return source.Plan{}, err
 		}
+		lines = append(lines, more...)
 	}
+	shown.Sorts = slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, wholeSort) })
 	shown.Text = strings.Join(lines, "\n")
 	shown.FullScan, err = s.fullScans(ctx, p.table, lines)
 	return shown, err
@@ -41,6 +37,18 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 
 // explainSQL precedes a statement.
 const explainSQL = "EXPLAIN QUERY PLAN "
+
+// explain returns the lines of the plan of a statement.
+func (s *Source) explain(ctx context.Context, step step) (lines []string, err error) {
+	err = each(ctx, s.db, explainSQL+step.sql, step.args, func(rows *sql.Rows) error {
+		var id, parent, unused int
+		var detail string
+		err := rows.Scan(&id, &parent, &unused, &detail)
+		lines = append(lines, detail)
+		return err
+	})
+	return lines, s.translate(ctx, "explain the query", err)
+}
 
 // wholeSort ends the line of a plan that sorts the whole result.
 const wholeSort = "TEMP B-TREE FOR ORDER BY"
@@ -57,13 +65,10 @@ func (s *Source) fullScans(ctx context.Context, table string, lines []string) ([
 		if name == "q" { // the alias of what the observer names
 			name = table
 		}
-		var rows int64
-		err := each(ctx, s.db, "SELECT coalesce(max(rowid), 0) FROM "+source.Quote(name), nil, func(r *sql.Rows) error {
-			return r.Scan(&rows)
-		})
-		// An alias, a view or a table without rowid has no size to tell.
-		if err == nil && rows >= source.LargeTable {
-			found = append(found, fmt.Sprintf("%s (about %d rows)", name, rows))
+		rows, err := column[int64](ctx, s.db, "SELECT coalesce(max(rowid), 0) FROM "+source.Quote(name))
+		// An alias, a view or a table without rowid has no size.
+		if err == nil && len(rows) == 1 && rows[0] >= source.LargeTable {
+			found = append(found, fmt.Sprintf("%s (about %d rows)", name, rows[0]))
 		}
 	}
 	return found, ctx.Err()

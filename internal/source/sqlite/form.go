@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -185,26 +184,22 @@ func (s *Source) choose(ctx context.Context, p plan) (form, error) {
 		}
 		text := fmt.Sprintf("SELECT count(*)\nFROM (SELECT 1 FROM %[1]s q WHERE %[2]s >= %[3]s AND %[2]s < %[4]s AND %[5]s LIMIT %[6]d)",
 			p.from, ts, literal(span.from), literal(span.before), span.readable(ts), enough)
-		var n int64
-		err := each(ctx, s.db, text, nil, func(rows *sql.Rows) error { return rows.Scan(&n) })
+		n, err := column[int64](ctx, s.db, text)
 		if err != nil {
 			return "", s.overRows(ctx, s.db, "look for the form of the timestamps", err, step{sql: text})
 		}
-		if n > most {
-			best, most = span.form, n
+		if n[0] > most {
+			best, most = span.form, n[0]
 		}
 	}
 	return best, nil
 }
 
 // hasAny reports whether rows meet a condition.
-func (s *Source) hasAny(ctx context.Context, p plan, condition string) (found bool, err error) {
+func (s *Source) hasAny(ctx context.Context, p plan, condition string) (bool, error) {
 	text := fmt.Sprintf("SELECT 1\nFROM %s q\nWHERE %s\nLIMIT 1", p.from, condition)
-	err = each(ctx, s.db, text, nil, func(*sql.Rows) error {
-		found = true
-		return nil
-	})
-	return found, s.overRows(ctx, s.db, "look for timestamps", err, step{sql: text})
+	found, err := column[int](ctx, s.db, text)
+	return len(found) > 0, s.overRows(ctx, s.db, "look for timestamps", err, step{sql: text})
 }
 
 // Restate implements [observer.Source]. A text has no more than a date then, of the

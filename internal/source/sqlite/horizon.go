@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -67,11 +66,11 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 
 // now asks SQLite rather than Go, so that an unreachable file shows here.
 func (s *Source) now(ctx context.Context) (time.Time, error) {
-	var millis int64
-	err := each(ctx, s.db, "SELECT CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", nil, func(rows *sql.Rows) error {
-		return rows.Scan(&millis)
-	})
-	return time.UnixMilli(millis).UTC(), s.translate(ctx, "read the clock", err)
+	millis, err := column[int64](ctx, s.db, "SELECT CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)")
+	if err != nil {
+		return time.Time{}, s.translate(ctx, "read the clock", err)
+	}
+	return time.UnixMilli(millis[0]).UTC(), nil
 }
 
 // writer writes instants as the cursors of a stream.
@@ -107,13 +106,8 @@ func (s *Source) writer(ctx context.Context, p plan, q observer.Query) (w writer
 	return w, err
 }
 
-func (s *Source) newest(ctx context.Context, p plan) (texts []string, err error) {
-	err = each(ctx, s.db, p.sample(), nil, func(rows *sql.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		texts = append(texts, text)
-		return err
-	})
+func (s *Source) newest(ctx context.Context, p plan) ([]string, error) {
+	texts, err := column[string](ctx, s.db, p.sample())
 	return texts, s.overRows(ctx, s.db, "read the newest timestamps", err, step{sql: p.sample()})
 }
 

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"strings"
 
@@ -60,13 +59,11 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 	if !r.bindable(selection) {
 		return p, nil
 	}
-	var indexes [][]string
-	err = each(ctx, db, indexesSQL, []any{r.name}, func(rows *sql.Rows) error {
-		var columns string
-		err := rows.Scan(&columns)
-		indexes = append(indexes, strings.Split(columns, "\x01"))
-		return err
-	})
+	found, err := column[string](ctx, db, indexesSQL, r.name)
+	indexes := make([][]string, len(found))
+	for i, columns := range found {
+		indexes[i] = strings.Split(columns, "\x01")
+	}
 	order := selection.KeyOrder(indexes)
 	if err != nil || order == nil {
 		return p, s.translate(ctx, "read indexes", err)
