@@ -17,7 +17,7 @@ import (
 )
 
 // TestLateCommits polls beside writers that begin early, commit slowly, roll
-// back and change rows in place: whoever goes on from the newest timestamp loses
+// back and change rows in place: a reader that goes on from the newest timestamp loses
 // a fifth of such rows.
 func TestLateCommits(t *testing.T) {
 	t.Parallel()

@@ -24,14 +24,14 @@ type book struct {
 	asked func()
 }
 
-func (b *book) note(call string) {
+func (b *book) record(call string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls = append(b.calls, call)
 }
 
 func (b *book) Allow(context.Context) error {
-	b.note("allow")
+	b.record("allow")
 	if b.shut == nil && b.asked != nil {
 		b.asked()
 	}
@@ -39,11 +39,11 @@ func (b *book) Allow(context.Context) error {
 }
 
 func (b *book) Refused(_ context.Context, err error) {
-	b.note("refused")
+	b.record("refused")
 	b.fault = err
 }
-func (b *book) Accepted(context.Context) { b.note("accepted") }
-func (b *book) Failed(context.Context)   { b.note("failed") }
+func (b *book) Accepted(context.Context) { b.record("accepted") }
+func (b *book) Failed(context.Context)   { b.record("failed") }
 
 func (b *book) said() string {
 	b.mu.Lock()
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// MariaDB blocks an account after so many wrong passwords, whoever comes then:
+// MariaDB blocks an account after so many wrong passwords, also for the right one:
 // the gate has to hear of that as well.
 func TestBlockedAccount(t *testing.T) {
 	t.Parallel()

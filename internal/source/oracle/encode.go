@@ -16,7 +16,7 @@ type cells struct {
 	part     []byte
 }
 
-// Left implements [source.Cells]. The length of a large object tells whether that is
+// Left implements [source.Cells]. The length of a large object says whether that is
 // left behind, see appendLOB.
 func (c *cells) Left() source.Left { return 0 }
 

@@ -65,7 +65,7 @@ func (g *gate) Accepted(context.Context) {
 
 func (g *gate) Failed(context.Context) {}
 
-// A wrong password is tried once, whoever asks for however much.
+// A wrong password is tried once, however many ask for however much.
 func TestWrongPasswordIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	d := emulate(t, engine.Options{})

@@ -24,7 +24,7 @@ const (
 )
 
 // What is made of a number is what the server would have sent, to the byte: rows
-// are compared by their texts, whoever has written them.
+// are compared by their texts, whatever has written them.
 func TestMomentsAreWrittenAsTheServerWritesThem(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), pgtest.New(t))

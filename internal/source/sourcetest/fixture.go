@@ -31,7 +31,7 @@ type Fixture struct {
 	// Begin opens a transaction of the owner, beside Exec's. exec runs a
 	// statement in it.
 	Begin func() (exec func(sql string), commit func())
-	// Lock locks the table orders so that nobody can read it, until unlock. nil
+	// Lock locks the table orders so that no session can read it, until unlock. nil
 	// means that this database has no such lock.
 	Lock func() (unlock func())
 	// Explain returns the plan of a SELECT as text.

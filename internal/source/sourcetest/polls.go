@@ -235,7 +235,7 @@ func futureRow(t *testing.T, f Fixture) {
 	}
 }
 
-// lateCommits is the writer that loses a fifth of its rows to whoever goes on
+// lateCommits is the writer that loses a fifth of its rows to a reader that goes on
 // from the newest timestamp: transactions begin early and commit late, in any
 // order, and polls come in between.
 func lateCommits(t *testing.T, f Fixture) {

@@ -69,7 +69,7 @@ func (s *schemas) run() {
 	}
 	s.spec.Query.Table, s.spec.Query.Key = "changing", []string{"k"}
 	s.poll(s.t)
-	s.look("the first poll", 0, false)
+	s.check("the first poll", 0, false)
 	if s.older {
 		s.forgetForm()
 	}
@@ -91,7 +91,7 @@ func (s *schemas) run() {
 			s.accept(change)
 			s.poll(s.t)
 		}
-		s.look(change, before, renames)
+		s.check(change, before, renames)
 	}
 	if n := len(s.db.Dead("orders")); n > 0 {
 		s.t.Errorf("%d poison rows", n)
@@ -217,8 +217,8 @@ func (s *schemas) accept(change string) {
 	s.older = false // From now on it is like any other.
 }
 
-// look checks the events since then: one of each row, under its key, with what it holds.
-func (s *schemas) look(change string, since int, renames bool) {
+// check checks the events since then: one of each row, under its key, with what it holds.
+func (s *schemas) check(change string, since int, renames bool) {
 	seen := make(map[string]bool)
 	for _, e := range s.db.Events("orders")[since:] {
 		ref := member(s.t, e.Data, "ref")
