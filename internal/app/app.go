@@ -21,6 +21,7 @@ import (
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/pulse"
 	"github.com/observerd/observerd/internal/web"
 )
@@ -50,7 +51,7 @@ type App struct {
 	reloads  *Reloads
 
 	db       *lockdb.DB
-	liveness *lockdb.Liveness
+	liveness *liveness.Monitor
 	keeper   *lock.Keeper
 	web      *web.Server
 	parts    *parts
@@ -100,7 +101,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	a.cleanups.close("coordination database", a.db)
 	a.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: a.db.Leases(), Logger: a.component("lock"), Registerer: a.registry})
-	a.liveness = a.db.NewLiveness(lockdb.LivenessOptions{
+	a.liveness = a.db.NewLiveness(liveness.Options{
 		SignOfLife: a.keeper.RenewNow, Logger: a.component("liveness"), Beat: a.pulse.Beat,
 	})
 	a.cleanups.add("liveness", a.liveness.Stop)

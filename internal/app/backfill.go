@@ -136,7 +136,7 @@ func (op *Operator) beginBackfill(ctx context.Context, o BackfillOptions, config
 	}
 	started := running
 	if !ok {
-		started, err = op.db.StartSweep(ctx, wanted, o.Actor)
+		started, err = op.db.Sweeps().Start(ctx, wanted, o.Actor)
 	}
 	switch {
 	case errors.Is(err, lockdb.ErrSweepRunning):
@@ -195,7 +195,7 @@ func (op *Operator) lastSweep(ctx context.Context, id string, kind observer.Swee
 }
 
 func lastSweep(ctx context.Context, db *lockdb.DB, id string, kind observer.SweepKind) (observer.Sweep, error) {
-	sweeps, err := db.Sweeps(ctx, id)
+	sweeps, err := db.Sweeps().Latest(ctx, id)
 	for _, s := range sweeps {
 		if s.Kind == kind {
 			return s, err
@@ -227,7 +227,7 @@ func (op *Operator) CancelBackfill(ctx context.Context, id, actor string) (chang
 	if err != nil || !ok {
 		return false, err
 	}
-	err = op.db.CancelSweep(ctx, s.ID, actor)
+	err = op.db.Sweeps().Cancel(ctx, s.ID, actor)
 	if errors.Is(err, lockdb.ErrSweepEnded) {
 		return false, nil
 	}

@@ -163,7 +163,7 @@ func (b *backfill) sweepOn(lease *lock.Lease) (err error) {
 
 // checkPaused refuses to go on with an observer that was paused meanwhile.
 func (b *backfill) checkPaused(ctx context.Context) error {
-	known, err := b.op.db.Streams(ctx, []string{b.sweep.Stream})
+	known, err := b.op.db.Turns().Streams(ctx, []string{b.sweep.Stream})
 	if err == nil && known[b.sweep.Stream].Paused {
 		return pausedError(b.sweep.Stream)
 	}
@@ -200,7 +200,7 @@ func (b *backfill) yield(ctx context.Context) error {
 		if err != nil || !polled {
 			return err
 		}
-		state, err := b.op.db.Turn(ctx, b.typ.Name, request)
+		state, err := b.op.db.Turns().Turn(ctx, b.typ.Name, request)
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (b *backfill) yield(ctx context.Context) error {
 
 // isPolled reports whether some node polls the type.
 func (b *backfill) isPolled(ctx context.Context) (bool, error) {
-	nodes, err := b.op.db.Nodes(ctx, time.Minute)
+	nodes, err := b.op.db.Nodes().Nodes(ctx, time.Minute)
 	for _, n := range nodes {
 		for _, t := range n.Types {
 			if t == b.typ.Name {

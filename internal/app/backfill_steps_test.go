@@ -58,7 +58,7 @@ func backfilling(t *testing.T, low string, src observer.Source) *backfill {
 	if err := db.Leases().Release(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	s, err := db.StartSweep(t.Context(), observer.Sweep{Stream: o.ID, Kind: observer.SweepBackfill, Before: "999"}, "test")
+	s, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: o.ID, Kind: observer.SweepBackfill, Before: "999"}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestBackfillStopsWhenPaused(t *testing.T) {
 		src.asked = &asked
 		b := backfilling(t, "99", src)
 		src.step = func() {
-			if err := b.op.db.Pause(context.WithoutCancel(t.Context()), "orders", "test"); err != nil {
+			if err := b.op.db.Operations().Pause(context.WithoutCancel(t.Context()), "orders", "test"); err != nil {
 				t.Error(err)
 			}
 			src.step = nil

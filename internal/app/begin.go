@@ -9,7 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -107,7 +107,7 @@ func (a *App) begin() {
 // prepare brings the schema up to date, if that is wanted, and checks it.
 func (a *App) prepare(ctx context.Context) error {
 	err := a.look(ctx)
-	if !errors.Is(err, lockdb.ErrPending) || !a.cfg.Database.AutoMigrate {
+	if !errors.Is(err, sqldb.ErrPending) || !a.cfg.Database.AutoMigrate {
 		return err
 	}
 	a.pulse.Beat("start", longestMigration+time.Minute)
@@ -138,13 +138,13 @@ func (a *App) warnOfStrangers(ctx context.Context) error {
 
 // fatal reports whether waiting cannot help.
 func fatal(err error) bool {
-	return errors.Is(err, lockdb.ErrSchemaNewer) || errors.Is(err, lockdb.ErrMixedTable) || errors.Is(err, lockdb.ErrNoDatabase) ||
-		errors.Is(err, lockdb.ErrPooler) || errors.Is(err, lockdb.ErrSearchPath)
+	return errors.Is(err, sqldb.ErrSchemaNewer) || errors.Is(err, sqldb.ErrMixedTable) || errors.Is(err, sqldb.ErrNoDatabase) ||
+		errors.Is(err, sqldb.ErrPooler) || errors.Is(err, sqldb.ErrSearchPath)
 }
 
 // advised adds to an error what a person can do while the node waits.
 func advised(err error) error {
-	if refusal := lockdb.Refusal(err); refusal != "" {
+	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("%s; the node waits until that is fixed there, or until database.url is and the node reloads: %w", refusal, err)
 	}
 	return err
@@ -175,7 +175,7 @@ func (a *App) ready(ctx context.Context) error {
 	case err == nil:
 		return errStarting
 	}
-	for _, plain := range []error{lockdb.ErrPending, lockdb.ErrSchemaNewer, lockdb.ErrMixedTable, lockdb.ErrNoDatabase, lockdb.ErrPooler, lockdb.ErrSearchPath} {
+	for _, plain := range []error{sqldb.ErrPending, sqldb.ErrSchemaNewer, sqldb.ErrMixedTable, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath} {
 		if errors.Is(err, plain) {
 			return plain
 		}
@@ -189,10 +189,10 @@ func (a *App) ready(ctx context.Context) error {
 
 // unanswered words for everyone why there is no session with the database.
 func unanswered(err error) error {
-	if refusal := lockdb.Refusal(err); refusal != "" {
+	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be used: %s", refusal)
 	}
-	if errors.Is(err, lockdb.ErrReadOnly) {
+	if errors.Is(err, sqldb.ErrReadOnly) {
 		return errNoPrimary
 	}
 	return errNoAnswer
@@ -202,7 +202,7 @@ func unanswered(err error) error {
 // with, is said to be that rather than the first statement that it refuses.
 func (a *App) Report(ctx context.Context) (status.Report, error) {
 	report, err := a.db.Report(ctx)
-	if err == nil || lockdb.Unavailable(err) || lockdb.NoSession(err) {
+	if err == nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {
 		return report, err
 	}
 	if unfit := a.db.Ready(ctx); unfit != nil {
@@ -217,13 +217,13 @@ func (a *App) Report(ctx context.Context) (status.Report, error) {
 // So does the path of a file.
 func plainly(err error) string {
 	switch {
-	case errors.Is(err, lockdb.ErrNoDatabase):
-		return lockdb.ErrNoDatabase.Error()
-	case errors.Is(err, lockdb.ErrPooler):
-		return lockdb.ErrPooler.Error()
-	case errors.Is(err, lockdb.ErrSearchPath):
-		return lockdb.ErrSearchPath.Error()
-	case lockdb.Unavailable(err), lockdb.NoSession(err):
+	case errors.Is(err, sqldb.ErrNoDatabase):
+		return sqldb.ErrNoDatabase.Error()
+	case errors.Is(err, sqldb.ErrPooler):
+		return sqldb.ErrPooler.Error()
+	case errors.Is(err, sqldb.ErrSearchPath):
+		return sqldb.ErrSearchPath.Error()
+	case sqldb.Unavailable(err), sqldb.NoSession(err):
 		return unanswered(err).Error()
 	}
 	return err.Error()

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // TestPageNamesNoFile words errors as they come from the database.
 func TestPageNamesNoFile(t *testing.T) {
 	t.Parallel()
-	missing := fmt.Errorf("%w: the column CREATED_DATE is missing", lockdb.ErrMixedTable)
+	missing := fmt.Errorf("%w: the column CREATED_DATE is missing", sqldb.ErrMixedTable)
 	for err, want := range map[error]string{
-		fmt.Errorf("%w: /var/lib/observerd/notes.db is left as it is", lockdb.ErrNoDatabase): lockdb.ErrNoDatabase.Error(),
+		fmt.Errorf("%w: /var/lib/observerd/notes.db is left as it is", sqldb.ErrNoDatabase): sqldb.ErrNoDatabase.Error(),
 		missing: missing.Error(),
 	} {
 		if got := plainly(err); got != want {

@@ -60,7 +60,7 @@ func (a *App) definition(o config.Observer, src *guarded) definition {
 // work.
 func (op *Operator) definition(ctx context.Context, o config.Observer, src *guarded) (definition, error) {
 	d := definition{hash: identified(o, src)}
-	nodes, err := op.db.Nodes(ctx, time.Minute)
+	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
 	if err != nil || len(nodes) > 0 {
 		return d, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
 )
 
 // DoctorFinding is one thing that the doctor says, see package doctor.
@@ -50,7 +50,7 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 	var sources []doctor.Finding
 	var work sync.WaitGroup
 	work.Go(func() { sources = lookAtSources(looking, cfg) })
-	found, err := lockdb.Examine(ctx, lockdb.ExamineOptions{URL: cfg.Database.URL.Reveal(), Watch: watch})
+	found, err := examine.Run(ctx, examine.Options{URL: cfg.Database.URL.Reveal(), Watch: watch})
 	if err != nil {
 		cancel()
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // stopLoop is the pulse of [App.Stop], and formerLoop stands for all loops of a
@@ -99,13 +99,13 @@ func closed(c <-chan struct{}) bool {
 // obstacle is why the coordination database cannot be worked with yet.
 func obstacle(err error) string {
 	switch {
-	case errors.Is(err, lockdb.ErrPending):
+	case errors.Is(err, sqldb.ErrPending):
 		return ": 'observerd migrate up' has to bring its schema up to date first"
-	case lockdb.Refusal(err) != "":
-		return ": " + lockdb.Refusal(err) + "; the log says more"
-	case errors.Is(err, lockdb.ErrReadOnly):
+	case sqldb.Refusal(err) != "":
+		return ": " + sqldb.Refusal(err) + "; the log says more"
+	case errors.Is(err, sqldb.ErrReadOnly):
 		return ": a standby answers, and no primary lets the node in; the log says more"
-	case lockdb.Unavailable(err):
+	case sqldb.Unavailable(err):
 		return ", which does not answer; the log says more"
 	}
 	return ", which cannot be worked with; the log says why"

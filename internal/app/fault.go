@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/web"
 )
@@ -42,11 +42,11 @@ func FaultOf(err error) Fault {
 		return Misused
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return Denied
-	case errors.As(err, &configuration), errors.Is(err, errMistake), errors.Is(err, web.ErrSetting), fatal(err), lockdb.Refusal(err) != "":
+	case errors.As(err, &configuration), errors.Is(err, errMistake), errors.Is(err, web.ErrSetting), fatal(err), sqldb.Refusal(err) != "":
 		return Misconfigured
 	case errors.As(err, &network) && network.Op == "listen":
 		return Failure // An address of our own, not a database.
-	case errors.Is(err, errAbsent), errors.Is(err, lockdb.ErrPending), errors.Is(err, observer.ErrUnreachable), passing(observer.ClassOf(err)), lockdb.Unavailable(err):
+	case errors.Is(err, errAbsent), errors.Is(err, sqldb.ErrPending), errors.Is(err, observer.ErrUnreachable), passing(observer.ClassOf(err)), sqldb.Unavailable(err):
 		return Unavailable
 	}
 	return Failure

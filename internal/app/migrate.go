@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // SchemaState says how the schema of the coordination database compares with
@@ -31,7 +31,7 @@ type Schema struct {
 // nil when it can.
 func (s Schema) Err() error {
 	if s.State == SchemaNewer {
-		return lockdb.ErrSchemaNewer
+		return sqldb.ErrSchemaNewer
 	}
 	return nil
 }

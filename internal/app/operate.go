@@ -17,7 +17,7 @@ func (op *Operator) Pause(ctx context.Context, id, actor string) (changed bool, 
 	if err != nil || polled[id].Paused {
 		return false, err
 	}
-	return true, op.db.Pause(ctx, id, actor)
+	return true, op.db.Operations().Pause(ctx, id, actor)
 }
 
 // Resume lets a paused observer be polled again and ends its backoff; an account
@@ -36,7 +36,7 @@ func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool,
 	if !s.Paused && s.Failures == 0 {
 		return forgiven, nil
 	}
-	return true, op.db.Resume(ctx, id, actor)
+	return true, op.db.Operations().Resume(ctx, id, actor)
 }
 
 // forgive forgets that the account of an observer's source was refused. It
@@ -50,7 +50,7 @@ func (op *Operator) forgive(ctx context.Context, id string) (bool, error) {
 	if account == "" {
 		return false, nil
 	}
-	return op.db.ForgetAccount(ctx, account)
+	return op.db.Accounts().ForgetAccount(ctx, account)
 }
 
 // ResetOptions say how much a reset forgets, see package lockdb.
@@ -71,7 +71,7 @@ func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions)
 	if configured, err := op.configured(id); err == nil {
 		o.FromStart, _ = configured.StartAt()
 	}
-	return true, op.db.Reset(ctx, id, actor, o)
+	return true, op.db.Operations().Reset(ctx, id, actor, o)
 }
 
 // Refusal is what the last poll of an observer would not believe.
@@ -95,7 +95,7 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 	if _, err := op.known(ctx, id); err != nil {
 		return r, err
 	}
-	if r.noted, r.Accepted, err = op.db.Refused(ctx, id); err != nil {
+	if r.noted, r.Accepted, err = op.db.Streams().Refused(ctx, id); err != nil {
 		return r, err
 	}
 	decoded, err := observer.DecodeRefusal(r.noted)
@@ -111,7 +111,7 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 
 // renames finds out what becomes of the keys that were observed.
 func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) error {
-	noted, fingerprint, err := op.db.KeyForm(ctx, id)
+	noted, fingerprint, err := op.db.Streams().KeyForm(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) e
 	after, rename := before.Rename(now.Columns)
 	r.Renames, r.rename = true, rename
 	r.form, r.fingerprint = after.Encode(), after.Marked(fingerprint)
-	r.Rows, r.Renamed, err = op.db.CountRenamed(ctx, id, rename)
+	r.Rows, r.Renamed, err = op.db.Operations().CountRenamed(ctx, id, rename)
 	return err
 }
 
@@ -136,7 +136,7 @@ func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) e
 // observer has refused something else since, and lockdb.ErrKeysMeet.
 func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) error {
 	if !r.Renames {
-		return op.db.Accept(ctx, id, actor, r.noted, r.Text)
+		return op.db.Operations().Accept(ctx, id, actor, r.noted, r.Text)
 	}
 	o, err := op.configured(id)
 	if err != nil {
@@ -144,7 +144,7 @@ func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) err
 	}
 	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
 		act := lockdb.Act{Actor: actor, Action: "accept", Subject: id, Detail: r.Text}
-		err := op.db.RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
+		err := op.db.Operations().RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
 		switch {
 		case errors.Is(err, lockdb.ErrKeysMeet):
 			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+

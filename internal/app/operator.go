@@ -77,7 +77,7 @@ func (op *Operator) sources() *opener {
 	if op.db == nil {
 		return newOpener(op.cfg, nil, true, op.log)
 	}
-	return newOpener(op.cfg, op.db, true, op.log)
+	return newOpener(op.cfg, op.db.Accounts(), true, op.log)
 }
 
 // open opens the source of that name.

@@ -36,7 +36,7 @@ type parts struct {
 
 func (a *App) newParts() (p *parts, err error) {
 	p = &parts{cancel: func() {}, enabled: a.cfg.Scheduler.Enabled}
-	sources, err := openSources(newOpener(a.cfg, a.db, false, a.log), newSourceMetrics(a.registry), &a.cleanups)
+	sources, err := openSources(newOpener(a.cfg, a.db.Accounts(), false, a.log), newSourceMetrics(a.registry), &a.cleanups)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (a *App) newSchedule(sources map[string]*guarded) (*schedule.Scheduler, err
 			BootID: a.bootID, Name: a.cfg.Node.Name, Version: a.version, Backend: a.db.Backend(), ConfigHash: a.cfg.Hash(),
 			Sinks: a.sinkIDs(),
 		},
-		Types: types, Keeper: a.keeper, Store: a.db, Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
+		Types: types, Keeper: a.keeper, Store: a.db.Schedule(), Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		Connections:     a.cfg.Database.PoolSize,
 		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.pulse.Beat,
 	})
@@ -168,7 +168,7 @@ const janitorLock = "observerd-janitor"
 func (a *App) newJanitor() *lockdb.Janitor {
 	r := a.cfg.Database.Retention
 	return &lockdb.Janitor{
-		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), Guard: a.underLock(janitorLock),
+		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), UnderLock: a.underLock(janitorLock),
 		Retention: lockdb.Retention{
 			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks, Sinks: a.sinkIDs(),
 		},
@@ -184,7 +184,7 @@ func (a *App) sinkIDs() []string {
 }
 
 // underLock runs work on one node at a time.
-func (a *App) underLock(name string) lockdb.Guard {
+func (a *App) underLock(name string) lockdb.UnderLock {
 	return func(ctx context.Context, f func(context.Context) error) error {
 		lease, err := a.keeper.Acquire(ctx, a.request(name))
 		if errors.Is(err, lock.ErrHeld) {

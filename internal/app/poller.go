@@ -61,7 +61,7 @@ func (s toldStore) Commit(ctx context.Context, ch observer.Chunk) (observer.Curs
 
 func newPoller(o config.Observer, d definition, src observer.Source, db *lockdb.DB, log *slog.Logger) (*poller, error) {
 	s := spec(o, log)
-	s.Start.Began, s.Definition, s.Loaded = db.Start, d.hash, d.loaded
+	s.Start.Began, s.Definition, s.Loaded = db.Streams().Start, d.hash, d.loaded
 	made, err := observer.New(s)
 	if err != nil {
 		return nil, err

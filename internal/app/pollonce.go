@@ -110,13 +110,13 @@ func (op *Operator) note(ctx context.Context, o config.Observer, g lock.Grant, d
 		Outcome: done.Outcome, Rows: done.Rows, Events: done.Events, Poison: done.Poison, Left: true,
 	}
 	if cause != nil {
-		before, err := op.db.Streams(ctx, []string{o.ID})
+		before, err := op.db.Turns().Streams(ctx, []string{o.ID})
 		if err != nil {
 			return err
 		}
 		taken.Reason, taken.Failures, taken.RetryAt = schedule.Reason(cause), before[o.ID].Failures, before[o.ID].RetryAt
 	}
-	err = op.db.NoteStream(ctx, g, taken)
+	err = op.db.Turns().NoteStream(ctx, g, taken)
 	if errors.Is(err, lock.ErrFenced) {
 		return nil // Whoever has the lease now writes the history.
 	}

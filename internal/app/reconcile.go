@@ -133,7 +133,7 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	if s.source.Compare(wanted.From, wanted.Before) >= 0 {
 		return wanted, false, nil // Nothing was observed in the window.
 	}
-	started, err := s.db.StartSweep(ctx, wanted, s.node)
+	started, err := s.db.Sweeps().Start(ctx, wanted, s.node)
 	if err == nil {
 		s.log.Info("Reconcile begins", "observer", s.id, "from", started.From, "before", started.Before)
 	}
@@ -146,5 +146,5 @@ func (s scheduled) start(ctx context.Context) (string, error) {
 	if now, at := s.config.StartAt(); !now && at.IsZero() {
 		return "", nil
 	}
-	return s.db.Start(ctx, s.id)
+	return s.db.Streams().Start(ctx, s.id)
 }

@@ -107,7 +107,7 @@ func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	var given time.Duration
 	src := broken{counted{asked: &asked}, &given}
 	b := backfilling(t, "99", src)
-	if _, err := b.op.db.StartSweep(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, "test"); err != nil {
+	if _, err := b.op.db.Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	g, err := b.op.db.Leases().Acquire(t.Context(), typeRequest(b.typ, "test"))

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/web"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -32,7 +32,7 @@ func TestFaultOfTheSystem(t *testing.T) {
 		"a full quota":               {fmt.Errorf("write: %w", syscall.EDQUOT), Failure},
 		"an address of ours":         {fmt.Errorf("start: %w", web.ErrSetting), Misconfigured},
 		"a port that needs a right":  {fmt.Errorf("http.listen: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}), Denied},
-		"a file of something else":   {fmt.Errorf("%w: /x", lockdb.ErrNoDatabase), Misconfigured},
+		"a file of something else":   {fmt.Errorf("%w: /x", sqldb.ErrNoDatabase), Misconfigured},
 		"no port for a connection":   {&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, Unavailable},
 		"all ports of a host in use": {&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, Unavailable},
 	} {

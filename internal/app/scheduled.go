@@ -59,6 +59,6 @@ func (s scheduled) Hopeful(ctx context.Context) bool {
 	if refused, err := g.Standing(ctx); refused || err != nil {
 		return false
 	}
-	reason, err := s.db.LastError(ctx, s.id)
+	reason, err := s.db.Streams().LastError(ctx, s.id)
 	return err == nil && strings.HasPrefix(reason, string(observer.ClassCredentials)+":")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // Event is an event of the log, see package events.
@@ -72,7 +73,7 @@ func (op *Operator) follow(ctx context.Context, t *tailer) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, errShow), err != nil && !lockdb.Unavailable(err):
+		case errors.Is(err, errShow), err != nil && !sqldb.Unavailable(err):
 			return err
 		case err != nil && !lost:
 			op.log.Warn("Waiting for the coordination database", "err", err)

@@ -73,7 +73,7 @@ func (op *Operator) polled(ctx context.Context) (map[string]lockdb.StreamStatus,
 	if err := op.ready(ctx); err != nil {
 		return nil, err
 	}
-	statuses, err := op.db.StreamStatuses(ctx)
+	statuses, err := op.db.Streams().Statuses(ctx)
 	if err != nil {
 		return nil, err
 	}

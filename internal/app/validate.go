@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -187,7 +187,7 @@ func (d *DatabaseCheck) look(ctx context.Context, cfg *config.Config, log *slog.
 	d.Reachable = d.Schema.State != SchemaAbsent
 	switch {
 	case d.Schema.State == SchemaNewer:
-		return []Finding{{SeverityError, subject, lockdb.ErrSchemaNewer.Error(), lockdb.ErrSchemaNewer}}
+		return []Finding{{SeverityError, subject, sqldb.ErrSchemaNewer.Error(), sqldb.ErrSchemaNewer}}
 	case d.Schema.State != SchemaCurrent && !cfg.Database.AutoMigrate:
 		return []Finding{{SeverityWarning, subject, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
 	case d.Schema.State != SchemaCurrent:
@@ -207,7 +207,7 @@ func (op *Operator) ambiguousKeys(ctx context.Context) (findings []Finding, err 
 		if !o.Enabled {
 			continue
 		}
-		text, _, err := op.db.KeyForm(ctx, o.ID)
+		text, _, err := op.db.Streams().KeyForm(ctx, o.ID)
 		if err != nil {
 			return findings, err
 		}

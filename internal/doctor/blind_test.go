@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -70,8 +71,8 @@ func TestNothingToExamine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: want.url})
-			if err == nil || !strings.Contains(err.Error(), want.words) || lockdb.Unavailable(err) || len(found.Blind) > 0 {
+			found, err := examine.Run(t.Context(), examine.Options{URL: want.url})
+			if err == nil || !strings.Contains(err.Error(), want.words) || sqldb.Unavailable(err) || len(found.Blind) > 0 {
 				t.Errorf("%v, and blind for %+v; want %q", err, found.Blind, want.words)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
@@ -130,7 +131,7 @@ func (p *patient) migrate(t *testing.T) {
 // examine has a look at the database.
 func (p *patient) examine(t *testing.T, watch time.Duration) []doctor.Finding {
 	t.Helper()
-	found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: p.url, Watch: watch, Every: 50 * time.Millisecond})
+	found, err := examine.Run(t.Context(), examine.Options{URL: p.url, Watch: watch, Every: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

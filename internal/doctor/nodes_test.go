@@ -16,6 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -28,7 +29,7 @@ func member(name string) turn.Node {
 func beat(t *testing.T, db *lockdb.DB, nodes ...turn.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		if err := db.Beat(t.Context(), n); err != nil {
+		if err := db.Nodes().Beat(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +47,7 @@ func polled(t *testing.T, db *lockdb.DB, ago time.Duration) {
 		t.Fatal(err)
 	}
 	at := now.Add(-ago)
-	if err := db.TakeTurn(t.Context(), g, turn.Taken{Type: "order", At: at, Started: at, Finished: at, Node: "a", Outcome: turn.OK}); err != nil {
+	if err := db.Turns().TakeTurn(t.Context(), g, turn.Taken{Type: "order", At: at, Started: at, Finished: at, Node: "a", Outcome: turn.OK}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Leases().Release(t.Context(), g); err != nil {
@@ -80,7 +81,7 @@ func (p *patient) begin(t *testing.T, name string) (dies func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := db.NewLiveness(lockdb.LivenessOptions{Logger: log})
+	live := db.NewLiveness(liveness.Options{Logger: log})
 	<-live.Start(t.Context())
 	beat(t, db, m)
 	dies = sync.OnceFunc(func() {

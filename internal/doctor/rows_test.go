@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -171,7 +171,7 @@ func (p *patient) watched(t *testing.T, begin func() (stop func() (longest time.
 	waittest.Eventually(t, time.Minute, func() error {
 		stop := begin()
 		var err error
-		found, err = lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: p.url, Watch: time.Second, Every: 50 * time.Millisecond})
+		found, err = examine.Run(t.Context(), examine.Options{URL: p.url, Watch: time.Second, Every: 50 * time.Millisecond})
 		switch longest := stop(); {
 		case err != nil:
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func takenFirst(all []status.Sighting) bool {
 func TestOneLookIsNoWatch(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *patient) {
-		found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: p.url, Every: time.Nanosecond})
+		found, err := examine.Run(t.Context(), examine.Options{URL: p.url, Every: time.Nanosecond})
 		if err != nil || found.Watched != 0 {
 			t.Errorf("one look is a watch of %s: %v", found.Watched, err)
 		}

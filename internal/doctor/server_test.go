@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -51,8 +52,8 @@ func TestSeveralHosts(t *testing.T) {
 	}
 	// Whatever comes first, the doctor looks at the primary as nodes do.
 	says(t, at("", standby.Port(), primary.Port()).examine(t, 0), "server", doctor.OK)
-	alone, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: at("", 1, standby.Port()).url})
-	if !errors.Is(err, lockdb.ErrReadOnly) || !lockdb.Unavailable(err) || len(alone.Blind) > 0 {
+	alone, err := examine.Run(t.Context(), examine.Options{URL: at("", 1, standby.Port()).url})
+	if !errors.Is(err, sqldb.ErrReadOnly) || !sqldb.Unavailable(err) || len(alone.Blind) > 0 {
 		t.Errorf("a standby and a host that is down: %v", err)
 	}
 
@@ -152,8 +153,8 @@ func TestSchemaOfAnotherVersion(t *testing.T) {
 // TestDatabaseThatIsDown is no finding: there is nothing to look at.
 func TestDatabaseThatIsDown(t *testing.T) {
 	t.Parallel()
-	_, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: "postgres://observerd:hunter2@127.0.0.1:1/none?sslmode=disable&connect_timeout=1"})
-	if !lockdb.Unavailable(err) || strings.Contains(err.Error(), "hunter2") {
+	_, err := examine.Run(t.Context(), examine.Options{URL: "postgres://observerd:hunter2@127.0.0.1:1/none?sslmode=disable&connect_timeout=1"})
+	if !sqldb.Unavailable(err) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("nobody listens there: %v", err)
 	}
 }

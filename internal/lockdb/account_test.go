@@ -11,7 +11,7 @@ import (
 
 func refuse(t *testing.T, db *lockdb.DB, a lockdb.Account, pause time.Duration) lockdb.Account {
 	t.Helper()
-	if err := db.RefuseAccount(t.Context(), a, pause); err != nil {
+	if err := db.Accounts().RefuseAccount(t.Context(), a, pause); err != nil {
 		t.Fatal(err)
 	}
 	for _, got := range refusals(t, db, a.ID) {
@@ -25,7 +25,7 @@ func refuse(t *testing.T, db *lockdb.DB, a lockdb.Account, pause time.Duration) 
 
 func refusals(t *testing.T, db *lockdb.DB, id string) []lockdb.Account {
 	t.Helper()
-	all, err := db.Account(t.Context(), id)
+	all, err := db.Accounts().Account(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestRefusalsOfAnAccountAreCounted(t *testing.T) {
 			t.Errorf("a refusal before the next was due: %+v", hasty)
 		}
 		for range 2 {
-			if err := db.AcceptAccount(t.Context(), a.ID, a.Digest); err != nil {
+			if err := db.Accounts().AcceptAccount(t.Context(), a.ID, a.Digest); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,7 +108,7 @@ func TestRefusalOfOneSecretLeavesThoseOfOthers(t *testing.T) {
 		if len(all) != 2 || all[0].Node != "a" || all[0].Failures != 2 || !all[0].RetryAt.Equal(first.RetryAt) || all[1].Node != "b" {
 			t.Fatalf("the refusals, the oldest first: %+v", all)
 		}
-		if err := db.AcceptAccount(t.Context(), b.ID, b.Digest); err != nil {
+		if err := db.Accounts().AcceptAccount(t.Context(), b.ID, b.Digest); err != nil {
 			t.Fatal(err)
 		}
 		if all := refusals(t, db, a.ID); len(all) != 1 || all[0].Node != "a" {
@@ -116,7 +116,7 @@ func TestRefusalOfOneSecretLeavesThoseOfOthers(t *testing.T) {
 		}
 		refuse(t, db, b, time.Hour)
 		for _, want := range []bool{true, false} {
-			if found, err := db.ForgetAccount(t.Context(), a.ID); found != want || err != nil {
+			if found, err := db.Accounts().ForgetAccount(t.Context(), a.ID); found != want || err != nil {
 				t.Errorf("forgotten: %v, %v; want %v", found, err, want)
 			}
 		}

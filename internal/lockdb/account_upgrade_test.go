@@ -23,15 +23,15 @@ func TestRefusalsOfSchemaThreeAreKept(t *testing.T) {
 			t.Cleanup(func() { _ = db.Close() })
 			u := &upgrade{t: t, db: db, url: url}
 			u.upTo(3)
-			_, err = db.exec(t.Context(), "former refusal", `
+			_, err = db.db.Exec(t.Context(), "former refusal", `
 				INSERT INTO obs_account (account, salt, digest, failures, refused_at, retry_at, node, reason)
 				VALUES ('erp/reader', $1, $2, 3, {ago 60}, {in 60}, 'a', 'ORA-01017')`, []byte{1}, []byte("wrong"))
 			u.must(err)
-			before, err := db.Account(t.Context(), "erp/reader")
+			before, err := db.Accounts().Account(t.Context(), "erp/reader")
 			u.must(err)
 			u.must(db.Migrate(t.Context()))
-			u.must(db.RefuseAccount(t.Context(), Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte("typo")}, time.Hour))
-			after, err := db.Account(t.Context(), "erp/reader")
+			u.must(db.Accounts().RefuseAccount(t.Context(), Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte("typo")}, time.Hour))
+			after, err := db.Accounts().Account(t.Context(), "erp/reader")
 			u.must(err)
 			if len(before) != 1 || len(after) != 2 {
 				t.Fatalf("before %+v, after %+v", before, after)

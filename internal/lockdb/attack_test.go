@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -148,7 +149,7 @@ func (s siege) work(t *testing.T, way string) {
 	if err := w.db.Leases().Release(t.Context(), a); err != nil {
 		t.Error(err)
 	}
-	found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: way})
+	found, err := examine.Run(t.Context(), examine.Options{URL: way})
 	if err != nil || len(found.Blind) > 0 {
 		t.Errorf("examined: %v, blind for %+v", err, found.Blind)
 	}
@@ -175,7 +176,7 @@ func TestTableOfAStrangerIsRefused(t *testing.T) {
 			}
 			exec(t.Context(), t, attacker, map[string]string{"postgres": `CREATE TABLE before.` + table + ` (version_id int)`})
 			err := open(t, both).Ready(t.Context())
-			if err == nil || lockdb.Unavailable(err) || !strings.Contains(err.Error(), table+" is in before, of the role ") || !strings.Contains(err.Error(), "write ?search_path=NAME") {
+			if err == nil || sqldb.Unavailable(err) || !strings.Contains(err.Error(), table+" is in before, of the role ") || !strings.Contains(err.Error(), "write ?search_path=NAME") {
 				t.Errorf("a node that starts says %v", err)
 			}
 		})

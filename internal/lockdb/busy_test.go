@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -37,7 +38,7 @@ func TestReleasesDoNotQueueBehindTurns(t *testing.T) {
 				_, _ = db.Leases().Acquire(ctx, request(key))
 			}
 		})
-		waiting.Go(func() { _, _ = db.Turn(ctx, key, request(key)) })
+		waiting.Go(func() { _, _ = db.Turns().Turn(ctx, key, request(key)) })
 	}
 	defer waiting.Wait()
 	defer func() { _ = tx.Rollback() }()
@@ -45,11 +46,11 @@ func TestReleasesDoNotQueueBehindTurns(t *testing.T) {
 	waitFor(t, url, `SELECT (count(*) >= 4)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 
 	for what, call := range map[string]func(ctx context.Context) error{
-		"look":     func(ctx context.Context) error { _, err := db.Turn(ctx, "c", request("c")); return err },
+		"look":     func(ctx context.Context) error { _, err := db.Turns().Turn(ctx, "c", request("c")); return err },
 		"acquire":  func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
-		"streams":  func(ctx context.Context) error { _, err := db.Streams(ctx, []string{"c"}); return err },
-		"the note": func(ctx context.Context) error { return db.NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
-		"the turn": func(ctx context.Context) error { return db.TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
+		"streams":  func(ctx context.Context) error { _, err := db.Turns().Streams(ctx, []string{"c"}); return err },
+		"the note": func(ctx context.Context) error { return db.Turns().NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
+		"the turn": func(ctx context.Context) error { return db.Turns().TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
 	} {
 		var err error
 		for range 5 { // One may come between two attempts.
@@ -86,11 +87,11 @@ func TestADatabaseThatDoesNotAnswerIsNotBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, call := range map[string]func(ctx context.Context) error{
-		"look":    func(ctx context.Context) error { _, err := db.Turn(ctx, "a", request("a")); return err },
+		"look":    func(ctx context.Context) error { _, err := db.Turns().Turn(ctx, "a", request("a")); return err },
 		"acquire": func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("a")); return err },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, turn.ErrBusy) || !lockdb.Unavailable(err) {
+		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, turn.ErrBusy) || !sqldb.Unavailable(err) {
 			t.Errorf("%s: %v, want that the database does not answer", what, err)
 		}
 		cancel()

@@ -2,12 +2,12 @@ package lockdb
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -23,11 +23,11 @@ UPDATE obs_cursor
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
 // advanceArgs are those of advanceSQL.
-func (db *DB) advanceArgs(ch *observer.Chunk) []any {
+func advanceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
 	return append([]any{
 		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
 		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint,
-	}, db.sourceArgs(ch)...)
+	}, sourceArgs(db, ch)...)
 }
 
 const renewOneSQL = `
@@ -58,17 +58,8 @@ ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused =
 // undoes everything. A copy that stalls is ended by the
 // next node whose commit it blocks.
 func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
-	conn, err := e.db.main.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Raw(func(driver any) error {
-		native, ok := driver.(*placedConn)
-		if !ok {
-			return fmt.Errorf("unexpected driver %T", driver)
-		}
-		return inNativeTx(ctx, native.Conn.Conn(), func(tx pgx.Tx) error { return e.copyChunk(ctx, tx, g, ch) })
+	return e.db.Native(ctx, func(conn *pgx.Conn) error {
+		return inNativeTx(ctx, conn, func(tx pgx.Tx) error { return e.copyChunk(ctx, tx, g, ch) })
 	})
 }
 
@@ -88,12 +79,9 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 	return tx.Commit(ctx)
 }
 
-// sql is for statements that go to the driver beside database/sql.
-func (e *postgresEngine) sql(text string) string { return e.db.place.sql(e.db.d.sql(text)) }
-
 func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, e.sql(advanceSQL), e.db.advanceArgs(ch)...)
+	advanced, err := tx.Exec(ctx, e.db.NativeSQL(advanceSQL), advanceArgs(e.db, ch)...)
 	if err != nil {
 		return err
 	}
@@ -107,7 +95,7 @@ func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant,
 	if err := e.step(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.sql(e.db.table.sql(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.db.NativeSQL(e.db.LockSQL(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}
@@ -120,7 +108,7 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 	if ch.Sweep == nil {
 		return nil
 	}
-	stepped, err := tx.Exec(ctx, e.sql(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
+	stepped, err := tx.Exec(ctx, e.db.NativeSQL(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
 	if err != nil {
 		return err
 	}
@@ -128,23 +116,23 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 }
 
 func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
-	if _, err := tx.CopyFrom(ctx, e.db.place.names.Load().of("obs_observed"),
+	if _, err := tx.CopyFrom(ctx, e.db.Table("obs_observed"),
 		[]string{"stream_id", "version", "row_number", "key", "row_hash"}, copyObserved(ch)); err != nil {
 		return err
 	}
 	if len(ch.Changed) > 0 {
 		args := append([]any{ch.Cursor.ID}, observedArgs(ch.Changed)...)
-		if _, err := tx.Exec(ctx, e.sql(changeSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.db.NativeSQL(changeSQL), args...); err != nil {
 			return err
 		}
 	}
 	if len(ch.Dead) > 0 {
 		args := append(append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...), ch.Refused)
-		if _, err := tx.Exec(ctx, e.sql(buryPostgresSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.db.NativeSQL(buryPostgresSQL), args...); err != nil {
 			return err
 		}
 	}
-	_, err := tx.CopyFrom(ctx, e.db.place.names.Load().of("obs_event"),
+	_, err := tx.CopyFrom(ctx, e.db.Table("obs_event"),
 		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data"}, copyEvents(ch))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -118,7 +119,7 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
-	args = append(append(args, e.db.sourceArgs(ch)...), ch.Refused)
+	args = append(append(args, sourceArgs(e.db, ch)...), ch.Refused)
 	text := pollCommitSQL
 	switch {
 	case ch.Sweep != nil:
@@ -126,10 +127,10 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 		args = append(args, stepArgs(ch.Sweep)...)
 	case ch.Generation != nil:
 		text = generationCommitSQL
-		args = append(args, e.db.generationArgs(ch.Generation)...)
+		args = append(args, generationArgs(e.db, ch.Generation)...)
 	}
-	text = e.db.d.sql(e.db.table.sql(text, "l", "$4::float8"))
-	if err := e.db.main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {
+	text = e.db.LockSQL(text, "l", "$4::float8")
+	if err := e.db.Main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {
 		return err
 	}
 	return verdict(leases == 1, cursors == 1)
@@ -156,10 +157,10 @@ func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 
 // sourceArgs are what the cursor notes of its source, of refusals and of the
 // observer.
-func (db *DB) sourceArgs(ch *observer.Chunk) []any {
+func sourceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
 	var reread any
 	if !ch.RereadAt.IsZero() {
-		reread = db.d.bindTime(ch.RereadAt)
+		reread = db.TimeArg(ch.RereadAt)
 	}
 	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted, ch.Definition, ch.Form, ch.KeyForm}
 }
@@ -222,8 +223,6 @@ SELECT o.*
        OFFSET 0) AS o`
 
 func (e *postgresEngine) lookUpSQL() string { return lookUpPostgresSQL }
-
-func (e *postgresEngine) keyList(keys []string) (any, error) { return keys, nil }
 
 // buriedSQL keeps the planner to the index as the lookup of keys does.
 func (e *postgresEngine) buriedSQL() string {

@@ -3,11 +3,10 @@ package lockdb
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -16,12 +15,12 @@ import (
 // that is stopped in it stops all others, so what is written is made ready before.
 // Prepared statements in a loop are the fastest that the driver offers.
 func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) (err error) {
-	advance, writes := e.db.advanceArgs(ch), e.writes(ch)
-	tx, err := e.db.main.BeginTx(ctx, nil)
+	advance, writes := advanceArgs(e.db, ch), e.writes(ch)
+	tx, err := e.db.Main.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = endTx(tx, err) }()
+	defer func() { err = sqldb.EndTx(tx, err) }()
 	leased, err := e.touch(ctx, tx, g)
 	if err != nil {
 		return err
@@ -29,7 +28,7 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 	if !leased {
 		return lock.ErrFenced
 	}
-	if err := current(tx.ExecContext(ctx, e.db.d.sql(advanceSQL), advance...)); err != nil {
+	if err := current(tx.ExecContext(ctx, e.db.SQL(advanceSQL), advance...)); err != nil {
 		return err
 	}
 	if err := e.step(ctx, tx, ch); err != nil {
@@ -48,7 +47,7 @@ func (e *sqliteEngine) step(ctx context.Context, tx *sql.Tx, ch *observer.Chunk)
 	if ch.Sweep == nil {
 		return nil
 	}
-	return current(tx.ExecContext(ctx, e.db.d.sql(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...))
+	return current(tx.ExecContext(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...))
 }
 
 // current makes a compare-and-set that met another state a conflict.
@@ -74,7 +73,7 @@ func (e *sqliteEngine) write(ctx context.Context, tx *sql.Tx, w writing) error {
 	if len(w.args) == 0 {
 		return nil
 	}
-	statement, err := tx.PrepareContext(ctx, e.db.d.sql(w.text))
+	statement, err := tx.PrepareContext(ctx, e.db.SQL(w.text))
 	if err != nil {
 		return err
 	}
@@ -114,12 +113,12 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 		ev := &ch.Events[i]
 		logged.args = append(logged.args, []any{
 			ch.Cursor.Stream, ch.Cursor.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
-			ev.Version, string(ev.Change), e.db.d.bindTime(ev.Time), string(ev.Data),
+			ev.Version, string(ev.Change), e.db.TimeArg(ev.Time), string(ev.Data),
 		})
 	}
 	read := writing{text: strings.Replace(generationSQL, "{values}", `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, 1)}
 	if ch.Generation != nil {
-		read.args = append(read.args, append([]any{ch.Cursor.ID}, e.db.generationArgs(ch.Generation)...))
+		read.args = append(read.args, append([]any{ch.Cursor.ID}, generationArgs(e.db, ch.Generation)...))
 	}
 	return []writing{added, changed, buried, logged, read}
 }
@@ -129,16 +128,6 @@ func (e *sqliteEngine) lookUpSQL() string {
 		SELECT ` + observedColumns + `
 		  FROM obs_observed
 		 WHERE stream_id = $1 AND key IN (SELECT value FROM json_each($2))`
-}
-
-// keyList is one JSON array: SQLite has no array type and limits the number of
-// parameters.
-func (e *sqliteEngine) keyList(keys []string) (any, error) {
-	list, err := json.Marshal(keys)
-	if err != nil {
-		return nil, fmt.Errorf("encode keys: %w", err)
-	}
-	return string(list), nil
 }
 
 func (e *sqliteEngine) buriedSQL() string {

@@ -71,7 +71,7 @@ func TestCommitWritesAllOfAChunk(t *testing.T) {
 				second.Dead = first.Dead
 				c = mustCommit(t, s, second)
 
-				if start, err := db.Start(t.Context(), "orders"); err != nil || start != first.Low {
+				if start, err := db.Streams().Start(t.Context(), "orders"); err != nil || start != first.Low {
 					t.Errorf("the stream started at %q, %v, want %q", start, err, first.Low)
 				}
 				if again := cursorOf(t, s, "orders"); again != c {

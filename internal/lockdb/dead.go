@@ -29,12 +29,12 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 	for i, d := range dead {
 		keys[i] = hex.EncodeToString(deadDigest(d))
 	}
-	list, err := s.db.engine.keyList(keys)
+	list, err := s.db.List(keys)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[string]observer.Burial, len(dead))
-	err = s.db.query(ctx, "look up poison rows of "+c.Stream, s.db.engine.buriedSQL(), func(scan func(...any) error) error {
+	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.engine.buriedSQL(), func(scan func(...any) error) error {
 		var digest []byte
 		var refused, fresh bool
 		err := scan(&digest, &refused, &fresh)

@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	gooselock "github.com/pressly/goose/v3/lock"
 
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
@@ -69,14 +70,14 @@ func TestDecoysOfTheFirstMigration(t *testing.T) {
 				attacker := pgtest.NewRole(t, admin, "USAGE, CREATE ON SCHEMA public")
 				exec(t.Context(), t, attacker, map[string]string{"postgres": countingSQL + decoy.sql})
 				through := way.through(t, admin, role)
-				_, examined := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: through})
+				_, examined := examine.Run(t.Context(), examine.Options{URL: through})
 				ready := open(t, through).Ready(t.Context())
 				migrated := open(t, through).Migrate(t.Context())
 				if executed(t, admin) {
 					t.Error("code of a stranger ran as our role")
 				}
 				for what, err := range map[string]error{"doctor": examined, "ready": ready, "migrate": migrated} {
-					if decoy.says != "" && (!errors.Is(err, lockdb.ErrSearchPath) || !strings.Contains(err.Error(), decoy.says)) {
+					if decoy.says != "" && (!errors.Is(err, sqldb.ErrSearchPath) || !strings.Contains(err.Error(), decoy.says)) {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
@@ -131,7 +132,7 @@ func TestDecoyWhileMigrating(t *testing.T) {
 			if executed(t, admin) {
 				t.Error("code of a stranger ran as our role")
 			}
-			if err := db.Migrate(t.Context()); !errors.Is(err, lockdb.ErrSearchPath) || executed(t, admin) {
+			if err := db.Migrate(t.Context()); !errors.Is(err, sqldb.ErrSearchPath) || executed(t, admin) {
 				t.Errorf("once more: %v, executed %t", err, executed(t, admin))
 			}
 		})
@@ -189,10 +190,10 @@ func TestDecoyAfterOurTables(t *testing.T) {
 				r.as(t, r.attacker, countingSQL+fmt.Sprintf(decoySQL, "public")+springtest.Spring6.Table())
 				err := ready()
 				// Where one role alone may create, that may be the one that migrates.
-				if doubt := creators == "ATTACKER" && !strings.Contains(schema, "AUTHORIZATION"); doubt != errors.Is(err, lockdb.ErrSearchPath) || !doubt && err != nil {
+				if doubt := creators == "ATTACKER" && !strings.Contains(schema, "AUTHORIZATION"); doubt != errors.Is(err, sqldb.ErrSearchPath) || !doubt && err != nil {
 					t.Errorf("with one: %v", err)
 				}
-				found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: r.migrate})
+				found, err := examine.Run(t.Context(), examine.Options{URL: r.migrate})
 				if err != nil || len(found.Path) != 2 || len(found.Path[0].Creators) > 0 || len(found.Path[1].Creators) == 0 || len(found.Path[1].Strangers) == 0 {
 					t.Errorf("the doctor sees %+v, %v", found.Path, err)
 				}
@@ -215,7 +216,7 @@ func TestTableOfAnotherIsNotMigrated(t *testing.T) {
 	realm{admin, java, role, java}.as(t, admin, `ALTER SCHEMA java OWNER TO ATTACKER`)
 	exec(t.Context(), t, java, map[string]string{"postgres": countingSQL + fmt.Sprintf(decoySQL, "java") + `GRANT CREATE ON SCHEMA java TO PUBLIC`})
 	err := open(t, role).Migrate(t.Context())
-	if !errors.Is(err, lockdb.ErrSearchPath) || !strings.Contains(err.Error(), "migrate as that role") {
+	if !errors.Is(err, sqldb.ErrSearchPath) || !strings.Contains(err.Error(), "migrate as that role") {
 		t.Errorf("migrate: %v", err)
 	}
 	if executed(t, admin) {
@@ -233,7 +234,7 @@ func TestTablesThatMove(t *testing.T) {
 	cursor := cursorOf(t, store, "orders")
 	r.as(t, r.admin, `ALTER TABLE ours.obs_migration RENAME TO hidden`)
 	r.as(t, r.attacker, countingSQL+fmt.Sprintf(decoySQL, "public"))
-	if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrSearchPath) {
+	if err := db.Ready(t.Context()); !errors.Is(err, sqldb.ErrSearchPath) {
 		t.Errorf("ready: %v", err)
 	}
 	for _, n := range []int{3, 2500} { // By one statement, and by COPY.

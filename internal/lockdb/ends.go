@@ -3,6 +3,7 @@ package lockdb
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,8 +11,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 const (
@@ -33,7 +36,7 @@ type end struct {
 // read from the log, or found at the end of a sink's file. What an operator or
 // retention does leaves them in place, or takes them away and leaves the sequence. So
 // the log went back, in a failover to a standby that lagged or in a restore, where a
-// stream ends before its event, or has another one there. The zero value is ready.
+// stream ends before its event, or has another one there.
 type ends struct {
 	mu    sync.Mutex
 	known map[string]end
@@ -44,6 +47,11 @@ type ends struct {
 	back time.Time
 
 	turn sync.Mutex // to examine
+
+	db       *sqldb.DB
+	node     string // that makes the notes
+	log      *slog.Logger
+	wentBack prometheus.Counter
 }
 
 // note remembers an event that stood in the log, by a statement that was sent at that
@@ -112,29 +120,29 @@ func (e *ends) forget(stream string, gone end) {
 	}
 }
 
-// sawEnd is told where a stream ends by a statement that was sent at that time.
-func (db *DB) sawEnd(ctx context.Context, stream string, last int64, began time.Time) {
-	db.sawEnds(ctx, []events.Backlog{{Stream: stream, Last: last}}, began)
+// saw is told where a stream ends by a statement that was sent at that time.
+func (e *ends) saw(ctx context.Context, stream string, last int64, began time.Time) {
+	e.sawAll(ctx, []events.Backlog{{Stream: stream, Last: last}}, began)
 }
 
-// sawEnds is the same of several streams. It costs a statement of its own where one of
+// sawAll is the same of several streams. It costs a statement of its own where one of
 // them ends too early, after a new connection, and once a minute.
-func (db *DB) sawEnds(ctx context.Context, streams []events.Backlog, began time.Time) {
-	early := slices.ContainsFunc(streams, func(b events.Backlog) bool { return db.ends.before(b.Stream, began).seq > b.Last })
-	if early || db.ends.due() {
-		db.examineEnds(ctx)
+func (e *ends) sawAll(ctx context.Context, streams []events.Backlog, began time.Time) {
+	early := slices.ContainsFunc(streams, func(b events.Backlog) bool { return e.before(b.Stream, began).seq > b.Last })
+	if early || e.due() {
+		e.examine(ctx)
 	}
 }
 
 // sawEvents is told what a statement has read that was sent at that time.
-func (db *DB) sawEvents(ctx context.Context, stream string, batch []events.Event, began time.Time) {
-	known := db.ends.before(stream, began)
+func (e *ends) sawEvents(ctx context.Context, stream string, batch []events.Event, began time.Time) {
+	known := e.before(stream, began)
 	for i := range batch {
 		if batch[i].Seq == known.seq && batch[i].ID != known.id {
-			db.examineEnds(ctx)
+			e.examine(ctx)
 		}
 	}
-	db.ends.noteLast(stream, batch, began)
+	e.noteLast(stream, batch, began)
 }
 
 // wentBack is a stream that does not have its newest event any more.
@@ -145,34 +153,34 @@ type wentBack struct {
 	what, detail string
 }
 
-// examineEnds compares all ends with the log, and tells of streams that went back. Its
+// examine compares all ends with the log, and tells of streams that went back. Its
 // own failure is no news: whoever looked at the log meets the same.
-func (db *DB) examineEnds(ctx context.Context) {
-	db.ends.turn.Lock()
-	defer db.ends.turn.Unlock()
+func (e *ends) examine(ctx context.Context) {
+	e.turn.Lock()
+	defer e.turn.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()
-	back, err := db.goneBack(ctx, db.ends.all())
+	back, err := e.goneBack(ctx, e.all())
 	if err != nil {
-		db.ends.doubt()
-		db.log.Debug("Ends of the streams not compared; the next look tries again", "err", err)
+		e.doubt()
+		e.log.Debug("Ends of the streams not compared; the next look tries again", "err", err)
 		return
 	}
 	if len(back) == 0 {
 		return
 	}
 	for _, b := range back {
-		db.ends.forget(b.stream, b.known)
+		e.forget(b.stream, b.known)
 	}
-	news, err := db.noteBack(ctx, back)
+	news, err := e.noteBack(ctx, back)
 	switch {
 	case err != nil:
-		db.log.Warn("That the event log went back was not noted for 'observerd status'", "streams", len(back), "err", err)
+		e.log.Warn("That the event log went back was not noted for 'observerd status'", "streams", len(back), "err", err)
 	case news == 0:
 		return
 	}
-	db.metrics.logWentBack.Inc()
-	db.log.Error("Event log went back to an earlier state: readers may have events that are not in it, and keep what was undone; "+
+	e.wentBack.Inc()
+	e.log.Error("Event log went back to an earlier state: readers may have events that are not in it, and keep what was undone; "+
 		"'observerd status' has all streams", "streams", len(back), "first", back[0].stream, "event", back[0].detail)
 }
 
@@ -188,24 +196,24 @@ SELECT l.n,
  ORDER BY l.n`
 
 // goneBack returns the streams that are not as they were known, by name.
-func (db *DB) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
+func (e *ends) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
 	streams := slices.Sorted(maps.Keys(known))
 	sequences := make([]string, len(streams))
 	for i, stream := range streams {
 		sequences[i] = strconv.FormatInt(known[stream].seq, 10)
 	}
-	names, err := db.engine.keyList(streams)
+	names, err := e.db.List(streams)
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := db.engine.keyList(sequences)
+	numbers, err := e.db.List(sequences)
 	if err != nil {
 		return nil, err
 	}
-	err = db.query(ctx, "compare the ends of the streams", endsSQL, func(scan func(...any) error) error {
+	err = e.db.Query(ctx, "compare the ends of the streams", endsSQL, func(scan func(...any) error) error {
 		var n, last int64
-		var found text
-		if err := scan(&n, &last, &found); err != nil {
+		var found string
+		if err := scan(&n, &last, sqldb.ScanText(&found)); err != nil {
 			return err
 		}
 		b := wentBack{stream: streams[n-1], known: known[streams[n-1]]}
@@ -213,7 +221,7 @@ func (db *DB) goneBack(ctx context.Context, known map[string]end) (back []wentBa
 		switch {
 		case last < b.known.seq:
 			b.detail = fmt.Sprintf("%s is not in the log any more, the stream ends at %d", b.what, last)
-		case found != "" && string(found) != b.known.id.String():
+		case found != "" && found != b.known.id.String():
 			b.detail = fmt.Sprintf("%s is %s now", b.what, found)
 		default: // It stands there, or retention has removed it.
 			return nil
@@ -230,20 +238,20 @@ const actWentBack = "log-went-back"
 
 // noteBack notes for others that streams went back, and returns of how many nobody has
 // noted it of the same event.
-func (db *DB) noteBack(ctx context.Context, back []wentBack) (news int64, err error) {
+func (e *ends) noteBack(ctx context.Context, back []wentBack) (news int64, err error) {
 	columns := make([][]string, 3)
 	for _, b := range back {
 		columns[0], columns[1], columns[2] = append(columns[0], b.stream), append(columns[1], b.detail), append(columns[2], b.what)
 	}
-	args := []any{db.node, actWentBack}
+	args := []any{e.node, actWentBack}
 	for _, c := range columns {
-		list, err := db.engine.keyList(c)
+		list, err := e.db.List(c)
 		if err != nil {
 			return 0, err
 		}
 		args = append(args, list)
 	}
-	return db.exec(ctx, "note that the event log went back", `
+	return e.db.Exec(ctx, "note that the event log went back", `
 		INSERT INTO obs_audit (at, actor, action, subject, detail)
 		SELECT {now}, CAST($1 AS TEXT), CAST($2 AS TEXT), s.value, d.value
 		  FROM {numbered $3} s
@@ -258,6 +266,6 @@ func (db *DB) noteBack(ctx context.Context, back []wentBack) (news int64, err er
 // Delivered is told of the last event that a sink holds, as one that was kept over a
 // restart of this process, and compares it with the log.
 func (l *Log) Delivered(ctx context.Context, last events.Event) {
-	l.db.ends.note(last.Stream, last.Seq, last.ID, time.Now())
-	l.db.examineEnds(ctx)
+	l.ends.note(last.Stream, last.Seq, last.ID, time.Now())
+	l.ends.examine(ctx)
 }

@@ -3,31 +3,26 @@ package lockdb
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
 // engine is what PostgreSQL and SQLite cannot share.
 type engine interface {
-	// recognise looks at the catalogue for what the statements depend on.
-	recognise(ctx context.Context) error
-	// owner is the other role to which INT_LOCK belongs, and hangers are the code that
-	// hangs on it; see WarnOfStrangers.
-	owner(ctx context.Context) (string, error)
-	hangers(ctx context.Context) (strangers, pathless []string, err error)
-	// acquire tries once to take the lock under a new term; errHeld when
+	// acquire tries once to take the lock under the term of the grant; errHeld when
 	// another has it.
-	acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error)
+	acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error)
 	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
-	// observer.ErrConflict, or one for which outcomeUnknown may hold.
+	// observer.ErrConflict, or one for which sqldb.OutcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
-	// lookUpSQL finds what was observed of the keys in keyList, $2.
+	// lookUpSQL finds what was observed of the keys in a list, $2.
 	lookUpSQL() string
-	keyList(keys []string) (any, error)
 	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
-	// are in keyList, $2; and which of them were noted in the last $3 seconds.
+	// are in a list, $2; and which of them were noted in the last $3 seconds.
 	buriedSQL() string
 	// rename gives those keys of a stream that are on a page others.
 	rename(ctx context.Context, tx *sql.Tx, stream string, p page, from, to []string) error
@@ -35,3 +30,19 @@ type engine interface {
 	// both or, when the lease has ended, neither: lock.ErrFenced.
 	noteStream(ctx context.Context, note, poll []any) error
 }
+
+// process is the process that acquires: its boot id, and how others see whether it lives.
+type process struct{ boot, liveness string }
+
+// postgresEngine holds the statements of PostgreSQL.
+type postgresEngine struct {
+	db *sqldb.DB
+	// stalled is the age from which a COPY counts as stalled. ended notes how many
+	// stalled sessions were ended.
+	stalled time.Duration
+	ended   func(sessions int)
+}
+
+// sqliteEngine holds the transactions of SQLite, which has no statement that
+// writes two tables.
+type sqliteEngine struct{ db *sqldb.DB }

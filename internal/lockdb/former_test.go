@@ -15,6 +15,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/migrations"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -71,8 +72,8 @@ UPDATE obs_cursor
 
 // formerAdvance commits no rows, as the transaction of that release does.
 func formerAdvance(ctx context.Context, db *DB, ch *observer.Chunk) error {
-	return db.inTx(ctx, "former advance", func(tx *sql.Tx) error {
-		return current(tx.ExecContext(ctx, db.d.sql(formerAdvanceSQL), ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(),
+	return db.db.InTx(ctx, "former advance", func(tx *sql.Tx) error {
+		return current(tx.ExecContext(ctx, db.db.SQL(formerAdvanceSQL), ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(),
 			len(ch.Events), ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint))
 	})
 }
@@ -82,8 +83,8 @@ func formerStatement(ctx context.Context, db *DB, g lock.Grant, ch *observer.Chu
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
-	text := db.d.sql(db.table.sql(formerCommitSQL, "l", "$4::float8"))
-	if err := db.main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {
+	text := db.db.LockSQL(formerCommitSQL, "l", "$4::float8")
+	if err := db.db.Main.QueryRowContext(ctx, text, args...).Scan(&leases, &cursors); err != nil {
 		return err
 	}
 	return verdict(leases == 1, cursors == 1)
@@ -126,7 +127,7 @@ func (u *upgrade) run() {
 	ctx, s := u.t.Context(), u.begin()
 	first := u.chunk(observer.Cursor{ID: 1, Stream: "orders"}, "2026-01-01")
 	u.must(u.former(first))
-	if err := u.db.Ready(ctx); !errors.Is(err, ErrPending) {
+	if err := u.db.Ready(ctx); !errors.Is(err, sqldb.ErrPending) {
 		u.t.Fatalf("a database of schema 2: %v", err)
 	}
 	u.must(u.db.Migrate(ctx))
@@ -146,7 +147,7 @@ func (u *upgrade) run() {
 	if err := u.former(u.chunk(after, "2026-01-04")); !errors.Is(err, observer.ErrConflict) {
 		u.t.Errorf("a former node commits from an old cursor: %v", err)
 	}
-	_, err = u.db.exec(ctx, "former reset", formerResetSQL, "orders")
+	_, err = u.db.db.Exec(ctx, "former reset", formerResetSQL, "orders")
 	u.must(err)
 	reset := u.cursor(s)
 	if reset.Low != "" || reset.Identity != "test:1" || reset.Columns != "a text" {
@@ -172,14 +173,14 @@ func (u *upgrade) begin() *Store {
 
 // upTo runs the migrations of a former binary, whose sessions keep their search_path.
 func (u *upgrade) upTo(version int64) {
-	dialect, files, pool := goose.DialectSQLite3, migrations.SQLite(), u.db.main
-	if u.db.backend == "postgres" {
+	dialect, files, pool := goose.DialectSQLite3, migrations.SQLite(), u.db.db.Main
+	if u.db.Backend() == "postgres" {
 		former, err := sql.Open("pgx", u.url)
 		u.must(err)
 		defer former.Close()
 		dialect, files, pool = goose.DialectPostgres, migrations.Postgres(), former
 	}
-	provider, err := newGoose(dialect, pool, files)
+	provider, err := goose.NewProvider(dialect, pool, files, goose.WithTableName(sqldb.SchemaTable), goose.WithDisableGlobalRegistry(true))
 	u.must(err)
 	_, err = provider.UpTo(u.t.Context(), version)
 	u.must(err)

@@ -36,7 +36,7 @@ func TestLeaseDatedFarAheadIsFree(t *testing.T) {
 		other, log := logging(t, url)
 		checkHeld := func(want bool) {
 			t.Helper()
-			held, err := other.Turn(ctx, "order", r)
+			held, err := other.Turns().Turn(ctx, "order", r)
 			if err != nil || held.Held != want {
 				t.Errorf("the look of a standby: %+v, %v", held, err)
 			}
@@ -58,9 +58,9 @@ func TestLeaseDatedFarAheadIsFree(t *testing.T) {
 		for what, write := range map[string]func() error{
 			"commit": func() error { _, err := s.Commit(ctx, next); return err },
 			"turn": func() error {
-				return db.TakeTurn(ctx, stale, turn.Taken{Type: "order", At: at, Started: at, Finished: at})
+				return db.Turns().TakeTurn(ctx, stale, turn.Taken{Type: "order", At: at, Started: at, Finished: at})
 			},
-			"note":       func() error { return db.NoteStream(ctx, stale, turn.StreamTaken{Stream: "orders", At: at}) },
+			"note":       func() error { return db.Turns().NoteStream(ctx, stale, turn.StreamTaken{Stream: "orders", At: at}) },
 			"new cursor": func() error { _, err := s.Cursor(ctx, "more orders"); return err },
 		} {
 			if err := write(); !errors.Is(err, lock.ErrFenced) {
@@ -168,7 +168,7 @@ func TestForeignRowsInTheFuture(t *testing.T) {
 				if _, err := db.Leases().Acquire(t.Context(), request(key)); !errors.Is(err, lock.ErrHeld) {
 					t.Errorf("the lock of a foreign holder: %v", err)
 				}
-				if s, err := db.Turn(t.Context(), "order", request(key)); err != nil || !s.Held || s.Holder != "" {
+				if s, err := db.Turns().Turn(t.Context(), "order", request(key)); err != nil || !s.Held || s.Holder != "" {
 					t.Errorf("the look of a standby: %+v, %v", s, err)
 				}
 			}
@@ -209,7 +209,7 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 		date(t, url, far.Term, time.Hour)
 		java := uuid.NewString()
 		foreign(t, url, "java", java, 3*time.Hour)
-		locks, err := db.Locks(t.Context())
+		locks, err := db.Leases().Locks(t.Context())
 		if err != nil || len(locks) != 4 {
 			t.Fatalf("%+v, %v", locks, err)
 		}
@@ -232,10 +232,10 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 		}
 		if dialectOf(url) == "postgres" {
 			exec(t.Context(), t, url, map[string]string{"postgres": `UPDATE int_lock SET created_date = 'infinity' WHERE client_id = $1`}, java)
-			if _, err := db.Locks(t.Context()); err != nil {
+			if _, err := db.Leases().Locks(t.Context()); err != nil {
 				t.Errorf("a row for ever: %v", err)
 			}
-			if s, err := db.Turn(t.Context(), "order", request("java")); err != nil || !s.Held {
+			if s, err := db.Turns().Turn(t.Context(), "order", request("java")); err != nil || !s.Held {
 				t.Errorf("a row for ever: %+v, %v", s, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -49,11 +50,11 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 	a := lockdb.Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte{1}}
 	refuse(t, db, a, time.Hour)
 	acts := []func() error{
-		func() error { return db.CancelSweep(t.Context(), sweep.ID, "bob") },
+		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, "bob") },
 		func() error { _, err := db.Report(t.Context()); return err },
-		func() error { return db.AcceptAccount(t.Context(), a.ID, a.Digest) },
-		func() error { return db.Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true}) },
-		func() error { return db.Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{}) },
+		func() error { return db.Accounts().AcceptAccount(t.Context(), a.ID, a.Digest) },
+		func() error { return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true}) },
+		func() error { return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{}) },
 		func() error { _, err := db.Clean(t.Context(), retention()); return err },
 	}
 	for i, act := range acts {
@@ -69,7 +70,7 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 // these among others.
 func checkMissing(t *testing.T, role string, want ...string) {
 	t.Helper()
-	found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: role})
+	found, err := examine.Run(t.Context(), examine.Options{URL: role})
 	if err != nil {
 		t.Fatal(err)
 	}

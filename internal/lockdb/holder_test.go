@@ -15,6 +15,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -114,7 +115,7 @@ func TestHolderProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.db.Beat(t.Context(), turn.Node{BootID: boot, Name: "holder"}); err != nil {
+	if err := w.db.Nodes().Beat(t.Context(), turn.Node{BootID: boot, Name: "holder"}); err != nil {
 		t.Fatal(err)
 	}
 	w.live.Start(t.Context())
@@ -133,7 +134,7 @@ func TestHolderProcess(t *testing.T) {
 // connections, a keeper of leases and a liveness of its own.
 type watcher struct {
 	db     *lockdb.DB
-	live   *lockdb.Liveness
+	live   *liveness.Monitor
 	keeper *lock.Keeper
 	boot   string
 	log    *logbook
@@ -141,9 +142,9 @@ type watcher struct {
 }
 
 // watch starts a watcher that judges as soon as it can.
-func watch(t *testing.T, url string, changes ...func(o *lockdb.LivenessOptions)) *watcher {
+func watch(t *testing.T, url string, changes ...func(o *liveness.Options)) *watcher {
 	t.Helper()
-	w := watchAs(t, url, uuid.NewString(), append([]func(o *lockdb.LivenessOptions){eager}, changes...)...)
+	w := watchAs(t, url, uuid.NewString(), append([]func(o *liveness.Options){eager}, changes...)...)
 	w.live.Start(t.Context())
 	eventually(t, func() error {
 		if !w.sees() {
@@ -158,7 +159,7 @@ func watch(t *testing.T, url string, changes ...func(o *lockdb.LivenessOptions))
 func (w *watcher) sees() bool { return w.live.Freed(request(heldByProcess)) != nil }
 
 // eager judges without regard to the age of the session.
-func eager(o *lockdb.LivenessOptions) { o.Age = time.Millisecond }
+func eager(o *liveness.Options) { o.Age = time.Millisecond }
 
 // logged counts the lines of the watcher's log with all of these words.
 func (w *watcher) logged(words ...string) int { return w.log.count(words...) }

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // Retention says how long each history is kept. Every duration must be positive.
@@ -37,14 +41,27 @@ const cleanBatch = 5000
 // nothing may be deleted, or of which somebody has locked a row, does not keep
 // it from the others.
 func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
-	var done haul
-	for _, task := range db.chores(r) {
-		if n, err := db.do(ctx, task); !done.add(ctx, n, err) {
-			return done.result()
+	return (&cleaner{db: db.db, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: r}).run(ctx)
+}
+
+// cleaner is one run of [DB.Clean].
+type cleaner struct {
+	db      *sqldb.DB
+	nodes   *Nodes
+	log     *Log
+	cleaned *prometheus.CounterVec
+	Retention
+	done haul
+}
+
+func (c *cleaner) run(ctx context.Context) (int64, error) {
+	for _, task := range c.chores() {
+		if n, err := c.do(ctx, task); !c.done.add(ctx, n, err) {
+			return c.done.result()
 		}
 	}
-	db.cleanLog(ctx, r, &done)
-	return done.result()
+	c.cleanLog(ctx)
+	return c.done.result()
 }
 
 // haul is what a clean-up has come to so far.
@@ -58,21 +75,21 @@ type haul struct {
 func (h *haul) add(ctx context.Context, n int64, err error) (goOn bool) {
 	h.rows += n
 	h.errs = append(h.errs, err)
-	return ctx.Err() == nil && !unreachable(err)
+	return ctx.Err() == nil && !sqldb.Unreachable(err)
 }
 
 func (h *haul) result() (int64, error) { return h.rows, errors.Join(h.errs...) }
 
 // do removes all that is stale in one table.
-func (db *DB) do(ctx context.Context, task chore) (int64, error) {
+func (c *cleaner) do(ctx context.Context, task chore) (int64, error) {
 	var total int64
 	for {
-		n, err := db.exec(ctx, "clean "+task.table, task.text, task.args...)
+		n, err := c.db.Exec(ctx, "clean "+task.table, task.text, task.args...)
 		if err != nil {
 			return total, err
 		}
 		total += n
-		db.metrics.cleaned.WithLabelValues(task.table).Add(float64(n))
+		c.cleaned.WithLabelValues(task.table).Add(float64(n))
 		if n < cleanBatch {
 			return total, nil
 		}
@@ -84,29 +101,29 @@ type chore struct {
 	args        []any
 }
 
-func (db *DB) chores(r Retention) []chore {
+func (c *cleaner) chores() []chore {
 	aged := func(table, column string, age time.Duration) chore {
 		return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s < {past $1} ORDER BY %[2]s LIMIT %[3]d)`,
 			table, column, cleanBatch), []any{age.Seconds()}}
 	}
 	return []chore{
-		aged("obs_poll", "finished_at", r.Polls),
-		aged("obs_dead", "last_at", r.Dead),
-		aged("obs_audit", "at", r.Audit),
+		aged("obs_poll", "finished_at", c.Polls),
+		aged("obs_dead", "last_at", c.Dead),
+		aged("obs_audit", "at", c.Audit),
 		{"obs_sweep", `
 			DELETE FROM obs_sweep
 			 WHERE state <> 'running' AND updated_at < {ago $1}
 			   AND EXISTS (SELECT 1 FROM obs_sweep later
 			                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id)`,
-			[]any{r.Polls.Seconds()}},
-		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{r.Nodes.Seconds()}},
-		{"int_lock", staleLocksSQL + db.table.staleSQL("l", "o.ttl_ms / 1000.0", "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{r.StaleLocks.Seconds()}},
+			[]any{c.Polls.Seconds()}},
+		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{c.Nodes.Seconds()}},
+		{"int_lock", staleLocksSQL + c.db.StaleLockSQL("l", "o.ttl_ms / 1000.0", "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{c.StaleLocks.Seconds()}},
 		{"obs_lock", `
 			DELETE FROM obs_lock
 			 WHERE acquired_at < {ago $1}
 			   AND NOT EXISTS (SELECT 1 FROM int_lock l
 			                    WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`,
-			[]any{r.StaleLocks.Seconds()}},
+			[]any{c.StaleLocks.Seconds()}},
 	}
 }
 
@@ -117,9 +134,9 @@ DELETE FROM int_lock AS l
  WHERE EXISTS (SELECT 1 FROM obs_lock o
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND `
 
-// Guard runs f while this node holds the lock of the janitor; it returns
+// UnderLock runs f while this node holds the lock of the janitor; it returns
 // without an error when another node has it.
-type Guard func(ctx context.Context, f func(ctx context.Context) error) error
+type UnderLock func(ctx context.Context, f func(ctx context.Context) error) error
 
 // longestRun is the default of [Janitor].Limit.
 const longestRun = 10 * time.Minute
@@ -127,7 +144,7 @@ const longestRun = 10 * time.Minute
 // Janitor runs [DB.Clean] now and then.
 type Janitor struct {
 	DB        *DB
-	Guard     Guard
+	UnderLock UnderLock
 	Retention Retention
 	// Every is the time between two runs on this node. Required.
 	Every time.Duration
@@ -153,7 +170,7 @@ func (j *Janitor) Run(ctx context.Context) {
 }
 
 func (j *Janitor) once(ctx context.Context) {
-	err := j.Guard(ctx, func(ctx context.Context) error {
+	err := j.UnderLock(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, cmp.Or(j.Limit, longestRun))
 		defer cancel()
 		n, err := j.DB.Clean(ctx, j.Retention)

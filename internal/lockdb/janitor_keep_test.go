@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -47,7 +48,7 @@ func TestStopTakesNoProtectionAway(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		tenEvents(t, db, url)
 		acknowledge(t, db, "audit", 4)
-		if err := db.Beat(t.Context(), turn.Node{BootID: "other", Sinks: []string{"file", "audit", "never-fed"}}); err != nil {
+		if err := db.Nodes().Beat(t.Context(), turn.Node{BootID: "other", Sinks: []string{"file", "audit", "never-fed"}}); err != nil {
 			t.Fatal(err)
 		}
 		clean := func() {
@@ -57,7 +58,7 @@ func TestStopTakesNoProtectionAway(t *testing.T) {
 			}
 		}
 		age(t, url, "obs_sink_offset", "updated_at")
-		if err := db.Leave(t.Context(), "other"); err != nil {
+		if err := db.Nodes().Leave(t.Context(), "other"); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_node`); n != 0 {
@@ -71,7 +72,7 @@ func TestStopTakesNoProtectionAway(t *testing.T) {
 		age(t, url, "obs_sink_offset", "updated_at")
 		clean() // It has not come back within the retention of events.
 		left(t, db, 11)
-		if err := db.Leave(t.Context(), "unknown"); err != nil {
+		if err := db.Nodes().Leave(t.Context(), "unknown"); err != nil {
 			t.Errorf("a node that never was leaves: %v", err)
 		}
 	})
@@ -131,10 +132,10 @@ func TestCleanGoesOnBesideALockedRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	tenEvents(t, db, url)
-	if err := db.Beat(t.Context(), turn.Node{BootID: "1"}); err != nil {
+	if err := db.Nodes().Beat(t.Context(), turn.Node{BootID: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Pause(t.Context(), "orders", "alice"); err != nil {
+	if err := db.Operations().Pause(t.Context(), "orders", "alice"); err != nil {
 		t.Fatal(err)
 	}
 	age(t, url, "obs_node", "seen_at")
@@ -177,7 +178,7 @@ func TestCleanEndsWithItsTime(t *testing.T) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		_, err := db.Clean(t.Context(), retention())
-		if !lockdb.Unavailable(err) {
+		if !sqldb.Unavailable(err) {
 			t.Errorf("the database is there: %v", err)
 		}
 		if n := strings.Count(err.Error(), "clean obs_"); n != 1 {

@@ -6,30 +6,29 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 )
 
 // cleanLog removes what no sink needs any more. While nobody knows which sinks
 // are in use, that is nothing.
-func (db *DB) cleanLog(ctx context.Context, r Retention, done *haul) {
-	used, fed, err := db.sinks(ctx, r)
+func (c *cleaner) cleanLog(ctx context.Context) {
+	used, fed, err := c.sinks(ctx)
 	if err != nil {
-		done.add(ctx, 0, err)
+		c.done.add(ctx, 0, err)
 		return
 	}
-	if db.cleanOffsets(ctx, used, fed, r.Events, done) {
-		db.cleanEvents(ctx, used, r.Events, done)
+	if c.cleanOffsets(ctx, used, fed) {
+		c.cleanEvents(ctx, used)
 	}
 }
 
 // sinks returns the sinks that are in use, by this node's word, by that of
 // others, or by a relay's recent work, and all that have offsets.
-func (db *DB) sinks(ctx context.Context, r Retention) (used, fed map[string]bool, err error) {
+func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err error) {
 	used, fed = map[string]bool{}, map[string]bool{}
-	for _, sink := range r.Sinks {
+	for _, sink := range c.Sinks {
 		used[sink] = true
 	}
-	nodes, err := db.Nodes(ctx, r.Nodes)
+	nodes, err := c.nodes.Nodes(ctx, c.Nodes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +37,7 @@ func (db *DB) sinks(ctx context.Context, r Retention) (used, fed map[string]bool
 			used[sink] = true
 		}
 	}
-	err = db.query(ctx, "look for the sinks in use", `
+	err = c.db.Query(ctx, "look for the sinks in use", `
 		SELECT sink, max(updated_at) >= {ago $1} FROM obs_sink_offset GROUP BY sink`,
 		func(scan func(...any) error) error {
 			var sink string
@@ -49,21 +48,21 @@ func (db *DB) sinks(ctx context.Context, r Retention) (used, fed map[string]bool
 				used[sink] = true
 			}
 			return err
-		}, r.Events.Seconds())
+		}, c.Events.Seconds())
 	return used, fed, err
 }
 
 // cleanOffsets removes the offsets of sinks that nobody uses any more, and that
 // no relay has fed for that long. It reports false when nothing else can be done
 // either. Offsets that it could not remove still count; see cleanEventsSQL.
-func (db *DB) cleanOffsets(ctx context.Context, used, fed map[string]bool, unfed time.Duration, done *haul) (goOn bool) {
+func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (goOn bool) {
 	for _, sink := range slices.Sorted(maps.Keys(fed)) {
 		if used[sink] {
 			continue
 		}
-		n, err := db.forgetSink(ctx, sink, unfed)
-		db.metrics.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
-		if !done.add(ctx, n, err) {
+		n, err := c.forgetSink(ctx, sink)
+		c.cleaned.WithLabelValues("obs_sink_offset").Add(float64(n))
+		if !c.done.add(ctx, n, err) {
 			return false
 		}
 	}
@@ -73,16 +72,16 @@ func (db *DB) cleanOffsets(ctx context.Context, used, fed map[string]bool, unfed
 // forgetSink removes the offsets of a sink, unless a relay has come to feed it:
 // its offset would go back. With the row that a relay claims, and looks at when
 // it acknowledges, locked, none can come between the second look and the removal.
-func (db *DB) forgetSink(ctx context.Context, sink string, unfed time.Duration) (n int64, err error) {
-	err = db.inTx(ctx, "clean obs_sink_offset", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, db.d.sql(`SELECT 1 FROM obs_sink_offset WHERE sink = $1 AND stream = ''{update}`), sink)
+func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err error) {
+	err = c.db.InTx(ctx, "clean obs_sink_offset", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, c.db.SQL(`SELECT 1 FROM obs_sink_offset WHERE sink = $1 AND stream = ''{update}`), sink)
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, db.d.sql(`
+		result, err := tx.ExecContext(ctx, c.db.SQL(`
 			DELETE FROM obs_sink_offset
 			 WHERE sink = $1
-			   AND NOT EXISTS (SELECT 1 FROM obs_sink_offset fed WHERE fed.sink = $1 AND fed.updated_at >= {ago $2})`), sink, unfed.Seconds())
+			   AND NOT EXISTS (SELECT 1 FROM obs_sink_offset fed WHERE fed.sink = $1 AND fed.updated_at >= {ago $2})`), sink, c.Events.Seconds())
 		if err != nil {
 			return err
 		}
@@ -96,14 +95,14 @@ func (db *DB) forgetSink(ctx context.Context, sink string, unfed time.Duration) 
 }
 
 // cleanEvents removes old events that every sink in use has stored.
-func (db *DB) cleanEvents(ctx context.Context, used map[string]bool, age time.Duration, done *haul) {
-	offsets, err := db.Log().storedByAll(ctx, used)
+func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
+	offsets, err := c.log.storedByAll(ctx, used)
 	if err != nil {
-		done.add(ctx, 0, err)
+		c.done.add(ctx, 0, err)
 		return
 	}
 	for _, stream := range slices.Sorted(maps.Keys(offsets)) {
-		if n, err := db.cleanStream(ctx, stream, offsets[stream], age); !done.add(ctx, n, err) {
+		if n, err := c.cleanStream(ctx, stream, offsets[stream]); !c.done.add(ctx, n, err) {
 			return
 		}
 	}
@@ -129,20 +128,20 @@ DELETE FROM obs_event
 // cleanStream removes the old events of a stream up to stored. It looks for the
 // beginning of the stream once: while somebody may still see what was removed,
 // such as a backup, PostgreSQL reads over all of it on the way.
-func (db *DB) cleanStream(ctx context.Context, stream string, stored int64, age time.Duration) (int64, error) {
+func (c *cleaner) cleanStream(ctx context.Context, stream string, stored int64) (int64, error) {
 	var first sql.NullInt64
-	err := db.read.QueryRowContext(ctx, db.d.sql(`SELECT min(seq) FROM obs_event WHERE stream = $1`), stream).Scan(&first)
+	err := c.db.Read.QueryRowContext(ctx, c.db.SQL(`SELECT min(seq) FROM obs_event WHERE stream = $1`), stream).Scan(&first)
 	if err != nil {
 		return 0, fmt.Errorf("look for the first event of %s: %w", stream, err)
 	}
 	var total int64
 	for from := first.Int64; first.Valid && from <= stored; from += cleanBatch {
-		n, err := db.exec(ctx, "clean obs_event", cleanEventsSQL, stream, from, min(from+cleanBatch, stored+1), age.Seconds())
+		n, err := c.db.Exec(ctx, "clean obs_event", cleanEventsSQL, stream, from, min(from+cleanBatch, stored+1), c.Events.Seconds())
 		if err != nil {
 			return total, err
 		}
 		total += n
-		db.metrics.cleaned.WithLabelValues("obs_event").Add(float64(n))
+		c.cleaned.WithLabelValues("obs_event").Add(float64(n))
 		if n < cleanBatch {
 			break
 		}

@@ -114,7 +114,7 @@ func TestJanitorOutlastsALostConnection(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &lockdb.Janitor{
 		DB: db, Retention: retention(), Every: 10 * time.Millisecond, Limit: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Guard: func(ctx context.Context, f func(context.Context) error) error {
+		UnderLock: func(ctx context.Context, f func(context.Context) error) error {
 			err := f(ctx)
 			select {
 			case ended <- err:
@@ -193,7 +193,7 @@ func TestCleanGoesOnAfterARefusal(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 10))
-		if err := db.Pause(t.Context(), "orders", "alice"); err != nil {
+		if err := db.Operations().Pause(t.Context(), "orders", "alice"); err != nil {
 			t.Fatal(err)
 		}
 		age(t, url, "obs_audit", "at")

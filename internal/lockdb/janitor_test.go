@@ -35,14 +35,14 @@ func TestCleanBoundsEveryHistory(t *testing.T) {
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 10))
 		now := time.Now()
 		for range 3 {
-			if err := db.NoteStream(ctx, g, turn.StreamTaken{Stream: "orders", Type: "order", At: now, Started: now, Finished: now}); err != nil {
+			if err := db.Turns().NoteStream(ctx, g, turn.StreamTaken{Stream: "orders", Type: "order", At: now, Started: now, Finished: now}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := db.Pause(ctx, "orders", "alice"); err != nil {
+		if err := db.Operations().Pause(ctx, "orders", "alice"); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Beat(ctx, turn.Node{BootID: "1"}); err != nil {
+		if err := db.Nodes().Beat(ctx, turn.Node{BootID: "1"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range []string{"obs_poll finished_at", "obs_audit at", "obs_node seen_at", "obs_event logged_at", "obs_lock acquired_at"} {
@@ -80,7 +80,7 @@ func TestCleanKeepsTheLastSweeps(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		sweeps := func(kind observer.SweepKind, times int) {
 			for range times {
-				if err := db.CancelSweep(t.Context(), startSweep(t, db, "orders", kind).ID, "bob"); err != nil {
+				if err := db.Sweeps().Cancel(t.Context(), startSweep(t, db, "orders", kind).ID, "bob"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -174,7 +174,7 @@ func TestCleanKeepsWhatSinksOfOthersNeed(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(*testing.T, *lockdb.DB){
 		"a live node has it": func(t *testing.T, db *lockdb.DB) {
-			if err := db.Beat(t.Context(), turn.Node{BootID: "other", Sinks: []string{"audit"}}); err != nil {
+			if err := db.Nodes().Beat(t.Context(), turn.Node{BootID: "other", Sinks: []string{"audit"}}); err != nil {
 				t.Fatal(err)
 			}
 		},

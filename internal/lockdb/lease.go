@@ -5,11 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // errHeld is the engines' word for a lock that another has.
@@ -24,10 +27,26 @@ const (
 )
 
 // Leases grants locks in INT_LOCK. It is a [lock.Provider].
-type Leases struct{ db *DB }
+type Leases struct {
+	db      *sqldb.DB
+	engine  engine
+	log     *slog.Logger
+	metrics *metrics
+	self    func() process
+	isOpen  func(bootID string) (open, known bool)
+	terms   *terms
+	locked  *sync.Map // of locks whose rows were found locked by somebody
+	futures *futures
+}
 
 // Leases returns the provider of this database's locks.
-func (db *DB) Leases() *Leases { return &Leases{db: db} }
+func (db *DB) Leases() *Leases {
+	return &Leases{
+		db: db.db, engine: db.engine, log: db.log, metrics: db.metrics, isOpen: db.isOpen,
+		self:  func() process { return process{db.bootID, db.shownBy()} },
+		terms: &db.terms, locked: &db.locked, futures: &db.futures,
+	}
+}
 
 // Acquire implements [lock.Provider]. An attempt that has been sent is not
 // cancelled: it might be carried out after all, behind the back of the release
@@ -38,21 +57,21 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
-	l.db.terms.enter(g.Term)
+	l.terms.enter(g.Term)
 	fence, before, err := l.attempt(ctx, g)
-	l.tellLocked(r, err)
+	l.warnLocked(r, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
 		l.giveBack(ctx, g)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	case errors.Is(err, errHeld):
-		l.db.terms.leave(g.Term)
+		l.terms.leave(g.Term)
 		return lock.Grant{}, l.holder(ctx, r)
 	case err != nil:
-		if outcomeUnknown(err) {
+		if sqldb.OutcomeUnknown(err) {
 			l.giveBack(ctx, g)
 		}
-		l.db.terms.leave(g.Term)
+		l.terms.leave(g.Term)
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	g.Fence = fence
@@ -61,7 +80,7 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 }
 
 // attempt runs to its end, whatever becomes of ctx, but for its deadline.
-func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before predecessor, err error) {
+func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before previousHolder, err error) {
 	limit := acquireGrace
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end))
@@ -69,27 +88,27 @@ func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	acquire := func() (err error) {
-		fence, before, err = l.db.engine.acquire(ctx, g.Term, g.Request)
+		fence, before, err = l.engine.acquire(ctx, g, l.self())
 		return err
 	}
-	if err := l.db.fits(ctx); err != nil {
+	if err := l.db.Fits(ctx); err != nil {
 		return 0, before, err
 	}
-	err = persevere(ctx, acquire)
-	if tableChanged(err) {
+	err = sqldb.RetryConflicts(ctx, acquire)
+	if sqldb.LockTableChanged(err) {
 		// INT_LOCK has become one of another generation while we run.
-		if err = l.db.recognise(ctx); err == nil {
-			err = persevere(ctx, acquire)
+		if err = l.db.Recognise(ctx); err == nil {
+			err = sqldb.RetryConflicts(ctx, acquire)
 		}
 	}
-	return fence, before, l.db.told(l.db.acquire, err)
+	return fence, before, sqldb.BusyPool(l.db.Acquire, err)
 }
 
 func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
 	defer cancel()
 	if err := l.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
-		l.db.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
+		l.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
 	}
 }
 
@@ -129,21 +148,21 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var node sql.NullString
 	var fence sql.NullInt64
 	var touched, now time.Time
-	var future text
-	err := l.db.acquire.QueryRowContext(ctx, l.db.d.sql(l.db.table.sql(holderSQL, "l", "$3")),
+	var future string
+	err := l.db.Acquire.QueryRowContext(ctx, l.db.LockSQL(holderSQL, "l", "$3"),
 		r.Key, r.Region, r.TTL.Seconds()).
-		Scan(&h.Term, &h.Held, instant{&touched}, instant{&now}, &node, &fence, &future)
+		Scan(&h.Term, &h.Held, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, sqldb.ScanText(&future))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Holder{}, nil
 	}
 	if err != nil {
 		return Holder{}, fmt.Errorf("look at lock %s: %w", r.Key, err)
 	}
-	h.Term, h.Node, h.Fence = unpadded(h.Term), node.String, fence.Int64
+	h.Term, h.Node, h.Fence = sqldb.Unpadded(h.Term), node.String, fence.Int64
 	if h.Held {
 		h.Left = max(0, r.TTL-now.Sub(touched))
 	}
-	l.db.tellFuture(r, h.Term, string(future), now)
+	l.futures.tell(r, h.Term, future, now)
 	return h, nil
 }
 
@@ -153,8 +172,8 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 		return nil, nil
 	}
 	var renewals []lock.Renewal
-	err := persevere(ctx, func() (err error) {
-		renewals, err = l.db.engine.renew(ctx, grants)
+	err := sqldb.RetryConflicts(ctx, func() (err error) {
+		renewals, err = l.engine.renew(ctx, grants)
 		return err
 	})
 	if err != nil {
@@ -162,7 +181,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	}
 	for i, answer := range renewals {
 		if answer == lock.Lost {
-			l.db.terms.leave(grants[i].Term)
+			l.terms.leave(grants[i].Term)
 		}
 	}
 	return renewals, nil
@@ -171,11 +190,11 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 // Release implements [lock.Provider]: a compare-and-delete by the term. A row
 // that somebody has locked is skipped and tried again until ctx ends: waiting
 // for it would take a connection from the renewals of other leases. What is still
-// there after an error is deleted by a later look of [Liveness].
+// there after an error is deleted by a later look of [liveness.Monitor].
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
-	defer l.db.terms.leave(g.Term)
-	err := untilUnlocked(ctx, func() error {
-		return persevere(ctx, func() error { return l.release(ctx, g) })
+	defer l.terms.leave(g.Term)
+	err := retryLocked(ctx, func() error {
+		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, g) })
 	})
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
@@ -183,14 +202,9 @@ func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	return nil
 }
 
-// deleteUnlocked is a deletion from INT_LOCK that waits for nobody.
-func (db *DB) deleteUnlocked(where string) string {
-	return db.d.sql(`DELETE FROM int_lock WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock` + where + `{skip})`)
-}
-
 // release tries once. The error is errLocked when somebody has locked the row.
 func (l *Leases) release(ctx context.Context, g lock.Grant) error {
-	result, err := l.db.lease.ExecContext(ctx, l.db.deleteUnlocked(`
+	result, err := l.db.Lease.ExecContext(ctx, l.db.DeleteLocksSQL(`
 		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key, g.Region, g.Term)
 	if err != nil {
 		return err
@@ -199,7 +213,7 @@ func (l *Leases) release(ctx context.Context, g lock.Grant) error {
 		return err
 	}
 	var ours bool
-	err = l.db.lease.QueryRowContext(ctx, l.db.d.sql(`
+	err = l.db.Lease.QueryRowContext(ctx, l.db.SQL(`
 		SELECT EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3)`), g.Key, g.Region, g.Term).Scan(&ours)
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 // drawn in the outer statement, when the row of INT_LOCK is already locked:
 // drawn before it, tokens would run backwards between contenders.
 var acquireSQL = `
-WITH was AS (` + strings.Replace(predecessorSQL, "{ended}", "COALESCE({expired}, FALSE)", 1) + `
+WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired}, FALSE)", 1) + `
 ), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
   VALUES ($1, $2, $3, {vals})
@@ -32,16 +32,16 @@ ON CONFLICT (lock_key, region) DO UPDATE
        boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness
 RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
-func (e *postgresEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
-	text := e.db.d.sql(e.db.table.sql(acquireSQL, "l", "$4::float8"))
-	err = e.db.acquire.QueryRowContext(ctx, text,
-		r.Key, r.Region, term, r.TTL.Seconds(), r.Name, r.Node, r.Descriptor, e.db.bootID, e.db.shownBy()).
+func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
+	text := e.db.LockSQL(acquireSQL, "l", "$4::float8")
+	err = e.db.Acquire.QueryRowContext(ctx, text,
+		g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness).
 		Scan(append([]any{&fence}, before.scan()...)...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return 0, predecessor{}, errHeld
+		return 0, previousHolder{}, errHeld
 	case lockTimedOut(err):
-		return 0, predecessor{}, errLocked
+		return 0, previousHolder{}, errLocked
 	}
 	return fence, before, err
 }
@@ -78,7 +78,7 @@ func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock
 	for i, g := range grants {
 		keys[i], regions[i], terms[i], ttls[i] = g.Key, g.Region, g.Term, g.TTL.Seconds()
 	}
-	rows, err := e.db.lease.QueryContext(ctx, e.db.d.sql(e.db.table.sql(renewSQL, "l", "want.ttl")), keys, regions, terms, ttls)
+	rows, err := e.db.Lease.QueryContext(ctx, e.db.LockSQL(renewSQL, "l", "want.ttl"), keys, regions, terms, ttls)
 	if err != nil {
 		return nil, err
 	}

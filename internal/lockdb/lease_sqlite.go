@@ -4,15 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // A row that could be taken had ended. Asked a moment before, in a statement of
 // its own, it might not have.
-var sqlitePredecessorSQL = strings.Replace(predecessorSQL, "{ended}", "l.client_id IS NOT NULL", 1)
+var sqlitePredecessorSQL = strings.Replace(previousSQL, "{ended}", "l.client_id IS NOT NULL", 1)
 
 const takeSQL = `
 INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
@@ -30,18 +30,18 @@ ON CONFLICT (lock_key, region) DO UPDATE
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness`
 
-func (e *sqliteEngine) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
-	tx, err := e.db.acquire.BeginTx(ctx, nil)
+func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
+	tx, err := e.db.Acquire.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, before, err
 	}
-	defer func() { err = endTx(tx, err) }()
-	was := e.db.d.sql(e.db.table.sql(sqlitePredecessorSQL, "l", ""))
-	if err := tx.QueryRowContext(ctx, was, r.Key, r.Region).Scan(before.scan()...); err != nil {
+	defer func() { err = sqldb.EndTx(tx, err) }()
+	was := e.db.LockSQL(sqlitePredecessorSQL, "l", "")
+	if err := tx.QueryRowContext(ctx, was, g.Key, g.Region).Scan(before.scan()...); err != nil {
 		return 0, before, err
 	}
-	take := e.db.d.sql(e.db.table.sql(takeSQL, "l", "$4"))
-	err = tx.QueryRowContext(ctx, take, r.Key, r.Region, term, r.TTL.Seconds()).Scan(new(string))
+	take := e.db.LockSQL(takeSQL, "l", "$4")
+	err = tx.QueryRowContext(ctx, take, g.Key, g.Region, g.Term, g.TTL.Seconds()).Scan(new(string))
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, before, errHeld
 	}
@@ -52,20 +52,9 @@ func (e *sqliteEngine) acquire(ctx context.Context, term string, r lock.Request)
 	if err := tx.QueryRowContext(ctx, draw).Scan(&fence); err != nil {
 		return 0, before, err
 	}
-	_, err = tx.ExecContext(ctx, e.db.d.sql(describeSQL),
-		r.Key, r.Region, term, fence, r.Name, r.Node, r.Descriptor, r.TTL.Milliseconds(), e.db.bootID, e.db.shownBy())
+	_, err = tx.ExecContext(ctx, e.db.SQL(describeSQL),
+		g.Key, g.Region, g.Term, fence, g.Name, g.Node, g.Descriptor, g.TTL.Milliseconds(), by.boot, by.liveness)
 	return fence, before, err
-}
-
-// endTx commits, or rolls back for an error.
-func endTx(tx *sql.Tx, err error) error {
-	if err != nil {
-		return errors.Join(err, rollback(tx))
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
 }
 
 const touchSQL = `
@@ -74,11 +63,11 @@ UPDATE int_lock AS l
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
 
 func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals []lock.Renewal, err error) {
-	tx, err := e.db.lease.BeginTx(ctx, nil)
+	tx, err := e.db.Lease.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = endTx(tx, err) }()
+	defer func() { err = sqldb.EndTx(tx, err) }()
 	for _, g := range grants {
 		alive, err := e.touch(ctx, tx, g)
 		if err != nil {
@@ -91,7 +80,7 @@ func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals
 
 // touch makes the lease run anew; false when it has ended.
 func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
-	result, err := tx.ExecContext(ctx, e.db.d.sql(e.db.table.sql(touchSQL, "l", "$4")),
+	result, err := tx.ExecContext(ctx, e.db.LockSQL(touchSQL, "l", "$4"),
 		g.Key, g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return false, err

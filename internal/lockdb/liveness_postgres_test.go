@@ -11,7 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -58,7 +58,7 @@ const shownSessions = `FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 
 // for it, and a judge takes longer than a machine stands still.
 var lazily = url.Values{"synchronous_commit": {"off"}}
 
-func unhurried(o *lockdb.LivenessOptions) { o.Absence = 10 * time.Second }
+func unhurried(o *liveness.Options) { o.Absence = 10 * time.Second }
 
 func TestBlipOfTheSessionCostsNoLease(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestRestartOfTheServerCostsNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	const age = 10 * time.Second // Enough for two attempts to be seen again.
-	old := func(o *lockdb.LivenessOptions) { o.Age = age }
+	old := func(o *liveness.Options) { o.Age = age }
 	var nodes []*watcher
 	var leases []*lock.Lease
 	for _, key := range []string{"order", "inventory", "wes"} {
@@ -147,7 +147,7 @@ func TestRenewalsStandInForTheSession(t *testing.T) {
 	admin := newPostgres(t)
 	limited := with(t, pgtest.NewRole(t, admin, "ALL ON ALL TABLES IN SCHEMA public", "ALL ON ALL SEQUENCES IN SCHEMA public"), lazily)
 	const patience = 8 * time.Second
-	healthy := watch(t, limited, func(o *lockdb.LivenessOptions) { o.Patience = patience })
+	healthy := watch(t, limited, func(o *liveness.Options) { o.Patience = patience })
 	lease := healthy.keeps(t, heldByProcess, never)
 	judge := watch(t, admin, unhurried)
 	parsed, err := url.Parse(limited)
@@ -194,7 +194,7 @@ func TestPoolerSwitchesLivenessOff(t *testing.T) {
 			url := newPostgres(t)
 			judge := watch(t, url)
 			pooled := watchAs(t, url, "pooled", eager)
-			pooled.live.ShareASession(later)
+			pooled.db.ShareASession(later)
 			lease := pooled.keeps(t, heldByProcess, never)
 			h := holdElsewhere(t, url, never, "wes-observer-poll")
 			pooled.live.Start(t.Context())

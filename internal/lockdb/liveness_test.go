@@ -19,6 +19,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
@@ -62,7 +63,7 @@ next:
 }
 
 // watchAs makes a watcher whose liveness has not begun.
-func watchAs(t *testing.T, url, boot string, changes ...func(o *lockdb.LivenessOptions)) *watcher {
+func watchAs(t *testing.T, url, boot string, changes ...func(o *liveness.Options)) *watcher {
 	t.Helper()
 	w := &watcher{boot: boot, log: &logbook{}}
 	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -74,7 +75,7 @@ func watchAs(t *testing.T, url, boot string, changes ...func(o *lockdb.LivenessO
 		t.Fatal(err)
 	}
 	w.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: w.db.Leases(), Logger: log})
-	o := lockdb.LivenessOptions{Logger: log, SignOfLife: w.keeper.RenewNow}
+	o := liveness.Options{Logger: log, SignOfLife: w.keeper.RenewNow}
 	for _, change := range changes {
 		change(&o)
 	}
@@ -163,7 +164,7 @@ func acquireAfter(t *testing.T, w *watcher, words ...string) {
 func (w *watcher) watches(t *testing.T, h *holder) (freed <-chan struct{}) {
 	t.Helper()
 	eventually(t, func() error {
-		if freed = w.live.Freed(h.grant.Request); freed == nil || !w.live.SeesAlive(h.boot) {
+		if freed = w.live.Freed(h.grant.Request); freed == nil || !sees(w.live, h.boot) {
 			return errors.New("the watcher does not see the holder")
 		}
 		return nil
@@ -207,7 +208,7 @@ func TestYoungJudgeJudgesNobody(t *testing.T) {
 	t.Parallel()
 	url := newPostgres(t)
 	h := holdElsewhere(t, url, never)
-	w := watch(t, url, func(o *lockdb.LivenessOptions) { o.Age = never })
+	w := watch(t, url, func(o *liveness.Options) { o.Age = never })
 	control := watch(t, url)
 	h.kill()
 	eventually(t, func() error {
@@ -342,4 +343,10 @@ func TestFilesOfTheDeadAreRemoved(t *testing.T) {
 			t.Errorf("the file of a process that lives, or is starting: %v", err)
 		}
 	}
+}
+
+// sees reports whether the last look of the monitor found the process alive.
+func sees(m *liveness.Monitor, boot string) bool {
+	open, known := m.Open(boot)
+	return open && known
 }

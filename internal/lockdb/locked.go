@@ -8,31 +8,32 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 )
 
 // errLocked is [errHeld] of a lock whose row somebody's transaction has locked.
 // Who has the lock is not known then, only that it is not to be had.
 var errLocked = fmt.Errorf("%w: its row is locked", errHeld)
 
-// tellLocked says once that somebody's transaction keeps a row locked, until an
+// warnLocked says once that somebody's transaction keeps a row locked, until an
 // attempt finds it otherwise. A person has to end what was forgotten.
-func (l *Leases) tellLocked(r lock.Request, err error) {
-	id := lockID{r.Key, r.Region}
+func (l *Leases) warnLocked(r lock.Request, err error) {
+	id := liveness.LockID{Key: r.Key, Region: r.Region}
 	if !errors.Is(err, errLocked) {
-		l.db.locked.Delete(id)
+		l.locked.Delete(id)
 		return
 	}
-	if _, told := l.db.locked.LoadOrStore(id, true); !told {
-		l.db.log.Warn("The row of a lock is locked by somebody's transaction; trying again", "lock", r.Key, "name", r.Name)
+	if _, told := l.locked.LoadOrStore(id, true); !told {
+		l.log.Warn("The row of a lock is locked by somebody's transaction; trying again", "lock", r.Key, "name", r.Name)
 	}
 }
 
-// lastLook is the longest pause between two attempts at a row that is locked.
-const lastLook = 200 * time.Millisecond
+// longestPause is the longest pause between two attempts at a row that is locked.
+const longestPause = 200 * time.Millisecond
 
-// untilUnlocked runs f again while it returns errLocked, until ctx ends.
-func untilUnlocked(ctx context.Context, f func() error) error {
-	for pause := lastLook / 10; ; pause = min(2*pause, lastLook) {
+// retryLocked runs f again while it returns errLocked, until ctx ends.
+func retryLocked(ctx context.Context, f func() error) error {
+	for pause := longestPause / 10; ; pause = min(2*pause, longestPause) {
 		if err := f(); !errors.Is(err, errLocked) {
 			return err
 		}

@@ -11,20 +11,24 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // Log is the event log as a relay sees it. It is an [events.Log].
-type Log struct{ db *DB }
+type Log struct {
+	db   *sqldb.DB
+	ends *ends
+}
 
 // Log returns the event log.
-func (db *DB) Log() *Log { return &Log{db: db} }
+func (db *DB) Log() *Log { return &Log{db.db, &db.ends} }
 
 // Backlog implements [events.Log]: one query finds every stream that holds
 // events past the sink's offset.
 func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error) {
 	var backlog []events.Backlog
 	began := time.Now()
-	err := l.db.query(ctx, "look for undelivered events", `
+	err := l.db.Query(ctx, "look for undelivered events", `
 		SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq
 		  FROM obs_cursor c
 		  LEFT JOIN obs_sink_offset o ON o.sink = $1 AND o.stream = c.stream
@@ -37,7 +41,7 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 			return err
 		}, sink)
 	if err == nil {
-		l.db.sawEnds(ctx, backlog, began)
+		l.ends.sawAll(ctx, backlog, began)
 	}
 	return backlog, err
 }
@@ -53,7 +57,7 @@ var errEnough = errors.New("enough")
 func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
 	batch := make([]events.Event, 0, limit)
 	began, bytes := time.Now(), 0
-	err := l.db.query(ctx, "read events of "+stream, `
+	err := l.db.Query(ctx, "read events of "+stream, `
 		SELECT seq, event_id, type, subject, version, change, time, data
 		  FROM obs_event
 		 WHERE stream = $1 AND seq > $2
@@ -62,7 +66,7 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 		func(scan func(...any) error) error {
 			ev := events.Event{Stream: stream}
 			var id string
-			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, eventTime{&ev.Time}, (*[]byte)(&ev.Data))
+			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, sqldb.ScanEventTime(&ev.Time), (*[]byte)(&ev.Data))
 			if err != nil {
 				return err
 			}
@@ -79,7 +83,7 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 		err = nil
 	}
 	if err == nil {
-		l.db.sawEvents(ctx, stream, batch, began)
+		l.ends.sawEvents(ctx, stream, batch, began)
 	}
 	return batch, err
 }
@@ -108,7 +112,7 @@ func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Even
 // lastSeqs returns the last sequence of every stream.
 func (l *Log) lastSeqs(ctx context.Context) (map[string]int64, error) {
 	last := map[string]int64{}
-	err := l.db.query(ctx, "read the ends of the streams", `SELECT stream, last_seq FROM obs_cursor`,
+	err := l.db.Query(ctx, "read the ends of the streams", `SELECT stream, last_seq FROM obs_cursor`,
 		func(scan func(...any) error) error {
 			var stream string
 			var seq int64
@@ -122,7 +126,7 @@ func (l *Log) lastSeqs(ctx context.Context) (map[string]int64, error) {
 // Claim implements [events.Log]. The epoch stands in a row of its own, without
 // a stream, which every acknowledgement looks at: streams come and go.
 func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
-	n, err := l.db.exec(ctx, "claim sink "+sink, `
+	n, err := l.db.Exec(ctx, "claim sink "+sink, `
 		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
 		VALUES ($1, '', 0, $2, {now})
 		ON CONFLICT (sink, stream) DO UPDATE
@@ -159,11 +163,11 @@ func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored
 	for i := range stored.Events {
 		ids[i] = stored.Events[i].ID.String()
 	}
-	list, err := l.db.engine.keyList(ids)
+	list, err := l.db.List(ids)
 	if err != nil {
 		return err
 	}
-	n, err := l.db.exec(ctx, "move the offset of sink "+sink, acknowledgeSQL,
+	n, err := l.db.Exec(ctx, "move the offset of sink "+sink, acknowledgeSQL,
 		sink, stored.Stream(), stored.Last(), epoch, stored.After, len(ids), list)
 	if err != nil || n > 0 {
 		return err
@@ -174,7 +178,7 @@ func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored
 // whyNot says why an acknowledgement moved nothing.
 func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
 	var claimed int64
-	err := l.db.query(ctx, "look who has claimed sink "+sink, `SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = ''`,
+	err := l.db.Query(ctx, "look who has claimed sink "+sink, `SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = ''`,
 		func(scan func(...any) error) error { return scan(&claimed) }, sink)
 	switch {
 	case err != nil:
@@ -184,7 +188,7 @@ func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
 	case claimed != epoch:
 		return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrStale)
 	}
-	l.db.ends.doubt()
+	l.ends.doubt()
 	return fmt.Errorf("move the offset of sink %s: %w", sink, events.ErrLogChanged)
 }
 
@@ -203,7 +207,7 @@ type Offset struct {
 // ever fed.
 func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 	var all []Offset
-	err := l.db.query(ctx, "read the offsets of sinks", `
+	err := l.db.Query(ctx, "read the offsets of sinks", `
 		SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at
 		  FROM obs_sink_offset s
 		 CROSS JOIN obs_cursor c
@@ -213,7 +217,7 @@ func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 		 ORDER BY s.sink, c.stream`,
 		func(scan func(...any) error) error {
 			var o Offset
-			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, instant{&o.Oldest})
+			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest))
 			all = append(all, o)
 			return err
 		})

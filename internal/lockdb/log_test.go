@@ -75,7 +75,7 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		}
 		began := time.Now()
 		note := turn.StreamTaken{Stream: "orders", Node: "node-a", Started: began, Finished: began.Add(time.Second), Outcome: turn.OK, Rows: 5}
-		if err := db.NoteStream(t.Context(), g, note); err != nil {
+		if err := db.Turns().NoteStream(t.Context(), g, note); err != nil {
 			t.Fatal(err)
 		}
 		r, err := db.Report(t.Context())

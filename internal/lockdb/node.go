@@ -9,27 +9,37 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 )
 
+// Nodes are the nodes that are alive, or were lately (obs_node).
+type Nodes struct {
+	db      *sqldb.DB
+	shownBy func() string
+}
+
+// Nodes returns the nodes of the cluster.
+func (db *DB) Nodes() *Nodes { return &Nodes{db.db, db.shownBy} }
+
 // Beat says that the node is alive, and what it polls.
-func (db *DB) Beat(ctx context.Context, n turn.Node) error {
-	_, err := db.exec(ctx, "note that this node is alive", `
+func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
+	_, err := t.db.Exec(ctx, "note that this node is alive", `
 		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10)
 		ON CONFLICT (boot_id) DO UPDATE
 		   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
 		       liveness = excluded.liveness, outdated = excluded.outdated`,
 		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","),
-		db.shownBy(), strings.Join(n.Outdated, ","))
+		t.shownBy(), strings.Join(n.Outdated, ","))
 	return err
 }
 
 // Nodes returns the nodes that were seen within that time, sorted by name and
 // boot id.
-func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
+func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
 	var nodes []turn.Node
-	err := db.query(ctx, "read the live nodes", `
+	err := t.db.Query(ctx, "read the live nodes", `
 		SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
 		  FROM obs_node
 		 WHERE seen_at >= {ago $1}
@@ -38,9 +48,9 @@ func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, err
 			var n turn.Node
 			var types, unreachable, outdated, sinks string
 			err := scan(&n.BootID, &n.Name, &n.Version, &n.Backend, &n.ConfigHash, &types, &unreachable, &outdated, &sinks,
-				instant{&n.StartedAt}, instant{&n.SeenAt})
-			n.Types, n.Unreachable, n.Outdated = splitList(types), splitList(unreachable), splitList(outdated)
-			n.Sinks = splitList(sinks)
+				sqldb.ScanTime(&n.StartedAt), sqldb.ScanTime(&n.SeenAt))
+			n.Types, n.Unreachable, n.Outdated = sqldb.SplitList(types), sqldb.SplitList(unreachable), sqldb.SplitList(outdated)
+			n.Sinks = sqldb.SplitList(sinks)
 			nodes = append(nodes, n)
 			return err
 		}, within.Seconds())
@@ -51,10 +61,10 @@ func (db *DB) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, err
 // as fed at this moment: it was the node's row that told the janitors of others
 // to keep what they need, and one that nobody could feed for long, or that had
 // nothing to store, would lose its offsets the moment the row has gone.
-func (db *DB) Leave(ctx context.Context, bootID string) error {
-	return db.inTx(ctx, "take this node out", func(tx *sql.Tx) error {
+func (t *Nodes) Leave(ctx context.Context, bootID string) error {
+	return t.db.InTx(ctx, "take this node out", func(tx *sql.Tx) error {
 		var sinks string
-		err := tx.QueryRowContext(ctx, db.d.sql(`DELETE FROM obs_node WHERE boot_id = $1 RETURNING sinks`), bootID).Scan(&sinks)
+		err := tx.QueryRowContext(ctx, t.db.SQL(`DELETE FROM obs_node WHERE boot_id = $1 RETURNING sinks`), bootID).Scan(&sinks)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -62,19 +72,12 @@ func (db *DB) Leave(ctx context.Context, bootID string) error {
 			return err
 		}
 		// In order, so that two nodes that leave cannot deadlock.
-		for _, sink := range slices.Sorted(slices.Values(splitList(sinks))) {
-			_, err := tx.ExecContext(ctx, db.d.sql(`UPDATE obs_sink_offset SET updated_at = {now} WHERE sink = $1 AND stream = ''`), sink)
+		for _, sink := range slices.Sorted(slices.Values(sqldb.SplitList(sinks))) {
+			_, err := tx.ExecContext(ctx, t.db.SQL(`UPDATE obs_sink_offset SET updated_at = {now} WHERE sink = $1 AND stream = ''`), sink)
 			if err != nil {
 				return fmt.Errorf("keep what sink %s needs: %w", sink, err)
 			}
 		}
 		return nil
 	})
-}
-
-func splitList(list string) []string {
-	if list == "" {
-		return nil
-	}
-	return strings.Split(list, ",")
 }

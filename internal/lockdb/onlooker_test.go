@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -23,7 +24,7 @@ func TestTheDeadAreNotListedAsAlive(t *testing.T) {
 		w := watch(t, url)
 		older := uuid.NewString() // One that nobody sees die.
 		for _, boot := range []string{w.boot, older} {
-			if err := w.db.Beat(t.Context(), turn.Node{BootID: boot, Name: "node"}); err != nil {
+			if err := w.db.Nodes().Beat(t.Context(), turn.Node{BootID: boot, Name: "node"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,7 +46,7 @@ func TestTheDeadAreNotListedAsAlive(t *testing.T) {
 		looks := map[string]func() (map[string]bool, error){
 			"a command": report(db), "a node that watches": report(w.db),
 			"the doctor": func() (map[string]bool, error) {
-				found, err := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: url})
+				found, err := examine.Run(t.Context(), examine.Options{URL: url})
 				if len(found.Blind) > 0 {
 					err = errors.Join(err, fmt.Errorf("blind: %+v", found.Blind))
 				}

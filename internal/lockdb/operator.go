@@ -3,9 +3,29 @@ package lockdb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
+
+var (
+	// ErrUnknownStream reports that no cursor has that name.
+	ErrUnknownStream = errors.New("no such stream")
+	// ErrRefusalMoved reports that a stream has not refused, or no longer, what is
+	// to be accepted.
+	ErrRefusalMoved = errors.New("what the stream has refused is something else by now; look again")
+)
+
+// Operations change a stream at the word of an operator, and note it (obs_audit).
+type Operations struct {
+	db     *sqldb.DB
+	engine engine
+}
+
+// Operations returns what an operator may do.
+func (db *DB) Operations() *Operations { return &Operations{db.db, db.engine} }
 
 // Act is what an operator did, for the audit table.
 type Act struct {
@@ -14,19 +34,19 @@ type Act struct {
 	Actor, Action, Subject, Detail string
 }
 
-// Pause stops the polls of a stream on every node, until [DB.Resume]. A poll
+// Pause stops the polls of a stream on every node, until [Operations.Resume]. A poll
 // that runs is refused its next commit. A stream that was never polled can be
 // paused too. Pausing twice is no error.
-func (db *DB) Pause(ctx context.Context, stream, actor string) error {
-	return db.operate(ctx, Act{Actor: actor, Action: "pause", Subject: stream}, `
+func (t *Operations) Pause(ctx context.Context, stream, actor string) error {
+	return t.operate(ctx, Act{Actor: actor, Action: "pause", Subject: stream}, `
 		INSERT INTO obs_cursor AS c (stream, paused) VALUES ($1, TRUE)
 		ON CONFLICT (stream) DO UPDATE SET paused = TRUE, version = c.version + 1`, stream)
 }
 
 // Resume lets a paused stream be polled again, from its next turn on, and ends
 // a backoff.
-func (db *DB) Resume(ctx context.Context, stream, actor string) error {
-	return db.operate(ctx, Act{Actor: actor, Action: "resume", Subject: stream}, `
+func (t *Operations) Resume(ctx context.Context, stream, actor string) error {
+	return t.operate(ctx, Act{Actor: actor, Action: "resume", Subject: stream}, `
 		UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1`, stream)
 }
 
@@ -41,7 +61,7 @@ type ResetOptions struct {
 	// where it is, with the query, the columns and the source that it has now.
 	// Forget excludes it.
 	KeepCursor bool
-	// FromStart sets the marks back to [DB.Start] instead of the beginning of
+	// FromStart sets the marks back to [Streams.Start] instead of the beginning of
 	// the source: for an observer that starts now, whose start would otherwise
 	// be the moment of its next poll, and all before that lost.
 	FromStart bool
@@ -50,7 +70,7 @@ type ResetOptions struct {
 // Reset sets the cursor of a stream back to the beginning, unless it is kept,
 // and cancels the sweeps of the stream. The event log and its sequence stay. A
 // poll that runs is refused its next commit.
-func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) error {
+func (t *Operations) Reset(ctx context.Context, stream, actor string, o ResetOptions) error {
 	act := Act{Actor: actor, Action: "reset", Subject: stream}
 	rewind := rewind
 	if o.FromStart {
@@ -61,39 +81,31 @@ func (db *DB) Reset(ctx context.Context, stream, actor string, o ResetOptions) e
 		return fmt.Errorf("reset %s: the cursor cannot be kept when the rows are forgotten", stream)
 	case o.KeepCursor:
 		act.Detail = "keep-cursor"
-		return db.operate(ctx, act, resetSQL(""), stream)
+		return t.operate(ctx, act, resetSQL(""), stream)
 	case o.Forget:
 		act.Detail = "forget"
-		return db.operate(ctx, act, resetSQL(rewind+`, key_form = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
+		return t.operate(ctx, act, resetSQL(rewind+`, key_form = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
 			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
 	}
-	return db.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
-}
-
-// Refused returns what the last poll of a stream refused, and whether that is
-// accepted already; empty for nothing. See [observer.Refusal].
-func (db *DB) Refused(ctx context.Context, stream string) (refusal string, accepted bool, err error) {
-	err = db.query(ctx, "read what "+stream+" refused", `SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = $1`,
-		func(scan func(...any) error) error { return scan(&refusal, &accepted) }, stream)
-	return refusal, accepted, err
+	return t.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
 }
 
 // Accept lets the next poll of a stream do what the last one refused, and ends
-// its backoff. refusal is what [DB.Refused] returned; the error is
+// its backoff. refusal is what [Streams.Refused] returned; the error is
 // [ErrRefusalMoved] when a poll has refused something else since. A poll that runs is
 // refused its next commit.
-func (db *DB) Accept(ctx context.Context, stream, actor, refusal, detail string) error {
-	return db.inTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
-		if err := db.accept(ctx, tx, stream, refusal, ""); err != nil {
+func (t *Operations) Accept(ctx context.Context, stream, actor, refusal, detail string) error {
+	return t.db.InTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
+		if err := t.accept(ctx, tx, stream, refusal, ""); err != nil {
 			return err
 		}
-		return db.audit(ctx, tx, Act{Actor: actor, Action: "accept", Subject: stream, Detail: detail})
+		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "accept", Subject: stream, Detail: detail})
 	})
 }
 
 // accept lets the next poll do what the last one refused, and sets more.
-func (db *DB) accept(ctx context.Context, tx *sql.Tx, stream, refusal, more string, args ...any) error {
-	result, err := tx.ExecContext(ctx, db.d.sql(`
+func (t *Operations) accept(ctx context.Context, tx *sql.Tx, stream, refusal, more string, args ...any) error {
+	result, err := tx.ExecContext(ctx, t.db.SQL(`
 		UPDATE obs_cursor
 		   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL`+more+`
 		 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), append([]any{stream, refusal}, args...)...)
@@ -124,9 +136,9 @@ func resetSQL(more string) string {
 
 // operate runs an operator's statements and their audit row together. The
 // first statement must find the stream. Each has the stream as $1.
-func (db *DB) operate(ctx context.Context, act Act, first, stream string, more ...string) error {
-	return db.inTx(ctx, act.Action+" "+stream, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, db.d.sql(first), stream)
+func (t *Operations) operate(ctx context.Context, act Act, first, stream string, more ...string) error {
+	return t.db.InTx(ctx, act.Action+" "+stream, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, t.db.SQL(first), stream)
 		if err != nil {
 			return err
 		}
@@ -134,11 +146,11 @@ func (db *DB) operate(ctx context.Context, act Act, first, stream string, more .
 			return orUnknown(err, stream)
 		}
 		for _, text := range more {
-			if _, err := tx.ExecContext(ctx, db.d.sql(text), stream); err != nil {
+			if _, err := tx.ExecContext(ctx, t.db.SQL(text), stream); err != nil {
 				return err
 			}
 		}
-		return db.audit(ctx, tx, act)
+		return audit(ctx, t.db, tx, act)
 	})
 }
 
@@ -149,21 +161,22 @@ func orUnknown(err error, stream string) error {
 	return fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
 }
 
-func (db *DB) audit(ctx context.Context, tx *sql.Tx, act Act) error {
-	_, err := tx.ExecContext(ctx, db.d.sql(`
+// audit notes an act in the transaction that does it.
+func audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
+	_, err := tx.ExecContext(ctx, db.SQL(`
 		INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`),
 		act.Actor, act.Action, act.Subject, act.Detail)
 	return err
 }
 
 // Acts returns the last acts of operators, newest first.
-func (db *DB) Acts(ctx context.Context, limit int) ([]Act, error) {
+func (t *Operations) Acts(ctx context.Context, limit int) ([]Act, error) {
 	var acts []Act
-	err := db.query(ctx, "read the audit table",
+	err := t.db.Query(ctx, "read the audit table",
 		`SELECT at, actor, action, subject, detail FROM obs_audit ORDER BY id DESC LIMIT $1`,
 		func(scan func(...any) error) error {
 			var a Act
-			err := scan(instant{&a.At}, &a.Actor, &a.Action, &a.Subject, &a.Detail)
+			err := scan(sqldb.ScanTime(&a.At), &a.Actor, &a.Action, &a.Subject, &a.Detail)
 			acts = append(acts, a)
 			return err
 		}, limit)

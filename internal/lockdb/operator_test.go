@@ -16,7 +16,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
-		if err := db.Pause(t.Context(), "orders", "alice"); err != nil {
+		if err := db.Operations().Pause(t.Context(), "orders", "alice"); err != nil {
 			t.Fatal(err)
 		}
 		// A poll that has read the cursor only then had looked before whether the
@@ -28,16 +28,16 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 				}
 			}
 		}
-		if states, err := db.Streams(t.Context(), []string{"orders"}); err != nil || !states["orders"].Paused {
+		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || !states["orders"].Paused {
 			t.Errorf("after the pause: %+v, %v", states, err)
 		}
-		if err := db.Resume(t.Context(), "orders", "bob"); err != nil {
+		if err := db.Operations().Resume(t.Context(), "orders", "bob"); err != nil {
 			t.Fatal(err)
 		}
-		if states, err := db.Streams(t.Context(), []string{"orders"}); err != nil || states["orders"].Paused {
+		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || states["orders"].Paused {
 			t.Errorf("after the resume: %+v, %v", states, err)
 		}
-		acts, err := db.Acts(t.Context(), 10)
+		acts, err := db.Operations().Acts(t.Context(), 10)
 		if err != nil || len(acts) != 2 || acts[0].Action != "resume" || acts[0].Actor != "bob" || acts[1].Action != "pause" || acts[1].At.IsZero() {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
@@ -56,7 +56,7 @@ func TestResetKeepsOrForgetsObservedRows(t *testing.T) {
 			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3))
-				if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: tc.forget}); err != nil {
+				if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: tc.forget}); err != nil {
 					t.Fatal(err)
 				}
 				c := cursorOf(t, s, "orders")
@@ -81,8 +81,8 @@ func TestOperatorOnUnknownStream(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		for name, act := range map[string]func() error{
-			"resume": func() error { return db.Resume(t.Context(), "nope", "alice") },
-			"reset":  func() error { return db.Reset(t.Context(), "nope", "alice", lockdb.ResetOptions{}) },
+			"resume": func() error { return db.Operations().Resume(t.Context(), "nope", "alice") },
+			"reset":  func() error { return db.Operations().Reset(t.Context(), "nope", "alice", lockdb.ResetOptions{}) },
 		} {
 			if err := act(); !errors.Is(err, lockdb.ErrUnknownStream) {
 				t.Errorf("%s: %v", name, err)
@@ -102,7 +102,7 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		before := mustCommit(t, s, chunk(mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3)), 3))
 		sweep := startSweep(t, db, "orders", observer.SweepReconcile)
-		if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: true}); err != nil {
+		if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: true}); err != nil {
 			t.Fatal(err)
 		}
 		want := before
@@ -118,13 +118,13 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 			t.Errorf("the sweep is %s", got.State)
 		}
 		both := lockdb.ResetOptions{Forget: true, KeepCursor: true}
-		if err := db.Reset(t.Context(), "orders", "alice", both); err == nil {
+		if err := db.Operations().Reset(t.Context(), "orders", "alice", both); err == nil {
 			t.Error("a cursor was kept and its rows forgotten")
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_observed`); n != 6 {
 			t.Errorf("%d observed rows, want 6", n)
 		}
-		acts, err := db.Acts(t.Context(), 1)
+		acts, err := db.Operations().Acts(t.Context(), 1)
 		if err != nil || acts[0].Action != "reset" || acts[0].Detail != "keep-cursor" || acts[0].Actor != "alice" {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
@@ -141,13 +141,13 @@ func TestResetEndsABackoff(t *testing.T) {
 			failed := turn.StreamTaken{
 				Stream: "orders", At: now, Started: now, Finished: now, Failures: 3, RetryAt: now.Add(time.Hour), Outcome: turn.Error,
 			}
-			if err := db.NoteStream(t.Context(), g, failed); err != nil {
+			if err := db.Turns().NoteStream(t.Context(), g, failed); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: keep}); err != nil {
+			if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: keep}); err != nil {
 				t.Fatal(err)
 			}
-			states, err := db.Streams(t.Context(), []string{"orders"})
+			states, err := db.Turns().Streams(t.Context(), []string{"orders"})
 			if s := states["orders"]; err != nil || s.Failures != 0 || !s.RetryAt.IsZero() {
 				t.Errorf("after the reset, cursor kept %v: %+v, %v", keep, s, err)
 			}
@@ -165,7 +165,7 @@ func TestResetCancelsSweeps(t *testing.T) {
 			for _, kind := range []observer.SweepKind{observer.SweepReconcile, observer.SweepBackfill} {
 				startSweep(t, db, "orders", kind)
 			}
-			if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: forget}); err != nil {
+			if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: forget}); err != nil {
 				t.Fatal(err)
 			}
 			all := mustSweeps(t, db)
@@ -185,19 +185,19 @@ func TestAcceptIsForWhatWasRefused(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
-				if err := db.Accept(t.Context(), "orders", "alice", "", ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
+				if err := db.Operations().Accept(t.Context(), "orders", "alice", "", ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
 					t.Errorf("accepted for a stream that was never polled: %v", err)
 				}
 				refusing := chunk(cursorOf(t, s, "orders"), n)
 				refusing.Refusal = `{"kind":"gone"}`
 				c := mustCommit(t, s, refusing)
-				if err := db.Accept(t.Context(), "orders", "alice", `{"kind":"poison"}`, ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
+				if err := db.Operations().Accept(t.Context(), "orders", "alice", `{"kind":"poison"}`, ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
 					t.Errorf("accepted what was not refused: %v", err)
 				}
-				if refusal, accepted, err := db.Refused(t.Context(), "orders"); err != nil || refusal != refusing.Refusal || accepted {
+				if refusal, accepted, err := db.Streams().Refused(t.Context(), "orders"); err != nil || refusal != refusing.Refusal || accepted {
 					t.Errorf("refused %q, accepted %v, %v", refusal, accepted, err)
 				}
-				if err := db.Accept(t.Context(), "orders", "alice", refusing.Refusal, "8 of 8"); err != nil {
+				if err := db.Operations().Accept(t.Context(), "orders", "alice", refusing.Refusal, "8 of 8"); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := s.Commit(t.Context(), chunk(c, n)); !errors.Is(err, observer.ErrConflict) {
@@ -207,7 +207,7 @@ func TestAcceptIsForWhatWasRefused(t *testing.T) {
 				if got.Refusal != refusing.Refusal || got.Accepted != refusing.Refusal {
 					t.Errorf("cursor after it was accepted: %+v", got)
 				}
-				if acts, err := db.Acts(t.Context(), 1); err != nil || acts[0].Action != "accept" || acts[0].Actor != "alice" || acts[0].Detail != "8 of 8" {
+				if acts, err := db.Operations().Acts(t.Context(), 1); err != nil || acts[0].Action != "accept" || acts[0].Actor != "alice" || acts[0].Detail != "8 of 8" {
 					t.Errorf("audit: %+v, %v", acts, err)
 				}
 				if got = mustCommit(t, s, chunk(got, n)); got.Refusal+got.Accepted != "" || cursorOf(t, s, "orders") != got {
@@ -289,7 +289,7 @@ func TestDefinitionIsKeptWithItsTime(t *testing.T) {
 				if next := commit("b"); !next.DefinedAt.After(first.DefinedAt) {
 					t.Errorf("another one was set at %s, the first at %s", next.DefinedAt, first.DefinedAt)
 				}
-				if err := db.Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{}); err != nil {
+				if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				if c := cursorOf(t, s, "orders"); c.Definition != "b" || c.Form != "" {

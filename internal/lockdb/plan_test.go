@@ -59,18 +59,18 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		ids[i] = uuid.NewString()
 	}
 	args := []any{"file", "orders", int64(15000), int64(1), int64(14500), len(ids), ids}
-	if p := explain(t, db, db.d.sql(acknowledgeSQL), args...); strings.Contains(p, "Seq Scan on obs_event") ||
+	if p := explain(t, db, db.db.SQL(acknowledgeSQL), args...); strings.Contains(p, "Seq Scan on obs_event") ||
 		!regexp.MustCompile(`Index Cond: .*seq >`).MatchString(p) {
 		t.Errorf("PostgreSQL plans it as\n%s", p)
 	}
 
 	db = migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "c.db"))
-	list, err := db.engine.keyList(ids)
+	list, err := db.db.List(ids)
 	if err != nil {
 		t.Fatal(err)
 	}
 	args[6] = list
-	rows, err := db.main.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+db.d.sql(acknowledgeSQL), args...)
+	rows, err := db.db.Main.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+db.db.SQL(acknowledgeSQL), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func filled(t *testing.T, statements ...string) *DB {
 	t.Helper()
 	db := migrated(t, pgtest.New(t))
 	for _, text := range statements {
-		if _, err := db.main.ExecContext(t.Context(), text); err != nil {
+		if _, err := db.db.Main.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +122,7 @@ func migrated(t *testing.T, url string) *DB {
 func explain(t *testing.T, db *DB, text string, args ...any) string {
 	t.Helper()
 	var plan strings.Builder
-	err := db.query(t.Context(), "explain", `EXPLAIN `+text, func(scan func(...any) error) error {
+	err := db.db.Query(t.Context(), "explain", `EXPLAIN `+text, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		plan.WriteString(line + "\n")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -118,7 +119,7 @@ func TestPoolerThatMixesStatementsIsRefused(t *testing.T) {
 				db := open(t, pooled)
 				_, err := db.Leases().Acquire(t.Context(), request("order"))
 				for what, err := range map[string]error{"ready": db.Ready(t.Context()), "migrate": db.Migrate(t.Context()), "acquire": err} {
-					if !errors.Is(err, lockdb.ErrPooler) || lockdb.Unavailable(err) || !strings.Contains(err.Error(), "1.21 or newer with max_prepared_statements") {
+					if !errors.Is(err, sqldb.ErrPooler) || sqldb.Unavailable(err) || !strings.Contains(err.Error(), "1.21 or newer with max_prepared_statements") {
 						t.Errorf("%s: %v", what, err)
 					}
 				}
@@ -183,7 +184,7 @@ func TestPoolerThatTracksStatements(t *testing.T) {
 			untouched(t, pooled)
 
 			err = open(t, changed(t, pooled, parameter("search_path", "ours"))).Ready(t.Context())
-			if !errors.Is(err, lockdb.ErrPooler) || !strings.Contains(err.Error(), "take search_path out of database.url") {
+			if !errors.Is(err, sqldb.ErrPooler) || !strings.Contains(err.Error(), "take search_path out of database.url") {
 				t.Errorf("with a setting in the URL: %v", err)
 			}
 		})
@@ -194,10 +195,10 @@ func TestPoolerThatTracksStatements(t *testing.T) {
 func TestPoolerIsNoticedLater(t *testing.T) {
 	t.Parallel()
 	w := watchAs(t, bouncer(t, pgtest.New(t), bouncertest.Session), "a")
-	w.live.ShareASession(true)
+	w.db.ShareASession(true)
 	w.live.Start(t.Context())
 	eventually(t, func() error {
-		if err := w.db.Ready(t.Context()); !errors.Is(err, lockdb.ErrPooler) {
+		if err := w.db.Ready(t.Context()); !errors.Is(err, sqldb.ErrPooler) {
 			return errors.Join(errors.New("the pooler is not refused"), err)
 		}
 		return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -52,17 +53,17 @@ func TestRefusal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := open(t, tc.url).Ready(t.Context())
-			got := lockdb.Refusal(err)
+			got := sqldb.Refusal(err)
 			if err == nil || (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("refusal %q, want %q, of %v", got, tc.want, err)
 			}
-			if lockdb.Unavailable(err) != (tc.want == "") {
-				t.Errorf("unavailable %v: %v", lockdb.Unavailable(err), err)
+			if sqldb.Unavailable(err) != (tc.want == "") {
+				t.Errorf("unavailable %v: %v", sqldb.Unavailable(err), err)
 			}
 			if parsed, _ := url.Parse(tc.url); strings.Contains(got, "hunter2") || strings.Contains(err.Error(), secretOf(parsed)) {
 				t.Errorf("it holds the password or a value: %s, %v", got, err)
 			}
-			if !lockdb.NoSession(err) {
+			if !sqldb.NoSession(err) {
 				t.Errorf("there was a session: %v", err)
 			}
 		})
@@ -74,8 +75,8 @@ func TestRefusal(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := open(t, pgtest.NewRole(t, node)).Ready(t.Context())
-		if err == nil || lockdb.Refusal(err) != "" || lockdb.NoSession(err) {
-			t.Errorf("refusal %q of %v", lockdb.Refusal(err), err)
+		if err == nil || sqldb.Refusal(err) != "" || sqldb.NoSession(err) {
+			t.Errorf("refusal %q of %v", sqldb.Refusal(err), err)
 		}
 	})
 }
@@ -144,8 +145,8 @@ func TestRefusalOfSeveralHosts(t *testing.T) {
 					hosts = append(hosts, host)
 				}
 				err := open(t, "postgres://observerd:hunter2@"+strings.Join(hosts, ",")+"/none?sslmode="+mode).Ready(t.Context())
-				if got := lockdb.Refusal(err); err == nil || (got != "") != tc.refused || lockdb.Unavailable(err) == tc.refused {
-					t.Errorf("refusal %q, unavailable %v, of %v", got, lockdb.Unavailable(err), err)
+				if got := sqldb.Refusal(err); err == nil || (got != "") != tc.refused || sqldb.Unavailable(err) == tc.refused {
+					t.Errorf("refusal %q, unavailable %v, of %v", got, sqldb.Unavailable(err), err)
 				}
 			})
 		}
@@ -164,8 +165,8 @@ func TestRefusalOfOneAddress(t *testing.T) {
 	config.LookupFunc = func(context.Context, string) ([]string, error) {
 		return []string{"127.0.0.2", "127.0.0.1", "127.0.0.3"}, nil
 	}
-	if _, err = pgconn.ConnectConfig(t.Context(), config); !strings.Contains(lockdb.Refusal(err), "password") {
-		t.Errorf("refusal %q of %v", lockdb.Refusal(err), err)
+	if _, err = pgconn.ConnectConfig(t.Context(), config); !strings.Contains(sqldb.Refusal(err), "password") {
+		t.Errorf("refusal %q of %v", sqldb.Refusal(err), err)
 	}
 }
 
@@ -224,9 +225,9 @@ func TestFileOfSomethingElseIsNamedAndKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			db := open(t, "sqlite:"+path)
-			_, blind := lockdb.Examine(t.Context(), lockdb.ExamineOptions{URL: "sqlite:" + path})
+			_, blind := examine.Run(t.Context(), examine.Options{URL: "sqlite:" + path})
 			for what, err := range map[string]error{"ready": db.Ready(t.Context()), "migrate": db.Migrate(t.Context()), "examine": blind} {
-				if !errors.Is(err, lockdb.ErrNoDatabase) || !strings.Contains(err.Error(), path+" is left as it is") || lockdb.Unavailable(err) {
+				if !errors.Is(err, sqldb.ErrNoDatabase) || !strings.Contains(err.Error(), path+" is left as it is") || sqldb.Unavailable(err) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

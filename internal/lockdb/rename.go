@@ -11,23 +11,16 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // ErrKeysMeet reports that two keys of a stream would become one.
 var ErrKeysMeet = errors.New("two rows that were observed would have one key")
 
-// KeyForm returns how the keys of a stream are written, as the cursor has it, and the
-// fingerprint of its query.
-func (db *DB) KeyForm(ctx context.Context, stream string) (form, fingerprint string, err error) {
-	err = db.query(ctx, "read how the keys of "+stream+" are written", `SELECT key_form, query_fingerprint FROM obs_cursor WHERE stream = $1`,
-		func(scan func(...any) error) error { return scan(&form, &fingerprint) }, stream)
-	return form, fingerprint, err
-}
-
 // Renaming is another way to write the keys of a stream, which a person lets take the
 // place of the present one.
 type Renaming struct {
-	// Refusal is what [DB.Refused] returned.
+	// Refusal is what [Streams.Refused] returned.
 	Refusal string
 	// Rename returns the key that a row has from now on; it does not change such a key.
 	// Form is the form of these keys, and Fingerprint that of the query with them.
@@ -37,8 +30,8 @@ type Renaming struct {
 
 // CountRenamed returns how many rows of a stream were observed, and how many of them
 // get another key.
-func (db *DB) CountRenamed(ctx context.Context, stream string, rename func(key string) string) (rows, renamed int64, err error) {
-	err = eachKeys(ctx, db.read, db, stream, func(_ string, keys []string) error {
+func (t *Operations) CountRenamed(ctx context.Context, stream string, rename func(key string) string) (rows, renamed int64, err error) {
+	err = eachKeys(ctx, t.db.Read, t.db, stream, func(_ string, keys []string) error {
 		rows += int64(len(keys))
 		from, _ := changed(keys, rename)
 		renamed += int64(len(from))
@@ -50,18 +43,18 @@ func (db *DB) CountRenamed(ctx context.Context, stream string, rename func(key s
 	return rows, renamed, nil
 }
 
-// RenameKeys is [DB.Accept] for a refusal that means that known rows have other keys
+// RenameKeys is [Operations.Accept] for a refusal that means that known rows have other keys
 // now: it renames those that are remembered, all or none, under the lease of the
 // stream's type. The error is lock.ErrFenced when the lease has ended,
 // [ErrRefusalMoved] as that of Accept, [ErrKeysMeet], and the cause of the end of ctx.
-func (db *DB) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming) error {
+func (t *Operations) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming) error {
 	what := "rename the keys of " + act.Subject
-	err := discreet(db.inTx(ctx, what, func(tx *sql.Tx) error {
+	err := sqldb.Redacted(t.db.InTx(ctx, what, func(tx *sql.Tx) error {
 		renamed := 0
-		err := eachKeys(ctx, tx, db, act.Subject, func(after string, keys []string) error {
+		err := eachKeys(ctx, tx, t.db, act.Subject, func(after string, keys []string) error {
 			from, to := changed(keys, n.Rename)
 			renamed += len(from)
-			err := db.engine.rename(ctx, tx, act.Subject, page{after, keys[len(keys)-1]}, from, to)
+			err := t.engine.rename(ctx, tx, act.Subject, page{after, keys[len(keys)-1]}, from, to)
 			if isDuplicate(err) {
 				err = ErrKeysMeet
 			}
@@ -71,10 +64,10 @@ func (db *DB) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming)
 			return err
 		}
 		// Only now, as polls of others of the type and the heartbeat need these rows.
-		if err := db.accept(ctx, tx, act.Subject, n.Refusal, ", key_form = $3, query_fingerprint = $4", n.Form, n.Fingerprint); err != nil {
+		if err := t.accept(ctx, tx, act.Subject, n.Refusal, ", key_form = $3, query_fingerprint = $4", n.Form, n.Fingerprint); err != nil {
 			return err
 		}
-		err = tx.QueryRowContext(ctx, db.guardedSQL(`SELECT 1 WHERE {guard}`), guardedArgs(g)...).Scan(new(int))
+		err = tx.QueryRowContext(ctx, fencedSQL(t.db, `SELECT 1 WHERE {lease}`), fencedArgs(g)...).Scan(new(int))
 		if errors.Is(err, sql.ErrNoRows) {
 			err = lock.ErrFenced
 		}
@@ -82,7 +75,7 @@ func (db *DB) RenameKeys(ctx context.Context, g lock.Grant, act Act, n Renaming)
 			return err
 		}
 		act.Detail += fmt.Sprintf("; %d keys renamed", renamed)
-		return db.audit(ctx, tx, act)
+		return audit(ctx, t.db, tx, act)
 	}))
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
@@ -103,7 +96,7 @@ UPDATE obs_observed AS o
    AND o.key > $2 AND o.key <= $3 AND o.key = renamed.old`
 
 func (e *postgresEngine) rename(ctx context.Context, tx *sql.Tx, stream string, p page, from, to []string) error {
-	_, err := tx.ExecContext(ctx, e.db.d.sql(renameSQL), stream, p.after, p.last, from, to)
+	_, err := tx.ExecContext(ctx, e.db.SQL(renameSQL), stream, p.after, p.last, from, to)
 	return err
 }
 
@@ -144,7 +137,7 @@ const keyPage = 10_000
 
 // eachKeys visits the keys of a stream page by page, each with the key behind which it
 // begins. A page may hold keys that the visit of one before has written.
-func eachKeys(ctx context.Context, from queryer, db *DB, stream string, visit func(after string, keys []string) error) error {
+func eachKeys(ctx context.Context, from queryer, db *sqldb.DB, stream string, visit func(after string, keys []string) error) error {
 	after := ""
 	for {
 		keys, err := readKeys(ctx, from, db, stream, after)
@@ -158,8 +151,8 @@ func eachKeys(ctx context.Context, from queryer, db *DB, stream string, visit fu
 	}
 }
 
-func readKeys(ctx context.Context, from queryer, db *DB, stream, after string) (keys []string, err error) {
-	rows, err := from.QueryContext(ctx, db.d.sql(`
+func readKeys(ctx context.Context, from queryer, db *sqldb.DB, stream, after string) (keys []string, err error) {
+	rows, err := from.QueryContext(ctx, db.SQL(`
 		SELECT key FROM obs_observed
 		 WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1) AND key > $2
 		 ORDER BY key

@@ -41,11 +41,11 @@ func TestKeysAreRenamed(t *testing.T) {
 		mustCommit(t, s, chunk(cursorOf(t, s, "others"), 3))
 		c := stopped(t, s, rows)
 		n := renaming(c)
-		if all, renamed, err := db.CountRenamed(t.Context(), "orders", n.Rename); err != nil || all != rows || renamed != rows {
+		if all, renamed, err := db.Operations().CountRenamed(t.Context(), "orders", n.Rename); err != nil || all != rows || renamed != rows {
 			t.Errorf("%d of %d keys are counted, %v", renamed, all, err)
 		}
 		act := lockdb.Act{Actor: "alice", Action: "accept", Subject: "orders", Detail: "wider"}
-		if err := db.RenameKeys(t.Context(), grant, act, n); err != nil {
+		if err := db.Operations().RenameKeys(t.Context(), grant, act, n); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_observed WHERE key LIKE 'A%0' OR key LIKE 'Z%'`); n != rows {
@@ -62,10 +62,10 @@ func TestKeysAreRenamed(t *testing.T) {
 		if err != nil || len(known) != 2 || known["A000010"].Number != 10 || known["Z000011"].Number != 11 {
 			t.Errorf("known: %+v, %v", known, err)
 		}
-		if acts, err := db.Acts(t.Context(), 1); err != nil || acts[0].Detail != "wider; 25000 keys renamed" {
+		if acts, err := db.Operations().Acts(t.Context(), 1); err != nil || acts[0].Detail != "wider; 25000 keys renamed" {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
-		if all, renamed, err := db.CountRenamed(t.Context(), "orders", n.Rename); err != nil || all != rows || renamed != 0 {
+		if all, renamed, err := db.Operations().CountRenamed(t.Context(), "orders", n.Rename); err != nil || all != rows || renamed != 0 {
 			t.Errorf("then %d of %d keys are counted, %v", renamed, all, err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestKeysAreRenamedAllOrNone(t *testing.T) {
 			"the lease has ended":        {ended, renaming(c), lock.ErrFenced},
 			"something else was refused": {grant, moved, lockdb.ErrRefusalMoved},
 		} {
-			err := db.RenameKeys(t.Context(), test.grant, lockdb.Act{Actor: "alice", Action: "accept", Subject: "orders"}, test.n)
+			err := db.Operations().RenameKeys(t.Context(), test.grant, lockdb.Act{Actor: "alice", Action: "accept", Subject: "orders"}, test.n)
 			if !errors.Is(err, test.want) || strings.Contains(err.Error(), "01200") {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -105,7 +105,7 @@ func TestKeysAreRenamedAllOrNone(t *testing.T) {
 			cancel(lock.ErrLost)
 			return renaming(c).Rename(key)
 		}
-		if err := db.RenameKeys(ctx, grant, lockdb.Act{Actor: "alice", Action: "accept", Subject: "orders"}, cancelled); !errors.Is(err, lock.ErrLost) {
+		if err := db.Operations().RenameKeys(ctx, grant, lockdb.Act{Actor: "alice", Action: "accept", Subject: "orders"}, cancelled); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("the lease is lost meanwhile: %v", err)
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_observed WHERE key LIKE 'ORD-%'`); n != rows {
@@ -114,7 +114,7 @@ func TestKeysAreRenamedAllOrNone(t *testing.T) {
 		if got := cursorOf(t, s, "orders"); got != c {
 			t.Errorf("cursor: %+v, want %+v", got, c)
 		}
-		if acts, err := db.Acts(t.Context(), 1); err != nil || len(acts) != 0 {
+		if acts, err := db.Operations().Acts(t.Context(), 1); err != nil || len(acts) != 0 {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
 	})

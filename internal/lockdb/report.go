@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/status"
 )
@@ -22,28 +23,33 @@ const (
 // Report describes the cluster. Its parts are read one after the other, not in
 // one snapshot.
 func (db *DB) Report(ctx context.Context) (status.Report, error) {
-	r := status.Report{Backend: db.backend}
+	r := reporter{db: db, Report: status.Report{Backend: db.Backend()}}
 	var err error
 	if r.At, err = db.Now(ctx); err != nil {
-		return r, err
+		return r.Report, err
 	}
-	for _, part := range []func(context.Context, *status.Report) error{
-		db.reportNodes, db.reportTypes, db.reportObservers, db.reportSinks, db.reportLocks, db.reportPolls,
-		db.reportSweeps, db.reportGenerations, db.reportAccounts, db.reportWentBack,
+	for _, part := range []func(context.Context) error{
+		r.nodes, r.types, r.observers, r.sinks, r.locks, r.polls, r.sweeps, r.generations, r.accounts, r.wentBack,
 	} {
-		if err := part(ctx, &r); err != nil {
-			return r, err
+		if err := part(ctx); err != nil {
+			return r.Report, err
 		}
 	}
-	return r, nil
+	return r.Report, nil
 }
 
-func (db *DB) reportNodes(ctx context.Context, r *status.Report) error {
-	nodes, err := db.Nodes(ctx, recent)
+// reporter gathers a report.
+type reporter struct {
+	db *DB
+	status.Report
+}
+
+func (r *reporter) nodes(ctx context.Context) error {
+	nodes, err := r.db.Nodes().Nodes(ctx, recent)
 	if err != nil {
 		return err
 	}
-	dead, err := db.deadNodes(ctx)
+	dead, err := r.db.deadNodes(ctx)
 	for _, n := range nodes {
 		r.Nodes = append(r.Nodes, status.Node{
 			Name: n.Name, BootID: n.BootID, Version: n.Version, ConfigHash: n.ConfigHash,
@@ -54,8 +60,8 @@ func (db *DB) reportNodes(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-func (db *DB) reportTypes(ctx context.Context, r *status.Report) error {
-	turns, err := db.Turns(ctx)
+func (r *reporter) types(ctx context.Context) error {
+	turns, err := r.db.Turns().All(ctx)
 	for _, t := range turns {
 		r.Types = append(r.Types, status.Type{
 			Name: t.Type, TurnAt: t.At, LastNode: t.Node, LastOutcome: string(t.Outcome), LastDuration: t.Finished.Sub(t.Started),
@@ -64,8 +70,8 @@ func (db *DB) reportTypes(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-func (db *DB) reportObservers(ctx context.Context, r *status.Report) error {
-	streams, err := db.StreamStatuses(ctx)
+func (r *reporter) observers(ctx context.Context) error {
+	streams, err := r.db.Streams().Statuses(ctx)
 	for _, s := range streams {
 		r.Observers = append(r.Observers, status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
@@ -85,8 +91,8 @@ func (s StreamStatus) state(now time.Time) string {
 	return status.StateActive
 }
 
-func (db *DB) reportSinks(ctx context.Context, r *status.Report) error {
-	offsets, err := db.Log().Offsets(ctx)
+func (r *reporter) sinks(ctx context.Context) error {
+	offsets, err := r.db.Log().Offsets(ctx)
 	for _, o := range offsets {
 		s := status.Sink{Sink: o.Sink, Stream: o.Stream, Offset: o.Acknowledged, Last: o.Last}
 		if !o.Oldest.IsZero() {
@@ -97,8 +103,8 @@ func (db *DB) reportSinks(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-func (db *DB) reportLocks(ctx context.Context, r *status.Report) error {
-	locks, err := db.Locks(ctx)
+func (r *reporter) locks(ctx context.Context) error {
+	locks, err := r.db.Leases().Locks(ctx)
 	for _, l := range locks {
 		r.Locks = append(r.Locks, status.Lock{
 			Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
@@ -107,8 +113,8 @@ func (db *DB) reportLocks(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-func (db *DB) reportPolls(ctx context.Context, r *status.Report) error {
-	polls, err := db.Polls(ctx, lastPolls)
+func (r *reporter) polls(ctx context.Context) error {
+	polls, err := r.db.Turns().Polls(ctx, lastPolls)
 	for _, p := range polls {
 		r.Polls = append(r.Polls, status.Poll{
 			Observer: p.Stream, Node: p.Node, StartedAt: p.Started, Duration: p.Finished.Sub(p.Started),
@@ -118,8 +124,8 @@ func (db *DB) reportPolls(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-func (db *DB) reportSweeps(ctx context.Context, r *status.Report) error {
-	sweeps, err := db.Sweeps(ctx, "")
+func (r *reporter) sweeps(ctx context.Context) error {
+	sweeps, err := r.db.Sweeps().Latest(ctx, "")
 	for _, s := range sweeps {
 		if s.State != observer.SweepRunning {
 			continue
@@ -132,10 +138,10 @@ func (db *DB) reportSweeps(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-// reportGenerations leaves out how far other observers are with rows that have no
+// generations leaves out how far other observers are with rows that have no
 // timestamp.
-func (db *DB) reportGenerations(ctx context.Context, r *status.Report) error {
-	return db.query(ctx, "read how far readings of all rows have come", `
+func (r *reporter) generations(ctx context.Context) error {
+	return r.db.db.Query(ctx, "read how far readings of all rows have come", `
 		SELECT c.stream, g.row_count, c.live_count, g.started_at, g.finished_at, g.took_ms
 		  FROM obs_generation g
 		  JOIN obs_cursor c ON c.stream_id = g.stream_id
@@ -144,15 +150,15 @@ func (db *DB) reportGenerations(ctx context.Context, r *status.Report) error {
 		func(scan func(...any) error) error {
 			var g status.Generation
 			var took int64
-			err := scan(&g.Observer, &g.Rows, &g.Of, instant{&g.StartedAt}, instant{&g.FinishedAt}, &took)
+			err := scan(&g.Observer, &g.Rows, &g.Of, sqldb.ScanTime(&g.StartedAt), sqldb.ScanTime(&g.FinishedAt), &took)
 			g.Took = time.Duration(took) * time.Millisecond
 			r.Generations = append(r.Generations, g)
 			return err
 		})
 }
 
-func (db *DB) reportAccounts(ctx context.Context, r *status.Report) error {
-	accounts, err := db.accounts(ctx, "")
+func (r *reporter) accounts(ctx context.Context) error {
+	accounts, err := r.db.Accounts().accounts(ctx, "")
 	for _, a := range accounts {
 		r.Accounts = append(r.Accounts, status.Account{
 			ID: a.ID, Since: a.RefusedAt, Until: a.RetryAt, Failures: a.Failures, Node: a.Node, Reason: a.Reason,
@@ -162,8 +168,8 @@ func (db *DB) reportAccounts(ctx context.Context, r *status.Report) error {
 	return err
 }
 
-func (db *DB) reportWentBack(ctx context.Context, r *status.Report) error {
-	return db.query(ctx, "read which streams went back", `
+func (r *reporter) wentBack(ctx context.Context) error {
+	return r.db.db.Query(ctx, "read which streams went back", `
 		SELECT at, actor, subject, detail
 		  FROM obs_audit
 		 WHERE action = $1 AND at >= {ago $2}
@@ -171,7 +177,7 @@ func (db *DB) reportWentBack(ctx context.Context, r *status.Report) error {
 		 LIMIT $3`,
 		func(scan func(...any) error) error {
 			var b status.WentBack
-			err := scan(instant{&b.At}, &b.Node, &b.Observer, &b.Detail)
+			err := scan(sqldb.ScanTime(&b.At), &b.Node, &b.Observer, &b.Detail)
 			r.WentBack = append(r.WentBack, b)
 			return err
 		}, actWentBack, recentBack.Seconds(), lastBack)

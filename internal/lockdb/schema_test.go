@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -37,7 +38,7 @@ func TestPendingMigrationsAreNotReady(t *testing.T) {
 	t.Parallel()
 	empty(t, func(t *testing.T, url string) {
 		db := open(t, url)
-		if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrPending) {
+		if err := db.Ready(t.Context()); !errors.Is(err, sqldb.ErrPending) {
 			t.Fatalf("before the migrations: %v", err)
 		}
 		for range 2 {
@@ -77,7 +78,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		insert := `INSERT INTO obs_migration (version_id, is_applied) VALUES (99999, TRUE)`
 		exec(t.Context(), t, url, map[string]string{"sqlite": insert, "postgres": insert})
 		for name, err := range map[string]error{"ready": db.Ready(t.Context()), "migrate": db.Migrate(t.Context())} {
-			if !errors.Is(err, lockdb.ErrSchemaNewer) {
+			if !errors.Is(err, sqldb.ErrSchemaNewer) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -122,7 +123,7 @@ func TestForeignTableIsRefused(t *testing.T) {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrMixedTable) {
+	if err := db.Ready(t.Context()); !errors.Is(err, sqldb.ErrMixedTable) {
 		t.Errorf("a table of somebody else: %v", err)
 	}
 }
@@ -146,7 +147,7 @@ func TestDatabaseThatIsDownIsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := open(t, "postgres://observerd:hunter2@127.0.0.1:1/none?sslmode=disable&connect_timeout=1")
 	err := db.Ready(t.Context())
-	if !lockdb.Unavailable(err) || contains(err.Error(), "hunter2") {
+	if !sqldb.Unavailable(err) || contains(err.Error(), "hunter2") {
 		t.Errorf("nobody listens there: %v", err)
 	}
 }

@@ -211,7 +211,7 @@ func (c *contest) judge(t *testing.T, db *lockdb.DB) {
 			}
 		}
 	}
-	left, err := db.Locks(t.Context())
+	left, err := db.Leases().Locks(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

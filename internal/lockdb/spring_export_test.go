@@ -1,4 +1,6 @@
 package lockdb
 
-// LookAgain forgets when the catalogue was last looked at, as time does.
-func (db *DB) LookAgain() { db.table.looked.Store(0) }
+import "context"
+
+// LookAgain looks at the catalogue now, as the next acquisition would after a time.
+func (db *DB) LookAgain(ctx context.Context) error { return db.db.Recognise(ctx) }

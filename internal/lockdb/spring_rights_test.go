@@ -58,7 +58,7 @@ func catalogue(t *testing.T, where string) string {
 func works(t *testing.T, where string) {
 	t.Helper()
 	w := watch(t, where)
-	if err := w.db.Beat(t.Context(), turn.Node{BootID: w.boot, Name: "ours"}); err != nil {
+	if err := w.db.Nodes().Beat(t.Context(), turn.Node{BootID: w.boot, Name: "ours"}); err != nil {
 		t.Fatal(err)
 	}
 	lost := acquire(t, w.db, "wes-observer-poll")
@@ -76,7 +76,7 @@ func works(t *testing.T, where string) {
 	for _, n := range []int{3, 2500} { // a statement, and COPY
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), n))
 	}
-	if _, err := w.db.Locks(t.Context()); err != nil {
+	if _, err := w.db.Leases().Locks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.db.Clean(t.Context(), retention()); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
@@ -116,7 +117,7 @@ func TestTableThatCannotBeSharedIsRefused(t *testing.T) {
 			db, url := springDB(t, test.table)
 			exec(t.Context(), t, url, map[string]string{"postgres": test.broken})
 			err := db.Ready(t.Context())
-			if !errors.Is(err, lockdb.ErrMixedTable) {
+			if !errors.Is(err, sqldb.ErrMixedTable) {
 				t.Fatalf("the table is accepted: %v", err)
 			}
 			for _, part := range test.says {
@@ -184,8 +185,10 @@ func TestMixedTableIsNoticedAtWork(t *testing.T) {
 			db, url := springDB(t, springtest.Spring6)
 			held := acquire(t, db, "wes-observer-poll")
 			exec(t.Context(), t, url, map[string]string{"postgres": half})
-			db.LookAgain()
-			if _, err := db.Leases().Acquire(t.Context(), request("order-observer-poll")); !errors.Is(err, lockdb.ErrMixedTable) {
+			if err := db.LookAgain(t.Context()); !errors.Is(err, sqldb.ErrMixedTable) {
+				t.Errorf("a look at a table that is half migrated: %v", err)
+			}
+			if _, err := db.Leases().Acquire(t.Context(), request("order-observer-poll")); !errors.Is(err, sqldb.ErrMixedTable) {
 				t.Errorf("an acquisition on a table that is half migrated: %v", err)
 			}
 			if err := db.Leases().Release(t.Context(), held); err != nil {
@@ -212,12 +215,14 @@ func TestNobodySlipsThroughWhileOthersLook(t *testing.T) {
 		INSERT INTO INT_LOCK (LOCK_KEY, REGION, CLIENT_ID, CREATED_DATE, EXPIRED_AFTER)
 		SELECT 'lock-' || n, 'DEFAULT', 'java-' || n, now() AT TIME ZONE 'UTC' - interval '1 hour', now() AT TIME ZONE 'UTC' + interval '1 hour'
 		  FROM generate_series(1, 20) n`})
-	db.LookAgain()
+	if err := db.LookAgain(t.Context()); !errors.Is(err, sqldb.ErrMixedTable) {
+		t.Errorf("a look at a table that is half migrated: %v", err)
+	}
 	var work sync.WaitGroup
 	for n := range 20 {
 		work.Go(func() {
 			for range 3 {
-				if _, err := db.Leases().Acquire(t.Context(), request(fmt.Sprintf("lock-%d", n+1))); !errors.Is(err, lockdb.ErrMixedTable) {
+				if _, err := db.Leases().Acquire(t.Context(), request(fmt.Sprintf("lock-%d", n+1))); !errors.Is(err, sqldb.ErrMixedTable) {
 					t.Errorf("lock %d: %v", n+1, err)
 				}
 			}

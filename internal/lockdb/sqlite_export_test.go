@@ -6,12 +6,12 @@ import (
 )
 
 // Occupied reports whether a call has the connection that writes to the file.
-func (db *DB) Occupied() bool { return db.main.Stats().InUse > 0 }
+func (db *DB) Occupied() bool { return db.db.Main.Stats().InUse > 0 }
 
 // Occupy takes the connection that writes to the file, until release.
 func (db *DB) Occupy(t *testing.T) (release func()) {
 	t.Helper()
-	conn, err := db.main.Conn(t.Context())
+	conn, err := db.db.Main.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +25,8 @@ func (db *DB) Occupy(t *testing.T) (release func()) {
 // OnEncode sets a function that is called for each time that is encoded. Call it
 // before anything is.
 func (db *DB) OnEncode(f func()) {
-	bind := db.d.bindTime
-	db.d.bindTime = func(t time.Time) any {
+	bind := db.db.TimeArg
+	db.db.TimeArg = func(t time.Time) any {
 		f()
 		return bind(t)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
 )
@@ -42,7 +42,7 @@ func TestStoppedWriterStopsTheOthers(t *testing.T) {
 		_, err := db.Leases().Acquire(ctx, lock.Request{Key: g.Key, Region: g.Region, TTL: time.Minute})
 		return err
 	}
-	if err := take(300 * time.Millisecond); !lockdb.Unavailable(err) {
+	if err := take(300 * time.Millisecond); !sqldb.Unavailable(err) {
 		t.Errorf("a lease was acquired beside a process that is stopped in a transaction: %v", err)
 	}
 	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
@@ -74,8 +74,8 @@ func TestLineBeforeTheFileIsBusy(t *testing.T) {
 	}
 	calls := map[string]func(ctx context.Context) error{
 		"acquire":  func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
-		"the note": func(ctx context.Context) error { return db.NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
-		"the turn": func(ctx context.Context) error { return db.TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
+		"the note": func(ctx context.Context) error { return db.Turns().NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
+		"the turn": func(ctx context.Context) error { return db.Turns().TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
 	}
 	try := func(call func(ctx context.Context) error, within time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -94,7 +94,7 @@ func TestLineBeforeTheFileIsBusy(t *testing.T) {
 			return nil
 		})
 		release := db.Occupy(t) // From the first call, when its time is over.
-		if err := <-first; !lockdb.Unavailable(err) || errors.Is(err, turn.ErrBusy) {
+		if err := <-first; !sqldb.Unavailable(err) || errors.Is(err, turn.ErrBusy) {
 			t.Errorf("%s: %v, want that the database does not answer", what, err)
 		}
 		if err := try(call, 50*time.Millisecond); !errors.Is(err, turn.ErrBusy) {

@@ -47,14 +47,19 @@ func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 		return err
 	}
 	var ended int
-	sweep := e.db.lease.QueryRowContext(ctx, e.db.d.sql(endStalledSQL), e.stalled.Seconds(), e.db.place.names.Load().prefix()).Scan(&ended)
+	sweep := e.db.Lease.QueryRowContext(ctx, e.db.SQL(endStalledSQL), e.stalled.Seconds(), e.db.TablePrefix()).Scan(&ended)
 	if sweep != nil {
 		return errors.Join(err, fmt.Errorf("look for stalled sessions: %w", sweep))
 	}
 	if ended == 0 {
 		return err
 	}
-	e.db.metrics.endedSessions.Add(float64(ended))
-	e.db.log.Warn("Ended sessions of a node that has stopped in the middle of a commit", "sessions", ended)
+	e.ended(ended)
 	return f()
+}
+
+// endedSessions notes that stalled sessions were ended.
+func (db *DB) endedSessions(sessions int) {
+	db.metrics.endedSessions.Add(float64(sessions))
+	db.log.Warn("Ended sessions of a node that has stopped in the middle of a commit", "sessions", sessions)
 }

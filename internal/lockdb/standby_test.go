@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -103,14 +104,14 @@ func TestNoConnectionIsToAStandby(t *testing.T) {
 		},
 		"a migration": func(t *testing.T) func(context.Context) error {
 			db := open(t, changed(t, both, parameter("search_path", r.emptySchema(t))))
-			if err := db.Ready(t.Context()); !errors.Is(err, lockdb.ErrPending) { // With a session that stays.
+			if err := db.Ready(t.Context()); !errors.Is(err, sqldb.ErrPending) { // With a session that stays.
 				t.Fatal(err)
 			}
 			return db.Migrate
 		},
 		"the doctor": func(*testing.T) func(context.Context) error {
 			return func(ctx context.Context) error {
-				_, err := lockdb.Examine(ctx, lockdb.ExamineOptions{URL: both})
+				_, err := examine.Run(ctx, examine.Options{URL: both})
 				return err
 			}
 		},
@@ -119,7 +120,7 @@ func TestNoConnectionIsToAStandby(t *testing.T) {
 			act := prepare(t)
 			r.limit(t.Context(), t, 0)
 			defer r.limit(context.WithoutCancel(t.Context()), t, -1)
-			if err := act(t.Context()); !lockdb.Unavailable(err) || !errors.Is(err, lockdb.ErrReadOnly) {
+			if err := act(t.Context()); !sqldb.Unavailable(err) || !errors.Is(err, sqldb.ErrReadOnly) {
 				t.Errorf("while the primary refuses new sessions: %v", err)
 			}
 			eventually(t, func() error {
@@ -135,7 +136,7 @@ func TestNoConnectionIsToAStandby(t *testing.T) {
 		r.limit(t.Context(), t, 0)
 		w.live.Start(t.Context())
 		eventually(t, func() error {
-			if w.logged("Others cannot see this node", lockdb.ErrReadOnly.Error()) == 0 {
+			if w.logged("Others cannot see this node", sqldb.ErrReadOnly.Error()) == 0 {
 				return errors.New("it is not said why")
 			}
 			return nil

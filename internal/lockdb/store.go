@@ -5,29 +5,42 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
 // Store is the coordination database as one poll sees it: bound to the lease
 // under which it commits. It is an [observer.Store].
 type Store struct {
-	db    *DB
-	grant lock.Grant
+	db       *sqldb.DB
+	engine   engine
+	ends     *ends
+	log      *slog.Logger
+	metrics  *metrics
+	onCommit func()
+	grant    lock.Grant
 	// peek leaves the database as it is.
 	peek bool
 }
 
 // Store binds the database to a lease.
-func (db *DB) Store(g lock.Grant) *Store { return &Store{db: db, grant: g} }
+func (db *DB) Store(g lock.Grant) *Store {
+	return &Store{db: db.db, engine: db.engine, ends: &db.ends, log: db.log, metrics: db.metrics, onCommit: db.onCommit, grant: g}
+}
 
 // Peek returns a store that can only be read, for a dry run: the cursor of a
 // stream that was never polled is not created, and a commit finds its lease
 // ended.
-func (db *DB) Peek() *Store { return &Store{db: db, peek: true} }
+func (db *DB) Peek() *Store {
+	s := db.Store(lock.Grant{})
+	s.peek = true
+	return s
+}
 
 const cursorColumns = `stream_id, stream, version, epoch, last_seq, low_ts, newest_ts, row_count, live_count, query_fingerprint,
 	source_identity, source_columns, reread_at, refusal, accepted, definition, defined_at, timestamp_form, key_form`
@@ -35,8 +48,8 @@ const cursorColumns = `stream_id, stream, version, epoch, last_seq, low_ts, newe
 func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 	var c observer.Cursor
 	err := scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint,
-		&c.Identity, &c.Columns, instant{&c.RereadAt}, &c.Refusal, &c.Accepted,
-		&c.Definition, instant{&c.DefinedAt}, &c.Form, &c.KeyForm)
+		&c.Identity, &c.Columns, sqldb.ScanTime(&c.RereadAt), &c.Refusal, &c.Accepted,
+		&c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Form, &c.KeyForm)
 	return c, err
 }
 
@@ -44,7 +57,7 @@ func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, error) {
 	const read = `SELECT ` + cursorColumns + ` FROM obs_cursor WHERE stream = $1`
 	began := time.Now()
-	c, err := scanCursor(s.db.read.QueryRowContext(ctx, s.db.d.sql(read), stream).Scan)
+	c, err := scanCursor(s.db.Read.QueryRowContext(ctx, s.db.SQL(read), stream).Scan)
 	if errors.Is(err, sql.ErrNoRows) && s.peek {
 		return observer.Cursor{Stream: stream}, nil
 	}
@@ -52,7 +65,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 		if err := s.create(ctx, stream); err != nil {
 			return observer.Cursor{}, err
 		}
-		c, err = scanCursor(s.db.read.QueryRowContext(ctx, s.db.d.sql(read), stream).Scan)
+		c, err = scanCursor(s.db.Read.QueryRowContext(ctx, s.db.SQL(read), stream).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = lock.ErrFenced
 		}
@@ -60,15 +73,15 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("read the cursor of %s: %w", stream, err)
 	}
-	s.db.sawEnd(ctx, stream, c.LastSeq, began)
+	s.ends.saw(ctx, stream, c.LastSeq, began)
 	return c, nil
 }
 
 // create makes the cursor, if the lease still lives and nobody else has.
 func (s *Store) create(ctx context.Context, stream string) error {
-	text := s.db.guardedSQL(`
-		INSERT INTO obs_cursor (stream) SELECT $5 WHERE {guard} ON CONFLICT (stream) DO NOTHING`)
-	if _, err := s.db.main.ExecContext(ctx, text, guardedArgs(s.grant, stream)...); err != nil {
+	text := fencedSQL(s.db, `
+		INSERT INTO obs_cursor (stream) SELECT $5 WHERE {lease} ON CONFLICT (stream) DO NOTHING`)
+	if _, err := s.db.Main.ExecContext(ctx, text, fencedArgs(s.grant, stream)...); err != nil {
 		return fmt.Errorf("create the cursor of %s: %w", stream, err)
 	}
 	return nil
@@ -82,11 +95,11 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	if c.Rows == 0 {
 		return found, nil // Nothing was observed of this stream yet.
 	}
-	list, err := s.db.engine.keyList(keys)
+	list, err := s.db.List(keys)
 	if err != nil {
 		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
 	}
-	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.db.engine.lookUpSQL(),
+	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.engine.lookUpSQL(),
 		func(o observer.Observed) { found[o.Key] = o }, list)
 	if err != nil {
 		return nil, err
@@ -101,8 +114,8 @@ func (s *Store) observed(ctx context.Context, what string, c observer.Cursor, te
 	visit func(observer.Observed), args ...any,
 ) error {
 	current := s.peek // A dry run goes on from commits that never were.
-	err := s.db.query(ctx, what, `
-		SELECT '' AS key, CAST('' AS `+s.db.d.bytes+`) AS row_hash, version, 0 AS row_number, FALSE AS gone
+	err := s.db.Query(ctx, what, `
+		SELECT '' AS key, CAST('' AS `+s.db.Bytes()+`) AS row_hash, version, 0 AS row_number, FALSE AS gone
 		  FROM obs_cursor
 		 WHERE stream_id = $1
 		 UNION ALL`+text,
@@ -176,15 +189,15 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	ch.RereadAt = ch.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
 	failpoint.Hit("commit.before")
 	began := time.Now()
-	err := discreet(s.db.engine.commit(ctx, s.grant, &ch))
-	if err != nil && outcomeUnknown(err) && !refused(err) {
+	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))
+	if err != nil && sqldb.OutcomeUnknown(err) && !refused(err) {
 		err = s.resolve(ctx, &ch, err)
 	}
 	switch {
 	case errors.Is(err, lock.ErrFenced):
-		s.db.metrics.staleCommits.Inc()
+		s.metrics.staleCommits.Inc()
 	case errors.Is(err, observer.ErrConflict):
-		s.db.metrics.conflicts.Inc()
+		s.metrics.conflicts.Inc()
 	}
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("commit to %s: %w", ch.Cursor.Stream, err)
@@ -192,9 +205,9 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	failpoint.Hit("commit.after")
 	next := ch.Next()
 	if n := len(ch.Events); n > 0 {
-		s.db.ends.note(next.Stream, next.LastSeq, ch.Events[n-1].ID, began)
-		if s.db.onCommit != nil {
-			s.db.onCommit()
+		s.ends.note(next.Stream, next.LastSeq, ch.Events[n-1].ID, began)
+		if s.onCommit != nil {
+			s.onCommit()
 		}
 	}
 	return next, nil
@@ -219,7 +232,7 @@ func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) er
 		if err == nil {
 			return s.resolved(committed, cause)
 		}
-		if !Unavailable(err) || ctx.Err() != nil {
+		if !sqldb.Unavailable(err) || ctx.Err() != nil {
 			return fmt.Errorf("the outcome of a commit is unknown: %w", errors.Join(cause, err))
 		}
 		select {
@@ -231,20 +244,20 @@ func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) er
 
 func (s *Store) resolved(committed bool, cause error) error {
 	if committed {
-		s.db.metrics.unknownCommits.WithLabelValues("committed").Inc()
-		s.db.log.Info("Commit whose answer was lost had committed", "err", cause)
+		s.metrics.unknownCommits.WithLabelValues("committed").Inc()
+		s.log.Info("Commit whose answer was lost had committed", "err", cause)
 		return nil
 	}
-	s.db.metrics.unknownCommits.WithLabelValues("aborted").Inc()
+	s.metrics.unknownCommits.WithLabelValues("aborted").Inc()
 	return fmt.Errorf("the connection was lost before the commit: %w", cause)
 }
 
 // fate moves the version if the commit has not, and the lease still lives.
 func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, err error) {
-	err = s.db.inTx(ctx, "resolve a commit", func(tx *sql.Tx) error {
+	err = s.db.InTx(ctx, "resolve a commit", func(tx *sql.Tx) error {
 		// Waits for an orphan that holds the row, and so comes before the lease.
 		var id sql.NullString
-		err := tx.QueryRowContext(ctx, s.db.d.sql(`
+		err := tx.QueryRowContext(ctx, s.db.SQL(`
 			SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1{update}`), ch.Cursor.ID).Scan(&id)
 		if err != nil {
 			return err
@@ -252,10 +265,10 @@ func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, e
 		if committed = id.String == ch.CommitID.String(); committed {
 			return nil
 		}
-		_, err = tx.ExecContext(ctx, s.db.guardedSQL(`
+		_, err = tx.ExecContext(ctx, fencedSQL(s.db, `
 			UPDATE obs_cursor
 			   SET version = version + 1, commit_id = NULL
-			 WHERE stream_id = $5 AND version = $6 AND {guard}`), guardedArgs(s.grant, ch.Cursor.ID, ch.Cursor.Version)...)
+			 WHERE stream_id = $5 AND version = $6 AND {lease}`), fencedArgs(s.grant, ch.Cursor.ID, ch.Cursor.Version)...)
 		return err
 	})
 	return committed, err

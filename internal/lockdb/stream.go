@@ -2,102 +2,32 @@ package lockdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// Streams returns what is remembered of the turns of these observers. One that
-// was never polled is missing from the result.
-func (db *DB) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
-	list, err := db.engine.keyList(ids)
-	if err != nil {
-		return nil, fmt.Errorf("read the turns of observers: %w", err)
-	}
-	found := make(map[string]turn.Stream, len(ids))
-	err = db.query(ctx, "read the turns of observers", streamsSQL,
-		func(scan func(...any) error) error {
-			var s turn.Stream
-			err := scan(&s.Stream, instant{&s.At}, &s.Paused, &s.Failures, instant{&s.RetryAt})
-			found[s.Stream] = s
-			return err
-		}, list)
-	return found, err
-}
+// Streams are the cursors of the streams, as operators and commands see them
+// (obs_cursor).
+type Streams struct{ db *sqldb.DB }
 
-const streamsSQL = `SELECT stream, turn_at, paused, failures, retry_at FROM obs_cursor WHERE stream {among $1}`
-
-// NoteStream notes one observer's part of a turn, and adds it to the history
-// of polls. It is refused with lock.ErrFenced when the lease has ended.
-func (db *DB) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error {
-	var at, retry any
-	if !t.Left {
-		at = db.d.bindTime(t.At)
-	}
-	if !t.RetryAt.IsZero() {
-		retry = db.d.bindTime(t.RetryAt)
-	}
-	reason := storable(t.Reason)
-	err := db.engine.noteStream(ctx, guardedArgs(g, t.Stream, at, t.Failures, retry, reason, string(t.Outcome), t.Lag.Milliseconds()), []any{
-		t.Type, t.Stream, t.Node, db.d.bindTime(t.At), db.d.bindTime(t.Started), db.d.bindTime(t.Finished),
-		string(t.Outcome), reason, t.Rows, t.Events, t.Poison,
-	})
-	if errors.Is(err, lock.ErrFenced) {
-		db.metrics.staleCommits.Inc()
-	}
-	if err != nil {
-		return fmt.Errorf("note the turn of %s: %w", t.Stream, db.told(db.main, err))
-	}
-	return nil
-}
-
-const noteStreamSQL = `
-INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms)
-SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11 WHERE {guard}
-ON CONFLICT (stream) DO UPDATE
-   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
-       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
-       lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END`
-
-const addPollSQL = `
-INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)`
-
-// noteStream on PostgreSQL is one statement and one commit.
-func (e *postgresEngine) noteStream(ctx context.Context, note, poll []any) error {
-	text := e.db.guardedSQL(`WITH noted AS (` + noteStreamSQL + ` RETURNING 1)` + addPollSQL + `
-SELECT $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22 FROM noted`)
-	return wrote(e.db.main.ExecContext(ctx, text, append(note, poll...)...))
-}
-
-func (e *sqliteEngine) noteStream(ctx context.Context, note, poll []any) (err error) {
-	tx, err := e.db.main.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = endTx(tx, err) }()
-	if err := wrote(tx.ExecContext(ctx, e.db.guardedSQL(noteStreamSQL), note...)); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, e.db.d.sql(addPollSQL+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`), poll...)
-	return err
-}
+// Streams returns the streams.
+func (db *DB) Streams() *Streams { return &Streams{db.db} }
 
 // Start returns the low-water mark of the first commit of a stream, or of the
 // first after a reset. It is where the stream begins if its observer has a start
 // of its own; empty for a stream that was never polled.
-func (db *DB) Start(ctx context.Context, stream string) (start string, err error) {
-	err = db.query(ctx, "read the start of "+stream, `SELECT start_ts FROM obs_cursor WHERE stream = $1`,
+func (t *Streams) Start(ctx context.Context, stream string) (start string, err error) {
+	err = t.db.Query(ctx, "read the start of "+stream, `SELECT start_ts FROM obs_cursor WHERE stream = $1`,
 		func(scan func(...any) error) error { return scan(&start) }, stream)
 	return start, err
 }
 
 // LastError returns what the last poll of a stream has failed with; empty after
 // one that went well, and for a stream that was never polled.
-func (db *DB) LastError(ctx context.Context, stream string) (reason string, err error) {
-	err = db.query(ctx, "read the last failure of "+stream, `SELECT last_error FROM obs_cursor WHERE stream = $1`,
+func (t *Streams) LastError(ctx context.Context, stream string) (reason string, err error) {
+	err = t.db.Query(ctx, "read the last failure of "+stream, `SELECT last_error FROM obs_cursor WHERE stream = $1`,
 		func(scan func(...any) error) error { return scan(&reason) }, stream)
 	return reason, err
 }
@@ -118,11 +48,11 @@ type StreamStatus struct {
 	Version, StreamID int64
 }
 
-// StreamStatuses returns the state of all observers that were ever polled,
+// Statuses returns the state of all observers that were ever polled,
 // sorted by name.
-func (db *DB) StreamStatuses(ctx context.Context) ([]StreamStatus, error) {
+func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 	var all []StreamStatus
-	err := db.query(ctx, "read the state of observers", `
+	err := t.db.Query(ctx, "read the state of observers", `
 		SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.paused,
 		       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
 		       coalesce(d.n, 0)
@@ -133,7 +63,7 @@ func (db *DB) StreamStatuses(ctx context.Context) ([]StreamStatus, error) {
 			var s StreamStatus
 			var lag int64
 			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Paused,
-				instant{&s.TurnAt}, instant{&s.LastOK}, &s.Failures, instant{&s.RetryAt}, &s.LastError, &lag, &s.Dead)
+				sqldb.ScanTime(&s.TurnAt), sqldb.ScanTime(&s.LastOK), &s.Failures, sqldb.ScanTime(&s.RetryAt), &s.LastError, &lag, &s.Dead)
 			s.Lag = time.Duration(lag) * time.Millisecond
 			all = append(all, s)
 			return err
@@ -142,4 +72,20 @@ func (db *DB) StreamStatuses(ctx context.Context) ([]StreamStatus, error) {
 		return nil, fmt.Errorf("stream status: %w", err)
 	}
 	return all, nil
+}
+
+// Refused returns what the last poll of a stream refused, and whether that is
+// accepted already; empty for nothing. See [observer.Refusal].
+func (t *Streams) Refused(ctx context.Context, stream string) (refusal string, accepted bool, err error) {
+	err = t.db.Query(ctx, "read what "+stream+" refused", `SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = $1`,
+		func(scan func(...any) error) error { return scan(&refusal, &accepted) }, stream)
+	return refusal, accepted, err
+}
+
+// KeyForm returns how the keys of a stream are written, as the cursor has it, and the
+// fingerprint of its query.
+func (t *Streams) KeyForm(ctx context.Context, stream string) (form, fingerprint string, err error) {
+	err = t.db.Query(ctx, "read how the keys of "+stream+" are written", `SELECT key_form, query_fingerprint FROM obs_cursor WHERE stream = $1`,
+		func(scan func(...any) error) error { return scan(&form, &fingerprint) }, stream)
+	return form, fingerprint, err
 }

@@ -6,15 +6,30 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
+
+var (
+	// ErrSweepRunning reports that a sweep of that stream and kind is running.
+	ErrSweepRunning = errors.New("such a sweep is running already")
+	// ErrSweepEnded reports that no sweep of that id is running: it is done, was
+	// cancelled, or never began.
+	ErrSweepEnded = errors.New("that sweep is not running")
+)
+
+// Sweeps are the ranges of sources that are read beside the polls (obs_sweep).
+type Sweeps struct{ db *sqldb.DB }
+
+// Sweeps returns the sweeps.
+func (db *DB) Sweeps() *Sweeps { return &Sweeps{db.db} }
 
 const sweepColumns = `id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at`
 
 func scanSweep(scan func(...any) error) (observer.Sweep, error) {
 	var s observer.Sweep
 	err := scan(&s.ID, &s.Stream, &s.Kind, &s.State, &s.From, &s.Before, &s.Position, &s.Rows, &s.Events,
-		instant{&s.StartedAt}, instant{&s.UpdatedAt})
+		sqldb.ScanTime(&s.StartedAt), sqldb.ScanTime(&s.UpdatedAt))
 	return s, err
 }
 
@@ -34,17 +49,17 @@ func stepArgs(s *observer.SweepStep) []any {
 // cancelSweepsSQL cancels all sweeps of a stream.
 const cancelSweepsSQL = `UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE stream = $1 AND state = 'running'`
 
-// StartSweep notes a sweep that the nodes will then do, step by step. Of s the
+// Start notes a sweep that the nodes will then do, step by step. Of s the
 // stream, the kind and the range count. When one of that stream and kind is
-// running, whoever started it, the result is that one, with [ErrSweepRunning].
+// running already, the result is that one, with [ErrSweepRunning].
 // A stream that was never polled can be swept too.
-func (db *DB) StartSweep(ctx context.Context, s observer.Sweep, actor string) (observer.Sweep, error) {
+func (t *Sweeps) Start(ctx context.Context, s observer.Sweep, actor string) (observer.Sweep, error) {
 	for {
-		started, err := db.insertSweep(ctx, s, actor)
+		started, err := t.insert(ctx, s, actor)
 		if !errors.Is(err, ErrSweepRunning) {
 			return started, err
 		}
-		known, failed := db.Sweeps(ctx, s.Stream)
+		known, failed := t.Latest(ctx, s.Stream)
 		if failed != nil {
 			return observer.Sweep{}, failed
 		}
@@ -57,10 +72,10 @@ func (db *DB) StartSweep(ctx context.Context, s observer.Sweep, actor string) (o
 	}
 }
 
-func (db *DB) insertSweep(ctx context.Context, s observer.Sweep, actor string) (started observer.Sweep, err error) {
-	err = db.inTx(ctx, fmt.Sprintf("start a sweep of %s", s.Stream), func(tx *sql.Tx) error {
+func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, actor string) (started observer.Sweep, err error) {
+	err = t.db.InTx(ctx, fmt.Sprintf("start a sweep of %s", s.Stream), func(tx *sql.Tx) error {
 		var err error
-		started, err = scanSweep(tx.QueryRowContext(ctx, db.d.sql(`
+		started, err = scanSweep(tx.QueryRowContext(ctx, t.db.SQL(`
 			INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, actor, started_at, updated_at)
 			VALUES ($1, $2, 'running', $3, $4, $3, $5, {now}, {now})
 			ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
@@ -72,16 +87,16 @@ func (db *DB) insertSweep(ctx context.Context, s observer.Sweep, actor string) (
 			return err
 		}
 		detail := fmt.Sprintf("%s %d: from %q, before %q", started.Kind, started.ID, started.From, started.Before)
-		return db.audit(ctx, tx, Act{Actor: actor, Action: "start-sweep", Subject: started.Stream, Detail: detail})
+		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "start-sweep", Subject: started.Stream, Detail: detail})
 	})
 	return started, err
 }
 
-// Sweeps returns, of each stream and kind, the sweep that is running or was
+// Latest returns, of each stream and kind, the sweep that is running or was
 // started last, sorted by stream and kind. An empty stream means all of them.
-func (db *DB) Sweeps(ctx context.Context, stream string) ([]observer.Sweep, error) {
+func (t *Sweeps) Latest(ctx context.Context, stream string) ([]observer.Sweep, error) {
 	var all []observer.Sweep
-	err := db.query(ctx, "read the sweeps", `
+	err := t.db.Query(ctx, "read the sweeps", `
 		SELECT `+sweepColumns+`
 		  FROM (SELECT s.*, row_number() OVER (PARTITION BY stream, kind
 		                                       ORDER BY CASE state WHEN 'running' THEN 0 ELSE 1 END, id DESC) AS rank
@@ -97,14 +112,14 @@ func (db *DB) Sweeps(ctx context.Context, stream string) ([]observer.Sweep, erro
 	return all, err
 }
 
-// CancelSweep ends a sweep that is running: its next step is refused. What it
+// Cancel ends a sweep that is running: its next step is refused. What it
 // has committed stays. The error is [ErrSweepEnded] when no sweep of that id is
 // running.
-func (db *DB) CancelSweep(ctx context.Context, id int64, actor string) error {
-	return db.inTx(ctx, fmt.Sprintf("cancel sweep %d", id), func(tx *sql.Tx) error {
+func (t *Sweeps) Cancel(ctx context.Context, id int64, actor string) error {
+	return t.db.InTx(ctx, fmt.Sprintf("cancel sweep %d", id), func(tx *sql.Tx) error {
 		act := Act{Actor: actor, Action: "cancel-sweep"}
 		var kind string
-		err := tx.QueryRowContext(ctx, db.d.sql(`
+		err := tx.QueryRowContext(ctx, t.db.SQL(`
 			UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE id = $1 AND state = 'running'
 			RETURNING stream, kind`), id).Scan(&act.Subject, &kind)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -114,6 +129,6 @@ func (db *DB) CancelSweep(ctx context.Context, id int64, actor string) error {
 			return err
 		}
 		act.Detail = fmt.Sprintf("%s %d", kind, id)
-		return db.audit(ctx, tx, act)
+		return audit(ctx, t.db, tx, act)
 	})
 }

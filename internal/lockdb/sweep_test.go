@@ -13,7 +13,7 @@ import (
 
 func startSweep(t *testing.T, db *lockdb.DB, stream string, kind observer.SweepKind) observer.Sweep {
 	t.Helper()
-	s, err := db.StartSweep(t.Context(), observer.Sweep{Stream: stream, Kind: kind, From: "2020", Before: "2026"}, "alice")
+	s, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: stream, Kind: kind, From: "2020", Before: "2026"}, "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func startSweep(t *testing.T, db *lockdb.DB, stream string, kind observer.SweepK
 // sweepOf returns the sweep that is shown of a stream and kind.
 func sweepOf(t *testing.T, db *lockdb.DB, stream string, kind observer.SweepKind) observer.Sweep {
 	t.Helper()
-	all, err := db.Sweeps(t.Context(), stream)
+	all, err := db.Sweeps().Latest(t.Context(), stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestSweepThatDoesNotRunRefusesItsStep(t *testing.T) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
 				cancelled := startSweep(t, db, "orders", observer.SweepBackfill).ID
-				if err := db.CancelSweep(t.Context(), cancelled, "bob"); err != nil {
+				if err := db.Sweeps().Cancel(t.Context(), cancelled, "bob"); err != nil {
 					t.Fatal(err)
 				}
 				last := step(cursorOf(t, s, "orders"), 0, startSweep(t, db, "orders", observer.SweepBackfill).ID, "2026")
@@ -161,7 +161,7 @@ func nothingWritten(t *testing.T, db *lockdb.DB, url string, before observer.Cur
 
 func mustSweeps(t *testing.T, db *lockdb.DB) []observer.Sweep {
 	t.Helper()
-	all, err := db.Sweeps(t.Context(), "")
+	all, err := db.Sweeps().Latest(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestNodesStartOneSweepTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				s, err := nodes[i%len(nodes)].StartSweep(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, "alice")
+				s, err := nodes[i%len(nodes)].Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, "alice")
 				ids[i], errs[i] = s.ID, err
 			})
 		}
@@ -208,14 +208,14 @@ func TestOperatorCancelsASweep(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		first := startSweep(t, db, "orders", observer.SweepBackfill)
-		if err := db.CancelSweep(t.Context(), first.ID, "bob"); err != nil {
+		if err := db.Sweeps().Cancel(t.Context(), first.ID, "bob"); err != nil {
 			t.Fatal(err)
 		}
 		if got := sweepOf(t, db, "orders", first.Kind); got.State != observer.SweepCancelled || got.ID != first.ID {
 			t.Errorf("after it was cancelled: %+v", got)
 		}
 		for _, id := range []int64{first.ID, first.ID + 1000} {
-			if err := db.CancelSweep(t.Context(), id, "bob"); !errors.Is(err, lockdb.ErrSweepEnded) {
+			if err := db.Sweeps().Cancel(t.Context(), id, "bob"); !errors.Is(err, lockdb.ErrSweepEnded) {
 				t.Errorf("sweep %d cancelled: %v", id, err)
 			}
 		}
@@ -223,7 +223,7 @@ func TestOperatorCancelsASweep(t *testing.T) {
 		if got := sweepOf(t, db, "orders", first.Kind); got != second {
 			t.Errorf("the last one is\n%+v, shown is\n%+v", second, got)
 		}
-		acts, err := db.Acts(t.Context(), 10)
+		acts, err := db.Operations().Acts(t.Context(), 10)
 		if err != nil || len(acts) != 3 || acts[1].Action != "cancel-sweep" || acts[1].Actor != "bob" || acts[1].Subject != "orders" ||
 			acts[1].Detail != fmt.Sprint("backfill ", first.ID) || acts[0].Action != "start-sweep" || acts[0].Actor != "alice" {
 			t.Errorf("audit: %+v, %v", acts, err)

@@ -1,23 +1,20 @@
 package lockdb
 
 import (
-	"database/sql"
-
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // The rules by which a lease may be taken over from a holder that did not give
 // it back.
 const (
-	ruleSessionGone = "session-gone"
+	ruleSessionGone = liveness.RuleSessionGone
 	ruleTTL         = "ttl"
-	// ruleOwnTerm is for a lease of this very process whose term has ended: its release
-	// did not come through, or an older state of the database brought it back.
-	ruleOwnTerm = "own-term-ended"
 )
 
-// predecessor is what an acquisition found in the place of its own rows.
-type predecessor struct {
+// previousHolder is what an acquisition found in the place of its own rows.
+type previousHolder struct {
 	// expired says that a row stood in INT_LOCK whose lease had ended, ahead that
 	// it had because its instant lay too far in the future.
 	expired, ahead bool
@@ -27,11 +24,11 @@ type predecessor struct {
 	boot, liveness, node string
 }
 
-// predecessorSQL returns the predecessor. It reads what was there before the
+// previousSQL returns the previousHolder. It reads what was there before the
 // statement, or the transaction, that acquires. On PostgreSQL the rows may have
 // changed since, and then a takeover goes unnoticed, or is told of twice.
 // {ended} is whether a row stood there whose lease had ended.
-const predecessorSQL = `
+const previousSQL = `
 SELECT {ended} AS expired, COALESCE({ahead}, FALSE) AS ahead, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
        CASE WHEN o.boot_term = o.term THEN o.boot_id END AS boot, CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness,
        o.node AS node
@@ -39,27 +36,16 @@ SELECT {ended} AS expired, COALESCE({ahead}, FALSE) AS ahead, COALESCE(l.client_
   LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
   LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2`
 
-// scan returns where a row of predecessorSQL goes.
-func (p *predecessor) scan() []any {
-	return []any{&p.expired, &p.ahead, &p.ours, (*text)(&p.boot), (*text)(&p.liveness), (*text)(&p.node)}
-}
-
-// text scans a string; NULL becomes the empty one.
-type text string
-
-// Scan implements sql.Scanner.
-func (t *text) Scan(value any) error {
-	var s sql.NullString
-	err := s.Scan(value)
-	*t = text(s.String)
-	return err
+// scan returns where a row of previousSQL goes.
+func (p *previousHolder) scan() []any {
+	return []any{&p.expired, &p.ahead, &p.ours, sqldb.ScanText(&p.boot), sqldb.ScanText(&p.liveness), sqldb.ScanText(&p.node)}
 }
 
 // rule returns by which rule the lease was taken over, and for the TTL why the
 // holder's death was not seen. It is empty when the lock was free.
-func (p predecessor) rule(isOpen func(boot string) (open, known bool)) (rule, reason string) {
+func (p previousHolder) rule(isOpen func(boot string) (open, known bool)) (rule, reason string) {
 	switch {
-	case !p.expired && p.liveness == foundDead:
+	case !p.expired && p.liveness == liveness.FoundDead:
 		return ruleSessionGone, ""
 	case !p.expired:
 		return "", ""
@@ -67,7 +53,7 @@ func (p predecessor) rule(isOpen func(boot string) (open, known bool)) (rule, re
 		return ruleTTL, "clock-went-back"
 	case !p.ours:
 		return ruleTTL, "foreign"
-	case p.liveness != bySession && p.liveness != byFlock:
+	case p.liveness != liveness.BySession && p.liveness != liveness.ByFlock:
 		return ruleTTL, "no-liveness"
 	}
 	switch open, known := isOpen(p.boot); {
@@ -83,17 +69,17 @@ func (p predecessor) rule(isOpen func(boot string) (open, known bool)) (rule, re
 }
 
 // tookOver tells of a lease that was not given back by its last holder.
-func (l *Leases) tookOver(g lock.Grant, p predecessor) {
-	rule, reason := p.rule(l.db.isOpen)
+func (l *Leases) tookOver(g lock.Grant, p previousHolder) {
+	rule, reason := p.rule(l.isOpen)
 	if rule == "" {
 		return
 	}
-	l.db.metrics.takeovers.WithLabelValues(rule).Inc()
+	l.metrics.takeovers.WithLabelValues(rule).Inc()
 	from := p.node
 	if !p.ours {
 		from = ""
 	}
-	log := l.db.log.With("lock", g.Key, "name", g.Name, "from", from, "fence", g.Fence, "rule", rule)
+	log := l.log.With("lock", g.Key, "name", g.Name, "from", from, "fence", g.Fence, "rule", rule)
 	if reason != "" {
 		log = log.With("reason", reason)
 	}

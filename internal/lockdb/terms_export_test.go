@@ -14,8 +14,8 @@ type slowAnswers struct {
 	between func()
 }
 
-func (e slowAnswers) acquire(ctx context.Context, term string, r lock.Request) (fence int64, before predecessor, err error) {
-	fence, before, err = e.engine.acquire(ctx, term, r)
+func (e slowAnswers) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
+	fence, before, err = e.engine.acquire(ctx, g, by)
 	e.between()
 	return fence, before, err
 }

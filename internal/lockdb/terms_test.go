@@ -96,7 +96,7 @@ func TestTermsAreLeft(t *testing.T) {
 		complain(1)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		db.SlowAnswers(func() { cancel(errors.New("given up")) })
-		if _, err := leases.Acquire(ctx, request("given up")); err == nil {
+		if _, err := db.Leases().Acquire(ctx, request("given up")); err == nil {
 			t.Fatal("acquired what nobody waits for any more")
 		}
 		complain(1)

@@ -16,16 +16,16 @@ func TestReasonsOfAnyBytesAreNoted(t *testing.T) {
 	const said, noted = "Kennwort f\xfcr \x00 falsch", "Kennwort f\ufffdr \ufffd falsch"
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		g, now := acquire(t, db, "order-observer-poll"), time.Now()
-		err := db.NoteStream(t.Context(), g, turn.StreamTaken{
+		err := db.Turns().NoteStream(t.Context(), g, turn.StreamTaken{
 			Stream: "orders", Type: "order", At: now, Started: now, Finished: now, Outcome: turn.Error, Reason: said, Failures: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.LastError(t.Context(), "orders"); err != nil || got != noted {
+		if got, err := db.Streams().LastError(t.Context(), "orders"); err != nil || got != noted {
 			t.Errorf("noted %q, %v", got, err)
 		}
-		if polls, err := db.Polls(t.Context(), 1); err != nil || polls[0].Reason != noted {
+		if polls, err := db.Turns().Polls(t.Context(), 1); err != nil || polls[0].Reason != noted {
 			t.Errorf("history %+v, %v", polls, err)
 		}
 		if a := refuse(t, db, lockdb.Account{ID: "erp", Salt: []byte{1}, Digest: []byte{1}, Reason: said}, time.Hour); a.Reason != noted {

@@ -2,13 +2,40 @@ package lockdb
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 )
+
+// Turns remembers which turns were taken, of types (obs_schedule) and of observers
+// (obs_cursor), and the polls (obs_poll).
+type Turns struct {
+	db      *sqldb.DB
+	engine  engine
+	metrics *metrics
+	futures *futures
+}
+
+// Turns returns the turns.
+func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, &db.futures} }
+
+// Schedule is all that a scheduler asks of the database.
+type Schedule struct {
+	*Turns
+	*members
+}
+
+type members = Nodes // The type has a method of that name.
+
+// Schedule returns turns and nodes together.
+func (db *DB) Schedule() Schedule { return Schedule{db.Turns(), db.Nodes()} }
+
+// Now returns the database's clock.
+func (t *Turns) Now(ctx context.Context) (time.Time, error) { return t.db.Now(ctx) }
 
 const turnSQL = `
 SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, {future}
@@ -21,64 +48,145 @@ SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THE
 // the lock of that request. It goes where polls go: there are as many looks as
 // types are due, and they must not stand before a release; and while polls keep
 // all connections busy, nobody has to know whose turn it is.
-func (db *DB) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
+func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
-	var term, holder, boot, future text
-	query := db.d.sql(db.table.sql(turnSQL, "l", "$4"))
-	err := db.read.QueryRowContext(ctx, query, typ, r.Key, r.Region, r.TTL.Seconds()).
-		Scan(instant{&s.Now}, instant{&s.At}, &term, &holder, &boot, &future)
+	var term, holder, boot, future string
+	query := t.db.LockSQL(turnSQL, "l", "$4")
+	err := t.db.Read.QueryRowContext(ctx, query, typ, r.Key, r.Region, r.TTL.Seconds()).
+		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), sqldb.ScanText(&term), sqldb.ScanText(&holder), sqldb.ScanText(&boot), sqldb.ScanText(&future))
 	if err != nil {
-		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, db.told(db.read, err))
+		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
 	}
-	s.Held, s.Holder, s.HolderBoot = term != "", string(holder), string(boot)
-	db.tellFuture(r, unpadded(string(term)), string(future), s.Now)
+	s.Held, s.Holder, s.HolderBoot = term != "", holder, boot
+	t.futures.tell(r, sqldb.Unpadded(term), future, s.Now)
 	return s, nil
 }
 
-// guarded is a subquery that is true while the lease of the grant lives, and
-// keeps it from being stolen until the transaction ends. Its parameters are
-// the first four.
-const guarded = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive}{share})`
-
-// guardedSQL fills {guard} into a statement that must write nothing once the
-// lease has ended. Its own parameters follow from $5.
-func (db *DB) guardedSQL(text string) string {
-	return db.d.sql(db.table.sql(strings.ReplaceAll(text, "{guard}", guarded), "l", "$4"))
-}
-
-// guardedArgs are the parameters of such a statement.
-func guardedArgs(g lock.Grant, args ...any) []any {
-	return append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)
-}
-
-// wrote reads the result of such a statement: no row means lock.ErrFenced.
-func wrote(result sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
-	if err == nil && n == 0 {
-		err = lock.ErrFenced
-	}
-	return err
-}
-
 // TakeTurn notes that a turn was taken. It is refused with lock.ErrFenced when
-// the lease has ended, or a later turn was taken. An instant in the future,
+// the lease has ended, or a later turn was taken. A time in the future,
 // left by a clock that went back, is overwritten.
-func (db *DB) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
-	err := wrote(db.main.ExecContext(ctx, db.guardedSQL(takeTurnSQL), guardedArgs(g, t.Type, db.d.bindTime(t.At), t.Node,
-		db.d.bindTime(t.Started), db.d.bindTime(t.Finished), string(t.Outcome))...))
+func (t *Turns) TakeTurn(ctx context.Context, g lock.Grant, taken turn.Taken) error {
+	err := wrote(t.db.Main.ExecContext(ctx, fencedSQL(t.db, takeTurnSQL), fencedArgs(g, taken.Type, t.db.TimeArg(taken.At), taken.Node,
+		t.db.TimeArg(taken.Started), t.db.TimeArg(taken.Finished), string(taken.Outcome))...))
 	if err != nil {
-		return fmt.Errorf("take the turn of %s: %w", t.Type, db.told(db.main, err))
+		return fmt.Errorf("take the turn of %s: %w", taken.Type, sqldb.BusyPool(t.db.Main, err))
 	}
 	return nil
 }
 
 const takeTurnSQL = `
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
-SELECT $5, $6, $7, $8, $9, $10 WHERE {guard}
+SELECT $5, $6, $7, $8, $9, $10 WHERE {lease}
 ON CONFLICT (type) DO UPDATE
    SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > {now}`
+
+// Streams returns what is remembered of the turns of these observers. One that
+// was never polled is missing from the result.
+func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
+	list, err := t.db.List(ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the turns of observers: %w", err)
+	}
+	found := make(map[string]turn.Stream, len(ids))
+	err = t.db.Query(ctx, "read the turns of observers", streamsSQL,
+		func(scan func(...any) error) error {
+			var s turn.Stream
+			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &s.Paused, &s.Failures, sqldb.ScanTime(&s.RetryAt))
+			found[s.Stream] = s
+			return err
+		}, list)
+	return found, err
+}
+
+const streamsSQL = `SELECT stream, turn_at, paused, failures, retry_at FROM obs_cursor WHERE stream {among $1}`
+
+// NoteStream notes one observer's part of a turn, and adds it to the history
+// of polls. It is refused with lock.ErrFenced when the lease has ended.
+func (t *Turns) NoteStream(ctx context.Context, g lock.Grant, taken turn.StreamTaken) error {
+	var at, retry any
+	if !taken.Left {
+		at = t.db.TimeArg(taken.At)
+	}
+	if !taken.RetryAt.IsZero() {
+		retry = t.db.TimeArg(taken.RetryAt)
+	}
+	reason := sqldb.Storable(taken.Reason)
+	err := t.engine.noteStream(ctx, fencedArgs(g, taken.Stream, at, taken.Failures, retry, reason, string(taken.Outcome), taken.Lag.Milliseconds()), []any{
+		taken.Type, taken.Stream, taken.Node, t.db.TimeArg(taken.At), t.db.TimeArg(taken.Started), t.db.TimeArg(taken.Finished),
+		string(taken.Outcome), reason, taken.Rows, taken.Events, taken.Poison,
+	})
+	if errors.Is(err, lock.ErrFenced) {
+		t.metrics.staleCommits.Inc()
+	}
+	if err != nil {
+		return fmt.Errorf("note the turn of %s: %w", taken.Stream, sqldb.BusyPool(t.db.Main, err))
+	}
+	return nil
+}
+
+const noteStreamSQL = `
+INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms)
+SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11 WHERE {lease}
+ON CONFLICT (stream) DO UPDATE
+   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
+       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
+       lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END`
+
+const addPollSQL = `
+INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)`
+
+// noteStream on PostgreSQL is one statement and one commit.
+func (e *postgresEngine) noteStream(ctx context.Context, note, poll []any) error {
+	text := fencedSQL(e.db, `WITH noted AS (`+noteStreamSQL+` RETURNING 1)`+addPollSQL+`
+SELECT $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22 FROM noted`)
+	return wrote(e.db.Main.ExecContext(ctx, text, append(note, poll...)...))
+}
+
+func (e *sqliteEngine) noteStream(ctx context.Context, note, poll []any) (err error) {
+	tx, err := e.db.Main.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = sqldb.EndTx(tx, err) }()
+	if err := wrote(tx.ExecContext(ctx, fencedSQL(e.db, noteStreamSQL), note...)); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, e.db.SQL(addPollSQL+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`), poll...)
+	return err
+}
+
+// All returns the last turn of every type, sorted by type.
+func (t *Turns) All(ctx context.Context) ([]turn.Taken, error) {
+	var all []turn.Taken
+	err := t.db.Query(ctx, "read the turns", `
+		SELECT type, turn_at, last_started, last_finished, last_node, last_outcome
+		  FROM obs_schedule
+		 ORDER BY type`,
+		func(scan func(...any) error) error {
+			var one turn.Taken
+			err := scan(&one.Type, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished), &one.Node, &one.Outcome)
+			all = append(all, one)
+			return err
+		})
+	return all, err
+}
+
+// Polls returns the last polls of all streams, newest first.
+func (t *Turns) Polls(ctx context.Context, limit int) ([]turn.StreamTaken, error) {
+	var all []turn.StreamTaken
+	err := t.db.Query(ctx, "read the history of polls", `
+		SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
+		  FROM obs_poll
+		 ORDER BY finished_at DESC, id DESC
+		 LIMIT $1`,
+		func(scan func(...any) error) error {
+			var one turn.StreamTaken
+			err := scan(&one.Type, &one.Stream, &one.Node, sqldb.ScanTime(&one.At), sqldb.ScanTime(&one.Started), sqldb.ScanTime(&one.Finished),
+				&one.Outcome, &one.Reason, &one.Rows, &one.Events, &one.Poison)
+			all = append(all, one)
+			return err
+		}, limit)
+	return all, err
+}

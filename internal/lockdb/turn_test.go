@@ -14,36 +14,36 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		ctx, key := t.Context(), "order-observer-poll"
-		s, err := db.Turn(ctx, "order", request(key))
+		s, err := db.Turns().Turn(ctx, "order", request(key))
 		if err != nil || !s.At.IsZero() || s.Held || s.Now.IsZero() {
 			t.Fatalf("before the first turn: %+v, %v", s, err)
 		}
 		g := acquire(t, db, key)
 		at := s.Now.Truncate(time.Second)
 		taken := turn.Taken{Type: "order", At: at, Started: at, Finished: at.Add(time.Millisecond), Node: "node-a", Outcome: turn.OK}
-		if err := db.TakeTurn(ctx, g, taken); err != nil {
+		if err := db.Turns().TakeTurn(ctx, g, taken); err != nil {
 			t.Fatal(err)
 		}
-		s, err = db.Turn(ctx, "order", request(key))
+		s, err = db.Turns().Turn(ctx, "order", request(key))
 		if err != nil || !s.At.Equal(at) || !s.Held || s.Holder != "node-a" {
 			t.Errorf("while held: %+v, %v", s, err)
 		}
 		earlier := taken
 		earlier.At = at.Add(-time.Hour)
-		if err := db.TakeTurn(ctx, g, earlier); !errors.Is(err, lock.ErrFenced) {
+		if err := db.Turns().TakeTurn(ctx, g, earlier); !errors.Is(err, lock.ErrFenced) {
 			t.Errorf("the turn went back: %v", err)
 		}
 		expire(ctx, t, url, g)
 		later := taken
 		later.At = at.Add(time.Hour)
-		if err := db.TakeTurn(ctx, g, later); !errors.Is(err, lock.ErrFenced) {
+		if err := db.Turns().TakeTurn(ctx, g, later); !errors.Is(err, lock.ErrFenced) {
 			t.Errorf("turn taken under an expired lease: %v", err)
 		}
-		s, err = db.Turn(ctx, "order", request(key))
+		s, err = db.Turns().Turn(ctx, "order", request(key))
 		if err != nil || !s.At.Equal(at) || s.Held {
 			t.Errorf("after expiry: %+v, %v", s, err)
 		}
-		all, err := db.Turns(ctx)
+		all, err := db.Turns().All(ctx)
 		if err != nil || len(all) != 1 || all[0] != taken {
 			t.Errorf("turns: %+v, %v", all, err)
 		}
@@ -56,31 +56,31 @@ func TestStreamTurns(t *testing.T) {
 		ctx, at := t.Context(), time.Date(2026, 5, 1, 12, 0, 30, 0, time.UTC)
 		g := acquire(t, db, "order-observer-poll")
 		note := turn.StreamTaken{Stream: "orders", Type: "order", Node: "node-a", At: at, Started: at, Finished: at, Outcome: turn.Unreachable, Reason: "source is unreachable", Left: true}
-		if err := db.NoteStream(ctx, g, note); err != nil {
+		if err := db.Turns().NoteStream(ctx, g, note); err != nil {
 			t.Fatal(err)
 		}
 		if s := streamOf(t, db, "orders"); !s.At.IsZero() {
 			t.Errorf("a turn that was left counts as taken: %+v", s)
 		}
 		note = turn.StreamTaken{Stream: "orders", Type: "order", Node: "node-b", At: at, Started: at, Finished: at, Outcome: turn.Error, Reason: "broken", Failures: 2, RetryAt: at.Add(time.Minute), Rows: 5, Events: 4, Poison: 1}
-		if err := db.NoteStream(ctx, g, note); err != nil {
+		if err := db.Turns().NoteStream(ctx, g, note); err != nil {
 			t.Fatal(err)
 		}
 		if s := streamOf(t, db, "orders"); !s.At.Equal(at) || s.Failures != 2 || !s.RetryAt.Equal(at.Add(time.Minute)) {
 			t.Errorf("after a failure: %+v", s)
 		}
-		if reason, err := db.LastError(ctx, "orders"); err != nil || reason != "broken" {
+		if reason, err := db.Streams().LastError(ctx, "orders"); err != nil || reason != "broken" {
 			t.Errorf("the last failure: %q, %v", reason, err)
 		}
 		ok := turn.StreamTaken{Stream: "orders", Type: "order", Node: "node-b", At: at.Add(time.Minute), Started: at, Finished: at, Outcome: turn.OK}
-		if err := db.NoteStream(ctx, g, ok); err != nil {
+		if err := db.Turns().NoteStream(ctx, g, ok); err != nil {
 			t.Fatal(err)
 		}
-		statuses, err := db.StreamStatuses(ctx)
+		statuses, err := db.Streams().Statuses(ctx)
 		if err != nil || len(statuses) != 1 || statuses[0].Failures != 0 || !statuses[0].RetryAt.IsZero() || statuses[0].LastOK.IsZero() || statuses[0].LastError != "" {
 			t.Errorf("after a success: %+v, %v", statuses, err)
 		}
-		polls, err := db.Polls(ctx, 2)
+		polls, err := db.Turns().Polls(ctx, 2)
 		if err != nil || len(polls) != 2 || polls[1].Rows != 5 || polls[1].Reason != "broken" || polls[0].Outcome != turn.OK {
 			t.Errorf("history: %+v, %v", polls, err)
 		}
@@ -89,14 +89,14 @@ func TestStreamTurns(t *testing.T) {
 			{Outcome: turn.OK, Lag: 90 * time.Second}, {Outcome: turn.Error}, {Outcome: turn.OK},
 		} {
 			behind.Stream, behind.At, behind.Started, behind.Finished = "orders", at, at, at
-			if err := db.NoteStream(ctx, g, behind); err != nil {
+			if err := db.Turns().NoteStream(ctx, g, behind); err != nil {
 				t.Fatal(err)
 			}
 			want := 90 * time.Second
 			if behind.Outcome == turn.OK {
 				want = behind.Lag
 			}
-			if all, err := db.StreamStatuses(ctx); err != nil || all[0].Lag != want {
+			if all, err := db.Streams().Statuses(ctx); err != nil || all[0].Lag != want {
 				t.Errorf("after %s with a lag of %s: %+v, %v", behind.Outcome, behind.Lag, all, err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestStreamTurns(t *testing.T) {
 
 func streamOf(t *testing.T, db *lockdb.DB, id string) turn.Stream {
 	t.Helper()
-	all, err := db.Streams(t.Context(), []string{id})
+	all, err := db.Turns().Streams(t.Context(), []string{id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +120,11 @@ func TestNodesComeAndGo(t *testing.T) {
 			{BootID: "2", Name: "b", Types: []string{"order", "wes"}}, {BootID: "1", Name: "b"},
 			{BootID: "3", Name: "a", Types: []string{"order"}, Unreachable: []string{"order"}, Version: "v1", Backend: "x", ConfigHash: "h"},
 		} {
-			if err := db.Beat(ctx, n); err != nil {
+			if err := db.Nodes().Beat(ctx, n); err != nil {
 				t.Fatal(err)
 			}
 		}
-		nodes, err := db.Nodes(ctx, time.Minute)
+		nodes, err := db.Nodes().Nodes(ctx, time.Minute)
 		if err != nil || len(nodes) != 3 || nodes[0].BootID != "3" || nodes[1].BootID != "1" || len(nodes[2].Types) != 2 ||
 			len(nodes[0].Unreachable) != 1 || nodes[0].SeenAt.IsZero() || nodes[1].Types != nil {
 			t.Fatalf("nodes: %+v, %v", nodes, err)
@@ -133,10 +133,10 @@ func TestNodesComeAndGo(t *testing.T) {
 			"sqlite":   `UPDATE obs_node SET seen_at = '2000-01-01 00:00:00.000000' WHERE boot_id = '1'`,
 			"postgres": `UPDATE obs_node SET seen_at = '2000-01-01' WHERE boot_id = '1'`,
 		})
-		if err := db.Leave(ctx, "2"); err != nil {
+		if err := db.Nodes().Leave(ctx, "2"); err != nil {
 			t.Fatal(err)
 		}
-		if nodes, err = db.Nodes(ctx, time.Minute); err != nil || len(nodes) != 1 {
+		if nodes, err = db.Nodes().Nodes(ctx, time.Minute); err != nil || len(nodes) != 1 {
 			t.Errorf("after one slept and one left: %+v, %v", nodes, err)
 		}
 	})

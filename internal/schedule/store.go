@@ -40,7 +40,7 @@ type Store interface {
 	members
 }
 
-// Liveness is what is known of other nodes; lockdb.Liveness is one.
+// Liveness is what is known of other nodes; liveness.Monitor is one.
 type Liveness interface {
 	// Gone reports whether the node of that boot id is known to be dead.
 	Gone(bootID string) bool

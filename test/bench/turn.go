@@ -87,7 +87,7 @@ func newTurns(ctx context.Context, s *suite) (t *turns, err error) {
 		Node:    turn.Node{BootID: "bench", Name: "bench", Backend: t.db.Backend()},
 		Types:   []schedule.Type{t.typ()},
 		Keeper:  t.keeper,
-		Store:   timedStore{t.db, t.meter},
+		Store:   timedStore{t.db.Schedule(), t.meter},
 		Enabled: true,
 	})
 	return t, err

@@ -60,7 +60,7 @@ func join(t *testing.T, m memory, name string, jobs ...job) *node {
 	n.schedule, err = schedule.New(schedule.Options{
 		Node:   turn.Node{BootID: uuid.NewString(), Name: name, Backend: m.dialect},
 		Types:  n.types(jobs),
-		Keeper: n.keeper, Store: n.db, Enabled: true, Heartbeat: 300 * time.Millisecond, Registerer: n.metrics,
+		Keeper: n.keeper, Store: n.db.Schedule(), Enabled: true, Heartbeat: 300 * time.Millisecond, Registerer: n.metrics,
 	})
 	if err != nil {
 		t.Fatal(err)

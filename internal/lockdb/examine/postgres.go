@@ -1,0 +1,172 @@
+package examine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
+)
+
+func (x *examiner) postgres() {
+	x.bound = `SELECT pg_catalog.set_config('statement_timeout', '10s', true), pg_catalog.set_config('search_path', '` + sqldb.Pinned + `', true)`
+	// No time.Time is infinite.
+	x.finite = func(column string) string {
+		return `CASE WHEN ` + column + ` IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', ` + column + `)) END`
+	}
+	if hosts := x.db.Hosts(); x.db.TakesAnyServer() && len(hosts) > 1 {
+		x.found.Server.AnyOf = hosts
+	}
+	x.parts = append([]part{
+		{status.PartConnections, (*examiner).reach},
+		{status.PartClock, (*examiner).clock},
+		{status.PartServer, (*examiner).postgresServer},
+		{status.PartSchema, (*examiner).schema},
+		{status.PartTable, (*examiner).postgresTable},
+		{status.PartForm, (*examiner).postgresVerdict},
+		{status.PartColumns, (*examiner).postgresColumns},
+		{status.PartHangers, (*examiner).postgresHangers},
+		{status.PartRole, (*examiner).postgresRole},
+		{status.PartPath, (*examiner).postgresPath},
+	}, ourParts()...)
+}
+
+// reach connects as a node does, to a server that can be written. Where the only
+// host is none, the doctor looks at that and says why.
+func (x *examiner) reach(ctx context.Context) error {
+	err := x.db.Main.PingContext(ctx)
+	if errors.Is(err, sqldb.ErrReadOnly) && len(x.db.Hosts()) == 1 {
+		closed := x.db.Close()
+		if x.db, err = sqldb.Inspect(x.options.URL, true); err == nil {
+			err = x.db.Main.PingContext(ctx)
+		}
+		err = errors.Join(closed, err)
+	}
+	x.found.Server.Pooling = x.db.Pooling()
+	return err
+}
+
+func (x *examiner) postgresServer(ctx context.Context) error {
+	s := &x.found.Server
+	err := x.one(ctx, `
+		SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery()`,
+		&s.Version, &s.Number, &s.Standby)
+	if err != nil {
+		return err
+	}
+	// Subscribers and the like stream through logical slots; a backup does not stream.
+	err = x.one(ctx, `
+		SELECT count(*) FILTER (WHERE r.state IN ('streaming', 'catchup')), count(*) FILTER (WHERE r.state IS NULL)
+		  FROM pg_stat_replication r
+		 WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')`,
+		&s.Standbys, &s.Unseen)
+	if err != nil {
+		return err
+	}
+	s.Settings = map[string]string{}
+	return x.visit(ctx, `
+		SELECT name, CASE WHEN name LIKE '%timeout' THEN reset_val ELSE setting END
+		  FROM pg_settings
+		 WHERE name IN ('fsync', 'synchronous_commit', 'synchronous_standby_names', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
+		                'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`,
+		func(scan func(...any) error) error {
+			var name, setting string
+			err := scan(&name, &setting)
+			s.Settings[name] = setting
+			return err
+		})
+}
+
+func (x *examiner) postgresTable(ctx context.Context) error {
+	t := &x.found.Table
+	err := x.visit(ctx, `
+		SELECT n.nspname::text, CASE WHEN c.relkind IN ('r', 'p') THEN 'table' WHEN c.relkind = 'v' THEN 'view' ELSE c.relkind::text END,
+		       c.relpersistence = 'u', c.relrowsecurity
+		  FROM pg_class c
+		  JOIN pg_namespace n ON n.oid = c.relnamespace
+		 WHERE c.oid = to_regclass('int_lock')`,
+		func(scan func(...any) error) error { return scan(&t.Schema, &t.Kind, &t.Unlogged, &t.RowSecurity) })
+	if err != nil {
+		return err
+	}
+	return x.visit(ctx, `
+		SELECT n.nspname::text
+		  FROM pg_class c
+		  JOIN pg_namespace n ON n.oid = c.relnamespace
+		 WHERE c.relname = $1 AND c.relkind IN ('r', 'p') AND c.oid IS DISTINCT FROM to_regclass('int_lock')
+		 ORDER BY n.nspname`,
+		func(scan func(...any) error) error {
+			var schema string
+			err := scan(&schema)
+			t.Elsewhere = append(t.Elsewhere, schema)
+			return err
+		}, "int_lock")
+}
+
+// postgresVerdict asks what a node says of the table when it starts.
+func (x *examiner) postgresVerdict(ctx context.Context) error {
+	if x.found.Table.Schema == "" {
+		return nil
+	}
+	err := x.db.Recognise(ctx)
+	if errors.Is(err, sqldb.ErrMixedTable) {
+		x.found.Table.Refused, err = err.Error(), nil
+	}
+	return err
+}
+
+func (x *examiner) postgresColumns(ctx context.Context) error {
+	return x.visit(ctx, `
+		SELECT a.attname::text, format_type(a.atttypid, NULL),
+		       CASE WHEN a.atttypid IN ('bpchar'::regtype, 'varchar'::regtype) AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
+		       NOT a.attnotnull, coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+		  FROM pg_attribute a
+		  LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		 WHERE a.attrelid = to_regclass('int_lock') AND a.attnum > 0 AND NOT a.attisdropped
+		 ORDER BY a.attnum`,
+		func(scan func(...any) error) error {
+			var c status.Column
+			err := scan(&c.Name, &c.Type, &c.Length, &c.Nullable, &c.Default)
+			x.found.Table.Columns = append(x.found.Table.Columns, c)
+			return err
+		})
+}
+
+// postgresHangers reads what hangs on INT_LOCK: the keys that keep its rows
+// apart, and what its owner may have added.
+func (x *examiner) postgresHangers(ctx context.Context) error {
+	t := &x.found.Table
+	err := x.visit(ctx, `
+		SELECT array_to_string(ARRAY(
+		         SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) ORDER BY a.attname), ',')
+		  FROM pg_index i
+		 WHERE i.indrelid = to_regclass('int_lock') AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+		 ORDER BY 1`,
+		func(scan func(...any) error) error {
+			var columns string
+			err := scan(&columns)
+			t.Unique = append(t.Unique, sqldb.SplitList(columns))
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	named := func(names *[]string) func(scan func(...any) error) error {
+		return func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			*names = append(*names, name)
+			return err
+		}
+	}
+	err = x.visit(ctx, `
+		SELECT t.tgname || CASE WHEN `+sqldb.PathlessTrigger+` THEN ' (' || p.oid::regprocedure || ' has no search_path)' ELSE '' END
+		  FROM pg_trigger t
+		  JOIN pg_proc p ON p.oid = t.tgfoid
+		 WHERE t.tgrelid = to_regclass('int_lock') AND NOT t.tgisinternal
+		 ORDER BY t.tgname`, named(&t.Triggers))
+	if err != nil || t.Kind != "table" { // A view is made by a rule.
+		return err
+	}
+	return x.visit(ctx, `SELECT rulename::text FROM pg_rewrite WHERE ev_class = to_regclass('int_lock') ORDER BY rulename`, named(&t.Rules))
+}

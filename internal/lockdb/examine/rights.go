@@ -1,0 +1,94 @@
+package examine
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/pgpath"
+)
+
+// nodeRights are what a node and an operator need. A test of app works
+// with a role that has no others.
+var nodeRights = []struct{ table, rights string }{
+	{"int_lock", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_lock", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_node", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_schedule", "SELECT,INSERT,UPDATE"},
+	{"obs_cursor", "SELECT,INSERT,UPDATE"},
+	{"obs_observed", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_event", "SELECT,INSERT,DELETE"},
+	{"obs_sink_offset", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_dead", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_poll", "SELECT,INSERT,DELETE"},
+	{"obs_audit", "SELECT,INSERT,DELETE"},
+	{"obs_sweep", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_account", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_generation", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_migration", "SELECT"},
+}
+
+func (x *examiner) postgresRole(ctx context.Context) error {
+	r := &x.found.Role
+	if err := x.excess(ctx); err != nil {
+		return err
+	}
+	lacks := func(rights *[]string) func(scan func(...any) error) error {
+		return func(scan func(...any) error) error {
+			var right string
+			err := scan(&right)
+			*rights = append(*rights, right)
+			return err
+		}
+	}
+	for _, n := range nodeRights {
+		// A table that is not there is the schema's business.
+		err := x.visit(ctx, `
+			SELECT w || ' on ' || $1
+			  FROM unnest(string_to_array($2, ',')) AS w
+			 WHERE to_regclass($3) IS NOT NULL AND NOT has_table_privilege(to_regclass($3)::oid, w)`,
+			lacks(&r.Missing), n.table, n.rights, x.db.Table(n.table).Sanitize())
+		if err != nil {
+			return err
+		}
+	}
+	err := x.visit(ctx, `
+		SELECT 'USAGE on sequence ' || $1
+		 WHERE to_regclass($2) IS NOT NULL AND NOT has_sequence_privilege(to_regclass($2)::oid, 'USAGE')`,
+		lacks(&r.Missing), "obs_fence", x.db.Table("obs_fence").Sanitize())
+	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
+		return err
+	}
+	return x.visit(ctx, `SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE')`, lacks(&r.ToMigrate), x.db.Schema())
+}
+
+// postgresPath looks who can put something into the schemas of the search_path.
+func (x *examiner) postgresPath(ctx context.Context) error {
+	tables := pgpath.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + sqldb.SchemaTable + `')]::oid[]`)
+	return x.visit(ctx, tables, func(scan func(...any) error) error {
+		var name, owner, creators, strangers []byte
+		if err := scan(&name, &owner, &creators, &strangers); err != nil {
+			return err
+		}
+		s, err := pgpath.Read(name, owner, creators, strangers)
+		x.found.Path = append(x.found.Path, s)
+		return err
+	}, x.db.SearchPath())
+}
+
+func (x *examiner) excess(ctx context.Context) error {
+	return x.visit(ctx, `
+		SELECT r.rolname::text, w.name, w.has
+		  FROM pg_roles r,
+		       LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
+		                       ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS w(name, has)
+		 WHERE r.rolname = current_user`,
+		func(scan func(...any) error) error {
+			var right string
+			var has bool
+			err := scan(&x.found.Role.Name, &right, &has)
+			if has {
+				x.found.Role.Excess = append(x.found.Role.Excess, right)
+			}
+			return err
+		})
+}

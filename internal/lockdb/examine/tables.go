@@ -1,0 +1,139 @@
+package examine
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb/liveness"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
+)
+
+// schema compares the version of the schema with the binary's.
+func (x *examiner) schema(ctx context.Context) (err error) {
+	v := &x.found.Schema
+	v.Current, v.Target, err = x.db.SchemaVersion(ctx)
+	return err
+}
+
+// recent is how long a node is listed after it was last seen.
+const recent = time.Minute
+
+// migrated reports whether our tables are there.
+func (x *examiner) migrated() bool { return x.found.Schema.Current > 0 }
+
+// acquisitions reads what our nodes noted when they last took each lock.
+func (x *examiner) acquisitions(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.visit(ctx, `SELECT lock_key, region, name, node, ttl_ms, acquired_at FROM obs_lock ORDER BY region, lock_key`,
+		func(scan func(...any) error) error {
+			var a status.Acquisition
+			var ttl int64
+			err := scan(&a.Key, &a.Region, &a.Name, &a.Node, &ttl, sqldb.ScanTime(&a.At))
+			a.Key, a.TTL = sqldb.Unpadded(a.Key), time.Duration(ttl)*time.Millisecond
+			x.found.Acquired = append(x.found.Acquired, a)
+			return err
+		})
+}
+
+// schemaWithLiveness is the version from which on a node says how its death can
+// be seen.
+const schemaWithLiveness = 2
+
+func (x *examiner) members(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	shownBy := `NULL`
+	var dead map[string]bool
+	if x.found.Schema.Current >= schemaWithLiveness {
+		shownBy = `liveness`
+		var err error
+		if dead, err = liveness.NewOnlooker(x.db, x.rows).Dead(ctx); err != nil {
+			return err
+		}
+	}
+	return x.visit(ctx, `
+		SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, `+shownBy+`
+		  FROM obs_node
+		 WHERE seen_at >= {ago $1}
+		 ORDER BY name, boot_id`,
+		func(scan func(...any) error) error {
+			var m status.Member
+			var types, unreachable, sinks string
+			var shown sql.NullString
+			err := scan(&m.BootID, &m.Name, &m.Version, &m.ConfigHash, &types, &unreachable, &sinks,
+				sqldb.ScanTime(&m.StartedAt), sqldb.ScanTime(&m.SeenAt), &shown)
+			m.Hidden = shown.Valid && shown.String == ""
+			m.Gone = dead[m.BootID]
+			m.Types, m.Unreachable, m.Sinks = sqldb.SplitList(types), sqldb.SplitList(unreachable), sqldb.SplitList(sinks)
+			x.found.Members = append(x.found.Members, m)
+			return err
+		}, recent.Seconds())
+}
+
+func (x *examiner) turns(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.visit(ctx, `SELECT type, turn_at, last_node, last_outcome FROM obs_schedule ORDER BY type`,
+		func(scan func(...any) error) error {
+			var t status.Type
+			err := scan(&t.Name, sqldb.ScanTime(&t.TurnAt), &t.LastNode, &t.LastOutcome)
+			x.found.Turns = append(x.found.Turns, t)
+			return err
+		})
+}
+
+func (x *examiner) fed(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	err := x.visit(ctx, `SELECT DISTINCT sink FROM obs_sink_offset ORDER BY sink`, func(scan func(...any) error) error {
+		var sink string
+		err := scan(&sink)
+		x.found.Fed = append(x.found.Fed, sink)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return x.visit(ctx, `
+		SELECT o.sink, o.stream, o.last_seq, c.last_seq
+		  FROM obs_sink_offset o
+		  JOIN obs_cursor c ON c.stream = o.stream
+		 WHERE o.last_seq > c.last_seq
+		 ORDER BY o.sink, o.stream`, func(scan func(...any) error) error {
+		var s status.Sink
+		err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
+		x.found.Beyond = append(x.found.Beyond, s)
+		return err
+	})
+}
+
+// waiting reads what the sinks lack, of each stream the first event.
+func (x *examiner) waiting(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	return x.visit(ctx, `
+		SELECT s.sink, c.stream, e.seq, e.logged_at, o.updated_at
+		  FROM obs_sink_offset s
+		 CROSS JOIN obs_cursor c
+		  LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream
+		  JOIN obs_event e ON e.stream = c.stream AND e.seq = coalesce(o.last_seq, 0) + 1
+		 WHERE s.stream = ''
+		 ORDER BY s.sink, c.stream`, func(scan func(...any) error) error {
+		var w status.Waiting
+		var logged, moved time.Time
+		err := scan(&w.Sink, &w.Stream, &w.Seq, sqldb.ScanTime(&logged), sqldb.ScanTime(&moved))
+		if w.Since = logged; moved.After(logged) {
+			w.Since = moved
+		}
+		x.found.Waiting = append(x.found.Waiting, w)
+		return err
+	})
+}

@@ -1,0 +1,131 @@
+package examine
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb/liveness"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
+)
+
+// content is all of a row that its writers write.
+type content struct {
+	liveness.LockID
+	term             string
+	created, expires time.Time
+}
+
+// watcher remembers what it has seen of INT_LOCK.
+type watcher struct {
+	seen map[content]*status.Sighting
+	// before are the locks that had a row at the last look.
+	before map[liveness.LockID]bool
+	looks  int
+	// first and began are when the first and the last look began, gap how long the
+	// latter is ago.
+	first, began time.Time
+	gap          time.Duration
+}
+
+// watch looks at INT_LOCK again and again. What appears between two looks was
+// written then, by the clock of its writer, and so betrays that clock.
+func (x *examiner) watch(ctx context.Context) error {
+	if !x.readable() {
+		return nil
+	}
+	x.found.Every = x.options.Every
+	w := &watcher{seen: map[content]*status.Sighting{}}
+	for {
+		if err := x.lookAtLocks(ctx, w); err != nil {
+			return err
+		}
+		x.found.Watched = w.began.Sub(w.first) // The last look is none of it, however slow.
+		if x.found.Watched >= x.options.Watch {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(x.options.Every):
+		}
+	}
+	for _, s := range w.seen {
+		x.found.Sightings = append(x.found.Sightings, *s)
+	}
+	slices.SortFunc(x.found.Sightings, bySighting)
+	return nil
+}
+
+// readable reports whether the table has the columns that every generation has.
+func (x *examiner) readable() bool {
+	for _, name := range []string{"lock_key", "region", "client_id", "created_date"} {
+		if _, ok := x.found.Table.Has(name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *examiner) lookAtLocks(ctx context.Context, w *watcher) error {
+	present, began := map[liveness.LockID]bool{}, time.Now()
+	err := x.visit(ctx, x.locksSQL(), func(scan func(...any) error) error {
+		var s status.Sighting
+		var term, name, node sql.NullString
+		var ttl sql.NullInt64
+		err := scan(&s.Key, &s.Region, &term, sqldb.ScanTime(&s.Created), sqldb.ScanTime(&s.Expires), sqldb.ScanTime(&s.First), &name, &node, &ttl)
+		if err != nil {
+			return err
+		}
+		s.Key, s.Term, s.Last = sqldb.Unpadded(s.Key), sqldb.Unpadded(term.String), s.First
+		s.Ours, s.Name, s.Node, s.TTL = ttl.Valid, name.String, node.String, time.Duration(ttl.Int64)*time.Millisecond
+		present[liveness.LockID{Key: s.Key, Region: s.Region}] = true
+		w.gap = time.Since(w.began)
+		w.note(s)
+		return nil
+	})
+	if w.looks == 0 {
+		w.first = began
+	}
+	w.before, w.began = present, began
+	w.looks++
+	return err
+}
+
+// note adds what was seen to what is known.
+func (w *watcher) note(s status.Sighting) {
+	lock := liveness.LockID{Key: s.Key, Region: s.Region}
+	c := content{lock, s.Term, s.Created, s.Expires}
+	if known, ok := w.seen[c]; ok {
+		known.Last = s.Last
+		return
+	}
+	s.Written = w.looks > 0
+	s.Inserted = s.Written && !w.before[lock]
+	if s.Written {
+		s.Gap = w.gap
+	}
+	w.seen[c] = &s
+}
+
+// locksSQL reads INT_LOCK as this database has it: with or without the expiry,
+// with or without our own table beside it.
+func (x *examiner) locksSQL() string {
+	expires, ours, join := "NULL", "NULL, NULL, NULL", ""
+	if _, ok := x.found.Table.Has("expired_after"); ok {
+		expires = x.finite("l.expired_after")
+	}
+	if x.migrated() {
+		ours = "o.name, o.node, o.ttl_ms"
+		join = ` LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
+	}
+	return `SELECT l.lock_key, l.region, l.client_id, ` + x.finite("l.created_date") + `, ` + expires + `, {utc}, ` + ours +
+		` FROM int_lock l` + join
+}
+
+func bySighting(a, b status.Sighting) int {
+	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Key, b.Key), a.First.Compare(b.First), cmp.Compare(a.Term, b.Term))
+}

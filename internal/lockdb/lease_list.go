@@ -1,0 +1,58 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// HeldLock is a row of INT_LOCK as a person wants to see it.
+type HeldLock struct {
+	Key, Region, Term string
+	// Name, Node and Fence are empty for a holder that is not ours.
+	Name, Node string
+	Fence      int64
+	// Touched is when the lease was acquired or last renewed.
+	Touched time.Time
+	// Left is how long it still runs; 0 or less when it has expired. It is only
+	// known of our own holders.
+	Left time.Duration
+	// Ahead is how far Touched lies ahead of the database's clock, where that is
+	// more than a clock may be off: the database's has gone back, or that of a
+	// foreign holder is wrong. A row of ours that is more than two TTLs ahead has
+	// expired.
+	Ahead time.Duration
+}
+
+// tolerable is how far the clock of a foreign holder may be off unsaid.
+const tolerable = 2 * time.Second
+
+// Locks returns all rows of INT_LOCK, sorted by region and key.
+func (l *Leases) Locks(ctx context.Context) ([]HeldLock, error) {
+	var locks []HeldLock
+	err := l.db.Query(ctx, "read the locks", `
+		SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms
+		  FROM int_lock l
+		  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+		 ORDER BY l.region, l.lock_key`,
+		func(scan func(...any) error) error {
+			var h HeldLock
+			var term, name, node sql.NullString
+			var fence, ttl sql.NullInt64
+			var now time.Time
+			err := scan(&h.Key, &h.Region, &term, sqldb.ScanTime(&h.Touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl)
+			h.Key, h.Term = sqldb.Unpadded(h.Key), sqldb.Unpadded(term.String)
+			h.Name, h.Node, h.Fence = name.String, node.String, fence.Int64
+			if h.Ahead = h.Touched.Sub(now); h.Ahead < tolerable {
+				h.Ahead = 0
+			}
+			if lives := time.Duration(ttl.Int64) * time.Millisecond; ttl.Valid && h.Ahead <= 2*lives {
+				h.Left = lives - now.Sub(h.Touched)
+			}
+			locks = append(locks, h)
+			return err
+		})
+	return locks, err
+}

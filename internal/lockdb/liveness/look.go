@@ -1,0 +1,186 @@
+package liveness
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// look is one look: it notes who is absent, judges, frees the leases of the
+// dead, and tells those who wait.
+func (m *Monitor) look(ctx context.Context) error {
+	var s snapshot
+	began := time.Now()
+	err := m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) (err error) {
+		s, err = m.p.look(ctx)
+		return err
+	})
+	if sqldb.LockTableChanged(err) && !m.relooked {
+		// INT_LOCK has become one of another generation while we run.
+		m.relooked = true
+		return m.attempt(ctx, 2*m.opts.Every, m.db.Recognise)
+	}
+	if err != nil {
+		return err
+	}
+	m.relooked = false
+	open, absent := m.census(s)
+	dead := m.detector.look(began, time.Now(), m.marks(s, absent))
+	if m.young() {
+		dead = nil
+	}
+	locks := make(map[LockID]standing, len(s.leases))
+	var failed error // after one failure the rest can wait for the next look
+	for _, held := range s.leases {
+		if free := m.remedy(held, dead); free != nil && failed == nil {
+			var freed bool
+			if freed, failed = m.free(ctx, held, free); freed {
+				continue
+			}
+		}
+		locks[held.LockID] = standing{held.term, held.expired}
+	}
+	gone := make(map[string]bool)
+	for _, n := range s.nodes {
+		if dead[n.id()] {
+			gone[n.boot] = true
+		}
+	}
+	m.members.update(open, gone, locks)
+	m.correct(ctx, s)
+	return ctx.Err()
+}
+
+// young reports whether our session has not lasted long enough to judge others.
+func (m *Monitor) young() bool { return !m.p.lasts() && time.Since(m.appeared) < m.opts.Age }
+
+// id names the lease for the judge, and its present term.
+func (l lease) id() string { return "lease " + l.term }
+
+func (n nodeSeen) id() string { return "node " + n.boot }
+
+// census returns the boot ids that were there, and those that can be judged and
+// were not.
+func (m *Monitor) census(s snapshot) (open, absent map[string]bool) {
+	open, absent = make(map[string]bool), make(map[string]bool)
+	note := func(boot, liveness string) {
+		if boot == "" || boot == m.opts.BootID || liveness != m.p.kind() {
+			return
+		}
+		if open[boot] || absent[boot] {
+			return
+		}
+		if alive, known := s.alive(boot); known {
+			open[boot], absent[boot] = alive, !alive
+		}
+	}
+	for _, held := range s.leases {
+		note(held.boot, held.liveness)
+	}
+	for _, n := range s.nodes {
+		note(n.boot, n.liveness)
+	}
+	return open, absent
+}
+
+// marks returns what the judge hears of the absent.
+func (m *Monitor) marks(s snapshot, absent map[string]bool) map[string]string {
+	marks := make(map[string]string)
+	for _, held := range s.leases {
+		if absent[held.boot] && held.liveness == m.p.kind() {
+			marks[held.id()] = held.touched
+		}
+	}
+	for _, n := range s.nodes {
+		if absent[n.boot] && n.liveness == m.p.kind() {
+			marks[n.id()] = n.touched
+		}
+	}
+	return marks
+}
+
+// remedy is how a lease is freed that nobody holds any more.
+type remedy struct {
+	rule string
+	free func(ctx context.Context, held lease) (freed bool, err error)
+}
+
+// remedy returns nil for a lease that may be held. The terms of this process are read
+// after the rows: one that has a row was entered before.
+func (m *Monitor) remedy(held lease, dead map[string]bool) *remedy {
+	switch {
+	case dead[held.id()]:
+		return &remedy{RuleSessionGone, m.p.free}
+	case m.opts.BootID != "" && held.boot == m.opts.BootID && !m.opts.Holds(held.term):
+		return &remedy{RuleOwnTerm, m.deleteEnded}
+	}
+	return nil
+}
+
+// free frees a lease; false when it is not to be had, now or any more.
+func (m *Monitor) free(ctx context.Context, held lease, how *remedy) (freed bool, err error) {
+	err = m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) (err error) {
+		freed, err = how.free(ctx, held)
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		m.opts.Logger.Warn("Lease that nobody holds not freed; trying again", "lock", held.Key, "from", held.node, "rule", how.rule, "err", err)
+	case freed:
+		m.opts.Logger.Info("Lease freed", "lock", held.Key, "name", held.name, "from", held.node, "rule", how.rule)
+	}
+	return freed, err
+}
+
+// deleteEnded deletes the row of a term of this process that has ended. One that somebody
+// has locked is left for the next look.
+func (m *Monitor) deleteEnded(ctx context.Context, held lease) (freed bool, err error) {
+	result, err := m.db.Lease.ExecContext(ctx, m.db.DeleteLocksSQL(`
+		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), held.Key, held.Region, held.term)
+	if err != nil {
+		return false, fmt.Errorf("delete the lease of an ended term: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// correct sees to it that our own rows say how others see us: a lease may have
+// been acquired before they could.
+func (m *Monitor) correct(ctx context.Context, s snapshot) {
+	for _, held := range s.leases {
+		if held.boot == m.opts.BootID && held.liveness != m.p.kind() {
+			m.mark(ctx, m.p.kind())
+			return
+		}
+	}
+	for _, n := range s.nodes {
+		if n.boot == m.opts.BootID && n.liveness != m.p.kind() {
+			m.mark(ctx, m.p.kind())
+			return
+		}
+	}
+}
+
+// mark writes into our own rows how others see us; false when it failed. The
+// rows of leases that were taken from us stay as they are.
+func (m *Monitor) mark(ctx context.Context, kind string) bool {
+	err := m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) error {
+		// Polls may have taken all connections but those of the leases.
+		for _, text := range []string{
+			`UPDATE obs_lock SET liveness = $2
+			  WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> '` + FoundDead + `'`,
+			`UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`,
+		} {
+			if _, err := m.db.Lease.ExecContext(ctx, m.db.SQL(text), m.opts.BootID, kind); err != nil {
+				return fmt.Errorf("mark the rows of this node: %w", err)
+			}
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		m.opts.Logger.Debug("How others see this node was not noted", "err", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,108 @@
+package liveness
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// LockID names a row of INT_LOCK.
+type LockID struct{ Key, Region string }
+
+// standing is how a lock of ours stood in a look.
+type standing struct {
+	term    string
+	expired bool
+}
+
+// members is what this process knows of others, and which goroutines wait to hear of it. The
+// zero value knows nothing.
+type members struct {
+	mu       sync.Mutex
+	watching bool
+	open     map[string]bool // boot ids that the last look found
+	gone     map[string]bool // and those that are judged dead
+	locks    map[LockID]standing
+	waiting  map[LockID]chan struct{}
+}
+
+// freed returns a channel that is closed when the lock may have become free,
+// or another node was found dead; nil while nobody watches.
+func (m *members) freed(r lock.Request) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.watching {
+		return nil
+	}
+	id := LockID{r.Key, r.Region}
+	if m.waiting[id] == nil {
+		if m.waiting == nil {
+			m.waiting = make(map[LockID]chan struct{})
+		}
+		m.waiting[id] = make(chan struct{})
+	}
+	return m.waiting[id]
+}
+
+func (m *members) isGone(bootID string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gone[bootID]
+}
+
+// dead returns the boot ids of those that are judged dead; watching is false when
+// nobody looks at present.
+func (m *members) dead() (dead map[string]bool, watching bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.gone), m.watching
+}
+
+// isOpen reports whether the last look found the process alive, and whether there
+// was one.
+func (m *members) isOpen(bootID string) (open, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open[bootID], m.watching
+}
+
+// update takes in a look and wakes the goroutines that it concerns: all, when a
+// node was found dead, because the queue has become shorter.
+func (m *members) update(open, gone map[string]bool, locks map[LockID]standing) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	died := false
+	for boot := range gone {
+		died = died || !m.gone[boot]
+	}
+	for id, was := range m.locks {
+		if now, held := locks[id]; died || !held || now.term != was.term || now.expired && !was.expired {
+			m.wake(id)
+		}
+	}
+	if died {
+		for id := range maps.Clone(m.waiting) {
+			m.wake(id)
+		}
+	}
+	m.watching, m.open, m.gone, m.locks = true, open, gone, locks
+}
+
+// forget drops all that was known: this process cannot look at present. Goroutines
+// that wait find out for themselves.
+func (m *members) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watching, m.open, m.gone, m.locks = false, nil, nil, nil
+	for id := range maps.Clone(m.waiting) {
+		m.wake(id)
+	}
+}
+
+func (m *members) wake(id LockID) {
+	if c := m.waiting[id]; c != nil {
+		close(c)
+		delete(m.waiting, id)
+	}
+}

@@ -1,0 +1,220 @@
+package liveness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// livenessClass is the first half of the key of our advisory locks; the second
+// is made of the boot id. The letters are "obsd".
+const livenessClass = 0x6f627364
+
+// SessionPresence shows a process by a session of its own, which holds an
+// advisory lock. The server gives it back when the process dies, and all can
+// read it in pg_locks. It is a shared lock: should two boot ids give one key,
+// each hides the death of the other, and nobody is kept waiting.
+type SessionPresence struct {
+	// PID is the process of the server that serves the session; PIDOfOther returns that of
+	// another connection of this process.
+	PID        string
+	PIDOfOther func(ctx context.Context) (string, error)
+
+	db     *sqldb.DB
+	bootID string
+	config *pgx.ConnConfig
+	pooler *sqldb.Pooler
+	conn   *pgx.Conn
+}
+
+func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
+	config, pooler := db.Session(func(config *pgx.ConnConfig) {
+		config.RuntimeParams["application_name"] += " liveness"
+		config.RuntimeParams["statement_timeout"] = sqldb.Millis(timeout)
+		// A pooler may have no prepared statements.
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	})
+	return &SessionPresence{db: db, bootID: bootID, config: config, pooler: pooler, PIDOfOther: func(ctx context.Context) (pid string, err error) {
+		err = db.Lease.QueryRowContext(ctx, `SELECT pg_backend_pid()::text`).Scan(&pid)
+		return pid, err
+	}}
+}
+
+func (p *SessionPresence) kind() string { return BySession }
+
+// lasts is false: the server, or what lies between, may end the session.
+func (p *SessionPresence) lasts() bool { return false }
+
+// advisoryKey is the second half of the key of a process's advisory lock.
+func advisoryKey(bootID string) uint32 { return crc32.ChecksumIEEE([]byte(bootID)) }
+
+func (p *SessionPresence) appear(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return fmt.Errorf("open the session that shows this node: %w", err)
+	}
+	p.conn = conn
+	if p.pooler.Pooling().Shared() {
+		// The advisory lock would stay with a session that serves others.
+		return errors.Join(fmt.Errorf("%w: there is a connection pooler in transaction mode", errNoLiveness), p.vanish(ctx))
+	}
+	if err := p.show(ctx); err != nil {
+		return errors.Join(err, p.vanish(ctx))
+	}
+	return nil
+}
+
+// show takes the advisory lock, which is never waited for: shared locks do not
+// exclude each other.
+func (p *SessionPresence) show(ctx context.Context) error {
+	var standby, locked bool
+	err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text, pg_is_in_recovery(), pg_try_advisory_lock_shared($1::int, $2::int)`,
+		livenessClass, int32(advisoryKey(p.bootID))). //nolint:gosec // The same bits, as the function takes them.
+		Scan(&p.PID, &standby, &locked)
+	switch {
+	case err != nil:
+		return fmt.Errorf("show this node: %w", err)
+	case standby:
+		// Others look on the primary.
+		return errors.New("show this node: the session is on a standby server")
+	case !locked:
+		return fmt.Errorf("%w: somebody else holds the advisory lock of this node alone", errNoLiveness)
+	}
+	other, err := p.PIDOfOther(ctx)
+	if err != nil {
+		return fmt.Errorf("show this node: look at another session: %w", err)
+	}
+	if other == p.PID {
+		return fmt.Errorf("%w: two connections share one session, so there is a connection pooler in transaction mode", errNoLiveness)
+	}
+	return nil
+}
+
+// sessionsSQL adds to snapshotSQL the sessions that hold an advisory lock of ours,
+// and our own.
+const sessionsSQL = `
+UNION ALL
+SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE FROM pg_locks WHERE ` + advisoryLocks + `
+UNION ALL
+SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE`
+
+// advisoryLocks are ours in pg_locks, which every role may read: those of our
+// class (see livenessClass) in the form with two keys, which is objsubid 2.
+const advisoryLocks = `locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+func (p *SessionPresence) look(ctx context.Context) (snapshot, error) {
+	var s snapshot
+	present := make(map[string]bool)
+	self, shown := "", make(map[string]bool)
+	own := strconv.FormatUint(uint64(advisoryKey(p.bootID)), 10)
+	rows, err := p.conn.Query(ctx, p.db.NativeSQL(snapshotText(p.db)+sessionsSQL))
+	if err != nil {
+		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		err := s.add(rows.Scan, func(kind, key, pid string) error {
+			switch {
+			case kind == "self":
+				self = pid
+			case key == own:
+				shown[pid] = true
+			}
+			present[key] = true
+			return nil
+		})
+		if err != nil {
+			return snapshot{}, fmt.Errorf("look who is alive: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
+	}
+	if self != p.PID {
+		p.pooler.NoteShared()
+	}
+	if self != p.PID || !shown[self] {
+		return snapshot{}, fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
+	}
+	s.alive = func(bootID string) (bool, bool) {
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
+	}
+	return s, nil
+}
+
+// presentSQL returns the keys of the sessions that hold an advisory lock of ours,
+// and whether this is a standby, on which they cannot be seen.
+const presentSQL = `
+SELECT CAST(objid AS TEXT), FALSE FROM pg_locks WHERE ` + advisoryLocks + `
+UNION ALL
+SELECT '', TRUE WHERE pg_is_in_recovery()`
+
+// sessionsPresent looks who has a session.
+func sessionsPresent(ctx context.Context, rows Rows) (aliveness, error) {
+	present, known := make(map[string]bool), true
+	err := rows(ctx, presentSQL, func(scan func(...any) error) error {
+		var key string
+		var standby bool
+		err := scan(&key, &standby)
+		present[key], known = true, known && !standby
+		return err
+	})
+	return func(bootID string) (bool, bool) {
+		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], known
+	}, err
+}
+
+// freeSQL deletes the row of INT_LOCK as it was seen. A row that is just being
+// renewed is left alone: whoever does that lives.
+const freeSQL = `
+WITH due AS (
+  SELECT l.lock_key, l.region, l.client_id
+    FROM int_lock l
+    JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+   WHERE l.lock_key = $1::char(36) AND l.region = $2::varchar AND l.client_id = $3::char(36)
+     AND CAST(l.created_date AS TEXT) = $4::text
+     AND o.boot_term = o.term AND o.boot_id = $5::text AND o.liveness = '` + BySession + `'
+     AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)
+     FOR UPDATE OF l SKIP LOCKED
+), freed AS (
+  DELETE FROM int_lock l
+   USING due
+   WHERE l.lock_key = due.lock_key AND l.region = due.region AND l.client_id = due.client_id
+  RETURNING l.lock_key, l.region, l.client_id
+)
+UPDATE obs_lock o
+   SET liveness = '` + FoundDead + `'
+  FROM freed
+ WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
+
+func (p *SessionPresence) free(ctx context.Context, l lease) (bool, error) {
+	tag, err := p.conn.Exec(ctx, p.db.NativeSQL(freeSQL), l.Key, l.Region, l.term, l.touched, l.boot,
+		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
+	if err != nil {
+		return false, fmt.Errorf("free lock %s of a dead node: %w", l.Key, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// vanish closes the session, and with it the advisory lock is given back. The
+// server is told, if it listens.
+func (p *SessionPresence) vanish(ctx context.Context) error {
+	if p.conn == nil {
+		return nil
+	}
+	err := p.conn.Close(ctx)
+	p.conn = nil
+	var lost *pgconn.ConnectError
+	if err == nil || errors.As(err, &lost) || sqldb.Unavailable(err) {
+		return nil
+	}
+	return fmt.Errorf("close the session that shows this node: %w", err)
+}

@@ -1,0 +1,224 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Options describe the coordination database.
+type Options struct {
+	// URL is "sqlite:PATH" or "postgres://…". Required.
+	URL string
+	// PoolSize bounds the connections for everything but leases, which have
+	// four of their own. 0 means 8. SQLite writes through one connection, leases
+	// too.
+	PoolSize int
+	// LockTimeout bounds how long a statement waits for another's row lock.
+	// 0 means 5 s.
+	LockTimeout time.Duration
+	// AcquireWait bounds how long an acquisition waits for another's row lock.
+	// SQLite has no row locks. 0 means [DefaultAcquireWait].
+	AcquireWait time.Duration
+	// Logger is required.
+	Logger *slog.Logger
+}
+
+// DB is an open coordination database. It is safe for concurrent use.
+type DB struct {
+	// Main runs everything but leases; on SQLite it is the one connection that
+	// writes, leases too, and Read has the others. On PostgreSQL Lease is apart so
+	// that a busy pool never starves a heartbeat.
+	Main, Read, Lease *sql.DB
+	// Acquire is apart from Lease on PostgreSQL, because an acquisition may have
+	// to wait for a stranger that has locked the row. Its sessions wait for no
+	// longer than a moment.
+	Acquire *sql.DB
+	// TimeArg makes a time a parameter.
+	TimeArg func(t time.Time) any
+
+	dialect *dialect
+	table   lockTableSQL
+	schema  schema
+	log     *slog.Logger
+
+	// path is that of the file of SQLite.
+	path string
+	// postgres is nil on SQLite.
+	postgres *server
+	// readLockTable looks at INT_LOCK; nil where it is always ours, on SQLite.
+	readLockTable func(ctx context.Context) (lockTable, error)
+	// connected is called for each new connection of Main.
+	connected func()
+}
+
+// server is a server of PostgreSQL, and how it is reached.
+type server struct {
+	config *pgx.ConnConfig
+	pooler *Pooler
+	place  *place
+}
+
+func newDB(d *dialect, log *slog.Logger) *DB {
+	return &DB{dialect: d, TimeArg: d.timeArg, log: log, connected: func() {}}
+}
+
+// Open prepares a DB. It does not connect: a database that is down is waited
+// for by its users. It fails only for a URL that can never work.
+func Open(o Options) (*DB, error) {
+	if o.PoolSize == 0 {
+		o.PoolSize = 8
+	}
+	if o.LockTimeout == 0 {
+		o.LockTimeout = 5 * time.Second
+	}
+	if o.AcquireWait == 0 {
+		o.AcquireWait = DefaultAcquireWait
+	}
+	scheme, _, _ := strings.Cut(o.URL, ":")
+	switch scheme {
+	case "sqlite":
+		return openSQLite(o)
+	case "postgres", "postgresql":
+		return openPostgres(o)
+	}
+	return nil, errors.New("coordination database: unsupported URL; write sqlite:PATH or postgres://…")
+}
+
+// Backend is "postgres" or "sqlite".
+func (db *DB) Backend() string { return db.dialect.name }
+
+// Path is the path of the file of SQLite; empty on PostgreSQL.
+func (db *DB) Path() string { return db.path }
+
+// OnConnect sets the function that is called for each new connection of Main, as
+// after a failover of PostgreSQL. Call it before the first statement.
+func (db *DB) OnConnect(f func()) { db.connected = f }
+
+// Close closes all connections.
+func (db *DB) Close() error {
+	var errs []error
+	closed := map[*sql.DB]bool{nil: true}
+	for _, pool := range []*sql.DB{db.Acquire, db.Lease, db.Main, db.Read} {
+		if !closed[pool] {
+			closed[pool] = true
+			errs = append(errs, pool.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// SQL returns the statement in the dialect; see [dialect] for its tokens.
+func (db *DB) SQL(text string) string { return db.dialect.sql(text) }
+
+// Bytes is the type of binary data in a CAST.
+func (db *DB) Bytes() string { return db.dialect.bytes }
+
+// List makes texts one parameter, for the tokens {among $n} and {numbered $n}.
+func (db *DB) List(texts []string) (any, error) { return db.dialect.list(texts) }
+
+// Now returns the database's clock.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := db.Read.QueryRowContext(ctx, db.SQL(`SELECT {now}`)).Scan(ScanTime(&now))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the clock of the coordination database: %w", BusyPool(db.Read, err))
+	}
+	return now, nil
+}
+
+// Ready returns nil when the database answers and its schema is the binary's.
+// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable],
+// [ErrNoDatabase] or [ErrPooler], or there is a [Refusal], or the database is [Unavailable].
+func (db *DB) Ready(ctx context.Context) error {
+	current, target, err := db.schema.state(ctx)
+	switch {
+	case err != nil:
+		return err
+	case current > target:
+		return ErrSchemaNewer
+	case current < target:
+		return ErrPending
+	}
+	if db.postgres != nil { // It may have been noticed only now: see [Pooler].
+		if err := db.postgres.pooler.unfit(); err != nil {
+			return err
+		}
+	}
+	return db.Recognise(ctx)
+}
+
+// Exec runs a statement for its effect, and returns how many rows it changed. what
+// begins the error.
+func (db *DB) Exec(ctx context.Context, what, text string, args ...any) (int64, error) {
+	result, err := db.Main.ExecContext(ctx, db.SQL(text), args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, BusyPool(db.Main, err))
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return n, nil
+}
+
+// Query visits each row of a result. what begins the error.
+func (db *DB) Query(ctx context.Context, what, text string, visit func(scan func(...any) error) error, args ...any) error {
+	rows, err := db.Read.QueryContext(ctx, db.SQL(text), args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, BusyPool(db.Read, err))
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := visit(rows.Scan); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// InTx runs f in a transaction of the main pool; its error rolls back. what begins
+// the error.
+func (db *DB) InTx(ctx context.Context, what string, f func(tx *sql.Tx) error) error {
+	tx, err := db.Main.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("%s: begin: %w", what, err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", what, err), Rollback(tx))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s: commit: %w", what, err)
+	}
+	return nil
+}
+
+// EndTx commits, or rolls back for an error.
+func EndTx(tx *sql.Tx, err error) error {
+	if err != nil {
+		return errors.Join(err, Rollback(tx))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// Rollback ends a failed transaction. A transaction that its context has ended
+// already is not worth a word.
+func Rollback(tx *sql.Tx) error {
+	err := tx.Rollback()
+	if errors.Is(err, sql.ErrTxDone) || Unavailable(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/observerd/observerd/internal/turn"
+)
+
+var (
+	// ErrSchemaNewer reports a database that a newer binary has migrated.
+	ErrSchemaNewer = errors.New("the schema of the coordination database is newer than this binary; install the version that migrated it, or a later one")
+	// ErrPending reports that migrations must run first.
+	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
+	// ErrMixedTable reports an INT_LOCK that is neither generation of
+	// Spring's table, or one that both could write to without seeing each
+	// other's locks. What is wrong, and what to do, follows where it is wrapped.
+	ErrMixedTable = errors.New("INT_LOCK is neither generation of Spring's lock table")
+	// ErrSearchPath reports a search_path by which our tables cannot be found. Why, and
+	// what to do, follows where it is wrapped.
+	ErrSearchPath = errors.New("the search_path of database.url, or else of its role, does not say where the tables are")
+	// ErrReadOnly reports a server that cannot be written: mostly a standby, which
+	// may be promoted, so a node waits. See [Unavailable].
+	ErrReadOnly = errors.New("the server is a standby or set to read only; name the primary in database.url, or wait until this one is promoted")
+	// ErrPooler reports a connection pooler through which no node can work. Why, and
+	// what to do, follows where it is wrapped.
+	ErrPooler = errors.New("the connection pooler before the coordination database is in transaction mode")
+	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
+	// and what to do, follows where it is wrapped.
+	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
+)
+
+// Unavailable reports whether the error means that the coordination database
+// cannot be reached or is busy or full, so that waiting may help.
+func Unavailable(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) {
+		return false
+	}
+	if NoSession(err) { // Of several hosts one may refuse, and another come back.
+		return Refusal(err) == ""
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return unavailableState(pg.Code)
+	}
+	var lite *sqlite3.Error
+	if errors.As(err, &lite) {
+		return unavailableCode(lite.Code())
+	}
+	// Not every net.Error is one: a bare errno, such as a missing right, has its
+	// methods too.
+	var network *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &network) || errors.As(err, &name) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
+}
+
+// Unreachable reports whether the error leaves nothing to try: nobody answers, or
+// nobody is let in. What a server answers concerns one statement, such as a row
+// that somebody has locked; a file that is busy or full is so for all of them.
+func Unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true
+	}
+	var pg *pgconn.PgError
+	return !errors.As(err, &pg) && Unavailable(err)
+}
+
+// unavailableState knows the SQLSTATEs of a server that is down, starting,
+// out of connections, out of disk, read-only after a failover, or busy.
+func unavailableState(code string) bool {
+	switch code {
+	case "25006", "40001", "40P01", "55P03", "57014":
+		return true
+	}
+	for _, class := range []string{"08", "53", "57", "58"} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	return false
+}
+
+func unavailableCode(code int) bool {
+	switch code & 0xff {
+	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_FULL,
+		sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_INTERRUPT:
+		return true
+	}
+	return false
+}
+
+// connectionLost reports whether pgx lost the connection.
+func connectionLost(err error) bool {
+	return pgconn.Timeout(err) || isClosed(err)
+}
+
+func isClosed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// LockTableChanged reports whether a statement does not fit the table any more: a
+// column that it does not know must not be NULL, or one that it knows is gone.
+func LockTableChanged(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "23502" || pg.Code == "42703")
+}
+
+// OutcomeUnknown reports whether a statement that failed with this error may
+// have committed all the same: it was sent, as one that found no connection was
+// not, and the server did not say no.
+// SQLite has no server: what fails there has not happened. pgconn.SafeToRetry
+// is no help: pgx says it of a COMMIT whose answer was lost (see the tests).
+func OutcomeUnknown(err error) bool {
+	var connect *pgconn.ConnectError
+	var lite *sqlite3.Error
+	if errors.As(err, &connect) || errors.As(err, &lite) {
+		return false
+	}
+	if errors.Is(err, turn.ErrBusy) {
+		return false
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "57") && pg.Code != "57014" || strings.HasPrefix(pg.Code, "08")
+	}
+	return true
+}
+
+// BusyPool tells a call that found all connections of its pool busy until its time
+// was over from one that the database did not answer: the first is [turn.ErrBusy]
+// too. It ended with the bare error of its context, as nothing does that pgx or
+// [sqliteConn] has begun.
+func BusyPool(pool *sql.DB, err error) error {
+	if err != context.DeadlineExceeded { //nolint:errorlint // A wrapped one is the driver's.
+		return err
+	}
+	if s := pool.Stats(); s.InUse < s.MaxOpenConnections {
+		return err
+	}
+	return fmt.Errorf("%w: %w", turn.ErrBusy, err)
+}

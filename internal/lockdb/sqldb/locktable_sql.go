@@ -1,0 +1,163 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// lockTableSQL writes the parts of a statement that depend on the generation of
+// INT_LOCK: Spring Integration up to 6 keeps the TTL in the reader, 7 keeps the
+// expiry in the row. On a table that has EXPIRED_AFTER both columns are
+// written, so that neither generation mistakes ours for expired.
+type lockTableSQL struct {
+	perRow atomic.Bool
+	// looked is when the catalogue was last found in order, in Unix nanoseconds;
+	// 0 when it was not. looking lets those wait who come during a look.
+	looked  atomic.Int64
+	looking singleflight.Group
+	// done holds the statements that were filled in already. There are only as
+	// many as the code has, and the filling costs a tenth of an acquisition.
+	done sync.Map
+}
+
+// formKey is all that a filled in statement depends on.
+type formKey struct {
+	text, row, ttl string
+	perRow         bool
+}
+
+// relook is how long a look at the catalogue counts. A column that may be NULL,
+// or has a default, can be added without any statement of ours failing.
+const relook = 10 * time.Second
+
+func (f *lockTableSQL) recognised(perRow bool) {
+	f.perRow.Store(perRow)
+	f.looked.Store(time.Now().UnixNano())
+}
+
+// Fits looks at the catalogue again when the last look is old. The error is
+// [ErrMixedTable] when INT_LOCK has become a table that cannot be shared.
+func (db *DB) Fits(ctx context.Context) error {
+	if time.Duration(time.Now().UnixNano()-db.table.looked.Load()).Abs() < relook {
+		return nil
+	}
+	return db.Recognise(ctx)
+}
+
+// Recognise looks in the catalogue which generation of Spring's table INT_LOCK is.
+// The error is [ErrMixedTable] for one that nodes of both generations could use
+// without noticing each other. Until a look has found the table in order, no caller
+// goes on by an earlier one. A look that ended with the context of another caller has
+// found nothing.
+func (db *DB) Recognise(ctx context.Context) error {
+	if db.readLockTable == nil {
+		return nil
+	}
+	for {
+		own := false
+		_, err, _ := db.table.looking.Do("", func() (any, error) {
+			own = true
+			err := db.recognise(ctx)
+			if err != nil {
+				db.table.looked.Store(0)
+			}
+			return nil, err
+		})
+		interrupted := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		if own || !interrupted || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (db *DB) recognise(ctx context.Context) error {
+	t, err := db.readLockTable(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.check(); err != nil {
+		return err
+	}
+	_, perRow := t.column("expired_after")
+	db.table.recognised(perRow)
+	return nil
+}
+
+// LockSQL returns a statement on INT_LOCK as the table is now. It fills in these tokens
+// beside those of [DB.SQL]: {cols} and {vals} are the time columns of an
+// insert, {touch} the assignments that make a lease run anew, {began} is when a
+// lease began to run that ends a TTL later. Of a lease as others see it,
+// {expired} says that they may take it, {unexpired} that they may not, {ahead}
+// that its time is why they may. {alive} says that its term may still renew it
+// and write under it. {future} is the time, as text, of a row that is not ours and
+// so far ahead; it needs o, the row of obs_lock with the row's term. ttl is the
+// placeholder of the TTL in seconds, row the alias of the INT_LOCK row.
+func (db *DB) LockSQL(text, row, ttl string) string { return db.SQL(db.table.sql(text, row, ttl)) }
+
+// StaleLockSQL is the condition, before [DB.SQL], that row is ours and has been expired
+// for longer than since, or is as much further ahead than it may be; since and ttl are
+// expressions in seconds.
+func (db *DB) StaleLockSQL(row, ttl, since string) string {
+	over := row + ".created_date < {utcago (" + since + " + " + ttl + ")}"
+	if db.table.perRow.Load() {
+		over = row + ".expired_after < {utcago " + since + "}"
+	}
+	return "(" + over + " OR " + row + ".created_date > {utcin (" + since + " + 2 * " + ttl + ")})"
+}
+
+// DeleteLocksSQL is a deletion from INT_LOCK that waits for nobody: it leaves rows that
+// somebody has locked. where begins with WHERE.
+func (db *DB) DeleteLocksSQL(where string) string {
+	return db.SQL(`DELETE FROM int_lock WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock` + where + `{skip})`)
+}
+
+func (f *lockTableSQL) sql(text, row, ttl string) string {
+	key := formKey{text, row, ttl, f.perRow.Load()}
+	if done, ok := f.done.Load(key); ok {
+		return done.(string)
+	}
+	done := key.fill()
+	f.done.Store(key, done)
+	return done
+}
+
+func (k formKey) fill() string {
+	row, ttl := k.row, k.ttl
+	cols, vals, touch := "created_date", "{utc}", "created_date = {utc}"
+	over, alive := row+".created_date < {utcago "+ttl+"}", row+".created_date >= {utcago "+ttl+"}"
+	began := row + ".created_date"
+	if k.perRow {
+		later := "({utc} + make_interval(secs => " + ttl + "))"
+		// The row knows its own expiry; the parameter must still be used.
+		used := " AND CAST(" + ttl + " AS DOUBLE PRECISION) IS NOT NULL"
+		cols, vals = "created_date, expired_after", "{utc}, "+later
+		touch = "created_date = {utc}, expired_after = " + later
+		over, alive = row+".expired_after < {utc}"+used, row+".expired_after >= {utc}"+used
+		// Spring does not touch CREATED_DATE when it renews or takes over.
+		began = "(" + row + ".expired_after - make_interval(secs => " + ttl + "))"
+	}
+	ahead := aheadSQL(row)
+	return strings.NewReplacer(
+		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{began}", began, "{alive}", alive,
+		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+alive+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
+		"{future}", "CASE WHEN o.term IS NULL AND "+row+".created_date > {utcin 2 * CAST("+ttl+" AS DOUBLE PRECISION)} THEN CAST("+row+".created_date AS TEXT) END",
+	).Replace(k.text)
+}
+
+// aheadSQL is the condition that row is ours and more than two of its own TTLs
+// ahead of the database's clock. That clock alone makes its time, so it has
+// gone back since. The holder may renew such a row, whoever else comes first may
+// take it. The first comparison spares all other rows the look at obs_lock.
+func aheadSQL(row string) string {
+	return fmt.Sprintf(`%[1]s.created_date > {utc} AND EXISTS (
+       SELECT 1 FROM obs_lock own
+        WHERE own.lock_key = %[1]s.lock_key AND own.region = %[1]s.region AND own.term = %[1]s.client_id
+          AND %[1]s.created_date > {utcin 2 * own.ttl_ms / 1000.0})`, row)
+}

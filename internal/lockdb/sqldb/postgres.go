@@ -1,0 +1,166 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/observerd/observerd/migrations"
+)
+
+// Server-side limits of every session. They end what a sleeping or cut-off
+// node has left behind on the server, so that its row locks never outlive it
+// by more than this; but for a COPY, see endStalledSQL.
+const (
+	statementTimeout = 30 * time.Second
+	idleInTxTimeout  = 10 * time.Second
+)
+
+// DefaultAcquireWait is the default of [Options].AcquireWait. Spring's clients
+// and ours lock a row for moments. What has locked it for longer may be a
+// transaction that somebody forgot, and two of those must not take both
+// connections for acquisitions from the locks that are free.
+const DefaultAcquireWait = 300 * time.Millisecond
+
+func openPostgres(o Options) (*DB, error) {
+	config, err := parsePostgres(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	setDefault(config.RuntimeParams, "application_name", "observerd")
+	between := newPooler(config, o.Logger)
+	setDefault(config.RuntimeParams, "statement_timeout", Millis(statementTimeout))
+	setDefault(config.RuntimeParams, "idle_in_transaction_session_timeout", Millis(idleInTxTimeout))
+	setDefault(config.RuntimeParams, "lock_timeout", Millis(o.LockTimeout))
+	// The statements are written for it, whatever the role's own default is.
+	setDefault(config.RuntimeParams, "default_transaction_isolation", "read committed")
+	db := newDB(postgresDialect(), o.Logger)
+	db.postgres = &server{config: config, pooler: between, place: between.place}
+	// A plan that was made while a table was empty must not serve it when it
+	// has a million rows: statements are described once and planned each time.
+	mainConfig := config.Copy()
+	mainConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	mainConfig.AfterConnect = func(context.Context, *pgconn.PgConn) error {
+		db.connected()
+		return nil
+	}
+	acquireConfig := config.Copy()
+	acquireConfig.RuntimeParams["lock_timeout"] = Millis(o.AcquireWait)
+	open := func(config *pgx.ConnConfig, size int) *sql.DB {
+		return openPool(between.through(config), size, between.place)
+	}
+	db.Main, db.Lease, db.Acquire = open(mainConfig, o.PoolSize), open(config, 2), open(acquireConfig, 2)
+	db.Read = db.Main
+	db.readLockTable = func(ctx context.Context) (lockTable, error) { return readLockTable(ctx, db.Lease) }
+	unlimited := config.Copy()
+	unlimited.RuntimeParams["statement_timeout"] = "0"
+	db.schema = postgresSchema(db.Main, between.place, func() *sql.DB {
+		return stdlib.OpenDB(*between.on(unlimited, func() string { return between.place.names.Load().migrating() }))
+	}, migrations.Postgres())
+	return db, nil
+}
+
+// parsePostgres reads the URL. Whatever connects to the coordination database
+// begins with it: nodes, commands and the doctor.
+//
+// Of several hosts or addresses the driver tries the next one whenever one
+// refuses a single connection. That may be a standby, which shows commits late: so
+// a connection counts only when its server can be written, unless the URL says
+// otherwise. That costs a new connection one round trip.
+func parsePostgres(text string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(text)
+	parsed, unreadable := url.Parse(text)
+	var file *fs.PathError
+	if errors.As(err, &file) && unreadable == nil {
+		return nil, fmt.Errorf("coordination database: a file that the URL names cannot be read: %w", file)
+	}
+	if err != nil || unreadable != nil {
+		// The parser's error may repeat parts of the URL, and it holds a password.
+		return nil, errors.New("coordination database: the postgres:// URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 5 * time.Second
+	}
+	switch parsed.Query().Get("target_session_attrs") {
+	case "any":
+	case "primary":
+		config.ValidateConnect = writable(pgconn.ValidateConnectTargetSessionAttrsPrimary)
+	default:
+		config.ValidateConnect = writable(pgconn.ValidateConnectTargetSessionAttrsReadWrite)
+	}
+	return config, nil
+}
+
+// writable words the refusal of a check by the driver.
+func writable(check pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
+	return func(ctx context.Context, conn *pgconn.PgConn) error {
+		err := check(ctx, conn)
+		if errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection) {
+			return ErrReadOnly
+		}
+		return err
+	}
+}
+
+func openPool(config *pgx.ConnConfig, size int, p *place) *sql.DB {
+	pool := sql.OpenDB(placedConnector{stdlib.GetConnector(*config), p})
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	return pool
+}
+
+func setDefault(params map[string]string, name, value string) {
+	if _, set := params[name]; !set {
+		params[name] = value
+	}
+}
+
+// Millis is a duration as the server takes it.
+func Millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// Session returns the configuration of a session of its own on PostgreSQL, beside the
+// pools, and what lies between. set changes the configuration before the settings of
+// the URL are taken out of it.
+func (db *DB) Session(set func(config *pgx.ConnConfig)) (*pgx.ConnConfig, *Pooler) {
+	config := db.postgres.config.Copy()
+	set(config)
+	return db.postgres.pooler.through(config), db.postgres.pooler
+}
+
+// Native runs f on a connection of the main pool of PostgreSQL, for what database/sql
+// cannot do. Statements that f sends are made by [DB.NativeSQL].
+func (db *DB) Native(ctx context.Context, f func(conn *pgx.Conn) error) error {
+	conn, err := db.Main.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Raw(func(driver any) error {
+		placed, ok := driver.(*placedConn)
+		if !ok {
+			return fmt.Errorf("unexpected driver %T", driver)
+		}
+		return f(placed.Conn.Conn())
+	})
+}
+
+// NativeSQL is [DB.SQL] for statements that go to the driver of PostgreSQL beside
+// database/sql.
+func (db *DB) NativeSQL(text string) string { return db.postgres.place.sql(db.SQL(text)) }
+
+// Table is a table of PostgreSQL with its schema. A statement has to come first: before
+// it the schemas are not known.
+func (db *DB) Table(name string) pgx.Identifier { return db.postgres.place.names.Load().of(name) }
+
+// TablePrefix is how the name of any table of ours begins on PostgreSQL, as [DB.Table].
+func (db *DB) TablePrefix() string { return db.postgres.place.names.Load().prefix() }

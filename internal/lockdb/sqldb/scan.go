@@ -1,0 +1,99 @@
+package sqldb
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ScanTime scans a time of either database; NULL becomes the zero time, and what
+// is infinite the last second that has four digits for its year, or the first.
+func ScanTime(to *time.Time) sql.Scanner { return timeScanner{to} }
+
+type timeScanner struct{ to *time.Time }
+
+// Scan implements [sql.Scanner].
+func (s timeScanner) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*s.to = time.Time{}
+		return nil
+	case time.Time:
+		*s.to = v.UTC()
+		return nil
+	case string:
+		switch v {
+		case "infinity":
+			v = "9999-12-31 23:59:59"
+		case "-infinity":
+			v = "0001-01-01 00:00:00"
+		}
+		t, err := time.ParseInLocation(sqliteTime[:19], v[:min(len(v), 19)], time.UTC)
+		if err != nil {
+			return fmt.Errorf("read a time of the coordination database: unexpected form")
+		}
+		*s.to = t.Add(fraction(v))
+		return nil
+	}
+	return fmt.Errorf("read a time of the coordination database: unexpected type %T", value)
+}
+
+// ScanEventTime scans the time of an event. A text that is not a timestamp becomes the
+// zero time, which an event leaves out: one row of the log must not stop those after it.
+// Earlier binaries wrote the year 10000 into a log on SQLite.
+func ScanEventTime(to *time.Time) sql.Scanner { return eventTimeScanner{to} }
+
+type eventTimeScanner struct{ to *time.Time }
+
+// Scan implements [sql.Scanner].
+func (s eventTimeScanner) Scan(value any) error {
+	err := timeScanner(s).Scan(value)
+	if _, isText := value.(string); err != nil && isText {
+		*s.to = time.Time{}
+		return nil
+	}
+	return err
+}
+
+// fraction reads what follows the seconds, such as ".123000".
+func fraction(v string) time.Duration {
+	if len(v) <= 20 || v[19] != '.' {
+		return 0
+	}
+	d, err := time.ParseDuration("0." + strings.TrimSpace(v[20:]) + "s")
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// ScanText scans a text; NULL becomes the empty one.
+func ScanText(to *string) sql.Scanner { return textScanner{to} }
+
+type textScanner struct{ to *string }
+
+// Scan implements [sql.Scanner].
+func (s textScanner) Scan(value any) error {
+	var text sql.NullString
+	err := text.Scan(value)
+	*s.to = text.String
+	return err
+}
+
+// Storable is the text of an error, whose bytes others have chosen, as both
+// databases can keep it: PostgreSQL takes only UTF-8 without NUL.
+func Storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
+}
+
+// Unpadded drops the spaces that CHAR(36) adds.
+func Unpadded(text string) string { return strings.TrimRight(text, " ") }
+
+// SplitList reads a list that a column holds, with commas between; nil for an empty text.
+func SplitList(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}

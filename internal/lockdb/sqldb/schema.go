@@ -1,0 +1,211 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+	gooselock "github.com/pressly/goose/v3/lock"
+)
+
+// SchemaTable remembers which migrations have run.
+const SchemaTable = "obs_migration"
+
+// schema says where the migrations are and how they run.
+type schema struct {
+	up    func(ctx context.Context) error
+	state func(ctx context.Context) (current, target int64, err error)
+}
+
+// Migrate brings the schema up to date. Nodes that start together run it one
+// after the other, under a lock. It returns [ErrSchemaNewer] for a database
+// that a newer binary has migrated, and changes nothing then.
+func (db *DB) Migrate(ctx context.Context) error {
+	current, target, err := db.schema.state(ctx)
+	if err != nil {
+		return err
+	}
+	if current > target {
+		return ErrSchemaNewer
+	}
+	if current == target {
+		return nil
+	}
+	if current == 0 {
+		if err := db.warnOfOwner(ctx); err != nil {
+			return err
+		}
+	}
+	if err := db.schema.up(ctx); err != nil {
+		return fmt.Errorf("migrate the coordination database: %w", err)
+	}
+	return nil
+}
+
+// SchemaVersion returns the version of the database and the one of the binary.
+func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err error) {
+	return db.schema.state(ctx)
+}
+
+// postgresSchema migrates through a pool of its own, which migrations opens:
+// its sessions have no limit on the time of a statement, and a search_path, since
+// migrations do not name the schema.
+func postgresSchema(pool *sql.DB, p *place, migrations func() *sql.DB, files fs.FS) schema {
+	return schema{
+		up: func(ctx context.Context) (err error) {
+			migrating := migrations()
+			defer func() { err = errors.Join(err, migrating.Close()) }()
+			unlock, err := lockMigrations(ctx, migrating)
+			if err != nil {
+				return fmt.Errorf("lock the migrations: %w", err)
+			}
+			defer func() { err = errors.Join(err, unlock()) }()
+			n, err := p.look(ctx, pool) // Somebody may have made tables meanwhile.
+			switch {
+			case err != nil:
+				return err
+			case !n.migrated:
+				err = makeVersionTable(ctx, migrating)
+			case !n.kin:
+				err = fmt.Errorf("%w: %s in the schema %s belongs to a role whose rights this one has not, and whose code would run with its rights; migrate as that role",
+					ErrSearchPath, SchemaTable, n.ours)
+			}
+			if err != nil {
+				return err
+			}
+			return migrateUp(ctx, goose.DialectPostgres, migrating, files)
+		},
+		state: func(ctx context.Context) (int64, int64, error) {
+			return postgresState(ctx, pool, p, files)
+		},
+	}
+}
+
+// makeVersionTable makes the table of migrations. It fails where there is one by now, which goose
+// would take whoever has made it.
+func makeVersionTable(ctx context.Context, pool *sql.DB) error {
+	table, err := database.NewStore(database.DialectPostgres, SchemaTable)
+	if err != nil {
+		return err
+	}
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	err = table.CreateVersionTable(ctx, tx)
+	if err == nil {
+		err = table.Insert(ctx, tx, database.InsertRequest{}) // What goose begins with.
+	}
+	if err != nil {
+		return errors.Join(err, Rollback(tx))
+	}
+	return tx.Commit()
+}
+
+// undefinedTable is the SQLSTATE of a table that is not there.
+const undefinedTable = "42P01"
+
+// postgresState looks once more for tables that are not where they were.
+func postgresState(ctx context.Context, pool *sql.DB, p *place, files fs.FS) (current, target int64, err error) {
+	made := func() (bool, error) {
+		n, err := p.look(ctx, pool)
+		return err == nil && n.migrated, err
+	}
+	current, target, err = schemaState(ctx, goose.DialectPostgres, pool, files, made)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == undefinedTable {
+		p.forget()
+		current, target, err = schemaState(ctx, goose.DialectPostgres, pool, files, made)
+	}
+	return current, target, err
+}
+
+// lockMigrations waits until nobody else migrates. A transaction of its own holds the
+// lock: behind a pooler in transaction mode the unlocking of a session may meet
+// another session. Older versions of this program lock the same key.
+func lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
+	tx, err := pool.BeginTx(context.WithoutCancel(ctx), nil) // It is ended after the migrations, not beside them.
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range []string{
+		`SELECT set_config('statement_timeout', '0', TRUE), set_config('lock_timeout', '0', TRUE), set_config('idle_in_transaction_session_timeout', '0', TRUE)`,
+		fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, gooselock.DefaultLockID),
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return nil, errors.Join(err, Rollback(tx))
+		}
+	}
+	return func() error { return Rollback(tx) }, nil
+}
+
+// sqliteSchema protects the migrations with a lock on a file beside the
+// database: SQLite's own lock is given back between two migrations.
+// Looking goes through the readers, so that it waits for no writer.
+func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
+	return schema{
+		up: func(ctx context.Context) (err error) {
+			migrating := flock.New(path + ".migrate.lock")
+			if _, err := migrating.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+				return fmt.Errorf("lock the migrations: %w", err)
+			}
+			defer func() { err = errors.Join(err, migrating.Unlock()) }()
+			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
+		},
+		state: func(ctx context.Context) (int64, int64, error) {
+			current, target, err := schemaState(ctx, goose.DialectSQLite3, readers, files, sqliteMade(ctx, readers))
+			return current, target, noDatabase(path, err)
+		},
+	}
+}
+
+// sqliteMade reports whether the file has our tables.
+func sqliteMade(ctx context.Context, pool *sql.DB) func() (bool, error) {
+	return func() (made bool, err error) {
+		err = pool.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+SchemaTable+`'`).Scan(&made)
+		return made, err
+	}
+}
+
+func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) error {
+	provider, err := newGoose(d, pool, files)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// schemaState compares without writing: goose would create its table.
+func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, exists func() (bool, error)) (current, target int64, err error) {
+	provider, err := newGoose(d, pool, files)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, source := range provider.ListSources() {
+		target = max(target, source.Version)
+	}
+	made, err := exists()
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
+	}
+	if !made {
+		return 0, target, nil
+	}
+	err = pool.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+SchemaTable).Scan(&current)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
+	}
+	return current, target, nil
+}
+
+func newGoose(d goose.Dialect, pool *sql.DB, files fs.FS) (*goose.Provider, error) {
+	return goose.NewProvider(d, pool, files, goose.WithTableName(SchemaTable), goose.WithDisableGlobalRegistry(true))
+}

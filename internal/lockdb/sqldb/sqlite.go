@@ -1,0 +1,99 @@
+package sqldb
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	sqlite3 "modernc.org/sqlite" // Registers the driver "sqlite".
+	sqlitelib "modernc.org/sqlite/lib"
+
+	"github.com/observerd/observerd/migrations"
+)
+
+// sqlitePragmas make a commit durable before it is answered (FULL), let
+// readers go on beside a writer (WAL), and let processes of one host wait for
+// each other instead of failing.
+const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+	"&_pragma=wal_autocheckpoint(10000)&_pragma=foreign_keys(ON)"
+
+func openSQLite(o Options) (*DB, error) {
+	path := strings.TrimPrefix(o.URL, "sqlite:")
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return nil, errors.New("coordination database: sqlite needs a file; write sqlite:PATH")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, fmt.Errorf("coordination database: make its folder: %w", err)
+	}
+	createSQLite(path)
+	db := newDB(sqliteDialect(), o.Logger)
+	db.path = path
+	for pool, size := range map[**sql.DB]int{&db.Main: 1, &db.Read: o.PoolSize} {
+		opened, err := openSQLitePool(sqliteDSN(path, pool == &db.Read))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.Close())
+		}
+		opened.SetMaxOpenConns(size)
+		opened.SetMaxIdleConns(size)
+		*pool = opened
+	}
+	// All writes of a node use one connection, for which the pool draws among the
+	// calls that wait. Among several connections SQLite's busy handler would
+	// decide: one that writes without a pause starves the others.
+	db.Lease, db.Acquire = db.Main, db.Main
+	db.schema = sqliteSchema(db.Main, db.Read, path, migrations.SQLite())
+	return db, nil
+}
+
+// sqliteFileMode is that of a new file, before the umask: it holds row values and
+// events. SQLite gives the -wal and the -shm beside it the same.
+const sqliteFileMode = 0o640
+
+// creating keeps a file from being opened by a pool while it is created: its
+// closing would give back the locks that this process holds on it.
+var creating sync.Mutex
+
+// createSQLite makes a file that is missing. SQLite would let every user read it.
+// What keeps it from being made, SQLite meets too, and says.
+func createSQLite(path string) {
+	creating.Lock()
+	defer creating.Unlock()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, sqliteFileMode)
+	if err == nil {
+		_ = f.Close() // Nothing was written.
+	}
+}
+
+// sqliteDSN makes writers take the write lock when a transaction begins: one
+// that read first and wrote later would fail instead of waiting.
+func sqliteDSN(path string, readOnly bool) string {
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
+	if readOnly {
+		return dsn + "&_pragma=query_only(1)"
+	}
+	return dsn + "&_txlock=immediate"
+}
+
+// noDatabase names the file that SQLite cannot read, and what to do about it:
+// only a person knows what else it is.
+func noDatabase(path string, err error) error {
+	var lite *sqlite3.Error
+	if !errors.As(err, &lite) {
+		return err
+	}
+	switch lite.Code() & 0xff {
+	case sqlitelib.SQLITE_NOTADB, sqlitelib.SQLITE_CORRUPT:
+	default:
+		return err
+	}
+	if full, absErr := filepath.Abs(path); absErr == nil {
+		path = full
+	}
+	return fmt.Errorf("%w: %s is left as it is; name another file at database.url, or move this one away and bring back a backup, if there is one: %w",
+		ErrNoDatabase, path, err)
+}
