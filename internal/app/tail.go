@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -84,7 +85,7 @@ func (op *Operator) follow(ctx context.Context, t *tailer) error {
 
 // tailer remembers how far each stream has been shown.
 type tailer struct {
-	log     *lockdb.Log
+	log     *eventlog.Log
 	options TailOptions
 	after   map[string]int64
 	line    []byte

@@ -46,10 +46,12 @@ func TestReleasesDoNotQueueBehindTurns(t *testing.T) {
 	waitFor(t, url, `SELECT (count(*) >= 4)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 
 	for what, call := range map[string]func(ctx context.Context) error{
-		"look":     func(ctx context.Context) error { _, err := db.Turns().Turn(ctx, "c", request("c")); return err },
-		"acquire":  func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
-		"streams":  func(ctx context.Context) error { _, err := db.Turns().Streams(ctx, []string{"c"}); return err },
-		"the note": func(ctx context.Context) error { return db.Turns().NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
+		"look":    func(ctx context.Context) error { _, err := db.Turns().Turn(ctx, "c", request("c")); return err },
+		"acquire": func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
+		"streams": func(ctx context.Context) error { _, err := db.Turns().Streams(ctx, []string{"c"}); return err },
+		"the note": func(ctx context.Context) error {
+			return db.Turns().NoteStream(ctx, held, turn.StreamTaken{Stream: "c"})
+		},
 		"the turn": func(ctx context.Context) error { return db.Turns().TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
 	} {
 		var err error

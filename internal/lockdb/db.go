@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
@@ -40,14 +41,13 @@ type Options struct {
 
 // DB is an open coordination database. It is safe for concurrent use. Each of its
 // parts has a type of its own: [Leases], [Turns], [Nodes], [Streams], [Sweeps],
-// [Accounts], [Log], [Store], [Operations].
+// [Accounts], [Operations], [Store], and [eventlog.Log].
 type DB struct {
 	db       *sqldb.DB
 	engine   engine
 	log      *slog.Logger
 	metrics  *metrics
 	bootID   string
-	node     string
 	onCommit func()
 
 	presence liveness.Presence
@@ -55,9 +55,8 @@ type DB struct {
 	// locked holds the locks whose rows were found locked by somebody.
 	locked sync.Map
 	// terms are those that this process may hold.
-	terms terms
-	// ends are what this process knows of the event log.
-	ends    ends
+	terms   terms
+	events  *eventlog.Log
 	futures futures
 }
 
@@ -73,10 +72,10 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node}
+	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID}
 	db.futures.log = o.Logger
-	db.ends.db, db.ends.node, db.ends.log, db.ends.wentBack = opened, o.Node, o.Logger, db.metrics.logWentBack
-	opened.OnConnect(db.ends.doubt) // A failover ends all connections.
+	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
+	opened.OnConnect(db.events.Doubt) // A failover ends all connections.
 	if opened.Backend() == "sqlite" {
 		db.engine = &sqliteEngine{db: opened}
 	} else {
@@ -122,6 +121,9 @@ func (db *DB) NewLiveness(o liveness.Options) *liveness.Monitor {
 	db.monitor = liveness.New(db.presence, o)
 	return db.monitor
 }
+
+// Log returns the event log.
+func (db *DB) Log() *eventlog.Log { return db.events }
 
 // shownBy is the value of the columns liveness for this process.
 func (db *DB) shownBy() string {

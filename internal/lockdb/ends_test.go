@@ -84,7 +84,7 @@ func (p worker) looks(t *testing.T, streams ...string) {
 	s := p.store(t)
 	for round := range 3 {
 		if round == 1 {
-			p.AgeEnds()
+			p.Log().Doubt()
 		}
 		for _, stream := range streams {
 			cursorOf(t, s, stream)
@@ -193,7 +193,7 @@ func TestRestoreIsNoticed(t *testing.T) {
 func TestLogThatHasGrownAgainIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, look := range map[string]func(t *testing.T, p worker, url string){
-		"a minute later": func(_ *testing.T, p worker, _ string) { p.AgeEnds() },
+		"a minute later": func(_ *testing.T, p worker, _ string) { p.Log().Doubt() },
 		"by a relay, in the middle of what it reads": func(t *testing.T, p worker, _ string) {
 			if batch, err := p.Log().Read(t.Context(), "orders", 3, 100); err != nil || len(batch) != 9 {
 				t.Fatalf("%d events, %v", len(batch), err)
@@ -201,7 +201,7 @@ func TestLogThatHasGrownAgainIsNoticed(t *testing.T) {
 		},
 		"on a new connection": func(t *testing.T, p worker, url string) {
 			if p.Backend() == "sqlite" {
-				p.AgeEnds() // It has none.
+				p.Log().Doubt() // It has none.
 				return
 			}
 			db, _ := raw(t, url)

@@ -53,7 +53,9 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, "bob") },
 		func() error { _, err := db.Report(t.Context()); return err },
 		func() error { return db.Accounts().AcceptAccount(t.Context(), a.ID, a.Digest) },
-		func() error { return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true}) },
+		func() error {
+			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})
+		},
 		func() error { return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{}) },
 		func() error { _, err := db.Clean(t.Context(), retention()); return err },
 	}

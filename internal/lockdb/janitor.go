@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -48,7 +49,7 @@ func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
 type cleaner struct {
 	db      *sqldb.DB
 	nodes   *Nodes
-	log     *Log
+	log     *eventlog.Log
 	cleaned *prometheus.CounterVec
 	Retention
 	done haul

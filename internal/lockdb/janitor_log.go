@@ -96,7 +96,7 @@ func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err err
 
 // cleanEvents removes old events that every sink in use has stored.
 func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
-	offsets, err := c.log.storedByAll(ctx, used)
+	offsets, err := c.log.StoredByAll(ctx, used)
 	if err != nil {
 		c.done.add(ctx, 0, err)
 		return
@@ -147,23 +147,4 @@ func (c *cleaner) cleanStream(ctx context.Context, stream string, stored int64) 
 		}
 	}
 	return total, nil
-}
-
-// storedByAll returns, for each stream, the sequence up to which all of the
-// sinks have stored it. Without sinks that is everything.
-func (l *Log) storedByAll(ctx context.Context, sinks map[string]bool) (map[string]int64, error) {
-	stored, err := l.lastSeqs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for sink := range sinks {
-		backlog, err := l.Backlog(ctx, sink)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range backlog {
-			stored[b.Stream] = min(stored[b.Stream], b.Acknowledged)
-		}
-	}
-	return stored, nil
 }

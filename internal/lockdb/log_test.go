@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -162,7 +163,7 @@ func TestFormerRelayCannotTouchANewStream(t *testing.T) {
 }
 
 // settle reads what the sink lacks up to seq, and acknowledges it.
-func settle(t *testing.T, log *lockdb.Log, sink, stream string, seq, epoch int64) error {
+func settle(t *testing.T, log *eventlog.Log, sink, stream string, seq, epoch int64) error {
 	t.Helper()
 	offsets, err := log.Offsets(t.Context())
 	if err != nil {

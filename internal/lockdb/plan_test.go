@@ -3,12 +3,8 @@ package lockdb
 import (
 	"fmt"
 	"log/slog"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -42,54 +38,6 @@ func TestTurnsAreReadByIndex(t *testing.T) {
 	ids := []string{"orders-7", "orders-70", "orders-700"}
 	if p := explain(t, db, streamsSQL, ids); strings.Contains(p, "Seq Scan") || !strings.Contains(p, "obs_cursor_stream_key") {
 		t.Errorf("the turns of observers are read as\n%s", p)
-	}
-}
-
-// TestAcknowledgedEventsAreReadByIndex reads the plan of an acknowledgement: the rest
-// of the log must not cost it anything.
-func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
-	t.Parallel()
-	db := filled(t,
-		`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
-		 SELECT 'orders', g, gen_random_uuid(), 't', 's', 1, 'new', now(), '{}' FROM generate_series(1, 20000) g`,
-		`ANALYZE obs_event`,
-	)
-	ids := make([]string, 500)
-	for i := range ids {
-		ids[i] = uuid.NewString()
-	}
-	args := []any{"file", "orders", int64(15000), int64(1), int64(14500), len(ids), ids}
-	if p := explain(t, db, db.db.SQL(acknowledgeSQL), args...); strings.Contains(p, "Seq Scan on obs_event") ||
-		!regexp.MustCompile(`Index Cond: .*seq >`).MatchString(p) {
-		t.Errorf("PostgreSQL plans it as\n%s", p)
-	}
-
-	db = migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "c.db"))
-	list, err := db.db.List(ids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	args[6] = list
-	rows, err := db.db.Main.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+db.db.SQL(acknowledgeSQL), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var p strings.Builder
-	for rows.Next() {
-		var id, parent, unused int
-		var line string
-		if err := rows.Scan(&id, &parent, &unused, &line); err != nil {
-			t.Fatal(err)
-		}
-		p.WriteString(line + "\n")
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	each, event := strings.Index(p.String(), "json_each"), strings.Index(p.String(), "SEARCH e USING PRIMARY KEY (stream=? AND seq=?)")
-	if event < 0 || each < 0 || each > event {
-		t.Errorf("SQLite plans it as\n%s", p.String())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/status"
@@ -180,5 +181,5 @@ func (r *reporter) wentBack(ctx context.Context) error {
 			err := scan(sqldb.ScanTime(&b.At), &b.Node, &b.Observer, &b.Detail)
 			r.WentBack = append(r.WentBack, b)
 			return err
-		}, actWentBack, recentBack.Seconds(), lastBack)
+		}, eventlog.ActWentBack, recentBack.Seconds(), lastBack)
 }

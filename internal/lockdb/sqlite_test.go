@@ -73,8 +73,10 @@ func TestLineBeforeTheFileIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := map[string]func(ctx context.Context) error{
-		"acquire":  func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
-		"the note": func(ctx context.Context) error { return db.Turns().NoteStream(ctx, held, turn.StreamTaken{Stream: "c"}) },
+		"acquire": func(ctx context.Context) error { _, err := db.Leases().Acquire(ctx, request("c")); return err },
+		"the note": func(ctx context.Context) error {
+			return db.Turns().NoteStream(ctx, held, turn.StreamTaken{Stream: "c"})
+		},
 		"the turn": func(ctx context.Context) error { return db.Turns().TakeTurn(ctx, held, turn.Taken{Type: "c"}) },
 	}
 	try := func(call func(ctx context.Context) error, within time.Duration) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -19,7 +20,7 @@ import (
 type Store struct {
 	db       *sqldb.DB
 	engine   engine
-	ends     *ends
+	events   *eventlog.Log
 	log      *slog.Logger
 	metrics  *metrics
 	onCommit func()
@@ -30,7 +31,7 @@ type Store struct {
 
 // Store binds the database to a lease.
 func (db *DB) Store(g lock.Grant) *Store {
-	return &Store{db: db.db, engine: db.engine, ends: &db.ends, log: db.log, metrics: db.metrics, onCommit: db.onCommit, grant: g}
+	return &Store{db: db.db, engine: db.engine, events: db.events, log: db.log, metrics: db.metrics, onCommit: db.onCommit, grant: g}
 }
 
 // Peek returns a store that can only be read, for a dry run: the cursor of a
@@ -73,7 +74,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 	if err != nil {
 		return observer.Cursor{}, fmt.Errorf("read the cursor of %s: %w", stream, err)
 	}
-	s.ends.saw(ctx, stream, c.LastSeq, began)
+	s.events.SawEnd(ctx, stream, c.LastSeq, began)
 	return c, nil
 }
 
@@ -205,7 +206,7 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	failpoint.Hit("commit.after")
 	next := ch.Next()
 	if n := len(ch.Events); n > 0 {
-		s.ends.note(next.Stream, next.LastSeq, ch.Events[n-1].ID, began)
+		s.events.Committed(next.Stream, next.LastSeq, ch.Events[n-1].ID, began)
 		if s.onCommit != nil {
 			s.onCommit()
 		}

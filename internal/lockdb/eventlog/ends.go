@@ -1,9 +1,8 @@
-package lockdb
+package eventlog
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -36,7 +34,7 @@ type end struct {
 // read from the log, or found at the end of a sink's file. What an operator or
 // retention does leaves them in place, or takes them away and leaves the sequence. So
 // the log went back, in a failover to a standby that lagged or in a restore, where a
-// stream ends before its event, or has another one there.
+// stream ends before its event, or has another one there. The zero value is ready.
 type ends struct {
 	mu    sync.Mutex
 	known map[string]end
@@ -47,11 +45,6 @@ type ends struct {
 	back time.Time
 
 	turn sync.Mutex // to examine
-
-	db       *sqldb.DB
-	node     string // that makes the notes
-	log      *slog.Logger
-	wentBack prometheus.Counter
 }
 
 // note remembers an event that stood in the log, by a statement that was sent at that
@@ -120,29 +113,38 @@ func (e *ends) forget(stream string, gone end) {
 	}
 }
 
-// saw is told where a stream ends by a statement that was sent at that time.
-func (e *ends) saw(ctx context.Context, stream string, last int64, began time.Time) {
-	e.sawAll(ctx, []events.Backlog{{Stream: stream, Last: last}}, began)
+// Doubt has the log examined when it is next looked at, as after a failover.
+func (l *Log) Doubt() { l.ends.doubt() }
+
+// Committed takes in the last event that a commit of this process has appended; the
+// commit was sent at that time.
+func (l *Log) Committed(stream string, seq int64, id uuid.UUID, began time.Time) {
+	l.ends.note(stream, seq, id, began)
 }
 
-// sawAll is the same of several streams. It costs a statement of its own where one of
+// SawEnd takes in where a stream ends by a statement that was sent at that time.
+func (l *Log) SawEnd(ctx context.Context, stream string, last int64, began time.Time) {
+	l.sawEnds(ctx, []events.Backlog{{Stream: stream, Last: last}}, began)
+}
+
+// sawEnds is the same of several streams. It costs a statement of its own where one of
 // them ends too early, after a new connection, and once a minute.
-func (e *ends) sawAll(ctx context.Context, streams []events.Backlog, began time.Time) {
-	early := slices.ContainsFunc(streams, func(b events.Backlog) bool { return e.before(b.Stream, began).seq > b.Last })
-	if early || e.due() {
-		e.examine(ctx)
+func (l *Log) sawEnds(ctx context.Context, streams []events.Backlog, began time.Time) {
+	early := slices.ContainsFunc(streams, func(b events.Backlog) bool { return l.ends.before(b.Stream, began).seq > b.Last })
+	if early || l.ends.due() {
+		l.examine(ctx)
 	}
 }
 
 // sawEvents is told what a statement has read that was sent at that time.
-func (e *ends) sawEvents(ctx context.Context, stream string, batch []events.Event, began time.Time) {
-	known := e.before(stream, began)
+func (l *Log) sawEvents(ctx context.Context, stream string, batch []events.Event, began time.Time) {
+	known := l.ends.before(stream, began)
 	for i := range batch {
 		if batch[i].Seq == known.seq && batch[i].ID != known.id {
-			e.examine(ctx)
+			l.examine(ctx)
 		}
 	}
-	e.noteLast(stream, batch, began)
+	l.ends.noteLast(stream, batch, began)
 }
 
 // wentBack is a stream that does not have its newest event any more.
@@ -155,32 +157,32 @@ type wentBack struct {
 
 // examine compares all ends with the log, and tells of streams that went back. Its
 // own failure is no news: whoever looked at the log meets the same.
-func (e *ends) examine(ctx context.Context) {
-	e.turn.Lock()
-	defer e.turn.Unlock()
+func (l *Log) examine(ctx context.Context) {
+	l.ends.turn.Lock()
+	defer l.ends.turn.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()
-	back, err := e.goneBack(ctx, e.all())
+	back, err := l.goneBack(ctx, l.ends.all())
 	if err != nil {
-		e.doubt()
-		e.log.Debug("Ends of the streams not compared; the next look tries again", "err", err)
+		l.ends.doubt()
+		l.opts.Logger.Debug("Ends of the streams not compared; the next look tries again", "err", err)
 		return
 	}
 	if len(back) == 0 {
 		return
 	}
 	for _, b := range back {
-		e.forget(b.stream, b.known)
+		l.ends.forget(b.stream, b.known)
 	}
-	news, err := e.noteBack(ctx, back)
+	news, err := l.noteBack(ctx, back)
 	switch {
 	case err != nil:
-		e.log.Warn("That the event log went back was not noted for 'observerd status'", "streams", len(back), "err", err)
+		l.opts.Logger.Warn("That the event log went back was not noted for 'observerd status'", "streams", len(back), "err", err)
 	case news == 0:
 		return
 	}
-	e.wentBack.Inc()
-	e.log.Error("Event log went back to an earlier state: readers may have events that are not in it, and keep what was undone; "+
+	l.opts.WentBack.Inc()
+	l.opts.Logger.Error("Event log went back to an earlier state: readers may have events that are not in it, and keep what was undone; "+
 		"'observerd status' has all streams", "streams", len(back), "first", back[0].stream, "event", back[0].detail)
 }
 
@@ -196,21 +198,21 @@ SELECT l.n,
  ORDER BY l.n`
 
 // goneBack returns the streams that are not as they were known, by name.
-func (e *ends) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
+func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
 	streams := slices.Sorted(maps.Keys(known))
 	sequences := make([]string, len(streams))
 	for i, stream := range streams {
 		sequences[i] = strconv.FormatInt(known[stream].seq, 10)
 	}
-	names, err := e.db.List(streams)
+	names, err := l.db.List(streams)
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := e.db.List(sequences)
+	numbers, err := l.db.List(sequences)
 	if err != nil {
 		return nil, err
 	}
-	err = e.db.Query(ctx, "compare the ends of the streams", endsSQL, func(scan func(...any) error) error {
+	err = l.db.Query(ctx, "compare the ends of the streams", endsSQL, func(scan func(...any) error) error {
 		var n, last int64
 		var found string
 		if err := scan(&n, &last, sqldb.ScanText(&found)); err != nil {
@@ -232,26 +234,26 @@ func (e *ends) goneBack(ctx context.Context, known map[string]end) (back []wentB
 	return back, err
 }
 
-// actWentBack is the action of the rows of obs_audit that say that a stream went back;
+// ActWentBack is the action of the rows of obs_audit that say that a stream went back;
 // the actor is the node that noticed it.
-const actWentBack = "log-went-back"
+const ActWentBack = "log-went-back"
 
 // noteBack notes for others that streams went back, and returns of how many nobody has
 // noted it of the same event.
-func (e *ends) noteBack(ctx context.Context, back []wentBack) (news int64, err error) {
+func (l *Log) noteBack(ctx context.Context, back []wentBack) (news int64, err error) {
 	columns := make([][]string, 3)
 	for _, b := range back {
 		columns[0], columns[1], columns[2] = append(columns[0], b.stream), append(columns[1], b.detail), append(columns[2], b.what)
 	}
-	args := []any{e.node, actWentBack}
+	args := []any{l.opts.Node, ActWentBack}
 	for _, c := range columns {
-		list, err := e.db.List(c)
+		list, err := l.db.List(c)
 		if err != nil {
 			return 0, err
 		}
 		args = append(args, list)
 	}
-	return e.db.Exec(ctx, "note that the event log went back", `
+	return l.db.Exec(ctx, "note that the event log went back", `
 		INSERT INTO obs_audit (at, actor, action, subject, detail)
 		SELECT {now}, CAST($1 AS TEXT), CAST($2 AS TEXT), s.value, d.value
 		  FROM {numbered $3} s
@@ -267,5 +269,5 @@ func (e *ends) noteBack(ctx context.Context, back []wentBack) (news int64, err e
 // restart of this process, and compares it with the log.
 func (l *Log) Delivered(ctx context.Context, last events.Event) {
 	l.ends.note(last.Stream, last.Seq, last.ID, time.Now())
-	l.ends.examine(ctx)
+	l.examine(ctx)
 }

@@ -1,27 +1,40 @@
-package lockdb
+package eventlog
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// Log is the event log as a relay sees it. It is an [events.Log].
-type Log struct {
-	db   *sqldb.DB
-	ends *ends
+// Options describe the process that reads and writes the log.
+type Options struct {
+	// Node is the name under which it makes notes for people.
+	Node string
+	// Logger and WentBack are required. WentBack counts how often the log was found in an
+	// earlier state than this process knew.
+	Logger   *slog.Logger
+	WentBack prometheus.Counter
 }
 
-// Log returns the event log.
-func (db *DB) Log() *Log { return &Log{db.db, &db.ends} }
+// Log is the event log. It is an [events.Log], and safe for concurrent use.
+type Log struct {
+	db   *sqldb.DB
+	opts Options
+	ends ends
+}
+
+// New returns the event log of a database.
+func New(db *sqldb.DB, o Options) *Log { return &Log{db: db, opts: o} }
 
 // Backlog implements [events.Log]: one query finds every stream that holds
 // events past the sink's offset.
@@ -41,7 +54,7 @@ func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error
 			return err
 		}, sink)
 	if err == nil {
-		l.ends.sawAll(ctx, backlog, began)
+		l.sawEnds(ctx, backlog, began)
 	}
 	return backlog, err
 }
@@ -83,7 +96,7 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 		err = nil
 	}
 	if err == nil {
-		l.ends.sawEvents(ctx, stream, batch, began)
+		l.sawEvents(ctx, stream, batch, began)
 	}
 	return batch, err
 }
@@ -222,4 +235,23 @@ func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 			return err
 		})
 	return all, err
+}
+
+// StoredByAll returns, for each stream, the sequence up to which all of the
+// sinks have stored it. Without sinks that is everything.
+func (l *Log) StoredByAll(ctx context.Context, sinks map[string]bool) (map[string]int64, error) {
+	stored, err := l.lastSeqs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for sink := range sinks {
+		backlog, err := l.Backlog(ctx, sink)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range backlog {
+			stored[b.Stream] = min(stored[b.Stream], b.Acknowledged)
+		}
+	}
+	return stored, nil
 }

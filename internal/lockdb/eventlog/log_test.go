@@ -1,0 +1,121 @@
+package eventlog
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/test/kit/pgtest"
+)
+
+// TestEndsAreComparedOnceAMinute has the log examined without any doubt.
+func TestEndsAreComparedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var e ends
+		if e.due() {
+			t.Error("due while nothing is known")
+		}
+		e.note("orders", 1, uuid.New(), time.Now())
+		time.Sleep(examineEvery - time.Second)
+		if e.due() {
+			t.Error("due within a minute")
+		}
+		time.Sleep(time.Second)
+		if !e.due() || e.due() {
+			t.Error("not due once after a minute")
+		}
+		e.doubt()
+		if !e.due() {
+			t.Error("not due in doubt")
+		}
+	})
+}
+
+// TestAcknowledgedEventsAreReadByIndex reads the plan of an acknowledgement: the rest
+// of the log must not cost it anything.
+func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, pgtest.New(t))
+	for _, text := range []string{
+		`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
+		 SELECT 'orders', g, gen_random_uuid(), 't', 's', 1, 'new', now(), '{}' FROM generate_series(1, 20000) g`,
+		`ANALYZE obs_event`,
+	} {
+		if _, err := db.Main.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := make([]string, 500)
+	for i := range ids {
+		ids[i] = uuid.NewString()
+	}
+	args := []any{"file", "orders", int64(15000), int64(1), int64(14500), len(ids), ids}
+	if p := explain(t, db, "EXPLAIN ", args...); strings.Contains(p, "Seq Scan on obs_event") ||
+		!regexp.MustCompile(`Index Cond: .*seq >`).MatchString(p) {
+		t.Errorf("PostgreSQL plans it as\n%s", p)
+	}
+
+	db = migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "c.db"))
+	list, err := db.List(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args[6] = list
+	p := explain(t, db, "EXPLAIN QUERY PLAN ", args...)
+	each, event := strings.Index(p, "json_each"), strings.Index(p, "SEARCH e USING PRIMARY KEY (stream=? AND seq=?)")
+	if event < 0 || each < 0 || each > event {
+		t.Errorf("SQLite plans it as\n%s", p)
+	}
+}
+
+// migrated opens a new database.
+func migrated(t *testing.T, url string) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(sqldb.Options{URL: url, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// explain returns the last column of the plan of an acknowledgement.
+func explain(t *testing.T, db *sqldb.DB, how string, args ...any) string {
+	t.Helper()
+	rows, err := db.Main.QueryContext(t.Context(), how+db.SQL(acknowledgeSQL), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan strings.Builder
+	for rows.Next() {
+		into := make([]any, len(columns))
+		for i := range into {
+			into[i] = new(any)
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, *into[len(into)-1].(*any))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
