@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/source/access"
 )
 
 // definition is what the events of an observer depend on in the configuration
@@ -21,20 +22,20 @@ type definition struct {
 
 // hashOf identifies an observer, its source first. The address of the source is left
 // out: nodes may reach one database in different ways.
-func hashOf(url config.URL, o config.Observer) string {
-	return hashed(4, o.Source, url.Dialect(), url.Database()) + "/" +
+func hashOf(kind, database string, o config.Observer) string {
+	return hashed(4, o.Source, kind, database) + "/" +
 		hashed(8, o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event)
 }
 
 // identified returns what gives the hash of an observer of the source, once that
 // has a URL.
-func identified(o config.Observer, src *guarded) func(context.Context) (string, error) {
+func identified(o config.Observer, src *access.Source) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		url, err := src.located(ctx)
+		target, err := src.Target(ctx)
 		if err != nil {
 			return "", err
 		}
-		return hashOf(url, o), nil
+		return hashOf(target.Kind, target.Database, o), nil
 	}
 }
 
@@ -47,7 +48,7 @@ func hashed(size int, parts ...any) string {
 	return hex.EncodeToString(sum[:size])
 }
 
-func (a *App) definition(o config.Observer, src *guarded) definition {
+func (a *App) definition(o config.Observer, src *access.Source) definition {
 	return definition{hash: identified(o, src), loaded: func() time.Time {
 		if at := a.loaded.Load(); at != nil {
 			return *at
@@ -58,7 +59,7 @@ func (a *App) definition(o config.Observer, src *guarded) definition {
 
 // definition is that of a command, which may set another only where no node is at
 // work.
-func (op *Operator) definition(ctx context.Context, o config.Observer, src *guarded) (definition, error) {
+func (op *Operator) definition(ctx context.Context, o config.Observer, src *access.Source) (definition, error) {
 	d := definition{hash: identified(o, src)}
 	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
 	if err != nil || len(nodes) > 0 {

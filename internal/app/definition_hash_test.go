@@ -20,7 +20,8 @@ func TestHashOfADefinition(t *testing.T) {
 		}
 		o := config.Observer{Source: "erp", Table: "orders", Key: []string{"id"}, Columns: []string{"status"}, Event: "E", Detect: "new"}
 		change(cfg, &o)
-		source, rest, _ = strings.Cut(hashOf(cfg.Sources[o.Source].URL, o), "/")
+		url := cfg.Sources[o.Source].URL
+		source, rest, _ = strings.Cut(hashOf(string(url.Dialect()), url.Database(), o), "/")
 		return source, rest
 	}
 	at := func(url string) func(*config.Config, *config.Observer) {

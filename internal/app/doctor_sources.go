@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/doctor"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/access"
 )
 
 // sourceLook bounds how long the doctor looks at a source.
@@ -64,8 +65,8 @@ func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 
 // describe asks the source about the first of the observers whose query it
 // understands.
-func describe(ctx context.Context, sources *opener, name string, readers []config.Observer) (d source.Description, err error) {
-	src, err := sources.open(name)
+func describe(ctx context.Context, sources *access.Opener, name string, readers []config.Observer) (d source.Description, err error) {
+	src, err := sources.Open(name)
 	if err != nil {
 		return d, err
 	}
@@ -78,7 +79,7 @@ func describe(ctx context.Context, sources *opener, name string, readers []confi
 		if err == nil {
 			err = failed
 		}
-		if ctx.Err() != nil || noSession(observer.ClassOf(failed)) {
+		if ctx.Err() != nil || access.NoSession(observer.ClassOf(failed)) {
 			break
 		}
 	}
@@ -89,7 +90,7 @@ func judgeSource(name string, d source.Description, err error) []doctor.Finding 
 	const check = "sources"
 	f := doctor.Finding{Check: check}
 	switch {
-	case lacksFile(err):
+	case errors.Is(err, access.ErrMissingFile):
 		f.Severity, f.Saw = doctor.Problem, fmt.Sprintf("source %s lacks a file: %v", name, err)
 		f.Why, f.Do = "Its observers fail until the file is there and this user may read it. Those of other sources go on.",
 			fmt.Sprintf("Put the file there, or name another one below sources.%s.", name)

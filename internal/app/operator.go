@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -73,7 +74,7 @@ func (op *Operator) lookForFile() error {
 }
 
 // sources opens sources for one command.
-func (op *Operator) sources() *opener {
+func (op *Operator) sources() *access.Opener {
 	if op.db == nil {
 		return newOpener(op.cfg, nil, true, op.log)
 	}
@@ -81,8 +82,8 @@ func (op *Operator) sources() *opener {
 }
 
 // open opens the source of that name.
-func (op *Operator) open(name string) (*guarded, error) {
-	src, err := op.sources().open(name)
+func (op *Operator) open(name string) (*access.Source, error) {
+	src, err := op.sources().Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", name, err)
 	}

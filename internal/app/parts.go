@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/schedule"
+	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -36,7 +37,7 @@ type parts struct {
 
 func (a *App) newParts() (p *parts, err error) {
 	p = &parts{cancel: func() {}, enabled: a.cfg.Scheduler.Enabled}
-	sources, err := openSources(newOpener(a.cfg, a.db.Accounts(), false, a.log), newSourceMetrics(a.registry), &a.cleanups)
+	sources, err := openSources(a.cfg, newOpener(a.cfg, a.db.Accounts(), false, a.log), access.NewMetrics(a.registry), &a.cleanups)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func waitFor(ctx context.Context, work *sync.WaitGroup, what string) error {
 	}
 }
 
-func (a *App) newSchedule(sources map[string]*guarded) (*schedule.Scheduler, error) {
+func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Scheduler, error) {
 	var types []schedule.Type
 	found := newReconcileMetric(a.registry)
 	for _, t := range a.cfg.Types() {
@@ -133,7 +134,7 @@ func (a *App) newSchedule(sources map[string]*guarded) (*schedule.Scheduler, err
 	})
 }
 
-func (a *App) newType(t config.Type, sources map[string]*guarded, found *prometheus.CounterVec) (schedule.Type, error) {
+func (a *App) newType(t config.Type, sources map[string]*access.Source, found *prometheus.CounterVec) (schedule.Type, error) {
 	progress := schedule.NewProgress()
 	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: typeRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
@@ -143,7 +144,7 @@ func (a *App) newType(t config.Type, sources map[string]*guarded, found *prometh
 		}
 		p.committed = progress.Committed
 		made.Observers = append(made.Observers, scheduled{
-			poller: p, account: sources[o.Source].account, beginners: sources[o.Source].beginners, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
+			poller: p, access: sources[o.Source], config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
 			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),
 			interval: t.Interval, setback: &setback{},
 		})

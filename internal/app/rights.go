@@ -44,7 +44,7 @@ func mayWrite(key, path string) error {
 	case err == nil && info.IsDir():
 		return place(key, "%s is a folder; write the name of a file in it", path)
 	case err == nil:
-		if err := access(path, false); err != nil {
+		if err := checkWritable(path, false); err != nil {
 			return refusedPath(key, path, err)
 		}
 	}
@@ -62,7 +62,7 @@ func mayMakeIn(key, folder string) error {
 		case err == nil && beyond != "":
 			return beyondReach(key, beyond, folder)
 		case err == nil:
-			if err := access(folder, true); err != nil {
+			if err := checkWritable(folder, true); err != nil {
 				return refusedPath(key, folder, err)
 			}
 			return nil

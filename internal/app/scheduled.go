@@ -10,15 +10,13 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/access"
 )
 
 // scheduled is a poller in the hands of the scheduler.
 type scheduled struct {
 	*poller
-	// account returns the gate of the source; nil for one without accounts.
-	account func() *gate
-	// beginners are those of the source.
-	beginners *beginners
+	access *access.Source
 
 	// What a reconcile needs: when it is due, in which zone, what a step of it
 	// may take, and where its finds are counted.
@@ -34,7 +32,7 @@ type scheduled struct {
 
 // Begin implements schedule.Beginner.
 func (s scheduled) Begin(ctx context.Context) (begun context.Context, end func(), err error) {
-	return s.beginners.enter(ctx)
+	return s.access.Begin(ctx)
 }
 
 // Poll implements schedule.Observer. A poll that has nothing left to do for this
@@ -52,11 +50,7 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 // need not wait for half an hour once this node has another secret, or somebody
 // has fixed the account and it was accepted elsewhere.
 func (s scheduled) Hopeful(ctx context.Context) bool {
-	g := s.account()
-	if g == nil {
-		return false
-	}
-	if refused, err := g.Standing(ctx); refused || err != nil {
+	if !s.access.HasGoodAccount(ctx) {
 		return false
 	}
 	reason, err := s.db.Streams().LastError(ctx, s.id)

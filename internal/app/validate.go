@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/access"
 )
 
 // errMistake is wrapped by the findings that the configuration has to be
@@ -156,7 +157,7 @@ func onceEach(findings []Finding) []Finding {
 	kept := findings[:0]
 	for _, f := range findings {
 		met := fault{f.Subject, f.Text}
-		if noSession(observer.ClassOf(f.cause)) {
+		if access.NoSession(observer.ClassOf(f.cause)) {
 			met.text = ""
 		}
 		if !seen[met] {

@@ -10,11 +10,12 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/access"
 )
 
 // validationSources opens sources for a validation, whose coordination database
 // may not be there yet. closed is to be called at its end.
-func validationSources(cfg *config.Config, log *slog.Logger) (o *opener, closed func()) {
+func validationSources(cfg *config.Config, log *slog.Logger) (o *access.Opener, closed func()) {
 	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
 	if err != nil {
 		return newOpener(cfg, nil, true, log), func() {}
@@ -23,13 +24,13 @@ func validationSources(cfg *config.Config, log *slog.Logger) (o *opener, closed 
 }
 
 // look asks the source about the observer's query.
-func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config, sources *opener, sample int) {
+func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config, sources *access.Opener, sample int) {
 	o, err := configured(cfg, c.ID)
 	if err != nil {
 		c.fail("observer "+c.ID, err)
 		return
 	}
-	src, err := sources.open(o.Source)
+	src, err := sources.Open(o.Source)
 	if err != nil {
 		c.fail("source "+o.Source, err)
 		return
@@ -109,7 +110,7 @@ func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err e
 	case class == observer.ClassUnreachable:
 		c.Reachable = false
 		c.fail("source "+o.Source, err)
-	case noSession(class):
+	case access.NoSession(class):
 		c.Reachable = false
 		c.fail("source "+o.Source, mistake{err})
 	case ctx.Err() != nil:

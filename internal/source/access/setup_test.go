@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"bytes"
@@ -103,7 +103,7 @@ type vault struct {
 
 // logon is what a source does for a new connection. It returns the gate's word,
 // or the refusal.
-func (v *vault) logon(g *gate) error {
+func (v *vault) logon(g *credentialGate) error {
 	ctx := context.Background()
 	if err := g.Allow(ctx); err != nil {
 		return err
@@ -125,8 +125,8 @@ func orDefault(text, other string) string {
 	return text
 }
 
-func gateOf(b *book, node, secret string) *gate {
-	g := newGate("oracle://app@h/svc", secret, node, b, false, slog.New(slog.DiscardHandler))
+func gateOf(b *book, node, secret string) *credentialGate {
+	g := newGate("oracle://app@h/svc", secret, Options{Node: node, Accounts: b, Logger: slog.New(slog.DiscardHandler)})
 	g.secret.rounds = 100
 	return g
 }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// access asks the kernel whether this user may write a file, or make files in
+// checkWritable asks the kernel whether this user may write a file, or make files in
 // a folder. Only a refusal is an error: a disk that is full or gone is waited
 // for elsewhere.
-func access(path string, folder bool) error {
+func checkWritable(path string, folder bool) error {
 	mode := uint32(unix.W_OK)
 	if folder {
 		mode |= unix.X_OK

@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // waited is how long a logon waits for its turn, by the clock of the test.
-func waited(ctx context.Context, t *testing.T, g *gate) time.Duration {
+func waited(ctx context.Context, t *testing.T, g *credentialGate) time.Duration {
 	t.Helper()
 	began := time.Now()
 	if err := g.Allow(ctx); err != nil {
@@ -21,7 +21,7 @@ func waited(ctx context.Context, t *testing.T, g *gate) time.Duration {
 }
 
 // inFlight returns a gate with a logon of which nothing is heard, and its call.
-func inFlight(t *testing.T, proven bool) (*gate, *call) {
+func inFlight(t *testing.T, proven bool) (*credentialGate, *call) {
 	t.Helper()
 	g := gateOf(newBook(), "a", "secret")
 	ctx, c := asCall(t.Context())
@@ -38,20 +38,20 @@ func inFlight(t *testing.T, proven bool) (*gate, *call) {
 // TestLogonOfWhichNothingIsHeardHoldsUpNobodyForLong has one that its caller waits
 // for, one that was given up and one that has failed.
 func TestLogonOfWhichNothingIsHeardHoldsUpNobodyForLong(t *testing.T) {
-	told := func(g *gate, c *call) { g.Failed(context.WithValue(context.Background(), callKey{}, c)) }
+	told := func(g *credentialGate, c *call) { g.Failed(context.WithValue(context.Background(), callKey{}, c)) }
 	for name, tc := range map[string]struct {
 		proven bool
-		ends   func(*gate, *call)
+		ends   func(*credentialGate, *call)
 		want   time.Duration
 	}{
-		"goes on":                               {false, func(*gate, *call) {}, maxFlight},
-		"goes on, of an account that was good":  {true, func(*gate, *call) {}, maxFlight},
-		"given up":                              {false, func(g *gate, c *call) { g.Settle(c, false) }, maxFlight},
-		"given up, of an account that was good": {true, func(g *gate, c *call) { g.Settle(c, false) }, provenFlight},
+		"goes on":                               {false, func(*credentialGate, *call) {}, maxFlight},
+		"goes on, of an account that was good":  {true, func(*credentialGate, *call) {}, maxFlight},
+		"given up":                              {false, func(g *credentialGate, c *call) { g.Settle(c, false) }, maxFlight},
+		"given up, of an account that was good": {true, func(g *credentialGate, c *call) { g.Settle(c, false) }, provenFlight},
 		"told":                                  {false, told, 0},
 		"told, of an account that was good":     {true, told, 0},
-		"failed":                                {false, func(g *gate, c *call) { g.Settle(c, true) }, 0},
-		"failed, of an account that was good":   {true, func(g *gate, c *call) { g.Settle(c, true) }, 0},
+		"failed":                                {false, func(g *credentialGate, c *call) { g.Settle(c, true) }, 0},
+		"failed, of an account that was good":   {true, func(g *credentialGate, c *call) { g.Settle(c, true) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestWrongPasswordStopsEveryNode(t *testing.T) {
 		if err := v.logon(first); !isRefusal(err) {
 			t.Fatal(err)
 		}
-		for _, g := range []*gate{first, second, gateOf(b, "c", "wrong")} {
+		for _, g := range []*credentialGate{first, second, gateOf(b, "c", "wrong")} {
 			err := v.logon(g)
 			if !isRefusal(err) || !strings.Contains(err.Error(), "ORA-01017") || !strings.Contains(err.Error(), "node a") {
 				t.Errorf("another logon: %v", err)
@@ -56,7 +56,7 @@ func TestWrongPasswordIsProbedThreeTimes(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, v := newBook(), &vault{code: code}
-				nodes := []*gate{gateOf(b, "a", "secret"), gateOf(b, "b", "secret")}
+				nodes := []*credentialGate{gateOf(b, "a", "secret"), gateOf(b, "b", "secret")}
 				for range 12 * 60 * 2 {
 					for _, g := range nodes {
 						if err := v.logon(g); !isRefusal(err) {
@@ -81,10 +81,10 @@ func TestWrongPasswordIsProbedThreeTimes(t *testing.T) {
 func TestTwoWrongPasswordsAreTriedOnceEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{password: "right"}
-		start := func() []*gate {
-			return []*gate{gateOf(b, "a", "wrong"), gateOf(b, "b", "typo"), gateOf(b, "c", "wrong"), gateOf(b, "d", "typo")}
+		start := func() []*credentialGate {
+			return []*credentialGate{gateOf(b, "a", "wrong"), gateOf(b, "b", "typo"), gateOf(b, "c", "wrong"), gateOf(b, "d", "typo")}
 		}
-		turns := func(nodes []*gate, n int, every time.Duration) {
+		turns := func(nodes []*credentialGate, n int, every time.Duration) {
 			t.Helper()
 			for range n {
 				for _, g := range nodes {
@@ -148,7 +148,7 @@ func TestSecretThatIsAcceptedMakesNoOtherRight(t *testing.T) {
 			t.Errorf("rows %+v", b.rows)
 		}
 		// Nobody has that secret any more, most likely.
-		time.Sleep(foreignFor)
+		time.Sleep(otherSecretFor)
 		if err := v.logon(typo); err != nil || len(b.rows) != 0 {
 			t.Errorf("a day later: %v, rows %+v", err, b.rows)
 		}
@@ -368,7 +368,7 @@ func TestRefusalIsNotWrittenAfterTheResume(t *testing.T) {
 func TestRefusalIsWrittenToASlowDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{password: "right"}
-		b.takes = cleanupTimeout - time.Second
+		b.takes = storeTimeout - time.Second
 		if err := v.logon(gateOf(b, "a", "wrong")); !isRefusal(err) || len(b.rows) != 1 {
 			t.Errorf("%v, rows %v", err, b.rows)
 		}

@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // told; all else fails in a session that it has.
 type logging struct {
 	flaky
-	gate   *gate
+	gate   *credentialGate
 	tried  int
 	refuse chan struct{}
 	err    error
@@ -47,7 +47,7 @@ func TestFailedQueryLetsNoLogonInBesideAnother(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := gateOf(newBook(), "a", "secret")
 				l := &logging{gate: g, refuse: make(chan struct{}), err: &observer.Fault{Class: class, Err: errors.New("failed")}}
-				s, other := &guarded{Database: l, name: "erp", gate: g}, &guarded{Database: l, name: "wms", gate: g}
+				s, other := &Source{name: "erp", opened: opened{Database: l, gate: g}}, &Source{name: "wms", opened: opened{Database: l, gate: g}}
 				ended := make(chan error, 3)
 				for range cap(ended) {
 					go func() {
@@ -56,7 +56,7 @@ func TestFailedQueryLetsNoLogonInBesideAnother(t *testing.T) {
 					}()
 				}
 				synctest.Wait()
-				for _, failing := range []*guarded{s, other} {
+				for _, failing := range []*Source{s, other} {
 					if _, err := failing.Horizon(t.Context(), observer.Query{}); observer.ClassOf(err) != class {
 						t.Fatal(err)
 					}
@@ -88,7 +88,7 @@ func TestFailedQueryLetsNoLogonInBesideAnother(t *testing.T) {
 func TestLogonThatFailsLetsTheNextInAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gateOf(newBook(), "a", "secret")
-		s := &guarded{Database: &lost{gate: g}, name: "erp", gate: g}
+		s := &Source{name: "erp", opened: opened{Database: &lost{gate: g}, gate: g}}
 		began := time.Now()
 		if _, err := s.Identity(t.Context()); observer.ClassOf(err) != observer.ClassSettings {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestLogonThatFailsLetsTheNextInAtOnce(t *testing.T) {
 // lost is a source whose logons end before the account is looked at.
 type lost struct {
 	flaky
-	gate *gate
+	gate *credentialGate
 }
 
 func (l *lost) Identity(ctx context.Context) (string, error) {

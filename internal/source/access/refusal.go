@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 // tell writes the refusal that was not written yet. The caller holds g.mu.
-func (g *gate) tell(ctx context.Context) {
+func (g *credentialGate) tell(ctx context.Context) {
 	if g.store == nil {
 		return
 	}
@@ -32,20 +32,20 @@ func (g *gate) tell(ctx context.Context) {
 // write notes the refusal, under the digest of those before if there were any:
 // then it counts. The time to make that, on a host that is busy, is not held
 // against the database.
-func (g *gate) write(ctx context.Context) error {
+func (g *credentialGate) write(ctx context.Context) error {
 	if err := g.ask(ctx); err != nil {
 		return err
 	}
 	a := lockdb.Account{ID: g.id, Node: g.node, Reason: worded(g.unsaid), Salt: g.salt()}
 	a.Digest = g.secret.digest(a.Salt)
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return g.store.RefuseAccount(ctx, a, observer.ClassCredentials.Pause(1))
 }
 
 // salt is that of the refusals of this secret or, for its first one, that which
 // the account has already.
-func (g *gate) salt() []byte {
+func (g *credentialGate) salt() []byte {
 	switch {
 	case g.known:
 		return g.row.Salt

@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"context"
@@ -20,38 +20,35 @@ const (
 	askEvery = 5 * time.Second
 	// probeSpread keeps the nodes from trying all at one instant.
 	probeSpread = time.Minute
-	// foreignFor is how long a refusal of another secret is kept after this
+	// storeTimeout bounds a statement in the coordination database.
+	storeTimeout = 5 * time.Second
+	// otherSecretFor is how long a refusal of another secret is kept after this
 	// node's secret was accepted: as long as it stands, a node that still has
 	// the old one leaves the account alone.
-	foreignFor = 24 * time.Hour
+	otherSecretFor = 24 * time.Hour
 )
 
-// accounts is the memory of refused accounts; lockdb.DB is one.
-type accounts interface {
+// Accounts is the memory of refused accounts that all nodes share; lockdb.DB is one.
+type Accounts interface {
 	Account(ctx context.Context, id string) ([]lockdb.Account, error)
 	RefuseAccount(ctx context.Context, a lockdb.Account, pause time.Duration) error
 	AcceptAccount(ctx context.Context, id string, digest []byte) error
 }
 
-// gate guards the logons of one account, see [source.Gate]. What the database
-// over there has refused is kept in the coordination database, so that every
+// credentialGate is the gate of one account and secret, see [source.Gate]. A refusal
+// by the foreign database is kept in the coordination database, so that every
 // node leaves the account alone: each of them trying a wrong password is what
 // locks an account. It is kept in memory too, for as long as it could not be
 // written. A gate is safe for concurrent use.
-type gate struct {
+type credentialGate struct {
 	id, node string
 	secret   digester
-	store    accounts // nil: none to be asked
-	// lenient lets pass what the coordination database could not be asked
-	// about: a person is there, who may not have made it yet. A node refuses
-	// then, unless the account was accepted before: without that database it
-	// can commit nothing, so no poll is lost, and it cannot know that it is the
-	// only one that tries.
-	lenient bool
-	log     *slog.Logger
-	delay   time.Duration // of this node's probes
+	store    Accounts // nil: none to be asked
+	lenient  bool     // see [Options]
+	log      *slog.Logger
+	delay    time.Duration // of this node's probes
 
-	line line
+	queue logonQueue
 
 	mu sync.Mutex
 	// proven says that the last logon of this process went well.
@@ -66,29 +63,29 @@ type gate struct {
 	unsaid *observer.Fault
 }
 
-func newGate(id, secret, node string, store accounts, lenient bool, log *slog.Logger) *gate {
-	return &gate{
-		id: id, node: node, secret: digester{secret: secret}, store: store, lenient: lenient, log: log, delay: rand.N(probeSpread),
+func newGate(id, secret string, o Options) *credentialGate {
+	return &credentialGate{
+		id: id, node: o.Node, secret: digester{secret: secret}, store: o.Accounts, lenient: o.Lenient, log: o.Logger, delay: rand.N(probeSpread),
 	}
 }
 
 // Allow implements [source.Gate]. One logon at a time is let through, so that a
 // wrong password is tried once and not by every connection of the pool, also
 // where it was right until now.
-func (g *gate) Allow(ctx context.Context) error {
-	if err := g.line.enter(ctx, g.patience); err != nil {
+func (g *credentialGate) Allow(ctx context.Context) error {
+	if err := g.queue.enter(ctx, g.patience); err != nil {
 		return err
 	}
 	err := g.verdict(ctx)
 	if err != nil {
-		g.line.leave(callOf(ctx))
+		g.queue.leave(callOf(ctx))
 	}
 	return err
 }
 
 // patience is how long a logon counts as being tried of which nothing is heard;
 // alive says that somebody still waits for it.
-func (g *gate) patience(alive bool) time.Duration {
+func (g *credentialGate) patience(alive bool) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.proven && !alive {
@@ -98,7 +95,7 @@ func (g *gate) patience(alive bool) time.Duration {
 }
 
 // verdict returns nil when a logon may be tried now.
-func (g *gate) verdict(ctx context.Context) error {
+func (g *credentialGate) verdict(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unsaid != nil {
@@ -119,11 +116,11 @@ func (g *gate) verdict(ctx context.Context) error {
 
 // ask reads the row of the account, unless that was done a moment ago. An error
 // leaves what was known.
-func (g *gate) ask(ctx context.Context) error {
+func (g *credentialGate) ask(ctx context.Context) error {
 	if g.store == nil || !g.asked.IsZero() && time.Since(g.asked) < askEvery {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	rows, err := g.store.Account(ctx, g.id)
 	if err != nil {
@@ -137,7 +134,7 @@ func (g *gate) ask(ctx context.Context) error {
 // Standing reports whether the account is refused now, without a logon. A refusal
 // that could not be written is then: it must not be written after somebody has
 // fixed the account and said so.
-func (g *gate) Standing(ctx context.Context) (bool, error) {
+func (g *credentialGate) Standing(ctx context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.unsaid != nil {
@@ -153,22 +150,22 @@ func (g *gate) Standing(ctx context.Context) (bool, error) {
 // logon of that call has failed with it, those of others go on. It is for logons
 // of which the source tells nothing: one that was given up with its call, and
 // one that has failed in a source that leaves that to the call.
-func (g *gate) Settle(c *call, failed bool) {
-	g.line.abandon(c)
+func (g *credentialGate) Settle(c *call, failed bool) {
+	g.queue.abandon(c)
 	if failed {
-		g.line.leave(c)
+		g.queue.leave(c)
 	}
 }
 
 // stands reports whether the row forbids a logon. Its clock is that of the moment
 // when it was read.
-func (g *gate) stands() bool {
+func (g *credentialGate) stands() bool {
 	now := g.row.Now.Add(time.Since(g.asked))
 	return g.row.GivenUp() || now.Before(g.row.RetryAt.Add(g.delay))
 }
 
 // refusal says what is known of it, and what to do.
-func (g *gate) refusal() error {
+func (g *credentialGate) refusal() error {
 	until := "until " + g.row.RetryAt.UTC().Format(time.RFC3339)
 	if g.row.GivenUp() {
 		until = fmt.Sprintf("any more, after %d times", g.row.Failures)
@@ -179,8 +176,8 @@ func (g *gate) refusal() error {
 }
 
 // Refused implements [source.Gate].
-func (g *gate) Refused(ctx context.Context, fault error) {
-	defer g.line.leave(callOf(ctx))
+func (g *credentialGate) Refused(ctx context.Context, fault error) {
+	defer g.queue.leave(callOf(ctx))
 	refused := &observer.Fault{Class: observer.ClassCredentials, Err: fault}
 	var f *observer.Fault
 	if errors.As(fault, &f) {
@@ -194,18 +191,18 @@ func (g *gate) Refused(ctx context.Context, fault error) {
 
 // Accepted implements [source.Gate]. A refusal of this secret is over; of
 // another one, it is when nobody can have that any more.
-func (g *gate) Accepted(ctx context.Context) {
-	defer g.line.leave(callOf(ctx))
+func (g *credentialGate) Accepted(ctx context.Context) {
+	defer g.queue.leave(callOf(ctx))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.proven, g.unsaid = true, nil
 	over := func(row lockdb.Account) bool {
-		return g.secret.made(row) || row.Now.Sub(row.RefusedAt) >= foreignFor
+		return g.secret.made(row) || row.Now.Sub(row.RefusedAt) >= otherSecretFor
 	}
 	if !slices.ContainsFunc(g.rows, over) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	for _, row := range g.rows {
 		if !over(row) {
@@ -222,4 +219,4 @@ func (g *gate) Accepted(ctx context.Context) {
 }
 
 // Failed implements [source.Gate]. What is known of the account stays.
-func (g *gate) Failed(ctx context.Context) { g.line.leave(callOf(ctx)) }
+func (g *credentialGate) Failed(ctx context.Context) { g.queue.leave(callOf(ctx)) }

@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"context"
@@ -38,8 +38,8 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// line lets one in at a time. The zero value is ready.
-type line struct {
+// logonQueue lets one logon in at a time. The zero value is ready.
+type logonQueue struct {
 	mu    sync.Mutex
 	in    chan struct{} // closed when something changes for those who wait; nil: nobody is in
 	owner *call         // of whoever is in; nil for one of no call
@@ -49,20 +49,20 @@ type line struct {
 // enter waits for its turn, which comes at the latest when whoever is in has
 // been there for longer than patience says; alive tells it whether the call of
 // that one has not ended.
-func (l *line) enter(ctx context.Context, patience func(alive bool) time.Duration) error {
+func (q *logonQueue) enter(ctx context.Context, patience func(alive bool) time.Duration) error {
 	for {
-		l.mu.Lock()
-		left := patience(l.owner == nil || !l.owner.ended.Load()) - time.Since(l.last)
-		if l.in == nil || left <= 0 {
-			if l.in == nil {
-				l.in = make(chan struct{})
+		q.mu.Lock()
+		left := patience(q.owner == nil || !q.owner.ended.Load()) - time.Since(q.last)
+		if q.in == nil || left <= 0 {
+			if q.in == nil {
+				q.in = make(chan struct{})
 			}
-			l.owner, l.last = callOf(ctx), time.Now()
-			l.mu.Unlock()
+			q.owner, q.last = callOf(ctx), time.Now()
+			q.mu.Unlock()
 			return nil
 		}
-		in := l.in
-		l.mu.Unlock()
+		in := q.in
+		q.mu.Unlock()
 		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
@@ -76,23 +76,23 @@ func (l *line) enter(ctx context.Context, patience func(alive bool) time.Duratio
 }
 
 // leave lets the next one in, if it is this call that is in.
-func (l *line) leave(c *call) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.in != nil && l.owner == c {
-		close(l.in)
-		l.in = nil
+func (q *logonQueue) leave(c *call) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.in != nil && q.owner == c {
+		close(q.in)
+		q.in = nil
 	}
 }
 
 // abandon says that a call has ended. If it is in, nobody knows what comes of its
 // logon, and those who wait need less patience.
-func (l *line) abandon(c *call) {
+func (q *logonQueue) abandon(c *call) {
 	c.ended.Store(true)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.in != nil && l.owner == c {
-		close(l.in)
-		l.in = make(chan struct{})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.in != nil && q.owner == c {
+		close(q.in)
+		q.in = make(chan struct{})
 	}
 }

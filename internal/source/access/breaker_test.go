@@ -1,4 +1,4 @@
-package app
+package access
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // flaky is a source that fails as it is told.
 type flaky struct {
-	slow
+	source.Database
 	err   error
 	calls int
 }
@@ -28,24 +28,9 @@ func (f *flaky) Identity(context.Context) (string, error) {
 	return "", f.err
 }
 
-func (f *flaky) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
-	rows, err := f.slow.Read(ctx, q, in)
-	return failingRows{rows, f}, err
+func (f *flaky) Read(context.Context, observer.Query, observer.Range) (observer.Rows, error) {
+	return failingRows{source: f}, nil
 }
-
-func (f *flaky) Describe(context.Context, observer.Query) (source.Description, error) {
-	return source.Description{}, f.err
-}
-
-func (f *flaky) SQL(context.Context, observer.Query, observer.Range) (string, error) {
-	return "", f.err
-}
-
-func (f *flaky) Plan(context.Context, observer.Query, observer.Range) (source.Plan, error) {
-	return source.Plan{}, f.err
-}
-
-func (f *flaky) Close() error { return nil }
 
 type failingRows struct {
 	observer.Rows
@@ -58,10 +43,10 @@ func unreachable() error {
 	return &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf("%w: connection refused", observer.ErrUnreachable)}
 }
 
-func watched(f *flaky) (*guarded, *sourceMetrics) {
-	m := newSourceMetrics(prometheus.NewRegistry())
+func watched(f *flaky) (*Source, *Metrics) {
+	m := NewMetrics(prometheus.NewRegistry())
 	m.prepare("erp")
-	return &guarded{Database: f, name: "erp", metrics: m}, m
+	return &Source{name: "erp", opened: opened{Database: f}, metrics: m}, m
 }
 
 func TestSourceThatIsDownIsLeftAlone(t *testing.T) {
@@ -114,16 +99,16 @@ func TestOneCallTriesWhenThePauseIsOver(t *testing.T) {
 		s, _ := watched(f)
 		_, _ = s.Identity(t.Context())
 		time.Sleep(leastOpen + leastOpen/5)
-		if err := s.circuit.enter(); err != nil {
+		if err := s.breaker.allow(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.circuit.enter(); err == nil {
+		if err := s.breaker.allow(); err == nil {
 			t.Error("a second one tries beside the first")
 		}
 	})
 }
 
-func TestOtherFailuresKeepTheCircuitClosed(t *testing.T) {
+func TestOtherFailuresKeepTheBreakerClosed(t *testing.T) {
 	t.Parallel()
 	for _, class := range []observer.Class{observer.ClassQuery, observer.ClassTimeout, observer.ClassCredentials} {
 		f := &flaky{err: &observer.Fault{Class: class, Err: errors.New("no")}}
@@ -155,7 +140,7 @@ func TestOtherFailuresKeepTheCircuitClosed(t *testing.T) {
 
 func TestSourceThatIsLostWhileItIsRead(t *testing.T) {
 	t.Parallel()
-	f := &flaky{slow: slow{rows: 1}}
+	f := &flaky{}
 	s, m := watched(f)
 	rows, err := s.Read(t.Context(), observer.Query{}, observer.Range{})
 	if err != nil {

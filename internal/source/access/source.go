@@ -1,0 +1,248 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+)
+
+// ErrMissingFile is what an error is, for [errors.Is], when a source cannot be opened
+// because a file cannot be read: that of its URL or password, or one that its URL
+// names, such as a key. It may be there later.
+var ErrMissingFile = errors.New("a file of the source cannot be read")
+
+var errClosed = errors.New("the source was closed")
+
+// Source is a source behind the breaker of its database, with its failures counted.
+// One that lacks a file is opened by the first call that finds it there; until then it
+// is as one that cannot be reached: another node may have the file. [Opener] makes it.
+type Source struct {
+	name    string
+	breaker breaker
+	metrics *Metrics // nil counts nothing
+	// beginners are the polls of the scheduler; nil where there is none.
+	beginners *beginners
+
+	mu     sync.Mutex
+	opened opened                 // zero until it could be opened
+	find   func() (opened, error) // opens it
+	closed bool
+}
+
+// opened is a source that could be opened.
+type opened struct {
+	source.Database
+	target Target
+	gate   *credentialGate // nil for a source without accounts
+}
+
+var _ source.Database = (*Source)(nil)
+
+// current returns the source; zero while it could not be opened.
+func (s *Source) current() opened {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
+}
+
+// open opens the source where that was not possible before.
+func (s *Source) open() (opened, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return opened{}, errClosed
+	case s.opened.Database != nil:
+		return s.opened, nil
+	}
+	found, err := s.find()
+	switch {
+	case errors.Is(err, ErrMissingFile):
+		return opened{}, &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf("%w: %w", observer.ErrUnreachable, err)}
+	case err != nil:
+		return opened{}, &observer.Fault{Class: observer.ClassSettings, Err: err}
+	}
+	s.opened = found
+	return found, nil
+}
+
+// Close implements [source.Database].
+func (s *Source) Close() error {
+	s.mu.Lock()
+	src := s.opened.Database
+	s.closed = true
+	s.mu.Unlock()
+	if src == nil {
+		return nil
+	}
+	return src.Close()
+}
+
+// Target returns what the source is by the configuration. One that lacks a file is
+// tried first, as by every other call.
+func (s *Source) Target(ctx context.Context) (Target, error) {
+	if src := s.current(); src.Database != nil {
+		return src.target, nil
+	}
+	err := s.try(ctx, func(context.Context, source.Database) error { return nil })
+	return s.current().target, err
+}
+
+// HasGoodAccount reports whether the source logs on with an account that is not
+// refused, as far as this node or the coordination database knows: it tries no logon.
+func (s *Source) HasGoodAccount(ctx context.Context) bool {
+	g := s.current().gate
+	if g == nil {
+		return false
+	}
+	refused, err := g.Standing(ctx)
+	return err == nil && !refused
+}
+
+// Begin waits until a poll of this source may begin. The calls of the poll have the
+// context that it returns, and end is called when the poll has ended. The error is the
+// cause of the end of ctx. The source is one of [Opener.OpenForPolls].
+func (s *Source) Begin(ctx context.Context) (begun context.Context, end func(), err error) {
+	return s.beginners.enter(ctx)
+}
+
+// Compare implements [observer.Source]. Before the source is opened, nothing of it
+// has been read that could be compared.
+func (s *Source) Compare(a, b string) int {
+	if src := s.current(); src.Database != nil {
+		return src.Compare(a, b)
+	}
+	return strings.Compare(a, b)
+}
+
+// Restate implements [observer.Source].
+func (s *Source) Restate(cursor, form string) string {
+	if src := s.current(); src.Database != nil {
+		return src.Restate(cursor, form)
+	}
+	return cursor
+}
+
+// Identity implements [observer.Source].
+func (s *Source) Identity(ctx context.Context) (identity string, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { identity, err = src.Identity(ctx); return err })
+	return identity, err
+}
+
+// Horizon implements [observer.Source].
+func (s *Source) Horizon(ctx context.Context, q observer.Query) (h observer.Horizon, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { h, err = src.Horizon(ctx, q); return err })
+	return h, err
+}
+
+// KeyOrder implements [observer.Source].
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { order, err = src.KeyOrder(ctx, q); return err })
+	return order, err
+}
+
+// CursorAt implements [observer.Source].
+func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (cursor string, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error {
+		cursor, err = src.CursorAt(ctx, q, at)
+		return err
+	})
+	return cursor, err
+}
+
+// Read implements [observer.Source].
+func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (rows observer.Rows, err error) {
+	var mine *call
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error {
+		mine = callOf(ctx)
+		rows, err = src.Read(ctx, q, in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	source.Begun(ctx)
+	return &recordedRows{Rows: rows, source: s, call: mine}, nil
+}
+
+// Describe implements [source.Database].
+func (s *Source) Describe(ctx context.Context, q observer.Query) (d source.Description, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { d, err = src.Describe(ctx, q); return err })
+	return d, err
+}
+
+// SQL implements [source.Database].
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (text string, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { text, err = src.SQL(ctx, q, in); return err })
+	return text, err
+}
+
+// Plan implements [source.Database].
+func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (p source.Plan, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { p, err = src.Plan(ctx, q, in); return err })
+	return p, err
+}
+
+// try calls the source, unless its breaker is open. The context that it gives to
+// the call tells the gate whose logons these are.
+func (s *Source) try(ctx context.Context, do func(context.Context, source.Database) error) error {
+	if err := s.breaker.allow(); err != nil {
+		return err
+	}
+	ctx, c := asCall(ctx)
+	src, err := s.open()
+	if err == nil {
+		err = do(ctx, src.Database)
+	}
+	s.record(c, err)
+	return err
+}
+
+// record keeps the books of a call that has ended. An error without a class is
+// that of the caller, such as the end of a context, and says nothing of the source.
+func (s *Source) record(c *call, err error) {
+	class := observer.ClassOf(err)
+	if g := s.current().gate; g != nil {
+		g.Settle(c, class != "")
+	}
+	if err != nil && class == "" {
+		return
+	}
+	switch class {
+	case "":
+		s.breaker.succeeded()
+	case observer.ClassUnreachable:
+		s.breaker.failed(err)
+	}
+	s.metrics.record(s.name, class, !NoSession(class))
+}
+
+// NoSession reports whether a failure of that class means that there was no
+// session at all.
+func NoSession(class observer.Class) bool {
+	return class == observer.ClassUnreachable || class == observer.ClassCredentials || class == observer.ClassSettings
+}
+
+// recordedRows notice a source that fails while it is read.
+type recordedRows struct {
+	observer.Rows
+	source   *Source
+	call     *call
+	recorded bool
+}
+
+// Err implements [observer.Rows].
+func (r *recordedRows) Err() error {
+	err := r.Rows.Err()
+	if err != nil && !r.recorded {
+		r.recorded = true
+		r.source.record(r.call, err)
+	}
+	return err
+}
