@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // backfiller is one run of observers backfill.
@@ -56,7 +56,7 @@ command is called again without --from and --to, on any host.`,
 }
 
 func (b *backfiller) run(ctx context.Context, id string) error {
-	o := app.BackfillOptions{Observer: id, Rate: b.rate, Actor: b.actor}
+	o := admin.BackfillOptions{Observer: id, Rate: b.rate, Actor: b.actor}
 	if o.Actor == "" {
 		o.Actor = self()
 	}
@@ -83,7 +83,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		}
 		*bound.at = at
 	}
-	return b.operate(ctx, *b.timeout, false, func(ctx context.Context, operator *app.Operator) error {
+	return b.operate(ctx, *b.timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 		switch {
 		case b.status:
 			return b.printStatus(operator.BackfillStatus(ctx, id))
@@ -100,7 +100,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 
 // work does the backfill and shows how far it is on stderr; stdout has the
 // result.
-func (b *backfiller) work(ctx context.Context, operator *app.Operator, o app.BackfillOptions) error {
+func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin.BackfillOptions) error {
 	shown := newProgress(b.stderr, *b.output == formatJSON)
 	o.Progress = shown.report
 	done, err := operator.Backfill(ctx, o)
@@ -115,7 +115,7 @@ func (b *backfiller) work(ctx context.Context, operator *app.Operator, o app.Bac
 	return err
 }
 
-func (b *backfiller) printStatus(s app.Backfill, err error) error {
+func (b *backfiller) printStatus(s admin.Backfill, err error) error {
 	switch {
 	case err != nil:
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // errFindings says that the doctor has found something. It is told in full on
@@ -58,7 +58,7 @@ the Java nodes to see all of them.`,
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout+*watch)
 		defer cancel()
-		diagnosis, err := app.Doctor(ctx, cfg, *watch)
+		diagnosis, err := admin.Doctor(ctx, cfg, *watch)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ the Java nodes to see all of them.`,
 	return cmd
 }
 
-func (c *cli) printDiagnosis(d app.Diagnosis, f format) error {
+func (c *cli) printDiagnosis(d admin.Diagnosis, f format) error {
 	if f == formatJSON {
 		return printJSON(c.stdout, d)
 	}
@@ -89,7 +89,7 @@ func (c *cli) printDiagnosis(d app.Diagnosis, f format) error {
 const textWidth = 96
 
 // printFinding prints one line for what is fine, and a paragraph for the rest.
-func printFinding(w io.Writer, f app.DoctorFinding) {
+func printFinding(w io.Writer, f admin.DoctorFinding) {
 	const margin = "          "
 	fmt.Fprintf(w, "%-8s  %s\n", f.Severity, wrapped(f.Check+": "+f.Saw, margin))
 	if f.Why != "" {

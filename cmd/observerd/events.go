@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // lookEvery is the time between two looks at the event log.
@@ -19,7 +19,7 @@ func (c *cli) eventsCommand() *cobra.Command {
 }
 
 func (c *cli) eventsTail() *cobra.Command {
-	o := app.TailOptions{Every: lookEvery}
+	o := admin.TailOptions{Every: lookEvery}
 	cmd := &cobra.Command{
 		Use:   "tail [ID]",
 		Short: "Print the last events of the log",
@@ -48,22 +48,22 @@ of their observer; between observers there is none.`,
 			*timeout = 0
 		}
 		o.Emit = c.printEvent(*output)
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 			return operator.Tail(ctx, o)
 		})
 	}
 	return cmd
 }
 
-func (c *cli) printEvent(f format) func(*app.Event, []byte) error {
+func (c *cli) printEvent(f format) func(*admin.Event, []byte) error {
 	if f == formatJSON {
 		out := jsonWriter(c.stdout)
-		return func(_ *app.Event, line []byte) error {
+		return func(_ *admin.Event, line []byte) error {
 			_, err := out.Write(append(line, '\n'))
 			return err
 		}
 	}
-	return func(e *app.Event, _ []byte) error {
+	return func(e *admin.Event, _ []byte) error {
 		_, err := fmt.Fprintf(c.stdout, "%s  %s/%d  %s  %s  %s v%d\n",
 			e.Time.Format(time.RFC3339), e.Stream, e.Seq, e.Type, oneLine(e.Subject), e.Change, e.Version)
 		return err

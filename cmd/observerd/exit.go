@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // The exit codes. From 64 on they are those of sysexits.h.
@@ -80,14 +80,14 @@ func exitCode(err error) int {
 	case errors.Is(err, errFindings):
 		return exitFindings
 	}
-	switch app.FaultOf(err) {
-	case app.Misused:
+	switch wiring.FaultOf(err) {
+	case wiring.Misused:
 		return exitUsage
-	case app.Misconfigured:
+	case wiring.Misconfigured:
 		return exitConfiguration
-	case app.Denied:
+	case wiring.Denied:
 		return exitDenied
-	case app.Unavailable:
+	case wiring.Unavailable:
 		return exitUnavailable
 	}
 	return exitFailure

@@ -8,16 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // operate runs act with an operator on the cluster of the configuration.
-func (c *cli) operate(ctx context.Context, timeout time.Duration, create bool, act func(context.Context, *app.Operator) error) (err error) {
+func (c *cli) operate(ctx context.Context, timeout time.Duration, create bool, act func(context.Context, *admin.Operator) error) (err error) {
 	cfg, err := c.configure()
 	if err != nil {
 		return err
 	}
-	operator, err := app.NewOperator(app.OperatorOptions{Config: cfg, Logger: c.quietLogger(cfg.Log), Create: create})
+	operator, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: c.quietLogger(cfg.Log), Create: create})
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *cli) migrateUp() *cobra.Command {
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 10*time.Minute)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, true, func(ctx context.Context, operator *app.Operator) error {
+		return c.operate(cmd.Context(), *timeout, true, func(ctx context.Context, operator *admin.Operator) error {
 			before, after, err := operator.Migrate(ctx)
 			switch {
 			case err != nil:
@@ -66,7 +66,7 @@ func (c *cli) migrateStatus() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show the version of the schema, changing nothing", Args: cobra.NoArgs}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 			schema, err := operator.Schema(ctx)
 			switch {
 			case err != nil:
@@ -75,7 +75,7 @@ func (c *cli) migrateStatus() *cobra.Command {
 				if err := printJSON(c.stdout, schema); err != nil {
 					return err
 				}
-			case schema.State == app.SchemaAbsent:
+			case schema.State == admin.SchemaAbsent:
 				fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' makes it")
 			default:
 				fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 const operateTimeout = 30 * time.Second
@@ -27,7 +27,7 @@ func (c *cli) observersList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the observers and their state", Args: cobra.NoArgs}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 			observers, now, err := operator.Observers(ctx)
 			switch {
 			case err != nil:
@@ -54,7 +54,7 @@ func (c *cli) observersPause() *cobra.Command {
 		Long: `Stop the polls of an observer on every node. The pause is kept in the
 coordination database and outlives restarts; a poll that runs is refused its
 next commit.`,
-	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
 		changed, err := operator.Pause(ctx, id, actor)
 		return either(changed, "paused", "was paused already"), err
 	})
@@ -65,7 +65,7 @@ func (c *cli) observersResume() *cobra.Command {
 		Short: "Let a paused observer be polled again, or end its backoff",
 		Long: `Let a paused observer be polled again, or end its backoff. If its source has
 refused the account, the account may be tried again at once.`,
-	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
 		changed, err := operator.Resume(ctx, id, actor)
 		return either(changed, "resumed", "is neither paused nor in backoff"), err
 	})
@@ -83,7 +83,7 @@ Where a column of the key has become wider, so that known rows would have other 
 ("1" and "1.00"), the keys that are remembered are renamed to a form that stays as it
 is ("1.00" becomes "1"). That is done at once, under the lock of the type, for all
 rows or, if two of them would have one key, for none.`,
-	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
 		refused, err := operator.Refused(ctx, id)
 		switch {
 		case err != nil:
@@ -108,7 +108,7 @@ rows or, if two of them would have one key, for none.`,
 }
 
 func (c *cli) observersReset() *cobra.Command {
-	var o app.ResetOptions
+	var o admin.ResetOptions
 	var yes bool
 	cmd := c.act("reset", &cobra.Command{
 		Short: "Read the source of an observer from its beginning again",
@@ -119,7 +119,7 @@ again, as version 1 and under a new id. The event log stays as it is.
 
 With --keep-cursor the observer goes on where it is: it accepts another query, or
 other columns of the source, and what lies behind the cursor is not read again.`,
-	}, func(ctx context.Context, operator *app.Operator, id, actor string) (string, error) {
+	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
 		if o.Forget && o.KeepCursor {
 			return "", usageError{errors.New("--forget and --keep-cursor exclude each other")}
 		}
@@ -138,7 +138,7 @@ other columns of the source, and what lies behind the cursor is not read again.`
 	return cmd
 }
 
-func resetQuestion(id string, o app.ResetOptions) string {
+func resetQuestion(id string, o admin.ResetOptions) string {
 	switch {
 	case o.Forget:
 		return fmt.Sprintf("Reset %s and make an event of every row again?", id)
@@ -157,7 +157,7 @@ func either(changed bool, yes, no string) string {
 
 // act makes a command that does something to one observer, under the name of
 // whoever runs it.
-func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, operator *app.Operator, id, actor string) (string, error)) *cobra.Command {
+func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error)) *cobra.Command {
 	var actor string
 	cmd.Use = verb + " ID"
 	cmd.Args = cobra.ExactArgs(1)
@@ -168,7 +168,7 @@ func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, 
 		if actor == "" {
 			actor = self()
 		}
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 			done, err := do(ctx, operator, args[0], actor)
 			if err == nil {
 				fmt.Fprintf(c.stdout, "%s: %s\n", args[0], done)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // poller is one run of poll.
@@ -42,7 +42,7 @@ of the cluster stay as they are; a node that runs delivers the events.`,
 			if p.limit < 0 {
 				return usageError{errors.New("--limit is negative; write 0 for all")}
 			}
-			return c.operate(cmd.Context(), *p.timeout, false, func(ctx context.Context, operator *app.Operator) error {
+			return c.operate(cmd.Context(), *p.timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 				if p.dry {
 					return p.dryRun(ctx, operator, args[0])
 				}
@@ -58,7 +58,7 @@ of the cluster stay as they are; a node that runs delivers the events.`,
 	return cmd
 }
 
-func (p *poller) pollOnce(ctx context.Context, operator *app.Operator, id string) error {
+func (p *poller) pollOnce(ctx context.Context, operator *admin.Operator, id string) error {
 	polled, err := operator.PollOnce(ctx, id)
 	if polled.Outcome == "" {
 		return err
@@ -71,7 +71,7 @@ func (p *poller) pollOnce(ctx context.Context, operator *app.Operator, id string
 	return err
 }
 
-func (p *poller) dryRun(ctx context.Context, operator *app.Operator, id string) error {
+func (p *poller) dryRun(ctx context.Context, operator *admin.Operator, id string) error {
 	d, err := operator.DryRun(ctx, id, p.limit)
 	if err != nil && d.RowsRead == 0 {
 		return err
@@ -82,7 +82,7 @@ func (p *poller) dryRun(ctx context.Context, operator *app.Operator, id string) 
 	return errors.Join(err, printDryRun(p.stdout, d))
 }
 
-func printDryRun(w io.Writer, d app.DryRun) error {
+func printDryRun(w io.Writer, d admin.DryRun) error {
 	from := "from " + d.From
 	if d.From == "" {
 		from = "from the beginning"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // lineEvery is the time between two lines where no bar can be drawn.
@@ -51,7 +51,7 @@ func newBar(w io.Writer) *progressbar.ProgressBar {
 }
 
 // report takes the news of a step.
-func (p *progress) report(b app.Backfill) {
+func (p *progress) report(b admin.Backfill) {
 	if p.quiet {
 		return
 	}
@@ -77,7 +77,7 @@ func (p *progress) report(b app.Backfill) {
 }
 
 // text is "120000 rows, 300 events, 4000 rows/s, 45%, about 1m10s left".
-func (p *progress) text(b app.Backfill) string {
+func (p *progress) text(b admin.Backfill) string {
 	took := time.Since(p.began)
 	rate := float64(b.Rows-p.rows) / math.Max(took.Seconds(), 0.001)
 	text := fmt.Sprintf("%d rows, %d events, %.0f rows/s", b.Rows, b.Events, rate)

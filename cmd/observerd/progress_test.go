@@ -7,13 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // steps reports a backfill of 100 seconds, of which a part was done before.
 func steps(p *progress) {
 	for second := range 101 {
-		b := app.Backfill{Observer: "orders", State: "running", Rows: 5000 + int64(second)*100, Events: int64(second), Part: 0.5 + float64(second)/200}
+		b := admin.Backfill{Observer: "orders", State: "running", Rows: 5000 + int64(second)*100, Events: int64(second), Part: 0.5 + float64(second)/200}
 		if second == 0 {
 			b.Part = -1 // Nothing was read yet.
 		}
@@ -75,7 +75,7 @@ func TestNoProgressBesideJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := newProgress(&out, true)
-	p.report(app.Backfill{Observer: "orders", Rows: 1})
+	p.report(admin.Backfill{Observer: "orders", Rows: 1})
 	p.end()
 	if out.Len() > 0 {
 		t.Errorf("printed %q", out.String())

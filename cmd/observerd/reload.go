@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/systemd"
@@ -104,7 +105,7 @@ func (s *service) begin(ctx context.Context, cfg *config.Config, warnings []conf
 	for _, p := range warnings {
 		log.Warn("Configuration can be improved", "warning", p.String())
 	}
-	if err := app.CheckRights(cfg); err != nil {
+	if err := admin.CheckRights(cfg); err != nil {
 		return err
 	}
 	stopFeeding, err := s.feed.start(ctx, cfg, log)
@@ -221,7 +222,7 @@ func (s *service) readInTime(ctx context.Context) reading {
 func (s *service) read() reading {
 	cfg, warnings, err := s.load()
 	if err == nil {
-		err = app.CheckRights(cfg)
+		err = admin.CheckRights(cfg)
 	}
 	if err == nil {
 		err = s.feed.check(cfg)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -21,7 +21,7 @@ func (c *cli) statusCommand() *cobra.Command {
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *app.Operator) error {
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 			report, err := operator.Report(ctx)
 			switch {
 			case err != nil:
@@ -42,7 +42,7 @@ type section struct {
 	rows     [][]string
 }
 
-func printReport(w io.Writer, r app.Report) error {
+func printReport(w io.Writer, r admin.Report) error {
 	fmt.Fprintf(w, "cluster on %s at %s\n", r.Backend, r.At.Format(time.RFC3339))
 	sections := []section{nodeSection(r), typeSection(r), observerSection(r), pollSection(r), sinkSection(r), lockSection(r)}
 	for _, rare := range []section{wentBackSection(r), generationSection(r), sweepSection(r), accountSection(r)} {
@@ -63,7 +63,7 @@ func printReport(w io.Writer, r app.Report) error {
 	return nil
 }
 
-func nodeSection(r app.Report) section {
+func nodeSection(r admin.Report) section {
 	s := section{title: "NODES", headings: []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}}
 	for _, n := range r.Nodes {
 		up := span(r.At.Sub(n.StartedAt))
@@ -78,7 +78,7 @@ func nodeSection(r app.Report) section {
 	return s
 }
 
-func typeSection(r app.Report) section {
+func typeSection(r admin.Report) section {
 	s := section{title: "TYPES", headings: []string{"TYPE", "LAST TURN", "NODE", "OUTCOME", "TOOK"}}
 	for _, t := range r.Types {
 		s.rows = append(s.rows, []string{t.Name, ago(r.At, t.TurnAt), orDash(t.LastNode), orDash(t.LastOutcome), span(t.LastDuration)})
@@ -86,7 +86,7 @@ func typeSection(r app.Report) section {
 	return s
 }
 
-func observerSection(r app.Report) section {
+func observerSection(r admin.Report) section {
 	s := section{title: "OBSERVERS", headings: []string{"OBSERVER", "STATE", "LAST OK", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR"}}
 	for _, o := range r.Observers {
 		state := o.State
@@ -105,7 +105,7 @@ func observerSection(r app.Report) section {
 	return s
 }
 
-func pollSection(r app.Report) section {
+func pollSection(r admin.Report) section {
 	s := section{title: "LAST POLLS", headings: []string{"OBSERVER", "NODE", "WHEN", "TOOK", "OUTCOME", "ROWS", "EVENTS", "POISON", "WHY"}}
 	for _, p := range r.Polls {
 		s.rows = append(s.rows, []string{
@@ -116,7 +116,7 @@ func pollSection(r app.Report) section {
 	return s
 }
 
-func sinkSection(r app.Report) section {
+func sinkSection(r admin.Report) section {
 	s := section{title: "SINKS", headings: []string{"SINK", "OBSERVER", "STORED", "OF", "LAG"}}
 	for _, k := range r.Sinks {
 		s.rows = append(s.rows, []string{k.Sink, k.Stream, strconv.FormatInt(k.Offset, 10), strconv.FormatInt(k.Last, 10), span(k.Lag)})
@@ -124,7 +124,7 @@ func sinkSection(r app.Report) section {
 	return s
 }
 
-func lockSection(r app.Report) section {
+func lockSection(r admin.Report) section {
 	s := section{title: "LOCKS", headings: []string{"LOCK", "REGION", "HOLDER", "FENCE", "TERM", "TTL LEFT"}}
 	for _, l := range r.Locks {
 		name, holder, left := l.Name, l.Holder, "expired"
@@ -145,7 +145,7 @@ func lockSection(r app.Report) section {
 
 // generationSection has the observers that read all rows, in as many polls as that
 // takes.
-func generationSection(r app.Report) section {
+func generationSection(r admin.Report) section {
 	s := section{title: "READING ALL ROWS", headings: []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}}
 	for _, g := range r.Generations {
 		of, finished, took := strconv.FormatInt(g.Of, 10), "not yet", "-"
@@ -163,7 +163,7 @@ func generationSection(r app.Report) section {
 }
 
 // sweepSection has the backfills and reconciles that run.
-func sweepSection(r app.Report) section {
+func sweepSection(r admin.Report) section {
 	s := section{title: "SWEEPS", headings: []string{"OBSERVER", "KIND", "FROM", "BEFORE", "AT", "ROWS", "EVENTS", "STARTED", "LAST STEP"}}
 	for _, w := range r.Sweeps {
 		s.rows = append(s.rows, []string{
@@ -175,7 +175,7 @@ func sweepSection(r app.Report) section {
 }
 
 // accountSection has the accounts that nobody tries.
-func accountSection(r app.Report) section {
+func accountSection(r admin.Report) section {
 	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "TIMES", "NEXT TRY", "WHY"}}
 	for _, a := range r.Accounts {
 		s.rows = append(s.rows, []string{a.ID, a.Node, ago(r.At, a.Since), strconv.Itoa(a.Failures), nextTry(r.At, a.Until, a.Never), orDash(oneLine(a.Reason))})
@@ -184,7 +184,7 @@ func accountSection(r app.Report) section {
 }
 
 // wentBackSection has the streams whose events of before readers may have.
-func wentBackSection(r app.Report) section {
+func wentBackSection(r admin.Report) section {
 	s := section{title: "EVENT LOG WENT BACK", headings: []string{"OBSERVER", "NOTICED BY", "WHEN", "EVENT"}}
 	for _, b := range r.WentBack {
 		s.rows = append(s.rows, []string{b.Observer, orDash(b.Node), ago(r.At, b.At), oneLine(b.Detail)})

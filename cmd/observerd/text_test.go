@@ -22,7 +22,7 @@ import (
 
 	"github.com/lmittmann/tint"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 func TestTextIsEscaped(t *testing.T) {
@@ -238,7 +238,7 @@ func TestTheBarIsDrawn(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(textWriter{&out}, false)
 	p.bar = newBar(asIs(p.w))
-	p.report(app.Backfill{Observer: "orders", Part: 0.5, Waiting: hostile})
+	p.report(admin.Backfill{Observer: "orders", Part: 0.5, Waiting: hostile})
 	if text := out.String(); !strings.Contains(text, "\r") || strings.Contains(text, `\u000d`) || !strings.Contains(text, `\u001b`) || strings.Contains(text, "\x1b[31m") {
 		t.Errorf("drawn: %q", text)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 )
 
@@ -21,7 +21,7 @@ type validation struct {
 	Warnings []config.Problem `json:"warnings"`
 	// Online is what the databases say; nil with --offline, or when the
 	// configuration has mistakes.
-	Online *app.Validation `json:"online,omitempty"`
+	Online *admin.Validation `json:"online,omitempty"`
 }
 
 // validator is one run of validate.
@@ -77,7 +77,7 @@ func (v *validator) run(ctx context.Context) error {
 	}
 	found := err
 	if err == nil && !v.offline {
-		online := app.Validate(ctx, app.ValidateOptions{Config: cfg, Logger: v.quietLogger(cfg.Log), Timeout: *v.timeout, Sample: v.sample})
+		online := admin.Validate(ctx, admin.ValidateOptions{Config: cfg, Logger: v.quietLogger(cfg.Log), Timeout: *v.timeout, Sample: v.sample})
 		result.Online, found = &online, online.Err()
 	}
 	if found == nil && v.strict && result.warnings() > 0 {
@@ -119,9 +119,9 @@ func (v *validator) print(r validation) error {
 	return nil
 }
 
-func (v *validator) printOnline(online app.Validation) {
+func (v *validator) printOnline(online admin.Validation) {
 	for _, f := range online.Findings {
-		if f.Severity == app.SeverityWarning {
+		if f.Severity == admin.SeverityWarning {
 			fmt.Fprint(v.stderr, "warning: ")
 		}
 		fmt.Fprintf(v.stderr, "%s: %s\n", f.Subject, f.Text)
@@ -139,7 +139,7 @@ func (v *validator) printOnline(online app.Validation) {
 }
 
 // printObserver prints what is known of the polls of an observer.
-func (v *validator) printObserver(o app.ObserverCheck) {
+func (v *validator) printObserver(o admin.ObserverCheck) {
 	if v.sql && o.SQL != "" {
 		fmt.Fprintf(v.stdout, "  sql:\n%s;\n", indented(o.SQL))
 	}
@@ -159,11 +159,11 @@ func (v *validator) printObserver(o app.ObserverCheck) {
 
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
-func schemaText(d app.DatabaseCheck) string {
+func schemaText(d admin.DatabaseCheck) string {
 	switch {
 	case d.Reachable:
 		return "reachable, schema " + string(d.Schema.State)
-	case d.Schema.State == app.SchemaAbsent:
+	case d.Schema.State == admin.SchemaAbsent:
 		return "does not exist yet"
 	}
 	return "out of reach"

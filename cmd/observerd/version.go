@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 )
 
 func (c *cli) versionCommand() *cobra.Command {
@@ -20,7 +20,7 @@ func (c *cli) versionCommand() *cobra.Command {
 			Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		}
 		var err error
-		if b.SQLite, err = app.SQLiteVersion(cmd.Context()); err != nil {
+		if b.SQLite, err = admin.SQLiteVersion(cmd.Context()); err != nil {
 			return err
 		}
 		if *output == formatJSON {

@@ -1,6 +1,5 @@
-// Package app builds a node from its configuration, starts it and stops it. It
-// is the one place that knows all packages; nothing imports it but the
-// command.
+// Package app builds a node from its configuration, starts it and stops it.
+// Nothing imports it but the command.
 package app
 
 import (

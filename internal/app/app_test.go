@@ -14,6 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/servertest"
 )
 
@@ -168,8 +169,8 @@ func TestNewThatFailsLeavesNothing(t *testing.T) {
 	node := p.start(t)
 	taken := setup(t, "")
 	taken.config.HTTP.Listen = node.Addr()
-	if _, err := app.New(t.Context(), taken.options()); err == nil || app.FaultOf(err) != app.Misconfigured {
-		t.Errorf("address in use: %v (fault %v)", err, app.FaultOf(err))
+	if _, err := app.New(t.Context(), taken.options()); err == nil || wiring.FaultOf(err) != wiring.Misconfigured {
+		t.Errorf("address in use: %v (fault %v)", err, wiring.FaultOf(err))
 	}
 	// What fails last gives back what came first: another try meets the same
 	// mistake again, and not an address in use.
@@ -232,7 +233,7 @@ func TestNodeRefusesANewerSchema(t *testing.T) {
 	case <-ctx.Done():
 		t.Fatal("the node goes on")
 	}
-	if err := second.Err(); app.FaultOf(err) != app.Misconfigured {
+	if err := second.Err(); wiring.FaultOf(err) != wiring.Misconfigured {
 		t.Errorf("refused with %v", err)
 	}
 }

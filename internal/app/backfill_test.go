@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // history puts rows into the orders that are older than their observer.
@@ -47,7 +48,7 @@ func TestBackfillBesideNodes(t *testing.T) {
 			t.Fatalf("%d events of rows before the start", n)
 		}
 		interrupted := 0
-		options := app.BackfillOptions{Observer: "orders", Actor: "test", Rate: 2000}
+		options := admin.BackfillOptions{Observer: "orders", Actor: "test", Rate: 2000}
 		for n := 0; ; n++ {
 			p.write(t, fmt.Sprintf(`INSERT INTO orders VALUES ('LIVE-%d', 'c', 'NEW', 1, strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now'))`, n))
 			done, err := p.backfillUntil(t, op, options, 700)
@@ -71,7 +72,7 @@ func TestBackfillBesideNodes(t *testing.T) {
 		}
 		eventually(t, p.delivered(t, op, "orders", count(t, p.open(t), `SELECT count(*) FROM orders`)))
 		p.checkOrders(t)
-		again, err := op.Backfill(t.Context(), app.BackfillOptions{Observer: "orders", Actor: "test"})
+		again, err := op.Backfill(t.Context(), admin.BackfillOptions{Observer: "orders", Actor: "test"})
 		if err != nil || again.Events != 0 || again.Rows < rows {
 			t.Errorf("a second one: %+v, %v", again, err)
 		}
@@ -79,12 +80,12 @@ func TestBackfillBesideNodes(t *testing.T) {
 }
 
 // backfillUntil goes on with a backfill and interrupts it after so many rows.
-func (p place) backfillUntil(t *testing.T, op *app.Operator, o app.BackfillOptions, rows int64) (app.Backfill, error) {
+func (p place) backfillUntil(t *testing.T, op *admin.Operator, o admin.BackfillOptions, rows int64) (admin.Backfill, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	first := int64(-1)
-	o.Progress = func(b app.Backfill) {
+	o.Progress = func(b admin.Backfill) {
 		if first < 0 {
 			first = b.Rows
 		}
@@ -113,8 +114,8 @@ func TestBackfillYieldsToPolls(t *testing.T) {
 	}
 	orders, others, began := polls("orders"), polls("tasks"), time.Now()
 	eventually(t, func() error {
-		_, err := op.Backfill(t.Context(), app.BackfillOptions{Observer: "orders", Actor: "test", Rate: 500})
-		if err != nil && app.FaultOf(err) != app.Unavailable {
+		_, err := op.Backfill(t.Context(), admin.BackfillOptions{Observer: "orders", Actor: "test", Rate: 500})
+		if err != nil && wiring.FaultOf(err) != wiring.Unavailable {
 			t.Fatal(err)
 		}
 		return err // A database that was late: it goes on.
@@ -212,7 +213,7 @@ func TestResetOfAnObserverThatStartedNow(t *testing.T) {
 	p.startsNow()
 	p.write(t, `DELETE FROM orders`)
 	p.history(t, 50)
-	op, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
+	op, err := admin.NewOperator(admin.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func TestResetOfAnObserverThatStartedNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.write(t, `INSERT INTO orders VALUES ('UNREAD', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now', '-2 hours'))`)
-	if changed, err := op.Reset(t.Context(), "orders", "test", app.ResetOptions{}); !changed || err != nil {
+	if changed, err := op.Reset(t.Context(), "orders", "test", admin.ResetOptions{}); !changed || err != nil {
 		t.Fatal(changed, err)
 	}
 	poll(1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // state is how far the node has come.
@@ -54,7 +55,8 @@ const (
 )
 
 // begin waits for the coordination database and starts the work. A database
-// that is down is no failure; one that a newer binary has migrated is, see fatal.
+// that is down is no failure; one that a newer binary has migrated is, see
+// [wiring.Unusable].
 func (a *App) begin() {
 	wait := &backoff.ExponentialBackOff{InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longWait}
 	said := ""
@@ -74,7 +76,7 @@ func (a *App) begin() {
 			return
 		}
 		a.state.set(func(s *state) { s.waiting = err })
-		if fatal(err) {
+		if wiring.Unusable(err) != nil {
 			a.fail(err)
 			return
 		}
@@ -136,12 +138,6 @@ func (a *App) warnOfStrangers(ctx context.Context) error {
 	return a.db.WarnOfStrangers(ctx)
 }
 
-// fatal reports whether waiting cannot help.
-func fatal(err error) bool {
-	return errors.Is(err, sqldb.ErrSchemaNewer) || errors.Is(err, sqldb.ErrMixedTable) || errors.Is(err, sqldb.ErrNoDatabase) ||
-		errors.Is(err, sqldb.ErrPooler) || errors.Is(err, sqldb.ErrSearchPath)
-}
-
 // advised adds to an error what a person can do while the node waits.
 func advised(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
@@ -175,10 +171,11 @@ func (a *App) ready(ctx context.Context) error {
 	case err == nil:
 		return errStarting
 	}
-	for _, plain := range []error{sqldb.ErrPending, sqldb.ErrSchemaNewer, sqldb.ErrMixedTable, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath} {
-		if errors.Is(err, plain) {
-			return plain
-		}
+	if errors.Is(err, sqldb.ErrPending) {
+		return sqldb.ErrPending
+	}
+	if plain := wiring.Unusable(err); plain != nil {
+		return plain
 	}
 	if err != nil {
 		a.log.Debug("Not ready", "err", err)

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -79,11 +80,11 @@ func TestSilentHostIsNoMistake(t *testing.T) {
 	p := coordinated(t, pgtest.NewRole(t, pgtest.New(t)), func(u *url.URL) {
 		u.Host, u.User = "127.0.0.1:1,"+u.Host, url.UserPassword(u.User.Username(), "hunter2")
 	})
-	if _, err := p.operator(t).Report(t.Context()); app.FaultOf(err) != app.Unavailable {
-		t.Errorf("status: fault %v of %v", app.FaultOf(err), err)
+	if _, err := p.operator(t).Report(t.Context()); wiring.FaultOf(err) != wiring.Unavailable {
+		t.Errorf("status: fault %v of %v", wiring.FaultOf(err), err)
 	}
-	if _, err := app.Doctor(t.Context(), p.config, 0); app.FaultOf(err) != app.Unavailable {
-		t.Errorf("doctor: fault %v of %v", app.FaultOf(err), err)
+	if _, err := admin.Doctor(t.Context(), p.config, 0); wiring.FaultOf(err) != wiring.Unavailable {
+		t.Errorf("doctor: fault %v of %v", wiring.FaultOf(err), err)
 	}
 }
 
@@ -112,9 +113,9 @@ func TestDoctorOfADatabaseThatCannotBeSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := app.Doctor(t.Context(), tc.place.config, 0)
-			if app.FaultOf(err) != app.Misconfigured || len(d.Findings) > 0 {
-				t.Errorf("fault %v of %v, with the findings %+v", app.FaultOf(err), err, d.Findings)
+			d, err := admin.Doctor(t.Context(), tc.place.config, 0)
+			if wiring.FaultOf(err) != wiring.Misconfigured || len(d.Findings) > 0 {
+				t.Errorf("fault %v of %v, with the findings %+v", wiring.FaultOf(err), err, d.Findings)
 			}
 			for _, word := range tc.words {
 				if text := fmt.Sprint(err); !strings.Contains(text, word) || strings.Contains(text, "hunter2") {
@@ -131,8 +132,8 @@ func TestNodeWaitsForThePromotion(t *testing.T) {
 	t.Parallel()
 	standby := pgtest.Start(t, pgtest.Options{}).Standby(t)
 	p := setup(t, standby.URL("postgres"))
-	if _, err := p.operator(t).Report(t.Context()); app.FaultOf(err) != app.Unavailable {
-		t.Errorf("status: fault %v of %v", app.FaultOf(err), err)
+	if _, err := p.operator(t).Report(t.Context()); wiring.FaultOf(err) != wiring.Unavailable {
+		t.Errorf("status: fault %v of %v", wiring.FaultOf(err), err)
 	}
 	node, log := p.startLogged(t)
 	const words = "a standby answers, and no primary lets the node in"

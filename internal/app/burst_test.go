@@ -15,7 +15,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -90,7 +90,7 @@ func teachToSleep() {
 // and a database that takes its time over locks.
 func crowd(t *testing.T, p place, types int) {
 	t.Helper()
-	migrated, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
+	migrated, err := admin.NewOperator(admin.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

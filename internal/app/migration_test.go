@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
@@ -212,7 +213,7 @@ func user(t *testing.T, role string) string {
 // migrate does what 'observerd migrate up' does.
 func migrate(t *testing.T, p place) {
 	t.Helper()
-	op, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
+	op, err := admin.NewOperator(admin.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func java(t *testing.T, url string, g springtest.Generation) {
 // at work.
 func healthy(t *testing.T, p place) {
 	t.Helper()
-	diagnosis, err := app.Doctor(t.Context(), p.config, 0)
+	diagnosis, err := admin.Doctor(t.Context(), p.config, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 	if text := log.String(); strings.Contains(text, "permission denied") {
 		t.Errorf("a right is missing:\n%s", text)
 	}
-	diagnosis, err := app.Doctor(t.Context(), p.config, 0)
+	diagnosis, err := admin.Doctor(t.Context(), p.config, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,12 +308,12 @@ func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 }
 
 // acts does everything that an operator can do.
-func acts(t *testing.T, op *app.Operator) {
+func acts(t *testing.T, op *admin.Operator) {
 	t.Helper()
 	for _, act := range []func() (bool, error){
 		func() (bool, error) { return op.Pause(t.Context(), "tasks", "test") },
 		func() (bool, error) { return op.Resume(t.Context(), "tasks", "test") },
-		func() (bool, error) { return op.Reset(t.Context(), "tasks", "test", app.ResetOptions{Forget: true}) },
+		func() (bool, error) { return op.Reset(t.Context(), "tasks", "test", admin.ResetOptions{Forget: true}) },
 	} {
 		if _, err := act(); err != nil {
 			t.Error(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // parts are what works once the coordination database is ready.
@@ -37,7 +38,7 @@ type parts struct {
 
 func (a *App) newParts() (p *parts, err error) {
 	p = &parts{cancel: func() {}, enabled: a.cfg.Scheduler.Enabled}
-	sources, err := openSources(a.cfg, newOpener(a.cfg, a.db.Accounts(), false, a.log), access.NewMetrics(a.registry), &a.cleanups)
+	sources, err := a.openSources()
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +110,26 @@ func waitFor(ctx context.Context, work *sync.WaitGroup, what string) error {
 	}
 }
 
+// openSources opens the sources that some enabled observer reads, each behind
+// the breaker of its database.
+func (a *App) openSources() (map[string]*access.Source, error) {
+	opener, metrics := wiring.NewOpener(a.cfg, a.db.Accounts(), false, a.log), access.NewMetrics(a.registry)
+	opened := map[string]*access.Source{}
+	for _, observed := range a.cfg.Observers {
+		name := observed.Source
+		if !observed.Enabled || opened[name] != nil {
+			continue
+		}
+		src, err := opener.OpenForPolls(name, a.cfg.Sources[name].PoolSize, metrics)
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", name, err)
+		}
+		a.cleanups.close("source "+name, src)
+		opened[name] = src
+	}
+	return opened, nil
+}
+
 func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Scheduler, error) {
 	var types []schedule.Type
 	found := newReconcileMetric(a.registry)
@@ -136,17 +157,18 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 
 func (a *App) newType(t config.Type, sources map[string]*access.Source, found *prometheus.CounterVec) (schedule.Type, error) {
 	progress := schedule.NewProgress()
-	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: typeRequest(t, a.cfg.Node.Name)}
+	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: wiring.TypeLockRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
-		p, err := newPoller(o, a.definition(o, sources[o.Source]), sources[o.Source], a.db, a.component("observer"))
+		log := a.component("observer")
+		p, err := wiring.NewPoller(o, a.definition(o, sources[o.Source]), sources[o.Source], a.db, log)
 		if err != nil {
 			return schedule.Type{}, err
 		}
-		p.committed = progress.Committed
+		p.Committed = progress.Committed
 		made.Observers = append(made.Observers, scheduled{
-			poller: p, access: sources[o.Source], config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
+			Poller: p, source: sources[o.Source], db: a.db, log: log, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
 			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),
-			interval: t.Interval, setback: &setback{},
+			interval: t.Interval, backoff: &stepBackoff{},
 		})
 		// The poller keeps its own time; the scheduler's limit lies behind it.
 		made.PollTimeout = max(made.PollTimeout, o.PollTimeout+time.Minute)
@@ -154,22 +176,10 @@ func (a *App) newType(t config.Type, sources map[string]*access.Source, found *p
 	return made, nil
 }
 
-// request describes a lock of this node that is no observer type's.
-func (a *App) request(name string) lock.Request {
-	shared := a.cfg.Scheduler.Lock
-	return lock.Request{
-		Key: lock.Key(lock.KeyFormat(shared.KeyFormat), name), Region: shared.Region, TTL: shared.TTL,
-		Name: name, Node: a.cfg.Node.Name,
-	}
-}
-
-// janitorLock is the name of the lock under which a node cleans.
-const janitorLock = "observerd-janitor"
-
 func (a *App) newJanitor() *lockdb.Janitor {
 	r := a.cfg.Database.Retention
 	return &lockdb.Janitor{
-		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), UnderLock: a.underLock(janitorLock),
+		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), UnderLock: a.underLock(wiring.JanitorLock),
 		Retention: lockdb.Retention{
 			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks, Sinks: a.sinkIDs(),
 		},
@@ -187,7 +197,7 @@ func (a *App) sinkIDs() []string {
 // underLock runs work on one node at a time.
 func (a *App) underLock(name string) lockdb.UnderLock {
 	return func(ctx context.Context, f func(context.Context) error) error {
-		lease, err := a.keeper.Acquire(ctx, a.request(name))
+		lease, err := a.keeper.Acquire(ctx, wiring.LockRequest(a.cfg, name))
 		if errors.Is(err, lock.ErrHeld) {
 			return nil
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -39,18 +40,18 @@ func TestNodeBehindAPooler(t *testing.T) {
 			t.Fatalf("it does not end: %s", node.Doing())
 		}
 		_, status := p.operator(t).Report(t.Context())
-		d, doctor := app.Doctor(t.Context(), p.config, 0)
+		d, doctor := admin.Doctor(t.Context(), p.config, 0)
 		for what, err := range map[string]error{"run": node.Err(), "status": status} {
-			if app.FaultOf(err) != app.Misconfigured || !strings.Contains(fmt.Sprint(err), "1.21 or newer with max_prepared_statements") {
-				t.Errorf("%s: fault %v of %v", what, app.FaultOf(err), err)
+			if wiring.FaultOf(err) != wiring.Misconfigured || !strings.Contains(fmt.Sprint(err), "1.21 or newer with max_prepared_statements") {
+				t.Errorf("%s: fault %v of %v", what, wiring.FaultOf(err), err)
 			}
 		}
 		if doctor != nil || d.Problems == 0 {
 			t.Errorf("the doctor has found %d problems, %v", d.Problems, doctor)
 		}
 		p = coordinated(t, p.config.Database.URL.Reveal(), func(u *url.URL) { u.RawQuery += "&search_path=public" })
-		if _, err := app.Doctor(t.Context(), p.config, 0); app.FaultOf(err) != app.Misconfigured || !strings.Contains(fmt.Sprint(err), "take search_path out of database.url") {
-			t.Errorf("with a setting in the URL the doctor says: fault %v of %v", app.FaultOf(err), err)
+		if _, err := admin.Doctor(t.Context(), p.config, 0); wiring.FaultOf(err) != wiring.Misconfigured || !strings.Contains(fmt.Sprint(err), "take search_path out of database.url") {
+			t.Errorf("with a setting in the URL the doctor says: fault %v of %v", wiring.FaultOf(err), err)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 const (
@@ -36,21 +37,17 @@ func newReconcileMetric(r prometheus.Registerer) *prometheus.CounterVec {
 // reconcileBudget is what one step may take after a poll: at most a quarter of
 // the interval, but never less than a second, or nothing would ever be read.
 func reconcileBudget(interval time.Duration, rate float64) observer.Budget {
-	b := observer.Budget{Rows: stepRows, Time: max(interval/4, time.Second)}
-	if rate > 0 {
-		b.Rows = max(1, min(b.Rows, int(rate*b.Time.Seconds())))
-	}
-	return b
+	return wiring.SweepBudget(max(interval/4, time.Second), rate)
 }
 
 // reconcile takes one step of the reconcile that is due, under the lease of the
 // poll, and adds what it did to the statistics. It is no part of the poll: when
 // it fails the poll has gone well all the same, and a later turn tries again.
 func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.Stats) {
-	if s.setback.lasts() {
+	if s.backoff.lasts() {
 		return
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.setback.grown(s.budget.Time+reconcileGrace), errReconcileTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, s.backoff.grown(s.budget.Time+reconcileGrace), errReconcileTimeout)
 	defer cancel()
 	sweep, due, err := s.dueReconcile(limited)
 	if err != nil || !due {
@@ -58,18 +55,18 @@ func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.
 		return
 	}
 	before := sweep
-	sweep, step, err := s.observer.Sweep(limited, s.source, s.store(g), sweep, s.budget)
-	s.setback.note(err != nil && ctx.Err() == nil && !moved(before, sweep))
+	sweep, step, err := s.Sweep(limited, g, sweep, s.budget)
+	s.backoff.record(err != nil && ctx.Err() == nil && !wiring.SweepAdvanced(before, sweep))
 	stats.Rows += step.Rows
 	stats.Events += step.Events
 	stats.Poison += step.Poison
 	stats.Chunks += step.Chunks
 	s.found.Add(float64(step.Events))
 	if step.Events > 0 {
-		s.log.Warn("Reconcile found rows that polls had missed; a timestamp was set back, or written late", "observer", s.id, "events", step.Events)
+		s.log.Warn("Reconcile found rows that polls had missed; a timestamp was set back, or written late", "observer", s.ID(), "events", step.Events)
 	}
 	if sweep.State == observer.SweepDone {
-		s.log.Info("Reconcile completed", "observer", s.id, "rows", sweep.Rows, "events", sweep.Events)
+		s.log.Info("Reconcile completed", "observer", s.ID(), "rows", sweep.Rows, "events", sweep.Events)
 	}
 	s.complain(ctx, err)
 }
@@ -77,14 +74,14 @@ func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.
 // complain tells of a failure, unless the whole poll was ended.
 func (s scheduled) complain(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("Step of the reconcile failed; it is tried again later", "observer", s.id, "err", err)
+		s.log.Warn("Step of the reconcile failed; it is tried again later", "observer", s.ID(), "err", err)
 	}
 }
 
 // dueReconcile returns the reconcile that is running, or begins the one that is
 // due. It reports false when there is none.
 func (s scheduled) dueReconcile(ctx context.Context) (observer.Sweep, bool, error) {
-	last, err := lastSweep(ctx, s.db, s.id, observer.SweepReconcile)
+	last, err := wiring.LastSweep(ctx, s.db, s.ID(), observer.SweepReconcile)
 	if err != nil || last.State == observer.SweepRunning {
 		return last, err == nil, err
 	}
@@ -109,8 +106,8 @@ func isDue(last observer.Sweep, at, now time.Time, interval time.Duration) bool 
 }
 
 func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.Sweep, bool, error) {
-	wanted := observer.Sweep{Stream: s.id, Kind: observer.SweepReconcile}
-	cursor, err := s.db.Peek().Cursor(ctx, s.id)
+	wanted := observer.Sweep{Stream: s.ID(), Kind: observer.SweepReconcile}
+	cursor, err := s.db.Peek().Cursor(ctx, s.ID())
 	if err != nil {
 		return wanted, false, err
 	}
@@ -120,7 +117,7 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	}
 	wanted.From = s.source.Restate(wanted.From, cursor.Form)
 	if window := s.config.ReconcileWindow; window > 0 {
-		q := query(s.config)
+		q := wiring.Query(s.config)
 		q.Form = cursor.Form
 		from, err := s.source.CursorAt(ctx, q, now.Add(-window))
 		if err != nil {
@@ -135,7 +132,7 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	}
 	started, err := s.db.Sweeps().Start(ctx, wanted, s.node)
 	if err == nil {
-		s.log.Info("Reconcile begins", "observer", s.id, "from", started.From, "before", started.Before)
+		s.log.Info("Reconcile begins", "observer", s.ID(), "from", started.From, "before", started.Before)
 	}
 	return started, err == nil, err
 }
@@ -146,5 +143,5 @@ func (s scheduled) start(ctx context.Context) (string, error) {
 	if now, at := s.config.StartAt(); !now && at.IsZero() {
 		return "", nil
 	}
-	return s.db.Streams().Start(ctx, s.id)
+	return s.db.Streams().Start(ctx, s.ID())
 }

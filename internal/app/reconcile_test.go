@@ -3,13 +3,18 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wiring"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
 )
 
 func TestReconcileIsDue(t *testing.T) {
@@ -39,16 +44,12 @@ func TestReconcileIsDue(t *testing.T) {
 	}
 }
 
-func TestBudgets(t *testing.T) {
+func TestBudgetOfAReconcile(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ got, want observer.Budget }{
-		"a step":               {stepBudget(30*time.Second, 0), observer.Budget{Rows: stepRows, Time: stepTime}},
-		"of a short interval":  {stepBudget(time.Second, 0), observer.Budget{Rows: stepRows, Time: 250 * time.Millisecond}},
-		"throttled":            {stepBudget(30*time.Second, 1000), observer.Budget{Rows: 2000, Time: stepTime}},
-		"a drop at a time":     {stepBudget(30*time.Second, 0.1), observer.Budget{Rows: 1, Time: stepTime}},
-		"a reconcile":          {reconcileBudget(30*time.Second, 0), observer.Budget{Rows: stepRows, Time: 7500 * time.Millisecond}},
-		"of a short interval ": {reconcileBudget(time.Second, 0), observer.Budget{Rows: stepRows, Time: time.Second}},
-		"throttled ":           {reconcileBudget(20*time.Second, 100), observer.Budget{Rows: 500, Time: 5 * time.Second}},
+		"a reconcile":         {reconcileBudget(30*time.Second, 0), wiring.SweepBudget(7500*time.Millisecond, 0)},
+		"of a short interval": {reconcileBudget(time.Second, 0), wiring.SweepBudget(time.Second, 0)},
+		"throttled":           {reconcileBudget(20*time.Second, 100), observer.Budget{Rows: 500, Time: 5 * time.Second}},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, tc.got, tc.want)
@@ -56,45 +57,46 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestSetback holds the pauses after failures against the time.
-func TestSetback(t *testing.T) {
+// TestStepBackoff holds the pauses after failures against the time.
+func TestStepBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var s setback
+		var s stepBackoff
 		for _, minutes := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 			pause := time.Duration(minutes) * time.Minute
 			if s.lasts() {
 				t.Fatal("it lasts at the time of the next try")
 			}
-			s.note(true)
+			s.record(true)
 			time.Sleep(pause - time.Second)
 			if !s.lasts() {
 				t.Fatalf("it is over before %v", pause)
 			}
 			time.Sleep(time.Second)
 		}
-		s.note(true)
+		s.record(true)
 		if got := s.grown(time.Minute); got != mostGrown {
 			t.Errorf("after many failures a step may take %v", got)
 		}
-		s.note(false)
+		s.record(false)
 		if s.lasts() || s.grown(time.Second) != time.Second {
 			t.Error("a step that got on did not end it")
 		}
 	})
 }
 
-// broken is a source that says nothing of itself, counts who asks, and notes the time
+// broken is a source that says nothing of itself, counts the calls, and notes the time
 // that it is given.
 type broken struct {
-	counted
-	given *time.Duration
+	observer.Source
+	asked int
+	given time.Duration
 }
 
-func (b broken) Identity(ctx context.Context) (string, error) {
-	*b.asked++
+func (b *broken) Identity(ctx context.Context) (string, error) {
+	b.asked++
 	if end, ok := ctx.Deadline(); ok {
-		*b.given = time.Until(end)
+		b.given = time.Until(end)
 	}
 	return "", errors.New("broken")
 }
@@ -103,31 +105,42 @@ func (b broken) Identity(ctx context.Context) (string, error) {
 // after the pause, which has more time.
 func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	asked := 0
-	var given time.Duration
-	src := broken{counted{asked: &asked}, &given}
-	b := backfilling(t, "99", src)
-	if _, err := b.op.db.Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, "test"); err != nil {
-		t.Fatal(err)
-	}
-	g, err := b.op.db.Leases().Acquire(t.Context(), typeRequest(b.typ, "test"))
+	log := slog.New(slog.DiscardHandler)
+	src, db := &broken{}, lockdbtest.Open(t, log)
+	p, err := wiring.NewPoller(config.Observer{
+		ID: "orders", Type: "order", Event: "E", Detect: config.DetectNew, Table: "orders", Key: []string{"id"}, Timestamp: "at",
+		ChunkSize: 1, MaxGone: 20, PollTimeout: 300 * time.Millisecond,
+	}, wiring.Definition{}, src, db, log)
 	if err != nil {
 		t.Fatal(err)
 	}
+	g, err := db.Leases().Acquire(t.Context(), lock.Request{Key: "order-observer-poll", Region: "DEFAULT", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := db.Store(g).Cursor(t.Context(), "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Store(g).Commit(t.Context(), observer.Chunk{Cursor: c, Low: "99", Newest: "99"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, "test"); err != nil {
+		t.Fatal(err)
+	}
 	s := scheduled{
-		poller:  &poller{id: "orders", observer: b.observer, source: src, db: b.op.db, log: b.op.log},
-		setback: &setback{}, found: prometheus.NewCounter(prometheus.CounterOpts{Name: "found"}),
+		Poller: p, db: db, log: log, backoff: &stepBackoff{}, found: prometheus.NewCounter(prometheus.CounterOpts{Name: "found"}),
 	}
 	for range 2 {
 		s.reconcile(t.Context(), g, &observer.Stats{})
 	}
-	if asked != 1 {
-		t.Errorf("%d steps in two turns", asked)
+	if src.asked != 1 {
+		t.Errorf("%d steps in two turns", src.asked)
 	}
-	first := given
-	s.setback.until = time.Time{}
+	first := src.given
+	s.backoff.until = time.Time{}
 	s.reconcile(t.Context(), g, &observer.Stats{})
-	if asked != 2 || given <= first {
-		t.Errorf("%d steps; the second had %v after %v", asked, given, first)
+	if src.asked != 2 || src.given <= first {
+		t.Errorf("%d steps; the second had %v after %v", src.asked, src.given, first)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -51,12 +53,12 @@ func TestCoordinationDatabaseThatLetsNobodyIn(t *testing.T) {
 			}
 			user, password, base := parsed.User.Username(), secretOf(parsed), strings.TrimPrefix(parsed.Path, "/")
 
-			v := app.Validate(t.Context(), app.ValidateOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Timeout: patience})
-			if app.FaultOf(v.Err()) != app.Misconfigured || !strings.Contains(fmt.Sprint(v.Err()), tc.code) {
-				t.Errorf("validate: fault %v of %v", app.FaultOf(v.Err()), v.Err())
+			v := admin.Validate(t.Context(), admin.ValidateOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler), Timeout: patience})
+			if wiring.FaultOf(v.Err()) != wiring.Misconfigured || !strings.Contains(fmt.Sprint(v.Err()), tc.code) {
+				t.Errorf("validate: fault %v of %v", wiring.FaultOf(v.Err()), v.Err())
 			}
-			if _, err := p.operator(t).Report(t.Context()); app.FaultOf(err) != app.Misconfigured {
-				t.Errorf("status: fault %v of %v", app.FaultOf(err), err)
+			if _, err := p.operator(t).Report(t.Context()); wiring.FaultOf(err) != wiring.Misconfigured {
+				t.Errorf("status: fault %v of %v", wiring.FaultOf(err), err)
 			}
 
 			node, log := p.startLogged(t)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
@@ -186,15 +187,15 @@ func TestValidateTriesAWrongPasswordOnce(t *testing.T) {
 	t.Parallel()
 	e := newERP(t)
 	p := e.place(t, "a", "wrong", more)
-	v := app.Validate(t.Context(), app.ValidateOptions{Config: p.config, Logger: p.options().Logger, Timeout: patience, Sample: 1})
-	if len(v.Findings) != 1 || v.Findings[0].Subject != "source erp" || app.FaultOf(v.Err()) != app.Misconfigured {
-		t.Errorf("findings %+v, fault %v", v.Findings, app.FaultOf(v.Err()))
+	v := admin.Validate(t.Context(), admin.ValidateOptions{Config: p.config, Logger: p.options().Logger, Timeout: patience, Sample: 1})
+	if len(v.Findings) != 1 || v.Findings[0].Subject != "source erp" || wiring.FaultOf(v.Err()) != wiring.Misconfigured {
+		t.Errorf("findings %+v, fault %v", v.Findings, wiring.FaultOf(v.Err()))
 	}
 	if n := e.proxy.Stats().Connections; n != 1 {
 		t.Errorf("%d logons with a wrong password, want 1", n)
 	}
 	right := e.place(t, "a", e.password, more)
-	v = app.Validate(t.Context(), app.ValidateOptions{Config: right.config, Logger: p.options().Logger, Timeout: patience, Sample: 1})
+	v = admin.Validate(t.Context(), admin.ValidateOptions{Config: right.config, Logger: p.options().Logger, Timeout: patience, Sample: 1})
 	if v.Err() != nil || len(v.Observers) != 3 {
 		t.Fatalf("with the right password: %+v", v)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -9,14 +10,18 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 // scheduled is a poller in the hands of the scheduler.
 type scheduled struct {
-	*poller
-	access *access.Source
+	*wiring.Poller
+	source *access.Source
+	db     *lockdb.DB
+	log    *slog.Logger
 
 	// What a reconcile needs: when it is due, in which zone, what a step of it
 	// may take, and where its finds are counted.
@@ -26,19 +31,19 @@ type scheduled struct {
 	budget observer.Budget
 	// interval is that of the type.
 	interval time.Duration
-	setback  *setback
+	backoff  *stepBackoff
 	found    prometheus.Counter
 }
 
 // Begin implements schedule.Beginner.
 func (s scheduled) Begin(ctx context.Context) (begun context.Context, end func(), err error) {
-	return s.access.Begin(ctx)
+	return s.source.Begin(ctx)
 }
 
 // Poll implements schedule.Observer. A poll that has nothing left to do for this
 // turn is followed by a step of the reconcile, if one is due.
 func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
-	stats, err := s.poller.Poll(ctx, g)
+	stats, err := s.Poller.Poll(ctx, g)
 	if err != nil || s.config.ReconcileAt == "" || stats.Behind > stats.HorizonLag {
 		return stats, err
 	}
@@ -50,9 +55,9 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 // need not wait for half an hour once this node has another secret, or somebody
 // has fixed the account and it was accepted elsewhere.
 func (s scheduled) Hopeful(ctx context.Context) bool {
-	if !s.access.HasGoodAccount(ctx) {
+	if !s.source.HasGoodAccount(ctx) {
 		return false
 	}
-	reason, err := s.db.Streams().LastError(ctx, s.id)
+	reason, err := s.db.Streams().LastError(ctx, s.ID())
 	return err == nil && strings.HasPrefix(reason, string(observer.ClassCredentials)+":")
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
@@ -125,9 +126,9 @@ func stop(t *testing.T, node *app.App) {
 }
 
 // operator acts on the cluster.
-func (p place) operator(t *testing.T) *app.Operator {
+func (p place) operator(t *testing.T) *admin.Operator {
 	t.Helper()
-	op, err := app.NewOperator(app.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler)})
+	op, err := admin.NewOperator(admin.OperatorOptions{Config: p.config, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func (p place) stored(t *testing.T) map[string][]events.Event {
 
 // delivered complains until the sink has every event of the log, and at least
 // so many of the stream.
-func (p place) delivered(t *testing.T, op *app.Operator, stream string, least int) func() error {
+func (p place) delivered(t *testing.T, op *admin.Operator, stream string, least int) func() error {
 	return func() error {
 		streams := p.stored(t)
 		if got := len(streams[stream]); got < least {

@@ -8,6 +8,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wiring"
 )
 
 func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
@@ -15,20 +16,20 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 	if !ok {
 		return nil, fmt.Errorf("sink %s: the configuration was loaded without the type %q", s.ID, s.Type)
 	}
-	name := sinkLock(s.ID)
+	name := wiring.SinkLock(s.ID)
 	var streams []string
 	for _, o := range a.cfg.Observers {
 		streams = append(streams, o.ID)
 	}
 	return events.NewRelay(events.Options{
 		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
-		Freed: func() <-chan struct{} { return a.liveness.Freed(a.request(name)) },
+		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(events.SinkOptions{
 			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout,
 			Ended: func(ctx context.Context, last events.Event) { a.db.Log().Delivered(ctx, last) },
 		}),
 		Lead: func(ctx context.Context) (events.Lease, error) {
-			lease, err := a.keeper.Acquire(ctx, a.request(name))
+			lease, err := a.keeper.Acquire(ctx, wiring.LockRequest(a.cfg, name))
 			if errors.Is(err, lock.ErrHeld) {
 				return nil, events.ErrHeld
 			}
@@ -39,6 +40,3 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 		},
 	})
 }
-
-// sinkLock is the name of the lock of the relay that feeds a sink.
-func sinkLock(id string) string { return "sink-" + id }

@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/web"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/webtest"
 )
 
@@ -112,7 +113,7 @@ func TestAddressInUse(t *testing.T) {
 	first := p.start(t)
 	p.config.HTTP.Listen = first.Addr()
 	_, err := app.New(t.Context(), p.options())
-	if !errors.Is(err, syscall.EADDRINUSE) || !errors.Is(err, web.ErrSetting) || app.FaultOf(err) != app.Misconfigured {
-		t.Errorf("fault %d: %v", app.FaultOf(err), err)
+	if !errors.Is(err, syscall.EADDRINUSE) || !errors.Is(err, web.ErrSetting) || wiring.FaultOf(err) != wiring.Misconfigured {
+		t.Errorf("fault %d: %v", wiring.FaultOf(err), err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/app"
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -80,7 +80,7 @@ func TestFailingReadsTellNoValue(t *testing.T) {
 		told["status"] = encoded(t, report)
 		return nil
 	})
-	told["validate"] = encoded(t, app.Validate(t.Context(), app.ValidateOptions{Config: p.config, Logger: o.Logger, Timeout: patience}))
+	told["validate"] = encoded(t, admin.Validate(t.Context(), admin.ValidateOptions{Config: p.config, Logger: o.Logger, Timeout: patience}))
 	for _, path := range []string{"/", "/readyz", "/metrics"} {
 		told[path] = pageText(t, node, path)
 	}

@@ -1,4 +1,6 @@
-// Package wiring lists the kinds of sources and of sinks that the program has.
+// Package wiring is what a node and the commands have in common: it makes sources,
+// pollers and lock requests of the configuration, says what kind of fault an error is,
+// and lists the kinds of sources and of sinks that the program has.
 package wiring
 
 import (

@@ -1,0 +1,220 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// errNoBackfill is wrapped where there is nothing that a backfill could do.
+var errNoBackfill = errors.New("there is nothing to backfill")
+
+// BackfillOptions say what is read again.
+type BackfillOptions struct {
+	// Observer is an id.
+	Observer string
+	// From and To bound the range; zero is the beginning of the source, and
+	// the low-water mark of the moment. Both zero goes on with a backfill that
+	// is running.
+	From, To time.Time
+	// Rate is the most rows that are read in a second; 0 is the observer's
+	// max-rate.
+	Rate float64
+	// Actor is who does it, for the audit table.
+	Actor string
+	// Progress is told how far it is, before the first step and after each;
+	// nil is told nothing.
+	Progress func(Backfill)
+}
+
+// Backfill is a range that is read beside the polls of an observer.
+type Backfill struct {
+	Observer string `json:"observer"`
+	// State is running, done or cancelled; empty when there was never one.
+	State string `json:"state"`
+	// From, Before and Position are the source's own text; empty is its
+	// beginning.
+	From     string `json:"from"`
+	Before   string `json:"before"`
+	Position string `json:"position"`
+	Rows     int64  `json:"rows"`
+	Events   int64  `json:"events"`
+	// Part is how much of the range lies below the position, from 0 to 1;
+	// negative where that cannot be told.
+	Part      float64   `json:"part"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	// Waiting says what the next step waits for; empty: for nothing.
+	Waiting string `json:"waiting,omitempty"`
+}
+
+func newBackfill(s observer.Sweep, first string) Backfill {
+	b := Backfill{
+		Observer: s.Stream, State: string(s.State), From: s.From, Before: s.Before, Position: s.Position, Rows: s.Rows, Events: s.Events,
+		Part: fraction(first, s.Position, s.Before), StartedAt: s.StartedAt, UpdatedAt: s.UpdatedAt,
+	}
+	if s.State == observer.SweepDone {
+		b.Part = 1
+	}
+	return b
+}
+
+// Backfill reads a range of an observer's source in steps, each under the lock
+// of its type and in the same fenced commits as a poll, so that it may run
+// beside the nodes and no row becomes an event twice. It goes on with a
+// backfill that was begun before. When ctx ends, what was committed stays, and
+// the next call goes on from there.
+func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill, err error) {
+	configured, err := op.backfilled(ctx, o.Observer)
+	if err != nil {
+		return Backfill{}, err
+	}
+	src, err := op.open(configured.Source)
+	if err != nil {
+		return Backfill{}, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	sweep, err := op.beginBackfill(ctx, o, configured, src)
+	if err != nil {
+		return Backfill{}, err
+	}
+	s := wiring.Spec(configured, op.log)
+	s.Definition = wiring.DefinitionHash(configured, src)
+	if o.Rate > 0 {
+		s.MaxRate = o.Rate
+	}
+	typ := wiring.TypeOf(op.cfg, configured)
+	budget := stepBudget(typ.Interval, s.MaxRate)
+	s.ChunkRows = min(s.ChunkRows, budget.Rows)
+	made, err := observer.New(s)
+	if err != nil {
+		return Backfill{}, err
+	}
+	b := &backfill{op: op, options: o, observer: made, source: src, typ: typ, budget: budget, sweep: sweep}
+	return b.run(ctx)
+}
+
+// backfilled returns the configuration of an observer that can be backfilled.
+func (op *Operator) backfilled(ctx context.Context, id string) (config.Observer, error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return o, err
+	}
+	known, err := op.known(ctx, id)
+	switch {
+	case err != nil:
+		return o, err
+	case o.Timestamp == "" || o.Detect == config.DetectSnapshot:
+		return o, fmt.Errorf("%w: observer %s reads all of its source in every poll", errNoBackfill, id)
+	case known[id].Paused:
+		return o, pausedError(id)
+	case known[id].Low == "":
+		return o, fmt.Errorf("%w: observer %s was not polled yet, and its polls begin where its start says; 'observerd poll %s --once' polls it", errNoBackfill, id, id)
+	}
+	return o, nil
+}
+
+// beginBackfill returns the sweep that is to be done: a new one, or the one
+// that is running.
+func (op *Operator) beginBackfill(ctx context.Context, o BackfillOptions, configured config.Observer, src source.Database) (observer.Sweep, error) {
+	running, ok, err := op.runningBackfill(ctx, o.Observer)
+	if err != nil {
+		return observer.Sweep{}, err
+	}
+	if ok && o.From.IsZero() && o.To.IsZero() {
+		return running, nil
+	}
+	wanted, err := op.rangeOf(ctx, o, configured, src)
+	if err != nil {
+		return observer.Sweep{}, err
+	}
+	started := running
+	if !ok {
+		started, err = op.db.Sweeps().Start(ctx, wanted, o.Actor)
+	}
+	switch {
+	case errors.Is(err, lockdb.ErrSweepRunning):
+	case err != nil:
+		return observer.Sweep{}, err
+	}
+	if !o.From.IsZero() && started.From != wanted.From || !o.To.IsZero() && started.Before != wanted.Before {
+		return started, fmt.Errorf("another backfill of %s is running, from %s to %s; leave out --from and --to to go on with it, or end it with --cancel",
+			o.Observer, shownBound(started.From), shownBound(started.Before))
+	}
+	return started, nil
+}
+
+func shownBound(cursor string) string {
+	if cursor == "" {
+		return "the beginning"
+	}
+	return cursor
+}
+
+// rangeOf writes the range in the source's own text.
+func (op *Operator) rangeOf(ctx context.Context, o BackfillOptions, configured config.Observer, src source.Database) (observer.Sweep, error) {
+	s := observer.Sweep{Stream: o.Observer, Kind: observer.SweepBackfill}
+	q := wiring.Query(configured)
+	cursor, err := op.db.Peek().Cursor(ctx, o.Observer)
+	if err != nil {
+		return s, err
+	}
+	q.Form = cursor.Form
+	if !o.From.IsZero() {
+		if s.From, err = src.CursorAt(ctx, q, o.From); err != nil {
+			return s, err
+		}
+	}
+	if o.To.IsZero() {
+		s.Before = cursor.Low
+	} else if s.Before, err = src.CursorAt(ctx, q, o.To); err != nil {
+		return s, err
+	}
+	if src.Compare(s.From, s.Before) >= 0 {
+		return s, fmt.Errorf("%w: the range from %s to %s is empty", errNoBackfill, shownBound(s.From), shownBound(s.Before))
+	}
+	return s, nil
+}
+
+// runningBackfill returns the backfill of an observer that is running.
+func (op *Operator) runningBackfill(ctx context.Context, id string) (observer.Sweep, bool, error) {
+	s, err := wiring.LastSweep(ctx, op.db, id, observer.SweepBackfill)
+	return s, s.State == observer.SweepRunning, err
+}
+
+// BackfillStatus returns the backfill of an observer that is running or was
+// started last.
+func (op *Operator) BackfillStatus(ctx context.Context, id string) (Backfill, error) {
+	if _, err := op.known(ctx, id); err != nil {
+		return Backfill{}, err
+	}
+	s, err := wiring.LastSweep(ctx, op.db, id, observer.SweepBackfill)
+	if err != nil || s.ID == 0 {
+		return Backfill{Observer: id, Part: -1}, err
+	}
+	return newBackfill(s, s.From), nil
+}
+
+// CancelBackfill ends the backfill of an observer; what it has committed stays.
+// It reports false when none is running.
+func (op *Operator) CancelBackfill(ctx context.Context, id, actor string) (changed bool, err error) {
+	if _, err := op.known(ctx, id); err != nil {
+		return false, err
+	}
+	s, ok, err := op.runningBackfill(ctx, id)
+	if err != nil || !ok {
+		return false, err
+	}
+	err = op.db.Sweeps().Cancel(ctx, s.ID, actor)
+	if errors.Is(err, lockdb.ErrSweepEnded) {
+		return false, nil
+	}
+	return err == nil, err
+}

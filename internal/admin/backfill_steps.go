@@ -1,0 +1,237 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+const (
+	// stepTime bounds a step, so that polls come in between.
+	stepTime = 2 * time.Second
+	// leastStep is the least time of a step, of a type that is polled often.
+	leastStep = 200 * time.Millisecond
+	// lookAgain is the time between two looks at a turn that is not taken yet.
+	lookAgain = 100 * time.Millisecond
+	// idleFor bounds the time between two steps of which the first could do
+	// nothing: the lock is another's, or the source was replaced and the polls
+	// have no low-water mark yet.
+	idleFor = 5 * time.Second
+	// maxStumbles is how often in a row a step may be refused its commit before
+	// somebody is told.
+	maxStumbles = 5
+)
+
+// errStepTimeout is the cause of a step's context that took as long as a poll
+// may.
+var errStepTimeout = errors.New("a step of the backfill took longer than poll-timeout; is there an index that serves the order?")
+
+// backfill is a backfill at work.
+type backfill struct {
+	op       *Operator
+	options  BackfillOptions
+	observer *observer.Observer
+	source   observer.Source
+	typ      config.Type
+	budget   observer.Budget
+
+	sweep observer.Sweep
+	// first is the first position that was seen, for the part that is done.
+	first string
+}
+
+// run takes steps until the sweep has ended.
+func (b *backfill) run(ctx context.Context) (_ Backfill, err error) {
+	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: b.op.db.Leases(), Logger: b.op.log.With("component", "lock")})
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		err = errors.Join(err, keeper.Close(ctx)) // It gives the lease back.
+	}()
+	b.report("")
+	for stumbles := 0; b.sweep.State == observer.SweepRunning; {
+		if err := b.yield(ctx); err != nil {
+			if ctx.Err() != nil { // Whatever the database made of that.
+				err = interrupted(ctx)
+			}
+			return b.now(), err
+		}
+		before := b.sweep
+		err := b.step(ctx, keeper)
+		switch {
+		case ctx.Err() != nil:
+			return b.now(), interrupted(ctx)
+		case err == nil:
+			stumbles = 0
+			if !wiring.SweepAdvanced(before, b.sweep) {
+				if err := b.rest(ctx, min(b.typ.Interval, idleFor)); err != nil {
+					return b.now(), err
+				}
+			}
+		case !stumbled(err):
+			return b.now(), err
+		default:
+			// Nothing was written; the step is taken again from what is known now.
+			if stumbles++; stumbles >= maxStumbles {
+				return b.now(), err
+			}
+		}
+	}
+	return b.now(), nil
+}
+
+func interrupted(ctx context.Context) error {
+	return fmt.Errorf("%w; the backfill goes on when it is called again", context.Cause(ctx))
+}
+
+// rest waits, for as long or until the backfill is interrupted.
+func (b *backfill) rest(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return interrupted(ctx)
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// stumbled reports whether a step was refused its commit, but the next may not be.
+func stumbled(err error) bool {
+	return errors.Is(err, lock.ErrFenced) || errors.Is(err, lock.ErrLost) || errors.Is(err, observer.ErrConflict)
+}
+
+// step takes one step under the lock of the type. While another holds it, it
+// takes none.
+func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
+	lease, err := keeper.AcquireWithin(ctx, wiring.TypeLockRequest(b.typ, b.op.cfg.Node.Name), b.typ.Wait)
+	var held *lock.HeldError
+	switch {
+	case errors.As(err, &held):
+		b.report("the lock is held by " + orUnknown(held.Node))
+		return nil
+	case err != nil:
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		if released := lease.Release(ctx); err == nil && !stumbled(released) {
+			err = released
+		}
+	}()
+	// Another process may have taken steps, or have ended the sweep.
+	if b.sweep, err = wiring.LastSweep(ctx, b.op.db, b.sweep.Stream, observer.SweepBackfill); err != nil || b.sweep.State != observer.SweepRunning {
+		return err
+	}
+	if err := b.checkPaused(lease.Context()); err != nil {
+		return err
+	}
+	err = b.sweepOn(lease)
+	if b.first == "" {
+		b.first = b.sweep.From
+		if b.first == "" {
+			b.first = b.sweep.Position
+		}
+	}
+	b.report("")
+	return err
+}
+
+// sweepOn takes the step. One that reaches the limit of a poll keeps the lock
+// from the polls; what it has committed stays, so only one that got nowhere is
+// a failure.
+func (b *backfill) sweepOn(lease *lock.Lease) (err error) {
+	limited, cancel := context.WithTimeoutCause(lease.Context(), b.typ.Observers[0].PollTimeout, errStepTimeout)
+	defer cancel()
+	before := b.sweep
+	b.sweep, _, err = b.observer.Sweep(limited, b.source, b.op.db.Store(lease.Grant()), b.sweep, b.budget)
+	if errors.Is(err, errStepTimeout) && wiring.SweepAdvanced(before, b.sweep) {
+		return nil
+	}
+	return err
+}
+
+// checkPaused refuses to go on with an observer that was paused meanwhile.
+func (b *backfill) checkPaused(ctx context.Context) error {
+	known, err := b.op.db.Turns().Streams(ctx, []string{b.sweep.Stream})
+	if err == nil && known[b.sweep.Stream].Paused {
+		return pausedError(b.sweep.Stream)
+	}
+	return err
+}
+
+func pausedError(id string) error {
+	return fmt.Errorf("observer %[1]s is paused; 'observerd observers resume %[1]s' ends that", id)
+}
+
+func orUnknown(node string) string {
+	if node == "" {
+		return "another"
+	}
+	return node
+}
+
+// stepBudget bounds a step to a quarter of the interval, and to the rate.
+func stepBudget(interval time.Duration, rate float64) observer.Budget {
+	return wiring.SweepBudget(min(stepTime, max(interval/4, leastStep)), rate)
+}
+
+// yield waits while the turn of the type is due and not taken: the lock is the
+// polls' then. A turn that nobody takes is waited for once an interval at most.
+func (b *backfill) yield(ctx context.Context) error {
+	request := wiring.TypeLockRequest(b.typ, b.op.cfg.Node.Name)
+	for began := time.Now(); ; {
+		polled, err := b.isPolled(ctx)
+		if err != nil || !polled {
+			return err
+		}
+		state, err := b.op.db.Turns().Turn(ctx, b.typ.Name, request)
+		if err != nil {
+			return err
+		}
+		wait := lookAgain
+		since := time.Duration(state.Now.UnixNano() % int64(b.typ.Interval))
+		taken := !state.At.Before(state.Now.Add(-since))
+		switch left := b.typ.Interval - since; {
+		case time.Since(began) > b.typ.Interval:
+			return nil
+		case taken && left > b.budget.Time:
+			return nil
+		case taken:
+			wait = left
+		}
+		b.report("the type is polled first")
+		if err := b.rest(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// isPolled reports whether some node polls the type.
+func (b *backfill) isPolled(ctx context.Context) (bool, error) {
+	nodes, err := b.op.db.Nodes().Nodes(ctx, time.Minute)
+	for _, n := range nodes {
+		for _, t := range n.Types {
+			if t == b.typ.Name {
+				return true, err
+			}
+		}
+	}
+	return false, err
+}
+
+func (b *backfill) now() Backfill { return newBackfill(b.sweep, b.first) }
+
+func (b *backfill) report(waiting string) {
+	if b.options.Progress == nil {
+		return
+	}
+	now := b.now()
+	now.Waiting = waiting
+	b.options.Progress(now)
+}

@@ -1,0 +1,129 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/doctor"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/examine"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// DoctorFinding is one thing that the doctor says, see package doctor.
+type DoctorFinding = doctor.Finding
+
+// Diagnosis is what the doctor says of a coordination database.
+type Diagnosis struct {
+	// URL is without secrets.
+	URL     string `json:"url"`
+	Backend string `json:"backend"`
+	// At is the database's clock.
+	At time.Time `json:"at"`
+	// Problems, Warnings and Notes count the findings.
+	Problems int             `json:"problems"`
+	Warnings int             `json:"warnings"`
+	Notes    int             `json:"notes"`
+	Findings []DoctorFinding `json:"findings"`
+}
+
+// Doctor examines the coordination database of the configuration, and the place
+// that a node with this configuration would have in it, and looks which sources
+// are standbys. It reads only, except that a refused account of a source is noted,
+// as by a node, and needs no schema of ours: Java nodes may be the only ones there.
+// watch is how long
+// INT_LOCK is watched for what is written to it. The error says that there is
+// no looking at all, see [wiring.FaultOf]; what is found is no error.
+func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagnosis, error) {
+	d := Diagnosis{URL: cfg.Database.URL.String()}
+	if cfg.Database.URL.Dialect() == config.SQLite {
+		if _, err := os.Stat(cfg.Database.URL.Path()); err != nil {
+			return d, absent(cfg, err)
+		}
+	}
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var sources []doctor.Finding
+	var work sync.WaitGroup
+	work.Go(func() { sources = lookAtSources(looking, cfg) })
+	found, err := examine.Run(ctx, examine.Options{URL: cfg.Database.URL.Reveal(), Watch: watch})
+	if err != nil {
+		cancel()
+	}
+	work.Wait()
+	if err != nil {
+		return d, deniedOr(cfg, err)
+	}
+	d.Backend, d.At = found.Backend, found.At
+	d.Findings = slices.Concat(mayRun(cfg), doctor.Judge(found, expectation(cfg)), sources)
+	for _, f := range d.Findings {
+		switch f.Severity {
+		case doctor.Problem:
+			d.Problems++
+		case doctor.Warning:
+			d.Warnings++
+		case doctor.Note:
+			d.Notes++
+		}
+	}
+	return d, nil
+}
+
+// absent words why an SQLite file cannot be looked at.
+func absent(cfg *config.Config, err error) error {
+	if os.IsNotExist(err) {
+		return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", wiring.ErrAbsent, cfg.Database.URL.Path())
+	}
+	return fmt.Errorf("look at %s: %w", cfg.Database.URL.Path(), err)
+}
+
+// deniedOr returns the missing right for which an SQLite file cannot be opened,
+// where it is that: SQLite makes files beside it even to read.
+func deniedOr(cfg *config.Config, err error) error {
+	if cfg.Database.URL.Dialect() != config.SQLite {
+		return err
+	}
+	if denied := mayWrite("database.url", cfg.Database.URL.Path()); denied != nil {
+		return denied
+	}
+	return err
+}
+
+// mayRun looks at the files that a node writes.
+func mayRun(cfg *config.Config) []doctor.Finding {
+	const name = "files"
+	err := CheckRights(cfg)
+	if err == nil {
+		return []doctor.Finding{{Severity: doctor.OK, Check: name, Saw: "this user may write every file that a node writes"}}
+	}
+	return []doctor.Finding{{
+		Severity: doctor.Problem, Check: name, Saw: err.Error(), Why: "A node that this user starts ends at once.",
+		Do: "Change the owner or the mode, or run doctor as the user that the node has.",
+	}}
+}
+
+// expectation is what the configuration says of a node's place in a cluster.
+func expectation(cfg *config.Config) doctor.Expectation {
+	shared := cfg.Scheduler.Lock
+	want := doctor.Expectation{ConfigHash: cfg.Hash(), AutoMigrate: cfg.Database.AutoMigrate, TTL: shared.TTL}
+	for _, t := range cfg.Types() {
+		want.Locks = append(want.Locks, doctor.Lock{
+			Name: t.LockName, Region: t.Region, KeyFormat: lock.KeyFormat(t.KeyFormat), TTL: t.TTL,
+			Type: t.Name, Interval: t.Interval, Enabled: t.Enabled && cfg.Scheduler.Enabled,
+		})
+	}
+	other := func(name string) doctor.Lock {
+		return doctor.Lock{Name: name, Region: shared.Region, KeyFormat: lock.KeyFormat(shared.KeyFormat), TTL: shared.TTL}
+	}
+	want.Locks = append(want.Locks, other(wiring.JanitorLock))
+	for _, s := range cfg.Sinks {
+		want.Sinks = append(want.Sinks, s.ID)
+		want.Locks = append(want.Locks, other(wiring.SinkLock(s.ID)))
+	}
+	return want
+}

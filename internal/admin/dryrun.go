@@ -1,0 +1,161 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// dryRunBound ends a dry run that has met this many new or changed rows, which
+// it keeps in memory.
+const dryRunBound = 10000
+
+// DryRun is what a poll would do now.
+type DryRun struct {
+	Observer string `json:"observer"`
+	Type     string `json:"type"`
+	Source   string `json:"source"`
+	Detect   string `json:"detect"`
+	// From is the low-water mark; empty for the beginning of the source.
+	From string `json:"from"`
+	// SQL is what the poll has sent; empty when it did not come to that.
+	SQL string `json:"sql,omitempty"`
+	// Blank says that there is no schema yet that could remember a row, so
+	// that every row is new.
+	Blank bool `json:"no_schema_yet"`
+	// RowsRead, EventCount and DeadCount count everything, Rows, Events and
+	// Dead hold the first of them.
+	RowsRead   int64             `json:"rows_read"`
+	EventCount int64             `json:"event_count"`
+	DeadCount  int64             `json:"dead_count"`
+	Rows       []DryRow          `json:"rows"`
+	Events     []json.RawMessage `json:"events"`
+	Dead       []DryDead         `json:"dead_rows"`
+	// Ended says that the poll was ended early, after so many new and changed
+	// rows that what would follow is not known; 0 means that it was not.
+	Ended int `json:"ended_after,omitempty"`
+}
+
+// DryRow is a row as the source handed it over.
+type DryRow struct {
+	Key       string          `json:"key"`
+	Timestamp string          `json:"timestamp,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	// Problem says what cannot be read.
+	Problem string `json:"problem,omitempty"`
+}
+
+// DryDead is a poison row.
+type DryDead struct {
+	Key    string `json:"key"`
+	Reason string `json:"reason"`
+}
+
+// DryRun polls an observer without a lock and without writing anything, and
+// returns up to limit rows and events; 0 means all of them. It needs no
+// schema: before the first migration every row is new.
+func (op *Operator) DryRun(ctx context.Context, id string, limit int) (_ DryRun, err error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return DryRun{}, err
+	}
+	d := DryRun{Observer: id, Type: o.Type, Source: o.Source, Detect: o.Detect, Rows: []DryRow{}, Events: []json.RawMessage{}, Dead: []DryDead{}}
+	st, err := op.peek(ctx, &d)
+	if err != nil {
+		return d, err
+	}
+	src, err := op.open(o.Source)
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	cursor, err := st.Cursor(ctx, id)
+	if err != nil {
+		return d, err
+	}
+	d.From = cursor.Low
+	return d, op.dryPoll(ctx, o, src, st, limit, &d)
+}
+
+// peek returns the memory of the cluster, or an empty one where none was made
+// yet.
+func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error) {
+	schema, err := op.Schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if schema.Current == 0 {
+		d.Blank = true
+		return blank{}, nil
+	}
+	if err := op.ready(ctx); err != nil {
+		return nil, err
+	}
+	return op.db.Peek(), nil
+}
+
+// errDryEnough ends a dry run that has found as much as it keeps.
+var errDryEnough = errors.New("enough")
+
+func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src source.Database, st observer.Store, limit int, d *DryRun) error {
+	s := wiring.Spec(o, op.log)
+	s.Start.Began = op.db.Streams().Start
+	// What it finds is kept in memory.
+	s.MaxChanged = max(dryRunBound, limit)
+	made, err := observer.New(s)
+	if err != nil {
+		return err
+	}
+	if limit == 0 {
+		limit = s.MaxChanged
+	}
+	recorded := &recorder{Source: src, limit: limit}
+	changed := 0
+	stats, err := made.Poll(ctx, recorded, observer.DryRun(st, func(ch observer.Chunk) error {
+		d.add(ch, limit)
+		if changed += len(ch.New) + len(ch.Changed); changed >= s.MaxChanged {
+			return errDryEnough // MaxChanged does not end a statement that reads all rows.
+		}
+		return nil
+	}))
+	if errors.Is(err, errDryEnough) {
+		err = nil
+	}
+	d.RowsRead, d.Rows = stats.Rows, append(d.Rows, recorded.taken()...)
+	if changed >= s.MaxChanged {
+		d.Ended = changed
+	}
+	if in, read := recorded.first(); read {
+		if text, failed := src.SQL(ctx, s.Query, in); failed == nil {
+			d.SQL = text
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("dry run: %w", err)
+	}
+	return nil
+}
+
+// add notes what a chunk would have committed.
+func (d *DryRun) add(ch observer.Chunk, limit int) {
+	for i, e := range ch.Events {
+		if len(d.Events) < limit {
+			e.Seq = ch.Cursor.LastSeq + int64(i) + 1 // As the event log would number it.
+			d.Events = append(d.Events, events.AppendJSON(nil, &e))
+		}
+	}
+	for _, dead := range ch.Dead {
+		if len(d.Dead) < limit {
+			d.Dead = append(d.Dead, DryDead{Key: dead.Key, Reason: dead.Reason})
+		}
+	}
+	d.EventCount += int64(len(ch.Events))
+	d.DeadCount += int64(len(ch.Dead))
+}

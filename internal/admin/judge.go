@@ -1,0 +1,95 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// judge says what is wrong, or could be better, with a query that its source
+// understands.
+func judge(o config.Observer, d source.Description) []Finding {
+	j := judgement{subject: "observer " + o.ID}
+	key, where := strings.Join(d.Key, ", "), d.Table
+	if where == "" {
+		where = "the query"
+	}
+	switch {
+	case d.KeyUnique == source.No:
+		j.mistake("key %s is not unique in %s; name more columns, until no two rows share a key", key, where)
+	case d.KeyUnique == source.Unknown && d.Table != "":
+		j.warn("no index keeps the key %s unique in %s; rows that share a key would be taken for versions of one row", key, where)
+	}
+	if d.Timestamp != "" {
+		j.timestamp(o, d, where)
+	}
+	switch readsAll := d.Timestamp == "" || o.Detect == config.DetectSnapshot; {
+	case !readsAll || d.KeyOrdered:
+	case d.Table == "":
+		j.warn("one statement reads all rows of the query, however long that takes; of a table whose key has an index, a poll reads what it has time for, and the next one goes on")
+	default:
+		j.warn("no index serves the key %[1]s of %[2]s, so one statement reads all of it, however long that takes: "+
+			"with an index on (%[1]s), of columns that are NOT NULL, a poll reads what it has time for, and the next one goes on", key, where)
+	}
+	for _, text := range d.Warnings {
+		j.warn("%s", text)
+	}
+	j.subject = "source " + o.Source
+	for _, r := range d.Risks {
+		j.warn("%s. %s %s", r.Saw, r.Why, r.Do)
+	}
+	return j.findings
+}
+
+type judgement struct {
+	subject  string
+	findings []Finding
+}
+
+// timestamp looks at what a query with a timestamp column rests on.
+func (j *judgement) timestamp(o config.Observer, d source.Description, where string) {
+	if d.TimestampNullable && o.NullTimestamp == string(observer.NullInclude) {
+		j.warn("timestamp %s can be NULL in %s; such rows are read again in every poll: "+
+			"write null-timestamp: skip to leave them out, or error to have them reported", d.Timestamp, where)
+	}
+	if d.OrderIndexed == source.No {
+		columns := strings.Join(append([]string{d.Timestamp}, d.Key...), ", ")
+		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, columns)
+	}
+	if !d.HorizonExact && o.Overlap == nil {
+		j.warn("the source cannot tell all open transactions that may write there; a row that an unseen one commits more than a minute after its %s is lost: "+
+			"write overlap, longer than any of those", d.Timestamp)
+	}
+}
+
+// judgePlan says what the plan of a poll gives cause to.
+func judgePlan(o config.Observer, p source.Plan) []Finding {
+	j := judgement{subject: "observer " + o.ID}
+	for _, text := range p.Warnings {
+		j.warn("%s", text)
+	}
+	for _, table := range p.FullScan {
+		switch {
+		case o.Timestamp == "":
+			j.warn("without a timestamp all of %s is read over and over; a column that says when a row changed, and an index on it, would spare the source that", table)
+		case o.Detect == config.DetectSnapshot:
+			j.warn("detect: snapshot reads all of %s in every poll; detect: change reads what is new, but notices no row that is gone", table)
+		default:
+			j.warn("every poll reads all of %s: no index serves the query; one that begins with %s would help", table, o.Timestamp)
+		}
+	}
+	return j.findings
+}
+
+func (j *judgement) mistake(format string, args ...any) {
+	err := wiring.Mistake(fmt.Errorf(format, args...))
+	j.findings = append(j.findings, Finding{SeverityError, j.subject, err.Error(), err})
+}
+
+func (j *judgement) warn(format string, args ...any) {
+	j.findings = append(j.findings, Finding{SeverityWarning, j.subject, fmt.Sprintf(format, args...), nil})
+}

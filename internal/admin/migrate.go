@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// SchemaState says how the schema of the coordination database compares with
+// the one that this binary knows.
+type SchemaState string
+
+// The states of a schema.
+const (
+	SchemaCurrent SchemaState = "up to date"
+	SchemaPending SchemaState = "pending"
+	SchemaNewer   SchemaState = "newer than this binary"
+	SchemaAbsent  SchemaState = "absent"
+)
+
+// Schema is the version of the coordination database's schema.
+type Schema struct {
+	State SchemaState `json:"state"`
+	// Current is the database's version, 0 before the first migration; Target
+	// is the binary's, 0 when the database does not exist.
+	Current int64 `json:"current"`
+	Target  int64 `json:"target"`
+}
+
+// Err is why this binary cannot work with the schema even after a migration;
+// nil when it can.
+func (s Schema) Err() error {
+	if s.State == SchemaNewer {
+		return sqldb.ErrSchemaNewer
+	}
+	return nil
+}
+
+// Schema looks at the schema and changes nothing.
+func (op *Operator) Schema(ctx context.Context) (Schema, error) {
+	if op.db == nil {
+		return Schema{State: SchemaAbsent}, nil
+	}
+	current, target, err := op.db.SchemaVersion(ctx)
+	if err != nil {
+		return Schema{}, err
+	}
+	s := Schema{State: SchemaCurrent, Current: current, Target: target}
+	switch {
+	case current > target:
+		s.State = SchemaNewer
+	case current < target:
+		s.State = SchemaPending
+	}
+	return s, nil
+}
+
+// Migrate brings the schema up to date and returns its state before and after.
+// Nodes that run need not be stopped for it.
+func (op *Operator) Migrate(ctx context.Context) (before, after Schema, err error) {
+	if before, err = op.Schema(ctx); err != nil {
+		return before, before, err
+	}
+	if err = op.db.Migrate(ctx); err != nil {
+		return before, before, err
+	}
+	after, err = op.Schema(ctx)
+	return before, after, err
+}

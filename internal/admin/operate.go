@@ -1,0 +1,165 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// Pause stops the polls of an observer on every node until [Operator.Resume],
+// over restarts too. It reports false when it was paused already.
+func (op *Operator) Pause(ctx context.Context, id, actor string) (changed bool, err error) {
+	polled, err := op.known(ctx, id)
+	if err != nil || polled[id].Paused {
+		return false, err
+	}
+	return true, op.db.Operations().Pause(ctx, id, actor)
+}
+
+// Resume lets a paused observer be polled again and ends its backoff; an account
+// of its source that was refused may be tried again. It reports false when there
+// was nothing to end.
+func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool, err error) {
+	polled, err := op.known(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	forgiven, err := op.forgive(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	s := polled[id]
+	if !s.Paused && s.Failures == 0 {
+		return forgiven, nil
+	}
+	return true, op.db.Operations().Resume(ctx, id, actor)
+}
+
+// forgive forgets that the account of an observer's source was refused. It
+// reports false when it was not.
+func (op *Operator) forgive(ctx context.Context, id string) (bool, error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return false, nil //nolint:nilerr // It is in the database alone: no source is known of it.
+	}
+	account, _ := op.cfg.Sources[o.Source].URL.Account()
+	if account == "" {
+		return false, nil
+	}
+	return op.db.Accounts().ForgetAccount(ctx, account)
+}
+
+// ResetOptions say how much a reset forgets, see package lockdb.
+type ResetOptions = lockdb.ResetOptions
+
+// Reset sets an observer back to the beginning of its source, one that started
+// now to where that was, or lets it go on
+// with another query or other columns. It reports false for an observer that
+// was never polled.
+func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions) (changed bool, err error) {
+	polled, err := op.known(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if _, ok := polled[id]; !ok {
+		return false, nil
+	}
+	if configured, err := op.configured(id); err == nil {
+		o.FromStart, _ = configured.StartAt()
+	}
+	return true, op.db.Operations().Reset(ctx, id, actor, o)
+}
+
+// Refusal is what the last poll of an observer would not believe.
+type Refusal struct {
+	// Text says what it was; empty for nothing.
+	Text string
+	// Accepted says that the next poll will do it.
+	Accepted bool
+	// Renames says that to accept it renames Renamed of the Rows that were observed: a
+	// column of the key writes their keys in another way.
+	Renames       bool
+	Rows, Renamed int64
+	// noted is the refusal as the cursor has it.
+	noted             string
+	rename            func(key string) string
+	form, fingerprint string
+}
+
+// Refused returns what the last poll of an observer refused.
+func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err error) {
+	if _, err := op.known(ctx, id); err != nil {
+		return r, err
+	}
+	if r.noted, r.Accepted, err = op.db.Streams().Refused(ctx, id); err != nil {
+		return r, err
+	}
+	decoded, err := observer.DecodeRefusal(r.noted)
+	if err != nil {
+		return r, err
+	}
+	r.Text = decoded.Text
+	if decoded.Key == "" || r.Accepted {
+		return r, nil
+	}
+	return r, op.renames(ctx, id, decoded.Key, &r)
+}
+
+// renames finds out what becomes of the keys that were observed.
+func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) error {
+	noted, fingerprint, err := op.db.Streams().KeyForm(ctx, id)
+	if err != nil {
+		return err
+	}
+	before, err := observer.DecodeKeyForm(noted)
+	if err != nil {
+		return err
+	}
+	now, err := observer.DecodeKeyForm(found)
+	if err != nil {
+		return err
+	}
+	after, rename := before.Rename(now.Columns)
+	r.Renames, r.rename = true, rename
+	r.form, r.fingerprint = after.Encode(), after.Marked(fingerprint)
+	r.Rows, r.Renamed, err = op.db.Operations().CountRenamed(ctx, id, rename)
+	return err
+}
+
+// Accept lets the next poll of an observer, on whichever node, go as far as the
+// refusal says, once. Where that renames keys, they are renamed before Accept returns,
+// under the lock of the observer's type. The error is lockdb.ErrRefusalMoved when the
+// observer has refused something else since, and lockdb.ErrKeysMeet.
+func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) error {
+	if !r.Renames {
+		return op.db.Operations().Accept(ctx, id, actor, r.noted, r.Text)
+	}
+	o, err := op.configured(id)
+	if err != nil {
+		return err
+	}
+	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
+		act := lockdb.Act{Actor: actor, Action: "accept", Subject: id, Detail: r.Text}
+		err := op.db.Operations().RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
+		switch {
+		case errors.Is(err, lockdb.ErrKeysMeet):
+			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+
+				"run `observerd observers reset %s --forget`", err, id)
+		case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrFenced):
+			err = fmt.Errorf("%w, so nothing was renamed; with SQLite it has to end within scheduler.%s-observer.lock.ttl, "+
+				"as nothing else is written meanwhile", err, o.Type)
+		}
+		return err
+	})
+}
+
+// KnowsObserver returns nil when the configuration or the database has the id,
+// and an [*wiring.UnknownObserverError] when neither has.
+func (op *Operator) KnowsObserver(ctx context.Context, id string) error {
+	_, err := op.known(ctx, id)
+	return err
+}

@@ -1,0 +1,116 @@
+// Package admin is what the commands do for a person, beside nodes that run or without
+// any: look, poll once, backfill, migrate, pause and the like. Nothing imports it but
+// the command.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/source/access"
+	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// Report is the state of a cluster, see package status.
+type Report = status.Report
+
+// OperatorOptions say on which cluster an operator acts.
+type OperatorOptions struct {
+	// Config and Logger are required.
+	Config *config.Config
+	Logger *slog.Logger
+	// Create allows the SQLite file of the coordination database to be made.
+	Create bool
+}
+
+// Operator is a person's hand in a cluster: what one-shot commands do, beside
+// nodes that run.
+type Operator struct {
+	cfg *config.Config
+	log *slog.Logger
+	// db is nil when the SQLite file does not exist and may not be made.
+	db *lockdb.DB
+}
+
+// NewOperator opens the coordination database of the configuration without
+// connecting to it. The caller closes the operator.
+func NewOperator(o OperatorOptions) (*Operator, error) {
+	op := &Operator{cfg: o.Config, log: o.Logger}
+	if err := op.lookForFile(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && !o.Create {
+			return op, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	var err error
+	op.db, err = lockdb.Open(lockdb.Options{
+		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, Logger: o.Logger.With("component", "lockdb"),
+	})
+	return op, err
+}
+
+// lookForFile returns nil where there is no file to look for. SQLite itself
+// would say of a file that may not be written no more than that it cannot be
+// opened.
+func (op *Operator) lookForFile() error {
+	if op.cfg.Database.URL.Dialect() != config.SQLite {
+		return nil
+	}
+	path := op.cfg.Database.URL.Path()
+	if err := mayWrite("database.url", path); err != nil {
+		return err
+	}
+	_, err := os.Stat(path)
+	return err
+}
+
+// sources opens sources for one command.
+func (op *Operator) sources() *access.Opener {
+	if op.db == nil {
+		return wiring.NewOpener(op.cfg, nil, true, op.log)
+	}
+	return wiring.NewOpener(op.cfg, op.db.Accounts(), true, op.log)
+}
+
+// open opens the source of that name.
+func (op *Operator) open(name string) (*access.Source, error) {
+	src, err := op.sources().Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", name, err)
+	}
+	return src, nil
+}
+
+// Close closes the database.
+func (op *Operator) Close() error {
+	if op.db == nil {
+		return nil
+	}
+	return op.db.Close()
+}
+
+// Report describes the cluster.
+func (op *Operator) Report(ctx context.Context) (Report, error) {
+	if err := op.ready(ctx); err != nil {
+		return Report{}, err
+	}
+	return op.db.Report(ctx)
+}
+
+// ready is what everything but a migration needs: a database that answers and
+// has this binary's schema.
+func (op *Operator) ready(ctx context.Context) error {
+	if op.db == nil {
+		return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", wiring.ErrAbsent, op.cfg.Database.URL.Path())
+	}
+	return op.db.Ready(ctx)
+}

@@ -1,0 +1,155 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/schedule"
+	"github.com/observerd/observerd/internal/source/access"
+	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// cleanupTimeout bounds what a command still has to do when its time is over.
+const cleanupTimeout = 5 * time.Second
+
+// Polled is what one poll at a person's request has done.
+type Polled struct {
+	Observer string        `json:"observer"`
+	Lock     string        `json:"lock"`
+	Fence    int64         `json:"fence"`
+	Outcome  turn.Outcome  `json:"outcome"`
+	Rows     int64         `json:"rows"`
+	Events   int64         `json:"events"`
+	Poison   int64         `json:"poison_rows"`
+	Took     time.Duration `json:"took_ns"`
+}
+
+// PollOnce polls an observer now, under the lock of its type, and lets the
+// type's turn stand as it is: the cluster polls when it would have. The error
+// says who holds the lock when another does. What a poll that failed had
+// committed stays, and Polled counts it.
+func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return Polled{}, err
+	}
+	known, err := op.known(ctx, id)
+	if err != nil {
+		return Polled{}, err
+	}
+	if known[id].Paused {
+		return Polled{}, pausedError(id)
+	}
+	src, err := op.open(o.Source)
+	if err != nil {
+		return Polled{}, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	d, err := op.definition(ctx, o, src)
+	if err != nil {
+		return Polled{}, err
+	}
+	p, err := wiring.NewPoller(o, d, src, op.db, op.log)
+	if err != nil {
+		return Polled{}, err
+	}
+	var done Polled
+	err = op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) (err error) {
+		done, err = op.poll(ctx, o, p, g)
+		return err
+	})
+	return done, err
+}
+
+// definition is that of a command, which may set another only where no node is at
+// work.
+func (op *Operator) definition(ctx context.Context, o config.Observer, src *access.Source) (wiring.Definition, error) {
+	d := wiring.Definition{Hash: wiring.DefinitionHash(o, src)}
+	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
+	if err != nil || len(nodes) > 0 {
+		return d, err
+	}
+	at, err := wiring.LoadedAt(ctx, op.db, op.cfg)
+	d.Loaded = func() time.Time { return at }
+	return d, err
+}
+
+// underLease does something while this process holds the lock of the observer's type.
+func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) (err error) {
+	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: op.db.Leases(), Logger: op.log.With("component", "lock")})
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		err = errors.Join(err, keeper.Close(ctx)) // It gives the lease back.
+	}()
+	t := wiring.TypeOf(op.cfg, o)
+	lease, err := keeper.AcquireWithin(ctx, wiring.TypeLockRequest(t, op.cfg.Node.Name), t.Wait)
+	var held *lock.HeldError
+	if errors.As(err, &held) && held.Left > 0 {
+		return fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
+	}
+	if err != nil {
+		return err
+	}
+	return do(lease.Context(), lease.Grant())
+}
+
+// poll polls once and notes it in the history.
+func (op *Operator) poll(ctx context.Context, o config.Observer, p *wiring.Poller, g lock.Grant) (Polled, error) {
+	began := time.Now()
+	stats, err := p.Poll(ctx, g)
+	done := Polled{
+		Observer: o.ID, Lock: g.Name, Fence: g.Fence, Outcome: outcomeOf(err),
+		Rows: stats.Rows, Events: stats.Events, Poison: stats.Poison, Took: time.Since(began),
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	return done, errors.Join(err, op.note(ctx, o, g, done, err))
+}
+
+// note adds the poll to the history. The observer's turn and its backoff are
+// left to the scheduler; a poll that went well ends the backoff.
+func (op *Operator) note(ctx context.Context, o config.Observer, g lock.Grant, done Polled, cause error) error {
+	now, err := op.db.Now(ctx)
+	if err != nil {
+		return err
+	}
+	taken := turn.StreamTaken{
+		Stream: o.ID, Type: o.Type, Node: op.cfg.Node.Name, At: now, Started: now.Add(-done.Took), Finished: now,
+		Outcome: done.Outcome, Rows: done.Rows, Events: done.Events, Poison: done.Poison, Left: true,
+	}
+	if cause != nil {
+		before, err := op.db.Turns().Streams(ctx, []string{o.ID})
+		if err != nil {
+			return err
+		}
+		taken.Reason, taken.Failures, taken.RetryAt = schedule.Reason(cause), before[o.ID].Failures, before[o.ID].RetryAt
+	}
+	err = op.db.Turns().NoteStream(ctx, g, taken)
+	if errors.Is(err, lock.ErrFenced) {
+		return nil // Whoever has the lease now writes the history.
+	}
+	return err
+}
+
+func outcomeOf(err error) turn.Outcome {
+	switch {
+	case err == nil:
+		return turn.OK
+	case errors.Is(err, lock.ErrFenced):
+		return turn.Fenced
+	case errors.Is(err, lock.ErrLost):
+		return turn.Lost
+	case errors.Is(err, observer.ErrUnreachable):
+		return turn.Unreachable
+	case errors.Is(err, observer.ErrOtherDefinition):
+		return turn.Outdated
+	}
+	return turn.Error
+}

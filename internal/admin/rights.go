@@ -1,0 +1,134 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/owner"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// CheckRights reports whether this user may write where the configuration says:
+// the SQLite file of the coordination database, with its log and the signs of
+// life beside it, the files of sinks, and the folder of the Unix socket. It
+// writes nothing itself. A daemon would wait for such a file for ever, as it
+// does for a database that is down; a right does not come back by itself. A disk
+// that is full or gone is no missing right: it is waited for.
+func CheckRights(cfg *config.Config) error {
+	var errs []error
+	if cfg.Database.URL.Dialect() == config.SQLite {
+		errs = append(errs, mayWrite("database.url", cfg.Database.URL.Path()))
+	}
+	for i, s := range cfg.Sinks {
+		for key, path := range s.Written() {
+			errs = append(errs, mayWrite(fmt.Sprintf("sinks[%d].%s (sink %s)", i, key, s.ID), path))
+		}
+	}
+	if socket := cfg.HTTP.Socket; socket != "" {
+		errs = append(errs, mayMakeIn("http.socket", filepath.Dir(socket)))
+	}
+	return errors.Join(errs...)
+}
+
+// mayWrite reports whether the file can be written, and other files made beside
+// it: SQLite keeps its log there, and a sink what it repairs. It opens nothing:
+// closing a descriptor of an SQLite file would drop the locks that this
+// process holds on it.
+func mayWrite(key, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return place(key, "%s is a folder; write the name of a file in it", path)
+	case err == nil:
+		if err := checkWritable(path, false); err != nil {
+			return refusedPath(key, path, err)
+		}
+	}
+	return mayMakeIn(key, filepath.Dir(path))
+}
+
+// mayMakeIn reports whether files can be made in the folder. One that is not there
+// is made when it is needed, with those above it.
+func mayMakeIn(key, folder string) error {
+	for beyond := ""; ; folder = filepath.Dir(folder) {
+		info, err := os.Stat(folder)
+		switch {
+		case err == nil && !info.IsDir():
+			return place(key, "%s is a file, so that no file can be below it; write another place, or move it away", folder)
+		case err == nil && beyond != "":
+			return beyondReach(key, beyond, folder)
+		case err == nil:
+			if err := checkWritable(folder, true); err != nil {
+				return refusedPath(key, folder, err)
+			}
+			return nil
+		case errors.Is(err, fs.ErrNotExist) && isLink(folder):
+			return place(key, "%s is a link to a place that does not exist; make that, or correct the link", folder)
+		case errors.Is(err, fs.ErrPermission):
+			beyond = folder
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			return nil // No question of rights: whoever opens it says why, and waits.
+		}
+		if folder == filepath.Dir(folder) {
+			return nil
+		}
+	}
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// errPlace is wrapped by what [CheckRights] says of a place that no right makes
+// usable: the configuration has to name another.
+var errPlace = errors.New("the place cannot be used")
+
+type placeError struct{ error }
+
+// Is makes errors.Is true for errPlace, and for wiring.ErrMistake, which decides the
+// exit code.
+func (placeError) Is(target error) bool { return target == errPlace || target == wiring.ErrMistake }
+
+func place(key, format string, args ...any) error {
+	return placeError{fmt.Errorf(key+": "+format, args...)}
+}
+
+// refusedPath says who may not write what, and how that is fixed.
+func refusedPath(key, path string, err error) error {
+	path = absolute(path)
+	if errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("%s: %s is on a file system that is read-only; mount it writable, or write another place "+
+			"(under systemd, StateDirectory= and ReadWritePaths= make one): %w", key, path, err)
+	}
+	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+
+		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, owner.Me(), whose(path), err)
+}
+
+// beyondReach is for a path of which not even the existence can be seen.
+func beyondReach(key, path, folder string) error {
+	path, folder = absolute(path), absolute(folder)
+	return fmt.Errorf("%s: %s cannot be reached by %s, who may not enter %s%s; change its mode with chmod, run this as its owner, "+
+		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, owner.Me(), folder, whose(folder), fs.ErrPermission)
+}
+
+// absolute says which place is meant: whoever reads the log of a daemon does not
+// know in which folder it runs.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+func whose(path string) string {
+	if text := owner.OfPath(path); text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}

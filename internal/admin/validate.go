@@ -1,0 +1,228 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/access"
+)
+
+// Severity says whether a finding stands in the way.
+type Severity string
+
+// The severities.
+const (
+	// SeverityError stands in the way.
+	SeverityError Severity = "error"
+	// SeverityWarning works, but worse than it could.
+	SeverityWarning Severity = "warning"
+)
+
+// Finding is one thing that a look at the databases has shown.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	// Subject says what it is about, such as "observer warehouse-orders".
+	Subject string `json:"subject"`
+	// Text says what is wrong and what to do about it.
+	Text string `json:"text"`
+	// cause is the fault behind an error.
+	cause error
+}
+
+// Validation is what the databases say to a configuration.
+type Validation struct {
+	Database  DatabaseCheck   `json:"database"`
+	Observers []ObserverCheck `json:"observers"`
+	Findings  []Finding       `json:"findings"`
+}
+
+// DatabaseCheck is the coordination database.
+type DatabaseCheck struct {
+	// URL is without secrets.
+	URL       string `json:"url"`
+	Reachable bool   `json:"reachable"`
+	Schema    Schema `json:"schema"`
+}
+
+// ObserverCheck is one observer and its source.
+type ObserverCheck struct {
+	ID        string `json:"observer"`
+	Source    string `json:"source"`
+	Reachable bool   `json:"reachable"`
+	// SQL is what a poll sends, Plan how the database would run it; empty when
+	// that could not be found out.
+	SQL  string `json:"sql,omitempty"`
+	Plan string `json:"plan,omitempty"`
+	// Sample are the events of the first rows, Dead those among them that
+	// cannot be read.
+	Sample []json.RawMessage `json:"sample,omitempty"`
+	Dead   []DryDead         `json:"dead_rows,omitempty"`
+
+	findings []Finding
+}
+
+// Err joins the errors among the findings, for [wiring.FaultOf]; nil means that a
+// node would work.
+func (v Validation) Err() error {
+	var errs []error
+	for _, f := range v.Findings {
+		if f.Severity == SeverityError {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", f.Subject, f.Text, f.cause))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Warnings counts the findings that do not stand in the way.
+func (v Validation) Warnings() int {
+	n := 0
+	for _, f := range v.Findings {
+		if f.Severity == SeverityWarning {
+			n++
+		}
+	}
+	return n
+}
+
+// Validate connects to the coordination database and to the source of every
+// enabled observer. It creates and changes nothing in them, except that a
+// refused account is noted, as by a node.
+func Validate(ctx context.Context, o ValidateOptions) Validation {
+	cfg := o.Config
+	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
+	if err := CheckRights(cfg); err != nil {
+		v.Findings = append(v.Findings, Finding{SeverityError, "node", err.Error(), err})
+	}
+	for _, o := range cfg.Observers {
+		if o.Enabled {
+			v.Observers = append(v.Observers, ObserverCheck{ID: o.ID, Source: o.Source})
+		}
+	}
+	var coordination []Finding
+	var work sync.WaitGroup
+	work.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
+		coordination = v.Database.look(ctx, cfg, o.Logger)
+	})
+	sources, closed := validationSources(cfg, o.Logger)
+	for i := range v.Observers {
+		work.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+			defer cancel()
+			v.Observers[i].look(ctx, cfg, sources, o.Sample)
+		})
+	}
+	work.Wait()
+	closed()
+	v.Findings = append(v.Findings, coordination...)
+	for _, o := range v.Observers {
+		v.Findings = append(v.Findings, o.findings...)
+	}
+	v.Findings = onceEach(v.Findings)
+	return v
+}
+
+// ValidateOptions say what is looked at.
+type ValidateOptions struct {
+	// Config and Logger are required.
+	Config *config.Config
+	Logger *slog.Logger
+	// Timeout bounds what each database may take.
+	Timeout time.Duration
+	// Sample is how many of the first rows of each observer are shown as
+	// events; 0 reads none.
+	Sample int
+}
+
+// onceEach drops repeats: what is wrong with a source is met by each of its observers,
+// and that it gives no session by each in its own words.
+func onceEach(findings []Finding) []Finding {
+	type fault struct{ subject, text string }
+	seen := make(map[fault]bool)
+	kept := findings[:0]
+	for _, f := range findings {
+		met := fault{f.Subject, f.Text}
+		if access.NoSession(observer.ClassOf(f.cause)) {
+			met.text = ""
+		}
+		if !seen[met] {
+			kept = append(kept, f)
+		}
+		seen[met] = true
+	}
+	return kept
+}
+
+// look asks the coordination database for its schema.
+func (d *DatabaseCheck) look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Finding {
+	const subject = "database"
+	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, errPlace) {
+		return nil // CheckRights has said so.
+	}
+	if err != nil {
+		return []Finding{{SeverityError, subject, err.Error(), err}}
+	}
+	defer op.Close() // It was only read.
+	if d.Schema, err = op.Schema(ctx); err == nil && d.Schema.State == SchemaCurrent {
+		err = op.ready(ctx)
+	}
+	if err != nil {
+		return []Finding{{SeverityError, subject, err.Error(), err}}
+	}
+	d.Reachable = d.Schema.State != SchemaAbsent
+	switch {
+	case d.Schema.State == SchemaNewer:
+		return []Finding{{SeverityError, subject, sqldb.ErrSchemaNewer.Error(), sqldb.ErrSchemaNewer}}
+	case d.Schema.State != SchemaCurrent && !cfg.Database.AutoMigrate:
+		return []Finding{{SeverityWarning, subject, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
+	case d.Schema.State != SchemaCurrent:
+		return nil
+	}
+	findings, err := op.ambiguousKeys(ctx)
+	if err != nil {
+		findings = append(findings, Finding{SeverityError, subject, err.Error(), err})
+	}
+	return findings
+}
+
+// ambiguousKeys looks for streams that began before keys had a normal form, and in which
+// values of several classes have one key.
+func (op *Operator) ambiguousKeys(ctx context.Context) (findings []Finding, err error) {
+	for _, o := range op.cfg.Observers {
+		if !o.Enabled {
+			continue
+		}
+		text, _, err := op.db.Streams().KeyForm(ctx, o.ID)
+		if err != nil {
+			return findings, err
+		}
+		form, err := observer.DecodeKeyForm(text)
+		if err != nil {
+			return findings, fmt.Errorf("observer %s: %w", o.ID, err)
+		}
+		for _, c := range form.Columns {
+			if c.Rule == observer.KeyClass && !form.Normal {
+				findings = append(findings, Finding{SeverityWarning, "observer " + o.ID, fmt.Sprintf(
+					"the key is not unique in this stream, which is older than the normal form of keys: column %s has no type, and 1 and '1' are one key; "+
+						"to tell them apart, and make events of all rows again, run `observerd observers reset %s --forget`", c.Name, o.ID), nil})
+			}
+		}
+	}
+	return findings, nil
+}
+
+func (c *ObserverCheck) fail(subject string, err error) {
+	c.findings = append(c.findings, Finding{SeverityError, subject, err.Error(), err})
+}

@@ -1,0 +1,174 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/source/access"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// validationSources opens sources for a validation, whose coordination database
+// may not be there yet. closed is to be called at its end.
+func validationSources(cfg *config.Config, log *slog.Logger) (o *access.Opener, closed func()) {
+	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
+	if err != nil {
+		return wiring.NewOpener(cfg, nil, true, log), func() {}
+	}
+	return op.sources(), func() { _ = op.Close() } // It was hardly used.
+}
+
+// look asks the source about the observer's query.
+func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config, sources *access.Opener, sample int) {
+	o, err := configured(cfg, c.ID)
+	if err != nil {
+		c.fail("observer "+c.ID, err)
+		return
+	}
+	src, err := sources.Open(o.Source)
+	if err != nil {
+		c.fail("source "+o.Source, err)
+		return
+	}
+	defer src.Close() // It was only read.
+	q := wiring.Query(o)
+	d, err := src.Describe(ctx, q)
+	if err != nil {
+		c.failSource(ctx, o, err)
+		return
+	}
+	c.Reachable = true
+	c.findings = append(c.findings, judge(o, d)...)
+	if err := c.lookAtRead(ctx, o, src); err != nil {
+		c.failSource(ctx, o, err)
+		return
+	}
+	if sample > 0 {
+		c.lookAtRows(ctx, o, src, sample)
+	}
+}
+
+// lookAtRead finds out what a poll sends, and how it would be run: not the
+// first poll, which reads everything, but those that follow.
+func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src source.Database) (err error) {
+	var in observer.Range
+	q := wiring.Query(o)
+	if q.Timestamp != "" && o.Detect != config.DetectSnapshot {
+		h, err := src.Horizon(ctx, q)
+		if err != nil {
+			return err
+		}
+		in.From, q.Form = h.Cursor, h.Form
+	}
+	if c.SQL, err = src.SQL(ctx, q, in); err != nil {
+		return err
+	}
+	plan, err := src.Plan(ctx, q, in)
+	if err != nil {
+		c.findings = append(c.findings, Finding{SeverityWarning, "observer " + c.ID, fmt.Sprintf("the plan of its polls cannot be shown: %v", err), nil})
+		return nil
+	}
+	c.Plan = plan.Text
+	c.findings = append(c.findings, judgePlan(o, plan)...)
+	return nil
+}
+
+// lookAtRows makes events of the first rows.
+func (c *ObserverCheck) lookAtRows(ctx context.Context, o config.Observer, src source.Database, n int) {
+	s := wiring.Spec(o, slog.New(slog.DiscardHandler))
+	s.Start = observer.Start{}
+	made, err := observer.New(s)
+	if err != nil {
+		c.fail("observer "+c.ID, wiring.Mistake(err))
+		return
+	}
+	_, err = made.Poll(ctx, firstRows{src, n}, observer.DryRun(blank{}, func(ch observer.Chunk) error {
+		for _, e := range ch.Events {
+			e.Seq = int64(len(c.Sample)) + 1
+			c.Sample = append(c.Sample, events.AppendJSON(nil, &e))
+		}
+		for _, dead := range ch.Dead {
+			c.Dead = append(c.Dead, DryDead{Key: dead.Key, Reason: dead.Reason})
+		}
+		return nil
+	}))
+	if err != nil {
+		c.failSource(ctx, o, fmt.Errorf("read the first rows: %w", err))
+	}
+}
+
+// failSource notes what a source has refused: a failure to get a session is
+// the source's, every other the observer's.
+func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err error) {
+	class := observer.ClassOf(err)
+	switch {
+	case class == observer.ClassUnreachable:
+		c.Reachable = false
+		c.fail("source "+o.Source, err)
+	case access.NoSession(class):
+		c.Reachable = false
+		c.fail("source "+o.Source, wiring.Mistake(err))
+	case ctx.Err() != nil:
+		c.Reachable = false
+		c.fail("source "+o.Source, &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf("%w: no answer in time", observer.ErrUnreachable)})
+	case wiring.Passes(class):
+		c.Reachable = true
+		c.fail("observer "+c.ID, err)
+	default:
+		c.Reachable = true
+		c.fail("observer "+c.ID, wiring.Mistake(err))
+	}
+}
+
+// firstRows is a source of which only the first rows are read.
+type firstRows struct {
+	source.Database
+	n int
+}
+
+// Horizon implements [observer.Source]. No part of the rows is read by itself.
+func (s firstRows) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	h, err := s.Database.Horizon(ctx, q)
+	h.Form, h.Undated = "", false
+	return h, err
+}
+
+// Read implements [observer.Source].
+func (s firstRows) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
+	in.Part, in.Limit = observer.PartAll, s.n
+	rows, err := s.Database.Read(ctx, q, in)
+	if err != nil {
+		return nil, err
+	}
+	return &fewRows{Rows: rows, left: s.n}, nil
+}
+
+// fewRows end early: a query without a timestamp has no limit of its own.
+type fewRows struct {
+	observer.Rows
+	left int
+}
+
+// Next implements [observer.Rows].
+func (r *fewRows) Next() bool {
+	if r.left == 0 {
+		return false
+	}
+	r.left--
+	return r.Rows.Next()
+}
+
+// Err implements [observer.Rows]. What was not waited for is no failure.
+func (r *fewRows) Err() error {
+	err := r.Rows.Err()
+	if r.left == 0 && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

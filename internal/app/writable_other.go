@@ -1,7 +1,0 @@
-//go:build !unix
-
-package app
-
-// checkWritable cannot ask without opening the file, so it leaves the question to
-// whoever writes first.
-func checkWritable(string, bool) error { return nil }

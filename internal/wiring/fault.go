@@ -1,0 +1,118 @@
+package wiring
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/web"
+)
+
+// Fault says what kind of trouble an error is, and so who can fix it.
+type Fault int
+
+const (
+	// Failure is every error that is none of the others.
+	Failure Fault = iota
+	// Misused means that an argument names something that does not exist.
+	Misused
+	// Misconfigured means that trying again cannot help: the configuration is
+	// wrong, the coordination database's server refuses what it says, no node can
+	// work through the pooler before it, or a newer binary has migrated it.
+	Misconfigured
+	// Denied means that this user lacks a right.
+	Denied
+	// Unavailable means that a database cannot be reached, or was not
+	// migrated yet, so that trying again later may help.
+	Unavailable
+)
+
+// FaultOf classifies an error of a node or of a command. Of several faults that were
+// joined, the one that has to be fixed first counts.
+func FaultOf(err error) Fault {
+	var configuration *config.Error
+	var unknown *UnknownObserverError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &unknown):
+		return Misused
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return Denied
+	case errors.As(err, &configuration), errors.Is(err, ErrMistake), errors.Is(err, web.ErrSetting), Unusable(err) != nil, sqldb.Refusal(err) != "":
+		return Misconfigured
+	case errors.As(err, &network) && network.Op == "listen":
+		return Failure // An address of our own, not a database.
+	case errors.Is(err, ErrAbsent), errors.Is(err, sqldb.ErrPending), errors.Is(err, observer.ErrUnreachable), Passes(observer.ClassOf(err)), sqldb.Unavailable(err):
+		return Unavailable
+	}
+	return Failure
+}
+
+// ErrMistake is what an error is, for [errors.Is], for which the configuration has to
+// be changed. [Mistake] makes such an error.
+var ErrMistake = errors.New("the configuration does not fit the databases")
+
+// Mistake marks an error as one that the configuration has to be changed for.
+func Mistake(err error) error { return mistakeError{err} }
+
+type mistakeError struct{ error }
+
+// Is makes errors.Is(err, ErrMistake) true.
+func (mistakeError) Is(target error) bool { return target == ErrMistake }
+
+// Unwrap returns the error itself.
+func (e mistakeError) Unwrap() error { return e.error }
+
+// ErrAbsent reports an SQLite file that is not there. It is not made on the
+// way: an empty database in the wrong folder would only hide the mistake.
+var ErrAbsent = errors.New("the coordination database does not exist")
+
+// UnknownObserverError reports an id that neither the configuration nor the
+// coordination database knows.
+type UnknownObserverError struct {
+	ID string
+	// Known are the ids that exist, sorted.
+	Known []string
+}
+
+// Error names the nearest ids, or else all of them.
+func (e *UnknownObserverError) Error() string {
+	text := fmt.Sprintf("there is no observer %q", e.ID)
+	if near := source.Nearest(e.ID, e.Known); len(near) > 0 {
+		return fmt.Sprintf("%s; is it %s?", text, strings.Join(near, " or "))
+	}
+	if len(e.Known) == 0 {
+		return text + "; the configuration has none"
+	}
+	return fmt.Sprintf("%s; there is %s", text, strings.Join(e.Known, ", "))
+}
+
+// Unusable returns which error of package lockdb it is for which waiting for the
+// coordination database cannot help; nil for every other.
+func Unusable(err error) error {
+	for _, plain := range []error{
+		sqldb.ErrSchemaNewer, sqldb.ErrMixedTable, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath,
+	} {
+		if errors.Is(err, plain) {
+			return plain
+		}
+	}
+	return nil
+}
+
+// Passes reports whether a failure of that class passes by itself, so that it
+// is no mistake of the configuration.
+func Passes(class observer.Class) bool {
+	switch class {
+	case observer.ClassResource, observer.ClassKilled, observer.ClassTimeout, observer.ClassRetry:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,37 @@
+package wiring
+
+import (
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// JanitorLock is the name of the lock under which a node cleans.
+const JanitorLock = "observerd-janitor"
+
+// SinkLock is the name of the lock of the relay that feeds a sink.
+func SinkLock(id string) string { return "sink-" + id }
+
+// LockRequest describes a lock of this node that is no observer type's.
+func LockRequest(cfg *config.Config, name string) lock.Request {
+	shared := cfg.Scheduler.Lock
+	return lock.Request{
+		Key: lock.Key(lock.KeyFormat(shared.KeyFormat), name), Region: shared.Region, TTL: shared.TTL,
+		Name: name, Node: cfg.Node.Name,
+	}
+}
+
+// TypeLockRequest describes the lock under which a type is polled.
+func TypeLockRequest(t config.Type, node string) lock.Request {
+	return lock.Request{
+		Key: lock.Key(lock.KeyFormat(t.KeyFormat), t.LockName), Region: t.Region, TTL: t.TTL, Name: t.LockName, Node: node,
+	}
+}
+
+// TypeOf returns the type of an observer with its effective settings, whether
+// it is enabled or not.
+func TypeOf(cfg *config.Config, o config.Observer) config.Type {
+	o.Enabled = true
+	alone := *cfg
+	alone.Observers = []config.Observer{o}
+	return alone.Types()[0]
+}

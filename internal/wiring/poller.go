@@ -1,0 +1,105 @@
+package wiring
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+)
+
+// Poller joins an observer to its source and to the coordination database. Make one
+// with [NewPoller].
+type Poller struct {
+	// Committed is told of each chunk that was committed; nil: nobody is.
+	Committed func()
+
+	id          string
+	observer    *observer.Observer
+	source      observer.Source
+	db          *lockdb.DB
+	maxLookback time.Duration
+	log         *slog.Logger
+}
+
+// ID implements schedule.Observer.
+func (p *Poller) ID() string { return p.id }
+
+// Poll implements schedule.Observer.
+func (p *Poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
+	stats, err := p.observer.Poll(ctx, p.source, p.store(g))
+	if p.maxLookback > 0 && stats.HorizonLag > p.maxLookback {
+		p.log.Warn("Horizon stands still: a transaction of the source is open for longer than max-lookback",
+			"observer", p.id, "lag", stats.HorizonLag, "max_lookback", p.maxLookback)
+	}
+	return stats, err
+}
+
+// Sweep takes a step of a sweep, see [observer.Observer.Sweep].
+func (p *Poller) Sweep(ctx context.Context, g lock.Grant, s observer.Sweep, b observer.Budget) (observer.Sweep, observer.Stats, error) {
+	return p.observer.Sweep(ctx, p.source, p.store(g), s, b)
+}
+
+// store is the coordination database under the lease of a poll.
+func (p *Poller) store(g lock.Grant) observer.Store {
+	if p.Committed == nil {
+		return p.db.Store(g)
+	}
+	return commitHook{p.db.Store(g), p.Committed}
+}
+
+// commitHook tells of each chunk that was committed.
+type commitHook struct {
+	observer.Store
+	committed func()
+}
+
+// Commit implements [observer.Store].
+func (s commitHook) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
+	next, err := s.Store.Commit(ctx, ch)
+	if err == nil {
+		s.committed()
+	}
+	return next, err
+}
+
+// NewPoller returns the poller of an observer as it is configured.
+func NewPoller(o config.Observer, d Definition, src observer.Source, db *lockdb.DB, log *slog.Logger) (*Poller, error) {
+	s := Spec(o, log)
+	s.Start.Began, s.Definition, s.Loaded = db.Streams().Start, d.Hash, d.Loaded
+	made, err := observer.New(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Poller{id: o.ID, observer: made, source: src, db: db, maxLookback: o.MaxLookback, log: log}, nil
+}
+
+// Spec translates the configuration of an observer.
+func Spec(o config.Observer, log *slog.Logger) observer.Spec {
+	return observer.Spec{
+		Stream: o.ID, EventType: o.Event, Detect: observer.Detect(o.Detect), Query: Query(o),
+		ChunkRows: o.ChunkSize, MaxGone: float64(o.MaxGone) / 100, Logger: log.With("observer", o.ID),
+		MaxChanged: o.MaxChanged, MaxRate: float64(o.MaxRate), Start: start(o),
+		PollTime: o.PollTimeout,
+	}
+}
+
+func start(o config.Observer) observer.Start {
+	now, at := o.StartAt()
+	return observer.Start{Now: now, At: at}
+}
+
+// Query says what an observer reads.
+func Query(o config.Observer) observer.Query {
+	q := observer.Query{
+		Stream: o.ID, Table: o.Table, SQL: o.Query, Columns: o.Columns, Key: o.Key, Timestamp: o.Timestamp,
+		NullTimestamp: observer.NullPolicy(o.NullTimestamp), MaxRowBytes: o.MaxRowBytes,
+	}
+	if o.Overlap != nil {
+		q.Overlap = *o.Overlap
+	}
+	return q
+}
