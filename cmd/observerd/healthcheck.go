@@ -46,7 +46,7 @@ user may not use the socket, 78: the configuration leaves nothing to ask.`,
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node can do its work now")
 	timeout := timeoutFlag(cmd, 5*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		// Warnings were printed by whoever started the node.
+		// The start of the node has printed the warnings.
 		cfg, _, err := c.loadConfig()
 		if err != nil {
 			return err

@@ -156,7 +156,7 @@ func either(changed bool, yes, no string) string {
 }
 
 // act makes a command that does something to one observer, under the name of
-// whoever runs it.
+// the user who runs it.
 func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error)) *cobra.Command {
 	var actor string
 	cmd.Use = verb + " ID"

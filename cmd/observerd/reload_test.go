@@ -15,27 +15,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/wiring"
 )
-
-func TestAReloadDoesNotReadForEver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		written := make(chan struct{})
-		defer close(written)
-		s := &service{load: func() (*config.Config, []config.Problem, error) {
-			<-written
-			return nil, nil, &config.Error{}
-		}}
-		if r := s.readInTime(t.Context()); r.why == nil {
-			t.Error("it gave up without a reason")
-		}
-	})
-}
 
 // told makes the metrics of a node that is this process, whose reload of that
 // number was the last to end, and ended so.
@@ -98,8 +82,8 @@ func TestAReloadIsFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := following{places: []place{node(t, tc.ready, tc.metrics)}, process: ownProcess(t), begun: earlier}
-			known, err := f.look(t.Context())
+			w := reloadWatch{places: []place{node(t, tc.ready, tc.metrics)}, process: ownProcess(t), begun: earlier}
+			known, err := w.outcome(t.Context())
 			if code := exitCodeOr(err); known != tc.known || code != tc.code {
 				t.Errorf("known %v, exit code %d: %v", known, code, err)
 			}
@@ -112,8 +96,8 @@ func TestAReloadIsFollowed(t *testing.T) {
 // ready then is not what was reloaded.
 func TestAReloadThatIsTakenBack(t *testing.T) {
 	t.Parallel()
-	f := following{places: []place{node(t, true, told(2, 0), told(1, 0), told(2, exitConfiguration))}, process: ownProcess(t), begun: 1}
-	if err := f.follow(t.Context()); exitCodeOr(err) != exitConfiguration {
+	w := reloadWatch{places: []place{node(t, true, told(2, 0), told(1, 0), told(2, exitConfiguration))}, process: ownProcess(t), begun: 1}
+	if err := w.wait(t.Context()); exitCodeOr(err) != exitConfiguration {
 		t.Errorf("got %v, want exit code %d", err, exitConfiguration)
 	}
 }
@@ -208,13 +192,13 @@ func TestAReloadWithoutAnAnswer(t *testing.T) {
 	nobody := place{"unix", filepath.Join(t.TempDir(), "s")}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := (&following{places: []place{nobody}, process: ownProcess(t)}).follow(ctx); exitCodeOr(err) != exitFailure || !strings.Contains(err.Error(), "within --timeout") {
+	if err := (&reloadWatch{places: []place{nobody}, process: ownProcess(t)}).wait(ctx); exitCodeOr(err) != exitFailure || !strings.Contains(err.Error(), "within --timeout") {
 		t.Errorf("got %v", err)
 	}
 
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (&following{places: []place{nobody}, process: ownProcess(t)}).follow(interrupted); !errors.Is(err, context.Canceled) {
+	if err := (&reloadWatch{places: []place{nobody}, process: ownProcess(t)}).wait(interrupted); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 
@@ -222,7 +206,7 @@ func TestAReloadWithoutAnAnswer(t *testing.T) {
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if known, err := (&following{places: []place{nobody}, process: ended.Process}).look(t.Context()); !known || !strings.Contains(fmt.Sprint(err), "has ended") {
+	if known, err := (&reloadWatch{places: []place{nobody}, process: ended.Process}).outcome(t.Context()); !known || !strings.Contains(fmt.Sprint(err), "has ended") {
 		t.Errorf("known %v: %v", known, err)
 	}
 }

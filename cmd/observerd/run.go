@@ -59,11 +59,11 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 		fmt.Fprintf(c.stderr, "warning: the service manager's watchdog is not fed: %v\n", problem)
 	}
 	defer func() {
-		manager.Ending(farewell(err))
+		manager.Ending(exitStatus(err))
 		manager.Close()
 	}()
 	ctx, out := watchPipe(ctx, jsonWriter(c.stdout))
-	s := &service{
+	s := &supervisor{
 		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
 		manager: manager, reloads: app.NewReloads(), hangups: hangups, attended: isTerminal(c.stderr),
 	}

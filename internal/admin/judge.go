@@ -10,8 +10,8 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// judge says what is wrong, or could be better, with a query that its source
-// understands.
+// judge returns the faults of a query that its source understands, and what could be
+// better.
 func judge(o config.Observer, d source.Description) []Finding {
 	j := judgement{subject: "observer " + o.ID}
 	key, where := strings.Join(d.Key, ", "), d.Table

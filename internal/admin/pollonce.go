@@ -133,7 +133,7 @@ func (op *Operator) note(ctx context.Context, o config.Observer, g lock.Grant, d
 	}
 	err = op.db.Turns().NoteStream(ctx, g, taken)
 	if errors.Is(err, lock.ErrFenced) {
-		return nil // Whoever has the lease now writes the history.
+		return nil // The node that holds the lease now writes the history.
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func mayMakeIn(key, folder string) error {
 		case errors.Is(err, fs.ErrPermission):
 			beyond = folder
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			return nil // No question of rights: whoever opens it says why, and waits.
+			return nil // No question of rights: the part that opens it says why, and waits.
 		}
 		if folder == filepath.Dir(folder) {
 			return nil
@@ -117,8 +117,8 @@ func beyondReach(key, path, folder string) error {
 		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, owner.Me(), folder, whose(folder), fs.ErrPermission)
 }
 
-// absolute says which place is meant: whoever reads the log of a daemon does not
-// know in which folder it runs.
+// absolute makes a path complete: a reader of the log does not know in which folder
+// the daemon runs.
 func absolute(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full

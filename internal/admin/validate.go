@@ -33,7 +33,7 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	// Subject says what it is about, such as "observer warehouse-orders".
 	Subject string `json:"subject"`
-	// Text says what is wrong and what to do about it.
+	// Text says what the fault is and how it is fixed.
 	Text string `json:"text"`
 	// cause is the fault behind an error.
 	cause error
@@ -145,7 +145,7 @@ type ValidateOptions struct {
 	Sample int
 }
 
-// onceEach drops repeats: what is wrong with a source is met by each of its observers,
+// onceEach drops repeats: a fault of a source is met by each of its observers,
 // and that it gives no session by each in its own words.
 func onceEach(findings []Finding) []Finding {
 	type fault struct{ subject, text string }

@@ -2,6 +2,5 @@
 
 package admin
 
-// checkWritable cannot ask without opening the file, so it leaves the question to
-// whoever writes first.
+// checkWritable cannot ask without opening the file: the first write shows it.
 func checkWritable(string, bool) error { return nil }

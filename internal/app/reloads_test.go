@@ -10,7 +10,7 @@ import (
 )
 
 // TestReloadMetricsAreOfOneMoment reads them while reloads end, by turns well and
-// not: whoever waits for the end of one would else take the outcome of another.
+// not: a reader that waits for the end of one would else take the outcome of another.
 func TestReloadMetricsAreOfOneMoment(t *testing.T) {
 	t.Parallel()
 	const refused, often = 78, 2000

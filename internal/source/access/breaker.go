@@ -38,7 +38,7 @@ func (b *breaker) allow() error {
 		return &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf(
 			"%w: not tried again for %v, after %d failures, the last: %w", observer.ErrUnreachable, left.Round(time.Second), b.failures, b.last)}
 	}
-	// Whoever comes first tries; the others wait for what comes of it.
+	// The first caller tries; the others wait for the outcome.
 	b.until = now.Add(leastOpen)
 	return nil
 }

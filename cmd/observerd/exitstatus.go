@@ -8,14 +8,14 @@ import (
 	"github.com/observerd/observerd/internal/config"
 )
 
-// farewell is what the service manager shows of a run that has ended: the first
+// exitStatus is what the service manager shows of a run that has ended: the first
 // line of why, and what is to be done before it runs again.
-func farewell(err error) string {
+func exitStatus(err error) string {
 	if err == nil {
 		return "Ended as asked"
 	}
 	code := exitCode(err)
-	text := fmt.Sprintf("Ended with exit code %d: %s", code, gist(err))
+	text := fmt.Sprintf("Ended with exit code %d: %s", code, summary(err))
 	switch code {
 	case exitConfiguration:
 		return text + "; fix it, then start again"
@@ -25,8 +25,8 @@ func farewell(err error) string {
 	return text
 }
 
-// gist is the first line of an error, and how many more there are.
-func gist(err error) string {
+// summary is the first line of an error, and how many more there are.
+func summary(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	var mistakes *config.Error
 	if errors.As(err, &mistakes) {

@@ -9,7 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 )
 
-func TestFarewellSaysWhyAndWhatToDo(t *testing.T) {
+func TestExitStatusSaysWhyAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	mistakes := &config.Error{Problems: []config.Problem{
 		{File: "config.yaml", Line: 3, Column: 5, Key: "sources", Text: "it is wrong; write something else"},
@@ -25,7 +25,7 @@ func TestFarewellSaysWhyAndWhatToDo(t *testing.T) {
 		{errors.New("start: out of luck"), "Ended with exit code 1: start: out of luck"},
 		{errors.Join(errors.New("one"), errors.New("two"), errors.New("three")), "Ended with exit code 1: one (and 2 more in the log)"},
 	} {
-		if got := farewell(c.err); got != c.want {
+		if got := exitStatus(c.err); got != c.want {
 			t.Errorf("of %v it says\n%s, want\n%s", c.err, got, c.want)
 		}
 	}
