@@ -23,9 +23,9 @@ const (
 	// nothing: the lock is another's, or the source was replaced and the polls
 	// have no low-water mark yet.
 	idleFor = 5 * time.Second
-	// maxStumbles is how often in a row a step may be refused its commit before
+	// maxRefused is how often in a row a step may be refused its commit before
 	// somebody is told.
-	maxStumbles = 5
+	maxRefused = 5
 )
 
 // errStepTimeout is the cause of a step's context that took as long as a poll
@@ -55,7 +55,7 @@ func (b *backfill) run(ctx context.Context) (_ Backfill, err error) {
 		err = errors.Join(err, keeper.Close(ctx)) // It gives the lease back.
 	}()
 	b.report("")
-	for stumbles := 0; b.sweep.State == observer.SweepRunning; {
+	for refused := 0; b.sweep.State == observer.SweepRunning; {
 		if err := b.yield(ctx); err != nil {
 			if ctx.Err() != nil { // Whatever the database made of that.
 				err = interrupted(ctx)
@@ -68,17 +68,17 @@ func (b *backfill) run(ctx context.Context) (_ Backfill, err error) {
 		case ctx.Err() != nil:
 			return b.now(), interrupted(ctx)
 		case err == nil:
-			stumbles = 0
+			refused = 0
 			if !wiring.SweepAdvanced(before, b.sweep) {
-				if err := b.rest(ctx, min(b.typ.Interval, idleFor)); err != nil {
+				if err := b.wait(ctx, min(b.typ.Interval, idleFor)); err != nil {
 					return b.now(), err
 				}
 			}
-		case !stumbled(err):
+		case !retryable(err):
 			return b.now(), err
 		default:
 			// Nothing was written; the step is taken again from what is known now.
-			if stumbles++; stumbles >= maxStumbles {
+			if refused++; refused >= maxRefused {
 				return b.now(), err
 			}
 		}
@@ -90,8 +90,8 @@ func interrupted(ctx context.Context) error {
 	return fmt.Errorf("%w; the backfill goes on when it is called again", context.Cause(ctx))
 }
 
-// rest waits, for as long or until the backfill is interrupted.
-func (b *backfill) rest(ctx context.Context, wait time.Duration) error {
+// wait waits, for as long or until the backfill is interrupted.
+func (b *backfill) wait(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return interrupted(ctx)
@@ -100,8 +100,8 @@ func (b *backfill) rest(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// stumbled reports whether a step was refused its commit, but the next may not be.
-func stumbled(err error) bool {
+// retryable reports whether a step was refused its commit, but the next may not be.
+func retryable(err error) bool {
 	return errors.Is(err, lock.ErrFenced) || errors.Is(err, lock.ErrLost) || errors.Is(err, observer.ErrConflict)
 }
 
@@ -120,7 +120,7 @@ func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
-		if released := lease.Release(ctx); err == nil && !stumbled(released) {
+		if released := lease.Release(ctx); err == nil && !retryable(released) {
 			err = released
 		}
 	}()
@@ -206,7 +206,7 @@ func (b *backfill) yield(ctx context.Context) error {
 			wait = left
 		}
 		b.report("the type is polled first")
-		if err := b.rest(ctx, wait); err != nil {
+		if err := b.wait(ctx, wait); err != nil {
 			return err
 		}
 	}

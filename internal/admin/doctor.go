@@ -50,7 +50,7 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 	defer cancel()
 	var sources []doctor.Finding
 	var work sync.WaitGroup
-	work.Go(func() { sources = lookAtSources(looking, cfg) })
+	work.Go(func() { sources = checkSources(looking, cfg) })
 	found, err := examine.Run(ctx, examine.Options{URL: cfg.Database.URL.Reveal(), Watch: watch})
 	if err != nil {
 		cancel()

@@ -18,13 +18,13 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// sourceLook bounds how long the doctor looks at a source.
-const sourceLook = 10 * time.Second
+// sourceTimeout bounds what the doctor asks a source.
+const sourceTimeout = 10 * time.Second
 
-// lookAtSources looks, side by side, whether the sources can be opened, which are
-// standbys, and what else each has against itself. A file is neither, and whether a
+// checkSources finds out, side by side, whether the sources can be opened, which are
+// standbys, and what other risks each has. A file is neither, and whether a
 // source is a standby matters to observers with a timestamp alone.
-func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
+func checkSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	readers := make(map[string][]config.Observer)
 	var names []string
 	for _, o := range cfg.Observers {
@@ -49,7 +49,7 @@ func lookAtSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	var work sync.WaitGroup
 	for i, name := range names {
 		work.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, sourceLook)
+			ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 			defer cancel()
 			of := readers[name]
 			// The first is asked, and without a timestamp it does not tell of a standby.

@@ -28,7 +28,7 @@ func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool,
 	if err != nil {
 		return false, err
 	}
-	forgiven, err := op.forgive(ctx, id)
+	forgiven, err := op.forgetRefusals(ctx, id)
 	if err != nil {
 		return false, err
 	}
@@ -39,9 +39,9 @@ func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool,
 	return true, op.db.Operations().Resume(ctx, id, actor)
 }
 
-// forgive forgets that the account of an observer's source was refused. It
+// forgetRefusals forgets that the account of an observer's source was refused. It
 // reports false when it was not.
-func (op *Operator) forgive(ctx context.Context, id string) (bool, error) {
+func (op *Operator) forgetRefusals(ctx context.Context, id string) (bool, error) {
 	o, err := op.configured(id)
 	if err != nil {
 		return false, nil //nolint:nilerr // It is in the database alone: no source is known of it.

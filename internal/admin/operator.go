@@ -43,7 +43,7 @@ type Operator struct {
 // connecting to it. The caller closes the operator.
 func NewOperator(o OperatorOptions) (*Operator, error) {
 	op := &Operator{cfg: o.Config, log: o.Logger}
-	if err := op.lookForFile(); err != nil {
+	if err := op.statFile(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && !o.Create {
 			return op, nil
 		}
@@ -58,10 +58,10 @@ func NewOperator(o OperatorOptions) (*Operator, error) {
 	return op, err
 }
 
-// lookForFile returns nil where there is no file to look for. SQLite itself
+// statFile returns nil where the database is no file. SQLite itself
 // would say of a file that may not be written no more than that it cannot be
 // opened.
-func (op *Operator) lookForFile() error {
+func (op *Operator) statFile() error {
 	if op.cfg.Database.URL.Dialect() != config.SQLite {
 		return nil
 	}

@@ -110,12 +110,12 @@ func (op *Operator) poll(ctx context.Context, o config.Observer, p *wiring.Polle
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return done, errors.Join(err, op.note(ctx, o, g, done, err))
+	return done, errors.Join(err, op.recordPoll(ctx, o, g, done, err))
 }
 
-// note adds the poll to the history. The observer's turn and its backoff are
+// recordPoll adds the poll to the history. The observer's turn and its backoff are
 // left to the scheduler; a poll that went well ends the backoff.
-func (op *Operator) note(ctx context.Context, o config.Observer, g lock.Grant, done Polled, cause error) error {
+func (op *Operator) recordPoll(ctx context.Context, o config.Observer, g lock.Grant, done Polled, cause error) error {
 	now, err := op.db.Now(ctx)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (r *recorder) first() (observer.Range, bool) {
 	return r.ranges[0], true
 }
 
-func (r *recorder) note(row *observer.Row) {
+func (r *recorder) keep(row *observer.Row) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.rows) >= r.limit {
@@ -76,7 +76,7 @@ func (r *recordedRows) Next() bool {
 	if !r.Rows.Next() {
 		return false
 	}
-	r.recorder.note(r.Row())
+	r.recorder.keep(r.Row())
 	return true
 }
 

@@ -51,7 +51,7 @@ func (op *Operator) Tail(ctx context.Context, o TailOptions) error {
 	for _, s := range polled {
 		t.after[s.Stream] = max(0, s.LastSeq-int64(o.Last))
 	}
-	if err := t.look(ctx, polled); err != nil || !o.Follow {
+	if err := t.showNew(ctx, polled); err != nil || !o.Follow {
 		return err
 	}
 	return op.follow(ctx, t)
@@ -69,7 +69,7 @@ func (op *Operator) follow(ctx context.Context, t *tailer) error {
 		}
 		polled, err := op.polled(ctx)
 		if err == nil {
-			err = t.look(ctx, polled)
+			err = t.showNew(ctx, polled)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -91,8 +91,8 @@ type tailer struct {
 	line    []byte
 }
 
-// look shows what is new in the streams.
-func (t *tailer) look(ctx context.Context, polled map[string]lockdb.StreamStatus) error {
+// showNew shows what is new in the streams.
+func (t *tailer) showNew(ctx context.Context, polled map[string]lockdb.StreamStatus) error {
 	for _, id := range sortedKeys(polled) {
 		if t.options.Observer != "" && id != t.options.Observer {
 			continue

@@ -113,14 +113,14 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 	work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
-		coordination = v.Database.look(ctx, cfg, o.Logger)
+		coordination = v.Database.check(ctx, cfg, o.Logger)
 	})
 	sources, closed := validationSources(cfg, o.Logger)
 	for i := range v.Observers {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()
-			v.Observers[i].look(ctx, cfg, sources, o.Sample)
+			v.Observers[i].check(ctx, cfg, sources, o.Sample)
 		})
 	}
 	work.Wait()
@@ -164,8 +164,8 @@ func onceEach(findings []Finding) []Finding {
 	return kept
 }
 
-// look asks the coordination database for its schema.
-func (d *DatabaseCheck) look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Finding {
+// check asks the coordination database for its schema.
+func (d *DatabaseCheck) check(ctx context.Context, cfg *config.Config, log *slog.Logger) []Finding {
 	const subject = "database"
 	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, errPlace) {

@@ -24,8 +24,8 @@ func validationSources(cfg *config.Config, log *slog.Logger) (o *access.Opener, 
 	return op.sources(), func() { _ = op.Close() } // It was hardly used.
 }
 
-// look asks the source about the observer's query.
-func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config, sources *access.Opener, sample int) {
+// check asks the source about the observer's query.
+func (c *ObserverCheck) check(ctx context.Context, cfg *config.Config, sources *access.Opener, sample int) {
 	o, err := configured(cfg, c.ID)
 	if err != nil {
 		c.fail("observer "+c.ID, err)
@@ -45,18 +45,18 @@ func (c *ObserverCheck) look(ctx context.Context, cfg *config.Config, sources *a
 	}
 	c.Reachable = true
 	c.findings = append(c.findings, judge(o, d)...)
-	if err := c.lookAtRead(ctx, o, src); err != nil {
+	if err := c.checkRead(ctx, o, src); err != nil {
 		c.failSource(ctx, o, err)
 		return
 	}
 	if sample > 0 {
-		c.lookAtRows(ctx, o, src, sample)
+		c.sampleRows(ctx, o, src, sample)
 	}
 }
 
-// lookAtRead finds out what a poll sends, and how it would be run: not the
+// checkRead finds out what a poll sends, and how it would be run: not the
 // first poll, which reads everything, but those that follow.
-func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src source.Database) (err error) {
+func (c *ObserverCheck) checkRead(ctx context.Context, o config.Observer, src source.Database) (err error) {
 	var in observer.Range
 	q := wiring.Query(o)
 	if q.Timestamp != "" && o.Detect != config.DetectSnapshot {
@@ -79,8 +79,8 @@ func (c *ObserverCheck) lookAtRead(ctx context.Context, o config.Observer, src s
 	return nil
 }
 
-// lookAtRows makes events of the first rows.
-func (c *ObserverCheck) lookAtRows(ctx context.Context, o config.Observer, src source.Database, n int) {
+// sampleRows makes events of the first rows.
+func (c *ObserverCheck) sampleRows(ctx context.Context, o config.Observer, src source.Database, n int) {
 	s := wiring.Spec(o, slog.New(slog.DiscardHandler))
 	s.Start = observer.Start{}
 	made, err := observer.New(s)

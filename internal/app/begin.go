@@ -108,7 +108,7 @@ func (a *App) begin() {
 
 // prepare brings the schema up to date, if that is wanted, and checks it.
 func (a *App) prepare(ctx context.Context) error {
-	err := a.look(ctx)
+	err := a.checkDatabase(ctx)
 	if !errors.Is(err, sqldb.ErrPending) || !a.cfg.Database.AutoMigrate {
 		return err
 	}
@@ -121,11 +121,11 @@ func (a *App) prepare(ctx context.Context) error {
 		return err
 	}
 	a.log.Info("Schema of the coordination database is up to date")
-	return a.look(ctx)
+	return a.checkDatabase(ctx)
 }
 
-// look asks whether the database can be worked with.
-func (a *App) look(ctx context.Context) error {
+// checkDatabase asks whether the database can be worked with.
+func (a *App) checkDatabase(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, longestTry)
 	defer cancel()
 	return a.db.Ready(ctx)
