@@ -53,12 +53,9 @@ type credentialGate struct {
 	mu sync.Mutex
 	// proven says that the last logon of this process went well.
 	proven bool
-	// asked is when rows was read last: a refusal for each secret. row is that of
-	// this gate's secret; known says that there is one.
+	// asked is when rows was read last: a refusal for each secret.
 	asked time.Time
 	rows  []lockdb.Account
-	known bool
-	row   lockdb.Account
 	// unsaid is a refusal that could not be written yet.
 	unsaid *observer.Fault
 }
@@ -98,18 +95,15 @@ func (g *credentialGate) patience(alive bool) time.Duration {
 func (g *credentialGate) verdict(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.unsaid != nil {
-		g.tell(ctx)
-	}
-	if g.unsaid != nil {
+	if g.tell(ctx); g.unsaid != nil {
 		return g.unsaid
 	}
 	if err := g.ask(ctx); err != nil && !g.proven && !g.lenient {
 		return &observer.Fault{Class: observer.ClassUnknown, Err: fmt.Errorf(
 			"the account %s is not tried while nobody can say whether it was refused: %w", g.id, err)}
 	}
-	if g.known && g.stands() {
-		return g.refusal()
+	if row, stands := g.standing(); stands {
+		return g.refusal(row)
 	}
 	return nil
 }
@@ -127,7 +121,6 @@ func (g *credentialGate) ask(ctx context.Context) error {
 		return err
 	}
 	g.rows, g.asked = rows, time.Now()
-	g.row, g.known = g.secret.find(rows)
 	return nil
 }
 
@@ -137,13 +130,12 @@ func (g *credentialGate) ask(ctx context.Context) error {
 func (g *credentialGate) Standing(ctx context.Context) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.unsaid != nil {
-		g.tell(ctx)
-	}
+	g.tell(ctx)
 	if err := g.ask(ctx); err != nil {
 		return false, err
 	}
-	return g.unsaid != nil || g.known && g.stands(), nil
+	_, stands := g.standing()
+	return g.unsaid != nil || stands, nil
 }
 
 // Settle says that a call has ended; failed, that its source could not do it. A
@@ -157,22 +149,23 @@ func (g *credentialGate) Settle(c *call, failed bool) {
 	}
 }
 
-// stands reports whether the row forbids a logon. Its clock is that of the moment
-// when it was read.
-func (g *credentialGate) stands() bool {
-	now := g.row.Now.Add(time.Since(g.asked))
-	return g.row.GivenUp() || now.Before(g.row.RetryAt.Add(g.delay))
+// standing returns the refusal of this secret, and whether it forbids a logon. Its
+// clock is that of the moment when it was read.
+func (g *credentialGate) standing() (row lockdb.Account, stands bool) {
+	row, known := g.secret.find(g.rows)
+	now := row.Now.Add(time.Since(g.asked))
+	return row, known && (row.GivenUp() || now.Before(row.RetryAt.Add(g.delay)))
 }
 
 // refusal says what is known of it, and what to do.
-func (g *credentialGate) refusal() error {
-	until := "until " + g.row.RetryAt.UTC().Format(time.RFC3339)
-	if g.row.GivenUp() {
-		until = fmt.Sprintf("any more, after %d times", g.row.Failures)
+func (g *credentialGate) refusal(row lockdb.Account) error {
+	until := "until " + row.RetryAt.UTC().Format(time.RFC3339)
+	if row.GivenUp() {
+		until = fmt.Sprintf("any more, after %d times", row.Failures)
 	}
-	return &observer.Fault{Class: observer.ClassCredentials, Code: g.row.Code(), Err: fmt.Errorf(
+	return &observer.Fault{Class: observer.ClassCredentials, Code: row.Code(), Err: fmt.Errorf(
 		"the account %s was refused (%s; node %s, first at %s) and is not tried %s; write the right password and restart, or 'observerd observers resume' one of its observers",
-		g.id, g.row.Reason, g.row.Node, g.row.RefusedAt.UTC().Format(time.RFC3339), until)}
+		g.id, row.Reason, row.Node, row.RefusedAt.UTC().Format(time.RFC3339), until)}
 }
 
 // Refused implements [source.Gate].
@@ -214,7 +207,6 @@ func (g *credentialGate) Accepted(ctx context.Context) {
 		}
 	}
 	g.rows = slices.DeleteFunc(g.rows, over)
-	g.known = false
 	g.log.Info("Account is accepted again", "account", g.id)
 }
 

@@ -8,16 +8,16 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// tell writes the refusal that was not written yet. The caller holds g.mu.
+// tell writes the refusal that was not written yet, if there is one. The caller holds
+// g.mu.
 func (g *credentialGate) tell(ctx context.Context) {
-	if g.store == nil {
+	if g.unsaid == nil || g.store == nil {
 		return
 	}
 	g.asked = time.Time{}
@@ -46,10 +46,10 @@ func (g *credentialGate) write(ctx context.Context) error {
 // salt is that of the refusals of this secret or, for its first one, that which
 // the account has already.
 func (g *credentialGate) salt() []byte {
-	switch {
-	case g.known:
-		return g.row.Salt
-	case len(g.rows) > 0:
+	if row, known := g.secret.find(g.rows); known {
+		return row.Salt
+	}
+	if len(g.rows) > 0 {
 		return g.rows[0].Salt
 	}
 	salt := make([]byte, sha256.Size)
@@ -70,20 +70,16 @@ func worded(f *observer.Fault) string {
 // while a row stands.
 const iterations = 100_000
 
-// digester makes digests of a secret.
+// digester makes digests of a secret. It is not safe for concurrent use.
 type digester struct {
 	secret string
 	// rounds are the iterations; 0 means iterations.
 	rounds int
-
-	mu sync.Mutex
 	// done has the digests by their salts. An account has one salt as a rule.
 	done map[string][]byte
 }
 
 func (d *digester) digest(salt []byte) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if key, ok := d.done[string(salt)]; ok {
 		return key
 	}
