@@ -103,7 +103,7 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 	if err := op.ready(ctx); err != nil {
 		return Report{}, err
 	}
-	return op.db.Report(ctx)
+	return wiring.Report(ctx, op.db)
 }
 
 // ready is what everything but a migration needs: a database that answers and

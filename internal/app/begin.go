@@ -198,7 +198,7 @@ func unanswered(err error) error {
 // Report describes the cluster. A database that answers, and cannot be worked
 // with, is said to be that rather than the first statement that it refuses.
 func (a *App) Report(ctx context.Context) (status.Report, error) {
-	report, err := a.db.Report(ctx)
+	report, err := wiring.Report(ctx, a.db)
 	if err == nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {
 		return report, err
 	}

@@ -9,11 +9,6 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// MaxProbes is how often a password that was refused is tried again: a database
-// says that it is wrong also while it is moved or restored. A locked or expired
-// account is tried without end: that changes over there.
-const MaxProbes = 3
-
 // Account is an account that a source has refused with one secret: nobody may
 // log on with both before RetryAt. Each secret that was refused has its own.
 type Account struct {
@@ -38,19 +33,6 @@ func (a Account) Code() string {
 		return ""
 	}
 	return code
-}
-
-// GivenUp reports whether no node tries this secret any more, also after RetryAt.
-func (a Account) GivenUp() bool { return a.Failures > MaxProbes && a.wrongPassword() }
-
-// wrongPassword tells a secret that is wrong from an account that is locked,
-// expired or unknown, by the codes of Oracle, PostgreSQL and MySQL.
-func (a Account) wrongPassword() bool {
-	switch strings.TrimPrefix(a.Code(), "ER_") {
-	case "ORA-01017", "ORA-01005", "28P01", "1045", "ACCESS_DENIED_ERROR":
-		return true
-	}
-	return false
 }
 
 // Accounts remembers the accounts that a source has refused (obs_account).

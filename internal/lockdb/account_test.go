@@ -128,18 +128,3 @@ func TestRefusalOfOneSecretLeavesThoseOfOthers(t *testing.T) {
 		}
 	})
 }
-
-func TestAccountIsGivenUpForAWrongPasswordAlone(t *testing.T) {
-	t.Parallel()
-	for reason, want := range map[string]bool{
-		"ORA-01017: denied": true, "ORA-01005": true, "28P01: denied": true, "1045: denied": true, "ER_ACCESS_DENIED_ERROR: denied": true,
-		"ORA-28000: locked": false, "ORA-28001: expired": false, "logon denied: ORA-01017": false, "": false,
-	} {
-		if got := (lockdb.Account{Reason: reason, Failures: lockdb.MaxProbes + 1}).GivenUp(); got != want {
-			t.Errorf("%q: given up %v", reason, got)
-		}
-		if (lockdb.Account{Reason: reason, Failures: lockdb.MaxProbes}).GivenUp() {
-			t.Errorf("%q: given up before the last probe", reason)
-		}
-	}
-}

@@ -163,7 +163,6 @@ func (r *reporter) accounts(ctx context.Context) error {
 	for _, a := range accounts {
 		r.Accounts = append(r.Accounts, status.Account{
 			ID: a.ID, Since: a.RefusedAt, Until: a.RetryAt, Failures: a.Failures, Node: a.Node, Reason: a.Reason,
-			Never: a.GivenUp(),
 		})
 	}
 	return err

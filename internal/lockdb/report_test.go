@@ -38,17 +38,8 @@ func TestReportHasSweepsAndRefusedAccounts(t *testing.T) {
 		}
 		account := r.Accounts[0]
 		if account.ID != a.ID || account.Node != "a" || account.Reason != "ORA-01017" || account.Failures != 2 ||
-			!account.Since.Equal(a.RefusedAt) || !account.Until.Equal(a.RetryAt) || account.Never {
+			!account.Since.Equal(a.RefusedAt) || !account.Until.Equal(a.RetryAt) {
 			t.Errorf("account: %+v of %+v", account, a)
-		}
-		for range lockdb.MaxProbes {
-			refuse(t, db, lockdb.Account{ID: "wms/reader", Reason: "28P01: denied", Salt: []byte{1}, Digest: []byte{1}}, 0)
-		}
-		for _, never := range []bool{false, true} {
-			if r, err = db.Report(t.Context()); err != nil || len(r.Accounts) != 2 || r.Accounts[1].Never != never {
-				t.Errorf("accounts %+v, %v; want never %v", r.Accounts, err, never)
-			}
-			refuse(t, db, lockdb.Account{ID: "wms/reader", Reason: "28P01: denied", Salt: []byte{1}, Digest: []byte{1}}, 0)
 		}
 	})
 }

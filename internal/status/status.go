@@ -171,7 +171,8 @@ type WentBack struct {
 type Account struct {
 	ID string `json:"account"`
 	// Since is when its secret was refused first, Until when one node may try it
-	// again; with Never, nobody does until 'observerd observers resume'.
+	// again; with Never, which the database does not know, nobody does until
+	// 'observerd observers resume'.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 	Never bool      `json:"never"`

@@ -3,7 +3,8 @@ package wiring
 import (
 	"testing"
 
+	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
-func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) { waittest.VerifyNoLeaks(pgtest.Wrap(m)) }

@@ -15,6 +15,10 @@ import (
 )
 
 const (
+	// MaxProbes is how often a password that was refused is tried again: a database
+	// says that it is wrong also while it is moved or restored. A locked or expired
+	// account is tried without end: that changes over there.
+	MaxProbes = 3
 	// askEvery is how long an answer of the coordination database about an
 	// account is believed: the logons of one process come in crowds.
 	askEvery = 5 * time.Second
@@ -35,6 +39,12 @@ type Accounts interface {
 	AcceptAccount(ctx context.Context, id string, digest []byte) error
 }
 
+// GivenUp reports whether no node tries the secret of a refusal any more, also after
+// RetryAt. wrongPassword is that of [Options].
+func GivenUp(a lockdb.Account, wrongPassword func(code string) bool) bool {
+	return a.Failures > MaxProbes && wrongPassword(a.Code())
+}
+
 // credentialGate is the gate of one account and secret, see [source.Gate]. A refusal
 // by the foreign database is kept in the coordination database, so that every
 // node leaves the account alone: each of them trying a wrong password is what
@@ -47,6 +57,8 @@ type credentialGate struct {
 	lenient  bool     // see [Options]
 	log      *slog.Logger
 	delay    time.Duration // of this node's probes
+	// wrongPassword is that of [Options].
+	wrongPassword func(code string) bool
 
 	queue logonQueue
 
@@ -62,7 +74,8 @@ type credentialGate struct {
 
 func newGate(id, secret string, o Options) *credentialGate {
 	return &credentialGate{
-		id: id, node: o.Node, secret: digester{secret: secret}, store: o.Accounts, lenient: o.Lenient, log: o.Logger, delay: rand.N(probeSpread),
+		id: id, node: o.Node, secret: digester{secret: secret}, store: o.Accounts, lenient: o.Lenient, log: o.Logger,
+		delay: rand.N(probeSpread), wrongPassword: o.WrongPassword,
 	}
 }
 
@@ -154,13 +167,13 @@ func (g *credentialGate) Settle(c *call, failed bool) {
 func (g *credentialGate) standing() (row lockdb.Account, stands bool) {
 	row, known := g.secret.find(g.rows)
 	now := row.Now.Add(time.Since(g.asked))
-	return row, known && (row.GivenUp() || now.Before(row.RetryAt.Add(g.delay)))
+	return row, known && (GivenUp(row, g.wrongPassword) || now.Before(row.RetryAt.Add(g.delay)))
 }
 
 // refusal says what is known of it, and what to do.
 func (g *credentialGate) refusal(row lockdb.Account) error {
 	until := "until " + row.RetryAt.UTC().Format(time.RFC3339)
-	if row.GivenUp() {
+	if GivenUp(row, g.wrongPassword) {
 		until = fmt.Sprintf("any more, after %d times", row.Failures)
 	}
 	return &observer.Fault{Class: observer.ClassCredentials, Code: row.Code(), Err: fmt.Errorf(

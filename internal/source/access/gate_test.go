@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -52,7 +51,7 @@ func TestWrongPasswordStopsEveryNode(t *testing.T) {
 }
 
 func TestWrongPasswordIsProbedThreeTimes(t *testing.T) {
-	for code, want := range map[string]int{"ORA-01017": 1 + lockdb.MaxProbes, "28P01": 1 + lockdb.MaxProbes, "1045": 1 + lockdb.MaxProbes, "ORA-28000": 25, "ORA-28001": 25} {
+	for code, want := range map[string]int{"ORA-01017": 1 + MaxProbes, "28P01": 1 + MaxProbes, "1045": 1 + MaxProbes, "ORA-28000": 25, "ORA-28001": 25} {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, v := newBook(), &vault{code: code}
@@ -109,11 +108,11 @@ func TestTwoWrongPasswordsAreTriedOnceEach(t *testing.T) {
 			t.Errorf("%d failed logons after the right one, want 2", v.failed)
 		}
 		turns(nodes, 12*60*2, 30*time.Second)
-		if want := 2 * (1 + lockdb.MaxProbes); v.failed != want {
+		if want := 2 * (1 + MaxProbes); v.failed != want {
 			t.Errorf("%d failed logons in twelve hours, want %d", v.failed, want)
 		}
 		for _, row := range b.rows {
-			if !row.GivenUp() {
+			if !GivenUp(row, wrongPassword) {
 				t.Errorf("row %+v", row)
 			}
 		}

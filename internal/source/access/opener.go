@@ -19,7 +19,8 @@ type Target struct {
 	Open func(gate source.Gate) (source.Database, error)
 }
 
-// Options say how the sources of a process are opened. Find and Logger are required.
+// Options say how the sources of a process are opened. Find, WrongPassword and
+// Logger are required.
 type Options struct {
 	// Node is the name of this node, which others read beside an account that it found
 	// to be refused.
@@ -34,7 +35,10 @@ type Options struct {
 	// accepted before: without that database it can commit nothing, so no poll is lost,
 	// and it cannot know that it is the only one that tries.
 	Lenient bool
-	Logger  *slog.Logger
+	// WrongPassword reports whether a code, of any kind of database, means that the
+	// secret is wrong, and not that the account is locked, expired or unknown.
+	WrongPassword func(code string) bool
+	Logger        *slog.Logger
 }
 
 // Opener opens the sources of a process. Sources with one account share its gate.

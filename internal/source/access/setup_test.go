@@ -125,8 +125,10 @@ func orDefault(text, other string) string {
 	return text
 }
 
+func wrongPassword(code string) bool { return code == "ORA-01017" || code == "28P01" || code == "1045" }
+
 func gateOf(b *book, node, secret string) *credentialGate {
-	g := newGate("oracle://app@h/svc", secret, Options{Node: node, Accounts: b, Logger: slog.New(slog.DiscardHandler)})
+	g := newGate("oracle://app@h/svc", secret, Options{Node: node, Accounts: b, WrongPassword: wrongPassword, Logger: slog.New(slog.DiscardHandler)})
 	g.secret.rounds = 100
 	return g
 }
