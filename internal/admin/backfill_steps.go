@@ -47,55 +47,47 @@ type backfill struct {
 }
 
 // run takes steps until the sweep has ended.
-func (b *backfill) run(ctx context.Context) (_ Backfill, err error) {
-	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: b.op.db.Leases(), Logger: b.op.log.With("component", "lock")})
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		err = errors.Join(err, keeper.Close(ctx)) // It gives the lease back.
-	}()
+func (b *backfill) run(ctx context.Context) (Backfill, error) {
 	b.report("")
-	for refused := 0; b.sweep.State == observer.SweepRunning; {
-		if err := b.yield(ctx); err != nil {
+	err := b.op.withKeeper(ctx, func(keeper *lock.Keeper) error {
+		for refused := 0; b.sweep.State == observer.SweepRunning; {
+			err := b.next(ctx, keeper)
 			if ctx.Err() != nil { // Whatever the database made of that.
-				err = interrupted(ctx)
+				return fmt.Errorf("%w; the backfill goes on when it is called again", context.Cause(ctx))
 			}
-			return b.now(), err
-		}
-		before := b.sweep
-		err := b.step(ctx, keeper)
-		switch {
-		case ctx.Err() != nil:
-			return b.now(), interrupted(ctx)
-		case err == nil:
-			refused = 0
-			if !wiring.SweepAdvanced(before, b.sweep) {
-				if err := b.wait(ctx, min(b.typ.Interval, idleFor)); err != nil {
-					return b.now(), err
-				}
+			if err == nil {
+				refused = 0
+				continue
 			}
-		case !retryable(err):
-			return b.now(), err
-		default:
-			// Nothing was written; the step is taken again from what is known now.
-			if refused++; refused >= maxRefused {
-				return b.now(), err
+			// Of a step that was refused nothing was written; it is taken again from what is known now.
+			if refused++; !retryable(err) || refused >= maxRefused {
+				return err
 			}
 		}
+		return nil
+	})
+	return b.now(), err
+}
+
+// next takes a step when the polls leave room for one, and waits after one that did
+// nothing.
+func (b *backfill) next(ctx context.Context, keeper *lock.Keeper) error {
+	if err := b.yield(ctx); err != nil {
+		return err
 	}
-	return b.now(), nil
+	before := b.sweep
+	if err := b.step(ctx, keeper); err != nil || wiring.SweepAdvanced(before, b.sweep) {
+		return err
+	}
+	return wait(ctx, min(b.typ.Interval, idleFor))
 }
 
-func interrupted(ctx context.Context) error {
-	return fmt.Errorf("%w; the backfill goes on when it is called again", context.Cause(ctx))
-}
-
-// wait waits, for as long or until the backfill is interrupted.
-func (b *backfill) wait(ctx context.Context, wait time.Duration) error {
+// wait waits, for as long or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return interrupted(ctx)
-	case <-time.After(wait):
+		return ctx.Err()
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -194,7 +186,7 @@ func (b *backfill) yield(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wait := lookAgain
+		pause := lookAgain
 		since := time.Duration(state.Now.UnixNano() % int64(b.typ.Interval))
 		taken := !state.At.Before(state.Now.Add(-since))
 		switch left := b.typ.Interval - since; {
@@ -203,10 +195,10 @@ func (b *backfill) yield(ctx context.Context) error {
 		case taken && left > b.budget.Time:
 			return nil
 		case taken:
-			wait = left
+			pause = left
 		}
 		b.report("the type is polled first")
-		if err := b.wait(ctx, wait); err != nil {
+		if err := wait(ctx, pause); err != nil {
 			return err
 		}
 	}

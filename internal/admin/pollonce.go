@@ -81,23 +81,28 @@ func (op *Operator) definition(ctx context.Context, o config.Observer, src *acce
 }
 
 // underLease does something while this process holds the lock of the observer's type.
-func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) (err error) {
+func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) error {
+	return op.withKeeper(ctx, func(keeper *lock.Keeper) error {
+		t := wiring.TypeOf(op.cfg, o)
+		lease, err := keeper.AcquireWithin(ctx, wiring.TypeLockRequest(t, op.cfg.Node.Name), t.Wait)
+		var held *lock.HeldError
+		if errors.As(err, &held) && held.Left > 0 {
+			return fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
+		}
+		if err != nil {
+			return err
+		}
+		return do(lease.Context(), lease.Grant())
+	})
+}
+
+// withKeeper does something with a keeper of locks, which gives the leases back at the end.
+func (op *Operator) withKeeper(ctx context.Context, do func(*lock.Keeper) error) error {
 	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: op.db.Leases(), Logger: op.log.With("component", "lock")})
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		err = errors.Join(err, keeper.Close(ctx)) // It gives the lease back.
-	}()
-	t := wiring.TypeOf(op.cfg, o)
-	lease, err := keeper.AcquireWithin(ctx, wiring.TypeLockRequest(t, op.cfg.Node.Name), t.Wait)
-	var held *lock.HeldError
-	if errors.As(err, &held) && held.Left > 0 {
-		return fmt.Errorf("%w, for %v more unless it is renewed; try again", err, held.Left.Round(time.Second))
-	}
-	if err != nil {
-		return err
-	}
-	return do(lease.Context(), lease.Grant())
+	err := do(keeper)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	return errors.Join(err, keeper.Close(closing))
 }
 
 // poll polls once and notes it in the history.

@@ -183,7 +183,7 @@ func TestTwoRefusalsOfOneSecretCountAsOne(t *testing.T) {
 	})
 }
 
-func TestAccountThatIsMendedIsAcceptedAgain(t *testing.T) {
+func TestAccountThatIsFixedIsAcceptedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{code: "ORA-28000"}
 		a, other := gateOf(b, "a", "secret"), gateOf(b, "b", "secret")

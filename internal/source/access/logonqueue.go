@@ -42,13 +42,13 @@ func callOf(ctx context.Context) *call {
 type logonQueue struct {
 	mu    sync.Mutex
 	in    chan struct{} // closed when something changes for those who wait; nil: nobody is in
-	owner *call         // of whoever is in; nil for one of no call
+	owner *call         // of the logon that is in; nil for one of no call
 	last  time.Time     // when they entered
 }
 
-// enter waits for its turn, which comes at the latest when whoever is in has
+// enter waits for its turn, which comes at the latest when the logon that is in has
 // been there for longer than patience says; alive tells it whether the call of
-// that one has not ended.
+// that logon has not ended.
 func (q *logonQueue) enter(ctx context.Context, patience func(alive bool) time.Duration) error {
 	for {
 		q.mu.Lock()

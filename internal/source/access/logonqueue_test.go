@@ -114,8 +114,8 @@ func TestLogonThatFailsIsNoWordAboutTheAccount(t *testing.T) {
 	})
 }
 
-// TestWhoeverWaitsHearsThatALogonWasGivenUp has them wait when that happens.
-func TestWhoeverWaitsHearsThatALogonWasGivenUp(t *testing.T) {
+// TestWaitersHearThatALogonWasGivenUp has them wait when that happens.
+func TestWaitersHearThatALogonWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := inFlight(t, true)
 		go func() {
@@ -143,7 +143,7 @@ func TestOthersEndNoLogonInFlight(t *testing.T) {
 		goneCtx, goneCall := asCall(gone)
 		leave()
 		if err := g.Allow(goneCtx); !errors.Is(err, context.Canceled) {
-			t.Errorf("whoever goes away: %v", err)
+			t.Errorf("a caller that goes away: %v", err)
 		}
 		g.Settle(goneCall, false)
 		_, other := asCall(t.Context())
