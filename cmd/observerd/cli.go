@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin"
 )
 
 // cli is one run of the program: where it reads and writes, and what its
@@ -85,6 +88,25 @@ row into exactly one durable event. Any number of identical nodes share the work
 		c.eventsCommand(), c.observersCommand(), c.sampleCommand(), c.versionCommand(), c.manCommand(), exitCodesTopic(),
 	)
 	return root
+}
+
+// operate runs act with an operator on the cluster of the configuration.
+func (c *cli) operate(ctx context.Context, timeout time.Duration, create bool, act func(context.Context, *admin.Operator) error) (err error) {
+	cfg, err := c.configure()
+	if err != nil {
+		return err
+	}
+	operator, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: c.quietLogger(cfg.Log), Create: create})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, operator.Close()) }()
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	return act(ctx, operator)
 }
 
 // group is a command that only has others below it.

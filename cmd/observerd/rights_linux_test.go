@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,31 @@ func TestFolderWithoutRights(t *testing.T) {
 				t.Errorf("%q is missing in:\n%s", want, output)
 			}
 		})
+	}
+}
+
+// TestValidateOfAKeyThatMayNotBeRead has a coordination database whose URL names a file
+// that this user may not read.
+func TestValidateOfAKeyThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	folder := stateFolder(t)
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("database: {url: \"postgres://observerd@127.0.0.1:1/observerd?sslmode=verify-full&sslrootcert=%s/ca.pem\"}\n"+
+		"sources: {warehouse: {url: \"sqlite:%[1]s/warehouse.db\"}}\nobservers: []\nsinks: [{id: screen, type: stdout}]\n", folder)
+	for name, file := range map[string]struct {
+		text string
+		mode os.FileMode
+	}{"config.yaml": {text, 0o644}, "ca.pem": {"none", 0}} {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.WriteFile(path, []byte(file.text), 0o600), os.Chmod(path, file.mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, output := asNobody(t, folder, "validate")
+	if want := folder + "/ca.pem: permission denied"; code != exitDenied || !strings.Contains(output, want) {
+		t.Errorf("exit code %d, want %d; %q is to be in:\n%s", code, exitDenied, want, output)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -208,10 +209,8 @@ func (b *backfill) yield(ctx context.Context) error {
 func (b *backfill) isPolled(ctx context.Context) (bool, error) {
 	nodes, err := b.op.db.Nodes().Nodes(ctx, time.Minute)
 	for _, n := range nodes {
-		for _, t := range n.Types {
-			if t == b.typ.Name {
-				return true, err
-			}
+		if slices.Contains(n.Types, b.typ.Name) {
+			return true, err
 		}
 	}
 	return false, err

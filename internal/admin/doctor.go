@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -43,7 +44,10 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 	d := Diagnosis{URL: cfg.Database.URL.String()}
 	if cfg.Database.URL.Dialect() == config.SQLite {
 		if _, err := os.Stat(cfg.Database.URL.Path()); err != nil {
-			return d, absent(cfg, err)
+			if os.IsNotExist(err) {
+				return d, absent(cfg)
+			}
+			return d, fmt.Errorf("look at %s: %w", cfg.Database.URL.Path(), err)
 		}
 	}
 	looking, cancel := context.WithCancel(ctx)
@@ -57,7 +61,8 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 	}
 	work.Wait()
 	if err != nil {
-		return d, deniedOr(cfg, err)
+		// SQLite makes files beside its own even to read.
+		return d, cmp.Or(mayWriteDatabase(cfg), err)
 	}
 	d.Backend, d.At = found.Backend, found.At
 	d.Findings = slices.Concat(mayRun(cfg), doctor.Judge(found, expectation(cfg)), sources)
@@ -72,26 +77,6 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 		}
 	}
 	return d, nil
-}
-
-// absent words why an SQLite file cannot be looked at.
-func absent(cfg *config.Config, err error) error {
-	if os.IsNotExist(err) {
-		return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", wiring.ErrAbsent, cfg.Database.URL.Path())
-	}
-	return fmt.Errorf("look at %s: %w", cfg.Database.URL.Path(), err)
-}
-
-// deniedOr returns the missing right for which an SQLite file cannot be opened,
-// where it is that: SQLite makes files beside it even to read.
-func deniedOr(cfg *config.Config, err error) error {
-	if cfg.Database.URL.Dialect() != config.SQLite {
-		return err
-	}
-	if denied := mayWrite("database.url", cfg.Database.URL.Path()); denied != nil {
-		return denied
-	}
-	return err
 }
 
 // mayRun looks at the files that a node writes.

@@ -65,11 +65,10 @@ func (op *Operator) statFile() error {
 	if op.cfg.Database.URL.Dialect() != config.SQLite {
 		return nil
 	}
-	path := op.cfg.Database.URL.Path()
-	if err := mayWrite("database.url", path); err != nil {
+	if err := mayWriteDatabase(op.cfg); err != nil {
 		return err
 	}
-	_, err := os.Stat(path)
+	_, err := os.Stat(op.cfg.Database.URL.Path())
 	return err
 }
 
@@ -110,7 +109,11 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 // has this binary's schema.
 func (op *Operator) ready(ctx context.Context) error {
 	if op.db == nil {
-		return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", wiring.ErrAbsent, op.cfg.Database.URL.Path())
+		return absent(op.cfg)
 	}
 	return op.db.Ready(ctx)
+}
+
+func absent(cfg *config.Config) error {
+	return fmt.Errorf("%w: there is no file %s; 'observerd run' and 'observerd migrate up' make it", wiring.ErrAbsent, cfg.Database.URL.Path())
 }

@@ -20,10 +20,7 @@ import (
 // does for a database that is down; a right does not come back by itself. A disk
 // that is full or gone is no missing right: it is waited for.
 func CheckRights(cfg *config.Config) error {
-	var errs []error
-	if cfg.Database.URL.Dialect() == config.SQLite {
-		errs = append(errs, mayWrite("database.url", cfg.Database.URL.Path()))
-	}
+	errs := []error{mayWriteDatabase(cfg)}
 	for i, s := range cfg.Sinks {
 		for key, path := range s.Written() {
 			errs = append(errs, mayWrite(fmt.Sprintf("sinks[%d].%s (sink %s)", i, key, s.ID), path))
@@ -33,6 +30,14 @@ func CheckRights(cfg *config.Config) error {
 		errs = append(errs, mayMakeIn("http.socket", filepath.Dir(socket)))
 	}
 	return errors.Join(errs...)
+}
+
+// mayWriteDatabase is mayWrite of the coordination database; nil where that is no file.
+func mayWriteDatabase(cfg *config.Config) error {
+	if cfg.Database.URL.Dialect() != config.SQLite {
+		return nil
+	}
+	return mayWrite("database.url", cfg.Database.URL.Path())
 }
 
 // mayWrite reports whether the file can be written, and other files made beside
@@ -85,18 +90,10 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// errPlace is wrapped by what [CheckRights] says of a place that no right makes
-// usable: the configuration has to name another.
-var errPlace = errors.New("the place cannot be used")
-
-type placeError struct{ error }
-
-// Is makes errors.Is true for errPlace, and for wiring.ErrMistake, which decides the
-// exit code.
-func (placeError) Is(target error) bool { return target == errPlace || target == wiring.ErrMistake }
-
+// place is the error of a place that no right makes usable: the configuration has to
+// name another.
 func place(key, format string, args ...any) error {
-	return placeError{fmt.Errorf(key+": "+format, args...)}
+	return wiring.Mistake(fmt.Errorf(key+": "+format, args...))
 }
 
 // refusedPath says who may not write what, and how that is fixed.

@@ -71,7 +71,7 @@ func TestRightsForWhatIsNotThereYet(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "one"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckRights(cfg); !errors.Is(err, errPlace) || wiring.FaultOf(err) != wiring.Misconfigured {
+	if err := CheckRights(cfg); !errors.Is(err, wiring.ErrMistake) || wiring.FaultOf(err) != wiring.Misconfigured {
 		t.Errorf("a file in the way: %v", err)
 	}
 }

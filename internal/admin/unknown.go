@@ -12,12 +12,8 @@ import (
 
 // configured returns an observer of the configuration.
 func (op *Operator) configured(id string) (config.Observer, error) {
-	return configured(op.cfg, id)
-}
-
-func configured(cfg *config.Config, id string) (config.Observer, error) {
 	var ids []string
-	for _, o := range cfg.Observers {
+	for _, o := range op.cfg.Observers {
 		if o.ID == id {
 			return o, nil
 		}

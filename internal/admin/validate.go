@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -68,6 +66,7 @@ type ObserverCheck struct {
 	Sample []json.RawMessage `json:"sample,omitempty"`
 	Dead   []DryDead         `json:"dead_rows,omitempty"`
 
+	observer config.Observer
 	findings []Finding
 }
 
@@ -105,7 +104,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 	}
 	for _, o := range cfg.Observers {
 		if o.Enabled {
-			v.Observers = append(v.Observers, ObserverCheck{ID: o.ID, Source: o.Source})
+			v.Observers = append(v.Observers, ObserverCheck{ID: o.ID, Source: o.Source, observer: o})
 		}
 	}
 	var coordination []Finding
@@ -120,7 +119,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()
-			v.Observers[i].check(ctx, cfg, sources, o.Sample)
+			v.Observers[i].check(ctx, sources, o.Sample)
 		})
 	}
 	work.Wait()
@@ -167,10 +166,10 @@ func onceEach(findings []Finding) []Finding {
 // check asks the coordination database for its schema.
 func (d *DatabaseCheck) check(ctx context.Context, cfg *config.Config, log *slog.Logger) []Finding {
 	const subject = "database"
-	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, errPlace) {
+	if mayWriteDatabase(cfg) != nil {
 		return nil // CheckRights has said so.
 	}
+	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
 	if err != nil {
 		return []Finding{{SeverityError, subject, err.Error(), err}}
 	}

@@ -16,7 +16,7 @@ import (
 
 // validationSources opens sources for a validation, whose coordination database
 // may not be there yet. closed is to be called at its end.
-func validationSources(cfg *config.Config, log *slog.Logger) (o *access.Opener, closed func()) {
+func validationSources(cfg *config.Config, log *slog.Logger) (_ *access.Opener, closed func()) {
 	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
 	if err != nil {
 		return wiring.NewOpener(cfg, nil, true, log), func() {}
@@ -25,12 +25,8 @@ func validationSources(cfg *config.Config, log *slog.Logger) (o *access.Opener, 
 }
 
 // check asks the source about the observer's query.
-func (c *ObserverCheck) check(ctx context.Context, cfg *config.Config, sources *access.Opener, sample int) {
-	o, err := configured(cfg, c.ID)
-	if err != nil {
-		c.fail("observer "+c.ID, err)
-		return
-	}
+func (c *ObserverCheck) check(ctx context.Context, sources *access.Opener, sample int) {
+	o := c.observer
 	src, err := sources.Open(o.Source)
 	if err != nil {
 		c.fail("source "+o.Source, err)

@@ -213,14 +213,12 @@ func (a *App) Report(ctx context.Context) (status.Report, error) {
 // one it names the role, the database and its address, and those stay in the log.
 // So does the path of a file.
 func plainly(err error) string {
-	switch {
-	case errors.Is(err, sqldb.ErrNoDatabase):
-		return sqldb.ErrNoDatabase.Error()
-	case errors.Is(err, sqldb.ErrPooler):
-		return sqldb.ErrPooler.Error()
-	case errors.Is(err, sqldb.ErrSearchPath):
-		return sqldb.ErrSearchPath.Error()
-	case sqldb.Unavailable(err), sqldb.NoSession(err):
+	for _, plain := range []error{sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath} {
+		if errors.Is(err, plain) {
+			return plain.Error()
+		}
+	}
+	if sqldb.Unavailable(err) || sqldb.NoSession(err) {
 		return unanswered(err).Error()
 	}
 	return err.Error()

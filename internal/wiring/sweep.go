@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
@@ -25,12 +26,11 @@ func SweepBudget(step time.Duration, rate float64) observer.Budget {
 // zero for none.
 func LastSweep(ctx context.Context, db *lockdb.DB, id string, kind observer.SweepKind) (observer.Sweep, error) {
 	sweeps, err := db.Sweeps().Latest(ctx, id)
-	for _, s := range sweeps {
-		if s.Kind == kind {
-			return s, err
-		}
+	at := slices.IndexFunc(sweeps, func(s observer.Sweep) bool { return s.Kind == kind })
+	if at < 0 {
+		return observer.Sweep{}, err
 	}
-	return observer.Sweep{}, err
+	return sweeps[at], err
 }
 
 // SweepAdvanced reports whether a step of a sweep did anything.

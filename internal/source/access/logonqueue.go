@@ -63,15 +63,12 @@ func (q *logonQueue) enter(ctx context.Context, patience func(alive bool) time.D
 		}
 		in := q.in
 		q.mu.Unlock()
-		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return context.Cause(ctx)
 		case <-in:
-		case <-timer.C:
+		case <-time.After(left):
 		}
-		timer.Stop()
 	}
 }
 
