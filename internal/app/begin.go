@@ -62,12 +62,11 @@ func (a *App) begin() {
 	said := ""
 	for {
 		a.pulse.Beat("start", 2*longestTry+2*longWait)
-		err := a.prepare(a.ctx)
-		if err == nil {
-			err = a.warnOfStrangers(a.ctx)
-		}
-		if err == nil {
-			err = a.noteLoaded(a.ctx)
+		err := a.prepare()
+		for _, ask := range []func(context.Context) error{a.db.WarnOfStrangers, a.noteLoaded} {
+			if err == nil {
+				err = a.try(ask)
+			}
 		}
 		if err == nil {
 			break
@@ -107,13 +106,13 @@ func (a *App) begin() {
 }
 
 // prepare brings the schema up to date, if that is wanted, and checks it.
-func (a *App) prepare(ctx context.Context) error {
-	err := a.checkDatabase(ctx)
+func (a *App) prepare() error {
+	err := a.try(a.db.Ready)
 	if !errors.Is(err, sqldb.ErrPending) || !a.cfg.Database.AutoMigrate {
 		return err
 	}
 	a.pulse.Beat("start", longestMigration+time.Minute)
-	migrating, cancel := context.WithTimeout(ctx, longestMigration)
+	migrating, cancel := context.WithTimeout(a.ctx, longestMigration)
 	defer cancel()
 	a.state.set(func(s *state) { s.migrating = true })
 	defer a.state.set(func(s *state) { s.migrating = false })
@@ -121,21 +120,14 @@ func (a *App) prepare(ctx context.Context) error {
 		return err
 	}
 	a.log.Info("Schema of the coordination database is up to date")
-	return a.checkDatabase(ctx)
+	return a.try(a.db.Ready)
 }
 
-// checkDatabase asks whether the database can be worked with.
-func (a *App) checkDatabase(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, longestTry)
+// try asks the database something, for no longer than one attempt may take.
+func (a *App) try(ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(a.ctx, longestTry)
 	defer cancel()
-	return a.db.Ready(ctx)
-}
-
-// warnOfStrangers logs what others have hung on INT_LOCK.
-func (a *App) warnOfStrangers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, longestTry)
-	defer cancel()
-	return a.db.WarnOfStrangers(ctx)
+	return ask(ctx)
 }
 
 // advised adds to an error what a person can do while the node waits.

@@ -22,8 +22,6 @@ func (a *App) definition(o config.Observer, src *access.Source) wiring.Definitio
 // nodes share. It is done once: that of this host may be set, or stand still while
 // the host sleeps.
 func (a *App) noteLoaded(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, longestTry)
-	defer cancel()
 	at, err := wiring.LoadedAt(ctx, a.db, a.cfg)
 	if err == nil {
 		a.loaded.Store(&at)

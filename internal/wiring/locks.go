@@ -13,11 +13,8 @@ func SinkLock(id string) string { return "sink-" + id }
 
 // LockRequest describes a lock of this node that is no observer type's.
 func LockRequest(cfg *config.Config, name string) lock.Request {
-	shared := cfg.Scheduler.Lock
-	return lock.Request{
-		Key: lock.Key(lock.KeyFormat(shared.KeyFormat), name), Region: shared.Region, TTL: shared.TTL,
-		Name: name, Node: cfg.Node.Name,
-	}
+	l := cfg.Scheduler.Lock
+	return lock.Request{Key: lock.Key(lock.KeyFormat(l.KeyFormat), name), Region: l.Region, TTL: l.TTL, Name: name, Node: cfg.Node.Name}
 }
 
 // TypeLockRequest describes the lock under which a type is polled.

@@ -14,7 +14,7 @@ import (
 // Poller joins an observer to its source and to the coordination database. Make one
 // with [NewPoller].
 type Poller struct {
-	// Committed is told of each chunk that was committed; nil: nobody is.
+	// Committed is told of each chunk that was committed.
 	Committed func()
 
 	id          string
@@ -45,9 +45,6 @@ func (p *Poller) Sweep(ctx context.Context, g lock.Grant, s observer.Sweep, b ob
 
 // store is the coordination database under the lease of a poll.
 func (p *Poller) store(g lock.Grant) observer.Store {
-	if p.Committed == nil {
-		return p.db.Store(g)
-	}
 	return commitHook{p.db.Store(g), p.Committed}
 }
 
@@ -74,7 +71,7 @@ func NewPoller(o config.Observer, d Definition, src observer.Source, db *lockdb.
 	if err != nil {
 		return nil, err
 	}
-	return &Poller{id: o.ID, observer: made, source: src, db: db, maxLookback: o.MaxLookback, log: log}, nil
+	return &Poller{Committed: func() {}, id: o.ID, observer: made, source: src, db: db, maxLookback: o.MaxLookback, log: log}, nil
 }
 
 // Spec translates the configuration of an observer.

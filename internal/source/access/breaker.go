@@ -54,13 +54,7 @@ func (b *breaker) succeeded() {
 func (b *breaker) failed(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	pause := leastOpen
-	for range b.failures {
-		if pause *= 2; pause >= mostOpen {
-			break
-		}
-	}
+	pause := min(leastOpen<<min(b.failures, 16), mostOpen)
 	b.failures++
-	pause = min(pause, mostOpen)
 	b.until, b.last = time.Now().Add(pause-pause/5+rand.N(2*pause/5)), err
 }
