@@ -201,6 +201,13 @@ lint: ## Look for defects, broken import rules and unformatted code
 	$(LINT) run
 	cd $(DEPLOY) && $(LINT) run
 
+# CHECKOUTS='../before .' has a column for each. They are built, and bin/ is written in them.
+CHECKOUTS ?= .
+
+.PHONY: figures
+figures: ## Count lines, functions and types of CHECKOUTS (.), as docs/ARCHITECTURE.md has them
+	@$(GO) run tools/figures/main.go $(CHECKOUTS)
+
 .PHONY: generate
 generate: ## Write the generated files anew
 	$(GO) generate ./...
