@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/owner"
+	"github.com/observerd/observerd/internal/config/fileowner"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -104,14 +104,14 @@ func refusedPath(key, path string, err error) error {
 			"(under systemd, StateDirectory= and ReadWritePaths= make one): %w", key, path, err)
 	}
 	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+
-		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, owner.Me(), whose(path), err)
+		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), whose(path), err)
 }
 
 // beyondReach is for a path of which not even the existence can be seen.
 func beyondReach(key, path, folder string) error {
 	path, folder = absolute(path), absolute(folder)
 	return fmt.Errorf("%s: %s cannot be reached by %s, who may not enter %s%s; change its mode with chmod, run this as its owner, "+
-		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, owner.Me(), folder, whose(folder), fs.ErrPermission)
+		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), folder, whose(folder), fs.ErrPermission)
 }
 
 // absolute makes a path complete: a reader of the log does not know in which folder
@@ -124,7 +124,7 @@ func absolute(path string) string {
 }
 
 func whose(path string) string {
-	if text := owner.OfPath(path); text != "" {
+	if text := fileowner.OfPath(path); text != "" {
 		return " (" + text + ")"
 	}
 	return ""

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/observerd/observerd/internal/owner"
+	"github.com/observerd/observerd/internal/config/fileowner"
 )
 
 // credentials is the variable in which systemd names the folder that holds the
@@ -52,7 +52,7 @@ func (r refusal) ofCredential(written string) refusal {
 	case r.missing:
 		r.text = "systemd has not given this process the credential " + name + "; " + howToGive(name)
 	case r.denied:
-		r.text = "the credential " + name + " may not be read by " + owner.Me() +
+		r.text = "the credential " + name + " may not be read by " + fileowner.Me() +
 			": systemd gives it to the user of the unit alone; run this as that user or as root"
 	}
 	return r

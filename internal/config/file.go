@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/observerd/observerd/internal/owner"
+	"github.com/observerd/observerd/internal/config/fileowner"
 )
 
 // maxFile bounds what is read as a configuration, so that a path such as
@@ -87,8 +87,8 @@ func whyUnreadable(path string, err error) *refusal {
 // whyDenied says what has to be changed: the file, or a folder above it where
 // not even its owner can be seen.
 func whyDenied(path string) string {
-	text := "the file may not be read by " + owner.Me()
-	if whose := owner.OfPath(path); whose != "" {
+	text := "the file may not be read by " + fileowner.Me()
+	if whose := fileowner.OfPath(path); whose != "" {
 		return text + ": " + whose + "; change its owner or mode, or run this as a user who may"
 	}
 	return text + ", who may not enter a folder above it; change the mode of that, or run this as a user who may"

@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/observerd/observerd/internal/owner"
+	"github.com/observerd/observerd/internal/config/fileowner"
 )
 
 // layer says where a value came from; a higher one wins.
@@ -37,7 +37,7 @@ type ledger struct {
 }
 
 func newLedger(file string) *ledger {
-	return &ledger{file: file, origins: make(map[string]origin), wrong: make(map[string]bool), othersMayRead: owner.OthersMayRead}
+	return &ledger{file: file, origins: make(map[string]origin), wrong: make(map[string]bool), othersMayRead: fileowner.OthersMayRead}
 }
 
 // at returns where a key was set, or else where the section is that it would

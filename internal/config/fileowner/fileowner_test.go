@@ -1,6 +1,6 @@
 //go:build unix
 
-package owner_test
+package fileowner_test
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/owner"
+	"github.com/observerd/observerd/internal/config/fileowner"
 )
 
 func TestMeHasTheNumberOfTheUser(t *testing.T) {
 	t.Parallel()
-	if got, want := owner.Me(), fmt.Sprintf("uid %d)", os.Geteuid()); !strings.HasPrefix(got, "this user (") || !strings.HasSuffix(got, want) {
+	if got, want := fileowner.Me(), fmt.Sprintf("uid %d)", os.Geteuid()); !strings.HasPrefix(got, "this user (") || !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want a text with %q", got, want)
 	}
 }
@@ -22,7 +22,7 @@ func TestMeHasTheNumberOfTheUser(t *testing.T) {
 func TestOfAFile(t *testing.T) {
 	t.Parallel()
 	path := file(t, 0o640)
-	got := owner.OfPath(path)
+	got := fileowner.OfPath(path)
 	if !strings.HasPrefix(got, "it belongs to ") || !strings.HasSuffix(got, " and has mode 0640") {
 		t.Errorf("%q", got)
 	}
@@ -30,11 +30,11 @@ func TestOfAFile(t *testing.T) {
 		if err := os.Chown(path, 0, 4_000_000_000); err != nil {
 			t.Fatal(err)
 		}
-		if got := owner.OfPath(path); got != "it belongs to root:4000000000 and has mode 0640" {
+		if got := fileowner.OfPath(path); got != "it belongs to root:4000000000 and has mode 0640" {
 			t.Errorf("%q", got)
 		}
 	}
-	if got := owner.OfPath(path + "-none"); got != "" {
+	if got := fileowner.OfPath(path + "-none"); got != "" {
 		t.Errorf("a file that is not there: %q", got)
 	}
 }
@@ -52,7 +52,7 @@ func TestOthersMayRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := owner.OthersMayRead(info); got != want {
+			if got := fileowner.OthersMayRead(info); got != want {
 				t.Errorf("mode %#o of %s: %v", mode, filepath.Base(name), got)
 			}
 		}
@@ -61,7 +61,7 @@ func TestOthersMayRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if owner.OthersMayRead(null) {
+	if fileowner.OthersMayRead(null) {
 		t.Errorf("a device is no file that others may read")
 	}
 }

@@ -1,7 +1,7 @@
-// Package owner names, for messages about missing rights, the user of this
+// Package fileowner names, for messages about missing rights, the user of this
 // process and the owner of a file. It only words what the system knows; nothing
 // is decided by it.
-package owner
+package fileowner
 
 import (
 	"fmt"
