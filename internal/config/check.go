@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // check looks at what single keys cannot tell, and fills in what depends on
@@ -31,9 +33,9 @@ func (l *loader) checkNode(cfg *Config) {
 func (l *loader) checkLabel(key, text string) {
 	switch {
 	case utf8.RuneCountInString(text) > 100:
-		l.reject(key, lastKey(key)+" is longer than 100 characters; write a shorter one")
+		l.Reject(key, yamlfile.LastKey(key)+" is longer than 100 characters; write a shorter one")
 	case strings.TrimSpace(text) != text || strings.ContainsFunc(text, unicode.IsControl):
-		l.reject(key, lastKey(key)+" has blanks around it or control characters in it; remove them")
+		l.Reject(key, yamlfile.LastKey(key)+" has blanks around it or control characters in it; remove them")
 	}
 }
 
@@ -49,15 +51,15 @@ func badName(text string) string {
 
 // checkName checks the names that ids, types and sources have.
 func (l *loader) checkName(key, text string) {
-	if why := badName(text); why != "" && l.ok(key) {
-		l.reject(key, why)
+	if why := badName(text); why != "" && l.OK(key) {
+		l.Reject(key, why)
 	}
 }
 
 // checkUnique rejects the second of two entries with the same value.
 func (l *loader) checkUnique(seen map[string]string, value, key, what string) {
 	if first, ok := seen[value]; ok {
-		l.reject(key, fmt.Sprintf("%s is there already, at %s; write another", what, l.place(first)))
+		l.Reject(key, fmt.Sprintf("%s is there already, at %s; write another", what, l.Where(first)))
 		return
 	}
 	seen[value] = key

@@ -18,7 +18,7 @@ func (l *loader) checkDatabase(d *Database) {
 // urlKey is the key that gave a section its URL.
 func (l *loader) urlKey(path string) string {
 	urlKey, fileKey := join(path, "url"), join(path, "url-file")
-	if l.layerOf(fileKey) > l.layerOf(urlKey) {
+	if l.LayerOf(fileKey) > l.LayerOf(urlKey) {
 		return fileKey
 	}
 	return urlKey
@@ -32,7 +32,7 @@ func (l *loader) checkSources(sources map[string]Source) {
 		l.checkFetchSize(join(path, "fetch-size"), s.URL)
 		key := join(path, "timezone")
 		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
-			l.reject(key, quote(s.Timezone)+" is not an IANA time zone; write for example UTC or Europe/Berlin")
+			l.Reject(key, quote(s.Timezone)+" is not an IANA time zone; write for example UTC or Europe/Berlin")
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (l *loader) checkSources(sources map[string]Source) {
 func (l *loader) checkFetchSize(key string, u URL) {
 	kind, _ := l.options.Kinds.server(string(u.Dialect()))
 	if l.set(key) && !u.IsZero() && !kind.Fetches {
-		l.warn(key, "fetch-size has no effect on "+string(u.Dialect())+", which streams its rows; remove it")
+		l.Warn(key, "fetch-size has no effect on "+string(u.Dialect())+", which streams its rows; remove it")
 	}
 }
 
@@ -57,10 +57,10 @@ func (l *loader) checkFileSystem(key string, u URL) {
 	}
 	switch kind, network := fileSystem(magic); {
 	case network:
-		l.reject(key, "the file would be on a network file system ("+kind+
+		l.Reject(key, "the file would be on a network file system ("+kind+
 			"), where SQLite loses data; write a path on a local disk, or use PostgreSQL")
 	case kind != "":
-		l.warn(key, "the file is on "+kind+", which may be a network file system, where SQLite loses data; "+
+		l.Warn(key, "the file is on "+kind+", which may be a network file system, where SQLite loses data; "+
 			"make sure that it is local")
 	}
 }

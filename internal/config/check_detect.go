@@ -14,7 +14,7 @@ func (l *loader) presets(path string, o *Observer) {
 			preset = b
 		}
 	}
-	if o.Detect == "" && l.ok(path+".detect") {
+	if o.Detect == "" && l.OK(path+".detect") {
 		o.Detect = preset.detect
 	}
 	if !l.set(path + ".event") {
@@ -28,12 +28,12 @@ var eventType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,254}$`)
 func (l *loader) checkEvent(path string, o *Observer) {
 	key := path + ".event"
 	switch {
-	case !l.ok(key, path+".type"):
+	case !l.OK(key, path+".type"):
 	case o.Event == "" && !l.set(key):
-		l.reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write for example event: %sObservedEvent",
+		l.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write for example event: %sObservedEvent",
 			quote(o.Type), camel(o.Type)))
 	case !eventType.MatchString(o.Event):
-		l.reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
+		l.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
 	}
 }
 
@@ -52,21 +52,21 @@ func camel(name string) string {
 func (l *loader) checkDetection(path string, o *Observer) {
 	detect := path + ".detect"
 	timed := l.set(path + ".timestamp")
-	if o.Detect == DetectChange && !timed && l.ok(detect, path+".timestamp", path+".type") {
-		l.reject(detect, "detect: change needs a timestamp; write timestamp, or detect: snapshot")
+	if o.Detect == DetectChange && !timed && l.OK(detect, path+".timestamp", path+".type") {
+		l.Reject(detect, "detect: change needs a timestamp; write timestamp, or detect: snapshot")
 	}
 	if !timed {
 		l.warnUnused(path, "without a timestamp", "overlap", "max-lookback", "null-timestamp")
 	}
-	if o.Detect != DetectSnapshot && l.ok(detect) {
+	if o.Detect != DetectSnapshot && l.OK(detect) {
 		l.warnUnused(path, "without detect: snapshot", "max-gone")
 	}
 }
 
 func (l *loader) warnUnused(path, without string, keys ...string) {
 	for _, key := range keys {
-		if at := path + "." + key; l.set(at) && l.ok(at) {
-			l.warn(at, key+" has no effect "+without+"; remove it")
+		if at := path + "." + key; l.set(at) && l.OK(at) {
+			l.Warn(at, key+" has no effect "+without+"; remove it")
 		}
 	}
 }

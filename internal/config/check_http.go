@@ -10,19 +10,21 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 func (l *loader) checkHTTP(h *HTTP) {
 	l.checkListen(h.Listen)
 	h.AllowedHosts = l.allowedHosts(h.AllowedHosts)
-	if h.Socket = l.fileName("http.socket", h.Socket); l.ok("http.socket") {
+	if h.Socket = l.fileName("http.socket", h.Socket); l.OK("http.socket") {
 		l.checkSocket(h.Socket)
 	}
 	written := h.WebConfig
-	if h.WebConfig = l.fileName("http.web-config", written); h.WebConfig != "" && l.ok("http.web-config") {
+	if h.WebConfig = l.fileName("http.web-config", written); h.WebConfig != "" && l.OK("http.web-config") {
 		l.checkWebConfig("http.web-config", h.WebConfig, written)
 	}
-	if h.Listen != "" && l.ok("http.listen", "http.web-config", "http.insecure") {
+	if h.Listen != "" && l.OK("http.listen", "http.web-config", "http.insecure") {
 		l.checkReach(*h)
 	}
 }
@@ -33,7 +35,7 @@ func (l *loader) checkListen(listen string) {
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
-		l.reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
+		l.Reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
 	}
 }
 
@@ -43,16 +45,16 @@ func (l *loader) checkReach(h HTTP) {
 	missing := h.Protected()
 	switch safe := h.Local() || missing == nil; {
 	case safe && h.Insecure:
-		l.warn("http.insecure", "insecure has no effect here, and would have some unnoticed if listen or web-config changed; remove it")
+		l.Warn("http.insecure", "insecure has no effect here, and would have some unnoticed if listen or web-config changed; remove it")
 	case safe:
 	case h.Insecure:
-		l.warn("http.insecure", fmt.Sprintf("whoever can reach %s sees the status page and the metrics, without TLS or without authentication; "+
+		l.Warn("http.insecure", fmt.Sprintf("whoever can reach %s sees the status page and the metrics, without TLS or without authentication; "+
 			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.WebConfig == "":
-		l.reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
+		l.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
 			"or insecure: true where the network lets in nobody else", quote(h.Listen), loopback(h.Listen)))
 	default:
-		l.reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
+		l.Reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
 	}
 }
 
@@ -69,13 +71,13 @@ func (l *loader) checkSocket(path string) {
 	switch {
 	case path == "":
 	case strings.TrimSpace(path) != path || strings.ContainsFunc(path, unicode.IsControl):
-		l.reject(key, "socket has blanks around it or control characters in it; remove them")
+		l.Reject(key, "socket has blanks around it or control characters in it; remove them")
 	case strings.HasPrefix(path, "unix:") || strings.Contains(path, "://"):
-		l.reject(key, "this is a URL; write the path alone, such as /run/observerd/http.sock")
+		l.Reject(key, "this is a URL; write the path alone, such as /run/observerd/http.sock")
 	case strings.HasPrefix(path, "@"):
-		l.reject(key, "this would be an abstract socket, which everyone may use; write a path, such as /run/observerd/http.sock")
+		l.Reject(key, "this would be an abstract socket, which everyone may use; write a path, such as /run/observerd/http.sock")
 	case len(path) > most:
-		l.reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
+		l.Reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
 			len(path), most))
 	default:
 		l.checkSocketPlace(key, path)
@@ -88,9 +90,9 @@ func (l *loader) checkSocketPlace(key, path string) {
 	switch {
 	case err != nil: // Nothing there, or a right that is missing; binding it says so.
 	case info.IsDir():
-		l.reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
+		l.Reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
 	case info.Mode()&os.ModeSocket == 0:
-		l.reject(key, "there is a file at this path that is no socket; write another path, or remove the file")
+		l.Reject(key, "there is a file at this path that is no socket; write another path, or remove the file")
 	}
 }
 
@@ -103,17 +105,17 @@ func (l *loader) allowedHosts(given []string) []string {
 	var hosts []string
 	for i, text := range given {
 		at := key
-		if l.layerOf(key) == fromFile {
+		if l.LayerOf(key) == yamlfile.FromFile {
 			at = fmt.Sprintf("%s[%d]", key, i)
 		}
 		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 			name = strings.ToLower(strings.TrimSuffix(name, "."))
 			if why := badHost(name); why != "" {
-				l.reject(at, quote(name)+" "+why)
+				l.Reject(at, quote(name)+" "+why)
 				continue
 			}
 			if _, err := netip.ParseAddr(name); err == nil {
-				l.warn(at, quote(name)+" is an address, and addresses are always allowed; remove it")
+				l.Warn(at, quote(name)+" is an address, and addresses are always allowed; remove it")
 				continue
 			}
 			hosts = append(hosts, name)

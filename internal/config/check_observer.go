@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 func (l *loader) checkObservers(cfg *Config) {
 	ids := make(map[string]string)
 	for i := range cfg.Observers {
 		path, o := fmt.Sprintf("observers[%d]", i), &cfg.Observers[i]
-		if !l.ok(path) {
+		if !l.OK(path) {
 			continue // It is no section at all.
 		}
 		l.checkName(path+".id", o.ID)
@@ -26,22 +28,22 @@ func (l *loader) checkObservers(cfg *Config) {
 		l.checkStart(path, o)
 		l.checkReconcile(path, o)
 	}
-	if len(cfg.Observers) == 0 && l.ok("observers") {
-		l.warn("observers", "there are no observers, so nothing will be polled; write some below observers")
+	if len(cfg.Observers) == 0 && l.OK("observers") {
+		l.Warn("observers", "there are no observers, so nothing will be polled; write some below observers")
 	}
 }
 
 func (l *loader) checkSource(path, source string, sources map[string]Source) {
 	key := path + ".source"
-	if _, ok := sources[source]; ok || !l.ok(key, "sources", join("sources", source)) {
+	if _, ok := sources[source]; ok || !l.OK(key, "sources", join("sources", source)) {
 		return
 	}
 	known := slices.Sorted(maps.Keys(sources))
 	if len(known) == 0 {
-		l.reject(key, "there is no source; write one below sources")
+		l.Reject(key, "there is no source; write one below sources")
 		return
 	}
-	l.reject(key, "there is no source "+quote(source)+"; "+instead(source, known))
+	l.Reject(key, "there is no source "+quote(source)+"; "+instead(source, known))
 }
 
 func (l *loader) checkQuery(path string, o *Observer) {
@@ -49,23 +51,23 @@ func (l *loader) checkQuery(path string, o *Observer) {
 	hasTable, hasQuery := l.set(table), l.set(query)
 	switch {
 	case hasTable && hasQuery:
-		l.reject(query, "table is set as well; remove one of them")
+		l.Reject(query, "table is set as well; remove one of them")
 	case hasTable:
 		l.checkTable(table, o.Table)
 	case hasQuery && strings.TrimSpace(o.Query) == "":
-		l.reject(query, "query is empty; write a SELECT")
+		l.Reject(query, "query is empty; write a SELECT")
 	case !hasQuery:
-		l.reject(path+".table", "table is missing; write table or query")
+		l.Reject(path+".table", "table is missing; write table or query")
 	}
 }
 
 // set says that some layer has the key; a list's keys come from the file.
-func (l *loader) set(key string) bool { return l.layerOf(key) != fromDefault }
+func (l *loader) set(key string) bool { return l.LayerOf(key) != yamlfile.FromDefault }
 
 func (l *loader) checkTable(key, table string) {
 	parts := strings.Split(table, ".")
 	if len(parts) > 2 {
-		l.reject(key, quote(table)+" has too many parts; write TABLE or SCHEMA.TABLE")
+		l.Reject(key, quote(table)+" has too many parts; write TABLE or SCHEMA.TABLE")
 	}
 	for _, part := range parts {
 		l.checkIdentifier(key, part)
@@ -77,11 +79,11 @@ func (l *loader) checkTable(key, table string) {
 func (l *loader) checkIdentifier(key, identifier string) {
 	switch {
 	case identifier == "":
-		l.reject(key, "a name is empty; write the name of a table or column")
+		l.Reject(key, "a name is empty; write the name of a table or column")
 	case strings.TrimSpace(identifier) != identifier || strings.ContainsFunc(identifier, unicode.IsControl):
-		l.reject(key, quote(identifier)+" has blanks around it or control characters in it; remove them")
+		l.Reject(key, quote(identifier)+" has blanks around it or control characters in it; remove them")
 	case len(identifier) > 128:
-		l.reject(key, quote(identifier)+" is longer than 128 bytes; write the name of a table or column")
+		l.Reject(key, quote(identifier)+" is longer than 128 bytes; write the name of a table or column")
 	}
 }
 
@@ -95,13 +97,13 @@ func (l *loader) checkColumns(path string, o *Observer) {
 
 func (l *loader) checkNames(key string, columns []string) {
 	if l.set(key) && len(columns) == 0 {
-		l.reject(key, lastKey(key)+" names no column; write at least one, or remove the key")
+		l.Reject(key, yamlfile.LastKey(key)+" names no column; write at least one, or remove the key")
 	}
 	for i, column := range columns {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		l.checkIdentifier(at, column)
 		if slices.Contains(columns[:i], column) {
-			l.reject(at, quote(column)+" is there twice; remove one")
+			l.Reject(at, quote(column)+" is there twice; remove one")
 		}
 	}
 }

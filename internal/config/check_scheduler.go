@@ -25,10 +25,10 @@ func (l *loader) checkSpread(spread time.Duration, types []Type) {
 	}
 	shortest := slices.MinFunc(types, func(a, b Type) int { return cmp.Compare(a.Interval, b.Interval) })
 	most := shortest.Interval / 2
-	if !l.ok(key, "scheduler.observer.fixed-delay", "scheduler."+shortest.Name+"-observer.fixed-delay") || spread <= most {
+	if !l.OK(key, "scheduler.observer.fixed-delay", "scheduler."+shortest.Name+"-observer.fixed-delay") || spread <= most {
 		return
 	}
-	l.reject(key, fmt.Sprintf("a spread of %s is more than half of the shortest fixed-delay (%s, of %s); write %s or less",
+	l.Reject(key, fmt.Sprintf("a spread of %s is more than half of the shortest fixed-delay (%s, of %s); write %s or less",
 		short(spread), short(shortest.Interval), shortest.Name, short(most)))
 }
 
@@ -48,8 +48,8 @@ func (l *loader) checkSettings(path string, s Settings, database URL) {
 }
 
 func (l *loader) checkTTL(key string, ttl time.Duration, database URL) {
-	if least, kind := leastTTL(database); l.ok(key) && ttl < least {
-		l.reject(key, fmt.Sprintf("a TTL of %s is too short for %s; write %s or more", short(ttl), kind, short(least)))
+	if least, kind := leastTTL(database); l.OK(key) && ttl < least {
+		l.Reject(key, fmt.Sprintf("a TTL of %s is too short for %s; write %s or more", short(ttl), kind, short(least)))
 	}
 }
 
@@ -67,19 +67,19 @@ func leastTTL(database URL) (time.Duration, string) {
 
 func (l *loader) checkRegion(key, region string) {
 	if region == "" {
-		l.reject(key, "region is empty; write DEFAULT")
+		l.Reject(key, "region is empty; write DEFAULT")
 	}
 	l.checkLabel(key, region)
 }
 
 func (l *loader) warnShortTTL(ttl, delay string, s Settings) {
-	if !l.ok(ttl, delay) || s.Lock.TTL >= s.FixedDelay {
+	if !l.OK(ttl, delay) || s.Lock.TTL >= s.FixedDelay {
 		return
 	}
 	key := ttl
-	if l.layerOf(ttl) < l.layerOf(delay) {
+	if l.LayerOf(ttl) < l.LayerOf(delay) {
 		key = delay
 	}
-	l.warn(key, fmt.Sprintf("lock.ttl (%s) is shorter than fixed-delay (%s): a node that stalls loses its lock before the next turn; "+
+	l.Warn(key, fmt.Sprintf("lock.ttl (%s) is shorter than fixed-delay (%s): a node that stalls loses its lock before the next turn; "+
 		"write a TTL of %s or more", short(s.Lock.TTL), short(s.FixedDelay), short(s.FixedDelay)))
 }

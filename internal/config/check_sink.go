@@ -9,7 +9,7 @@ func (l *loader) checkSinks(sinks []Sink) {
 	ids, targets := make(map[string]string), make(map[string]string)
 	for i, s := range sinks {
 		path := fmt.Sprintf("sinks[%d]", i)
-		if !l.ok(path) {
+		if !l.OK(path) {
 			continue // It is no section at all.
 		}
 		l.checkName(path+".id", s.ID)
@@ -18,8 +18,8 @@ func (l *loader) checkSinks(sinks []Sink) {
 			l.checkSinkSettings(path, s, targets)
 		}
 	}
-	if len(sinks) == 0 && l.ok("sinks") {
-		l.warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
+	if len(sinks) == 0 && l.OK("sinks") {
+		l.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
 	}
 }
 
@@ -34,14 +34,14 @@ func (l *loader) checkSinkSettings(path string, s Sink, targets map[string]strin
 		at := join(path, entry.key)
 		place = at
 		switch name := entry.value.String(); {
-		case !l.ok(at):
+		case !l.OK(at):
 		case name == "" && l.set(at):
-			l.reject(at, entry.key+" is empty; write the name of a file")
+			l.Reject(at, entry.key+" is empty; write the name of a file")
 		default:
 			entry.value.SetString(l.fileName(at, name))
 		}
 	}
-	if target := s.Settings.Target(); target != "" && l.ok(place) {
+	if target := s.Settings.Target(); target != "" && l.OK(place) {
 		l.checkUnique(targets, target, place, "a sink that writes to this place")
 	}
 }

@@ -41,24 +41,24 @@ const clockForm = "15:04"
 // checkStart holds the start against the timestamp and the detection.
 func (l *loader) checkStart(path string, o *Observer) {
 	key := path + ".start"
-	if !l.set(key) || !l.ok(key) || o.Start == StartBeginning {
+	if !l.set(key) || !l.OK(key) || o.Start == StartBeginning {
 		return
 	}
 	if o.Start != StartNow {
 		at, err := time.Parse(time.RFC3339, o.Start)
 		if err != nil {
-			l.reject(key, quote(o.Start)+" is no start; write beginning, now, or an instant such as 2026-11-01T00:00:00Z")
+			l.Reject(key, quote(o.Start)+" is no start; write beginning, now, or an instant such as 2026-11-01T00:00:00Z")
 			return
 		}
 		if at.After(time.Now()) {
-			l.warn(key, fmt.Sprintf("the start is in the future; rows with a timestamp before %s are never read", o.Start))
+			l.Warn(key, fmt.Sprintf("the start is in the future; rows with a timestamp before %s are never read", o.Start))
 		}
 	}
 	switch {
 	case !l.set(path + ".timestamp"):
-		l.reject(key, "start needs a timestamp; write timestamp, or remove start")
-	case o.Detect == DetectSnapshot && l.ok(path+".detect"):
-		l.reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or write detect: change")
+		l.Reject(key, "start needs a timestamp; write timestamp, or remove start")
+	case o.Detect == DetectSnapshot && l.OK(path+".detect"):
+		l.Reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or write detect: change")
 	}
 }
 
@@ -70,15 +70,15 @@ func (l *loader) checkReconcile(path string, o *Observer) {
 		return
 	}
 	if _, err := time.Parse(clockForm, o.ReconcileAt); err != nil || len(o.ReconcileAt) != len(clockForm) {
-		l.reject(at, quote(o.ReconcileAt)+` is no time of day; write HH:MM in the source's time zone, such as "03:30"`)
+		l.Reject(at, quote(o.ReconcileAt)+` is no time of day; write HH:MM in the source's time zone, such as "03:30"`)
 		return
 	}
 	switch {
 	case !l.set(path + ".timestamp"):
 		l.warnUnused(path, "without a timestamp, where every poll reads all rows", "reconcile-at", "reconcile-window")
-	case o.Detect == DetectSnapshot && l.ok(path+".detect"):
+	case o.Detect == DetectSnapshot && l.OK(path+".detect"):
 		l.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
-	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && l.ok(window):
-		l.warn(window, "a window of less than an hour finds next to nothing; write for example 720h, or 0 for everything")
+	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && l.OK(window):
+		l.Warn(window, "a window of less than an hour finds next to nothing; write for example 720h, or 0 for everything")
 	}
 }

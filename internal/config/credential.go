@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/fileowner"
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // credentials is the variable in which systemd names the folder that holds the
@@ -44,16 +45,16 @@ func howToGive(name string) string {
 	return "write LoadCredential=" + name + ":/FILE into the unit and restart it"
 }
 
-// ofCredential words for a credential why its file cannot be read.
-func (r refusal) ofCredential(written string) refusal {
+// forCredential words for a credential why its file cannot be read.
+func forCredential(written string, why yamlfile.Unreadable) yamlfile.Unreadable {
 	name, is := credentialOf(written)
 	switch {
 	case !is:
-	case r.missing:
-		r.text = "systemd has not given this process the credential " + name + "; " + howToGive(name)
-	case r.denied:
-		r.text = "the credential " + name + " may not be read by " + fileowner.Me() +
+	case why.Missing:
+		why.Text = "systemd has not given this process the credential " + name + "; " + howToGive(name)
+	case why.Denied:
+		why.Text = "the credential " + name + " may not be read by " + fileowner.Me() +
 			": systemd gives it to the user of the unit alone; run this as that user or as root"
 	}
-	return r
+	return why
 }

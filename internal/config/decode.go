@@ -6,6 +6,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // decode makes the typed value of the layered texts.
@@ -47,21 +49,20 @@ func (l *loader) typeSettings(m reflect.Value, f field, values map[string]any, p
 	shared := maps.Clone(asMap(values["observer"]))
 	maps.Copy(shared, map[string]any{"enabled": "true"})
 	settings := reflect.New(f.typ).Elem()
-	quiet := &loader{ledger: newLedger(l.file), options: l.options, names: l.names}
-	quiet.origins = l.origins
+	quiet := l.apart()
 	quiet.section(settings, laidOver(shared, asMap(values[f.key])), path)
-	l.adopt(quiet.ledger)
+	l.adopt(quiet.Report)
 	setEntry(m, f.entry, settings)
 }
 
 // adopt takes over the mistakes of keys that were set; those that a type
 // inherited are reported once, where they were made.
-func (l *loader) adopt(from *ledger) {
-	for _, p := range from.problems {
-		if l.layerOf(p.Key) != fromDefault {
-			l.reject(p.Key, p.Text)
+func (l *loader) adopt(from *yamlfile.Report) {
+	for _, p := range from.Problems {
+		if l.LayerOf(p.Key) != yamlfile.FromDefault {
+			l.Reject(p.Key, p.Text)
 		}
-		l.wrong[p.Key] = true
+		l.MarkWrong(p.Key)
 	}
 }
 
@@ -89,8 +90,8 @@ func (l *loader) list(s reflect.Value, value any, path string) {
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		given, ok := item.(map[string]any)
-		if !ok || !l.ok(at) {
-			l.wrong[at] = true
+		if !ok || !l.OK(at) {
+			l.MarkWrong(at)
 			continue
 		}
 		kind, _ := given["type"].(string)
@@ -102,8 +103,8 @@ func (l *loader) list(s reflect.Value, value any, path string) {
 // is until it is resolved.
 func (l *loader) leaf(v reflect.Value, f field, value any, path string) {
 	if value == nil {
-		if f.tag.Get("required") != "" && l.ok(path) {
-			l.reject(path, f.key+" is missing; write it")
+		if f.tag.Get("required") != "" && l.OK(path) {
+			l.Reject(path, f.key+" is missing; write it")
 		}
 		return
 	}
@@ -116,7 +117,7 @@ func (l *loader) leaf(v reflect.Value, f field, value any, path string) {
 	}
 	text, _ := value.(string)
 	if why := setScalar(v, f, text); why != "" {
-		l.reject(path, why)
+		l.Reject(path, why)
 	}
 }
 

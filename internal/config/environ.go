@@ -10,6 +10,7 @@ import (
 
 	env "github.com/knadh/koanf/providers/env/v2"
 
+	"github.com/observerd/observerd/internal/config/yamlfile"
 	"github.com/observerd/observerd/internal/failpoint"
 )
 
@@ -40,7 +41,7 @@ func (l *loader) environment() {
 			l.unknownVariable(name, variables)
 			return "", nil
 		}
-		l.origins[key] = origin{layer: fromEnvironment, name: name}
+		l.SetOrigin(key, yamlfile.Origin{Layer: yamlfile.FromEnvironment, Name: name})
 		return key, value
 	}
 	_ = l.k.Load(env.Provider(".", env.Opt{
@@ -54,9 +55,9 @@ func (l *loader) unknownVariable(name string, known map[string]string) {
 	if kubernetesVariable.MatchString(name) || failpoint.Knows(name) {
 		return
 	}
-	o := origin{layer: fromEnvironment, name: name}
+	o := yamlfile.Origin{Layer: yamlfile.FromEnvironment, Name: name}
 	if inList(name, EnvPrefix+"OBSERVERS", EnvPrefix+"SINKS") {
-		l.rejectAt(o, "", "observers and sinks are lists; write them in the file")
+		l.RejectAt(o, "", "observers and sinks are lists; write them in the file")
 		return
 	}
 	text := "this variable sets no key; "
@@ -65,7 +66,7 @@ func (l *loader) unknownVariable(name string, known map[string]string) {
 	} else {
 		text += "remove it, or see the keys in docs/configuration.md"
 	}
-	l.rejectAt(o, "", text)
+	l.RejectAt(o, "", text)
 }
 
 func inList(name string, lists ...string) bool {
@@ -80,15 +81,15 @@ func (l *loader) overrides() {
 	}
 	values := make(map[string]any)
 	for key, value := range l.options.Overrides {
-		o := origin{layer: fromFlag, name: l.flagName(key)}
+		o := yamlfile.Origin{Layer: yamlfile.FromFlag, Name: l.flagName(key)}
 		switch {
 		case known[key]:
-			l.origins[key] = o
+			l.SetOrigin(key, o)
 			values[key] = fmt.Sprint(value)
 		case inList(key, "observers", "sinks"):
-			l.rejectAt(o, "", "observers and sinks are lists; write them in the file")
+			l.RejectAt(o, "", "observers and sinks are lists; write them in the file")
 		default:
-			l.rejectAt(o, "", "there is no such key; "+nearestKey(key, known))
+			l.RejectAt(o, "", "there is no such key; "+nearestKey(key, known))
 		}
 	}
 	l.layer(values, ".")
@@ -105,7 +106,7 @@ func (l *loader) flagName(key string) string {
 	if name, ok := l.options.FlagNames[key]; ok {
 		return name
 	}
-	if !printableKey.MatchString(key) {
+	if !yamlfile.IsPrintable(key) {
 		return "--set"
 	}
 	return "--set " + key

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // checkExposed rejects passwords that are written in a configuration that every
@@ -15,12 +17,12 @@ import (
 // environment is laid over it: a password that has no effect is one too. It
 // leaves the keys right, so that their other mistakes are reported as well.
 func (l *loader) checkExposed() {
-	if l.info == nil || !l.othersMayRead(l.info) {
+	if l.info == nil || !l.options.OthersMayRead(l.info) {
 		return
 	}
 	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		if f.typ == reflect.TypeFor[URL]() && l.layerOf(f.key) == fromFile && holdsPassword(withoutVariables(l.k.String(f.key))) {
-			l.rejectAt(l.at(f.key), f.key, whyExposed(l.file, l.info, f.key))
+		if f.typ == reflect.TypeFor[URL]() && l.LayerOf(f.key) == yamlfile.FromFile && holdsPassword(withoutVariables(l.k.String(f.key))) {
+			l.RejectAt(l.OriginOf(f.key), f.key, whyExposed(l.File, l.info, f.key))
 		}
 	}
 }
@@ -70,10 +72,10 @@ func secretParameter(name string) bool {
 // mode of what is mounted into it. Container engines themselves put secrets
 // into /run/secrets with mode 0444, and nobody can fix that, nor need: there
 // are no other users in the container.
-func (l *ledger) warnOfReaders(key, name string, info fs.FileInfo) {
-	if !l.othersMayRead(info) || info.Mode().Perm() == 0o444 && strings.HasPrefix(name, "/run/secrets/") {
+func (o Options) warnOfReaders(r *yamlfile.Report, key, name string, info fs.FileInfo) {
+	if !o.OthersMayRead(info) || info.Mode().Perm() == 0o444 && strings.HasPrefix(name, "/run/secrets/") {
 		return
 	}
-	l.warn(key, fmt.Sprintf("the file holds a secret, and every user of this host may read it (mode %04o); run chmod 640 or 600 on it",
+	r.Warn(key, fmt.Sprintf("the file holds a secret, and every user of this host may read it (mode %04o); run chmod 640 or 600 on it",
 		info.Mode().Perm()))
 }

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // The mode that container engines give to secrets is not worth a warning: it
@@ -23,11 +25,11 @@ func TestSecretsOfContainerEngines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLedger("config.yaml")
-		l.othersMayRead = func(fs.FileInfo) bool { return true }
-		l.warnOfReaders("database.url-file", test.path, info)
-		if len(l.warnings) != test.want {
-			t.Errorf("%s: %v", name, l.warnings)
+		l := yamlfile.NewReport("config.yaml")
+		o := Options{OthersMayRead: func(fs.FileInfo) bool { return true }}
+		o.warnOfReaders(l, "database.url-file", test.path, info)
+		if len(l.Warnings) != test.want {
+			t.Errorf("%s: %v", name, l.Warnings)
 		}
 	}
 }

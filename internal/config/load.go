@@ -2,13 +2,16 @@ package config
 
 import (
 	"io/fs"
-	"maps"
 	"os"
 	"reflect"
 	"time"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/observerd/observerd/internal/config/fileowner"
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // Options say where the configuration comes from.
@@ -48,17 +51,17 @@ func Load(o Options) (*Config, []Problem, error) {
 		cfg.loaded = began
 		l.check(cfg)
 	}
-	sortProblems(l.warnings)
-	if len(l.problems) > 0 {
-		sortProblems(l.problems)
-		return nil, l.warnings, &Error{Problems: l.problems}
+	yamlfile.Sort(l.Warnings)
+	if len(l.Problems) > 0 {
+		yamlfile.Sort(l.Problems)
+		return nil, l.Warnings, &Error{Problems: l.Problems}
 	}
-	return cfg, l.warnings, nil
+	return cfg, l.Warnings, nil
 }
 
 // loader is one run of Load.
 type loader struct {
-	*ledger
+	*yamlfile.Report
 	options Options
 	names   names
 	k       *koanf.Koanf
@@ -70,40 +73,47 @@ func newLoader(o Options) *loader {
 	if o.StatFS == nil {
 		o.StatFS = statFS
 	}
-	l := &loader{ledger: newLedger(o.Path), options: o, k: koanf.New(".")}
-	if o.OthersMayRead != nil {
-		l.othersMayRead = o.OthersMayRead
+	if o.OthersMayRead == nil {
+		o.OthersMayRead = fileowner.OthersMayRead
 	}
-	return l
+	return &loader{Report: yamlfile.NewReport(o.Path), options: o, k: koanf.New(".")}
 }
 
 // apart returns a loader of the same values with problems and warnings of its own.
 func (l *loader) apart() *loader {
 	alone := *l
-	books := *l.ledger
-	books.problems, books.warnings, books.wrong = nil, nil, maps.Clone(l.wrong)
-	alone.ledger = &books
+	alone.Report = l.Apart()
 	return &alone
+}
+
+// readFile returns the root mapping of the file, an empty one without a file, and nil
+// after a mistake.
+func (l *loader) readFile() *yaml.Node {
+	if l.File == "" {
+		return new(yaml.Node)
+	}
+	text, info, why := yamlfile.Read(l.File)
+	if why != nil {
+		l.RejectFile("", *why)
+		return nil
+	}
+	l.info = info
+	return l.Document(text, "the file is empty; start from the config.yaml that is shipped",
+		"the file is not a mapping; write keys such as database: and sources:")
 }
 
 // layered returns what was written, decoded and not checked. It goes on after
 // mistakes, unless there is no tree to look at: the result is nil then.
 func (l *loader) layered() *Config {
-	t := reflect.TypeFor[Config]()
-	l.names = scanNames(nil)
-	l.names.sinks = l.options.Kinds.Sinks
-	var file map[string]any
-	if l.file != "" {
-		root := l.readFile()
-		if root == nil {
-			return nil
-		}
-		l.names = scanNames(root)
-		l.names.sinks = l.options.Kinds.Sinks
-		file = reader{l.ledger, l.names}.section(root, t, "")
+	root := l.readFile()
+	if root == nil {
+		return nil
 	}
+	t := reflect.TypeFor[Config]()
+	l.names = scanNames(root)
+	l.names.sinks = l.options.Kinds.Sinks
 	l.layer(names{}.defaults(t), "")
-	l.layer(file, "")
+	l.layer(reader{l.Report, l.names}.section(root, t, ""), "")
 	l.checkExposed()
 	l.environment()
 	l.overrides()
@@ -142,7 +152,7 @@ func (n names) defaults(t reflect.Type) map[string]any {
 func (l *loader) hostName() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
-		l.reject("node.name", "the host has no readable name; write a name here")
+		l.Reject("node.name", "the host has no readable name; write a name here")
 	}
 	return name
 }

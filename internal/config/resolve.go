@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
+)
 
 // resolveURL makes the URL of a section from its url or url-file: the one that
 // was set in the higher layer. Setting both in one is a mistake.
@@ -8,27 +12,27 @@ func (l *loader) resolveURL(path string, parse func(string) (URL, error)) (u URL
 	urlKey, fileKey := join(path, "url"), join(path, "url-file")
 	byURL, byFile := l.k.Exists(urlKey), l.k.Exists(fileKey)
 	switch {
-	case !l.ok(urlKey, fileKey):
+	case !l.OK(urlKey, fileKey):
 		return URL{}, false
-	case byURL && byFile && l.layerOf(urlKey) == l.layerOf(fileKey):
-		l.reject(fileKey, "url is set as well; remove one of them")
+	case byURL && byFile && l.LayerOf(urlKey) == l.LayerOf(fileKey):
+		l.Reject(fileKey, "url is set as well; remove one of them")
 		return URL{}, false
-	case byFile && (!byURL || l.layerOf(fileKey) > l.layerOf(urlKey)):
+	case byFile && (!byURL || l.LayerOf(fileKey) > l.LayerOf(urlKey)):
 		return l.parseURL(fileKey, l.fromFile(fileKey, "URL"), parse)
 	case byURL:
 		return l.parseURL(urlKey, l.expand(urlKey, l.k.String(urlKey), "url-file"), parse)
 	}
-	l.reject(path, "url is missing; write url or url-file")
+	l.Reject(path, "url is missing; write url or url-file")
 	return URL{}, false
 }
 
 func (l *loader) parseURL(key, text string, parse func(string) (URL, error)) (URL, bool) {
-	if !l.ok(key) {
+	if !l.OK(key) {
 		return URL{}, false
 	}
 	u, err := parse(text)
 	if err != nil {
-		l.reject(key, err.Error())
+		l.Reject(key, err.Error())
 		return URL{}, false
 	}
 	return u, true
@@ -39,26 +43,26 @@ func (l *loader) parseURL(key, text string, parse func(string) (URL, error)) (UR
 func (l *loader) fromFile(key, what string) string {
 	written := l.k.String(key)
 	name := l.fileName(key, written)
-	if !l.ok(key) {
+	if !l.OK(key) {
 		return ""
 	}
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
-		l.reject(key, "this is a URL; write it at url, or write here the name of a file that holds "+holds(what))
+		l.Reject(key, "this is a URL; write it at url, or write here the name of a file that holds "+holds(what))
 		return ""
 	}
-	text, info, why := readLimited(name)
+	text, info, why := yamlfile.Read(name)
 	if why != nil {
-		refused := why.ofCredential(written)
-		refused.text = key + ": " + refused.text
-		l.refuse(key, refused)
+		refused := forCredential(written, *why)
+		refused.Text = key + ": " + refused.Text
+		l.RejectFile(key, refused)
 		return ""
 	}
 	content := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case content == "":
-		l.reject(key, "the file is empty; write the "+what+" into it")
+		l.Reject(key, "the file is empty; write the "+what+" into it")
 	case what != "URL" || holdsPassword(content):
-		l.warnOfReaders(key, name, info)
+		l.options.warnOfReaders(l.Report, key, name, info)
 	}
 	return content
 }
@@ -76,21 +80,21 @@ func holds(what string) string {
 func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
 	first := l.apart()
 	u, _ = first.resolveSource(path)
-	l.warnings = append(l.warnings, first.warnings...)
-	if !first.lacksFiles() {
-		l.problems, l.wrong = append(l.problems, first.problems...), first.wrong
+	l.Warnings = append(l.Warnings, first.Warnings...)
+	if !first.OnlyUnreadable() {
+		l.Adopt(first.Report)
 		return u, nil
 	}
-	for _, p := range first.problems {
+	for _, p := range first.Problems {
 		p.Text += "; until then the observers of this source fail"
-		l.warnings = append(l.warnings, p)
+		l.Warnings = append(l.Warnings, p)
 	}
 	return u, func() (URL, error) {
 		now := l.apart()
 		if u, ok := now.resolveSource(path); ok {
 			return u, nil
 		}
-		return URL{}, &Error{Problems: now.problems}
+		return URL{}, &Error{Problems: now.Problems}
 	}
 }
 
@@ -102,27 +106,27 @@ func (l *loader) resolveSource(path string) (URL, bool) {
 	}
 	l.checkFileSystem(l.urlKey(path), u)
 	u, known := l.resolvePassword(path, u)
-	return u, known && l.ok(l.urlKey(path))
+	return u, known && l.OK(l.urlKey(path))
 }
 
 // resolvePassword puts the password of its file into the URL of a source.
 func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
 	key := join(path, "password-file")
 	switch {
-	case !l.set(key) || !l.ok(key):
-		return u, l.ok(key)
+	case !l.set(key) || !l.OK(key):
+		return u, l.OK(key)
 	case u.Dialect() == SQLite:
-		l.reject(key, "an SQLite file has no password; remove it")
+		l.Reject(key, "an SQLite file has no password; remove it")
 		return u, false
 	}
 	password := l.fromFile(key, "password")
-	if !l.ok(key) {
+	if !l.OK(key) {
 		password = "" // It is shown, and hashed, as with one.
 	}
 	with, err := l.options.Kinds.withPassword(u, password)
 	if err != nil {
-		l.reject(l.urlKey(path), err.Error())
+		l.Reject(l.urlKey(path), err.Error())
 		return u, false
 	}
-	return with, l.ok(key)
+	return with, l.OK(key)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // scanNames finds the names that the file introduces, before the file is held
@@ -14,12 +16,12 @@ func scanNames(root *yaml.Node) names {
 	for _, b := range builtins() {
 		n.types = append(n.types, b.name)
 	}
-	for _, item := range child(root, "observers").Content {
-		if name := child(item, "type").Value; badName(name) == "" {
+	for _, item := range yamlfile.Child(root, "observers").Content {
+		if name := yamlfile.Child(item, "type").Value; badName(name) == "" {
 			n.types = append(n.types, name)
 		}
 	}
-	sources := child(root, "sources")
+	sources := yamlfile.Child(root, "sources")
 	for i := 0; i+1 < len(sources.Content); i += 2 {
 		if name := sources.Content[i].Value; badName(name) == "" {
 			n.sources = append(n.sources, name)
@@ -32,16 +34,4 @@ func scanNames(root *yaml.Node) names {
 func unique(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// child returns the value of a key of a mapping, or an empty node.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n != nil && n.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				return n.Content[i+1]
-			}
-		}
-	}
-	return &yaml.Node{}
 }

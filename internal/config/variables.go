@@ -19,15 +19,15 @@ func (l *loader) expand(key, text, otherwise string) string {
 		}
 		name, closed := strings.CutSuffix(strings.TrimPrefix(found, "${"), "}")
 		if !closed || !variableName.MatchString(name) {
-			l.reject(key, "the name of a variable cannot be read; write ${NAME}, or $${ for a plain ${")
+			l.Reject(key, "the name of a variable cannot be read; write ${NAME}, or $${ for a plain ${")
 			return ""
 		}
 		value, ok := l.lookup(name)
 		switch {
 		case name == credentials && value == "":
-			l.reject(key, key+": "+whyNoCredentials(text))
+			l.Reject(key, key+": "+whyNoCredentials(text))
 		case !ok:
-			l.reject(key, "the variable "+name+" is not set; set it in the environment, or write "+otherwise)
+			l.Reject(key, "the variable "+name+" is not set; set it in the environment, or write "+otherwise)
 		}
 		return value
 	})

@@ -16,89 +16,61 @@ import (
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 // checkWebConfig reads a web configuration and reports every mistake in it, at
 // the key that names it, with the place in the file.
 func (l *loader) checkWebConfig(key, path, written string) {
-	w := webConfig{newLedger(path), written}
-	w.othersMayRead = l.othersMayRead
+	w := webConfig{yamlfile.NewReport(path), l.options, written}
 	w.check()
-	for _, p := range w.problems {
-		l.wrong[key] = true
-		l.problems = append(l.problems, l.within(key, p))
-	}
-	for _, p := range w.warnings {
-		l.warnings = append(l.warnings, l.within(key, p))
-	}
-}
-
-// within is a problem in a file that a key names.
-func (l *ledger) within(key string, p Problem) Problem {
-	outer := l.problem(l.at(key), key, p.String())
-	outer.denied = p.denied
-	return outer
+	l.Include(key, w.Report)
 }
 
 // webConfig is one reading of a web configuration. The file belongs to
 // Prometheus' exporter-toolkit, whose types are its schema and whose Validate
 // has the last word; but its words name no line, and repeat passwords.
 type webConfig struct {
-	*ledger
+	*yamlfile.Report
+	options Options
 	// written is the name of the file as its key has it.
 	written string
 }
 
 func (w webConfig) check() {
-	text, info, why := readLimited(w.file)
+	text, info, why := yamlfile.Read(w.File)
 	if why != nil {
-		w.refuse("", why.ofCredential(w.written))
+		w.RejectFile("", forCredential(w.written, *why))
 		return
 	}
-	if why := noWebConfig(text); why != "" {
-		w.rejectAt(origin{fromFile, 1, 1, ""}, "", why)
-		return
-	}
-	root := w.document(text)
+	root := w.Document(text, "the file is empty; write tls_server_config and basic_auth_users, or remove web-config",
+		"this is not a web configuration; write keys such as tls_server_config: and basic_auth_users:")
 	if root == nil {
 		return
 	}
 	w.section(root, reflect.TypeFor[toolkit.Config](), "")
-	if len(w.problems) > 0 {
+	if len(w.Problems) > 0 {
 		return
 	}
-	c, err := decodeWebConfig(text, filepath.Dir(w.file))
+	c, err := decodeWebConfig(text, filepath.Dir(w.File))
 	if err != nil {
-		w.rejectAt(origin{fromFile, 1, 1, ""}, "", err.Error())
+		w.RejectAt(yamlfile.Start(), "", err.Error())
 		return
 	}
 	w.users(c)
 	w.tls(c)
 	if c.TLSConfig.TLSKey != "" {
-		w.warnOfReaders(join(tlsSection, "key"), w.file, info)
+		w.options.warnOfReaders(w.Report, join(tlsSection, "key"), w.File, info)
 	}
-	if len(w.problems) == 0 {
+	if len(w.Problems) == 0 {
 		w.lastWord()
 	}
 }
 
-// noWebConfig says why well-formed YAML is no web configuration; else it is
-// empty.
-func noWebConfig(text []byte) string {
-	var n yaml.Node
-	switch err := yaml.Unmarshal(text, &n); {
-	case err != nil:
-	case len(n.Content) == 0 || isNull(n.Content[0]):
-		return "the file is empty; write tls_server_config and basic_auth_users, or remove web-config"
-	case n.Content[0].Kind != yaml.MappingNode:
-		return "this is not a web configuration; write keys such as tls_server_config: and basic_auth_users:"
-	}
-	return ""
-}
-
 // lastWord asks the library itself.
 func (w webConfig) lastWord() {
-	err := toolkit.Validate(w.file)
+	err := toolkit.Validate(w.File)
 	if err == nil {
 		return
 	}
@@ -106,7 +78,7 @@ func (w webConfig) lastWord() {
 	if strings.HasPrefix(text, "yaml:") {
 		text = "the file cannot be read" // The parser repeats values.
 	}
-	w.rejectAt(origin{fromFile, 1, 1, ""}, "", text+"; see the documentation of Prometheus' exporter-toolkit")
+	w.RejectAt(yamlfile.Start(), "", text+"; see the documentation of Prometheus' exporter-toolkit")
 }
 
 // section holds a mapping against the struct that the library reads it into.
@@ -116,14 +88,14 @@ func (w webConfig) section(n *yaml.Node, t reflect.Type, path string) {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
 		known[name], names = t.Field(i).Type, append(names, name)
 	}
-	reader{ledger: w.ledger}.entries(n, path, func(key, value *yaml.Node) {
+	w.Entries(n, path, func(key, value *yaml.Node) {
 		typ, ok := known[key.Value]
 		if !ok {
-			w.rejectAt(position(key), "", "unknown key "+quoteKey(key.Value)+"; "+instead(key.Value, names))
+			w.RejectAt(yamlfile.Position(key), "", "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+instead(key.Value, names))
 			return
 		}
 		at := join(path, key.Value)
-		w.origins[at] = position(key)
+		w.SetOrigin(at, yamlfile.Position(key))
 		w.value(value, typ, at)
 	})
 }
@@ -134,21 +106,21 @@ func (w webConfig) value(n *yaml.Node, t reflect.Type, path string) {
 	switch {
 	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
 		w.section(n, t, path)
-	case t.Kind() == reflect.Struct && isNull(n): // A section without keys.
+	case t.Kind() == reflect.Struct && yamlfile.IsNull(n): // A section without keys.
 	case t.Kind() == reflect.Struct:
-		w.reject(path, lastKey(path)+" is a section; write its keys below it")
+		w.Reject(path, yamlfile.LastKey(path)+" is a section; write its keys below it")
 	case t.Kind() == reflect.Map && n.Kind == yaml.MappingNode && !w.names(n, path): // One of them was reported.
 	case n.Decode(reflect.New(t).Interface()) != nil:
-		w.reject(path, lastKey(path)+" cannot be read; write "+webValue(t))
+		w.Reject(path, yamlfile.LastKey(path)+" cannot be read; write "+webValue(t))
 	}
 }
 
 // names notes where the entries of a mapping are, and reports those that are
 // there twice. Then it returns false.
 func (w webConfig) names(n *yaml.Node, path string) bool {
-	before := len(w.problems)
-	reader{ledger: w.ledger}.entries(n, path, func(key, _ *yaml.Node) { w.origins[join(path, key.Value)] = position(key) })
-	return len(w.problems) == before
+	before := len(w.Problems)
+	w.Entries(n, path, func(key, _ *yaml.Node) { w.SetOrigin(join(path, key.Value), yamlfile.Position(key)) })
+	return len(w.Problems) == before
 }
 
 // webValue says how a value of a type is written.
@@ -173,7 +145,7 @@ func webValue(t reflect.Type) string {
 func (w webConfig) users(c *toolkit.Config) {
 	for name, hash := range c.Users {
 		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
-			w.reject(join("basic_auth_users", name), `the password of this user is not a bcrypt hash; make one with: htpasswd -nBC 10 ""`)
+			w.Reject(join("basic_auth_users", name), `the password of this user is not a bcrypt hash; make one with: htpasswd -nBC 10 ""`)
 		}
 	}
 }
@@ -181,7 +153,7 @@ func (w webConfig) users(c *toolkit.Config) {
 // loadWebConfig reads a web configuration that [Load] has checked before, as
 // it stands now.
 func loadWebConfig(path string) (*toolkit.Config, error) {
-	text, _, why := readLimited(path)
+	text, _, why := yamlfile.Read(path)
 	if why != nil {
 		return nil, errors.New("the file cannot be read")
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
 const (
@@ -30,7 +32,7 @@ func (w webConfig) tls(c *toolkit.Config) {
 	key := w.pem("key", t.TLSKeyPath, string(t.TLSKey))
 	if certificate != nil && key != nil {
 		if _, err := tls.X509KeyPair(certificate, key); err != nil {
-			w.reject(tlsSection, "certificate and key cannot be used ("+err.Error()+"); write those that belong together, in PEM form")
+			w.Reject(tlsSection, "certificate and key cannot be used ("+err.Error()+"); write those that belong together, in PEM form")
 		}
 	}
 	w.clients(t)
@@ -40,11 +42,11 @@ func (w webConfig) tls(c *toolkit.Config) {
 func (w webConfig) versions(t toolkit.TLSConfig) {
 	for key, version := range map[string]toolkit.TLSVersion{"min_version": t.MinVersion, "max_version": t.MaxVersion} {
 		if version < oldestTLS {
-			w.reject(join(tlsSection, key), "TLS before 1.2 is not safe; write TLS12 or TLS13")
+			w.Reject(join(tlsSection, key), "TLS before 1.2 is not safe; write TLS12 or TLS13")
 		}
 	}
 	if t.MaxVersion < t.MinVersion {
-		w.reject(join(tlsSection, "max_version"), "max_version is below min_version; raise it, or remove it")
+		w.Reject(join(tlsSection, "max_version"), "max_version is below min_version; raise it, or remove it")
 	}
 }
 
@@ -56,7 +58,7 @@ func (w webConfig) pem(key, file, inline string) []byte {
 	case file != "":
 		return w.named(at, file)
 	case inline == "":
-		w.reject(tlsSection, key+"_file is missing; write it")
+		w.Reject(tlsSection, key+"_file is missing; write it")
 		return nil
 	}
 	return []byte(inline)
@@ -66,17 +68,17 @@ func (w webConfig) pem(key, file, inline string) []byte {
 // repeated, because it may have been completed, unless it is no name.
 func (w webConfig) named(at, file string) []byte {
 	if strings.Contains(file, "-----") {
-		w.reject(at, lastKey(at)+" is not the name of a file; name one, or write the text at "+strings.TrimSuffix(lastKey(at), "_file"))
+		w.Reject(at, yamlfile.LastKey(at)+" is not the name of a file; name one, or write the text at "+strings.TrimSuffix(yamlfile.LastKey(at), "_file"))
 		return nil
 	}
-	text, info, why := readLimited(file)
+	text, info, why := yamlfile.Read(file)
 	if why != nil {
-		why.text = file + ": " + why.text
-		w.refuse(at, *why)
+		why.Text = file + ": " + why.Text
+		w.RejectFile(at, *why)
 		return nil
 	}
 	if at == join(tlsSection, "key_file") {
-		w.warnOfReaders(at, file, info)
+		w.options.warnOfReaders(w.Report, at, file, info)
 	}
 	return append([]byte{}, text...) // Not nil.
 }
@@ -92,12 +94,12 @@ func (w webConfig) clients(t toolkit.TLSConfig) {
 	}
 	switch {
 	case !isClientAuthType(t.ClientAuth):
-		w.reject(at, quote(t.ClientAuth)+" is not a client_auth_type; write "+either(clientAuthTypes()))
+		w.Reject(at, quote(t.ClientAuth)+" is not a client_auth_type; write "+either(clientAuthTypes()))
 	case t.ClientCAs == "" && t.ClientCAsText == "":
 	case !x509.NewCertPool().AppendCertsFromPEM(authorities):
-		w.reject(w.whereAuthorities(t), "it holds no certificate in PEM form; write that of the authority that signs the clients' certificates")
+		w.Reject(w.whereAuthorities(t), "it holds no certificate in PEM form; write that of the authority that signs the clients' certificates")
 	case cmp.Or(t.ClientAuth, "NoClientCert") == "NoClientCert":
-		w.reject(w.whereAuthorities(t), "no client is asked for a certificate; write client_auth_type: "+verifiedClients+" as well, or remove it")
+		w.Reject(w.whereAuthorities(t), "no client is asked for a certificate; write client_auth_type: "+verifiedClients+" as well, or remove it")
 	}
 }
 

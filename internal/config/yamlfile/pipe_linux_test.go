@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestPipes(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text, _, why := readLimited(path); why != nil || len(text) > 0 {
+	if text, _, why := Read(path); why != nil || len(text) > 0 {
 		t.Errorf("without a writer: %q, %v", text, why)
 	}
 	r, w, err := os.Pipe()
@@ -26,7 +26,7 @@ func TestPipes(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	read := make(chan string, 1)
 	go func() {
-		text, _, why := readLimited(fmt.Sprintf("/proc/self/fd/%d", r.Fd()))
+		text, _, why := Read(fmt.Sprintf("/proc/self/fd/%d", r.Fd()))
 		read <- fmt.Sprint(string(text), why == nil)
 	}()
 	if _, err := w.WriteString("log: {}\n"); err != nil {

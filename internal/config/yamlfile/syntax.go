@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func splitMessage(err error) (line int, message string) {
 // the line where the enclosing block began. The parser had to read as far as
 // the error, and the line to correct is the one before which the text was
 // well-formed: so the search goes back from where the parser stopped.
-func locate(text []byte, err error) origin {
+func locate(text []byte, err error) Origin {
 	// Lines to search. Each costs one parse, so there are fewer in a large file.
 	far := max(1, min(100, 4*maxFile/(len(text)+1)))
 	lines := bytes.SplitAfter(text, []byte("\n"))
@@ -74,11 +74,11 @@ func locate(text []byte, err error) origin {
 	reported, _ := splitMessage(err)
 	for n := line; n >= 1 && n > line-far; n-- {
 		if wellFormed(bytes.Join(lines[:n-1], nil)) {
-			return origin{fromFile, n, firstColumn(lines[n-1]), ""}
+			return Origin{FromFile, n, firstColumn(lines[n-1]), ""}
 		}
 	}
 	reported = min(reported, len(lines))
-	return origin{fromFile, reported, firstColumn(lines[reported-1]), ""}
+	return Origin{FromFile, reported, firstColumn(lines[reported-1]), ""}
 }
 
 // parsedLines is how many lines the parser takes before it fails.

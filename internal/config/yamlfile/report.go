@@ -1,0 +1,155 @@
+package yamlfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Layer says where a value came from; a higher one wins.
+type Layer int
+
+// The layers, from the lowest.
+const (
+	FromDefault Layer = iota
+	FromFile
+	FromEnvironment
+	FromFlag
+)
+
+// Origin is the place to correct a value. The zero value is that of a default.
+type Origin struct {
+	Layer Layer
+	// Line and Column count from 1; 0 where the value is not of the file.
+	Line, Column int
+	// Name is the variable or flag; "" for a value of the file.
+	Name string
+}
+
+// Start is the origin of what concerns a file as a whole.
+func Start() Origin { return Origin{FromFile, 1, 1, ""} }
+
+// Report knows where each key was set and what is wrong with it. Keys are dotted, with
+// [i] for an entry of a list. [NewReport] makes one.
+type Report struct {
+	// File is the path of the file, as problems repeat it.
+	File string
+	// Problems are the mistakes and Warnings the rest, as they were found.
+	Problems, Warnings []Problem
+
+	origins map[string]Origin
+	wrong   map[string]bool
+}
+
+// NewReport returns an empty report on a file.
+func NewReport(file string) *Report {
+	return &Report{File: file, origins: make(map[string]Origin), wrong: make(map[string]bool)}
+}
+
+// Apart returns a report on the same keys with problems and warnings of its own.
+func (r *Report) Apart() *Report {
+	alone := *r
+	alone.Problems, alone.Warnings, alone.wrong = nil, nil, maps.Clone(r.wrong)
+	return &alone
+}
+
+// SetOrigin notes where a key was set.
+func (r *Report) SetOrigin(key string, o Origin) { r.origins[key] = o }
+
+// OriginOf returns where a key was set, or else where the section is that it would
+// be in. What was not set anywhere has layer FromDefault.
+func (r *Report) OriginOf(key string) Origin {
+	for {
+		if o, ok := r.origins[key]; ok {
+			return o
+		}
+		i := strings.LastIndexAny(key, ".[")
+		if i < 0 {
+			return Origin{}
+		}
+		key = key[:i]
+	}
+}
+
+// LayerOf returns the layer that set the key itself.
+func (r *Report) LayerOf(key string) Layer { return r.origins[key].Layer }
+
+// Reject notes a mistake at a key. A key has one mistake at most: what follows
+// from an unreadable value would only confuse.
+func (r *Report) Reject(key, text string) {
+	if r.wrong[key] {
+		return
+	}
+	r.wrong[key] = true
+	r.Problems = append(r.Problems, r.problem(r.OriginOf(key), key, text))
+}
+
+// RejectFile notes that the file of a key cannot be read; the key "" is the
+// configuration itself.
+func (r *Report) RejectFile(key string, why Unreadable) {
+	if r.wrong[key] {
+		return
+	}
+	r.wrong[key] = true
+	p := r.problem(r.OriginOf(key), key, why.Text)
+	p.Unread, p.Denied = true, why.Denied
+	r.Problems = append(r.Problems, p)
+}
+
+// OnlyUnreadable reports whether there are mistakes, and all of them are files that
+// cannot be read.
+func (r *Report) OnlyUnreadable() bool {
+	return len(r.Problems) > 0 && !slices.ContainsFunc(r.Problems, func(p Problem) bool { return !p.Unread })
+}
+
+// RejectAt notes a mistake at a place of its own.
+func (r *Report) RejectAt(o Origin, key, text string) {
+	r.Problems = append(r.Problems, r.problem(o, key, text))
+}
+
+// Warn notes at a key what is no mistake.
+func (r *Report) Warn(key, text string) {
+	r.Warnings = append(r.Warnings, r.problem(r.OriginOf(key), key, text))
+}
+
+func (r *Report) problem(o Origin, key, text string) Problem {
+	p := Problem{File: r.File, Line: o.Line, Column: o.Column, Origin: o.Name, Key: key, Text: text}
+	if o.Name != "" {
+		p.File = ""
+	}
+	return p
+}
+
+// Adopt takes over the problems of a report that [Report.Apart] made.
+func (r *Report) Adopt(apart *Report) {
+	r.Problems, r.wrong = append(r.Problems, apart.Problems...), apart.wrong
+}
+
+// Include takes over, at the key that names a file, what is to say of that file.
+func (r *Report) Include(key string, of *Report) {
+	within := func(p Problem) Problem {
+		outer := r.problem(r.OriginOf(key), key, p.String())
+		outer.Denied = p.Denied
+		return outer
+	}
+	for _, p := range of.Problems {
+		r.MarkWrong(key)
+		r.Problems = append(r.Problems, within(p))
+	}
+	for _, p := range of.Warnings {
+		r.Warnings = append(r.Warnings, within(p))
+	}
+}
+
+// MarkWrong notes that the value of a key cannot be used, without a problem of its own.
+func (r *Report) MarkWrong(key string) { r.wrong[key] = true }
+
+// OK reports whether none of the keys is wrong.
+func (r *Report) OK(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return r.wrong[key] })
+}
+
+// Where is where a key was set, for a mention in another mistake.
+func (r *Report) Where(key string) string {
+	return r.problem(r.OriginOf(key), "", "").where()
+}
