@@ -54,7 +54,7 @@ func TestRightsForWhatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	below := filepath.Join(folder, "one", "two")
-	url, err := wiring.Kinds().ParseURL("sqlite:" + below + "/a.db")
+	url, err := wiring.Kinds().Servers.ParseURL("sqlite:" + below + "/a.db")
 	if err != nil {
 		t.Fatal(err)
 	}

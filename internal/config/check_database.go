@@ -9,7 +9,7 @@ import (
 )
 
 func (l *loader) checkDatabase(d *Database) {
-	if u, ok := l.resolveURL("database", l.options.Kinds.parseCoordination); ok {
+	if u, ok := l.resolveURL("database", l.options.Kinds.Servers.ParseCoordination); ok {
 		d.URL = u
 		l.checkFileSystem(l.urlKey("database"), u)
 	}
@@ -39,7 +39,7 @@ func (l *loader) checkSources(sources map[string]Source) {
 
 // checkFetchSize warns where a driver has no use for it: it streams.
 func (l *loader) checkFetchSize(key string, u URL) {
-	kind, _ := l.options.Kinds.server(string(u.Dialect()))
+	kind, _ := l.options.Kinds.Servers.Of(string(u.Dialect()))
 	if l.set(key) && !u.IsZero() && !kind.Fetches {
 		l.Warn(key, "fetch-size has no effect on "+string(u.Dialect())+", which streams its rows; remove it")
 	}

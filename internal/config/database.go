@@ -1,6 +1,19 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/observerd/observerd/internal/config/dburl"
+)
+
+// URL is the address of a database.
+type URL = dburl.URL
+
+// The databases that can coordinate.
+const (
+	SQLite   = dburl.SQLite
+	Postgres = dburl.Postgres
+)
 
 // Database is the coordination database.
 type Database struct {

@@ -3,12 +3,10 @@ package config
 import (
 	"fmt"
 	"io/fs"
-	"net/url"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
@@ -21,7 +19,7 @@ func (l *loader) checkExposed() {
 		return
 	}
 	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		if f.typ == reflect.TypeFor[URL]() && l.LayerOf(f.key) == yamlfile.FromFile && holdsPassword(withoutVariables(l.k.String(f.key))) {
+		if f.typ == reflect.TypeFor[URL]() && l.LayerOf(f.key) == yamlfile.FromFile && dburl.HoldsPassword(withoutVariables(l.k.String(f.key))) {
 			l.RejectAt(l.OriginOf(f.key), f.key, whyExposed(l.File, l.info, f.key))
 		}
 	}
@@ -34,37 +32,6 @@ func whyExposed(file string, info fs.FileInfo, key string) string {
 	}
 	return fmt.Sprintf("%s holds a password, and every user of this host may read this file (mode %04o); run chmod 640 %s, or %s",
 		key, info.Mode().Perm(), file, instead)
-}
-
-// brokenPassword finds what is meant as USER:PASSWORD@ in a text that is no URL,
-// mostly because of a character in the password.
-var brokenPassword = regexp.MustCompile(`//[^:@/]*:[^@]+@`)
-
-// holdsPassword reports whether the text of a URL has a password in it, or would
-// have one if it were a URL: variables may have been taken out of it.
-func holdsPassword(text string) bool {
-	if strings.HasPrefix(text, "://") {
-		text = "x" + text // The scheme is a variable.
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Fragment != "" {
-		return brokenPassword.MatchString(text) // A mistake, unless another place overrides it.
-	}
-	if password, _ := u.User.Password(); password != "" {
-		return true
-	}
-	for name, values := range u.Query() {
-		if secretParameter(name) && slices.ContainsFunc(values, func(value string) bool { return value != "" }) {
-			return true
-		}
-	}
-	return false
-}
-
-// secretParameter knows the parameters that are passwords: password and
-// sslpassword of PostgreSQL, wallet-password of Oracle.
-func secretParameter(name string) bool {
-	return strings.HasSuffix(looseName(name), "password")
 }
 
 // warnOfReaders warns of a file that holds a secret and that every user of the

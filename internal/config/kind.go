@@ -2,48 +2,15 @@ package config
 
 import (
 	"reflect"
-	"slices"
+
+	"github.com/observerd/observerd/internal/config/dburl"
 )
 
 // Kinds are the kinds of database servers and of sinks that the program knows. They
 // reach this package as values, so that a new kind changes nothing here.
 type Kinds struct {
-	Servers []ServerKind
+	Servers dburl.Kinds
 	Sinks   []SinkKind
-}
-
-// ServerKind is a kind of database server, as the configuration sees it: what the
-// fields of source.Kind say.
-type ServerKind struct {
-	Scheme            string
-	Aliases           []string
-	Example           string
-	Harmless, Account []string
-
-	LooseNames, HasDefaults, Fetches bool
-}
-
-// server returns the kind of the database servers whose URLs begin with that scheme.
-func (k Kinds) server(scheme string) (ServerKind, bool) {
-	for _, kind := range k.Servers {
-		if kind.Scheme == scheme || slices.Contains(kind.Aliases, scheme) {
-			return kind, true
-		}
-	}
-	return ServerKind{}, false
-}
-
-// harmless reports whether a parameter holds no secret.
-func (k ServerKind) harmless(name string) bool {
-	return slices.Contains(k.Harmless, k.parameter(name))
-}
-
-// parameter is the name of a parameter as Harmless has it.
-func (k ServerKind) parameter(name string) string {
-	if k.LooseNames {
-		return looseName(name)
-	}
-	return name
 }
 
 // SinkKind is a kind of sink, as the configuration sees it.

@@ -13,25 +13,6 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-func TestNetworkURLsAreShownWithoutSecrets(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"oracle://app:p%40%2Fw@h:1521/svc":                    "oracle://app:xxxxx@h:1521/svc",
-		"oracle://app:p@h1:1521/svc?server=h2&wallet=/w":      "oracle://app:xxxxx@h1:1521/svc?server=h2&wallet=%2Fw",
-		"oracle://app:p@/?connect=(A%3DB)&SSL VERIFY=false":   "oracle://app:xxxxx@/?SSL+VERIFY=false&connect=%28A%3DB%29",
-		"oracle://app@h:1521/?SID=X&wallet-password=p":        "oracle://app@h:1521/?SID=X&wallet-password=xxxxx",
-		"mysql://app:p@h:3306/wms?tls=true&ssl-key=p":         "mysql://app:xxxxx@h:3306/wms?ssl-key=xxxxx&tls=true",
-		"mariadb://app:p@/wms?socket=/run/mysqld/mysqld.sock": "mariadb://app:xxxxx@/wms?socket=%2Frun%2Fmysqld%2Fmysqld.sock",
-	} {
-		u, err := wiring.Kinds().ParseURL(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-		} else if u.String() != want || u.Reveal() != text {
-			t.Errorf("%s is shown as %s, want %s", text, u, want)
-		}
-	}
-}
-
 // A password of any characters comes from a file, unencoded, and replaces the
 // one of the URL.
 func TestPasswordFile(t *testing.T) {
@@ -151,39 +132,6 @@ sinks: [{id: screen, type: stdout}]
 	}
 }
 
-func TestAccounts(t *testing.T) {
-	t.Parallel()
-	account := func(text string) (string, string) {
-		u, err := wiring.Kinds().ParseURL(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, secret := u.Account()
-		return id, secret.Reveal()
-	}
-	id, secret := account("oracle://app:one@H:1521/svc?ssl=true")
-	if id != "oracle://app@h:1521/svc" || strings.Contains(id, "one") {
-		t.Errorf("account %s", id)
-	}
-	for text, same := range map[string][2]bool{
-		"oracle://app:one@h:1521/svc?ssl=false":         {true, true},
-		"oracle://app:two@h:1521/svc":                   {true, false},
-		"oracle://app:one@h:1521/svc?wallet-password=x": {true, false},
-		"oracle://other:one@h:1521/svc":                 {false, true},
-		"oracle://app:one@h:1521/other":                 {false, true},
-		"oracle://app:one@h:1521/svc?sid=X":             {false, true},
-		"mysql://app:one@h:1521/svc":                    {false, true},
-	} {
-		gotID, gotSecret := account(text)
-		if (gotID == id) != same[0] || (gotSecret == secret) != same[1] {
-			t.Errorf("%s: account %s, want the same: %v; the same secret: %v, want %v", text, gotID, same[0], gotSecret == secret, same[1])
-		}
-	}
-	if id, _ := account("sqlite:x.db"); id != "" {
-		t.Errorf("a file has the account %q", id)
-	}
-}
-
 func TestStartAndReconcile(t *testing.T) {
 	t.Parallel()
 	set := func(keys string) config.Observer {
@@ -231,12 +179,12 @@ func TestRawAtInAPasswordIsRefused(t *testing.T) {
 		"postgres://app:hunter2@unter3@h/db", "postgresql://app:hunter2@unter3@h1,h2:5433/db?sslmode=require", "postgres://app:hunter2@unter3@h",
 		"postgres://@app:hunter2@h/db",
 	} {
-		if _, err := wiring.Kinds().ParseURL(text); err == nil || !strings.Contains(err.Error(), "%40 for @") || strings.Contains(err.Error(), "unter") {
+		if _, err := wiring.Kinds().Servers.ParseURL(text); err == nil || !strings.Contains(err.Error(), "%40 for @") || strings.Contains(err.Error(), "unter") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{"postgres://app:hunter2%40unter3@h/db", "postgres://app@h/db?application_name=a@b", "mysql://app:p@ss@h/db"} {
-		if _, err := wiring.Kinds().ParseURL(text); err != nil {
+		if _, err := wiring.Kinds().Servers.ParseURL(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

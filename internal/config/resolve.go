@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 
+	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
@@ -61,7 +62,7 @@ func (l *loader) fromFile(key, what string) string {
 	switch {
 	case content == "":
 		l.Reject(key, "the file is empty; write the "+what+" into it")
-	case what != "URL" || holdsPassword(content):
+	case what != "URL" || dburl.HoldsPassword(content):
 		l.options.warnOfReaders(l.Report, key, name, info)
 	}
 	return content
@@ -100,7 +101,7 @@ func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
 
 // resolveSource makes the URL of a source from its keys and the files that they name.
 func (l *loader) resolveSource(path string) (URL, bool) {
-	u, ok := l.resolveURL(path, l.options.Kinds.ParseURL)
+	u, ok := l.resolveURL(path, l.options.Kinds.Servers.ParseURL)
 	if !ok {
 		return URL{}, false
 	}
@@ -123,7 +124,7 @@ func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
 	if !l.OK(key) {
 		password = "" // It is shown, and hashed, as with one.
 	}
-	with, err := l.options.Kinds.withPassword(u, password)
+	with, err := l.options.Kinds.Servers.WithPassword(u, password)
 	if err != nil {
 		l.Reject(l.urlKey(path), err.Error())
 		return u, false

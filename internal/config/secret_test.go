@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -55,12 +56,12 @@ func TestSecretsReachTheDriver(t *testing.T) {
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	cfg := withSecrets(t)
-	secret := config.NewSecret(canary)
+	secret := dburl.NewSecret(canary)
 	// Unexported fields are read by fmt past every method.
 	inside := struct {
 		cfg    config.Config
 		url    config.URL
-		secret config.Secret
+		secret dburl.Secret
 	}{*cfg, cfg.Database.URL, secret}
 	printed := make(map[string]string)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
@@ -103,7 +104,7 @@ func TestRedactedURLs(t *testing.T) {
 		"sqlite:///var/lib/a.db":                          "sqlite:/var/lib/a.db",
 		"postgres://u:p%40%2F@h1:1,h2:2/db?sslkey=/k.pem": "postgres://u:xxxxx@h1:1,h2:2/db?sslkey=xxxxx",
 	} {
-		u, err := wiring.Kinds().ParseURL(text)
+		u, err := wiring.Kinds().Servers.ParseURL(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if u.String() != want {

@@ -52,7 +52,7 @@ func TestHashOfADefinition(t *testing.T) {
 
 func parsedURL(t *testing.T, text string) config.URL {
 	t.Helper()
-	u, err := Kinds().ParseURL(text)
+	u, err := Kinds().Servers.ParseURL(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/events/sink/file"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
@@ -41,7 +42,7 @@ func Kinds() config.Kinds {
 		if kind.Example == "" {
 			continue // A file, as the coordination database may be: the configuration knows it.
 		}
-		kinds.Servers = append(kinds.Servers, config.ServerKind{
+		kinds.Servers = append(kinds.Servers, dburl.Kind{
 			Scheme: kind.Scheme, Aliases: kind.Aliases, Example: kind.Example, Harmless: kind.Harmless, Account: kind.Account,
 			LooseNames: kind.LooseNames, HasDefaults: kind.HasDefaults, Fetches: kind.Fetches,
 		})

@@ -1,4 +1,6 @@
-package config
+// Package dburl reads the URLs of databases. A [URL] does not print its secrets, and
+// errors about one do not repeat it.
+package dburl
 
 import (
 	"errors"
@@ -10,7 +12,7 @@ import (
 	"strings"
 )
 
-// Dialect is a kind of database: sqlite, or the scheme of a [ServerKind].
+// Dialect is a kind of database: sqlite, or the scheme of a [Kind].
 type Dialect string
 
 // The databases that can coordinate.
@@ -37,11 +39,15 @@ const supportedForWork = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
 
 // supported is what to write in the place of a URL that cannot be used.
 func (k Kinds) supported() string {
-	schemes := make([]string, len(k.Servers))
-	for i, kind := range k.Servers {
-		schemes[i] = kind.Scheme
+	var schemes []string
+	for _, kind := range k {
+		schemes = append(schemes, kind.Scheme)
 	}
-	return "write sqlite:PATH, or " + either(schemes) + "://USER@HOST/DATABASE"
+	list := strings.Join(schemes, ", ")
+	if i := strings.LastIndex(list, ", "); i >= 0 {
+		list = list[:i] + " or " + list[i+2:]
+	}
+	return "write sqlite:PATH, or " + list + "://USER@HOST/DATABASE"
 }
 
 // foreign are schemes of databases that are known, and not yet spoken to.
@@ -52,8 +58,8 @@ var foreign = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachd
 // unsupported kind of database.
 func (k Kinds) ParseURL(text string) (URL, error) { return k.parseURL(text, k.supported()) }
 
-// parseCoordination reads the URL of the coordination database.
-func (k Kinds) parseCoordination(text string) (URL, error) {
+// ParseCoordination reads the URL of the coordination database.
+func (k Kinds) ParseCoordination(text string) (URL, error) {
 	u, err := k.parseURL(text, supportedForWork)
 	if err == nil && u.dialect != SQLite && u.dialect != Postgres {
 		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, supportedForWork)
@@ -85,7 +91,7 @@ func (k Kinds) parseURL(text, instead string) (URL, error) {
 	if scheme == string(SQLite) {
 		return parseSQLite(rest)
 	}
-	if kind, ok := k.server(scheme); ok {
+	if kind, ok := k.Of(scheme); ok {
 		return parseNetwork(text, kind)
 	}
 	if m := foreign.FindStringSubmatch(text); m != nil {
@@ -138,7 +144,7 @@ func (u URL) Reveal() string { return u.secret.Reveal() }
 func (u URL) String() string { return u.shown }
 
 // GoString hides the secrets from %#v.
-func (u URL) GoString() string { return fmt.Sprintf("config.URL(%q)", u.shown) }
+func (u URL) GoString() string { return fmt.Sprintf("dburl.URL(%q)", u.shown) }
 
 // MarshalText hides the secrets from JSON, YAML and the like.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.shown), nil }

@@ -1,4 +1,4 @@
-package config
+package dburl
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func looseName(name string) string {
 
 // parseNetwork reads the URL of a database server. What the parameters mean is
 // the source's affair.
-func parseNetwork(text string, kind ServerKind) (URL, error) {
+func parseNetwork(text string, kind Kind) (URL, error) {
 	// What url.Parse says repeats the URL, password and all: never wrap it.
 	broken := fmt.Errorf("the URL cannot be read; write %s, "+
 		"and in USER and PASSWORD %%40 for @, %%2F for /, %%3A for :, %%23 for #, %%3F for ? and %%25 for %%", kind.Example)
@@ -68,7 +68,7 @@ func authority(text string) string {
 
 // redactURL rebuilds the URL from the parts that are no secret, so that a part
 // that was not understood cannot slip through.
-func redactURL(u *url.URL, parameters url.Values, kind ServerKind) string {
+func redactURL(u *url.URL, parameters url.Values, kind Kind) string {
 	shown := url.URL{Scheme: kind.Scheme, Host: u.Host, Path: u.Path}
 	if u.User != nil {
 		shown.User = url.User(u.User.Username())
@@ -94,7 +94,7 @@ type account struct {
 }
 
 // accountOf takes a URL apart into who logs on where, and with what secret.
-func accountOf(u *url.URL, parameters url.Values, kind ServerKind) account {
+func accountOf(u *url.URL, parameters url.Values, kind Kind) account {
 	open, secret := make(url.Values), make(url.Values)
 	for name, values := range parameters {
 		switch {
@@ -117,23 +117,3 @@ func accountOf(u *url.URL, parameters url.Values, kind ServerKind) account {
 // account share its fate where a wrong password locks it. Secret is what the
 // logon shows. Both are empty for SQLite, which knows no accounts.
 func (u URL) Account() (id string, secret Secret) { return u.account.id, u.account.secret }
-
-// withPassword returns the URL of a server with that password in the place of its own.
-func (k Kinds) withPassword(u URL, password string) (URL, error) {
-	parsed, err := url.Parse(u.Reveal())
-	if err != nil {
-		return URL{}, errors.New("the URL cannot be read") // It was read before.
-	}
-	parameters := parsed.Query()
-	had := parameters.Has("password")
-	parameters.Del("password")
-	if parsed.User != nil {
-		parsed.User = url.UserPassword(parsed.User.Username(), password)
-	} else { // PostgreSQL may name its user among the parameters.
-		parameters.Set("password", password)
-	}
-	if had || parsed.User == nil {
-		parsed.RawQuery = parameters.Encode()
-	}
-	return k.ParseURL(parsed.String())
-}

@@ -1,4 +1,4 @@
-package config
+package dburl
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type Secret struct {
 // NewSecret wraps a text.
 func NewSecret(text string) Secret { return Secret{text: &text} }
 
-// Reveal returns the text, for whoever must send it.
+// Reveal returns the text, for a driver that must send it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -36,7 +36,7 @@ func (s Secret) String() string {
 }
 
 // GoString hides the text from %#v.
-func (s Secret) GoString() string { return fmt.Sprintf("config.Secret(%q)", s.String()) }
+func (s Secret) GoString() string { return fmt.Sprintf("dburl.Secret(%q)", s.String()) }
 
 // MarshalText hides the text from JSON, YAML and the like.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

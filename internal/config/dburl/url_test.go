@@ -1,0 +1,60 @@
+package dburl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+func TestNetworkURLsAreShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"oracle://app:p%40%2Fw@h:1521/svc":                    "oracle://app:xxxxx@h:1521/svc",
+		"oracle://app:p@h1:1521/svc?server=h2&wallet=/w":      "oracle://app:xxxxx@h1:1521/svc?server=h2&wallet=%2Fw",
+		"oracle://app:p@/?connect=(A%3DB)&SSL VERIFY=false":   "oracle://app:xxxxx@/?SSL+VERIFY=false&connect=%28A%3DB%29",
+		"oracle://app@h:1521/?SID=X&wallet-password=p":        "oracle://app@h:1521/?SID=X&wallet-password=xxxxx",
+		"mysql://app:p@h:3306/wms?tls=true&ssl-key=p":         "mysql://app:xxxxx@h:3306/wms?ssl-key=xxxxx&tls=true",
+		"mariadb://app:p@/wms?socket=/run/mysqld/mysqld.sock": "mariadb://app:xxxxx@/wms?socket=%2Frun%2Fmysqld%2Fmysqld.sock",
+	} {
+		u, err := wiring.Kinds().Servers.ParseURL(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if u.String() != want || u.Reveal() != text {
+			t.Errorf("%s is shown as %s, want %s", text, u, want)
+		}
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	account := func(text string) (string, string) {
+		u, err := wiring.Kinds().Servers.ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, secret := u.Account()
+		return id, secret.Reveal()
+	}
+	id, secret := account("oracle://app:one@H:1521/svc?ssl=true")
+	if id != "oracle://app@h:1521/svc" || strings.Contains(id, "one") {
+		t.Errorf("account %s", id)
+	}
+	for text, same := range map[string][2]bool{
+		"oracle://app:one@h:1521/svc?ssl=false":         {true, true},
+		"oracle://app:two@h:1521/svc":                   {true, false},
+		"oracle://app:one@h:1521/svc?wallet-password=x": {true, false},
+		"oracle://other:one@h:1521/svc":                 {false, true},
+		"oracle://app:one@h:1521/other":                 {false, true},
+		"oracle://app:one@h:1521/svc?sid=X":             {false, true},
+		"mysql://app:one@h:1521/svc":                    {false, true},
+	} {
+		gotID, gotSecret := account(text)
+		if (gotID == id) != same[0] || (gotSecret == secret) != same[1] {
+			t.Errorf("%s: account %s, want the same: %v; the same secret: %v, want %v", text, gotID, same[0], gotSecret == secret, same[1])
+		}
+	}
+	if id, _ := account("sqlite:x.db"); id != "" {
+		t.Errorf("a file has the account %q", id)
+	}
+}
