@@ -1,6 +1,5 @@
-// Package fileowner names, for messages about missing rights, the user of this
-// process and the owner of a file. It only words what the system knows; nothing
-// is decided by it.
+// Package fileowner says who may read a file: its owner and mode, and the user of this
+// process. Its texts are for messages about missing rights.
 package fileowner
 
 import (
@@ -9,52 +8,45 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"syscall"
 )
 
 // Me is the user of this process: "this user (observerd, uid 997)". A user
-// without a name, as in many containers, is "this user (uid 65532)", and a
-// system without numbers for users gives "this user".
+// without a name, as in many containers, is "this user (uid 65532)".
 func Me() string {
-	uid := os.Geteuid()
-	if uid < 0 {
-		return "this user"
+	uid := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(uid); err == nil {
+		return fmt.Sprintf("this user (%s, uid %s)", u.Username, uid)
 	}
-	number := strconv.Itoa(uid)
-	if u, err := user.LookupId(number); err == nil {
-		return fmt.Sprintf("this user (%s, uid %s)", u.Username, number)
-	}
-	return fmt.Sprintf("this user (uid %s)", number)
+	return fmt.Sprintf("this user (uid %s)", uid)
 }
 
-// Of says whose a file is and what its mode allows: "it belongs to
-// root:observerd and has mode 0640". It is empty where that is not known.
-func Of(info fs.FileInfo) string {
-	uid, gid, ok := numbers(info)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("it belongs to %s:%s and has mode %04o", userName(uid), groupName(gid), info.Mode().Perm())
-}
-
-// OfPath is [Of] the file with that name; a symbolic link is followed.
+// OfPath says whose a file is and what its mode allows: "it belongs to
+// root:observerd and has mode 0640". A symbolic link is followed. The text is empty
+// where that cannot be read.
 func OfPath(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""
 	}
-	return Of(info)
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	owner, group := strconv.FormatUint(uint64(stat.Uid), 10), strconv.FormatUint(uint64(stat.Gid), 10)
+	if u, err := user.LookupId(owner); err == nil {
+		owner = u.Username
+	}
+	if g, err := user.LookupGroupId(group); err == nil {
+		group = g.Name
+	}
+	return fmt.Sprintf("it belongs to %s:%s and has mode %04o", owner, group, info.Mode().Perm())
 }
 
-func userName(uid string) string {
-	if u, err := user.LookupId(uid); err == nil {
-		return u.Username
-	}
-	return uid
-}
-
-func groupName(gid string) string {
-	if g, err := user.LookupGroupId(gid); err == nil {
-		return g.Name
-	}
-	return gid
+// OthersMayRead reports whether every user of the host may read a file, as far as
+// its mode says. Pipes and devices have a mode that says nothing of who reads
+// what goes through them.
+func OthersMayRead(info fs.FileInfo) bool {
+	const others fs.FileMode = 0o004
+	return info.Mode().IsRegular() && info.Mode()&others != 0
 }
