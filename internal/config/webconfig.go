@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +58,7 @@ func (w webConfig) check() {
 		return
 	}
 	w.users(c)
-	w.tls(c)
+	w.tls(c.TLSConfig)
 	if c.TLSConfig.TLSKey != "" {
 		w.options.warnOfReaders(w.Report, join(tlsSection, "key"), w.File, info)
 	}
@@ -137,7 +136,9 @@ func webValue(t reflect.Type) string {
 	case reflect.TypeFor[map[string]promconfig.Secret]():
 		return "NAME: HASH for each user below it"
 	}
-	words := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a number", reflect.Map: "NAME: TEXT for each header below it", reflect.Slice: "a list of texts"}
+	words := map[reflect.Kind]string{
+		reflect.Bool: "true or false", reflect.Int: "a number", reflect.Map: "NAME: TEXT for each header below it", reflect.Slice: "a list of texts",
+	}
 	return cmp.Or(words[t.Kind()], "one text")
 }
 
@@ -170,13 +171,4 @@ func decodeWebConfig(text []byte, dir string) (*toolkit.Config, error) {
 	}
 	c.TLSConfig.SetDirectory(dir)
 	return c, nil
-}
-
-// clientAuthTypes are the words of client_auth_type.
-func clientAuthTypes() []string {
-	return []string{"NoClientCert", "RequestClientCert", "RequireAnyClientCert", "RequireClientCert", "VerifyClientCertIfGiven", verifiedClients}
-}
-
-func isClientAuthType(word string) bool {
-	return word == "" || slices.Contains(clientAuthTypes(), word)
 }
