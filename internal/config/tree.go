@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -103,4 +105,55 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 		values = append(values, r.value(item, t, at))
 	}
 	return values
+}
+
+// unknown reports a key with what was probably meant. The key is repeated only
+// if it looks like one.
+func (r reader) unknown(key *yaml.Node, t reflect.Type, path string) {
+	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.meant(key.Value, t, path))
+}
+
+func (r reader) meant(key string, t reflect.Type, path string) string {
+	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
+		return "write each part as a key of its own, one below the other"
+	}
+	if kind, ok := r.names.kindWith(key); ok && t == reflect.TypeFor[Sink]() {
+		return "a sink of type " + r.names.sink + " has none; remove it, or write type: " + kind
+	}
+	name, isType := strings.CutSuffix(key, "-observer")
+	if path != "scheduler" || !isType {
+		return instead(key, r.names.keysOf(t))
+	}
+	if near := nearest(name, r.names.types); near != "" {
+		return "write " + near + "-observer"
+	}
+	return "no observer has this type: correct the name, or remove the section"
+}
+
+// scanNames finds the names that the file introduces, before the file is held
+// against the keys that follow from them. What is not well-formed is passed
+// over here; reading the tree reports it.
+func scanNames(root *yaml.Node) names {
+	var n names
+	for _, b := range builtins() {
+		n.types = append(n.types, b.name)
+	}
+	for _, item := range yamlfile.Child(root, "observers").Content {
+		if name := yamlfile.Child(item, "type").Value; badName(name) == "" {
+			n.types = append(n.types, name)
+		}
+	}
+	sources := yamlfile.Child(root, "sources")
+	for i := 0; i+1 < len(sources.Content); i += 2 {
+		if name := sources.Content[i].Value; badName(name) == "" {
+			n.sources = append(n.sources, name)
+		}
+	}
+	n.types, n.sources = unique(n.types), unique(n.sources)
+	return n
+}
+
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
