@@ -45,10 +45,10 @@ func (l *loader) checkReach(h HTTP) {
 	missing := h.Protected()
 	switch safe := h.Local() || missing == nil; {
 	case safe && h.Insecure:
-		l.Warn("http.insecure", "insecure has no effect here, and would have some unnoticed if listen or web-config changed; remove it")
+		l.Warn("http.insecure", "insecure has no effect here, and takes effect unnoticed if listen or web-config changes; remove it")
 	case safe:
 	case h.Insecure:
-		l.Warn("http.insecure", fmt.Sprintf("whoever can reach %s sees the status page and the metrics, without TLS or without authentication; "+
+		l.Warn("http.insecure", fmt.Sprintf("every host that can reach %s sees the status page and the metrics, without TLS or without authentication; "+
 			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.WebConfig == "":
 		l.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
@@ -92,7 +92,7 @@ func (l *loader) checkSocketPlace(key, path string) {
 	case info.IsDir():
 		l.Reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
 	case info.Mode()&os.ModeSocket == 0:
-		l.Reject(key, "there is a file at this path that is no socket; write another path, or remove the file")
+		l.Reject(key, "the file at this path is not a socket; write another path, or remove the file")
 	}
 }
 

@@ -79,8 +79,8 @@ func TestInsecureIsWarnedOf(t *testing.T) {
 		listen, web, warning string
 		exposed              bool
 	}{
-		"everybody":  {"0.0.0.0:8080", "", "whoever can reach", true},
-		"no users":   {"0.0.0.0:8080", webConfig(t, webtest.TLS), "whoever can reach", true},
+		"everybody":  {"0.0.0.0:8080", "", "every host that can reach", true},
+		"no users":   {"0.0.0.0:8080", webConfig(t, webtest.TLS), "every host that can reach", true},
 		"loopback":   {"127.0.0.1:8080", "", "insecure has no effect", false},
 		"protected":  {"0.0.0.0:8080", complete, "insecure has no effect", false},
 		"no address": {"", "", "", false},

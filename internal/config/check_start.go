@@ -47,7 +47,7 @@ func (l *loader) checkStart(path string, o *Observer) {
 	if o.Start != StartNow {
 		at, err := time.Parse(time.RFC3339, o.Start)
 		if err != nil {
-			l.Reject(key, quote(o.Start)+" is no start; write beginning, now, or an instant such as 2026-11-01T00:00:00Z")
+			l.Reject(key, quote(o.Start)+" is not a start; write beginning, now, or a timestamp such as 2026-11-01T00:00:00Z")
 			return
 		}
 		if at.After(time.Now()) {
@@ -70,7 +70,7 @@ func (l *loader) checkReconcile(path string, o *Observer) {
 		return
 	}
 	if _, err := time.Parse(clockForm, o.ReconcileAt); err != nil || len(o.ReconcileAt) != len(clockForm) {
-		l.Reject(at, quote(o.ReconcileAt)+` is no time of day; write HH:MM in the source's time zone, such as "03:30"`)
+		l.Reject(at, quote(o.ReconcileAt)+` is not a time of day; write HH:MM in the source's time zone, such as "03:30"`)
 		return
 	}
 	switch {
@@ -79,6 +79,6 @@ func (l *loader) checkReconcile(path string, o *Observer) {
 	case o.Detect == DetectSnapshot && l.OK(path+".detect"):
 		l.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
 	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && l.OK(window):
-		l.Warn(window, "a window of less than an hour finds next to nothing; write for example 720h, or 0 for everything")
+		l.Warn(window, "a window of less than an hour finds almost nothing; write for example 720h, or 0 for everything")
 	}
 }

@@ -48,7 +48,7 @@ type Observer struct {
 	// Start is where a stream that was never polled begins: beginning, now, or
 	// an instant in RFC 3339. Rows below it are left to a backfill. It needs a
 	// timestamp, and a detection other than snapshot. Default: beginning.
-	Start string `key:"start" default:"beginning" unit:"beginning, now, instant"`
+	Start string `key:"start" default:"beginning" unit:"beginning, now, timestamp"`
 	// MaxChanged is how many new or changed rows one poll takes before it ends;
 	// the next goes on from there. 0 is no limit. Default: 100000.
 	MaxChanged int `key:"max-changed" default:"100000" unit:"rows"`
