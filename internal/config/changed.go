@@ -7,20 +7,20 @@ import (
 )
 
 // Changed returns the dotted keys in which two configurations differ, sorted,
-// for whoever tells of a reload; secrets count, and no value is part of it.
+// for messages about a reload; secrets count, and no value is part of it.
 // Entries of lists go by their id, as in observers.erp-orders.table. Of a source,
 // observer or sink that only one of the two has there is the name alone.
 func Changed(before, after *Config) []string {
-	was, is := make(flat), make(flat)
+	was, now := make(flat), make(flat)
 	was.section(reflect.ValueOf(before).Elem(), "")
-	is.section(reflect.ValueOf(after).Elem(), "")
+	now.section(reflect.ValueOf(after).Elem(), "")
 	var keys []string
 	for key, value := range was {
-		if other, ok := is[key]; !ok || !reflect.DeepEqual(value, other) {
+		if other, ok := now[key]; !ok || !reflect.DeepEqual(value, other) {
 			keys = append(keys, key)
 		}
 	}
-	for key := range is {
+	for key := range now {
 		if _, ok := was[key]; !ok {
 			keys = append(keys, key)
 		}
@@ -55,7 +55,7 @@ func (f flat) section(v reflect.Value, path string) {
 	}
 }
 
-func (f flat) value(entry filled, at string) {
+func (f flat) value(entry setting, at string) {
 	switch shapeOf(entry.typ) {
 	case section:
 		f.section(entry.value, at)

@@ -10,8 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// check looks at what single keys cannot tell, and fills in what depends on
-// other keys.
+// check checks keys that depend on others, and fills in defaults that do.
 func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
 	l.checkDatabase(&cfg.Database)

@@ -48,7 +48,7 @@ func camel(name string) string {
 	return b.String()
 }
 
-// checkDetection holds the detection against the timestamp.
+// checkDetection checks the detection, which may need a timestamp.
 func (l *loader) checkDetection(path string, o *Observer) {
 	detect := path + ".detect"
 	timed := l.set(path + ".timestamp")

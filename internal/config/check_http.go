@@ -40,7 +40,7 @@ func (l *loader) checkListen(listen string) {
 }
 
 // checkReach refuses to let other hosts in without TLS and authentication,
-// unless that is wanted in so many words.
+// unless insecure is set.
 func (l *loader) checkReach(h HTTP) {
 	missing := h.Protected()
 	switch safe := h.Local() || missing == nil; {

@@ -43,7 +43,7 @@ func (l *loader) checkSource(path, source string, sources map[string]Source) {
 		l.Reject(key, "there is no source; write one below sources")
 		return
 	}
-	l.Reject(key, "there is no source "+quote(source)+"; "+instead(source, known))
+	l.Reject(key, "there is no source "+quote(source)+"; "+suggestion(source, known))
 }
 
 func (l *loader) checkQuery(path string, o *Observer) {
@@ -61,7 +61,7 @@ func (l *loader) checkQuery(path string, o *Observer) {
 	}
 }
 
-// set says that some layer has the key; a list's keys come from the file.
+// set reports whether some layer has the key; a list's keys come from the file.
 func (l *loader) set(key string) bool { return l.LayerOf(key) != yamlfile.FromDefault }
 
 func (l *loader) checkTable(key, table string) {
@@ -74,7 +74,7 @@ func (l *loader) checkTable(key, table string) {
 	}
 }
 
-// checkIdentifier accepts whatever can be quoted: the source decides whether
+// checkIdentifier accepts every name that can be quoted: the source decides whether
 // it exists.
 func (l *loader) checkIdentifier(key, identifier string) {
 	switch {

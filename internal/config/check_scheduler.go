@@ -17,7 +17,7 @@ func (l *loader) checkScheduler(cfg *Config) {
 }
 
 // checkSpread keeps half of each interval free: for the line of nodes at a
-// turn, and for the polls of the last type before the next instant.
+// turn, and for the polls of the last type before the next tick.
 func (l *loader) checkSpread(spread time.Duration, types []Type) {
 	const key = "scheduler.observer.spread"
 	if len(types) == 0 {
@@ -32,8 +32,8 @@ func (l *loader) checkSpread(spread time.Duration, types []Type) {
 		short(spread), short(shortest.Interval), shortest.Name, short(most)))
 }
 
-// checkSettings looks at what is set at this path. What a type inherits is
-// looked at where it was set.
+// checkSettings checks the keys that are set at this path. Those that a type inherits
+// are checked where they were set.
 func (l *loader) checkSettings(path string, s Settings, database URL) {
 	ttl, delay, region := path+".lock.ttl", path+".fixed-delay", path+".lock.region"
 	if l.set(ttl) {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// The words of `start` beside an instant.
+// The words of `start` beside a timestamp.
 const (
 	StartBeginning = "beginning"
 	StartNow       = "now"
 )
 
-// StartAt is what `start` says: now, or an instant; neither is the beginning
+// StartAt is what `start` says: now, or a timestamp; neither is the beginning
 // of the source. It was checked by [Load].
 func (o Observer) StartAt() (now bool, at time.Time) {
 	if o.Start == StartNow {
@@ -21,7 +21,7 @@ func (o Observer) StartAt() (now bool, at time.Time) {
 	return false, at
 }
 
-// ReconcileDue is the last instant, not after now, at which a reconcile was to
+// ReconcileDue is the last time, not after now, at which a reconcile was to
 // begin. It reports false for an observer that has none.
 func (o Observer) ReconcileDue(now time.Time, zone *time.Location) (time.Time, bool) {
 	at, err := time.Parse(clockForm, o.ReconcileAt)
@@ -38,7 +38,7 @@ func (o Observer) ReconcileDue(now time.Time, zone *time.Location) (time.Time, b
 
 const clockForm = "15:04"
 
-// checkStart holds the start against the timestamp and the detection.
+// checkStart checks the start, which needs a timestamp and a detection other than snapshot.
 func (l *loader) checkStart(path string, o *Observer) {
 	key := path + ".start"
 	if !l.set(key) || !l.OK(key) || o.Start == StartBeginning {
@@ -62,7 +62,7 @@ func (l *loader) checkStart(path string, o *Observer) {
 	}
 }
 
-// checkReconcile looks at the time of day, and at what the reconcile needs.
+// checkReconcile checks the time of day, and the keys that a reconcile needs.
 func (l *loader) checkReconcile(path string, o *Observer) {
 	at, window := path+".reconcile-at", path+".reconcile-window"
 	if !l.set(at) {

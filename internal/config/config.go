@@ -41,7 +41,7 @@ type HTTP struct {
 	Listen string `key:"listen" default:"127.0.0.1:8080" unit:"host:port"`
 	// WebConfig is a web configuration file, as Prometheus and its exporters
 	// read it: TLS, users, client certificates. It holds for Listen and not
-	// for Socket. Relative names in it start at its folder. It is read anew
+	// for Socket. Relative names in it start at its folder. It is read again
 	// for each connection and request, so that certificates and users can be
 	// replaced. Default: none, that is neither TLS nor authentication.
 	WebConfig string `key:"web-config" unit:"file name"`

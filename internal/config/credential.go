@@ -45,7 +45,7 @@ func howToGive(name string) string {
 	return "write LoadCredential=" + name + ":/FILE into the unit and restart it"
 }
 
-// forCredential words for a credential why its file cannot be read.
+// forCredential says why the file of a credential cannot be read.
 func forCredential(written string, why yamlfile.Unreadable) yamlfile.Unreadable {
 	name, is := credentialOf(written)
 	switch {

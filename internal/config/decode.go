@@ -10,7 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// decode makes the typed value of the layered texts.
+// decode returns the typed value of the layered texts.
 func (l *loader) decode() *Config {
 	cfg := new(Config)
 	l.section(reflect.ValueOf(cfg).Elem(), l.k.Raw(), "")
@@ -44,13 +44,13 @@ func (l *loader) section(v reflect.Value, values map[string]any, path string) {
 }
 
 // typeSettings decodes the settings of one type: those for all types, with its
-// own laid over them. Only the switch is not shared.
+// own merged over them. Only the switch is not shared.
 func (l *loader) typeSettings(m reflect.Value, f field, values map[string]any, path string) {
 	shared := maps.Clone(asMap(values["observer"]))
 	maps.Copy(shared, map[string]any{"enabled": "true"})
 	settings := reflect.New(f.typ).Elem()
 	quiet := l.apart()
-	quiet.section(settings, laidOver(shared, asMap(values[f.key])), path)
+	quiet.section(settings, merged(shared, asMap(values[f.key])), path)
 	l.adopt(quiet.Report)
 	setEntry(m, f.entry, settings)
 }
@@ -71,7 +71,7 @@ func (l *loader) table(m reflect.Value, values map[string]any, path string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		t := m.Type().Elem()
 		entry := reflect.New(t).Elem()
-		l.section(entry, laidOver(l.names.defaults(t), asMap(values[name])), join(path, name))
+		l.section(entry, merged(l.names.defaults(t), asMap(values[name])), join(path, name))
 		setEntry(m, name, entry)
 	}
 }
@@ -95,12 +95,11 @@ func (l *loader) list(s reflect.Value, value any, path string) {
 			continue
 		}
 		kind, _ := given["type"].(string)
-		l.section(s.Index(i), laidOver(l.names.ofSink(kind).defaults(t), given), at)
+		l.section(s.Index(i), merged(l.names.ofSink(kind).defaults(t), given), at)
 	}
 }
 
-// leaf decodes one text, or a list of them. The text of a URL stays where it
-// is until it is resolved.
+// leaf decodes one text, or a list of them. A URL is decoded later, when it is resolved.
 func (l *loader) leaf(v reflect.Value, f field, value any, path string) {
 	if value == nil {
 		if f.tag.Get("required") != "" && l.OK(path) {

@@ -17,8 +17,8 @@
 //
 // What a kind of sink has of its own are such structs too, which [Kinds] bring in.
 //
-// A file is read in three steps. Its YAML nodes are held against the schema,
-// which leaves texts by dotted key, each with its position. koanf lays the
+// A file is read in three steps. Its YAML nodes are checked against the schema,
+// which gives texts by dotted key, each with its position. koanf merges the
 // environment and the flags over them. Then the texts are decoded and
 // checked. Every step collects its mistakes and goes on, so that all of them
 // are reported at once; a key that has one mistake is not given a second.

@@ -28,7 +28,7 @@ func EnvName(key string) string {
 	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
 }
 
-// environment lays the variables over the file. A variable says neither where
+// environment merges the variables over the file. A variable says neither where
 // a "-" nor where a "." was, so it is looked up among the keys that exist.
 func (l *loader) environment() {
 	variables := make(map[string]string)
@@ -73,7 +73,7 @@ func inList(name string, lists ...string) bool {
 	return slices.ContainsFunc(lists, func(list string) bool { return strings.HasPrefix(name, list) })
 }
 
-// overrides lays the flags over all else.
+// overrides merges the flags over all other layers.
 func (l *loader) overrides() {
 	known := make(map[string]bool)
 	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {

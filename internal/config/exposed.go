@@ -11,9 +11,9 @@ import (
 )
 
 // checkExposed rejects passwords that are written in a configuration that every
-// user of the host may read. It looks at the file as it is, before the
-// environment is laid over it: a password that has no effect is one too. It
-// leaves the keys right, so that their other mistakes are reported as well.
+// user of the host may read. It checks the file alone, before the
+// environment is merged over it: a password without effect is a password too. The
+// keys are not marked as wrong, so that their other mistakes are reported as well.
 func (l *loader) checkExposed() {
 	if l.info == nil || !l.options.OthersMayRead(l.info) {
 		return
@@ -35,10 +35,10 @@ func whyExposed(file string, info fs.FileInfo, key string) string {
 }
 
 // warnOfReaders warns of a file that holds a secret and that every user of the
-// host may read. It is no mistake: who runs a container often cannot change the
-// mode of what is mounted into it. Container engines themselves put secrets
-// into /run/secrets with mode 0444, and nobody can fix that, nor need: there
-// are no other users in the container.
+// host may read. It is not a mistake: the mode of a file that is mounted into a
+// container often cannot be changed. Container engines themselves put secrets into
+// /run/secrets with mode 0444, where it cannot be changed and need not be: there are
+// no other users in the container.
 func (o Options) warnOfReaders(r *yamlfile.Report, key, name string, info fs.FileInfo) {
 	if !o.OthersMayRead(info) || info.Mode().Perm() == 0o444 && strings.HasPrefix(name, "/run/secrets/") {
 		return

@@ -1,8 +1,7 @@
 package config
 
-// fileSystem names the kinds of file systems on which SQLite is at risk. Of
-// those that are not surely shared between hosts, network is false; every
-// other kind has no name.
+// fileSystem names the kinds of file systems on which SQLite is at risk. network
+// is false for those that may be local; every other kind has no name.
 func fileSystem(magic uint32) (kind string, network bool) {
 	switch magic {
 	case 0x6969:

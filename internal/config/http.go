@@ -10,7 +10,7 @@ import (
 )
 
 // Local reports whether this host alone can reach the address: a loopback
-// address, or localhost. Of another name that is not known, so it is not.
+// address, or localhost. Other names are not resolved: they are not local.
 func (h HTTP) Local() bool {
 	host, _, err := net.SplitHostPort(h.Listen)
 	if err != nil {
@@ -23,9 +23,8 @@ func (h HTTP) Local() bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Protected returns nil when the web configuration, as it stands in its file
-// now, asks every client for TLS and for who he is; else it says what is
-// missing.
+// Protected returns nil when the web configuration, as its file is now, asks every
+// client for TLS and authentication; otherwise the error says what is missing.
 func (h HTTP) Protected() error {
 	if h.WebConfig == "" {
 		return errors.New("there is no web-config")
@@ -44,8 +43,8 @@ func (h HTTP) Exposed() bool {
 }
 
 // Plain reports whether a client on this host needs neither TLS nor a password
-// for Listen. It reads the file of WebConfig; one that cannot be read is taken
-// for one that asks for them.
+// for Listen. It reads the file of WebConfig; if it cannot be read, the
+// result is false.
 func (h HTTP) Plain() bool {
 	if h.WebConfig == "" {
 		return true
@@ -54,7 +53,7 @@ func (h HTTP) Plain() bool {
 	return err == nil && !c.TLSConfig.IsEnabled() && len(c.Users) == 0
 }
 
-// missingProtection says what a web configuration lacks before other hosts may
+// missingProtection says what a web configuration needs before other hosts may
 // be let in; nil when it has all.
 func missingProtection(c *toolkit.Config) error {
 	t := c.TLSConfig

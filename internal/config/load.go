@@ -102,8 +102,8 @@ func (l *loader) readFile() *yaml.Node {
 		"the file is not a mapping; write keys such as database: and sources:")
 }
 
-// layered returns what was written, decoded and not checked. It goes on after
-// mistakes, unless there is no tree to look at: the result is nil then.
+// layered returns the merged layers, decoded and not checked. It goes on after
+// mistakes, unless the file has no tree: the result is nil then.
 func (l *loader) layered() *Config {
 	root := l.readFile()
 	if root == nil {
@@ -120,14 +120,14 @@ func (l *loader) layered() *Config {
 	return l.decode()
 }
 
-// layer lays values over those that are there. With a delimiter the keys are
-// dotted. The provider cannot fail: it hands over a map.
+// layer merges values over those of lower layers. With a delimiter the keys are
+// dotted. The provider cannot fail: it returns a map.
 func (l *loader) layer(values map[string]any, delim string) {
 	_ = l.k.Load(confmap.Provider(values, delim), nil)
 }
 
-// laidOver returns a map with over laid on under.
-func laidOver(under, over map[string]any) map[string]any {
+// merged returns a map with the values of under, replaced by those of over.
+func merged(under, over map[string]any) map[string]any {
 	k := koanf.New(".")
 	_ = k.Load(confmap.Provider(under, ""), nil)
 	_ = k.Load(confmap.Provider(over, ""), nil)

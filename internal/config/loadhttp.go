@@ -6,10 +6,10 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// LoadHTTP loads the section http alone, for whoever asks a node on this host: it
-// finds the node whatever is wrong with the rest of its configuration, and without
-// the files that the node alone may read. What is wrong elsewhere does not count,
-// nor does what is wrong with Listen where there is a Socket. A file that is
+// LoadHTTP loads the section http alone, for a client of a node on this host: it
+// finds the node also when other sections are wrong, or name files that the node alone
+// may read. Mistakes elsewhere do not count, nor do those of Listen where there is a
+// Socket. A file that is
 // missing, or is no YAML, is a mistake. The error is nil or an [*Error].
 func LoadHTTP(o Options) (HTTP, error) {
 	l := newLoader(o)

@@ -23,8 +23,8 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// instead words what to write: the nearest candidate, or else all of them.
-func instead(name string, candidates []string) string {
+// suggestion says what to write: the nearest candidate, or else all of them.
+func suggestion(name string, candidates []string) string {
 	if near := nearest(name, candidates); near != "" {
 		return "write " + near
 	}

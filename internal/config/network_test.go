@@ -144,7 +144,7 @@ func TestStartAndReconcile(t *testing.T) {
 		t.Error("now is not now")
 	}
 	if now, at := set("start: 2026-01-31T12:00:00+01:00").StartAt(); now || !at.Equal(time.Date(2026, 1, 31, 11, 0, 0, 0, time.UTC)) {
-		t.Errorf("an instant: %v %v", now, at)
+		t.Errorf("a timestamp: %v %v", now, at)
 	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -46,7 +46,7 @@ type Observer struct {
 	// Default: 5000.
 	ChunkSize int `key:"chunk-size" default:"5000" min:"1" max:"100000" unit:"rows"`
 	// Start is where a stream that was never polled begins: beginning, now, or
-	// an instant in RFC 3339. Rows below it are left to a backfill. It needs a
+	// a timestamp in RFC 3339. Rows below it are left to a backfill. It needs a
 	// timestamp, and a detection other than snapshot. Default: beginning.
 	Start string `key:"start" default:"beginning" unit:"beginning, now, timestamp"`
 	// MaxChanged is how many new or changed rows one poll takes before it ends;

@@ -35,8 +35,8 @@ func (c *Config) Redacted() map[string]any {
 func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.Redacted()) }
 
 // Hash identifies what nodes of one cluster have in common: 12 hexadecimal
-// digits that change with every key but those of node, http and log, which are
-// each node's own affair. Secrets are not part of it, so that it can be shown.
+// digits that change with every key but those of node, http and log, which differ
+// by node. Secrets are not part of it, so that it can be shown.
 func (c *Config) Hash() string {
 	values := c.Redacted()
 	for _, own := range []string{"node", "http", "log"} {
@@ -67,23 +67,23 @@ func sectionNode(v reflect.Value) *yaml.Node {
 	return node
 }
 
-// filled is a key with its value.
-type filled struct {
+// setting is a key with its value.
+type setting struct {
 	field
 	value reflect.Value
 }
 
-func entriesOf(v reflect.Value) []filled {
-	var entries []filled
+func entriesOf(v reflect.Value) []setting {
+	var entries []setting
 	for _, f := range namesIn(v).fieldsOf(v.Type()) {
 		value := f.of(v)
 		if f.entry == "" {
-			entries = append(entries, filled{f, value})
+			entries = append(entries, setting{f, value})
 			continue
 		}
 		for _, name := range sortedKeys(value) {
 			f.key = name + "-observer"
-			entries = append(entries, filled{f, value.MapIndex(reflect.ValueOf(name))})
+			entries = append(entries, setting{f, value.MapIndex(reflect.ValueOf(name))})
 		}
 	}
 	return entries

@@ -7,8 +7,8 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// resolveURL makes the URL of a section from its url or url-file: the one that
-// was set in the higher layer. Setting both in one is a mistake.
+// resolveURL makes the URL of a section from its url or url-file, whichever was set in
+// the higher layer. Setting both in one layer is a mistake.
 func (l *loader) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
 	urlKey, fileKey := join(path, "url"), join(path, "url-file")
 	byURL, byFile := l.k.Exists(urlKey), l.k.Exists(fileKey)
@@ -75,9 +75,9 @@ func holds(what string) string {
 	return "the " + what
 }
 
-// sourceURL makes the URL of a source. A file that cannot be read is the affair of
-// that source alone: it is warned of, and again reads it later. The URL is then none,
-// or that of all nodes but for the password.
+// sourceURL makes the URL of a source. A file that cannot be read stops that source
+// alone: it is a warning, and again reads the file later. The URL is then zero, or
+// lacks the password.
 func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
 	first := l.apart()
 	u, _ = first.resolveSource(path)

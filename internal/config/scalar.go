@@ -15,14 +15,14 @@ type Percent float64
 // String is "20%".
 func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%" }
 
-// setScalar sets v from a text, within the limits of its key. The reason why
-// it cannot says what to write instead.
+// setScalar sets v from a text, within the limits of its key. why says what to write
+// instead; "" means that v was set.
 func setScalar(v reflect.Value, f field, text string) (why string) {
 	switch target := v.Addr().Interface().(type) {
 	case *string:
 		*target, why = word(text, f)
 	case *bool:
-		*target, why = truth(text)
+		*target, why = boolean(text)
 	case *int:
 		*target, why = number(text, f)
 	case *time.Duration:
@@ -63,7 +63,7 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-func truth(text string) (bool, string) {
+func boolean(text string) (bool, string) {
 	switch strings.ToLower(text) {
 	case "true":
 		return true, ""

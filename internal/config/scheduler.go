@@ -20,8 +20,8 @@ type Shared struct {
 	// the process is asked to stop. Default: 20 s.
 	ShutdownTimeout time.Duration `key:"shutdown-timeout" default:"20s" min:"1s"`
 	// Spread is the time within which the types of one fixed-delay follow each
-	// other, evenly, in place of all at one instant; at most half of the
-	// shortest fixed-delay. Default: 0, all at one instant.
+	// other, evenly, in place of all at one tick; at most half of the
+	// shortest fixed-delay. Default: 0, all at one tick.
 	Spread time.Duration `key:"spread" default:"0s"`
 	// Concurrency is how many observers of one type run side by side.
 	// Default: 8.

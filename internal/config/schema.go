@@ -79,13 +79,13 @@ func (n names) fieldsOf(t reflect.Type) []field {
 			}
 			continue
 		}
-		fields = append(fields, field{key: key, index: []int{i}, typ: f.Type, tag: n.filled(f.Tag)})
+		fields = append(fields, field{key: key, index: []int{i}, typ: f.Type, tag: n.withSinkKinds(f.Tag)})
 	}
 	return fields
 }
 
-// filled puts the names of the kinds of sinks into the words that a key accepts.
-func (n names) filled(tag reflect.StructTag) reflect.StructTag {
+// withSinkKinds puts the names of the kinds of sinks into the words that a key accepts.
+func (n names) withSinkKinds(tag reflect.StructTag) reflect.StructTag {
 	if tag.Get("oneof") != "<sinks>" {
 		return tag
 	}

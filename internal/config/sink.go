@@ -11,7 +11,7 @@ type Sink struct {
 	Type string `key:"type" shown:"required" required:"true" oneof:"<sinks>"`
 	// Settings are the keys of the kind. [Load] always sets them.
 	Settings SinkSettings
-	// BatchSize is how many events are handed over at once. Default: 500.
+	// BatchSize is how many events are delivered at once. Default: 500.
 	BatchSize int `key:"batch-size" default:"500" min:"1" max:"10000" unit:"events"`
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// reader holds YAML nodes against the schema. It returns nested maps of texts
-// and writes down where each was.
+// reader checks YAML nodes against the schema. It returns nested maps of texts
+// and notes where each was.
 type reader struct {
 	*yamlfile.Report
 	names names
@@ -107,13 +107,13 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 	return values
 }
 
-// unknown reports a key with what was probably meant. The key is repeated only
-// if it looks like one.
+// unknown rejects a key, and suggests another. The key is repeated only if it looks
+// like one.
 func (r reader) unknown(key *yaml.Node, t reflect.Type, path string) {
-	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.meant(key.Value, t, path))
+	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, t, path))
 }
 
-func (r reader) meant(key string, t reflect.Type, path string) string {
+func (r reader) suggest(key string, t reflect.Type, path string) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
 		return "write each part as a key of its own, one below the other"
 	}
@@ -122,7 +122,7 @@ func (r reader) meant(key string, t reflect.Type, path string) string {
 	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {
-		return instead(key, r.names.keysOf(t))
+		return suggestion(key, r.names.keysOf(t))
 	}
 	if near := nearest(name, r.names.types); near != "" {
 		return "write " + near + "-observer"
@@ -130,9 +130,9 @@ func (r reader) meant(key string, t reflect.Type, path string) string {
 	return "no observer has this type: correct the name, or remove the section"
 }
 
-// scanNames finds the names that the file introduces, before the file is held
-// against the keys that follow from them. What is not well-formed is passed
-// over here; reading the tree reports it.
+// scanNames finds the names that the file introduces, before the file is checked
+// against the keys that follow from them. Mistakes are skipped here: reading the tree
+// reports them.
 func scanNames(root *yaml.Node) names {
 	var n names
 	for _, b := range builtins() {

@@ -14,7 +14,7 @@ type Type struct {
 	Enabled bool
 	// Interval is the distance between the starts of polls.
 	Interval time.Duration
-	// Shift is how long after each instant of its interval the type is due;
+	// Shift is how long after each tick of its interval the type is due;
 	// see Shared.Spread.
 	Shift time.Duration
 	// TTL and Wait are of the type's lock, Region and KeyFormat of its row.
@@ -42,7 +42,7 @@ func (c *Config) Types() []Type {
 	return types
 }
 
-// shift lays the types of one interval evenly into the spread, in the order of
+// shift distributes the types of one interval evenly over the spread, in the order of
 // their names. Types that are switched off on this node keep their place, so
 // that nodes agree as long as their files name the same types.
 func shift(types []Type, spread time.Duration) {

@@ -49,7 +49,7 @@ func (l *loader) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// withoutVariables is the part of a value that stands in the file itself.
+// withoutVariables is the part of a value that is in the file itself.
 func withoutVariables(text string) string {
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "$$") {

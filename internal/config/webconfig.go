@@ -29,7 +29,7 @@ func (l *loader) checkWebConfig(key, path, written string) {
 
 // webConfig is one reading of a web configuration. The file belongs to
 // Prometheus' exporter-toolkit, whose types are its schema and whose Validate
-// has the last word; but its words name no line, and repeat passwords.
+// decides in the end; but its errors name no line, and repeat passwords.
 type webConfig struct {
 	*yamlfile.Report
 	options Options
@@ -63,12 +63,12 @@ func (w webConfig) check() {
 		w.options.warnOfReaders(w.Report, join(tlsSection, "key"), w.File, info)
 	}
 	if len(w.Problems) == 0 {
-		w.lastWord()
+		w.validate()
 	}
 }
 
-// lastWord asks the library itself.
-func (w webConfig) lastWord() {
+// validate lets the library check the file.
+func (w webConfig) validate() {
 	err := toolkit.Validate(w.File)
 	if err == nil {
 		return
@@ -80,7 +80,7 @@ func (w webConfig) lastWord() {
 	w.RejectAt(yamlfile.Start(), "", text+"; see the documentation of Prometheus' exporter-toolkit")
 }
 
-// section holds a mapping against the struct that the library reads it into.
+// section checks a mapping against the struct that the library reads it into.
 func (w webConfig) section(n *yaml.Node, t reflect.Type, path string) {
 	known, names := make(map[string]reflect.Type), []string(nil)
 	for i := range t.NumField() {
@@ -90,7 +90,7 @@ func (w webConfig) section(n *yaml.Node, t reflect.Type, path string) {
 	w.Entries(n, path, func(key, value *yaml.Node) {
 		typ, ok := known[key.Value]
 		if !ok {
-			w.RejectAt(yamlfile.Position(key), "", "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+instead(key.Value, names))
+			w.RejectAt(yamlfile.Position(key), "", "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+suggestion(key.Value, names))
 			return
 		}
 		at := join(path, key.Value)
@@ -99,7 +99,7 @@ func (w webConfig) section(n *yaml.Node, t reflect.Type, path string) {
 	})
 }
 
-// value holds a value against its type. Its text is not repeated: it may be a
+// value checks a value against its type. Its text is not repeated: it may be a
 // password or a key.
 func (w webConfig) value(n *yaml.Node, t reflect.Type, path string) {
 	switch {
@@ -151,8 +151,8 @@ func (w webConfig) users(c *toolkit.Config) {
 	}
 }
 
-// loadWebConfig reads a web configuration that [Load] has checked before, as
-// it stands now.
+// loadWebConfig reads a web configuration that [Load] has checked before, as its
+// file is now.
 func loadWebConfig(path string) (*toolkit.Config, error) {
 	text, _, why := yamlfile.Read(path)
 	if why != nil {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// verifiedClients is the client_auth_type that lets in nobody without a
-	// certificate that was verified.
+	// verifiedClients is the client_auth_type that requires a verified
+	// certificate of every client.
 	verifiedClients = "RequireAndVerifyClientCert"
-	// oldestTLS is the oldest version that is spoken.
+	// oldestTLS is the oldest version that is accepted.
 	oldestTLS = tls.VersionTLS12
 )
 
 const tlsSection = "tls_server_config"
 
-// tls checks the certificates and who has to show one.
+// tls checks the certificates and which clients have to present one.
 func (w webConfig) tls(t toolkit.TLSConfig) {
 	for key, version := range map[string]toolkit.TLSVersion{"min_version": t.MinVersion, "max_version": t.MaxVersion} {
 		if version < oldestTLS {
@@ -45,7 +45,7 @@ func (w webConfig) tls(t toolkit.TLSConfig) {
 	w.clients(t)
 }
 
-// clients checks how clients show who they are.
+// clients checks how clients authenticate by certificate.
 func (w webConfig) clients(t toolkit.TLSConfig) {
 	types := []string{"NoClientCert", "RequestClientCert", "RequireAnyClientCert", "RequireClientCert", "VerifyClientCertIfGiven", verifiedClients}
 	given := cmp.Or(t.ClientAuth, "NoClientCert")
@@ -62,7 +62,7 @@ func (w webConfig) clients(t toolkit.TLSConfig) {
 	}
 }
 
-// pem returns the text of cert, key or client_ca, which stands in the web configuration
+// pem returns the text of cert, key or client_ca, which is in the web configuration
 // or in the file that the key with _file names, and the key that was used. The text is
 // nil after a mistake. The file's name is repeated, because it may have been completed,
 // unless it is no name.
