@@ -2,7 +2,7 @@
 // step. An ordinary build holds none of it: without the build tag "failpoints"
 // [Hit] is empty and inlined away, and the clock is the node's own.
 //
-// With the tag, two variables of the environment say what is to happen:
+// With the tag, two variables of the environment hold the rules:
 //
 //   - OBSERVERD_FAILPOINTS="commit.before=kill@3;poll.chunk=sleep:200ms@*". Each
 //     rule is name=action@when. The actions are kill (SIGKILL to the process
@@ -14,8 +14,8 @@
 //     of day. The monotonic clock is left alone, as it is where an operator
 //     sets a clock.
 //
-// Before it acts, a point writes one line to stderr, so that whoever has set it
-// knows that it bit:
+// Before it acts, a point writes one line to stderr, so that the run knows that the
+// rule applied:
 //
 //	failpoint name=commit.before hit=3 action=kill
 package failpoint

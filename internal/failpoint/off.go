@@ -11,14 +11,14 @@ const Enabled = false
 func Knows(string) bool { return false }
 
 // Check reports an environment that names a point or an action which does not
-// exist. It is asked once, at the start.
+// exist. It is called once, at the start.
 func Check() error { return nil }
 
-// Hit says that the node has come to the named step.
+// Hit applies the rules of the named step: there are none.
 func Hit(string) {}
 
 // ClockOffset is by how much the node's clock is set wrong.
 func ClockOffset() time.Duration { return 0 }
 
-// Now is the time of day as the node takes it.
+// Now is the time of day.
 func Now() time.Time { return time.Now() }

@@ -16,7 +16,7 @@ import (
 // Enabled reports whether the build has failpoints.
 const Enabled = true
 
-// environment is read once: what a run does is settled at its start.
+// environment is read once: the rules do not change during a run.
 var environment = sync.OnceValues(func() (*points, error) {
 	rules, err := parse(os.Getenv(Variable))
 	offset, clockErr := parseOffset(os.Getenv(ClockVariable))
@@ -38,18 +38,18 @@ type points struct {
 func Knows(variable string) bool { return variable == Variable || variable == ClockVariable }
 
 // Check reports an environment that names a point or an action which does not
-// exist. It is asked once, at the start.
+// exist. It is called once, at the start.
 func Check() error {
 	_, err := environment()
 	return err
 }
 
-// Hit says that the node has come to the named step.
+// Hit applies the rules of the named step, which the node has reached.
 func Hit(name string) {
-	p, _ := environment() // Check has told of the error.
+	p, _ := environment() // Check has returned the error.
 	hit := p.count(name)
 	for _, r := range p.rules {
-		if r.bites(name, hit) {
+		if r.applies(name, hit) {
 			fmt.Fprintf(p.out, "failpoint name=%s hit=%d action=%s\n", name, hit, r.action)
 			r.act()
 		}
@@ -75,13 +75,12 @@ func (r rule) act() {
 	case "panic":
 		panic("failpoint " + r.name)
 	case "exit":
-		os.Exit(1) //nolint:forbidigo // To end without any farewell is what was asked for.
+		os.Exit(1) //nolint:forbidigo // The rule asks for an end without cleanup.
 	}
 }
 
-// stop returns when the process was stopped and continued. SIGSTOP is taken in
-// by whichever thread comes first, and this one may run on for a moment; so it
-// waits for the SIGCONT.
+// stop returns when the process was stopped and continued. Any thread may
+// receive SIGSTOP, and this one may run on for a moment; so it waits for the SIGCONT.
 func stop() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -96,6 +95,5 @@ func ClockOffset() time.Duration {
 	return p.offset
 }
 
-// Now is the time of day as the node takes it. It has no monotonic reading, so
-// that it is not mistaken for one.
+// Now is the time of day on the shifted clock. It has no monotonic reading.
 func Now() time.Time { return time.Now().Round(0).Add(ClockOffset()) }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rule is what happens at one point.
+// rule is one action at one point.
 type rule struct {
 	name, action string
 	// at is the hit at which it happens; 0 is each.
@@ -18,7 +18,7 @@ type rule struct {
 	from, to time.Duration
 }
 
-func (r rule) bites(name string, hit int64) bool {
+func (r rule) applies(name string, hit int64) bool {
 	return r.name == name && (r.at == 0 || r.at == hit)
 }
 
@@ -94,7 +94,7 @@ func parseSleep(text string) (from, to time.Duration, err error) {
 		}
 	}
 	if from < 0 || to < from {
-		return 0, 0, fmt.Errorf("sleep: %s is no time to sleep", text)
+		return 0, 0, fmt.Errorf("sleep: %s is not a time to sleep", text)
 	}
 	return from, to, nil
 }

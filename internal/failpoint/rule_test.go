@@ -35,7 +35,7 @@ func TestBadRules(t *testing.T) {
 		"commit.before=kill@0":            "neither * nor a number from 1",
 		"commit.before=kill@x":            "neither * nor a number from 1",
 		"commit.before=sleep":             "sleep:",
-		"commit.before=sleep:2s-1s":       "no time to sleep",
+		"commit.before=sleep:2s-1s":       "not a time to sleep",
 		"commit.before=sleep:-1s":         "sleep:",
 		"poll.chunk=stop;commit.start=no": `there is no point "commit.start"`,
 	} {
@@ -52,10 +52,10 @@ func TestWhenARuleBites(t *testing.T) {
 	t.Parallel()
 	third, each := rule{name: "poll.query", at: 3}, rule{name: "poll.query"}
 	for hit := int64(1); hit <= 4; hit++ {
-		if third.bites("poll.query", hit) != (hit == 3) {
+		if third.applies("poll.query", hit) != (hit == 3) {
 			t.Errorf("@3 at hit %d", hit)
 		}
-		if !each.bites("poll.query", hit) || each.bites("poll.chunk", hit) {
+		if !each.applies("poll.query", hit) || each.applies("poll.chunk", hit) {
 			t.Errorf("@* at hit %d", hit)
 		}
 	}

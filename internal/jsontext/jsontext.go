@@ -1,5 +1,5 @@
-// Package jsontext appends JSON to a buffer without allocating. It is what the
-// standard library keeps to itself: rows and events are encoded by the million.
+// Package jsontext appends JSON to a buffer without allocating. The
+// standard library does not export this; rows and events are encoded by the million.
 package jsontext
 
 import "unicode/utf8"

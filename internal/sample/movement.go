@@ -30,8 +30,8 @@ func (m *movement) get(target any, text string, args ...any) error {
 // pick returns one value of a list.
 func pick(m *movement, values []string) string { return values[m.rand.IntN(len(values))] }
 
-// move makes one movement. What finds nothing to move brings a new order, so
-// each movement changes something. An order takes about six movements of tasks
+// move makes one movement. Where there is nothing to move, it makes a new order, so
+// that each movement changes something. An order takes about six movements of tasks
 // and two of its own; with these shares the open ones stay few.
 func (m *movement) move() error {
 	var moved bool
@@ -111,7 +111,7 @@ func (m *movement) one(table, column, condition string) (string, bool, error) {
 }
 
 // advanceTask moves a task one step on, and its order with it: the first task
-// that is released releases the order, the last one that is done has it picked.
+// that is released releases the order, and the last that is done sets it to picked.
 func (m *movement) advanceTask() (bool, error) {
 	task, found, err := m.one("wes_tasks", "task_id", "status IN ('CREATED', 'RELEASED', 'PICKING')")
 	if err != nil || !found {

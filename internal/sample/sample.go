@@ -54,7 +54,7 @@ func Open(ctx context.Context, path string) (*Warehouse, error) {
 	return OpenWith(ctx, Options{Path: path})
 }
 
-// OpenWith is [Open] with more to say.
+// OpenWith is [Open] with options.
 func OpenWith(ctx context.Context, options Options) (*Warehouse, error) {
 	path, isURL := strings.CutPrefix(options.Path, "sqlite:")
 	if isURL {

@@ -23,10 +23,10 @@ func looseName(name string) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(name))
 }
 
-// parseNetwork reads the URL of a database server. What the parameters mean is
-// the source's affair.
+// parseNetwork reads the URL of a database server. The source checks what
+// the parameters mean.
 func parseNetwork(text string, kind Kind) (URL, error) {
-	// What url.Parse says repeats the URL, password and all: never wrap it.
+	// The error of url.Parse repeats the URL with its password: never wrap it.
 	broken := fmt.Errorf("the URL cannot be read; write %s, "+
 		"and in USER and PASSWORD %%40 for @, %%2F for /, %%3A for :, %%23 for #, %%3F for ? and %%25 for %%", kind.Example)
 	u, err := url.Parse(text)
@@ -34,7 +34,7 @@ func parseNetwork(text string, kind Kind) (URL, error) {
 		return URL{}, broken
 	}
 	if kind.Scheme == string(Postgres) && strings.Count(authority(text), "@") > 1 {
-		// url.Parse ends the password at the last one, the driver at the first: it
+		// url.Parse ends the password at the last one, the driver at the first. The driver
 		// would look up the rest of the password as a host, and name it in errors.
 		return URL{}, broken
 	}
@@ -66,8 +66,8 @@ func authority(text string) string {
 	return rest
 }
 
-// redactURL rebuilds the URL from the parts that are no secret, so that a part
-// that was not understood cannot slip through.
+// redactURL builds the URL from the parts that are not secret, so that a part
+// that was not understood is left out.
 func redactURL(u *url.URL, parameters url.Values, kind Kind) string {
 	shown := url.URL{Scheme: kind.Scheme, Host: u.Host, Path: u.Path}
 	if u.User != nil {
@@ -87,13 +87,13 @@ func redactURL(u *url.URL, parameters url.Values, kind Kind) string {
 	return shown.String()
 }
 
-// account is whose logon a URL stands for.
+// account is the account of a URL on its server.
 type account struct {
 	id     string
 	secret Secret
 }
 
-// accountOf takes a URL apart into who logs on where, and with what secret.
+// accountOf returns the account of a URL, and the secret of its logon.
 func accountOf(u *url.URL, parameters url.Values, kind Kind) account {
 	open, secret := make(url.Values), make(url.Values)
 	for name, values := range parameters {
@@ -113,7 +113,7 @@ func accountOf(u *url.URL, parameters url.Values, kind Kind) account {
 	return account{id: id.String(), secret: NewSecret(password + "\x00" + secret.Encode())}
 }
 
-// Account names who logs on to which database, without a secret: URLs with one
-// account share its fate where a wrong password locks it. Secret is what the
-// logon shows. Both are empty for SQLite, which knows no accounts.
+// Account identifies the account and its server, without a secret: where wrong
+// passwords lock an account, they lock it for all URLs with one id. secret is that of
+// the logon. Both are empty for SQLite, which has no accounts.
 func (u URL) Account() (id string, secret Secret) { return u.account.id, u.account.secret }

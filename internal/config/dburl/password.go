@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// brokenPassword finds what is meant as USER:PASSWORD@ in a text that is no URL,
-// mostly because of a character in the password.
+// brokenPassword finds USER:PASSWORD@ in a text that is not a URL, mostly because of
+// a character in the password.
 var brokenPassword = regexp.MustCompile(`//[^:@/]*:[^@]+@`)
 
 // HoldsPassword reports whether the text of a URL has a password in it, or would
@@ -33,13 +33,13 @@ func HoldsPassword(text string) bool {
 	return false
 }
 
-// secretParameter knows the parameters that are passwords: password and
+// secretParameter reports whether a parameter is a password: password and
 // sslpassword of PostgreSQL, wallet-password of Oracle.
 func secretParameter(name string) bool {
 	return strings.HasSuffix(looseName(name), "password")
 }
 
-// WithPassword returns the URL of a server with that password in the place of its own.
+// WithPassword returns the URL of a server with another password.
 func (k Kinds) WithPassword(u URL, password string) (URL, error) {
 	parsed, err := url.Parse(u.Reveal())
 	if err != nil {

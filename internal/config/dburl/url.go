@@ -34,10 +34,10 @@ type URL struct {
 	database string
 }
 
-// supportedForWork is what to write in the place of a URL that cannot coordinate.
-const supportedForWork = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
+// coordinationForm says what to write in place of a URL that cannot coordinate.
+const coordinationForm = "write sqlite:PATH or postgres://USER@HOST/DATABASE"
 
-// supported is what to write in the place of a URL that cannot be used.
+// supported says what to write in place of a URL that cannot be used.
 func (k Kinds) supported() string {
 	var schemes []string
 	for _, kind := range k {
@@ -50,22 +50,21 @@ func (k Kinds) supported() string {
 	return "write sqlite:PATH, or " + list + "://USER@HOST/DATABASE"
 }
 
-// foreign are schemes of databases that are known, and not yet spoken to.
-var foreign = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
+// unsupported are schemes of databases that are known, and not supported yet.
+var unsupported = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
 
-// ParseURL reads the URL of a database, of a source or the one that
-// coordinates. The text of an error holds nothing of the URL but the name of an
-// unsupported kind of database.
+// ParseURL reads the URL of a database. The text of an error repeats nothing of the
+// URL but the name of an unsupported kind of database.
 func (k Kinds) ParseURL(text string) (URL, error) { return k.parseURL(text, k.supported()) }
 
 // ParseCoordination reads the URL of the coordination database.
 func (k Kinds) ParseCoordination(text string) (URL, error) {
-	u, err := k.parseURL(text, supportedForWork)
+	u, err := k.parseURL(text, coordinationForm)
 	if err == nil && u.dialect != SQLite && u.dialect != Postgres {
-		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, supportedForWork)
+		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, coordinationForm)
 	}
 	if err == nil && u.dialect == Postgres {
-		err = writable(text)
+		err = checkWritable(text)
 	}
 	if err != nil {
 		return URL{}, err
@@ -73,8 +72,8 @@ func (k Kinds) ParseCoordination(text string) (URL, error) {
 	return u, nil
 }
 
-// writable refuses a URL of PostgreSQL that asks for servers which only read.
-func writable(text string) error {
+// checkWritable refuses a URL of PostgreSQL that asks for servers which only read.
+func checkWritable(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
 		return errors.New("the URL cannot be read") // It was read before.
@@ -94,7 +93,7 @@ func (k Kinds) parseURL(text, instead string) (URL, error) {
 	if kind, ok := k.Of(scheme); ok {
 		return parseNetwork(text, kind)
 	}
-	if m := foreign.FindStringSubmatch(text); m != nil {
+	if m := unsupported.FindStringSubmatch(text); m != nil {
 		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], instead)
 	}
 	return URL{}, errors.New("this is not the URL of a supported database; " + instead)
@@ -122,14 +121,14 @@ func parseSQLite(rest string) (URL, error) {
 	return URL{secret: NewSecret(text), dialect: SQLite, path: path, shown: text, database: filepath.Base(path)}, nil
 }
 
-// IsZero says that there is no URL.
+// IsZero reports whether there is no URL.
 func (u URL) IsZero() bool { return u.dialect == "" }
 
 // Dialect is the kind of the database.
 func (u URL) Dialect() Dialect { return u.dialect }
 
 // Database is the name of the database on its server, or of the file without its
-// folder: what stays the same whichever way leads there.
+// folder: it is the same on all ways to the database.
 func (u URL) Database() string { return u.database }
 
 // Path is the file of an SQLite database; a relative one starts at the working

@@ -44,8 +44,8 @@ func OfPath(path string) string {
 }
 
 // OthersMayRead reports whether every user of the host may read a file, as far as
-// its mode says. Pipes and devices have a mode that says nothing of who reads
-// what goes through them.
+// its mode says. It reports false for pipes and devices, whose mode does not say who
+// reads what passes through them.
 func OthersMayRead(info fs.FileInfo) bool {
 	const others fs.FileMode = 0o004
 	return info.Mode().IsRegular() && info.Mode()&others != 0

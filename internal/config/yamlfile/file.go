@@ -15,8 +15,8 @@ import (
 	"github.com/observerd/observerd/internal/config/fileowner"
 )
 
-// maxFile bounds what is read as a configuration, so that a path such as
-// /dev/zero is a mistake and not the end of the host's memory.
+// maxFile bounds the size of a file, so that a path such as /dev/zero is a mistake
+// and does not fill the memory of the host.
 const maxFile = 1 << 20
 
 // Unreadable is why a file cannot be read.
@@ -29,20 +29,19 @@ type Unreadable struct {
 	Missing, Denied bool
 }
 
-// pipeTimeout is how long somebody may take who writes a file while it is read,
-// as in --config <(program).
+// pipeTimeout is how long the writer of a pipe may take, as in --config <(program).
 const pipeTimeout = 10 * time.Second
 
 // Read reads a file of at most 1 MiB. A pipe has ten seconds to bring it.
 func Read(path string) ([]byte, fs.FileInfo, *Unreadable) {
-	// A pipe may have nobody at its other end, or somebody who says nothing: that
-	// must not keep the program from ending when it is told to.
+	// A pipe may have no writer, or one that writes nothing: that must not keep the
+	// program from ending when it is told to.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, whyUnreadable(path, err)
 	}
 	defer f.Close()                                    // It was only read: there is nothing to lose.
-	_ = f.SetReadDeadline(time.Now().Add(pipeTimeout)) // What is no pipe has none, and needs none.
+	_ = f.SetReadDeadline(time.Now().Add(pipeTimeout)) // Files other than pipes have none, and need none.
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, whyUnreadable(path, err)
@@ -73,12 +72,12 @@ func whyUnreadable(path string, err error) *Unreadable {
 	return &Unreadable{Text: fmt.Sprintf("the file cannot be read (%v); name the right file", err)}
 }
 
-// whyDenied says what has to be changed: the file, or a folder above it where
-// not even its owner can be seen.
+// whyDenied says what has to be changed: the file, or a folder above it where the
+// owner of the file cannot be seen.
 func whyDenied(path string) string {
 	text := "the file may not be read by " + fileowner.Me()
-	if whose := fileowner.OfPath(path); whose != "" {
-		return text + ": " + whose + "; change its owner or mode, or run this as a user who may"
+	if owner := fileowner.OfPath(path); owner != "" {
+		return text + ": " + owner + "; change its owner or mode, or run this as a user who may"
 	}
 	return text + ", who may not enter a folder above it; change the mode of that, or run this as a user who may"
 }

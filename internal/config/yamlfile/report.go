@@ -74,8 +74,8 @@ func (r *Report) OriginOf(key string) Origin {
 // LayerOf returns the layer that set the key itself.
 func (r *Report) LayerOf(key string) Layer { return r.origins[key].Layer }
 
-// Reject notes a mistake at a key. A key has one mistake at most: what follows
-// from an unreadable value would only confuse.
+// Reject notes a mistake at a key. A key has one mistake at most: others may follow
+// from the first.
 func (r *Report) Reject(key, text string) {
 	if r.wrong[key] {
 		return
@@ -107,7 +107,7 @@ func (r *Report) RejectAt(o Origin, key, text string) {
 	r.Problems = append(r.Problems, r.problem(o, key, text))
 }
 
-// Warn notes at a key what is no mistake.
+// Warn notes a warning at a key.
 func (r *Report) Warn(key, text string) {
 	r.Warnings = append(r.Warnings, r.problem(r.OriginOf(key), key, text))
 }
@@ -125,18 +125,18 @@ func (r *Report) Adopt(apart *Report) {
 	r.Problems, r.wrong = append(r.Problems, apart.Problems...), apart.wrong
 }
 
-// Include takes over, at the key that names a file, what is to say of that file.
-func (r *Report) Include(key string, of *Report) {
+// Include takes over, at the key that names a file, the report on that file.
+func (r *Report) Include(key string, file *Report) {
 	within := func(p Problem) Problem {
 		outer := r.problem(r.OriginOf(key), key, p.String())
 		outer.Denied = p.Denied
 		return outer
 	}
-	for _, p := range of.Problems {
+	for _, p := range file.Problems {
 		r.MarkWrong(key)
 		r.Problems = append(r.Problems, within(p))
 	}
-	for _, p := range of.Warnings {
+	for _, p := range file.Warnings {
 		r.Warnings = append(r.Warnings, within(p))
 	}
 }
@@ -149,7 +149,7 @@ func (r *Report) OK(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return r.wrong[key] })
 }
 
-// Where is where a key was set, for a mention in another mistake.
+// Where is the place at which a key was set, for a mention in another mistake.
 func (r *Report) Where(key string) string {
 	return r.problem(r.OriginOf(key), "", "").where()
 }

@@ -20,7 +20,7 @@ var (
 	encodings   = regexp.MustCompile(`UTF-(8|16)|surrogate`)
 )
 
-// advice says what to write where the parser's message is known to puzzle.
+// advice says what to write, for messages of the parser that do not.
 func advice(message string) string {
 	return map[string]string{
 		"mapping values are not allowed in this context":               `quote a value that has ": " in it, and indent keys of one section alike`,
@@ -38,7 +38,7 @@ func advice(message string) string {
 	}[message]
 }
 
-// plainText is the advice to whoever has saved the file in another encoding.
+// plainText is the advice for a file in another encoding.
 const plainText = "write the file as plain UTF-8 text"
 
 func syntaxText(err error) string {
@@ -47,7 +47,7 @@ func syntaxText(err error) string {
 		return yamlAnchor.ReplaceAllString(message, "anchor") + "; quote a value that begins with * or &"
 	}
 	if encodings.MatchString(message) {
-		// The parser speaks of octets, and its word differs with what follows.
+		// The parser counts octets, and its message differs with the text that follows.
 		return "the file is not UTF-8; " + plainText
 	}
 	return message + "; " + cmp.Or(advice(message), "correct the YAML")
@@ -81,7 +81,7 @@ func locate(text []byte, err error) Origin {
 	return Origin{FromFile, reported, firstColumn(lines[reported-1]), ""}
 }
 
-// parsedLines is how many lines the parser takes before it fails.
+// parsedLines returns how many lines the parser reads before it fails.
 func parsedLines(lines [][]byte) int {
 	r := &lineReader{lines: lines}
 	decoder := yaml.NewDecoder(r)
@@ -104,7 +104,7 @@ func firstColumn(line []byte) int {
 	return len(line) - len(bytes.TrimLeft(line, " \t")) + 1
 }
 
-// lineReader hands out one line at a time and counts them.
+// lineReader returns one line at a time and counts them.
 type lineReader struct {
 	lines [][]byte
 	taken int
