@@ -47,8 +47,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// nobody but this user may read the files of testdata: which mode they have is
-// decided by whoever checks out the repository.
+// nobody but this user may read the files of testdata: their mode depends on
+// the checkout.
 func nobody(fs.FileInfo) bool { return false }
 
 // report is what a user sees: mistakes, then warnings.

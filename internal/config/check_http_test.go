@@ -44,7 +44,7 @@ func TestWhoMayBeLetIn(t *testing.T) {
 		"verified certificates": {mutualTLS, ""},
 		"any certificate":       {strings.Replace(mutualTLS, "RequireAndVerify", "RequireAny", 1), "no authentication"},
 		"optional certificate":  {strings.Replace(mutualTLS, "RequireAndVerifyClientCert", "VerifyClientCertIfGiven", 1), "no authentication"},
-		// Whoever has a certificate of any public authority would be let in.
+		// A certificate of any public authority would be accepted.
 		"the system's authorities": {strings.Replace(mutualTLS, ", client_ca_file: ca.pem", "", 1), "no authentication"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestInsecureIsWarnedOf(t *testing.T) {
 	}
 }
 
-// TestProtectionIsLookedAtAnew changes the file after it was loaded.
-func TestProtectionIsLookedAtAnew(t *testing.T) {
+// TestProtectionIsReadAgain changes the file after it was loaded.
+func TestProtectionIsReadAgain(t *testing.T) {
 	t.Parallel()
 	file := webConfig(t, webtest.TLS+webtest.User(t, "prometheus", "secret"))
 	cfg := load(t, minimal, environ("OBSERVERD_HTTP_LISTEN=0.0.0.0:0", "OBSERVERD_HTTP_WEB_CONFIG="+file))

@@ -19,7 +19,8 @@ func (l *loader) checkExposed() {
 		return
 	}
 	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		if f.typ == reflect.TypeFor[URL]() && l.LayerOf(f.key) == yamlfile.FromFile && dburl.HoldsPassword(withoutVariables(l.k.String(f.key))) {
+		inFile := f.typ == reflect.TypeFor[URL]() && l.LayerOf(f.key) == yamlfile.FromFile
+		if inFile && dburl.HoldsPassword(withoutVariables(l.k.String(f.key))) {
 			l.RejectAt(l.OriginOf(f.key), f.key, whyExposed(l.File, l.info, f.key))
 		}
 	}

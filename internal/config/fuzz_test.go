@@ -12,7 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// FuzzLoad: whatever is in the file and the environment, Load returns a
+// FuzzLoad: for every file and environment, Load returns a
 // configuration that prints and loads again, or positioned mistakes.
 func FuzzLoad(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/bad/*.yaml")

@@ -43,7 +43,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// What is printed is a configuration that means the same.
+// The printed configuration means the same.
 func TestPrintedConfigurationLoads(t *testing.T) {
 	t.Parallel()
 	first := load(t, `

@@ -137,7 +137,8 @@ func webValue(t reflect.Type) string {
 		return "NAME: HASH for each user below it"
 	}
 	words := map[reflect.Kind]string{
-		reflect.Bool: "true or false", reflect.Int: "a number", reflect.Map: "NAME: TEXT for each header below it", reflect.Slice: "a list of texts",
+		reflect.Bool: "true or false", reflect.Int: "a number", reflect.Slice: "a list of texts",
+		reflect.Map: "NAME: TEXT for each header below it",
 	}
 	return cmp.Or(words[t.Kind()], "one text")
 }

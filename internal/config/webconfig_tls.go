@@ -47,7 +47,7 @@ func (w webConfig) tls(t toolkit.TLSConfig) {
 
 // clients checks how clients authenticate by certificate.
 func (w webConfig) clients(t toolkit.TLSConfig) {
-	types := []string{"NoClientCert", "RequestClientCert", "RequireAnyClientCert", "RequireClientCert", "VerifyClientCertIfGiven", verifiedClients}
+	types := strings.Fields("NoClientCert RequestClientCert RequireAnyClientCert RequireClientCert VerifyClientCertIfGiven " + verifiedClients)
 	given := cmp.Or(t.ClientAuth, "NoClientCert")
 	authorities, at := w.pem("client_ca", t.ClientCAs, t.ClientCAsText)
 	switch {
