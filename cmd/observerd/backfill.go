@@ -44,8 +44,8 @@ command is called again without --from and --to, on any host.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&b.from, "from", "", "the first `instant`, in RFC 3339; the beginning of the source by default")
-	flags.StringVar(&b.to, "to", "", "the first `instant` that is not read any more; the low-water mark by default")
+	flags.StringVar(&b.from, "from", "", "the first `timestamp`, in RFC 3339; the beginning of the source by default")
+	flags.StringVar(&b.to, "to", "", "the first `timestamp` that is not read any more; the low-water mark by default")
 	flags.Float64Var(&b.rate, "rate", 0, "read at most so many `rows` a second; max-rate of the observer by default")
 	flags.BoolVar(&b.cancel, "cancel", false, "end the backfill that is running; what was read stays")
 	flags.BoolVar(&b.status, "status", false, "say how far the last backfill is")

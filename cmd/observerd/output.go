@@ -91,7 +91,7 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// ago words how long before now an instant was.
+// ago words how long before now a time was.
 func ago(now, then time.Time) string {
 	if then.IsZero() {
 		return "never"

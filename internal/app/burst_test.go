@@ -20,16 +20,16 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// TestManyTypesAtOneInstant has more types due at once than the database can
+// TestManyTypesAtOneTick has more types due at once than the database can
 // serve in the time of one call: a lock takes 50 ms to acquire, as on a server
 // whose disk or standby is slow, and 20 ms on SQLite. They wait for each other on the node. None of
 // them fails for that, tries its lock twice, or calls the database away.
-func TestManyTypesAtOneInstant(t *testing.T) {
+func TestManyTypesAtOneTick(t *testing.T) {
 	t.Parallel()
-	onBoth(t, manyTypesAtOneInstant)
+	onBoth(t, manyTypesAtOneTick)
 }
 
-func manyTypesAtOneInstant(t *testing.T, p place) {
+func manyTypesAtOneTick(t *testing.T, p place) {
 	// More than two connections of PostgreSQL, or the one of SQLite, acquire in 5 s,
 	// which is what one call may take.
 	const types = 260

@@ -37,7 +37,7 @@ func future(x *patient, f *findings) {
 }
 
 const (
-	clockWentBack = "Only the database's clock makes this instant: that clock has gone back, or another server has taken over with an earlier one."
+	clockWentBack = "Only the database's clock makes this time: that clock has gone back, or another server has taken over with an earlier one."
 	findTheJump   = "Find out why the clock of the database's host jumped, or which server took over."
 )
 
@@ -124,7 +124,7 @@ func (x *patient) lagging(f *findings, s status.Sighting, behind time.Duration) 
 	if z, ok := zone(-behind-s.Gap, s.Gap); ok {
 		severity, do = Problem, signed(z)+". "+zoneCause
 	}
-	f.add(severity, fmt.Sprintf("%s: holder %s has just written an instant that is %s ago", x.lock(s), s.Term, words(behind)), why, do)
+	f.add(severity, fmt.Sprintf("%s: holder %s has just written a time that is %s ago", x.lock(s), s.Term, words(behind)), why, do)
 }
 
 // stale tells of a row that nobody has touched for long. That is nothing bad by

@@ -53,7 +53,7 @@ func (x *patient) springTTL(f *findings) {
 }
 
 // springsTTL reads the TTL from a row that a Java node has just made: only then
-// do both of its instants come from the same moment.
+// do both of its times come from the same moment.
 func springsTTL(s status.Sighting) (time.Duration, bool) {
 	return s.Expires.Sub(s.Created), s.Inserted && !s.Expires.IsZero()
 }

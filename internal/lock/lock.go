@@ -50,7 +50,7 @@ type Grant struct {
 	// Fence grows with every acquisition of the same key. Outside systems that
 	// cannot check the term can refuse a smaller fence.
 	Fence int64
-	// Began is the local, monotonic instant at which the attempt began. Trust
+	// Began is the local, monotonic time at which the attempt began. Trust
 	// in the lease counts from here, so that a slow answer does not stretch it.
 	Began time.Time
 }

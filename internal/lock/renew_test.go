@@ -29,7 +29,7 @@ func hang(ctx context.Context, _ []lock.Grant) ([]lock.Renewal, error) {
 	return nil, ctx.Err()
 }
 
-func TestLeaseIsLostTheInstantTrustEnds(t *testing.T) {
+func TestLeaseIsLostWhenTrustEnds(t *testing.T) {
 	for name, renewal := range map[string]func(context.Context, []lock.Grant) ([]lock.Renewal, error){
 		"errors":          down,
 		"unknown answers": answer(lock.Unknown),

@@ -47,7 +47,7 @@ func (h *simHold) expectLive(what string) {
 	}
 }
 
-// over judges the end of the lease's context, at the instant at which it came.
+// over judges the end of the lease's context, at the moment at which it came.
 func (h *simHold) over() {
 	cause := context.Cause(h.lease.Context())
 	h.mu.Lock()
@@ -163,7 +163,7 @@ func (h *simHold) release(ctx context.Context) {
 	}
 }
 
-// over reports whether the lease of that term had ended before this instant.
+// over reports whether the lease of that term had ended before this time.
 func (w *simWorld) over(term string) bool {
 	w.mu.Lock()
 	h := w.holds[term]

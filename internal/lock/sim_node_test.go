@@ -41,7 +41,7 @@ func startSimNode(world *simWorld, name string, ttl time.Duration, seed uint64) 
 	n.life, n.die = context.WithCancel(context.Background())
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: &simProvider{world: world, wire: n.wire, shut: n.closed}})
 	for i, key := range simKeys {
-		offset := time.Duration(17*seed+uint64(i)+1) * 137 * time.Microsecond // nobody wakes at the same instant
+		offset := time.Duration(17*seed+uint64(i)+1) * 137 * time.Microsecond // nobody wakes at the same time
 		world.work.Go(func() {
 			if n.sleep(n.life, offset) {
 				n.compete(key)

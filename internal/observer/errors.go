@@ -11,9 +11,9 @@ var (
 	// definition than this node has, and that this node's is not the later one. The
 	// turn is left to a node with that definition.
 	ErrOtherDefinition = errors.New("the other nodes define the observer in another way")
-	// ErrNextInstant is the cause with which a caller ends the context of a poll that
+	// ErrNextTick is the cause with which a caller ends the context of a poll that
 	// has only the time until the next is due. That poll is full, and has no error.
-	ErrNextInstant = errors.New("the next poll is due")
+	ErrNextTick = errors.New("the next poll is due")
 	// ErrMostlyPoison reports a chunk of which most rows could not be read.
 	// Nothing of that chunk was committed.
 	ErrMostlyPoison = errors.New("most rows of a chunk are poison")

@@ -49,7 +49,7 @@ func New(spec Spec) (*Observer, error) {
 //
 // When ctx or the time of the poll ends, no commit begins any more. The error is the
 // cause; but a poll that has committed something in its time is full and has none, and
-// so is one that ends with [ErrNextInstant].
+// so is one that ends with [ErrNextTick].
 // Errors of the source and the store are wrapped; of its own, a poll returns
 // [ErrOtherDefinition], [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
 // [ErrMostlyPoison], [ErrMassDisappearance] and [ErrOutOfOrder]. The statistics are valid beside
@@ -71,7 +71,7 @@ func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats,
 // timestamp, and could not go on among them, would begin with the same rows for ever.
 func (p *poll) outOfTime(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, ErrNextInstant):
+	case errors.Is(err, ErrNextTick):
 		p.full, p.complete = true, false
 		return nil
 	case !errors.Is(err, ErrPollTime):

@@ -37,7 +37,7 @@ type Start struct {
 	// one with Now began. A source that was replaced is read from there; nil
 	// stands for the beginning of the source.
 	Began func(ctx context.Context, stream string) (string, error)
-	// At begins at that instant. A source that cannot write it, because it has
+	// At begins at that time. A source that cannot write it, because it has
 	// no row yet whose form could be followed, begins at its beginning.
 	At time.Time
 }
@@ -185,7 +185,7 @@ func (s Spec) validate() error {
 	check(s.MaxChanged >= 0, "limit of changed rows is negative")
 	check(s.Limit >= 0, "limit of rows is negative")
 	check(s.MaxRate >= 0, "rate of rows is negative")
-	check(!s.Start.Now || s.Start.At.IsZero(), "start is both now and an instant")
+	check(!s.Start.Now || s.Start.At.IsZero(), "start is both now and a timestamp")
 	check(s.Start.isZero() || !s.readsAll(), "start needs a timestamp and another detection than snapshot, which reads every row")
 	check(s.MaxGone > 0 && s.MaxGone <= 1, "share of rows that may be gone is not between 0 and 1")
 	check(s.StatementTime > 0 && s.PollTime >= 0, "time of a statement or a poll is negative")

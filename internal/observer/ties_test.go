@@ -401,7 +401,7 @@ func TestPollThatEndsAsTheNextIsDue(t *testing.T) {
 				if !began {
 					s.takes(time.Minute, 1)
 				}
-				ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, observer.ErrNextInstant)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, observer.ErrNextTick)
 				defer cancel()
 				if !began { // It would be over sooner.
 					s.spec.PollTime = time.Minute

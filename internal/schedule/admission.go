@@ -14,7 +14,7 @@ var errNotAdmitted = errors.New("not admitted in time: other turns came first")
 
 // admission lets only as many turns at a time ask whose turn it is, and take
 // their locks, as the store has connections. All the others, which are due at
-// the same instant, stand in line here, in the order in which they came: in the
+// the same tick, stand in line here, in the order in which they came: in the
 // store's own pool their calls would run out of time for no fault of the
 // database, and those that have the lock already would stand behind them.
 //

@@ -27,7 +27,7 @@ func full(d time.Duration) poll {
 
 // TestBacklogIsPolledForAllOfTheInterval has an observer whose polls take more than half
 // of the interval, and end full. The next one follows at once, and ends before the
-// next instant: each of them is served, and by both nodes.
+// next tick: each of them is served, and by both nodes.
 func TestBacklogIsPolledForAllOfTheInterval(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		var polled time.Duration
@@ -55,9 +55,9 @@ func TestBacklogIsPolledForAllOfTheInterval(t *testing.T) {
 	})
 }
 
-// TestBacklogOfOneNodeMissesNoInstant shows that a node whose backlog takes all of its
-// time is there for each instant.
-func TestBacklogOfOneNodeMissesNoInstant(t *testing.T) {
+// TestBacklogOfOneNodeMissesNoTick shows that a node whose backlog takes all of its
+// time is there for each tick.
+func TestBacklogOfOneNodeMissesNoTick(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), does("order-1", full(7*interval/10)))
 		pass(20*interval - interval/60)
@@ -66,10 +66,10 @@ func TestBacklogOfOneNodeMissesNoInstant(t *testing.T) {
 	})
 }
 
-// TestBacklogIsPolledUntilTheNextInstant has an observer whose polls end full. It is
+// TestBacklogIsPolledUntilTheNextTick has an observer whose polls end full. It is
 // polled again and again, its neighbour is not, and the next turn is another
 // node's.
-func TestBacklogIsPolledUntilTheNextInstant(t *testing.T) {
+func TestBacklogIsPolledUntilTheNextTick(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		backlog := full(interval / 10)
 		two := observers("order", "order-1", "order-2")
@@ -107,7 +107,7 @@ func TestBacklogEndsWithAFailure(t *testing.T) {
 
 // TestBacklogBesideASlowNeighbour has a neighbour whose polls take two thirds of the
 // interval. The observer with the backlog is polled again meanwhile, and the lock
-// is free again at the next instant.
+// is free again at the next tick.
 func TestBacklogBesideASlowNeighbour(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), observers("order", "order-1", "order-2"),
@@ -155,7 +155,7 @@ func TestBacklogLetsOthersFirst(t *testing.T) {
 }
 
 // TestBacklogThatWaitedEndsInTime has an observer wait behind its neighbour for so
-// long that its next poll would last into the next instant. It ends before that.
+// long that its next poll would last into the next tick. It ends before that.
 func TestBacklogThatWaitedEndsInTime(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), observers("order", "order-1", "order-2"),

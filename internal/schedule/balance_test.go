@@ -61,7 +61,7 @@ func gather(t *testing.T, db *memory, nodes, types int, polls func(node, typ int
 
 func all(int, int) bool { return true }
 
-// cycle is the number of the present instant.
+// cycle is the number of the present tick.
 func cycle() int64 { return time.Now().UnixNano() / int64(interval) }
 
 // turns are all polls so far.

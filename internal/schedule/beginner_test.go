@@ -46,9 +46,9 @@ func TestWaitForOthersIsNoTimeOfAPoll(t *testing.T) {
 	})
 }
 
-// A poll that follows one with a backlog has until the next instant, which may be
+// A poll that follows one with a backlog has until the next tick, which may be
 // another node's, and that holds while it waits.
-func TestWaitForOthersEndsWithTheNextInstant(t *testing.T) {
+func TestWaitForOthersEndsWithTheNextTick(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		waited := 0
 		wait := func() time.Duration {
@@ -67,7 +67,7 @@ func TestWaitForOthersEndsWithTheNextInstant(t *testing.T) {
 		equal(t, "polls", a.polls("order-1"), 1)
 		equal(t, "turns", len(db.taken("order")), 1)
 		if _, held := db.locks.Holder(request("order", "")); held {
-			t.Error("the lock is held at the next instant")
+			t.Error("the lock is held at the next tick")
 		}
 		notes := db.noted("order-1")
 		if last := notes[len(notes)-1]; last.Outcome != turn.OK || last.Lag != time.Hour {

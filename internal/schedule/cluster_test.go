@@ -11,8 +11,8 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// settle lets all nodes see each other: they started at one instant, each
-// believing itself alone. It ends in the middle between two instants.
+// settle lets all nodes see each other: they started at the same time, each
+// believing itself alone. It ends in the middle between two ticks.
 func settle() { pass(interval + interval/2) }
 
 // delta returns by how much each node's polls of each type grow in a time.
@@ -294,7 +294,7 @@ func TestClockOfTheDatabaseDecides(t *testing.T) {
 				a := start(t, db, "a", only("order"))
 				pass(10 * interval)
 				for _, at := range a.streams["order-1"].polls()[1:] {
-					equal(t, "distance to an instant", at.Add(skew).Sub(at.Add(skew).Truncate(interval)), 0)
+					equal(t, "distance to a tick", at.Add(skew).Sub(at.Add(skew).Truncate(interval)), 0)
 				}
 				noTurnTwice(t, db, "order", interval)
 			})

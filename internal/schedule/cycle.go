@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// cycles groups the turns of all types that are due at one instant, for those
+// cycles groups the turns of all types that are due at one tick, for those
 // who read logs and metrics. Nothing depends on it.
 type cycles struct {
 	log     *slog.Logger
@@ -15,7 +15,7 @@ type cycles struct {
 
 	mu   sync.Mutex
 	open map[time.Time]*cycle
-	// next is the first instant that each type may still serve; a type that is
+	// next is the first tick that each type may still serve; a type that is
 	// busy with an earlier one is not waited for.
 	next map[string]time.Time
 	busy map[string]bool
@@ -35,16 +35,16 @@ func newCycles(log *slog.Logger, m *metrics, types []Type) *cycles {
 	}
 }
 
-// expect notes the first instants that the types will serve.
+// expect notes the first ticks that the types will serve.
 func (c *cycles) expect(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, typ := range c.types {
-		c.next[typ.Name] = instant(typ.serves(now), typ.Interval)
+		c.next[typ.Name] = tick(typ.serves(now), typ.Interval)
 	}
 }
 
-// begin notes that a type's turn at that instant begins.
+// begin notes that a type's turn at that tick begins.
 func (c *cycles) begin(at time.Time, typ string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *cycles) begin(at time.Time, typ string) {
 	if cy == nil {
 		cy = &cycle{began: time.Now(), waiting: c.due(at)}
 		c.open[at] = cy
-		c.log.Info("Starting scheduled polling cycle for all observer types", "instant", at)
+		c.log.Info("Starting scheduled polling cycle for all observer types", "tick", at)
 	}
 	delete(cy.waiting, typ)
 	cy.running++
@@ -61,7 +61,7 @@ func (c *cycles) begin(at time.Time, typ string) {
 	c.next[typ] = at.Add(1)
 }
 
-// due returns the types that will begin a turn of that instant. A type that is
+// due returns the types that will begin a turn of that tick. A type that is
 // busy lets its own firing pass; one with a shift may be done by then.
 func (c *cycles) due(at time.Time) map[string]bool {
 	due := make(map[string]bool)
@@ -110,5 +110,5 @@ func (c *cycles) close(at time.Time, cy *cycle) {
 	c.metrics.cycleLocked.Set(float64(cy.locked))
 	c.metrics.cycleSkipped.Set(float64(cy.skipped))
 	c.log.Info("Polling cycle completed for all observer types",
-		"instant", at, "locked", cy.locked, "skipped", cy.skipped, "duration", took)
+		"tick", at, "locked", cy.locked, "skipped", cy.skipped, "duration", took)
 }

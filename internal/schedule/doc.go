@@ -1,7 +1,7 @@
 // Package schedule decides when a type of observers is polled, and by which
-// node. Every node runs the same job for a type at the same instants, which
+// node. Every node runs the same job for a type at the same ticks, which
 // are multiples of the interval on the database's clock; the turn of an
-// instant is taken once by the whole cluster.
+// tick is taken once by the whole cluster.
 //
 // A node goes through a turn like this:
 //
@@ -19,7 +19,7 @@
 //
 // From the look to the second one, a turn is one of as many as the node has
 // connections to the database; the others are admitted in the order in which
-// they came, or stand back when their next instant is due.
+// they came, or stand back when their next tick is due.
 //
 // Rotation spreads the work and keeps nodes from meeting at the lock; it
 // promises nothing. That a turn is taken once rests on the lock and on reading

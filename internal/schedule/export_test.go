@@ -22,9 +22,9 @@ func (a Aligned) Ahead(d time.Duration) {
 	a.clock.offset = d
 }
 
-// Serves returns the instant that a job serves which fires at that time.
+// Serves returns the tick that a job serves which fires at that time.
 func (a Aligned) Serves(at time.Time) time.Time {
-	return instant(a.typ.serves(at.Add(a.clock.ahead())), a.typ.Interval)
+	return tick(a.typ.serves(at.Add(a.clock.ahead())), a.typ.Interval)
 }
 
 // ShutGocronDown ends what Stop had to leave running beside a hung poll.

@@ -15,7 +15,7 @@ func (s *Scheduler) patience(typ Type) time.Duration {
 	return 3*typ.Interval + time.Duration(rounds)*typ.PollTimeout + 6*callTimeout
 }
 
-// fire is a type's job: one turn, for the instant that is due on the
+// fire is a type's job: one turn, for the tick that is due on the
 // database's clock.
 func (s *Scheduler) fire(typ Type) {
 	if !s.enter() {
@@ -25,7 +25,7 @@ func (s *Scheduler) fire(typ Type) {
 	s.opts.Beat(loopName(typ.Name), s.patience(typ))
 	n := typ.serves(s.clock.now())
 	r := &run{
-		Scheduler: s, typ: typ, n: n, at: instant(n, typ.Interval),
+		Scheduler: s, typ: typ, n: n, at: tick(n, typ.Interval),
 		log: s.opts.Logger.With("type", typ.Name, "lock", typ.Request.Key),
 	}
 	locked := false

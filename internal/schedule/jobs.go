@@ -13,7 +13,7 @@ import (
 // jobs are the types' jobs in gocron. The nil value has none.
 type jobs struct{ cron gocron.Scheduler }
 
-// startJobs starts the jobs, once. They fire at once for the instant that is
+// startJobs starts the jobs, once. They fire at once for the tick that is
 // under way, so that a fresh node need not idle through it, then at each
 // following one.
 func (s *Scheduler) startJobs() {
@@ -76,10 +76,10 @@ type steadyClock struct {
 // Now implements clockwork.Clock.
 func (c steadyClock) Now() time.Time { return c.clock.local() }
 
-// aligned is a gocron.Cron that fires for the instants of a type on the
+// aligned is a gocron.Cron that fires for the ticks of a type on the
 // database's clock. It is asked in our own time, whose offset to that clock
 // may have changed since it last answered: as long as the change stays within
-// the slack, the instant after the last one is neither repeated nor left out.
+// the slack, the tick after the last one is neither repeated nor left out.
 type aligned struct {
 	clock *clock
 	typ   Type
@@ -95,7 +95,7 @@ func (aligned) IsValid(string, *time.Location, time.Time) error { return nil }
 
 // Next implements gocron.Cron. The zone of its answers alternates: gocron
 // takes two firings within one second of the wall clock for the end of summer
-// time and leaves the second out, but instants that are a second apart may
+// time and leaves the second out, but ticks that are a second apart may
 // come a little closer when the offset changes.
 func (a aligned) Next(last time.Time) time.Time {
 	ahead := a.clock.ahead()

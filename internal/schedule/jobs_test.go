@@ -21,7 +21,7 @@ func fires(a schedule.Aligned, last time.Time) time.Time {
 	return next
 }
 
-func TestDriftOfTheOffsetNeitherRepeatsNorSkipsAnInstant(t *testing.T) {
+func TestDriftOfTheOffsetNeitherRepeatsNorSkipsATick(t *testing.T) {
 	t.Parallel()
 	for _, step := range []time.Duration{time.Second, 1500 * time.Millisecond, 7 * time.Second, interval} {
 		t.Run(step.String(), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestJobsFireInRealTime(t *testing.T) {
 	seen := make(map[time.Time]bool)
 	for _, taken := range db.taken("order") {
 		if seen[taken.At] || !taken.At.Equal(taken.At.Truncate(time.Second)) {
-			t.Errorf("turn at %s was taken twice, or is no instant", taken.At)
+			t.Errorf("turn at %s was taken twice, or not at a tick", taken.At)
 		}
 		seen[taken.At] = true
 	}

@@ -181,9 +181,9 @@ func TestStopInAPollIsNoticed(t *testing.T) {
 	}
 }
 
-// TestHolderDiesJustBeforeTheNextInstant covers the end of an interval, in which
+// TestHolderDiesJustBeforeTheNextTick covers the end of an interval, in which
 // standbys must not have gone home.
-func TestHolderDiesJustBeforeTheNextInstant(t *testing.T) {
+func TestHolderDiesJustBeforeTheNextTick(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		nodes, told := standbys(t, db, "a", "b")
 		dead, others := favourite(t, nodes)
@@ -194,7 +194,7 @@ func TestHolderDiesJustBeforeTheNextInstant(t *testing.T) {
 		told[others[0]].tell(dead)
 		synctest.Wait()
 		if !others[0].streams["order-1"].runs() {
-			t.Error("the turn was left to the next instant")
+			t.Error("the turn was left to the next tick")
 		}
 	})
 }

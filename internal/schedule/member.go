@@ -92,7 +92,7 @@ func (m *member) outdated(observer string, yes bool) {
 	delete(m.differs, observer)
 }
 
-// place is where this node stands in line for instant n of the type, among
+// place is where this node stands in line for tick n of the type, among
 // those that are not out.
 func (m *member) place(typ string, n int64, out func(bootID string) bool) line {
 	return standIn(m.nodes(), m.self(), typ, n, out)

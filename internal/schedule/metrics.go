@@ -57,7 +57,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		outdated:       f.gauge("observerd_observer_outdated", "1 when this node left the observer alone at its last turn of it, because the other nodes define it in another way.", "type", "observer"),
 		lag:            f.gauge("observerd_observer_lag_seconds", "How far the rows lie behind the source's clock at which this node's last poll of the observer ended full; 0 when it came to the end.", "type", "observer"),
 		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
-		cycle:          f.one("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one instant.", 600),
+		cycle:          f.one("scheduler_observer_cycle_duration_seconds", "Duration of the cycles: all types due at one tick.", 600),
 		cycleLocked:    f.value("scheduler_observer_cycle_locked_count", "Types that this node polled in its last cycle."),
 		cycleSkipped:   f.value("scheduler_observer_cycle_skipped_count", "Types that this node left to others in its last cycle."),
 		waiting:        f.value("observerd_turns_waiting", "Turns that wait on this node behind those of other types."),

@@ -299,7 +299,7 @@ func (n *node) metric(t *testing.T, name string) float64 {
 	return 0
 }
 
-// story runs a test in fake time, from an instant of all intervals.
+// story runs a test in fake time, from a tick of all intervals.
 func story(t *testing.T, f func(t *testing.T, db *memory)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { f(t, newMemory()) })

@@ -24,7 +24,7 @@ func TestFailingObserverBacksOffAlone(t *testing.T) {
 		}
 		// 1, 2, 4, 8, 16 and then 20 intervals, which are the ten minutes.
 		if want := []int{0, 1, 3, 7, 15, 31, 51}; !slices.Equal(tried, want) {
-			t.Errorf("polled at instants %v, want %v", tried, want)
+			t.Errorf("polled at ticks %v, want %v", tried, want)
 		}
 		equal(t, "polls of the neighbour", a.polls("order-2"), 61)
 		equal(t, "turns", len(db.taken("order")), 61)
@@ -49,7 +49,7 @@ func TestObserverThatRecoversIsPolledEachTurnAgain(t *testing.T) {
 	})
 }
 
-func TestBackoffEndsWithItsInstantThoughTheJobComesEarly(t *testing.T) {
+func TestBackoffEndsWithItsTickThoughTheJobComesEarly(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), does("order-1", fails(errors.New("broken"))))
 		pass(interval - time.Second)

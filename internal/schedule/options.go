@@ -70,9 +70,9 @@ type Type struct {
 	// Interval is the distance between the starts of two polls of the whole
 	// cluster. Required; at least a second, in whole milliseconds.
 	Interval time.Duration
-	// Shift is how long after each instant the type fires, which keeps types
-	// apart that are due together; 0 means at the instant. Less than Interval.
-	// The turn is the instant's all the same, so that nodes which differ in the
+	// Shift is how long after each tick the type fires, which keeps types
+	// apart that are due together; 0 means at the tick. Less than Interval.
+	// The turn is the tick's all the same, so that nodes which differ in the
 	// shift neither repeat a turn nor leave one out.
 	Shift time.Duration
 	// Request is the type's lock. Required.

@@ -35,7 +35,7 @@ type part struct {
 const leastLeft = 16
 
 // ended reports whether the part has had its last poll. One that has left rows behind
-// is followed by another until the type's next instant, which may be another node's
+// is followed by another until the type's next tick, which may be another node's
 // and must not find the lock held.
 func (p *part) ended(ctx context.Context) bool {
 	return p.polled && (!p.full || p.left() < p.typ.Interval/leastLeft || ctx.Err() != nil)
@@ -51,11 +51,11 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 		limited, cancel := p.limited(poll)
 		defer cancel()
 		stats, err = p.safely(limited, g)
-	} else if errors.Is(err, observer.ErrNextInstant) {
+	} else if errors.Is(err, observer.ErrNextTick) {
 		stats.Full, err = true, nil // As it was before.
 	}
 	if p.polled && stats.Full && stats.Rows == 0 {
-		stats.Lag = p.lag // The instant came before a row that would tell.
+		stats.Lag = p.lag // The tick came before a row that would tell.
 	}
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
 	p.member.outdated(p.observer.ID(), res.outcome == turn.Outdated)
@@ -81,12 +81,12 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 
 // begin waits until the observer's poll may begin, of which the poll's time takes no
 // part. Its context is that of the poll: one that follows another has until the next
-// instant, and a moment less for its last commit and the notes. end is called when the
+// tick, and a moment less for its last commit and the notes. end is called when the
 // poll has ended.
 func (p *part) begin(ctx context.Context) (poll context.Context, end func(), err error) {
 	release := func() {}
 	if p.polled {
-		ctx, release = context.WithTimeoutCause(ctx, p.left(), observer.ErrNextInstant)
+		ctx, release = context.WithTimeoutCause(ctx, p.left(), observer.ErrNextTick)
 	}
 	line, ok := p.observer.(Beginner)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// instants are the numbers of the instants at which an observer was polled.
-func instants(s *stream) []int {
+// ticks are the numbers of the ticks at which an observer was polled.
+func ticks(s *stream) []int {
 	var tried []int
 	for _, at := range s.polls() {
 		tried = append(tried, int(at.Sub(start2000())/interval))
@@ -37,8 +37,8 @@ func TestClassOfAFailureDecidesOnThePause(t *testing.T) {
 				fault := &observer.Fault{Class: class, Err: errors.New("refused")}
 				a := start(t, db, "a", only("order"), does("order-1", fails(fmt.Errorf("read: %w", fault))))
 				pass(120*interval + interval/2)
-				if tried := instants(a.streams["order-1"]); !slices.Equal(tried, want) {
-					t.Errorf("polled at instants %v, want %v", tried, want)
+				if tried := ticks(a.streams["order-1"]); !slices.Equal(tried, want) {
+					t.Errorf("polled at ticks %v, want %v", tried, want)
 				}
 				notes := db.noted("order-1")
 				if got := notes[0].Reason; got != string(class)+": read: refused" {
@@ -89,8 +89,8 @@ func TestMissingRowsHoldUpNoOthers(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), does("order-1", fails(fmt.Errorf("poll: %w", observer.ErrMassDisappearance))))
 		pass(5*interval + interval/2)
-		if tried := instants(a.streams["order-1"]); !slices.Equal(tried, []int{0, 1, 2, 3, 4, 5}) {
-			t.Errorf("polled at instants %v", tried)
+		if tried := ticks(a.streams["order-1"]); !slices.Equal(tried, []int{0, 1, 2, 3, 4, 5}) {
+			t.Errorf("polled at ticks %v", tried)
 		}
 		if notes := db.noted("order-1"); notes[5].Failures != 6 {
 			t.Errorf("%d failures are noted", notes[5].Failures)

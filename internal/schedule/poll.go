@@ -94,7 +94,7 @@ func (r *run) take(ctx context.Context, g lock.Grant, started time.Time, outcome
 	})
 	failpoint.Hit("turn.taken")
 	if err != nil {
-		r.log.Error("Turn not taken; another node may repeat it", "err", err, "instant", r.at)
+		r.log.Error("Turn not taken; another node may repeat it", "err", err, "tick", r.at)
 	}
 }
 

@@ -15,9 +15,9 @@ const maxGrace = 2 * time.Second
 // many in all.
 type line struct{ place, size int }
 
-// standIn finds the node's place in line for instant n of a type. The nodes
+// standIn finds the node's place in line for tick n of a type. The nodes
 // that poll the type form a ring by name and boot id; the turn begins at
-// (n + index of the type) and so moves by one node with each instant and each
+// (n + index of the type) and so moves by one node with each tick and each
 // type. Nodes that cannot reach a source of the type come last. Those that are
 // out do not count, but keep their seats: the line is the same, only shorter,
 // for a node that does not know of them yet.

@@ -9,7 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// forgive notes that the last instant of a turn or stream may be ignored, if it
+// forgive notes that the last tick of a turn or stream may be ignored, if it
 // lies so far ahead by the database's clock. The caller holds db.mu.
 func (w *simWorld) forgive(id string, at time.Time) {
 	ahead := at.Sub(w.db.now())
@@ -18,7 +18,7 @@ func (w *simWorld) forgive(id string, at time.Time) {
 	w.absurd[id] = w.absurd[id] || ahead > simIntervals[0]
 }
 
-// follows reports whether an instant may follow on the last one of the turn or
+// follows reports whether a tick may follow on the last one of the turn or
 // stream. The caller holds db.mu.
 func (w *simWorld) follows(id string, last, at time.Time) bool {
 	w.mu.Lock()
@@ -41,7 +41,7 @@ func (w *simWorld) judgeTurn(n *simNode, t turn.Taken) {
 		w.broken("turn of %s taken again", t.Type)
 	}
 	if t.At.UnixNano()%int64(n.interval) != 0 {
-		w.broken("turn of %s is at no instant", t.Type)
+		w.broken("turn of %s is not at a tick", t.Type)
 	}
 	for _, id := range n.observers[t.Type] {
 		s := streams[id]
@@ -53,7 +53,7 @@ func (w *simWorld) judgeTurn(n *simNode, t turn.Taken) {
 }
 
 // judgeNote judges an observer's part: it was polled under this grant, and has
-// one turn an instant.
+// one turn a tick.
 func (w *simWorld) judgeNote(n *simNode, g lock.Grant, t turn.StreamTaken) {
 	w.journal.Note(n.name, fmt.Sprintf("notes %s of %s at %s", t.Outcome, t.Stream, t.At.Format(time.TimeOnly)))
 	w.mu.Lock()

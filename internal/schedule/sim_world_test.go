@@ -30,7 +30,7 @@ type simWorld struct {
 	polls  map[*simPoll]bool // under way
 	// committed is the term of each stream's last commit.
 	committed map[string]string
-	// absurd are the turns and streams whose last instant lay more than an
+	// absurd are the turns and streams whose last tick lay more than an
 	// interval ahead at some time, because a clock had jumped back: it may be
 	// ignored.
 	absurd map[string]bool

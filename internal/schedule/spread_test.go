@@ -32,7 +32,7 @@ func TestShiftedTypesFollowEachOther(t *testing.T) {
 		for k, typ := range types {
 			for _, at := range a.streams[typ+"-1"].polls()[1:] {
 				after := at.Add(db.skew).Sub(at.Add(db.skew).Truncate(interval))
-				equal(t, "time from an instant to the poll of "+typ, after, time.Duration(k)*spread/2)
+				equal(t, "time from a tick to the poll of "+typ, after, time.Duration(k)*spread/2)
 			}
 			for _, taken := range db.taken(typ) {
 				equal(t, "turn of "+typ, taken.At, taken.At.Truncate(interval))
@@ -43,10 +43,10 @@ func TestShiftedTypesFollowEachOther(t *testing.T) {
 }
 
 // TestShiftedTypesAreOneCycle wants the log and the metrics to show what is
-// due for one instant as one cycle.
+// due for one tick as one cycle.
 func TestShiftedTypesAreOneCycle(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
-		// The poll of the last type is still under way at the next instant.
+		// The poll of the last type is still under way at the next tick.
 		a := start(t, db, "a", shifted(), does("wes-1", after(interval-spread+time.Second)))
 		pass(interval + interval/2)
 		begun := a.log.count("Starting scheduled polling cycle")
@@ -106,7 +106,7 @@ func TestNodesWithDifferentShiftsDoNoHarm(t *testing.T) {
 		for _, typ := range types {
 			noTurnTwice(t, db, typ, interval)
 			turns := len(db.taken(typ))
-			if turns < 21 || turns > 22 { // One may begin with the instant before.
+			if turns < 21 || turns > 22 { // One may begin with the tick before.
 				t.Errorf("%d turns of %s, want 21", turns, typ)
 			}
 			equal(t, "polls of "+typ, early.polls(typ+"-1")+late.polls(typ+"-1"), turns)

@@ -54,7 +54,7 @@ func TestTurnThatIsTakenWhileOthersWaitInLineIsLeftAlone(t *testing.T) {
 		synctest.Wait()
 		waits := 0
 		for _, n := range nodes {
-			waits += n.log.count("Lock not acquired", "turn taken", "instant="+time.Now().Truncate(interval).UTC().Format("2006-01-02T15:04:05.000Z"))
+			waits += n.log.count("Lock not acquired", "turn taken", "tick="+time.Now().Truncate(interval).UTC().Format("2006-01-02T15:04:05.000Z"))
 		}
 		equal(t, "nodes that have stood back at once", waits, 2)
 		pass(interval / 2)

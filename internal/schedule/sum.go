@@ -74,7 +74,7 @@ func (s *sum) report(r *run, took time.Duration) {
 		unreachable = unreachable || p.outcome == turn.Unreachable
 	}
 	if len(s.parts) == 0 {
-		r.log.Debug("No observer of the type is to be polled", "instant", r.at)
+		r.log.Debug("No observer of the type is to be polled", "tick", r.at)
 		return
 	}
 	outcome := s.outcome()
@@ -83,7 +83,7 @@ func (s *sum) report(r *run, took time.Duration) {
 		r.metrics.polling.WithLabelValues(r.typ.Name).Observe(took.Seconds())
 	}
 	r.member.reached(r.typ, !unreachable)
-	r.log.Info("Completed polling", "instant", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.parts),
+	r.log.Info("Completed polling", "tick", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.parts),
 		"rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", took)
 }
 

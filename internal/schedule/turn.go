@@ -15,8 +15,8 @@ import (
 type run struct {
 	*Scheduler
 	typ Type
-	n   int64     // number of the instant
-	at  time.Time // the instant, on the database's clock
+	n   int64     // number of the tick
+	at  time.Time // the tick, on the database's clock
 	log *slog.Logger
 	met bool // another holder of the lock, and said so
 	// metAt is when.
@@ -99,7 +99,7 @@ func (r *run) standBack(err error) {
 	case errors.Is(err, errInterrupted):
 		r.log.Warn("Interrupted while waiting for lock", "err", err)
 	case !r.met:
-		r.log.Debug("Lock not acquired", "reason", err.Error(), "instant", r.at)
+		r.log.Debug("Lock not acquired", "reason", err.Error(), "tick", r.at)
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *run) taken(s turn.State) bool {
 	if !r.odd {
 		r.odd = true
 		r.metrics.futureTurns.WithLabelValues(r.typ.Name).Inc()
-		r.log.Warn("Turn in the future ignored", "recorded", s.At, "now", s.Now, "instant", r.at)
+		r.log.Warn("Turn in the future ignored", "recorded", s.At, "now", s.Now, "tick", r.at)
 	}
 	return false
 }

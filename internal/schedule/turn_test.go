@@ -56,7 +56,7 @@ func TestSecondNodeSkipsWhileTheFirstHolds(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		slow := func() setup { return does("order-1", after(10*time.Second)) }
 		nodes := []*node{start(t, db, "a", only("order"), slow())}
-		pass(time.Second) // Two that begin at one instant need not see each other, and may both try.
+		pass(time.Second) // Two that begin at the same time need not see each other, and may both try.
 		nodes = append(nodes, start(t, db, "b", only("order"), slow()))
 		pass(4 * time.Second)
 		holder, _ := db.locks.Holder(request("order", ""))
@@ -158,7 +158,7 @@ func TestTurnTakenBetweenLookAndLockIsNotRepeated(t *testing.T) {
 	})
 }
 
-func TestPollThatOutlastsTheIntervalSkipsInstants(t *testing.T) {
+func TestPollThatOutlastsTheIntervalSkipsTicks(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		a := start(t, db, "a", only("order"), does("order-1", after(interval+5*time.Second)))
 		pass(4*interval - time.Second)

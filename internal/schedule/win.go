@@ -22,7 +22,7 @@ const (
 )
 
 // win waits for this node's place in line and for a lock that is held, and
-// takes it. The error says why it was not to be had before the next instant.
+// takes it. The error says why it was not to be had before the next tick.
 // While someone holds the lock it is only looked at: of ten nodes, one tries.
 // Whoever has won is still admitted.
 func (r *run) win(ctx context.Context) (*lock.Lease, error) {
@@ -171,7 +171,7 @@ func (r *run) meet(err error) {
 	if errors.As(err, &held) {
 		holder = held.Node
 	}
-	r.log.Debug("Lock not acquired", "reason", errPolling.Error(), "holder", holder, "instant", r.at)
+	r.log.Debug("Lock not acquired", "reason", errPolling.Error(), "holder", holder, "tick", r.at)
 }
 
 // left is the time until the type fires again, less what its job may come early.

@@ -79,7 +79,7 @@ func TestALoopThatHangsStarvesTheWatchdog(t *testing.T) {
 	})
 }
 
-func TestReloadIsToldWithItsInstant(t *testing.T) {
+func TestReloadIsToldWithItsTime(t *testing.T) {
 	story(t, watchdog, func(t *testing.T, x *fake) {
 		x.set(func() { x.does = "Polls" })
 		close(x.polling)

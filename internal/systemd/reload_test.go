@@ -38,7 +38,7 @@ func TestReload(t *testing.T) {
 	mark := manager.mark()
 	hangUp(t, process)
 	manager.awaits(t, mark, "READY", 1)
-	instant(t, manager.assignments(mark, "MONOTONIC_USEC"))
+	oneTime(t, manager.assignments(mark, "MONOTONIC_USEC"))
 	if n := process.Log.Count(`"changed":[`, `"scheduler.observer.fixed-delay"`); n != 1 {
 		t.Errorf("the log names what has changed %d times", n)
 	}
@@ -150,12 +150,12 @@ func reloadedAt(t *testing.T, process *daemon.Process, success float64) float64 
 	return at
 }
 
-// instant checks that there is one time of a reload, by the clock that the manager
+// oneTime checks that there is one time of a reload, by the clock that the manager
 // reads, and not in the future.
-func instant(t *testing.T, values []string) {
+func oneTime(t *testing.T, values []string) {
 	t.Helper()
 	if len(values) != 1 {
-		t.Fatalf("instants %q, want one", values)
+		t.Fatalf("times %q, want one", values)
 	}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -40,7 +40,7 @@ const (
 
 // State is what the coordination database knows of a type's turns.
 type State struct {
-	// At is the instant of the last turn taken; zero: none yet.
+	// At is the tick of the last turn taken; zero: none yet.
 	At time.Time
 	// Now is the database's clock.
 	Now time.Time
@@ -53,7 +53,7 @@ type State struct {
 // Taken is a turn that has been taken.
 type Taken struct {
 	Type string
-	// At is the instant whose turn it was.
+	// At is the tick whose turn it was.
 	At                time.Time
 	Started, Finished time.Time
 	Node              string
@@ -63,7 +63,7 @@ type Taken struct {
 // Stream is what is remembered of one observer's turns.
 type Stream struct {
 	Stream string
-	// At is the instant of the last turn that this observer has had.
+	// At is the tick of the last turn that this observer has had.
 	At     time.Time
 	Paused bool
 	// Failures counts failed turns in a row; RetryAt is the end of the backoff

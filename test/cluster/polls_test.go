@@ -11,7 +11,7 @@ import (
 // polled is one row of the history of polls.
 type polled struct {
 	typ, stream, node, outcome string
-	// at is the instant of the turn, started when the poll began, both in
+	// at is the tick of the turn, started when the poll began, both in
 	// milliseconds since 1970 on the database's clock.
 	at, started int64
 }

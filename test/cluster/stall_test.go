@@ -73,7 +73,7 @@ func (s *stalls) longest() (most time.Duration) {
 	return most
 }
 
-// during reports whether the machine stood still while the turn of that instant
+// during reports whether the machine stood still while the turn of that tick
 // (milliseconds since 1970) was taken.
 func (s *stalls) during(at int64) bool {
 	begin := time.UnixMilli(at).Add(-interval / 4)

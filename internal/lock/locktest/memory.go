@@ -169,7 +169,7 @@ func (m *Memory) live(r lock.Request) *held {
 	return h
 }
 
-// taken returns the row of a lock that others may not take: one whose instant is
+// taken returns the row of a lock that others may not take: one whose time is
 // too far ahead they may.
 func (m *Memory) taken(r lock.Request) *held {
 	h := m.live(r)

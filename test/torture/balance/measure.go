@@ -132,7 +132,7 @@ func (k *cluster) change(ctx context.Context, what string, do func() error) (Cha
 		if !ok {
 			return errUneven
 		}
-		c.Again, c.Cycles, c.After = true, from-present-1, k.instant(from).Sub(at)
+		c.Again, c.Cycles, c.After = true, from-present-1, k.tick(from).Sub(at)
 		return nil
 	})
 	if errors.Is(err, errUneven) && ctx.Err() == nil {

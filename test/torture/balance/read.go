@@ -15,7 +15,7 @@ func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
 	rows, err := k.conn.Query(ctx, `
 		SELECT DISTINCT type, node, round(extract(epoch FROM turn_at) * 1000)::bigint / $1
 		  FROM obs_poll
-		 WHERE outcome = 'ok' AND turn_at >= $2`, k.Interval.Milliseconds(), k.instant(from))
+		 WHERE outcome = 'ok' AND turn_at >= $2`, k.Interval.Milliseconds(), k.tick(from))
 	if err != nil {
 		return nil, fmt.Errorf("read the polls: %w", err)
 	}
@@ -26,7 +26,7 @@ func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
 	return polls, nil
 }
 
-// cycle is the number of the present instant, by the database's clock.
+// cycle is the number of the present tick, by the database's clock.
 func (k *cluster) cycle(ctx context.Context) (int64, error) {
 	var cycle int64
 	err := k.conn.QueryRow(ctx, `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint / $1`, k.Interval.Milliseconds()).Scan(&cycle)
@@ -36,8 +36,8 @@ func (k *cluster) cycle(ctx context.Context) (int64, error) {
 	return cycle, nil
 }
 
-// instant is when the cycle of that number begins.
-func (k *cluster) instant(cycle int64) time.Time {
+// tick is when the cycle of that number begins.
+func (k *cluster) tick(cycle int64) time.Time {
 	return time.Unix(0, cycle*int64(k.Interval))
 }
 

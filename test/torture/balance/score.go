@@ -9,7 +9,7 @@ import (
 // Poll is a turn of a type that a node has had.
 type Poll struct {
 	Type, Node string
-	// Cycle is the number of the turn's instant: those of types that are due
+	// Cycle is the number of the turn's tick: those of types that are due
 	// together are equal, and one interval apart they differ by one.
 	Cycle int64
 }

@@ -105,7 +105,7 @@ func (c *checker) staleCursors(s *stream) {
 	}
 }
 
-// begun are the instants at which each node began to read, in their order.
+// begun are the times at which each node began to read, in their order.
 func (s *stream) begun() map[string][]time.Time {
 	begun := make(map[string][]time.Time)
 	for _, p := range s.polls {
@@ -121,13 +121,13 @@ func who(step *history.Step) string {
 	return step.Node
 }
 
-// lastBefore finds the last of sorted instants that is not after at.
-func lastBefore(instants []time.Time, at time.Time) (time.Time, bool) {
-	i := sort.Search(len(instants), func(i int) bool { return instants[i].After(at) })
+// lastBefore finds the last of sorted times that is not after at.
+func lastBefore(times []time.Time, at time.Time) (time.Time, bool) {
+	i := sort.Search(len(times), func(i int) bool { return times[i].After(at) })
 	if i == 0 {
 		return time.Time{}, false
 	}
-	return instants[i-1], true
+	return times[i-1], true
 }
 
 // foreign remembers the last step, and the last one by anybody but its author.

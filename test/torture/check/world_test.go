@@ -150,7 +150,7 @@ func (w *world) write(stream string, n int) {
 		history.Write{Stream: stream, Key: brief, N: 1, At: w.now}, history.Write{Stream: stream, Key: brief, N: 2, Gone: true, At: w.now})
 }
 
-// nextTurn waits for the next instant.
+// nextTurn waits for the next tick.
 func (w *world) nextTurn() time.Time {
 	for !w.turn.After(w.now) {
 		w.turn = w.turn.Add(interval)

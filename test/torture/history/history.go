@@ -179,7 +179,7 @@ type Grant struct {
 type Turn struct {
 	ID      int64
 	Type    string
-	Turn    time.Time // the instant that it stands for
+	Turn    time.Time // the tick that it stands for
 	Node    string
 	Outcome string
 	At      time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
-// lead is how long before an instant the rows of its poll are inserted; slow is
+// lead is how long before a tick the rows of its poll are inserted; slow is
 // how much longer than planned anything may take.
 const (
 	lead = 2 * time.Second
@@ -50,7 +50,7 @@ func (n *clusterRun) sample(ctx context.Context, kind Kind) (s Sample, err error
 	return s, errors.Join(err, victim.heal(ctx, kind))
 }
 
-// prepare inserts rows shortly before the next instant, which it returns.
+// prepare inserts rows shortly before the next tick, which it returns.
 func (n *clusterRun) prepare(ctx context.Context) (at time.Time, err error) {
 	var now time.Time
 	if err := n.database.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
@@ -131,7 +131,7 @@ func (n *clusterRun) left(ctx context.Context) (int64, error) {
 	return n.inserted - done, nil
 }
 
-// finished waits until the turn is over, and wants it to be that of the instant,
+// finished waits until the turn is over, and wants it to be that of the tick,
 // had by another node. Rows that came too late for that one are told in a later.
 func (n *clusterRun) finished(ctx context.Context, at time.Time, victim *member) error {
 	err := testbed.Until(ctx, n.ttl+n.interval+slow, func() error {
