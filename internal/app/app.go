@@ -21,7 +21,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/liveness"
-	"github.com/observerd/observerd/internal/pulse"
+	"github.com/observerd/observerd/internal/watchdog"
 	"github.com/observerd/observerd/internal/web"
 )
 
@@ -45,7 +45,7 @@ type App struct {
 	log      *slog.Logger // with the node's name
 	bare     *slog.Logger
 	registry *prometheus.Registry
-	pulse    *pulse.Set
+	loops    *watchdog.Loops
 	cleanups cleanups
 	reloads  *Reloads
 
@@ -74,7 +74,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	a := &App{
 		cfg: o.Config, version: o.Version, bootID: uuid.NewString(),
-		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), pulse: &pulse.Set{}, stdout: o.Stdout,
+		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), loops: &watchdog.Loops{}, stdout: o.Stdout,
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
@@ -101,7 +101,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	a.cleanups.close("coordination database", a.db)
 	a.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: a.db.Leases(), Logger: a.component("lock"), Registerer: a.registry})
 	a.liveness = a.db.NewLiveness(liveness.Options{
-		SignOfLife: a.keeper.RenewNow, Logger: a.component("liveness"), Beat: a.pulse.Beat,
+		SignOfLife: a.keeper.RenewNow, Logger: a.component("liveness"), Beat: a.loops.Beat,
 	})
 	a.cleanups.add("liveness", a.liveness.Stop)
 	a.cleanups.add("leases", a.keeper.Close) // before the liveness: without it, their holder would count as dead

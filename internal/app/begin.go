@@ -61,7 +61,7 @@ func (a *App) begin() {
 	wait := &backoff.ExponentialBackOff{InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longWait}
 	said := ""
 	for {
-		a.pulse.Beat("start", 2*longestTry+2*longWait)
+		a.loops.Beat("start", 2*longestTry+2*longWait)
 		err := a.prepare()
 		for _, ask := range []func(context.Context) error{a.db.WarnOfStrangers, a.noteLoaded} {
 			if err == nil {
@@ -89,7 +89,7 @@ func (a *App) begin() {
 		case <-time.After(wait.NextBackOff()):
 		}
 	}
-	a.pulse.Beat("start", 0)
+	a.loops.Beat("start", 0)
 	if a.parts.enabled {
 		select {
 		case <-a.liveness.Start(context.WithoutCancel(a.ctx)): // it ends after the leases: see New
@@ -111,7 +111,7 @@ func (a *App) prepare() error {
 	if !errors.Is(err, sqldb.ErrPending) || !a.cfg.Database.AutoMigrate {
 		return err
 	}
-	a.pulse.Beat("start", longestMigration+time.Minute)
+	a.loops.Beat("start", longestMigration+time.Minute)
 	migrating, cancel := context.WithTimeout(a.ctx, longestMigration)
 	defer cancel()
 	a.state.set(func(s *state) { s.migrating = true })

@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// stopLoop is the pulse of [App.Stop], and formerLoop stands for all loops of a
+// stopLoop is the loop of [App.Stop], and formerLoop stands for all loops of a
 // node before this one.
 const (
 	stopLoop   = "stop"
@@ -29,7 +29,7 @@ func (a *App) Polling() <-chan struct{} { return a.parts.schedule.Begun() }
 // node before may hold what this one needs, such as the file of a sink: only the
 // end of the process frees it.
 func (a *App) Stuck() []string {
-	stuck := a.pulse.Stuck()
+	stuck := a.loops.Stuck()
 	if a.state.stops() {
 		return slices.DeleteFunc(stuck, func(loop string) bool { return loop != stopLoop })
 	}
@@ -55,9 +55,9 @@ func (a *App) gone() <-chan struct{} {
 // what does not listen to it.
 func (a *App) beatWhileStopping(ctx context.Context) (done func()) {
 	if until, ok := ctx.Deadline(); ok {
-		a.pulse.Beat(stopLoop, time.Until(until)+10*time.Second)
+		a.loops.Beat(stopLoop, time.Until(until)+10*time.Second)
 	}
-	return func() { a.pulse.Beat(stopLoop, 0) }
+	return func() { a.loops.Beat(stopLoop, 0) }
 }
 
 // Doing says in one line what the node does, or what it waits for. It is meant

@@ -22,7 +22,7 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 		streams = append(streams, o.ID)
 	}
 	return events.NewRelay(events.Options{
-		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.pulse,
+		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.loops,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(events.SinkOptions{
 			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout,

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/observerd/observerd/internal/pulse"
+	"github.com/observerd/observerd/internal/watchdog"
 )
 
 // TestAStopMayTakeItsTime covers loops that end before the node has: they are not
@@ -15,8 +15,8 @@ import (
 func TestAStopMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := &App{pulse: &pulse.Set{}, reloads: NewReloads()}
-		a.pulse.Beat("loop", time.Second)
+		a := &App{loops: &watchdog.Loops{}, reloads: NewReloads()}
+		a.loops.Beat("loop", time.Second)
 		time.Sleep(time.Minute)
 		if got := a.Stuck(); !slices.Equal(got, []string{"loop"}) {
 			t.Errorf("at work: %q", got)
@@ -43,7 +43,7 @@ func TestAStopMayTakeItsTime(t *testing.T) {
 // TestWhatIsLeftOfAFormerNodeHangs covers a reload whose former node has not ended.
 func TestWhatIsLeftOfAFormerNodeHangs(t *testing.T) {
 	t.Parallel()
-	a := &App{pulse: &pulse.Set{}, reloads: NewReloads()}
+	a := &App{loops: &watchdog.Loops{}, reloads: NewReloads()}
 	for range 2 {
 		gone := make(chan struct{})
 		a.reloads.leave(gone)

@@ -44,7 +44,7 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// beater hears that a loop is alive, see *pulse.Set.
+// beater is told that a loop is alive, see *watchdog.Loops.
 type beater interface {
 	Beat(loop string, within time.Duration)
 }

@@ -260,7 +260,7 @@ func TestDatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 		a := start(t, db, "a")
 		for range 20 {
 			pass(interval)
-			equal(t, "stuck loops", len(a.pulse.Stuck()), 0)
+			equal(t, "stuck loops", len(a.loops.Stuck()), 0)
 		}
 		fall(false)
 		pass(6 * time.Second)
@@ -270,7 +270,7 @@ func TestDatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 		fall(true)
 		for range 20 {
 			pass(interval)
-			equal(t, "stuck loops", len(a.pulse.Stuck()), 0)
+			equal(t, "stuck loops", len(a.loops.Stuck()), 0)
 		}
 		fall(false)
 		pass(interval)

@@ -16,9 +16,9 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/pulse"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/watchdog"
 )
 
 const interval = 30 * time.Second
@@ -140,7 +140,7 @@ type node struct {
 	streams map[string]*stream
 	reg     *prometheus.Registry
 	log     *log
-	pulse   *pulse.Set
+	loops   *watchdog.Loops
 	quit    func()
 }
 
@@ -210,12 +210,12 @@ func newNode(t *testing.T, db *memory, name string, setups ...setup) *node {
 	t.Helper()
 	n := &node{
 		name: name, boot: uuid.NewString(), db: &wire{memory: db}, streams: make(map[string]*stream),
-		reg: prometheus.NewRegistry(), log: new(log), pulse: new(pulse.Set),
+		reg: prometheus.NewRegistry(), log: new(log), loops: new(watchdog.Loops),
 	}
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: n.db})
 	o := schedule.Options{
 		Node:   turn.Node{BootID: n.boot, Name: name, StartedAt: time.Now()},
-		Keeper: n.keeper, Store: n.db, Enabled: true, Registerer: n.reg, Beat: n.pulse.Beat,
+		Keeper: n.keeper, Store: n.db, Enabled: true, Registerer: n.reg, Beat: n.loops.Beat,
 		Logger: slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, typ := range []string{"wes", "order", "inventory"} {
