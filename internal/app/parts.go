@@ -156,15 +156,15 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 }
 
 func (a *App) newType(t config.Type, sources map[string]*access.Source, found *prometheus.CounterVec) (schedule.Type, error) {
-	progress := schedule.NewProgress()
-	made := schedule.Type{Progress: progress, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: wiring.TypeLockRequest(t, a.cfg.Node.Name)}
+	activity := schedule.NewActivity()
+	made := schedule.Type{Activity: activity, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: wiring.TypeLockRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
 		log := a.component("observer")
 		p, err := wiring.NewPoller(o, a.definition(o, sources[o.Source]), sources[o.Source], a.db, log)
 		if err != nil {
 			return schedule.Type{}, err
 		}
-		p.Committed = progress.Committed
+		p.Committed = activity.Committed
 		made.Observers = append(made.Observers, scheduled{
 			Poller: p, source: sources[o.Source], db: a.db, log: log, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
 			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),

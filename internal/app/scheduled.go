@@ -51,10 +51,10 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 	return stats, nil
 }
 
-// Hopeful implements schedule.Hopeful: an observer whose account was refused
+// Recovered implements schedule.Recoverable: an observer whose account was refused
 // need not wait for half an hour once this node has another secret, or somebody
 // has fixed the account and it was accepted elsewhere.
-func (s scheduled) Hopeful(ctx context.Context) bool {
+func (s scheduled) Recovered(ctx context.Context) bool {
 	if !s.source.HasGoodAccount(ctx) {
 		return false
 	}

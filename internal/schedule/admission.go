@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// errNotAdmitted is the reason of a turn that this node did not get to before
-// the next was due, or before it stopped.
+// errNotAdmitted is the reason when a turn was not admitted before the next one was
+// due, or before the node stopped.
 var errNotAdmitted = errors.New("not admitted in time: other turns came first")
 
-// admission lets only as many turns at a time ask whose turn it is, and take
-// their locks, as the store has connections. All the others, which are due at
-// the same tick, stand in line here, in the order in which they came: in the
-// store's own pool their calls would run out of time for no fault of the
-// database, and those that have the lock already would stand behind them.
+// admission limits how many turns look at the store and take their locks at a time
+// to the number of its connections. The other turns of the same tick wait here, in
+// the order in which they came: in the store's own pool their calls would time out
+// though the database is well, and the calls of turns that have their lock already
+// would wait behind them.
 //
-// A turn leaves before it polls. So a source that is slow admits nobody less;
-// and while the polls keep the connections busy, those who are in come through
-// more slowly, and few turns hold a lock without being able to work.
+// A turn leaves before it polls, so a slow source does not reduce admission. While
+// polls keep the connections busy, admitted turns proceed more slowly, and few turns
+// hold a lock without being able to work.
 type admission struct {
 	slots   *semaphore.Weighted
 	metrics *metrics
@@ -30,8 +30,8 @@ func newAdmission(turns int, m *metrics) *admission {
 	return &admission{slots: semaphore.NewWeighted(int64(turns)), metrics: m}
 }
 
-// enter waits for at most that time to be let in. The error is errNotAdmitted.
-// Whoever was let in calls leave.
+// enter waits for at most that time until the turn is admitted; the caller then calls
+// leave. The error is errNotAdmitted.
 func (a *admission) enter(ctx context.Context, within time.Duration) error {
 	if a.slots.TryAcquire(1) {
 		return nil
@@ -51,19 +51,19 @@ func (a *admission) leave() { a.slots.Release(1) }
 // enter waits until this turn is admitted, but no longer than until the next is
 // due.
 func (r *run) enter(ctx context.Context) error {
-	err := r.admission.enter(ctx, r.left())
+	err := r.admission.enter(ctx, r.timeLeft())
 	switch {
 	case err == nil:
 		r.admitted = true
 	case ctx.Err() == nil:
 		r.metrics.notAdmitted.WithLabelValues(r.typ.Name).Inc()
-	case r.met:
+	case r.sawHeld():
 		return interrupted(ctx)
 	}
 	return err
 }
 
-// leave lets the next turn in, if this one is.
+// leave makes room for the next turn, if this one is admitted.
 func (r *run) leave() {
 	if r.admitted {
 		r.admitted = false

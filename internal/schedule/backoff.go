@@ -9,7 +9,7 @@ const (
 	maxBackoff          = 10 * time.Minute
 )
 
-// backoff is the time from the turn of the last failure to the next try: 1, 2,
+// backoff returns the time from the turn of the last failure to the next try: 1, 2,
 // 4 … intervals.
 func backoff(failures int, interval time.Duration) time.Duration {
 	longest := max(interval, min(maxBackoffIntervals*interval, maxBackoff))

@@ -7,8 +7,8 @@ import (
 	"github.com/observerd/observerd/internal/failpoint"
 )
 
-// clock tells the database's time without asking it. It builds on the
-// monotonic clock alone, so that setting the node's clock disturbs nothing.
+// clock knows the database's time without asking it. It is based on the monotonic
+// clock alone, so that setting the node's clock does not change it.
 type clock struct {
 	base time.Time
 
@@ -20,25 +20,25 @@ type clock struct {
 
 func newClock() *clock { return &clock{base: time.Now()} }
 
-// local is this node's time, free of steps.
+// local returns this node's time, without steps.
 func (c *clock) local() time.Time {
 	return c.base.Add(time.Since(c.base)).Round(0).Add(failpoint.ClockOffset())
 }
 
-// now is the database's time, as far as it is known.
+// now returns the database's time, as far as it is known.
 func (c *clock) now() time.Time { return c.local().Add(c.ahead()).UTC() }
 
-// ahead is how far the database's clock is ahead of ours.
+// ahead returns how far the database's clock is ahead of ours.
 func (c *clock) ahead() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.offset
 }
 
-// measured takes in that the database's clock showed db at some moment between
-// sent and received, most likely in the middle. A measurement that the present
-// offset would explain is dropped unless it is more exact: jobs need a steady
-// offset more than the last millisecond.
+// measured updates the offset: the database's clock showed db at some moment between
+// sent and received, most likely in the middle. A measurement that agrees with the
+// present offset is dropped unless it is more exact: jobs need a steady offset more
+// than the last millisecond.
 func (c *clock) measured(sent, received, db time.Time) {
 	doubt := received.Sub(sent) / 2
 	offset := db.Sub(sent.Add(doubt))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// cycles groups the turns of all types that are due at one tick, for those
-// who read logs and metrics. Nothing depends on it.
+// cycles groups the turns of all types that are due at one tick, for logs and metrics.
+// Nothing else depends on it.
 type cycles struct {
 	log     *slog.Logger
 	metrics *metrics
@@ -61,8 +61,8 @@ func (c *cycles) begin(at time.Time, typ string) {
 	c.next[typ] = at.Add(1)
 }
 
-// due returns the types that will begin a turn of that tick. A type that is
-// busy lets its own firing pass; one with a shift may be done by then.
+// due returns the types that will begin a turn of that tick. A type whose turn still
+// runs skips it; a type with a shift may be done by then.
 func (c *cycles) due(at time.Time) map[string]bool {
 	due := make(map[string]bool)
 	for _, typ := range c.types {
@@ -73,7 +73,7 @@ func (c *cycles) due(at time.Time) map[string]bool {
 	return due
 }
 
-// end notes that a type's turn has ended; locked says that this node had it.
+// end notes that a type's turn has ended; locked says that this node polled.
 func (c *cycles) end(at time.Time, typ string, locked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,14 +1,14 @@
 // Package schedule decides when a type of observers is polled, and by which
-// node. Every node runs the same job for a type at the same ticks, which
-// are multiples of the interval on the database's clock; the turn of an
-// tick is taken once by the whole cluster.
+// node. Every node runs the same job for a type at the same ticks, which are
+// multiples of the interval on the database's clock; the cluster takes the turn
+// of a tick once.
 //
 // A node goes through a turn like this:
 //
-//	fire ──> stand in line: k × grace for the k-th node of the rotation
+//	fire ──> wait for the rank: k × grace for the k-th node of the rotation
 //	            │
 //	            v
-//	  ┌──────> look ──taken──────────────────────────────────> stand back
+//	  ┌──────> look ──taken──────────────────────────────────> skip the turn
 //	  │ pause   │  │
 //	  └──held───┘  └─free──> lock ──> look again ──taken──┐
 //	                                     │                │
@@ -17,27 +17,26 @@
 //	                                     │                ^
 //	                                     └─> take turn ───┘
 //
-// From the look to the second one, a turn is one of as many as the node has
-// connections to the database; the others are admitted in the order in which
-// they came, or stand back when their next tick is due.
+// From the first look to the second, a turn is admitted: as many turns are as the
+// node has connections to the database. The others wait in the order in which they
+// came, or are skipped when their next tick is due.
 //
-// Rotation spreads the work and keeps nodes from meeting at the lock; it
-// promises nothing. That a turn is taken once rests on the lock and on reading
-// the turn again under it; that a stale holder writes nothing rests on the
-// fence. So nodes that disagree about who is alive, or whose clocks differ, do
-// no harm.
+// Rotation spreads the work and avoids contention for the lock; nothing depends on
+// it. That a turn is taken once depends on the lock and on the second look, under
+// it; that a stale holder writes nothing depends on the fence. So nodes that
+// disagree about which nodes live, or whose clocks differ, do no harm.
 //
-// What fails:
-//   - A node dies: its place in line is skipped after a grace, or at once when
-//     its death was seen ([Liveness]). Its lease is taken from it then, which
-//     wakes those that wait for the lock; otherwise it ends with the TTL.
-//   - An observer fails: the turn is taken all the same, and it alone backs
-//     off.
-//   - A source cannot be reached from here: that observer's part of the turn
-//     is left to the next node, and this node ranks last for the type.
-//   - More types are due than the node can serve: they wait to be admitted, on
-//     this node and not in the database. Other nodes take the turns that they get
-//     to first.
-//   - The coordination database is away: everyone waits, and goes on when it
-//     is back.
+// Failures:
+//   - A node dies: its rank is skipped after a grace, or at once when its death was
+//     seen ([Liveness]). Its lease is taken from it then, which notifies the nodes
+//     that wait for the lock; otherwise the lease ends with its TTL.
+//   - An observer fails: the turn is taken all the same, and only this observer
+//     backs off.
+//   - A source cannot be reached from this node: the observer's part of the turn is
+//     left to the next node, and this node ranks last for the type.
+//   - More types are due than the node can serve: they wait to be admitted, on this
+//     node and not in the database. Other nodes take the turns that they get to
+//     first.
+//   - The coordination database does not answer: all nodes wait, and go on when it
+//     answers again.
 package schedule

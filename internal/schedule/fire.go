@@ -8,9 +8,9 @@ import (
 
 func loopName(typ string) string { return "schedule/" + typ }
 
-// patience is how long a type's job may be silent before it counts as stuck:
+// stuckAfter returns how long a type's job may be silent before it counts as stuck:
 // a few intervals more than all its observers may take one after the other.
-func (s *Scheduler) patience(typ Type) time.Duration {
+func (s *Scheduler) stuckAfter(typ Type) time.Duration {
 	rounds := (len(typ.Observers) + s.opts.Concurrency - 1) / s.opts.Concurrency
 	return 3*typ.Interval + time.Duration(rounds)*typ.PollTimeout + 6*callTimeout
 }
@@ -18,11 +18,11 @@ func (s *Scheduler) patience(typ Type) time.Duration {
 // fire is a type's job: one turn, for the tick that is due on the
 // database's clock.
 func (s *Scheduler) fire(typ Type) {
-	if !s.enter() {
+	if !s.beginTurn() {
 		return
 	}
 	defer s.turns.Done()
-	s.opts.Beat(loopName(typ.Name), s.patience(typ))
+	s.opts.Beat(loopName(typ.Name), s.stuckAfter(typ))
 	n := typ.serves(s.clock.now())
 	r := &run{
 		Scheduler: s, typ: typ, n: n, at: tick(n, typ.Interval),
@@ -31,18 +31,18 @@ func (s *Scheduler) fire(typ Type) {
 	locked := false
 	s.cycles.begin(r.at, typ.Name)
 	defer func() { s.cycles.end(r.at, typ.Name, locked) }()
-	defer r.recover()
-	locked = r.turn(s.life)
+	defer r.catchPanic()
+	locked = r.turn(s.ctx)
 }
 
-// recover catches a panic in a turn; the next turn begins anew.
-func (r *run) recover() {
+// catchPanic recovers from a panic in a turn; the next turn begins anew.
+func (r *run) catchPanic() {
 	if p := recover(); p != nil {
-		_ = r.panicked(p) // told of already
+		_ = r.panicked(p) // It is logged already.
 	}
 }
 
-// panicked tells of a panic and returns it as an error.
+// panicked logs and counts a panic, and returns it as an error.
 func (r *run) panicked(p any) error {
 	r.metrics.panics.WithLabelValues(r.typ.Name).Inc()
 	err := fmt.Errorf("panic: %v", p)

@@ -10,13 +10,13 @@ import (
 
 const heartbeatLoop = "schedule/heartbeat"
 
-// beatGrace is how long a sign of life that is under way is still waited for at a
-// stop, at most. A statement that is abandoned may be carried out all the same, after the
-// farewell: the node would stand in line as alive when it has gone.
+// beatGrace is how long a stop waits for a running heartbeat, at most. The database
+// may execute an abandoned statement all the same, after the node has signed off: the
+// node would then keep its rank though it has gone.
 const beatGrace = 2 * time.Second
 
-// heartbeats says every now and then that this node is alive. With the first
-// that succeeds, the jobs begin: before, neither the database's clock nor the
+// heartbeats records again and again that this node is alive. The jobs begin after
+// the first heartbeat that succeeds: before it, neither the database's clock nor the
 // other nodes are known.
 func (s *Scheduler) heartbeats(ctx context.Context) {
 	ticker := time.NewTicker(s.opts.Heartbeat)
@@ -28,10 +28,10 @@ func (s *Scheduler) heartbeats(ctx context.Context) {
 				return
 			}
 			if !errors.Is(err, turn.ErrBusy) {
-				s.outage.failed(heartbeatLoop, err)
+				s.outages.begin(heartbeatLoop, err)
 			}
 		} else {
-			s.outage.passed(heartbeatLoop)
+			s.outages.end(heartbeatLoop)
 			s.startJobs()
 			s.noteBegun()
 		}
@@ -44,7 +44,7 @@ func (s *Scheduler) heartbeats(ctx context.Context) {
 }
 
 func (s *Scheduler) heartbeat(ctx context.Context) error {
-	ctx, cancel := spared(ctx, min(beatGrace, s.opts.ShutdownTimeout/2))
+	ctx, cancel := withGrace(ctx, min(beatGrace, s.opts.ShutdownTimeout/2))
 	defer cancel()
 	sent := s.clock.local()
 	db, err := s.opts.Store.Now(ctx)
@@ -52,16 +52,15 @@ func (s *Scheduler) heartbeat(ctx context.Context) error {
 		return err
 	}
 	s.clock.measured(sent, s.clock.local(), db)
-	if err := s.member.beat(ctx, s.opts.Heartbeat); err != nil {
+	if err := s.membership.beat(ctx, s.opts.Heartbeat); err != nil {
 		return err
 	}
-	s.metrics.liveNodes.Set(float64(s.member.size()))
+	s.metrics.liveNodes.Set(float64(s.membership.size()))
 	return nil
 }
 
-// spared returns the context of a call that the end of ctx interrupts only after
-// that time.
-func spared(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+// withGrace returns the context of a call, which ends only that long after ctx.
+func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return call, func() {

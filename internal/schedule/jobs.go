@@ -13,9 +13,8 @@ import (
 // jobs are the types' jobs in gocron. The nil value has none.
 type jobs struct{ cron gocron.Scheduler }
 
-// startJobs starts the jobs, once. They fire at once for the tick that is
-// under way, so that a fresh node need not idle through it, then at each
-// following one.
+// startJobs starts the jobs, once. They fire at once for the present tick, so that a
+// new node does not idle until the next, then at each following one.
 func (s *Scheduler) startJobs() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,9 +39,9 @@ func (s *Scheduler) newJobs() (*jobs, error) {
 		return nil, err
 	}
 	for _, typ := range s.opts.Types {
-		s.opts.Beat(loopName(typ.Name), s.patience(typ))
+		s.opts.Beat(loopName(typ.Name), s.stuckAfter(typ))
 		_, err := cron.NewJob(
-			gocron.CronJob("* * * * *", false), // aligned stands in for it
+			gocron.CronJob("* * * * *", false), // aligned replaces it
 			gocron.NewTask(func() { s.fire(typ) }),
 			gocron.WithName(typ.Name),
 			gocron.WithCronImplementation(newAligned(s.clock, typ)),
@@ -66,8 +65,8 @@ func (j *jobs) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// steadyClock is gocron's clock: it takes no part in steps of the node's
-// clock, which would let jobs wait for as long as the clock went back.
+// steadyClock is gocron's clock. It ignores steps of the node's clock: after one back,
+// jobs would wait for as long as the clock went back.
 type steadyClock struct {
 	clockwork.Clock
 	clock *clock
@@ -76,10 +75,10 @@ type steadyClock struct {
 // Now implements clockwork.Clock.
 func (c steadyClock) Now() time.Time { return c.clock.local() }
 
-// aligned is a gocron.Cron that fires for the ticks of a type on the
-// database's clock. It is asked in our own time, whose offset to that clock
-// may have changed since it last answered: as long as the change stays within
-// the slack, the tick after the last one is neither repeated nor left out.
+// aligned is a gocron.Cron that fires for the ticks of a type on the database's
+// clock. Its arguments and results are times of this node, whose offset to that clock
+// may have changed since the last call: as long as the change stays within the slack,
+// no tick is repeated or left out.
 type aligned struct {
 	clock *clock
 	typ   Type
@@ -95,7 +94,7 @@ func (aligned) IsValid(string, *time.Location, time.Time) error { return nil }
 
 // Next implements gocron.Cron. The zone of its answers alternates: gocron
 // takes two firings within one second of the wall clock for the end of summer
-// time and leaves the second out, but ticks that are a second apart may
+// time and leaves the second out, but the firings of ticks that are a second apart
 // come a little closer when the offset changes.
 func (a aligned) Next(last time.Time) time.Time {
 	ahead := a.clock.ahead()

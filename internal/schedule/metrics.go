@@ -8,8 +8,8 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// metrics tell what became of locks, polls and cycles. Label sets of all types
-// exist from the start, so that a rate over them is never undefined.
+// metrics count locks, polls and cycles. The label sets of all types exist from the
+// start, so that a rate over them is never undefined.
 type metrics struct {
 	acquired, failed, panics, futureTurns *prometheus.CounterVec // type
 	notAdmitted, passed                   *prometheus.CounterVec // type
@@ -93,19 +93,19 @@ func (m *metrics) prepare(node string, typ Type) {
 	m.prepareAges(typ)
 }
 
-// prepareAges registers what is measured when it is asked for.
+// prepareAges registers the gauges that are computed when they are collected.
 func (m *metrics) prepareAges(typ Type) {
-	p, own := typ.Progress, prometheus.Labels{"type": typ.Name}
+	activity, own := typ.Activity, prometheus.Labels{"type": typ.Name}
 	seconds := func(name, help string, labels prometheus.Labels, d func() time.Duration) {
 		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
 			func() float64 { return d().Seconds() }))
 	}
-	age := func(d deed) func() time.Duration { return func() time.Duration { return p.age(d) } }
+	age := func(of action) func() time.Duration { return func() time.Duration { return activity.age(of) } }
 	seconds("observerd_poll_interval_seconds", "Distance between the starts of a type's polls.", own,
 		func() time.Duration { return typ.Interval })
 	seconds("observerd_lock_ttl_seconds", "How long a type's lock outlives its last renewal.", own,
 		func() time.Duration { return typ.Request.TTL })
-	seconds("observerd_lock_held_seconds", "For how long this node has held the type's lock; 0 when it does not.", own, p.held)
+	seconds("observerd_lock_held_seconds", "For how long this node has held the type's lock; 0 when it does not.", own, activity.held)
 	seconds("observerd_lock_last_acquired_age_seconds", "Time since this node last acquired the type's lock.", own, age(acquired))
 	seconds("observerd_poll_last_activity_age_seconds", "Time since this node last began, went on with or ended a poll of the type.",
 		own, age(active))
@@ -125,7 +125,7 @@ func set(gauge *prometheus.GaugeVec, typ, observer string, yes bool) {
 	gauge.WithLabelValues(typ, observer).Set(value)
 }
 
-// factory makes metrics and registers them, if there is somewhere to.
+// factory makes metrics and registers them, if there is a registerer.
 type factory struct{ reg prometheus.Registerer }
 
 func (f factory) register(c prometheus.Collector) {

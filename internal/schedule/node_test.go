@@ -30,8 +30,8 @@ type poll func(ctx context.Context, g lock.Grant) (observer.Stats, error)
 type stream struct {
 	id string
 	do poll
-	// hope is asked while the observer waits; nil has none.
-	hope func() bool
+	// recovered reports whether the cause of the last failure is gone; nil: it is not.
+	recovered func() bool
 	// waits is how long the next poll waits for others before it begins; nil: not at all.
 	waits func() time.Duration
 

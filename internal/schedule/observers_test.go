@@ -127,19 +127,19 @@ func TestHungObserverHoldsUpNobody(t *testing.T) {
 // A poll may take any time as long as it commits, and is not taken for stuck.
 func TestPollThatGetsOnIsNotEnded(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
-		progress, beats := schedule.NewProgress(), 0
+		activity, beats := schedule.NewActivity(), 0
 		a := start(t, db, "a", only("order"), observers("order", "order-1"),
 			does("order-1", func(ctx context.Context, g lock.Grant) (observer.Stats, error) {
 				for range 30 {
 					if stats, err := after(4*time.Second)(ctx, g); err != nil {
 						return stats, err
 					}
-					progress.Committed()
+					activity.Committed()
 				}
 				return after(time.Hour)(ctx, g)
 			}),
 			func(o *schedule.Options) {
-				o.Types[0].PollTimeout, o.Types[0].Progress = 5*time.Second, progress
+				o.Types[0].PollTimeout, o.Types[0].Activity = 5*time.Second, activity
 				o.Beat = func(loop string, within time.Duration) {
 					if loop == "schedule/order" && within > 0 {
 						beats++

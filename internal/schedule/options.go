@@ -21,13 +21,13 @@ const (
 	DefaultConnections     = 8
 )
 
-// callTimeout bounds one call of the store.
+// callTimeout limits one call of the store.
 const callTimeout = 10 * time.Second
 
-// Options are what a scheduler needs.
+// Options configure a scheduler.
 type Options struct {
 	// Node describes this process; BootID and Name are required. Types,
-	// Unreachable and SeenAt are the scheduler's to fill in.
+	// Unreachable and SeenAt are filled in by the scheduler.
 	Node turn.Node
 	// Types are the types of observers that this node polls; it may be empty.
 	Types []Type
@@ -35,11 +35,11 @@ type Options struct {
 	Keeper *lock.Keeper
 	// Store is the coordination database. Required.
 	Store Store
-	// Liveness knows of other nodes that died. Nil knows of none: their leases
-	// end with the TTL.
+	// Liveness knows the other nodes that died. Nil knows none: their leases end
+	// with the TTL.
 	Liveness Liveness
-	// Enabled is the switch of the node. False: it is seen as alive, but takes
-	// no lock and no turn.
+	// Enabled is the switch of the node. If false, the node is seen as alive, but
+	// takes no lock and no turn.
 	Enabled bool
 	// Concurrency is how many observers of one type run side by side;
 	// 0 means 8.
@@ -47,47 +47,46 @@ type Options struct {
 	// Connections is how many calls the store answers at a time. As many turns
 	// may look at it and take their lock at a time; 0 means 8.
 	Connections int
-	// Heartbeat is the distance between two signs of life; a node that is
-	// silent for three of them counts as dead. 0 means 5 s. It is the same on
-	// all nodes.
+	// Heartbeat is the time between two heartbeats; a node that is silent for three
+	// of them counts as dead. 0 means 5 s. It must be the same on all nodes.
 	Heartbeat time.Duration
 	// ShutdownTimeout is how long Stop waits for polls to finish or abandon
 	// their chunk; 0 means 20 s.
 	ShutdownTimeout time.Duration
-	// Logger is the scheduler's; nil discards.
+	// Logger receives the scheduler's records; nil discards them.
 	Logger *slog.Logger
 	// Registerer receives the metrics; nil registers none.
 	Registerer prometheus.Registerer
-	// Beat is told that a loop is alive and will be so again within the given
-	// time; 0 says that it has ended. Nil is told nothing.
+	// Beat is called when a loop is alive and will call again within the given time;
+	// 0 means that the loop has ended. Nil is not called.
 	Beat func(loop string, within time.Duration)
 }
 
-// Type is a type of observers: polled together, under one lock.
+// Type is a type of observers, which are polled together under one lock.
 type Type struct {
-	// Name is the type's, such as "order". Required, and unique.
+	// Name is the name of the type, such as "order". Required, and unique.
 	Name string
-	// Interval is the distance between the starts of two polls of the whole
-	// cluster. Required; at least a second, in whole milliseconds.
+	// Interval is the time between the starts of two polls in the whole cluster. Required; at least a second, in whole milliseconds.
 	Interval time.Duration
 	// Shift is how long after each tick the type fires, which keeps types
 	// apart that are due together; 0 means at the tick. Less than Interval.
-	// The turn is the tick's all the same, so that nodes which differ in the
-	// shift neither repeat a turn nor leave one out.
+	// The turn is still that of the tick, so that nodes with different shifts
+	// neither repeat a turn nor leave one out.
 	Shift time.Duration
 	// Request is the type's lock. Required.
 	Request lock.Request
-	// Wait is how long another holder is waited for closely, with a look at
-	// least twice a second; afterwards, and with 0 at once, looks come at growing
-	// distances, until the next turn is due.
+	// Wait is how long a turn that finds another holder looks at the lock at least
+	// twice a second; after it (with 0, from the start) the time between looks grows,
+	// until the next turn is due.
 	Wait time.Duration
 	// Observers are polled side by side.
 	Observers []Observer
 	// PollTimeout ends the poll of an observer when nothing of the type was committed
 	// for that long; 0 means 10 minutes.
 	PollTimeout time.Duration
-	// Progress is told by whoever commits the type's chunks; nil: nobody tells.
-	Progress *Progress
+	// Activity records the type's commits: the code that commits its chunks calls
+	// [Activity.Committed]. Nil: nothing calls it.
+	Activity *Activity
 }
 
 func (o Options) withDefaults() Options {
@@ -104,7 +103,7 @@ func (o Options) withDefaults() Options {
 		o.ShutdownTimeout = DefaultShutdownTimeout
 	}
 	if o.Liveness == nil {
-		o.Liveness = unaware{}
+		o.Liveness = noLiveness{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -117,8 +116,8 @@ func (o Options) withDefaults() Options {
 		if typ.PollTimeout == 0 {
 			typ.PollTimeout = DefaultPollTimeout
 		}
-		if typ.Progress == nil {
-			typ.Progress = NewProgress()
+		if typ.Activity == nil {
+			typ.Activity = NewActivity()
 		}
 		types[i] = typ
 	}

@@ -8,44 +8,43 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// manyPassed is the number of turns in a row that is worth a word.
-const manyPassed = 10
+// warnAfter is the number of turns in a row after which a warning is logged.
+const warnAfter = 10
 
-// passedOver counts the turns in which this node is first in line and another takes
-// them all the same. One now and then is a node that has come or gone. A node to
-// which that happens in each turn polls nothing, though it is alive and has no error:
-// its way to the database takes longer than the grace of the next in line.
+// passedOver counts the turns in which this node ranks first and another node takes
+// the turn. That happens now and then when nodes come or go. A node to which it
+// happens in each turn polls nothing, though it is alive and has no error: its way to
+// the database takes longer than the next node waits for it.
 type passedOver struct {
-	log   *slog.Logger
-	turns *prometheus.CounterVec // type
-	row   prometheus.Gauge
+	log       *slog.Logger
+	turns     *prometheus.CounterVec // type
+	sincePoll prometheus.Gauge
 
-	mu sync.Mutex
-	// since counts those since this node last polled, whatever the type.
-	since int
+	mu    sync.Mutex
+	since int // turns of all types since this node last polled
 }
 
-// more is one more turn of the type. look is how long the node's last look at it
+// add counts one more turn of the type. look is how long the node's last look at it
 // has taken.
-func (p *passedOver) more(typ string, look time.Duration) {
+func (p *passedOver) add(typ string, look time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.since++
 	p.turns.WithLabelValues(typ).Inc()
-	p.row.Set(float64(p.since))
-	if p.since == manyPassed {
+	p.sincePoll.Set(float64(p.since))
+	if p.since == warnAfter {
 		p.log.Warn("Other nodes take the turns in which this node is first in line; it has polled nothing since. "+
 			"Its way to the coordination database may take too long", "turns", p.since, "type", typ, "look", look)
 	}
 }
 
-// ends says that this node polls.
-func (p *passedOver) ends() {
+// reset begins to count anew, because this node polls.
+func (p *passedOver) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.since >= manyPassed {
+	if p.since >= warnAfter {
 		p.log.Info("This node polls again, after turns that other nodes took", "turns", p.since)
 	}
 	p.since = 0
-	p.row.Set(0)
+	p.sincePoll.Set(0)
 }

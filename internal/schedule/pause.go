@@ -10,9 +10,9 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// pauseAfter is the time from the turn of the last failure to the next try: the
-// backoff of the type, or what the class of the failure asks for if that is
-// more. Rows that a snapshot lacks hold up none of those that it has.
+// pauseAfter returns the time from the turn of the last failure to the next try: the
+// backoff of the type, or the pause of the failure's class if that is longer. Rows
+// that a snapshot lacks do not delay the rows that it has.
 func pauseAfter(err error, failures int, interval time.Duration) time.Duration {
 	if errors.Is(err, observer.ErrMassDisappearance) {
 		return 0
@@ -20,7 +20,7 @@ func pauseAfter(err error, failures int, interval time.Duration) time.Duration {
 	return max(backoff(failures, interval), observer.ClassOf(err).Pause(failures))
 }
 
-// longestPause is the longest that any failure asks for.
+// longestPause returns the longest pause of any class of failure.
 func longestPause(failures int, interval time.Duration) time.Duration {
 	longest := backoff(failures, interval)
 	for _, class := range []observer.Class{
@@ -33,8 +33,8 @@ func longestPause(failures int, interval time.Duration) time.Duration {
 	return longest
 }
 
-// Reason words a failure for the history and for status: what the source has
-// classified begins with its class.
+// Reason returns the text of a failure for the history and for status. A failure
+// that the source has classified begins with its class.
 func Reason(err error) string {
 	if class := observer.ClassOf(err); class != "" {
 		return fmt.Sprintf("%s: %v", class, err)
@@ -42,26 +42,25 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Hopeful is an [Observer] that can tell whether what it failed for has
-// changed, so that it need not wait for the end of its backoff. It is asked
-// only while it waits.
-type Hopeful interface {
-	Hopeful(ctx context.Context) bool
+// Recoverable is an [Observer] that knows whether the cause of its last failure is
+// gone, so that it need not wait for the end of its backoff. It is asked only during
+// a backoff.
+type Recoverable interface {
+	Recovered(ctx context.Context) bool
 }
 
-// waits reports whether the observer has a backoff to wait for. Like a turn in
-// the future, one that ends later than any could is of a clock that has gone
-// back.
-func (r *run) waits(ctx context.Context, o Observer, was turn.Stream, now time.Time) bool {
-	left := was.RetryAt.Sub(now)
-	if left <= 0 || left > longestPause(was.Failures, r.typ.Interval) {
+// inBackoff reports whether the observer has a backoff to wait for. As for a turn in
+// the future, a backoff longer than the longest comes from a clock that has gone back.
+func (r *run) inBackoff(ctx context.Context, o Observer, last turn.Stream, now time.Time) bool {
+	left := last.RetryAt.Sub(now)
+	if left <= 0 || left > longestPause(last.Failures, r.typ.Interval) {
 		return false
 	}
-	hopeful, ok := o.(Hopeful)
+	recoverable, ok := o.(Recoverable)
 	if !ok {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return !hopeful.Hopeful(ctx)
+	return !recoverable.Recovered(ctx)
 }

@@ -60,16 +60,16 @@ func TestPauseLongerThanAnyIsOfAClockThatWentBack(t *testing.T) {
 	})
 }
 
-// Hopeful implements schedule.Hopeful.
-func (s *stream) Hopeful(context.Context) bool { return s.hope != nil && s.hope() }
+// Recovered implements schedule.Recoverable.
+func (s *stream) Recovered(context.Context) bool { return s.recovered != nil && s.recovered() }
 
-func TestObserverWithNewHopeNeedNotWait(t *testing.T) {
+func TestObserverWhoseCauseIsGoneNeedNotWait(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
 		var fixed atomic.Bool
 		var asked atomic.Int64
 		fault := &observer.Fault{Class: observer.ClassCredentials, Err: errors.New("refused")}
 		a := start(t, db, "a", only("order"), does("order-1", fails(fault)), func(o *schedule.Options) {
-			o.Types[0].Observers[0].(*stream).hope = func() bool {
+			o.Types[0].Observers[0].(*stream).recovered = func() bool {
 				asked.Add(1)
 				return fixed.Load()
 			}
@@ -79,7 +79,7 @@ func TestObserverWithNewHopeNeedNotWait(t *testing.T) {
 		equal(t, "times that it was asked", asked.Load(), 10)
 		fixed.Store(true)
 		pass(interval)
-		equal(t, "polls once there is hope", a.polls("order-1"), 2)
+		equal(t, "polls once the cause is gone", a.polls("order-1"), 2)
 	})
 }
 

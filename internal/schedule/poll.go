@@ -11,17 +11,17 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// poll polls the observers of the type, side by side, and takes the turn once
-// each of them has ended one way or the other.
+// poll polls the observers of the type, side by side, and takes the turn when all
+// of them have ended, with success or not.
 func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.Stream) {
 	ctx := lease.Context()
 	began, started := time.Now(), r.clock.now()
-	r.typ.Progress.note(active)
-	defer r.typ.Progress.note(active)
-	var due []*part
+	r.typ.Activity.record(active)
+	defer r.typ.Activity.record(active)
+	var due []*observerPoll
 	for _, o := range r.typ.Observers {
-		if was := known[o.ID()]; r.ready(ctx, o, was, state) {
-			due = append(due, &part{run: r, observer: o, was: was, log: r.log.With("observer", o.ID())})
+		if last := known[o.ID()]; r.ready(ctx, o, last, state) {
+			due = append(due, &observerPoll{run: r, observer: o, last: last, log: r.log.With("observer", o.ID())})
 		}
 	}
 	all := r.work(ctx, lease.Grant(), due)
@@ -31,32 +31,32 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 	}
 }
 
-// work polls the parts until each of them has ended. One that is to be polled
-// again stands in line behind those that wait: neither a slow neighbour nor one
-// with a backlog keeps the others from their polls.
-func (r *run) work(ctx context.Context, g lock.Grant, parts []*part) *sum {
-	all := &sum{observers: len(parts)}
-	line := make(chan *part, len(parts)) // Room for all: to stand in line again never blocks.
+// work polls the observers until each of them is done. An observer that is to be
+// polled again goes to the end of the queue: neither a slow observer nor one with a
+// backlog keeps the others from their polls.
+func (r *run) work(ctx context.Context, g lock.Grant, due []*observerPoll) *results {
+	all := &results{observers: len(due)}
+	queue := make(chan *observerPoll, len(due)) // Room for all: to queue again never blocks.
 	var open sync.WaitGroup
-	for _, p := range parts {
+	for _, p := range due {
 		open.Add(1)
-		line <- p
+		queue <- p
 	}
 	var workers sync.WaitGroup
-	for range min(r.opts.Concurrency, len(parts)) {
+	for range min(r.opts.Concurrency, len(due)) {
 		workers.Go(func() {
-			for p := range line {
-				if p.ended(ctx) {
+			for p := range queue {
+				if p.done(ctx) {
 					open.Done()
 					continue
 				}
 				all.add(p.poll(ctx, g))
-				line <- p
+				queue <- p
 			}
 		})
 	}
 	open.Wait()
-	close(line)
+	close(queue)
 	workers.Wait()
 	return all
 }
@@ -72,19 +72,19 @@ func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
 }
 
 // ready reports whether the observer is to be polled: it is not paused, has no
-// backoff to wait for, and was not polled by an earlier node of this turn.
-func (r *run) ready(ctx context.Context, o Observer, was turn.Stream, state turn.State) bool {
+// backoff to wait for, and was not polled by another node in this turn.
+func (r *run) ready(ctx context.Context, o Observer, last turn.Stream, state turn.State) bool {
 	now := state.Now
 	if now.Before(r.at) {
 		now = r.at // the job came a moment early
 	}
-	polled := !was.At.Before(r.at) && !r.absurd(was.At, state.Now)
-	set(r.metrics.paused, r.typ.Name, o.ID(), was.Paused)
-	return !was.Paused && !polled && !r.waits(ctx, o, was, now)
+	polled := !last.At.Before(r.at) && !r.tooFarAhead(last.At, state.Now)
+	set(r.metrics.paused, r.typ.Name, o.ID(), last.Paused)
+	return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)
 }
 
-// take takes the turn. The lease may be about to end with everything else, so
-// the note is on a context of its own; the fence decides whether it counts.
+// take records that the turn was taken. The lease's context may be about to end, so
+// the write has a context of its own; the fence decides whether it counts.
 func (r *run) take(ctx context.Context, g lock.Grant, started time.Time, outcome turn.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -98,9 +98,9 @@ func (r *run) take(ctx context.Context, g lock.Grant, started time.Time, outcome
 	}
 }
 
-// safely polls and turns a panic into an error: one observer's mistake is not
-// the others'.
-func (p *part) safely(ctx context.Context, g lock.Grant) (stats observer.Stats, err error) {
+// recovering polls and turns a panic into an error, so that a defect in one observer
+// does not stop the others.
+func (p *observerPoll) recovering(ctx context.Context, g lock.Grant) (stats observer.Stats, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = p.panicked(v)

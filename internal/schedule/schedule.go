@@ -11,29 +11,31 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-// errStopping is the cause of what ends because of [Scheduler.Stop].
+// errStopping is the cause with which contexts end because of [Scheduler.Stop].
 var errStopping = errors.New("scheduler is stopping")
 
-// leaveTimeout bounds the farewell of a node.
-const leaveTimeout = 5 * time.Second
+// signOffTimeout limits the last write of a node.
+const signOffTimeout = 5 * time.Second
 
 // Scheduler runs the turns of this node.
 type Scheduler struct {
 	opts    Options
 	metrics *metrics
 	clock   *clock
-	member  *member
 	cycles  *cycles
-	outage  *outage
-	begun   begun
-	// admission is of all turns.
-	admission  *admission
+	outages *outageLog
+
+	membership *membership
+	admission  *admission // of all turns
 	passedOver *passedOver
 
-	// life is the context of all turns; Stop ends it with errStopping.
-	life  context.Context
-	end   context.CancelCauseFunc
-	turns sync.WaitGroup // and the heartbeat
+	// ctx is the context of all turns; Stop cancels it with errStopping.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	turns  sync.WaitGroup // and the heartbeat
+
+	begun     chan struct{}
+	beginOnce sync.Once
 
 	stopped sync.Once
 	stopErr error
@@ -42,8 +44,8 @@ type Scheduler struct {
 	started  bool
 	stopping bool
 	jobs     *jobs
-	began    time.Time // when the jobs did, on the database's clock
-	released []string  // locks given back because of Stop
+	began    time.Time // when the jobs began, on the database's clock
+	released []string  // locks that were released because of Stop
 }
 
 // New returns a scheduler that does nothing yet.
@@ -68,15 +70,15 @@ func New(o Options) (*Scheduler, error) {
 		opts:       o,
 		metrics:    m,
 		clock:      newClock(),
-		member:     newMember(o.Node, o.Store),
 		cycles:     newCycles(o.Logger, m, o.Types),
-		outage:     &outage{log: o.Logger},
-		begun:      begun{done: make(chan struct{})},
+		outages:    &outageLog{log: o.Logger},
+		membership: newMembership(o.Node, o.Store),
 		admission:  newAdmission(o.Connections, m),
-		passedOver: &passedOver{log: o.Logger, turns: m.passed, row: m.passedRow},
+		passedOver: &passedOver{log: o.Logger, turns: m.passed, sincePoll: m.passedRow},
+		begun:      make(chan struct{}),
 	}
 	for _, typ := range o.Types {
-		typ.Progress.beat = func() { o.Beat(loopName(typ.Name), s.patience(typ)) }
+		typ.Activity.beat = func() { o.Beat(loopName(typ.Name), s.stuckAfter(typ)) }
 	}
 	return s, nil
 }
@@ -90,14 +92,14 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		return errors.New("start the scheduler: it was started or stopped before")
 	}
 	s.started = true
-	s.life, s.end = context.WithCancelCause(ctx)
-	s.turns.Go(func() { s.heartbeats(s.life) })
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.turns.Go(func() { s.heartbeats(s.ctx) })
 	return nil
 }
 
 // Stop lets no turn begin any more, interrupts those that wait, and lets polls
 // finish or abandon their chunk; it waits for them until ShutdownTimeout or
-// the end of ctx. Each gives its lock back as it ends. Stop may be called
+// the end of ctx. Each releases its lock as it ends. Stop may be called
 // before Start and more than once; a later call returns what the first did.
 func (s *Scheduler) Stop(ctx context.Context) error {
 	s.stopped.Do(func() { s.stopErr = s.stop(ctx) })
@@ -109,23 +111,23 @@ func (s *Scheduler) stop(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	s.end(errStopping)
-	err := s.join(ctx)
+	s.cancel(errStopping)
+	err := s.waitForTurns(ctx)
 	if err == nil {
 		// gocron's Shutdown spins while a job runs, so it comes after the last;
 		// with one that does not end, only the end of the process helps.
 		err = s.jobs.shutdown(ctx)
 	}
-	err = errors.Join(err, s.leave(ctx))
+	err = errors.Join(err, s.signOff(ctx))
 	for _, typ := range s.opts.Types {
 		s.opts.Beat(loopName(typ.Name), 0)
 	}
 	s.opts.Beat(heartbeatLoop, 0)
-	s.opts.Logger.Info("Scheduler stopped", "released", s.givenBack(), "duration", time.Since(began))
+	s.opts.Logger.Info("Scheduler stopped", "released", s.releasedLocks(), "duration", time.Since(began))
 	return err
 }
 
-// refuseTurns lets no turn begin any more; false when none ever could.
+// refuseTurns lets no turn begin any more. It reports whether the scheduler was started.
 func (s *Scheduler) refuseTurns() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +135,8 @@ func (s *Scheduler) refuseTurns() bool {
 	return s.started
 }
 
-// join waits for the turns and the heartbeat.
-func (s *Scheduler) join(ctx context.Context) error {
+// waitForTurns waits for the turns and the heartbeat.
+func (s *Scheduler) waitForTurns(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.ShutdownTimeout)
 	defer cancel()
 	done := make(chan struct{})
@@ -150,18 +152,19 @@ func (s *Scheduler) join(ctx context.Context) error {
 	}
 }
 
-// Wait waits, after Stop, for what did not end in time.
+// Wait waits, after Stop, for turns that did not end in time.
 func (s *Scheduler) Wait() { s.turns.Wait() }
 
-func (s *Scheduler) leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+// signOff removes this node from the live ones.
+func (s *Scheduler) signOff(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signOffTimeout)
 	defer cancel()
 	return s.opts.Store.Leave(ctx, s.opts.Node.BootID)
 }
 
-// enter lets a turn begin, unless the scheduler stops. leave it with
-// turns.Done.
-func (s *Scheduler) enter() bool {
+// beginTurn reports whether a turn may begin; it may not when the scheduler stops.
+// The turn ends with turns.Done.
+func (s *Scheduler) beginTurn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
@@ -171,8 +174,8 @@ func (s *Scheduler) enter() bool {
 	return true
 }
 
-// noteRelease remembers a lock that was given back because of Stop.
-func (s *Scheduler) noteRelease(r lock.Request) {
+// recordRelease remembers a lock that was released because of Stop.
+func (s *Scheduler) recordRelease(r lock.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
@@ -180,7 +183,7 @@ func (s *Scheduler) noteRelease(r lock.Request) {
 	}
 }
 
-func (s *Scheduler) givenBack() []string {
+func (s *Scheduler) releasedLocks() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(slices.Values(s.released))

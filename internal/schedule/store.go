@@ -12,7 +12,7 @@ import (
 // The types of these interfaces live in package turn, so that lockdb, which
 // implements them, need not import this package (layers).
 
-// turns is the memory of turns, and its clock.
+// turns stores turns, and has the clock that decides.
 type turns interface {
 	Now(ctx context.Context) (time.Time, error)
 	Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error)
@@ -20,40 +20,40 @@ type turns interface {
 	TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error
 }
 
-// streams is the memory of each observer's part.
+// streams stores each observer's part of the turns.
 type streams interface {
 	Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error)
 	NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error
 }
 
-// members is who is alive.
+// members stores the live nodes.
 type members interface {
 	Beat(ctx context.Context, n turn.Node) error
 	Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error)
 	Leave(ctx context.Context, bootID string) error
 }
 
-// Store is all of the above; lockdb.DB is one.
+// Store stores turns, streams and members; lockdb.DB is one.
 type Store interface {
 	turns
 	streams
 	members
 }
 
-// Liveness is what is known of other nodes; liveness.Monitor is one.
+// Liveness knows which other nodes have died; liveness.Monitor is one.
 type Liveness interface {
 	// Gone reports whether the node of that boot id is known to be dead.
 	Gone(bootID string) bool
-	// Freed returns a channel that is closed when the lock may have become
-	// free, or another node was found dead. Nil: that is not known here.
+	// Freed returns a channel that is closed when the lock may have become free, or
+	// another node was found dead. Nil: there is no such notification.
 	Freed(r lock.Request) <-chan struct{}
 }
 
-// unaware knows of nobody's death.
-type unaware struct{}
+// noLiveness knows no dead node.
+type noLiveness struct{}
 
-func (unaware) Gone(string) bool                   { return false }
-func (unaware) Freed(lock.Request) <-chan struct{} { return nil }
+func (noLiveness) Gone(string) bool                   { return false }
+func (noLiveness) Freed(lock.Request) <-chan struct{} { return nil }
 
 // Observer polls one stream once, under the grant.
 type Observer interface {
@@ -61,11 +61,11 @@ type Observer interface {
 	Poll(ctx context.Context, g lock.Grant) (observer.Stats, error)
 }
 
-// Beginner is an [Observer] whose polls wait for others of this node before they
-// begin. That takes nothing of the time of a poll.
+// Beginner is an [Observer] whose polls wait for other polls of this node before they
+// begin. The wait does not count as time of the poll.
 type Beginner interface {
-	// Begin waits until a poll may begin. The poll has the context that it returns, and
-	// end, which is never nil, is called when it has ended. The error is the cause of
-	// the end of ctx; there is no poll then.
+	// Begin waits until a poll may begin, and returns the context of that poll. The
+	// caller calls end, which is never nil, when the poll has ended. The error is the
+	// cause with which ctx ended; there is no poll then.
 	Begin(ctx context.Context) (begun context.Context, end func(), err error)
 }

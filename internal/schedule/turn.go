@@ -18,58 +18,56 @@ type run struct {
 	n   int64     // number of the tick
 	at  time.Time // the tick, on the database's clock
 	log *slog.Logger
-	met bool // another holder of the lock, and said so
-	// metAt is when.
-	metAt time.Time
-	// holder is the boot id of whom the last look found at the lock; empty for
-	// nobody, and for one that is not known.
-	holder string
-	odd    bool // met a turn in the future, and said so
-	// admitted says that this turn was let in; see [admission].
-	admitted bool
-	// first says that this node was first in line, once ranked. It is not in a turn
-	// that was due before its jobs began.
+	// heldAt is when this turn first saw another holder of the lock; zero: it has not.
+	heldAt time.Time
+	// holder is the boot id of the lock's holder at the last look; empty for none, and
+	// for a holder that is not known.
+	holder       string
+	futureLogged bool // a turn in the future was logged
+	admitted     bool // see [admission]
+	// first says that this node ranked first, once ranked. It does not in a turn that
+	// was due before its jobs began.
 	first, ranked bool
-	// looked is how long the last look took.
-	looked time.Duration
+	lookDuration  time.Duration // of the last look
 }
 
-// turn goes through the turn (see the package's documentation). It returns
-// whether this node polled.
+func (r *run) sawHeld() bool { return !r.heldAt.IsZero() }
+
+// turn goes through the turn (see the package's documentation). It reports whether
+// this node polled.
 func (r *run) turn(ctx context.Context) bool {
 	defer r.leave()
-	lease, err := r.win(ctx)
+	lease, err := r.acquireTurn(ctx)
 	if err != nil {
-		r.standBack(err)
+		r.skip(err)
 		return false
 	}
 	began := time.Now()
 	defer r.release(ctx, lease, began)
 	failpoint.Hit("lease.acquired")
 	r.log.Info("Lock acquired", "fence", lease.Fence())
-	r.typ.Progress.hold()
+	r.typ.Activity.lockAcquired()
 	r.metrics.acquired.WithLabelValues(r.typ.Name).Inc()
 	r.metrics.acquiredByNode.WithLabelValues(r.opts.Node.Name, r.typ.Name).Inc()
 
-	state, known, err := r.recall(lease.Context())
+	state, known, err := r.readState(lease.Context())
 	r.leave()
 	switch {
 	case errors.Is(err, errTaken):
-		r.standBack(err)
+		r.skip(err)
 		return false
 	case err != nil:
-		r.unanswered(lease.Context(), err)
+		r.noteOutage(lease.Context(), err)
 		return false
 	}
-	r.passedOver.ends()
+	r.passedOver.reset()
 	r.poll(lease, state, known)
 	return true
 }
 
-// recall reads under the lock what is known of the turn and its observers:
-// between the look and the lock someone may have been here, for which the error
-// is errTaken.
-func (r *run) recall(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
+// readState reads the state of the turn and of its observers under the lock. The
+// error is errTaken when another node took the turn between the look and the lock.
+func (r *run) readState(ctx context.Context) (turn.State, map[string]turn.Stream, error) {
 	state, err := r.look(ctx)
 	if err == nil && r.taken(state) {
 		err = errTaken
@@ -81,7 +79,7 @@ func (r *run) recall(ctx context.Context) (turn.State, map[string]turn.Stream, e
 	return state, known, err
 }
 
-// The reasons for which a node stands back from a turn.
+// The reasons for which a node skips a turn.
 var (
 	errTaken       = errors.New("turn taken")
 	errPolling     = errors.New("another node is polling")
@@ -90,15 +88,15 @@ var (
 	errInterrupted = errors.New("interrupted")
 )
 
-// standBack tells why this node does not poll.
-func (r *run) standBack(err error) {
+// skip logs why this node does not poll.
+func (r *run) skip(err error) {
 	if r.first && errors.Is(err, errTaken) {
-		r.passedOver.more(r.typ.Name, r.looked)
+		r.passedOver.add(r.typ.Name, r.lookDuration)
 	}
 	switch {
 	case errors.Is(err, errInterrupted):
 		r.log.Warn("Interrupted while waiting for lock", "err", err)
-	case !r.met:
+	case !r.sawHeld():
 		r.log.Debug("Lock not acquired", "reason", err.Error(), "tick", r.at)
 	}
 }
@@ -108,43 +106,43 @@ func (r *run) look(ctx context.Context) (turn.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
-	defer func() { r.looked = time.Since(began) }()
+	defer func() { r.lookDuration = time.Since(began) }()
 	return r.opts.Store.Turn(ctx, r.typ.Name, r.typ.Request)
 }
 
-// unanswered tells of a database that is away, unless it was the context that
-// ended, or this node that has not asked.
-func (r *run) unanswered(ctx context.Context, err error) {
+// noteOutage logs that the database does not answer, unless the context has ended or
+// this node did not ask.
+func (r *run) noteOutage(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, turn.ErrBusy) {
-		r.outage.failed(loopName(r.typ.Name), err)
+		r.outages.begin(loopName(r.typ.Name), err)
 	}
 }
 
-// taken reports whether the turn was taken already. One that lies further ahead
-// than an interval was written by a clock that has gone back, or under a
+// taken reports whether the turn was taken already. A recorded turn that lies more
+// than an interval ahead comes from a clock that has gone back since, or from a
 // longer interval; if it counted, the type would not be polled until then.
 func (r *run) taken(s turn.State) bool {
 	if s.At.Before(r.at) {
 		return false
 	}
-	if !r.absurd(s.At, s.Now) {
+	if !r.tooFarAhead(s.At, s.Now) {
 		return true
 	}
-	if !r.odd {
-		r.odd = true
+	if !r.futureLogged {
+		r.futureLogged = true
 		r.metrics.futureTurns.WithLabelValues(r.typ.Name).Inc()
 		r.log.Warn("Turn in the future ignored", "recorded", s.At, "now", s.Now, "tick", r.at)
 	}
 	return false
 }
 
-func (r *run) absurd(at, now time.Time) bool { return at.Sub(now) > r.typ.Interval }
+func (r *run) tooFarAhead(at, now time.Time) bool { return at.Sub(now) > r.typ.Interval }
 
-// release gives the lock back, also when everything is about to stop.
+// release releases the lock, also when the scheduler stops.
 func (r *run) release(ctx context.Context, lease *lock.Lease, began time.Time) {
 	failpoint.Hit("lease.release")
 	err := lease.Release(ctx)
-	r.typ.Progress.letGo()
+	r.typ.Activity.lockReleased()
 	held := time.Since(began)
 	r.metrics.hold.WithLabelValues(r.typ.Name).Observe(held.Seconds())
 	if err != nil {
@@ -152,6 +150,6 @@ func (r *run) release(ctx context.Context, lease *lock.Lease, began time.Time) {
 		r.log.Error("Error releasing lock", "err", err, "fence", lease.Fence())
 		return
 	}
-	r.noteRelease(r.typ.Request)
+	r.recordRelease(r.typ.Request)
 	r.log.Debug("Lock released", "fence", lease.Fence(), "held", held)
 }

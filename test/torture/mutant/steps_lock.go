@@ -97,9 +97,10 @@ func lookUnderLock() Step {
 
 func turnOfEachObserver() Step {
 	return Step{
-		Name:  "turn-of-each-observer",
-		What:  "an observer that was polled for this turn is polled again",
-		Edits: []Edit{{readyFile, "return !was.Paused && !polled && !r.waits(ctx, o, was, now)", "_ = polled\n\treturn !was.Paused && !r.waits(ctx, o, was, now)"}},
+		Name: "turn-of-each-observer",
+		What: "an observer that was polled for this turn is polled again",
+		Edits: []Edit{{readyFile, "return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)",
+			"_ = polled\n\treturn !last.Paused && !r.inBackoff(ctx, o, last, now)"}},
 	}
 }
 

@@ -9,40 +9,40 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// result is what came of one observer's poll.
+// result is the result of one poll of an observer.
 type result struct {
 	outcome turn.Outcome
 	stats   observer.Stats
 }
 
-// unnoted says that the store would refuse a note, or shall have none.
-func (r result) unnoted() bool {
+// unrecorded reports whether the store would refuse the result, or is not to have it.
+func (r result) unrecorded() bool {
 	return r.outcome == turn.Lost || r.outcome == turn.Fenced || r.outcome == abandoned
 }
 
-// sum gathers the results of a turn. The zero value is ready.
-type sum struct {
+// results are the results of a turn. The zero value is ready.
+type results struct {
 	observers int // that are polled, some of them more than once
 
-	mu    sync.Mutex
-	parts []result
+	mu  sync.Mutex
+	all []result
 }
 
-func (s *sum) add(r result) {
+func (s *results) add(r result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = append(s.parts, r)
+	s.all = append(s.all, r)
 }
 
-// severity orders outcomes for the type's, which is the worst.
+// severity orders outcomes: that of a turn is the worst of its polls.
 func severity(o turn.Outcome) int {
 	return slices.Index([]turn.Outcome{turn.OK, abandoned, turn.Conflict, turn.Outdated, turn.Unreachable, turn.Error, turn.Lost, turn.Fenced}, o)
 }
 
-// outcome is the worst of the observers'; OK when none was polled.
-func (s *sum) outcome() turn.Outcome {
+// outcome returns the worst of the observers' outcomes; OK when none was polled.
+func (s *results) outcome() turn.Outcome {
 	worst := turn.OK
-	for _, p := range s.parts {
+	for _, p := range s.all {
 		if severity(p.outcome) > severity(worst) {
 			worst = p.outcome
 		}
@@ -50,10 +50,10 @@ func (s *sum) outcome() turn.Outcome {
 	return worst
 }
 
-// complete says that each observer has had its part of the turn, well or ill,
-// and none of it is left to another node.
-func (s *sum) complete() bool {
-	for _, p := range s.parts {
+// complete reports whether each observer has had its poll, with success or not, and
+// none is left to another node.
+func (s *results) complete() bool {
+	for _, p := range s.all {
 		switch p.outcome {
 		case turn.OK, turn.Error, turn.Conflict:
 		default:
@@ -63,17 +63,17 @@ func (s *sum) complete() bool {
 	return true
 }
 
-// report tells of the type's poll, and of sources that were not reached.
-func (s *sum) report(r *run, took time.Duration) {
+// report logs and counts the type's poll, and notes whether its sources were reached.
+func (s *results) report(r *run, took time.Duration) {
 	var stats observer.Stats
 	unreachable := false
-	for _, p := range s.parts {
+	for _, p := range s.all {
 		stats.Rows += p.stats.Rows
 		stats.Events += p.stats.Events
 		stats.Poison += p.stats.Poison
 		unreachable = unreachable || p.outcome == turn.Unreachable
 	}
-	if len(s.parts) == 0 {
+	if len(s.all) == 0 {
 		r.log.Debug("No observer of the type is to be polled", "tick", r.at)
 		return
 	}
@@ -82,12 +82,12 @@ func (s *sum) report(r *run, took time.Duration) {
 		r.metrics.polls.WithLabelValues(r.typ.Name, string(counted)).Inc()
 		r.metrics.polling.WithLabelValues(r.typ.Name).Observe(took.Seconds())
 	}
-	r.member.reached(r.typ, !unreachable)
-	r.log.Info("Completed polling", "tick", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.parts),
+	r.membership.reached(r.typ, !unreachable)
+	r.log.Info("Completed polling", "tick", r.at, "outcome", string(outcome), "observers", s.observers, "polls", len(s.all),
 		"rows", stats.Rows, "events", stats.Events, "poison", stats.Poison, "duration", took)
 }
 
-// countedAs is the outcome in the metric of polls; empty for none.
+// countedAs returns the outcome as the metric of polls counts it; empty: not at all.
 func countedAs(o turn.Outcome) turn.Outcome {
 	switch o {
 	case turn.Unreachable, turn.Outdated:

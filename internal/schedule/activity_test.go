@@ -32,14 +32,14 @@ func (n *node) ages(t *testing.T) ages {
 // middle.
 func TestAgesOfAPoll(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
-		progress := schedule.NewProgress()
+		activity := schedule.NewActivity()
 		poll := func(ctx context.Context, _ lock.Grant) (observer.Stats, error) {
 			time.Sleep(4 * time.Second)
-			progress.Committed()
+			activity.Committed()
 			time.Sleep(6 * time.Second)
 			return observer.Stats{}, nil
 		}
-		a := newNode(t, db, "a", only("order"), does("order-1", poll), func(o *schedule.Options) { o.Types[0].Progress = progress })
+		a := newNode(t, db, "a", only("order"), does("order-1", poll), func(o *schedule.Options) { o.Types[0].Activity = activity })
 		pass(100 * time.Second) // as if the database had not been there
 		if err := a.sched.Start(t.Context()); err != nil {
 			t.Fatal(err)

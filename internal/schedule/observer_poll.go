@@ -12,53 +12,53 @@ import (
 	"github.com/observerd/observerd/internal/turn"
 )
 
-// ErrPollTimeout is the cause of the end of a poll that took too long.
+// ErrPollTimeout is the cause with which a poll ends that took too long.
 var ErrPollTimeout = errors.New("poll exceeded its time limit")
 
 // abandoned is the outcome of a poll that ended because the scheduler stops.
-// It is neither counted nor noted: another node takes the turn.
+// It is neither counted nor recorded: another node takes the turn.
 const abandoned turn.Outcome = "abandoned"
 
-// part is one observer's part of a turn.
-type part struct {
+// observerPoll polls one observer in a turn, once or more often.
+type observerPoll struct {
 	*run
 	observer Observer
-	was      turn.Stream
+	last     turn.Stream // as stored before this turn
 	log      *slog.Logger
-	// polled says that there was a poll, full that the last one went well and has left
-	// rows behind, and lag is how far behind it was.
+	// polled says that there was a poll; full that the last one succeeded and left rows
+	// unread, and lag how far behind it was.
 	polled, full bool
 	lag          time.Duration
 }
 
-// leastLeft is the share of an interval that is worth another poll.
-const leastLeft = 16
+// minShare is the part of an interval that is worth another poll: one in so many.
+const minShare = 16
 
-// ended reports whether the part has had its last poll. One that has left rows behind
-// is followed by another until the type's next tick, which may be another node's
-// and must not find the lock held.
-func (p *part) ended(ctx context.Context) bool {
-	return p.polled && (!p.full || p.left() < p.typ.Interval/leastLeft || ctx.Err() != nil)
+// done reports whether the observer needs no further poll in this turn. A poll that
+// left rows unread is followed by another until the type's next tick: that turn may
+// be another node's, which must not find the lock held.
+func (p *observerPoll) done(ctx context.Context) bool {
+	return p.polled && (!p.full || p.timeLeft() < p.typ.Interval/minShare || ctx.Err() != nil)
 }
 
-// poll polls the observer within its time and notes what came of it.
-func (p *part) poll(ctx context.Context, g lock.Grant) result {
+// poll polls the observer within its time limits and records the result.
+func (p *observerPoll) poll(ctx context.Context, g lock.Grant) result {
 	poll, end, err := p.begin(ctx)
 	defer end()
 	began, started := time.Now(), p.clock.now()
 	var stats observer.Stats
 	if err == nil {
-		limited, cancel := p.limited(poll)
+		limited, cancel := p.withPollTimeout(poll)
 		defer cancel()
-		stats, err = p.safely(limited, g)
+		stats, err = p.recovering(limited, g)
 	} else if errors.Is(err, observer.ErrNextTick) {
 		stats.Full, err = true, nil // As it was before.
 	}
 	if p.polled && stats.Full && stats.Rows == 0 {
-		stats.Lag = p.lag // The tick came before a row that would tell.
+		stats.Lag = p.lag // The tick came before a row that would show it.
 	}
 	res := result{outcome: p.outcome(ctx, err), stats: stats}
-	p.member.outdated(p.observer.ID(), res.outcome == turn.Outdated)
+	p.membership.outdated(p.observer.ID(), res.outcome == turn.Outdated)
 	p.count(stats, res.outcome)
 	switch res.outcome {
 	case turn.OK:
@@ -70,36 +70,36 @@ func (p *part) poll(ctx context.Context, g lock.Grant) result {
 	default:
 		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
 	}
-	res.outcome = p.note(ctx, g, started, res, err)
+	res.outcome = p.record(ctx, g, started, res, err)
 	p.polled, p.lag = true, stats.Lag
 	p.full = res.outcome == turn.OK && stats.Full
 	if p.full {
-		p.was.Failures = 0
+		p.last.Failures = 0
 	}
 	return res
 }
 
-// begin waits until the observer's poll may begin, of which the poll's time takes no
-// part. Its context is that of the poll: one that follows another has until the next
-// tick, and a moment less for its last commit and the notes. end is called when the
-// poll has ended.
-func (p *part) begin(ctx context.Context) (poll context.Context, end func(), err error) {
+// begin waits until the observer's poll may begin; the wait does not count as time of
+// the poll. It returns the context of the poll: one that follows another must end
+// before the next tick, with a moment left to commit and record. The caller calls end
+// when the poll has ended.
+func (p *observerPoll) begin(ctx context.Context) (poll context.Context, end func(), err error) {
 	release := func() {}
 	if p.polled {
-		ctx, release = context.WithTimeoutCause(ctx, p.left(), observer.ErrNextTick)
+		ctx, release = context.WithTimeoutCause(ctx, p.timeLeft(), observer.ErrNextTick)
 	}
-	line, ok := p.observer.(Beginner)
+	beginner, ok := p.observer.(Beginner)
 	if !ok {
 		return ctx, release, nil
 	}
-	defer p.waiting()()
-	poll, leave, err := line.Begin(ctx)
+	defer p.keepAlive()()
+	poll, leave, err := beginner.Begin(ctx)
 	return poll, func() { leave(); release() }, err
 }
 
-// waiting says that the loop is alive until the function that it returns is called:
-// whoever waits is not stuck. Those for whom it waits say so themselves.
-func (p *part) waiting() (over func()) {
+// keepAlive notes that the type's loop is alive until stop is called: a poll that waits
+// for others is not stuck. The others are watched themselves.
+func (p *observerPoll) keepAlive() (stop func()) {
 	ticker, done := time.NewTicker(p.typ.Interval), make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -108,7 +108,7 @@ func (p *part) waiting() (over func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				p.typ.Progress.alive()
+				p.typ.Activity.alive()
 			}
 		}
 	})
@@ -116,13 +116,13 @@ func (p *part) waiting() (over func()) {
 		ticker.Stop()
 		close(done)
 		watch.Wait()
-		p.typ.Progress.alive()
+		p.typ.Activity.alive()
 	}
 }
 
-// limited is a context that ends once nothing was committed for the time of a poll.
-// Polls that commit on their way may take any time.
-func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+// withPollTimeout returns a context that ends when nothing was committed for
+// PollTimeout. A poll that commits as it goes may take any time.
+func (p *observerPoll) withPollTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := time.Now()
 	var watch sync.WaitGroup
@@ -135,7 +135,7 @@ func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc
 				return
 			case <-timer.C:
 			}
-			left = p.typ.PollTimeout - min(time.Since(began), p.typ.Progress.age(active))
+			left = p.typ.PollTimeout - min(time.Since(began), p.typ.Activity.age(active))
 		}
 		cancel(ErrPollTimeout)
 	})
@@ -145,8 +145,8 @@ func (p *part) limited(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// outcome reads the error of a poll. ctx is the lease's.
-func (p *part) outcome(ctx context.Context, err error) turn.Outcome {
+// outcome classifies the error of a poll. ctx is the lease's.
+func (p *observerPoll) outcome(ctx context.Context, err error) turn.Outcome {
 	cause := context.Cause(ctx)
 	switch {
 	case err == nil:
@@ -167,23 +167,23 @@ func (p *part) outcome(ctx context.Context, err error) turn.Outcome {
 	return turn.Error
 }
 
-func (p *part) count(stats observer.Stats, outcome turn.Outcome) {
+func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {
 	p.metrics.rows.WithLabelValues(p.typ.Name).Add(float64(stats.Rows))
 	p.metrics.events.WithLabelValues(p.typ.Name).Add(float64(stats.Events))
 	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
 	set(p.metrics.outdated, p.typ.Name, p.observer.ID(), outcome == turn.Outdated)
 	if outcome == turn.OK {
-		p.typ.Progress.note(succeeded(p.observer.ID()))
+		p.typ.Activity.record(succeeded(p.observer.ID()))
 		p.metrics.lastSuccess.WithLabelValues(p.typ.Name, p.observer.ID()).SetToCurrentTime()
 		p.metrics.horizonLag.WithLabelValues(p.observer.ID()).Set(stats.HorizonLag.Seconds())
 		p.metrics.lag.WithLabelValues(p.typ.Name, p.observer.ID()).Set(stats.Lag.Seconds())
 	}
 }
 
-// note writes the observer's part into the store, unless the lease is over,
-// and returns the outcome that holds then.
-func (p *part) note(ctx context.Context, g lock.Grant, started time.Time, res result, err error) turn.Outcome {
-	if res.unnoted() {
+// record writes the result into the store, unless the lease is over, and returns
+// the outcome that counts.
+func (p *observerPoll) record(ctx context.Context, g lock.Grant, started time.Time, res result, err error) turn.Outcome {
+	if res.unrecorded() {
 		return res.outcome
 	}
 	t := turn.StreamTaken{
@@ -194,11 +194,11 @@ func (p *part) note(ctx context.Context, g lock.Grant, started time.Time, res re
 	switch res.outcome {
 	case turn.Error:
 		t.Reason = Reason(err)
-		t.Failures = p.was.Failures + 1
+		t.Failures = p.last.Failures + 1
 		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.typ.Interval))
 	case turn.Unreachable, turn.Outdated:
 		t.Reason = Reason(err)
-		t.Failures, t.Left = p.was.Failures, true
+		t.Failures, t.Left = p.last.Failures, true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -15,18 +15,18 @@ import (
 const (
 	// firstPause is the time between the first two looks at a held lock.
 	firstPause = 100 * time.Millisecond
-	// lastPause is the longest, where nobody tells us that the lock was freed.
+	// lastPause is the longest where [Liveness] does not notify of a freed lock.
 	lastPause = time.Second
 	// waitPause is the longest while the type's Wait is not over.
 	waitPause = 500 * time.Millisecond
 )
 
-// win waits for this node's place in line and for a lock that is held, and
-// takes it. The error says why it was not to be had before the next tick.
-// While someone holds the lock it is only looked at: of ten nodes, one tries.
-// Whoever has won is still admitted.
-func (r *run) win(ctx context.Context) (*lock.Lease, error) {
-	if err := r.standInLine(ctx, ""); err != nil {
+// acquireTurn waits for this node's rank and for a lock that is held, and takes
+// the lock. The error says why that was not possible before the next tick. While
+// another node holds the lock it is only looked at: of ten nodes, one tries.
+// After success the turn is still admitted.
+func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
+	if err := r.waitForRank(ctx, ""); err != nil {
 		return nil, err
 	}
 	for pause := firstPause; ; pause = pause * 3 / 2 {
@@ -47,39 +47,39 @@ func (r *run) win(ctx context.Context) (*lock.Lease, error) {
 		case errors.Is(err, errTaken):
 			return nil, err
 		case errors.Is(err, lock.ErrHeld):
-			r.meet(err)
+			r.noteHeld(err)
 		case errors.Is(err, turn.ErrBusy):
 			reason = errBusy
 		default:
 			reason = errNoDatabase
-			r.outage.failed(loopName(r.typ.Name), err)
+			r.outages.begin(loopName(r.typ.Name), err)
 		}
-		left := r.left()
+		left := r.timeLeft()
 		if left <= 0 {
 			return nil, reason
 		}
-		pause = min(pause, r.longest(freed))
+		pause = min(pause, r.maxPause(freed))
 		switch wait(ctx, min(pause/2+rand.N(pause/2), left), freed) {
-		case ended:
+		case canceled:
 			return nil, interrupted(ctx)
-		case woken:
-			// Whoever held the lock has had its turn.
+		case notified:
+			// The previous holder has had its turn.
 			pause = firstPause
-			if err := r.standInLine(ctx, r.holder); err != nil {
+			if err := r.waitForRank(ctx, r.holder); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// freed returns the channel that tells of the type's lock; see [Liveness].
+// freed returns the channel that notifies of the type's lock; see [Liveness].
 func (r *run) freed() <-chan struct{} { return r.opts.Liveness.Freed(r.typ.Request) }
 
-// longest is the longest pause between two looks: longer where we are told of
-// what happens meanwhile. Of a foreign holder we are not.
-func (r *run) longest(freed <-chan struct{}) time.Duration {
+// maxPause returns the longest pause between two looks: longer where a notification
+// ends it. Of a foreign holder there is none.
+func (r *run) maxPause(freed <-chan struct{}) time.Duration {
 	longest := max(r.typ.Interval/10, firstPause)
-	if r.met && time.Since(r.metAt) < r.typ.Wait {
+	if r.sawHeld() && time.Since(r.heldAt) < r.typ.Wait {
 		longest = min(longest, waitPause)
 	}
 	if freed == nil || r.holder == "" {
@@ -88,23 +88,22 @@ func (r *run) longest(freed <-chan struct{}) time.Duration {
 	return longest
 }
 
-// standInLine waits for this node's place in line. The error says that the turn
-// was taken meanwhile, or that ctx ended first. Nodes that are found dead, and
-// the one of the given boot id, leave the line. So does the first in it when the
-// lock was given back with the turn not taken, as by a node that stops: whoever
-// it was has had its turn.
-func (r *run) standInLine(ctx context.Context, without string) error {
-	out := func(bootID string) bool { return bootID == without || r.opts.Liveness.Gone(bootID) }
+// waitForRank waits as long as this node's rank asks for. The error says that the
+// turn was taken meanwhile, or that ctx ended first. Dead nodes and the node of the
+// given boot id leave the queue. So does the first node in it when the lock was
+// released with the turn not taken, as by a node that stops: it has had its turn.
+func (r *run) waitForRank(ctx context.Context, without string) error {
+	excluded := func(bootID string) bool { return bootID == without || r.opts.Liveness.Gone(bootID) }
 	gaveUp := 0
 	for began := time.Now(); ; {
 		freed := r.freed()
-		at := r.member.place(r.typ.Name, r.n, out)
-		r.rank(at)
-		d := line{place: at.place - gaveUp, size: at.size}.wait(r.typ.Interval) - time.Since(began)
-		switch wait(ctx, min(d, r.left()), freed) {
-		case ended:
+		at := r.membership.position(r.typ.Name, r.n, excluded)
+		r.noteRank(at)
+		d := position{rank: at.rank - gaveUp, size: at.size}.wait(r.typ.Interval) - time.Since(began)
+		switch wait(ctx, min(d, r.timeLeft()), freed) {
+		case canceled:
 			return interrupted(ctx)
-		case passed:
+		case elapsed:
 			return nil
 		}
 		if err := r.enter(ctx); err != nil {
@@ -113,19 +112,19 @@ func (r *run) standInLine(ctx context.Context, without string) error {
 		state, err := r.look(ctx)
 		r.leave()
 		switch {
-		case err != nil: // The look at the lock will tell.
+		case err != nil: // The next look, for the lock, reports it.
 		case r.taken(state):
 			return errTaken
-		case !state.Held && at == r.member.place(r.typ.Name, r.n, out):
+		case !state.Held && at == r.membership.position(r.typ.Name, r.n, excluded):
 			gaveUp++
 		}
 	}
 }
 
-// rank notes where this node stands at the beginning of the turn.
-func (r *run) rank(at line) {
+// noteRank records whether this node is first at the beginning of the turn.
+func (r *run) noteRank(at position) {
 	if !r.ranked {
-		r.ranked, r.first = true, at.place == 0 && !r.typ.due(r.n).Before(r.began)
+		r.ranked, r.first = true, at.rank == 0 && !r.typ.due(r.n).Before(r.began)
 	}
 }
 
@@ -136,7 +135,7 @@ func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.outage.passed(loopName(r.typ.Name))
+	r.outages.end(loopName(r.typ.Name))
 	switch {
 	case r.taken(state):
 		return nil, errTaken
@@ -147,8 +146,8 @@ func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
 	return r.acquire(ctx)
 }
 
-// acquire tries once. Whoever lost to another looks again, which is cheaper than
-// to try, and does not stand in the way of the holder's commits.
+// acquire tries once. A node that lost to another looks again, which costs less
+// than to try, and does not delay the holder's commits.
 func (r *run) acquire(ctx context.Context) (*lock.Lease, error) {
 	began := time.Now()
 	lease, err := r.opts.Keeper.Acquire(ctx, r.typ.Request)
@@ -159,12 +158,12 @@ func (r *run) acquire(ctx context.Context) (*lock.Lease, error) {
 	return lease, err
 }
 
-// meet tells of another holder of the lock, once a turn.
-func (r *run) meet(err error) {
-	if r.met {
+// noteHeld logs and counts that another node holds the lock, once a turn.
+func (r *run) noteHeld(err error) {
+	if r.sawHeld() {
 		return
 	}
-	r.met, r.metAt = true, time.Now()
+	r.heldAt = time.Now()
 	r.metrics.failed.WithLabelValues(r.typ.Name).Inc()
 	var held *lock.HeldError
 	holder := ""
@@ -174,37 +173,38 @@ func (r *run) meet(err error) {
 	r.log.Debug("Lock not acquired", "reason", errPolling.Error(), "holder", holder, "tick", r.at)
 }
 
-// left is the time until the type fires again, less what its job may come early.
-func (r *run) left() time.Duration {
+// timeLeft returns the time until the type fires again, less the time by which its
+// job may come early.
+func (r *run) timeLeft() time.Duration {
 	return r.typ.due(r.n+1).Sub(r.clock.now()) - slack(r.typ.Interval)
 }
 
-// waited says what has ended a wait.
-type waited int
+// waitEnd says what has ended a wait.
+type waitEnd int
 
 const (
-	passed waited = iota // the time
-	woken                // the channel was closed
-	ended                // ctx
+	elapsed  waitEnd = iota // the time is over
+	notified                // the channel was closed
+	canceled                // ctx has ended
 )
 
-// wait waits for that time, or until the channel is closed; nil never is.
-func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) waited {
+// wait waits for that time, or until the channel is closed; a nil channel never is.
+func wait(ctx context.Context, d time.Duration, notify <-chan struct{}) waitEnd {
 	if ctx.Err() != nil {
-		return ended
+		return canceled
 	}
 	if d <= 0 {
-		return passed
+		return elapsed
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ended
-	case <-wake:
-		return woken
+		return canceled
+	case <-notify:
+		return notified
 	case <-timer.C:
-		return passed
+		return elapsed
 	}
 }
 

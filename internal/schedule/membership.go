@@ -13,29 +13,29 @@ import (
 // deadAfter is the number of heartbeats after which a silent node is dead.
 const deadAfter = 3
 
-// unreachableIntervals is for how many intervals a node ranks last for a type
-// after it could not reach a source. Then it takes its place again and so
-// finds out: a node that ranks last forever would never be asked to try.
+// unreachableIntervals is for how many intervals a node ranks last for a type after
+// it could not reach a source. Then it has its rank again and tries: a node that
+// ranked last for ever would never try.
 const unreachableIntervals = 10
 
-// member is this node's place among the live ones.
-type member struct {
+// membership knows the live nodes, and what this node publishes about itself.
+type membership struct {
 	node  turn.Node
 	store members
 
 	mu          sync.Mutex
 	others      []turn.Node
-	unreachable map[string]time.Time // type, and until when it is so marked
+	unreachable map[string]time.Time // type, and until when it ranks last for it
 	differs     map[string]bool      // observers that the others define in another way
 }
 
-func newMember(node turn.Node, store members) *member {
+func newMembership(node turn.Node, store members) *membership {
 	node.Types = slices.Sorted(slices.Values(node.Types))
-	return &member{node: node, store: store, unreachable: make(map[string]time.Time), differs: make(map[string]bool)}
+	return &membership{node: node, store: store, unreachable: make(map[string]time.Time), differs: make(map[string]bool)}
 }
 
-// beat says that this node is alive and reads who else is.
-func (m *member) beat(ctx context.Context, heartbeat time.Duration) error {
+// beat records that this node is alive and reads the other live nodes.
+func (m *membership) beat(ctx context.Context, heartbeat time.Duration) error {
 	if err := m.store.Beat(ctx, m.self()); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (m *member) beat(ctx context.Context, heartbeat time.Duration) error {
 	return nil
 }
 
-// self is what this node says of itself.
-func (m *member) self() turn.Node {
+// self returns the row that this node publishes.
+func (m *membership) self() turn.Node {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.unreachable, func(_ string, until time.Time) bool { return !time.Now().Before(until) })
@@ -60,18 +60,18 @@ func (m *member) self() turn.Node {
 	return node
 }
 
-// nodes are the live ones, as last read.
-func (m *member) nodes() []turn.Node {
+// nodes returns the live nodes, as last read.
+func (m *membership) nodes() []turn.Node {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.others
 }
 
-// size is the number of live nodes, this one included.
-func (m *member) size() int { return len(withSelf(m.nodes(), m.self())) }
+// size returns the number of live nodes, this one included.
+func (m *membership) size() int { return len(withSelf(m.nodes(), m.self())) }
 
 // reached notes whether a poll of the type reached all its sources.
-func (m *member) reached(typ Type, yes bool) {
+func (m *membership) reached(typ Type, yes bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if yes {
@@ -82,7 +82,7 @@ func (m *member) reached(typ Type, yes bool) {
 }
 
 // outdated notes whether the others define an observer in another way.
-func (m *member) outdated(observer string, yes bool) {
+func (m *membership) outdated(observer string, yes bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if yes {
@@ -92,8 +92,8 @@ func (m *member) outdated(observer string, yes bool) {
 	delete(m.differs, observer)
 }
 
-// place is where this node stands in line for tick n of the type, among
-// those that are not out.
-func (m *member) place(typ string, n int64, out func(bootID string) bool) line {
-	return standIn(m.nodes(), m.self(), typ, n, out)
+// position returns this node's position for tick n of the type, among the nodes that
+// are not excluded.
+func (m *membership) position(typ string, n int64, excluded func(bootID string) bool) position {
+	return positionOf(m.nodes(), m.self(), typ, n, excluded)
 }

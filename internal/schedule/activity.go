@@ -1,0 +1,96 @@
+package schedule
+
+import (
+	"sync"
+	"time"
+)
+
+// Activity records when this node last worked for a type. Ages are measured on the
+// monotonic clock, so that no wrong clock of this node or of a reader changes them.
+// Make one with [NewActivity]; it is safe for concurrent use.
+type Activity struct {
+	mu       sync.Mutex
+	created  time.Time
+	last     map[action]time.Time
+	heldFrom time.Time // zero: the lock is not held
+	// beat notes that the type's loop is alive: a poll that takes long and commits is
+	// not stuck. Nil notes nothing.
+	beat func()
+}
+
+// action is a kind of work for a type; observer is empty where it concerns them all.
+type action struct {
+	kind     string
+	observer string
+}
+
+var (
+	acquired  = action{kind: "acquired"}
+	active    = action{kind: "active"}
+	committed = action{kind: "committed"}
+)
+
+func succeeded(observer string) action { return action{"succeeded", observer} }
+
+// NewActivity returns the activity of a type for which nothing was done yet.
+func NewActivity() *Activity {
+	return &Activity{created: time.Now(), last: make(map[action]time.Time)}
+}
+
+// Committed records that a chunk of the type was committed just now. The code that
+// commits calls it; the scheduler does not see commits.
+func (a *Activity) Committed() {
+	a.record(committed, active)
+	a.alive()
+}
+
+// alive notes that the type's loop is not stuck.
+func (a *Activity) alive() {
+	if a.beat != nil {
+		a.beat()
+	}
+}
+
+func (a *Activity) record(actions ...action) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	for _, done := range actions {
+		a.last[done] = now
+	}
+}
+
+// lockAcquired records that the type's lock is held from now on.
+func (a *Activity) lockAcquired() {
+	a.record(acquired)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heldFrom = a.last[acquired]
+}
+
+// lockReleased records that the type's lock is not held any more.
+func (a *Activity) lockReleased() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.heldFrom = time.Time{}
+}
+
+// held returns for how long the lock has been held; 0 when it is not.
+func (a *Activity) held() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.heldFrom.IsZero() {
+		return 0
+	}
+	return time.Since(a.heldFrom)
+}
+
+// age returns the time since the action was last done, or since [NewActivity].
+func (a *Activity) age(of action) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last, done := a.last[of]; done {
+		return time.Since(last)
+	}
+	return time.Since(a.created)
+}
