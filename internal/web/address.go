@@ -16,7 +16,7 @@ import (
 // missing is fs.ErrPermission instead.
 var ErrSetting = errors.New("setting cannot be used")
 
-// settingError is an error that says all that [ErrSetting] has to say.
+// settingError makes an error an [ErrSetting] without changing its text.
 type settingError struct{ error }
 
 // Is makes it an [ErrSetting].
@@ -34,17 +34,17 @@ func (s *Server) openAddress(ctx context.Context) error {
 	if err := toolkit.Validate(o.WebConfig); err != nil {
 		return settingError{fmt.Errorf("http.web-config: %w", err)}
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
+	tcp, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return explainListen(o.Listen, err)
 	}
-	listener = newLimited(listener, maxConnections) // Who is not let in holds a connection, too.
-	d := &door{http: s.newServer(s.addressHandler(listener.Addr())), listener: listener}
-	d.serve = func() error {
-		return toolkit.Serve(listener, d.http, &toolkit.FlagConfig{WebConfigFile: &o.WebConfig}, quieter(o.Logger))
+	tcp = newLimitListener(tcp, maxConnections) // Refused clients hold a connection, too.
+	l := &listener{Listener: tcp, http: s.newServer(s.addressHandler(tcp.Addr()))}
+	l.serve = func() error {
+		return toolkit.Serve(tcp, l.http, &toolkit.FlagConfig{WebConfigFile: &o.WebConfig}, quieter(o.Logger))
 	}
-	s.doors, s.address = append(s.doors, d), listener.Addr().String()
-	if required := s.protection(listener.Addr()); required != nil {
+	s.listeners, s.address = append(s.listeners, l), tcp.Addr().String()
+	if required := s.protection(tcp.Addr()); required != nil {
 		if err := required(); err != nil {
 			return settingError{fmt.Errorf("http.listen: other hosts can reach %s, and the web configuration does not protect it: %w", s.address, err)}
 		}
@@ -52,8 +52,8 @@ func (s *Server) openAddress(ctx context.Context) error {
 	return nil
 }
 
-// protection is what a request to the address needs; nil is nothing. What the
-// address really is decides, not how it was written.
+// protection returns the check that requests to the address must pass; nil: none. The
+// address that is listened on decides, not the text of the configuration.
 func (s *Server) protection(address net.Addr) func() error {
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return nil
@@ -79,7 +79,7 @@ func explainListen(address string, err error) error {
 	return fmt.Errorf("http.listen: %w", err)
 }
 
-// quieter returns a logger without what the library says of each start.
+// quieter returns a logger without the records of the library about each start.
 func quieter(l *slog.Logger) *slog.Logger { return slog.New(fromWarning{l.Handler()}) }
 
 type fromWarning struct{ slog.Handler }

@@ -21,8 +21,8 @@ import (
 
 const long = 30 * time.Second
 
-// doors opens both doors of a server that is not started yet.
-func doors(t *testing.T) *Server {
+// unstarted returns a server with both listeners that is not started yet.
+func unstarted(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(t.Context(), Options{
 		Listen: "127.0.0.1:0", Socket: filepath.Join(t.TempDir(), "s"),
@@ -39,26 +39,26 @@ func doors(t *testing.T) *Server {
 	return s
 }
 
-func TestEveryDoorHasLimits(t *testing.T) {
+func TestEveryListenerHasLimits(t *testing.T) {
 	t.Parallel()
-	for _, d := range doors(t).doors {
-		h := d.http
+	for _, l := range unstarted(t).listeners {
+		h := l.http
 		if h.ReadHeaderTimeout != readTimeout || h.ReadTimeout != readTimeout || h.WriteTimeout != writeTimeout || h.IdleTimeout != idleTimeout || h.MaxHeaderBytes != maxHeader {
-			t.Errorf("%s: %+v", d.listener.Addr().Network(), h)
+			t.Errorf("%s: %+v", l.Addr().Network(), h)
 		}
 	}
 }
 
-// TestSlowHeaders begins requests and never ends them, on doors with less time.
+// TestSlowHeaders begins requests and never ends them, on listeners with less time.
 func TestSlowHeaders(t *testing.T) {
 	t.Parallel()
-	s := doors(t)
-	for _, d := range s.doors {
-		d.http.ReadHeaderTimeout, d.http.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
+	s := unstarted(t)
+	for _, l := range s.listeners {
+		l.http.ReadHeaderTimeout, l.http.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
 	}
 	s.Start()
-	for _, d := range s.doors {
-		a := d.listener.Addr()
+	for _, l := range s.listeners {
+		a := l.Addr()
 		conn, err := new(net.Dialer).DialContext(t.Context(), a.Network(), a.String())
 		if err != nil {
 			t.Fatal(err)
@@ -83,18 +83,18 @@ func TestSlowHeaders(t *testing.T) {
 // anything, and one more, which is served when one of them leaves.
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
-	s := doors(t)
-	d := s.doors[0]
+	s := unstarted(t)
+	l := s.listeners[0]
 	opened := make(chan struct{}, 2*maxConnections)
-	d.http.ReadHeaderTimeout, d.http.ReadTimeout = long, long
-	d.http.ConnState = func(_ net.Conn, state http.ConnState) {
+	l.http.ReadHeaderTimeout, l.http.ReadTimeout = long, long
+	l.http.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened <- struct{}{}
 		}
 	}
 	s.Start()
 	dial := func() net.Conn {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", d.listener.Addr().String())
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if _, err := last.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("one more than %d is served: %v", maxConnections, err)
 	}
-	_ = first.Close() // Its place is given back when the server notices.
+	_ = first.Close() // Its slot is released when the server notices.
 	if err := last.SetReadDeadline(time.Now().Add(long)); err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func TestConnectionsAreLimited(t *testing.T) {
 // otherwise take.
 func TestProfilesOutlastTheTimeouts(t *testing.T) {
 	t.Parallel()
-	s := doors(t)
-	d := s.doors[1]
-	d.http.ReadHeaderTimeout, d.http.ReadTimeout, d.http.WriteTimeout = 5*time.Second, 5*time.Second, 5*time.Second
+	s := unstarted(t)
+	l := s.listeners[1]
+	l.http.ReadHeaderTimeout, l.http.ReadTimeout, l.http.WriteTimeout = 5*time.Second, 5*time.Second, 5*time.Second
 	s.Start()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", d.listener.Addr().String())
+	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

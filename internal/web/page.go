@@ -14,12 +14,12 @@ import (
 //go:embed page.html
 var pageText string
 
-// view is what the page is made of.
+// view is the data of the page.
 type view struct {
 	Node, Version string
 	// Err is why there is no report; empty when there is one.
 	Err string
-	// Exposed says that strangers may be looking.
+	// Exposed says that other hosts may read the page without TLS or authentication.
 	Exposed bool
 	Report  status.Report
 }
@@ -34,7 +34,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	report, err := s.options.Report(ctx)
 	if err != nil {
 		v.Err = s.options.Explain(err)
-		if r.Context().Err() == nil { // Else nobody waits for it any more.
+		if r.Context().Err() == nil { // Otherwise the client has gone.
 			s.options.Logger.Warn("Status page without data", "err", err)
 		}
 	}

@@ -6,10 +6,9 @@ import (
 	"net/http/pprof"
 )
 
-// profiles adds what looks into the process. That is not for everyone, and so
-// for the socket alone: a profile slows the process down, and names its parts.
-// A profile takes as long as it was asked to: pprof itself puts off the write
-// timeout.
+// profiles adds the handlers of pprof, for the socket alone: a profile slows the
+// process down and shows its inside. A profile takes as long as the request asks for:
+// pprof itself extends the write timeout.
 func (s *Server) profiles(mux *http.ServeMux) {
 	for path, handler := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
@@ -21,8 +20,8 @@ func (s *Server) profiles(mux *http.ServeMux) {
 	})
 }
 
-// untilStop cancels a request when the server stops, which would otherwise
-// wait for a profile of minutes.
+// untilStop cancels a request when the server stops. Otherwise a stop would wait for a
+// profile that takes minutes.
 func (s *Server) untilStop(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())

@@ -9,20 +9,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// addressHandler serves whoever can reach the TCP address.
+// addressHandler serves the clients of the TCP address.
 func (s *Server) addressHandler(address net.Addr) http.Handler {
 	var h http.Handler = s.pages()
 	if required := s.protection(address); required != nil {
 		h = s.protected(required, h)
 	}
-	return headers(harmless(s.knownHosts(h)))
+	return headers(readOnly(s.knownHosts(h)))
 }
 
 // socketHandler serves this user and root.
 func (s *Server) socketHandler() http.Handler {
 	mux := s.pages()
 	s.profiles(mux)
-	return headers(harmless(mux))
+	return headers(readOnly(mux))
 }
 
 func (s *Server) pages() *http.ServeMux {
@@ -36,7 +36,7 @@ func (s *Server) pages() *http.ServeMux {
 	return mux
 }
 
-// headers keeps browsers from guessing, framing and keeping what they saw.
+// headers keeps browsers from guessing the type of answers, framing and caching them.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -47,14 +47,14 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// harmless refuses every method but GET and HEAD, and whatever has a body.
-func harmless(next http.Handler) http.Handler {
+// readOnly refuses all methods but GET and HEAD, and requests with a body.
+func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "nothing can be changed here: GET and HEAD only")
-		case r.ContentLength != 0: // Or unknown, that is in pieces.
+		case r.ContentLength != 0: // Or unknown, that is chunked.
 			// It is not read, not even in order to use the connection again.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 			refuse(w, http.StatusRequestEntityTooLarge, "a request has no body here")

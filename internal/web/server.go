@@ -2,9 +2,9 @@
 // status page, health, readiness and metrics, on a TCP address, on a Unix
 // socket or on both. It only reads; no request changes anything.
 //
-// The address may have TLS and authentication, and answers to known names
-// alone, so that no page of a stranger can reach it through somebody's browser.
-// The socket is for this user and root, and has profiles beside the pages.
+// The address may have TLS and authentication, and answers to known host names
+// alone, so that no foreign page can reach it through a user's browser. The socket
+// is for this user and root, and has profiles beside the pages.
 package web
 
 import (
@@ -20,8 +20,7 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// Options say what the server shows, and where. All fields are required unless
-// they say otherwise.
+// Options configure the server. All fields are required unless they say otherwise.
 type Options struct {
 	// Listen is the TCP address, as host:port; port 0 takes a free one. Empty
 	// means that there is none.
@@ -49,11 +48,11 @@ type Options struct {
 	// Stuck names the loops of the process that hang; none means healthy. It
 	// must not touch a database.
 	Stuck func() []string
-	// Ready returns nil when this node can do its work, or says why not.
+	// Ready returns nil when this node can work, or the reason why it cannot.
 	Ready func(ctx context.Context) error
 	// Report describes the cluster.
 	Report func(ctx context.Context) (status.Report, error)
-	// Explain words for everyone why Report has failed.
+	// Explain returns a text for all readers that says why Report failed.
 	Explain func(error) string
 	Logger  *slog.Logger
 }
@@ -67,18 +66,18 @@ const (
 	lookupTimeout = 5 * time.Second
 	maxHeader     = 16 << 10
 	// maxConnections are those of the address at a time. More wait to be
-	// accepted. Each costs a file and some 20 to 60 KB, whoever opens it.
+	// accepted. Each costs a file descriptor and some 20 to 60 KB.
 	maxConnections = 500
 )
 
 // Server serves the pages.
 type Server struct {
 	options Options
-	// doors are open in this order: the address, the socket.
-	doors   []*door
-	address string
-	serving sync.WaitGroup
-	// stopping ends with Stop, and with it what would take its time.
+	// listeners are the address and the socket, in this order.
+	listeners []*listener
+	address   string
+	serving   sync.WaitGroup
+	// stopping ends with Stop, and with it requests that would take long.
 	stopping context.Context //nolint:containedctx // New and Stop are its ends.
 	stop     context.CancelFunc
 }
@@ -92,8 +91,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	for _, open := range []func(context.Context) error{s.openAddress, s.openSocket} {
 		if err := open(ctx); err != nil {
 			s.stop()
-			for _, d := range s.doors {
-				_ = d.shut(ctx) // Nobody was served yet.
+			for _, l := range s.listeners {
+				_ = l.shut(ctx) // No client was served yet.
 			}
 			return nil, err
 		}
@@ -101,16 +100,15 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the TCP address that the server listens on; empty when there is
-// none.
+// Addr returns the TCP address that the server listens on; empty when there is none.
 func (s *Server) Addr() string { return s.address }
 
 // Start serves until [Server.Stop].
 func (s *Server) Start() {
-	for _, d := range s.doors {
+	for _, l := range s.listeners {
 		s.serving.Go(func() {
-			if err := d.serve(); !errors.Is(err, http.ErrServerClosed) {
-				_ = d.listener.Close() // Clients are refused rather than kept waiting.
+			if err := l.serve(); !errors.Is(err, http.ErrServerClosed) {
+				_ = l.Close() // Clients are refused rather than kept waiting.
 				s.options.Logger.Error("Error serving HTTP", "err", err)
 			}
 		})
@@ -121,10 +119,10 @@ func (s *Server) Start() {
 // is safe to call twice and before Start.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop()
-	errs := make([]error, len(s.doors))
+	errs := make([]error, len(s.listeners))
 	var closing sync.WaitGroup
-	for i, d := range s.doors {
-		closing.Go(func() { errs[i] = d.shut(ctx) })
+	for i, l := range s.listeners {
+		closing.Go(func() { errs[i] = l.shut(ctx) })
 	}
 	closing.Wait()
 	s.serving.Wait()

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// ownerOnly is the mode of the socket: whoever may write it may connect.
+// ownerOnly is the mode of the socket: users with write permission may connect.
 const ownerOnly = 0o600
 
-// probeTimeout is how long a live process may take to accept, and patience how
-// long another one that starts may take to bind.
+// probeTimeout is how long a live process may take to accept, and bindTimeout how long
+// another process that starts may take to bind.
 const (
 	probeTimeout = 2 * time.Second
-	patience     = 5 * time.Second
+	bindTimeout  = 5 * time.Second
 )
 
 // openSocket listens on the Unix socket, if there is one.
@@ -29,20 +29,20 @@ func (s *Server) openSocket(ctx context.Context) error {
 	if path == "" {
 		return nil
 	}
-	listener, info, err := listenSocket(ctx, path)
+	socket, info, err := listenSocket(ctx, path)
 	if err != nil {
 		return explainSocket(path, err)
 	}
-	d := &door{http: s.newServer(s.socketHandler()), listener: listener}
-	d.serve = func() error { return d.http.Serve(listener) }
-	d.remove = sync.OnceValue(func() error { return removeSocket(path, info) })
-	s.doors = append(s.doors, d)
+	l := &listener{Listener: socket, http: s.newServer(s.socketHandler())}
+	l.serve = func() error { return l.http.Serve(socket) }
+	l.remove = sync.OnceValue(func() error { return removeSocket(path, info) })
+	s.listeners = append(s.listeners, l)
 	return nil
 }
 
-// listenSocket makes the socket in the place of one that a dead process has
-// left. One process at a time does so in a folder: two that start together
-// would else each remove what the other has just made.
+// listenSocket makes the socket and replaces one that a dead process has left. It
+// locks the folder meanwhile: of two processes that start together, each would
+// otherwise remove the socket that the other has just made.
 func listenSocket(ctx context.Context, path string) (net.Listener, fs.FileInfo, error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -59,7 +59,7 @@ func listenSocket(ctx context.Context, path string) (net.Listener, fs.FileInfo, 
 	return bindSocket(ctx, path)
 }
 
-// clearSocket removes a socket that nobody serves.
+// clearSocket removes a socket that no process serves.
 func clearSocket(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -73,13 +73,13 @@ func clearSocket(ctx context.Context, path string) error {
 	conn, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "unix", path)
 	switch {
 	case err == nil:
-		_ = conn.Close() // It was only a knock.
+		_ = conn.Close() // It was only a probe.
 		return syscall.EADDRINUSE
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, fs.ErrPermission), ctx.Err() != nil:
 		return err
-	case !errors.Is(err, syscall.ECONNREFUSED): // Busy, or of another kind: somebody has it open.
+	case !errors.Is(err, syscall.ECONNREFUSED): // Busy, or of another kind: a process has it open.
 		return errors.Join(syscall.EADDRINUSE, err)
 	}
 	return os.Remove(path)
@@ -103,9 +103,9 @@ func bindSocket(ctx context.Context, path string) (net.Listener, fs.FileInfo, er
 	return listener, info, nil
 }
 
-// removeSocket removes the socket while it is still listened on, so that nobody
-// takes it for a stale one meanwhile, and only if it is still ours: somebody
-// may have removed it by hand, and another process made its own.
+// removeSocket removes the socket while the process still listens on it, so that no
+// other process takes it for stale meanwhile, and only if it is still ours: it may
+// have been removed by hand, and replaced by another process.
 func removeSocket(path string, ours fs.FileInfo) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -4,6 +4,6 @@ package web
 
 import "syscall"
 
-// closeToOthers leaves the mode to what follows: a socket has none here before
-// it has a name. For a moment it has the one that the umask gives it.
+// closeToOthers does nothing: here a socket has no mode before it has a name. For a
+// moment it has the mode that the umask gives it.
 func closeToOthers(_, _ string, _ syscall.RawConn) error { return nil }

@@ -50,7 +50,7 @@ func TestSocketServesThePages(t *testing.T) {
 	}
 }
 
-// TestProfilesAreOnTheSocketAlone asks for each of them on both doors.
+// TestProfilesAreOnTheSocketAlone asks for each of them on both listeners.
 func TestProfilesAreOnTheSocketAlone(t *testing.T) {
 	t.Parallel()
 	o := options()

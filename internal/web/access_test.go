@@ -17,27 +17,27 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second
 
-// TestNothingCanBeChanged asks both doors with every method that could.
+// TestNothingCanBeChanged asks both listeners with every method that could.
 func TestNothingCanBeChanged(t *testing.T) {
 	t.Parallel()
 	o := options()
 	o.Socket = filepath.Join(t.TempDir(), "s")
-	for door, ask := range map[string]client{"address": plain(t, start(t, o)), "socket": overSocket(t, o.Socket)} {
+	for listener, ask := range map[string]client{"address": plain(t, start(t, o)), "socket": overSocket(t, o.Socket)} {
 		for _, path := range []string{"/", "/healthz", "/readyz", "/metrics", "/nope", "/debug/pprof/", "/debug/pprof/symbol"} {
 			for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get"} {
 				resp, _ := ask.do(method, path)
 				if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, HEAD" {
-					t.Errorf("%s: %s %s: %d, Allow %q", door, method, path, resp.StatusCode, resp.Header.Get("Allow"))
+					t.Errorf("%s: %s %s: %d, Allow %q", listener, method, path, resp.StatusCode, resp.Header.Get("Allow"))
 				}
 			}
 		}
 		if resp, body := ask.do("HEAD", "/healthz"); resp.StatusCode != http.StatusOK || body != "" {
-			t.Errorf("%s: HEAD: %d %q", door, resp.StatusCode, body)
+			t.Errorf("%s: HEAD: %d %q", listener, resp.StatusCode, body)
 		}
 		resp, _ := ask.do("GET", "/")
 		for _, header := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Cache-Control"} {
 			if resp.Header.Get(header) == "" {
-				t.Errorf("%s: no %s", door, header)
+				t.Errorf("%s: no %s", listener, header)
 			}
 		}
 	}

@@ -14,36 +14,36 @@ import (
 // protected refuses requests while the web configuration does not ask for TLS
 // and authentication: it may have been changed since the start.
 func (s *Server) protected(required func() error, next http.Handler) http.Handler {
-	var said atomic.Bool // Since it was so: whoever can connect could else fill the log.
+	var logged atomic.Bool // Once: otherwise every client could fill the log.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := required()
 		if err == nil && r.TLS != nil {
-			said.Store(false)
+			logged.Store(false)
 			next.ServeHTTP(w, r)
 			return
 		}
-		if !said.Swap(true) {
+		if !logged.Swap(true) {
 			s.options.Logger.Error("Requests are refused until it is fixed: http.web-config does not protect the address any more", "err", err)
 		}
 		refuse(w, http.StatusServiceUnavailable, "http.web-config does not protect this address any more; the log says why")
 	})
 }
 
-// knownHosts refuses requests for a host that is not this one. A page of a
-// stranger can make a browser resolve the stranger's own name to our address,
-// and could then read what we answer; it cannot make the browser name another
-// host. Only a client that is no browser names none.
+// knownHosts refuses requests whose Host is not a name of this node. A foreign page
+// can make a browser resolve the page's own host name to our address (DNS rebinding)
+// and could then read our answers; it cannot make the browser send another Host. Only
+// a client that is not a browser sends none.
 func (s *Server) knownHosts(next http.Handler) http.Handler {
 	names := s.hostNames()
-	var said sync.Once
+	var logged sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host == "" || known(names, r.Host) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		host := r.Host[:min(len(r.Host), 100)]
-		said.Do(func() {
-			s.options.Logger.Warn("Request refused: it names a host that is not among http.allowed-hosts; further ones are refused without a word", "host", host)
+		logged.Do(func() {
+			s.options.Logger.Warn("Request refused: it names a host that is not among http.allowed-hosts; further ones are refused without a record", "host", host)
 		})
 		refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("%q is not a name of this node: ask by address, or write the name at http.allowed-hosts", host))
 	})
