@@ -29,7 +29,7 @@ func story(t *testing.T, watchdog time.Duration, f func(t *testing.T, f *fake)) 
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		x := &fake{does: "Waits", polling: make(chan struct{})}
-		x.notifier = start(newTeller(watchdog, x.send))
+		x.notifier = start(newReporter(watchdog, x.send))
 		defer x.notifier.Close()
 		x.notifier.Watch(x, x.logger())
 		synctest.Wait()

@@ -11,25 +11,25 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// Node is what the service manager is told of.
+// Node is the node whose state the service manager gets.
 type Node interface {
 	// Polling is closed when the node has begun to work.
 	Polling() <-chan struct{}
-	// Stuck names the loops that hang; none means healthy. It must not touch a
-	// database.
+	// Stuck returns the names of the loops that hang; none means healthy. It must not
+	// touch a database.
 	Stuck() []string
-	// Doing says in one line what the node does. It holds no secret.
+	// Doing describes in one line what the node does, without secrets.
 	Doing() string
 }
 
-// Notifier tells the service manager. A nil *Notifier has none, and does nothing.
-// No method waits for the manager but [Notifier.Close].
+// Notifier notifies the service manager. A nil *Notifier does nothing. No method but
+// [Notifier.Close] waits for the manager.
 type Notifier struct {
 	mu    sync.Mutex
-	queue []func(*teller)
+	queue []func(*reporter)
 
 	wake  chan struct{}
-	ended chan struct{} // closed by Close: send what is left and end
+	ended chan struct{} // closed by Close: send the rest and end
 	done  chan struct{} // closed by the goroutine
 	close sync.Once
 }
@@ -38,9 +38,9 @@ type Notifier struct {
 // message.
 const closeTimeout = 5 * time.Second
 
-// New returns the notifier of this process, nil where no service manager asks
-// for one. An error means that the manager's variables cannot be read; the
-// notifier works all the same, but the watchdog is not fed. Close it.
+// New returns the notifier of this process, nil where no service manager asks for
+// messages. An error means that WATCHDOG_USEC cannot be read; the notifier works all
+// the same, but does not feed the watchdog. The caller closes it.
 func New() (*Notifier, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil //nolint:nilnil // A nil notifier is one that does nothing.
@@ -49,10 +49,10 @@ func New() (*Notifier, error) {
 	if err != nil {
 		err = fmt.Errorf("read WATCHDOG_USEC: %w", err)
 	}
-	return start(newTeller(watchdog, send)), err
+	return start(newReporter(watchdog, send)), err
 }
 
-// send hands one message to the manager.
+// send sends one message to the manager.
 func send(message string) error {
 	sent, err := daemon.SdNotify(false, message)
 	if err == nil && !sent {
@@ -61,42 +61,42 @@ func send(message string) error {
 	return err
 }
 
-func start(t *teller) *Notifier {
+func start(r *reporter) *Notifier {
 	n := &Notifier{wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{})}
-	go n.run(t)
+	go n.run(r)
 	return n
 }
 
-// Watch tells of this node from now on, in place of the one before. What goes
-// wrong is logged with log.
+// Watch reports on this node from now on, in place of the node before. Errors are
+// logged with log.
 func (n *Notifier) Watch(node Node, log *slog.Logger) {
-	n.post(func(t *teller) { t.watch(node, log) })
+	n.post(func(r *reporter) { r.watch(node, log) })
 }
 
-// Reloading says that the configuration is loaded anew. Follow it with Reloaded, in
-// a time that is bounded.
-func (n *Notifier) Reloading() { n.post((*teller).reloading) }
+// Reloading reports that the configuration is loaded anew. The caller calls Reloaded
+// within a limited time.
+func (n *Notifier) Reloading() { n.post((*reporter).reloading) }
 
-// Reloaded says that the reload has ended: with another node to watch, or with
-// the same one. A trouble, one line without secrets, is shown beside what the
-// node does until the next reload; "" is none.
-func (n *Notifier) Reloaded(trouble string) {
-	n.post(func(t *teller) { t.reloaded(trouble) })
+// Reloaded reports that the reload has ended: with another node to watch, or with the
+// same one. A refusal, one line without secrets, is shown beside what the node does
+// until the next reload; empty: the reload was not refused.
+func (n *Notifier) Reloaded(refusal string) {
+	n.post(func(r *reporter) { r.reloaded(refusal) })
 }
 
-// Stopping says that the process ends, which takes that long at most.
+// Stopping reports that the process ends, which takes that long at most.
 func (n *Notifier) Stopping(within time.Duration) {
-	n.post(func(t *teller) { t.stopping(within) })
+	n.post(func(r *reporter) { r.stopping(within) })
 }
 
-// Ending says why the process ends, in one line without secrets. It is the last
-// that the manager is told.
+// Ending reports why the process ends, in one line without secrets. It is the last
+// message.
 func (n *Notifier) Ending(why string) {
-	n.post(func(t *teller) { t.ending(why) })
+	n.post(func(r *reporter) { r.ending(why) })
 }
 
-// Close sends what is left and ends. It waits for the manager, for a few seconds
-// if need be, and may be called twice.
+// Close sends the messages that are left and ends. It waits for the manager, a few
+// seconds at most, and may be called twice.
 func (n *Notifier) Close() {
 	if n == nil {
 		return
@@ -108,7 +108,7 @@ func (n *Notifier) Close() {
 	}
 }
 
-func (n *Notifier) post(f func(*teller)) {
+func (n *Notifier) post(f func(*reporter)) {
 	if n == nil {
 		return
 	}
@@ -121,32 +121,32 @@ func (n *Notifier) post(f func(*teller)) {
 	}
 }
 
-// run owns the teller.
-func (n *Notifier) run(t *teller) {
+// run owns the reporter.
+func (n *Notifier) run(r *reporter) {
 	defer close(n.done)
-	ticker := time.NewTicker(t.every)
+	ticker := time.NewTicker(r.every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-n.ended:
-			n.drain(t)
+			n.drain(r)
 			return
 		case <-n.wake:
-			n.drain(t)
-		case <-t.awaited():
-			t.polls()
+			n.drain(r)
+		case <-r.polling():
+			r.polls()
 		case <-ticker.C:
 		}
-		t.tick()
+		r.refresh()
 	}
 }
 
-func (n *Notifier) drain(t *teller) {
+func (n *Notifier) drain(r *reporter) {
 	n.mu.Lock()
 	queue := n.queue
 	n.queue = nil
 	n.mu.Unlock()
 	for _, f := range queue {
-		f(t)
+		f(r)
 	}
 }

@@ -17,12 +17,12 @@ func TestAStartIsGivenTimeAsLongAsLoopsTurn(t *testing.T) {
 			lacks(t, said, "READY=1")
 		}
 		x.set(func() { x.stuck = []string{"start"} })
-		x.during(lookEvery)
+		x.during(refreshEvery)
 		if said := x.during(time.Hour); said != "" {
 			t.Errorf("a start that hangs is given more time:\n%s", said)
 		}
 		x.set(func() { x.stuck = nil })
-		has(t, x.during(lookEvery), "EXTEND_TIMEOUT_USEC=", "WATCHDOG=1")
+		has(t, x.during(refreshEvery), "EXTEND_TIMEOUT_USEC=", "WATCHDOG=1")
 	})
 }
 
@@ -38,7 +38,7 @@ func TestReadyOnceWhenTheNodePolls(t *testing.T) {
 			t.Errorf("the watchdog was fed %d times in an hour", n)
 		}
 		x.set(func() { x.does = "Waits for the database" })
-		has(t, x.during(lookEvery), "STATUS=Waits for the database")
+		has(t, x.during(refreshEvery), "STATUS=Waits for the database")
 	})
 }
 
@@ -57,7 +57,7 @@ func TestALoopThatHangsStarvesTheWatchdog(t *testing.T) {
 		close(x.polling)
 		has(t, x.during(watchdog), "WATCHDOG=1")
 		x.set(func() { x.stuck = []string{"relay file", "schedule/order"} })
-		has(t, x.during(lookEvery), "STATUS=Hangs: relay file, schedule/order")
+		has(t, x.during(refreshEvery), "STATUS=Hangs: relay file, schedule/order")
 		if said := x.during(time.Hour); said != "" {
 			t.Errorf("it hangs, and the manager is told:\n%s", said)
 		}
@@ -69,7 +69,7 @@ func TestALoopThatHangsStarvesTheWatchdog(t *testing.T) {
 		lacks(t, log, "(0x")
 
 		x.set(func() { x.stuck = nil })
-		has(t, x.during(lookEvery), "WATCHDOG=1", "STATUS=Waits")
+		has(t, x.during(refreshEvery), "WATCHDOG=1", "STATUS=Waits")
 		before := x.log.Len()
 		x.set(func() { x.stuck = []string{"heartbeat"} })
 		x.during(time.Hour)
@@ -144,7 +144,7 @@ func TestAFailureBeforeThereIsANode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		x := &fake{}
-		n := start(newTeller(watchdog, x.send))
+		n := start(newReporter(watchdog, x.send))
 		n.Ending("the configuration is wrong")
 		n.Close()
 		n.Close()
@@ -164,7 +164,7 @@ func TestAManagerThatIsGoneIsNamedOnce(t *testing.T) {
 			t.Errorf("the log says it %d times:\n%s", n, x.log.String())
 		}
 		x.set(func() { x.deaf = false })
-		has(t, x.during(lookEvery), "STATUS=changed", "WATCHDOG=1")
+		has(t, x.during(refreshEvery), "STATUS=changed", "WATCHDOG=1")
 	})
 }
 
@@ -172,7 +172,7 @@ func TestAManagerThatTakesNothingHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		n := start(newTeller(watchdog, func(string) error { <-release; return nil }))
+		n := start(newReporter(watchdog, func(string) error { <-release; return nil }))
 		x := &fake{polling: make(chan struct{})}
 		n.Watch(x, x.logger())
 		began := time.Now()

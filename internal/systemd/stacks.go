@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// mostStacks bounds what a dump may take, in bytes.
-const mostStacks = 1 << 20
+// maxDump limits a dump of the stacks, in bytes.
+const maxDump = 1 << 20
 
-// logStacks writes where each goroutine of the process is, a record each: a
+// logStacks logs the stack of each goroutine of the process, in a record each: a
 // journal breaks lines that are too long.
 func logStacks(log *slog.Logger) {
-	buf := make([]byte, mostStacks)
+	buf := make([]byte, maxDump)
 	for _, stack := range stacks(string(buf[:runtime.Stack(buf, true)])) {
 		log.Error("Stack of a goroutine", "stack", stack)
 	}
 }
 
-// stacks takes a dump apart, and the arguments of calls out of it: they may be
-// of anybody's data.
+// stacks splits a dump, and removes the arguments of calls: they may hold data of
+// users.
 func stacks(dump string) []string {
 	all := strings.Split(strings.TrimSpace(dump), "\n\n")
 	for i, stack := range all {
@@ -32,8 +32,8 @@ func stacks(dump string) []string {
 	return all
 }
 
-// withoutArguments returns "main.f(0x1, {0x2, 0x3})" as "main.f(…)", and every
-// line that is no call as it is.
+// withoutArguments returns "main.f(0x1, {0x2, 0x3})" as "main.f(…)", and a line that
+// is not a call as it is.
 func withoutArguments(line string) string {
 	open := strings.LastIndexByte(line, '(')
 	if strings.HasPrefix(line, "\t") || open < 0 || !strings.HasSuffix(line, ")") {

@@ -8,15 +8,16 @@ import (
 
 const statusKey = "STATUS="
 
-// longestStatus bounds a status, in bytes: the manager drops messages over 4096.
-const longestStatus = 1024
+// maxStatus limits a status, in bytes: the manager drops messages over 4096.
+const maxStatus = 1024
 
-// statusLine makes a status of a text. A line break would end it, and let what
-// follows pass for a message of its own.
+// statusLine returns the status message with the text. A line break would end it, and
+// the rest would be another message.
 func statusLine(text string) string { return statusKey + oneLine(text) }
 
-// oneLine is the text without line breaks, characters that cannot be seen or turn
-// the direction of writing, and what is not UTF-8, cut where it is too long.
+// oneLine returns the text without line breaks, without invisible characters, those
+// that change the direction of writing, and bytes that are not UTF-8, cut where it is
+// too long.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -25,10 +26,10 @@ func oneLine(text string) string {
 		return r
 	}, text)
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= longestStatus {
+	if len(text) <= maxStatus {
 		return text
 	}
-	cut := longestStatus - len("…")
+	cut := maxStatus - len("…")
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}

@@ -26,11 +26,11 @@ func TestALongStatusIsCutBetweenCharacters(t *testing.T) {
 	for shift := range 4 {
 		text := strings.Repeat("x", shift) + strings.Repeat("世界", 1000)
 		got := oneLine(text)
-		if len(got) > longestStatus || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+		if len(got) > maxStatus || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 			t.Errorf("%d bytes: …%q", len(got), got[len(got)-10:])
 		}
 	}
-	if exact := strings.Repeat("x", longestStatus); oneLine(exact) != exact {
+	if exact := strings.Repeat("x", maxStatus); oneLine(exact) != exact {
 		t.Error("a text that fits is cut")
 	}
 }
