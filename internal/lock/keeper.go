@@ -13,19 +13,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ErrClosed reports that the keeper was closed. It is the cause of the context
-// of a lease that was still held then.
+// ErrClosed reports that the keeper was closed. It is the cause with which the contexts
+// of the leases end that were still held.
 var ErrClosed = errors.New("keeper of leases is closed")
 
-// maxAttempt bounds one attempt to acquire a lock.
+// maxAttempt limits one attempt to acquire a lock.
 const maxAttempt = 10 * time.Second
 
-// KeeperOptions are what a keeper needs.
+// KeeperOptions configure a keeper.
 type KeeperOptions struct {
 	// Provider grants the leases. Required.
 	Provider Provider
-	// Logger is told of leases that are lost and renewals that fail; nil
-	// discards.
+	// Logger receives records of leases that are lost and renewals that fail; nil
+	// discards them.
 	Logger *slog.Logger
 	// Registerer receives the metrics; nil registers none.
 	Registerer prometheus.Registerer
@@ -39,11 +39,11 @@ type Keeper struct {
 	log      *slog.Logger
 	metrics  *keeperMetrics
 
-	ctx    context.Context // of all renewals
+	ctx    context.Context // the context of all renewals
 	cancel context.CancelFunc
-	wake   chan struct{} // the earliest renewal may have changed
+	wake   chan struct{} // wakes the loop: the earliest renewal may have changed
 	work   sync.WaitGroup
-	// failing says that the last renewal failed.
+	// failing: the last renewal failed.
 	failing atomic.Bool
 
 	mu      sync.Mutex
@@ -73,9 +73,8 @@ func NewKeeper(o KeeperOptions) *Keeper {
 // it, and ctx's cause when ctx ended. The lease is renewed until it is
 // released; its context derives from ctx.
 //
-// After any other error the attempt may still have succeeded at the provider.
-// It is the provider that gives such an acquisition back; at worst the lock
-// stands until its TTL is over.
+// After any other error the attempt may still have succeeded at the provider, which
+// then releases the lock itself; at worst the lock stays held until its TTL is over.
 func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
@@ -96,9 +95,9 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 	return k.keep(ctx, g)
 }
 
-// AcquireWithin tries again, at growing and random distances, while another
-// has the lock, until wait is over; it returns the [ErrHeld] of the last
-// attempt then. A wait of 0 or less tries once.
+// AcquireWithin tries again, after growing and random pauses, while another has the
+// lock, until wait is over; then it returns the [ErrHeld] of the last attempt. With a
+// wait of 0 or less it tries once.
 func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duration) (*Lease, error) {
 	end := time.Now().Add(wait)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
@@ -115,12 +114,12 @@ func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duratio
 	}
 }
 
-// Close refuses new leases, takes back those that are still held (their
-// contexts end with [ErrClosed]) and waits until nothing of the keeper runs,
-// or ctx ends. Each lease has its try at a release, also when ctx has ended:
-// side by side, so that a provider which hangs costs the time of one.
+// Close refuses new leases, releases those that are still held (their contexts end
+// with [ErrClosed]) and waits until nothing of the keeper runs, or ctx ends. It tries
+// to release each lease, also when ctx has ended: all at the same time, so that a
+// provider which hangs costs the time of one release.
 func (k *Keeper) Close(ctx context.Context) error {
-	errs := []error{takeBack(ctx, k.shut())}
+	errs := []error{releaseAll(ctx, k.shut())}
 	k.cancel()
 	done := make(chan struct{})
 	go func() {
@@ -135,8 +134,8 @@ func (k *Keeper) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// takeBack ends the leases and gives them back.
-func takeBack(ctx context.Context, leases []*Lease) error {
+// releaseAll ends and releases the leases.
+func releaseAll(ctx context.Context, leases []*Lease) error {
 	errs := make([]error, len(leases))
 	var releases sync.WaitGroup
 	for i, l := range leases {
@@ -169,8 +168,8 @@ func (k *Keeper) isClosed() bool {
 	return k.closed
 }
 
-// keep begins to watch and renew a grant. One whose answer came so late that
-// it cannot be trusted any more, or after Close, is given back.
+// keep begins to renew a grant. It releases a grant whose answer came after Close, or
+// so late that it can no longer be trusted.
 func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
 	l := newLease(ctx, k, g)
 	if !k.add(l) {
@@ -178,17 +177,17 @@ func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
 		return nil, errors.Join(ErrClosed, l.Release(ctx))
 	}
 	if time.Now().Before(l.trustedUntil()) {
-		k.poke()
+		k.wakeLoop()
 		return l, nil
 	}
 	_ = l.end(ErrLost)
 	if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
-		k.log.Warn("Late lease not given back; it ends with its TTL", "lock", g.Key, "err", err)
+		k.log.Warn("Late lease not released; it ends with its TTL", "lock", g.Key, "err", err)
 	}
 	return nil, fmt.Errorf("acquire lock %s: the answer came after the lease could be trusted: %w", g.Key, ErrLost)
 }
 
-// add takes the lease into the keeper's care; false after Close.
+// add adds the lease to those that the keeper renews. It reports false after Close.
 func (k *Keeper) add(l *Lease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -211,15 +210,15 @@ func (k *Keeper) remove(l *Lease) {
 	k.metrics.held.Set(float64(len(k.leases)))
 }
 
-// poke lets the loop look again at what is due.
-func (k *Keeper) poke() {
+// wakeLoop lets the loop check again which renewals are due.
+func (k *Keeper) wakeLoop() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
 }
 
-// jitter is a random time between half of d and d.
+// jitter returns a random time between half of d and d.
 func jitter(d time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }

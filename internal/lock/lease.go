@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// releaseTimeout bounds a release; the caller's own deadline and cancellation
-// play no part, because a lease that is not released stands until its TTL.
+// releaseTimeout limits a release. The caller's own deadline and cancellation do not,
+// because a lease that is not released lasts until its TTL is over.
 const releaseTimeout = 5 * time.Second
 
-// Lease is a lock that this process holds, as far as it can know. Its context
-// says for how long that may be trusted.
+// Lease is a lock that this process holds, as far as it can know. Its context ends when
+// that can no longer be trusted.
 type Lease struct {
 	keeper *Keeper
 	grant  Grant
@@ -29,7 +29,7 @@ type Lease struct {
 	due      time.Time // of the next renewal
 	renewing bool
 	ended    error // why the lease is over; nil while it is held
-	gone     bool  // the provider itself said that the term has ended
+	gone     bool  // the provider has reported that the term has ended
 }
 
 func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
@@ -43,7 +43,7 @@ func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
 	return l
 }
 
-// Grant returns the acquisition, whose term every guarded write names.
+// Grant returns the acquisition, whose term every fenced write names.
 func (l *Lease) Grant() Grant { return l.grant }
 
 // Fence returns the fencing token.
@@ -54,22 +54,22 @@ func (l *Lease) Fence() int64 { return l.grant.Fence }
 // its release.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Release ends the lease's context, stops its renewal and gives the lock back,
-// also when ctx has ended. The error is [ErrLost] when the lease had been lost
+// Release ends the lease's context, stops its renewal and releases the lock, also
+// when ctx has ended. The error is [ErrLost] when the lease had been lost
 // before. A second call returns what the first did.
 func (l *Lease) Release(ctx context.Context) error {
-	l.release.Do(func() { l.releaseErr = l.giveBack(ctx) })
+	l.release.Do(func() { l.releaseErr = l.releaseOnce(ctx) })
 	return l.releaseErr
 }
 
-func (l *Lease) giveBack(ctx context.Context) error {
+func (l *Lease) releaseOnce(ctx context.Context) error {
 	lost := l.end(nil)
 	l.keeper.remove(l)
 	if l.isGone() {
 		return fmt.Errorf("release lock %s: %w", l.grant.Key, ErrLost)
 	}
-	// A lease that was given up because no renewal was answered may still
-	// stand at the provider, in the way of the next holder.
+	// A lease that was given up because no renewal was answered may still exist at the
+	// provider, and block the next holder.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	err := l.keeper.provider.Release(ctx, l.grant)
@@ -77,13 +77,13 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	case errors.Is(lost, ErrLost) && !errors.Is(err, ErrLost):
 		return errors.Join(fmt.Errorf("release lock %s: %w", l.grant.Key, ErrLost), err)
 	case lost == nil && errors.Is(err, ErrLost):
-		l.keeper.metrics.lost.Inc() // first noticed here
+		l.keeper.metrics.lost.Inc() // It is noticed only here.
 	}
 	return err
 }
 
-// end ends the lease for the given reason, if nothing ended it before, and
-// returns the reason that holds; nil is a release.
+// end ends the lease for the given reason, unless it has ended before, and returns the
+// reason for which it ended; nil is a release.
 func (l *Lease) end(why error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,8 @@ func (l *Lease) endLocked(why error) error {
 	return why
 }
 
-// expire is the timer's: trust is over, unless a renewal has just extended it.
+// expire runs when the timer fires: trust is over, unless a renewal has just extended
+// it.
 func (l *Lease) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

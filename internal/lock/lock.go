@@ -1,11 +1,11 @@
-// Package lock says what a lock is: a lease that a provider grants for a
-// limited time, and a keeper that renews it and takes the work's context away
-// the moment it can no longer be trusted.
+// Package lock defines locks: leases that a provider grants for a limited time, and a
+// keeper that renews them and cancels the context of the work at the moment its lease
+// can no longer be trusted.
 //
-// A lease cannot promise that two holders never overlap: a process may sleep
-// past its TTL. What makes an overlap harmless is the term: every acquisition
-// has its own, and a guarded write renews the lease row by its term in the
-// same statement as the write, so a stale holder changes nothing.
+// A lease cannot promise that two holders never overlap: a process may sleep past its
+// TTL. The term makes an overlap harmless: every acquisition has its own, and a fenced
+// write renews the lease row by its term in the same statement as the write, so a
+// stale holder changes nothing.
 package lock
 
 import (
@@ -23,7 +23,7 @@ var (
 	// belongs to another term, or it could not be renewed in time. It is the
 	// cause of a lost lease's context.
 	ErrLost = errors.New("lease was lost")
-	// ErrFenced reports that a guarded write was refused because the lease had
+	// ErrFenced reports that a fenced write was refused because the lease had
 	// ended before the write arrived. Nothing was written.
 	ErrFenced = errors.New("stale commit refused: the lease had ended")
 )
@@ -37,7 +37,7 @@ type Request struct {
 	// TTL is how long the lease lives without a renewal. Required, positive.
 	TTL time.Duration
 	// Name is the lock's readable name, Node the readable name of the holder,
-	// Descriptor what the lock is about. For people; all may be empty.
+	// Descriptor a description of the lock. For people; all may be empty.
 	Name, Node, Descriptor string
 }
 
@@ -45,7 +45,7 @@ type Request struct {
 type Grant struct {
 	Request
 	// Term identifies this acquisition and no other. Renewal, release and
-	// every guarded write name it.
+	// every fenced write name it.
 	Term string
 	// Fence grows with every acquisition of the same key. Outside systems that
 	// cannot check the term can refuse a smaller fence.
@@ -55,12 +55,12 @@ type Grant struct {
 	Began time.Time
 }
 
-// HeldError is [ErrHeld] with what is known of the holder. Zero values mean
-// that the provider does not know.
+// HeldError is [ErrHeld] with the known facts about the holder. Zero values are
+// unknown.
 type HeldError struct {
 	Key  string
 	Node string
-	// Left is how long the holder's lease still runs if it is not renewed.
+	// Left is the time until the holder's lease ends if it is not renewed.
 	Left time.Duration
 }
 
@@ -75,16 +75,16 @@ func (e *HeldError) Error() string {
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// Renewal is what a provider knows of one lease after a renewal.
+// Renewal is the result of a renewal for one lease.
 type Renewal int
 
 const (
-	// Unknown says nothing: the row was busy, or the provider could not look.
-	// The lease stays trusted until its time is over.
+	// Unknown means that the row was busy, or that the provider could not read it. The
+	// lease stays trusted until its time is over.
 	Unknown Renewal = iota
-	// Renewed says that the lease runs for another TTL.
+	// Renewed means that the lease lasts for another TTL.
 	Renewed
-	// Lost says that the lease has ended.
+	// Lost means that the lease has ended.
 	Lost
 )
 
@@ -100,7 +100,7 @@ type Provider interface {
 	// expired lease is not revived. The result has one entry for each grant,
 	// in order. An error means that all are [Unknown].
 	Renew(ctx context.Context, grants []Grant) ([]Renewal, error)
-	// Release gives the lease back. It returns an error that is [ErrLost] when
+	// Release ends the lease. It returns an error that is [ErrLost] when
 	// the term did not hold it any more.
 	Release(ctx context.Context, g Grant) error
 }

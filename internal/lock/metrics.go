@@ -2,7 +2,7 @@ package lock
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// keeperMetrics tell how the keeper's leases fare.
+// keeperMetrics count the keeper's leases and their renewals.
 type keeperMetrics struct {
 	attempts *prometheus.CounterVec
 	held     prometheus.Gauge

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loop starts a renewal whenever one is due. It never waits for an answer, so
-// that a hung call for some leases costs the others nothing.
+// loop starts a renewal whenever one is due. It never waits for an answer, so that a
+// call that hangs delays only the leases that it renews.
 func (k *Keeper) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -25,9 +25,9 @@ func (k *Keeper) loop() {
 	}
 }
 
-// due returns the leases to renew now and marks them. If one is due, those
-// that will be within a twelfth of their TTL come along, so that leases taken
-// one after the other soon share their calls.
+// due returns the leases to renew now and marks them. When one is due, those that will
+// be due within a twelfth of their TTL are renewed with it, so that leases taken one
+// after the other soon share their calls.
 func (k *Keeper) due(now time.Time) []*Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,9 +50,8 @@ func (k *Keeper) due(now time.Time) []*Lease {
 	return batch
 }
 
-// RenewNow makes all leases due at once and does not wait for the answers. It
-// is a sign of life for those who watch the rows. A renewal that is under way
-// stands for a new one.
+// RenewNow makes all leases due at once and does not wait for the answers. Other nodes
+// see in the rows that this node lives. A renewal that already runs is not repeated.
 func (k *Keeper) RenewNow() {
 	now := time.Now()
 	k.mu.Lock()
@@ -64,7 +63,7 @@ func (k *Keeper) RenewNow() {
 		l.mu.Unlock()
 	}
 	k.mu.Unlock()
-	k.poke()
+	k.wakeLoop()
 }
 
 func (l *Lease) mark() {
@@ -73,11 +72,11 @@ func (l *Lease) mark() {
 	l.renewing = true
 }
 
-// untilNext is the time to the earliest renewal that is not under way.
+// untilNext returns the time until the earliest renewal that does not run yet.
 func (k *Keeper) untilNext() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	next := time.Hour // whoever changes something wakes the loop
+	next := time.Hour // A change of the leases wakes the loop.
 	for l := range k.leases {
 		l.mu.Lock()
 		if l.ended == nil && !l.renewing {
@@ -88,18 +87,18 @@ func (k *Keeper) untilNext() time.Duration {
 	return max(next, 0)
 }
 
-// renew renews the batch in one call and notes the answer for each lease.
+// renew renews the batch in one call and applies the answer to each lease.
 func (k *Keeper) renew(batch []*Lease) {
-	defer k.poke()
+	defer k.wakeLoop()
 	grants := make([]Grant, len(batch))
 	for i, l := range batch {
 		grants[i] = l.grant
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(k.ctx, patience(batch, began))
+	ctx, cancel := context.WithTimeout(k.ctx, renewTimeout(batch, began))
 	defer cancel()
 	renewals, err := k.provider.Renew(ctx, grants)
-	k.answered(len(batch), err)
+	k.logFailure(len(batch), err)
 	for i, l := range batch {
 		answer := Unknown
 		if err == nil && i < len(renewals) {
@@ -109,9 +108,9 @@ func (k *Keeper) renew(batch []*Lease) {
 	}
 }
 
-// answered tells of a renewal that failed: the first in a row aloud, since
-// there may be several a second.
-func (k *Keeper) answered(leases int, err error) {
+// logFailure logs and counts a renewal that failed. Only the first in a row is a
+// warning, since there may be several a second.
+func (k *Keeper) logFailure(leases int, err error) {
 	if err == nil || k.ctx.Err() != nil {
 		k.failing.Store(false)
 		return
@@ -124,10 +123,10 @@ func (k *Keeper) answered(leases int, err error) {
 	k.log.Log(k.ctx, level, "Leases not renewed; trying again", "leases", leases, "err", err)
 }
 
-// patience is how long a renewal of the batch may take: a quarter of the TTL,
-// so that a hung call leaves time for another, and never past the trust in any
-// of them.
-func patience(batch []*Lease, now time.Time) time.Duration {
+// renewTimeout returns how long a renewal of the batch may take: a quarter of the TTL,
+// so that a call that hangs leaves time for another, and never longer than the leases
+// are trusted.
+func renewTimeout(batch []*Lease, now time.Time) time.Duration {
 	d := maxAttempt
 	for _, l := range batch {
 		d = min(d, l.grant.TTL/4, l.trustedUntil().Sub(now))
@@ -135,9 +134,9 @@ func patience(batch []*Lease, now time.Time) time.Duration {
 	return d
 }
 
-// renewed notes the answer to a renewal that began at that moment. Trust grows
-// from there and not from the answer, which may have been slow. A lease that
-// has ended stays so.
+// renewed applies the answer to a renewal that began at that moment. Trust counts from
+// then and not from the answer, which may have been slow. A lease that has ended stays
+// ended.
 func (l *Lease) renewed(answer Renewal, began time.Time, answered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +162,8 @@ func (l *Lease) renewed(answer Renewal, began time.Time, answered bool) {
 	}
 }
 
-// lost tells of a lease that was lost. The lease stays with the keeper until
-// its holder, who has yet to notice, releases it.
+// lost logs and counts a lease that was lost. The lease stays with the keeper until its
+// holder notices and releases it.
 func (k *Keeper) lost(l *Lease, reason string) {
 	k.metrics.lost.Inc()
 	k.log.Warn("Lease lost", "lock", l.grant.Key, "name", l.grant.Name, "fence", l.grant.Fence, "reason", reason)

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// The margin is kept between the end of our trust in a lease and the moment
-// another may take it: clocks do not tick alike, and a timer fires late.
+// The margin lies between the end of the trust in a lease and the moment another node
+// may take it: clocks run at different speeds, and timers fire late.
 const (
 	minMargin = 100 * time.Millisecond
 	maxMargin = 2 * time.Second
 )
 
-// trust is how long a lease may be trusted from the moment the attempt that
-// got or renewed it began: the TTL less a tenth, at least 100 ms and at most
-// 2 s, but never more than half of it.
+// trust returns how long a lease may be trusted from the moment at which the attempt to
+// acquire or renew it began: the TTL less a tenth, at least 100 ms and at most 2 s, but
+// never more than half of the TTL.
 func (r Request) trust() time.Duration {
 	margin := min(max(r.TTL/10, minMargin), maxMargin)
 	return r.TTL - min(margin, r.TTL/2)
 }
 
-// validate reports a request that no provider can serve.
+// validate returns an error for a request that no provider can serve.
 func (r Request) validate() error {
 	switch {
 	case r.Key == "" || r.Region == "":
@@ -34,7 +34,7 @@ func (r Request) validate() error {
 	return nil
 }
 
-// String is the renewal's name in metrics.
+// String returns the renewal's name in metrics.
 func (r Renewal) String() string {
 	switch r {
 	case Renewed:

@@ -17,8 +17,8 @@ type tenure struct {
 	from, till time.Time
 }
 
-// contenders lets many compete for one lock, some of which die with it, and
-// looks at the whole history afterwards.
+// contenders lets many nodes compete for one lock, some of which die with it, and
+// checks the whole history afterwards.
 func contenders(t *testing.T, h Harness) {
 	const nodes, each = 8, 6
 	var (
@@ -44,14 +44,14 @@ func contenders(t *testing.T, h Harness) {
 	check(t, history)
 }
 
-// contend acquires, holds for a moment, and releases; one that dies lets its
-// lease expire in place of the release.
+// contend acquires, holds for a moment, and releases; a node that dies lets its lease
+// expire instead.
 func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		g, err := p.Acquire(ctx, h.request("contender"))
-		if err != nil && !errors.Is(err, lock.ErrHeld) && !ranOut(ctx, err) {
+		if err != nil && !errors.Is(err, lock.ErrHeld) && !timedOut(ctx, err) {
 			t.Errorf("acquire: %v", err)
 			return tenure{}
 		}
@@ -61,7 +61,7 @@ func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
 			held.till = time.Now()
 			if dies {
 				h.Expire(t, g)
-			} else if err := p.Release(ctx, g); err != nil && !ranOut(ctx, err) {
+			} else if err := p.Release(ctx, g); err != nil && !timedOut(ctx, err) {
 				t.Errorf("release: %v", err)
 			}
 			return held
@@ -70,10 +70,10 @@ func contend(t *testing.T, h Harness, p lock.Provider, dies bool) tenure {
 	}
 }
 
-// ranOut tells of an attempt for which the provider's own time was too short, as on
-// a machine that stands still. Whether it was carried out nobody knows: in the worst
-// case the lock is free again when its TTL has passed.
-func ranOut(ctx context.Context, err error) bool {
+// timedOut reports whether the provider's own time limit ended an attempt, as on a
+// machine that stands still. The result is unknown: in the worst case the lock is free
+// again when its TTL is over.
+func timedOut(ctx context.Context, err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 

@@ -57,7 +57,7 @@ func released(t *testing.T, h Harness) {
 
 func releaseByTerm(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
-	stale := acquire(t, a, h.mortal("a"))
+	stale := acquire(t, a, h.expiring("a"))
 	h.expire(t, stale)
 	fresh := acquire(t, b, h.request("b"))
 	if err := a.Release(t.Context(), stale); !errors.Is(err, lock.ErrLost) {
@@ -88,7 +88,7 @@ func renewed(t *testing.T, h Harness) {
 
 func notRevived(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
-	g := acquire(t, a, h.mortal("a"))
+	g := acquire(t, a, h.expiring("a"))
 	h.expire(t, g)
 	if got := renew(t, a, g); got[0] != lock.Lost {
 		t.Errorf("renewal of an expired lease: %v", got[0])
@@ -169,8 +169,8 @@ func expires(t *testing.T, h Harness) {
 	}
 }
 
-// farAhead has the provider's clock set back while a lease stood: nobody waits
-// for longer than three of its TTLs.
+// farAhead has the provider's clock set back while a lease was held: no node waits for
+// longer than three of its TTLs.
 func farAhead(t *testing.T, h Harness) {
 	if h.Date == nil {
 		t.Skip("this provider has no clock that could be set back")
@@ -194,8 +194,8 @@ func farAhead(t *testing.T, h Harness) {
 	release(t, b, fresh)
 }
 
-// broughtBack has the holder renew such a lease before anybody takes it.
-func broughtBack(t *testing.T, h Harness) {
+// renewedFarAhead has the holder renew such a lease before another node takes it.
+func renewedFarAhead(t *testing.T, h Harness) {
 	if h.Date == nil {
 		t.Skip("this provider has no clock that could be set back")
 	}
@@ -226,7 +226,7 @@ func fencesGrow(t *testing.T, h Harness) {
 		first := acquire(t, a, h.request("a"))
 		grew(first)
 		release(t, a, first)
-		second := acquire(t, b, h.mortal("b"))
+		second := acquire(t, b, h.expiring("b"))
 		grew(second)
 		h.expire(t, second)
 		third := acquire(t, a, h.request("a"))
@@ -235,7 +235,7 @@ func fencesGrow(t *testing.T, h Harness) {
 	}
 }
 
-func strangers(t *testing.T, h Harness) {
+func independent(t *testing.T, h Harness) {
 	p := h.Provider()
 	acquire(t, p, h.request("a"))
 	region, key := h.request("a"), h.request("a")
@@ -250,10 +250,10 @@ func endsWithContext(t *testing.T, h Harness) {
 	p := h.Provider()
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Acquire(over, h.mortal("a")); err == nil || errors.Is(err, lock.ErrHeld) {
+	if _, err := p.Acquire(over, h.expiring("a")); err == nil || errors.Is(err, lock.ErrHeld) {
 		t.Errorf("acquisition under a context that has ended: %v", err)
 	}
-	g := acquireSoon(t, p, h.mortal("b"))
+	g := acquireSoon(t, p, h.expiring("b"))
 	if _, err := p.Renew(over, []lock.Grant{g}); err == nil {
 		t.Error("renewal under a context that has ended succeeded")
 	}

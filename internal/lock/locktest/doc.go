@@ -1,4 +1,3 @@
-// Package locktest is the contract of lock.Provider as a suite of tests that
-// every provider runs, and a provider in memory for the tests of those who use
-// locks.
+// Package locktest has the contract of lock.Provider as a suite of tests that every
+// provider passes, and a provider in memory for the tests of packages that use locks.
 package locktest

@@ -9,14 +9,14 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-// Harness is what the suite needs of a provider. Each test has its own; its
-// locks must not be those of another test.
+// Harness connects the suite to a provider. Each test has its own; its locks must not
+// be those of another test.
 type Harness struct {
 	// Provider returns a client of its own of the same locks, as another
 	// process would have. Required.
 	Provider func() lock.Provider
-	// MinTTL is the shortest TTL that the provider keeps well; some tests wait
-	// for twice as long. Required.
+	// MinTTL is the shortest TTL that the provider keeps reliably; some tests wait for
+	// twice as long. Required.
 	MinTTL time.Duration
 	// Expire makes a lease expire at once. Nil lets the suite wait for its TTL.
 	// It may be called from any goroutine, so it reports with t.Error.
@@ -36,7 +36,7 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 	}{
 		{"a free lock is granted", granted},
 		{"a held lock is refused and names its holder", refused},
-		{"nobody enters twice", notReentrant},
+		{"a lock is not re-entrant", notReentrant},
 		{"a released lock is free", released},
 		{"release is by term", releaseByTerm},
 		{"renewal is by term and in order", renewed},
@@ -44,9 +44,9 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"a renewed lease outlives its first TTL", outlives},
 		{"a lease ends with its TTL and not before", expires},
 		{"a lease that is dated far ahead is free", farAhead},
-		{"a lease that is dated far ahead is renewed by its holder", broughtBack},
+		{"a lease that is dated far ahead is renewed by its holder", renewedFarAhead},
 		{"fences only grow", fencesGrow},
-		{"regions and keys are strangers", strangers},
+		{"regions and keys are independent", independent},
 		{"a call ends with its context", endsWithContext},
 		{"contenders never overlap", contenders},
 	} {
@@ -78,8 +78,8 @@ func (h Harness) expire(t *testing.T, g lock.Grant) {
 	pause(t, time.Until(g.Began.Add(g.TTL+g.TTL/10)))
 }
 
-// mortal is the request of a lease that the test wants to see expire.
-func (h Harness) mortal(node string) lock.Request {
+// expiring returns the request of a lease that the test lets expire.
+func (h Harness) expiring(node string) lock.Request {
 	r := h.request(node)
 	if h.Expire == nil {
 		r.TTL = h.MinTTL

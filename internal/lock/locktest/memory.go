@@ -12,8 +12,8 @@ import (
 )
 
 // Memory grants leases in memory, by time.Now, so that it lives in a synctest
-// bubble too. It is a [lock.Provider] and safe for concurrent use; all who use
-// one Memory compete. The zero value is ready.
+// bubble too. It is a [lock.Provider] and safe for concurrent use; all users of one
+// Memory compete. The zero value is ready.
 type Memory struct {
 	// Clock is the provider's, where it is not that of its users; nil is
 	// time.Now. It is set before the first call.
@@ -91,7 +91,7 @@ func (m *Memory) Release(ctx context.Context, g lock.Grant) error {
 	return nil
 }
 
-// Holds reports whether the grant's lease lives, as a guarded write would ask.
+// Holds reports whether the grant's lease lives, as a fenced write checks.
 func (m *Memory) Holds(g lock.Grant) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +99,7 @@ func (m *Memory) Holds(g lock.Grant) bool {
 	return h != nil && h.grant.Term == g.Term
 }
 
-// Holder returns who holds the lock now; false when anybody may take it.
+// Holder returns the grant that holds the lock now; false when the lock is free.
 func (m *Memory) Holder(r lock.Request) (lock.Grant, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
