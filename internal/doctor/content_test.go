@@ -10,13 +10,13 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-func orderRequest(p *patient) lock.Request {
+func orderRequest(p *subject) lock.Request {
 	l := p.want.Locks[0]
 	return lock.Request{Key: l.Key(), Region: l.Region, TTL: l.TTL, Name: l.Name, Node: "node-a"}
 }
 
 // content is what must not change: the bytes of an SQLite file, or the locks.
-func (p *patient) content(t *testing.T) string {
+func (p *subject) content(t *testing.T) string {
 	t.Helper()
 	if path, ok := strings.CutPrefix(p.url, "sqlite:"); ok {
 		text, err := os.ReadFile(path)

@@ -1,10 +1,11 @@
-// Package doctor judges a coordination database: what in it, in its server, in
-// the lock table and among the nodes will do harm, or would if something else
-// happened too. It is given facts (see status.Examination) and asks nobody.
+// Package doctor judges a coordination database: it reports defects of the database,
+// of its server, of the lock table and of the nodes that do harm, or would if
+// something else happened too. It gets facts (see status.Examination) and reads
+// nothing else.
 //
-// Each check is a small function behind one list, and says of all that it finds
-// what was seen, why it matters and what to do. A check that finds nothing wrong
-// says that too: whoever reads the list knows what was looked at.
+// Each check is a small function in one list. For each finding it reports what it saw,
+// why that matters and what to do. A check that finds nothing wrong reports that too,
+// so that a reader knows what was checked.
 package doctor
 
 import (
@@ -31,29 +32,28 @@ const (
 	Problem Severity = "problem"
 )
 
-// Finding is one thing that a check says.
+// Finding is one result of a check.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	// Check names the check, such as "clock".
 	Check string `json:"check"`
-	// Saw is what was seen, Why why it matters, Do what to do. Why and Do are
-	// empty where there is nothing to say.
+	// Saw is the fact, Why its consequence, Do the remedy. Why and Do may be empty.
 	Saw string `json:"saw"`
 	Why string `json:"why,omitempty"`
 	Do  string `json:"do,omitempty"`
 }
 
-// Expectation is what the configuration of the node says.
+// Expectation is the part of the node's configuration that the checks compare with.
 type Expectation struct {
 	// Locks are all locks that the node would take.
 	Locks []Lock
 	// Sinks are the ids of its sinks.
 	Sinks []string
-	// ConfigHash is the one that the node would publish.
+	// ConfigHash is the hash that the node would publish.
 	ConfigHash string
 	// AutoMigrate says that nodes migrate by themselves.
 	AutoMigrate bool
-	// TTL counts for locks that are not the node's.
+	// TTL is the TTL of locks that the configuration does not name.
 	TTL time.Duration
 }
 
@@ -70,12 +70,12 @@ type Lock struct {
 	Enabled  bool
 }
 
-// Key is the key of the lock's row.
+// Key returns the key of the lock's row.
 func (l Lock) Key() string { return lock.Key(l.KeyFormat, l.Name) }
 
 // Judge runs all checks.
 func Judge(e status.Examination, want Expectation) []Finding {
-	x := &patient{Examination: e, want: want}
+	x := &input{Examination: e, want: want}
 	var all []Finding
 	for _, c := range checks() {
 		if c.only != "" && c.only != e.Backend {
@@ -91,16 +91,16 @@ func Judge(e status.Examination, want Expectation) []Finding {
 	return all
 }
 
-// check is one of the checks. only names the backend on which it makes sense;
-// empty means both. needs are the parts that it judges, and those without which
-// they are not looked at: of what nobody has seen it must not say that it is well.
+// check is one of the checks. only names the backend on which it makes sense; empty
+// means both. needs are the parts that it judges, and those without which these are
+// not examined: it must not report a part as well that was not seen.
 type check struct {
 	name, only string
-	run        func(x *patient, f *findings)
+	run        func(x *input, f *findings)
 	needs      []string
 }
 
-// checks is the list, in the order in which the findings are told.
+// checks returns all checks, in the order in which findings are reported.
 func checks() []check {
 	const postgres, sqlite = "postgres", "sqlite"
 	form := []string{status.PartTable, status.PartColumns}
@@ -130,18 +130,18 @@ func checks() []check {
 	}
 }
 
-// patient is what is judged.
-type patient struct {
+// input is the input of the checks.
+type input struct {
 	status.Examination
 	want Expectation
 }
 
 // blindFor reports whether something that the check needs was not seen.
-func (x *patient) blindFor(c check) bool {
+func (x *input) blindFor(c check) bool {
 	return slices.ContainsFunc(x.Blind, func(b status.Blind) bool { return slices.Contains(c.needs, b.Part) })
 }
 
-// findings collects what one check says.
+// findings collects the findings of one check.
 type findings struct {
 	check string
 	all   []Finding
@@ -151,12 +151,12 @@ func (f *findings) add(s Severity, saw, why, do string) {
 	f.all = append(f.all, Finding{Severity: s, Check: f.check, Saw: saw, Why: why, Do: do})
 }
 
-// have reports whether the check has said something so bad.
+// have reports whether the check has a finding of that severity.
 func (f *findings) have(s Severity) bool {
 	return slices.ContainsFunc(f.all, func(found Finding) bool { return found.Severity == s })
 }
 
-// fine says that nothing is wrong, unless the check has said that something is.
+// fine adds that nothing is wrong, unless the check has found a warning or a problem.
 func (f *findings) fine(format string, args ...any) {
 	if f.have(Warning) || f.have(Problem) {
 		return

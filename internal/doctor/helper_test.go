@@ -44,8 +44,8 @@ const (
 
 var orderKey = lock.Key(lock.KeySpring, orderLock)
 
-// patient is a database that is examined.
-type patient struct {
+// subject is a database that is examined.
+type subject struct {
 	url  string
 	db   *sql.DB
 	want doctor.Expectation
@@ -53,7 +53,7 @@ type patient struct {
 
 // admit opens a database beside observerd, as a Java node or a person would,
 // with a configuration that fits the Java nodes of the tests.
-func admit(t *testing.T, url string) *patient {
+func admit(t *testing.T, url string) *subject {
 	t.Helper()
 	driver, dsn := "pgx", url
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
@@ -64,7 +64,7 @@ func admit(t *testing.T, url string) *patient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return &patient{url: url, db: db, want: doctor.Expectation{
+	return &subject{url: url, db: db, want: doctor.Expectation{
 		AutoMigrate: true, TTL: time.Minute, ConfigHash: "aaaaaaaaaaaa", Sinks: []string{"file"},
 		Locks: []doctor.Lock{{
 			Name: orderLock, Region: "DEFAULT", KeyFormat: lock.KeySpring, TTL: time.Minute,
@@ -74,7 +74,7 @@ func admit(t *testing.T, url string) *patient {
 }
 
 // postgres is an empty database in which these statements were run.
-func postgres(t *testing.T, statements ...string) *patient {
+func postgres(t *testing.T, statements ...string) *subject {
 	t.Helper()
 	p := admit(t, pgtest.New(t))
 	p.exec(t, statements...)
@@ -82,7 +82,7 @@ func postgres(t *testing.T, statements ...string) *patient {
 }
 
 // onBoth runs a test on a migrated database of each dialect.
-func onBoth(t *testing.T, test func(t *testing.T, p *patient)) {
+func onBoth(t *testing.T, test func(t *testing.T, p *subject)) {
 	t.Helper()
 	for name, url := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "observerd.db") },
@@ -97,7 +97,7 @@ func onBoth(t *testing.T, test func(t *testing.T, p *patient)) {
 	}
 }
 
-func (p *patient) exec(t *testing.T, statements ...string) {
+func (p *subject) exec(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
 		if _, err := p.db.ExecContext(t.Context(), s); err != nil {
@@ -107,7 +107,7 @@ func (p *patient) exec(t *testing.T, statements ...string) {
 }
 
 // observerd opens the database as a node of ours.
-func (p *patient) observerd(t *testing.T) *lockdb.DB {
+func (p *subject) observerd(t *testing.T) *lockdb.DB {
 	t.Helper()
 	db, err := lockdb.Open(lockdb.Options{URL: p.url, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *patient) observerd(t *testing.T) *lockdb.DB {
 	return db
 }
 
-func (p *patient) migrate(t *testing.T) {
+func (p *subject) migrate(t *testing.T) {
 	t.Helper()
 	db := p.observerd(t)
 	if err := db.Migrate(t.Context()); err != nil {
@@ -129,7 +129,7 @@ func (p *patient) migrate(t *testing.T) {
 }
 
 // examine has a look at the database.
-func (p *patient) examine(t *testing.T, watch time.Duration) []doctor.Finding {
+func (p *subject) examine(t *testing.T, watch time.Duration) []doctor.Finding {
 	t.Helper()
 	found, err := examine.Run(t.Context(), examine.Options{URL: p.url, Watch: watch, Every: 50 * time.Millisecond})
 	if err != nil {

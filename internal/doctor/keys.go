@@ -12,9 +12,9 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// names are all names of locks that are known here: those of the
-// configuration, and those that nodes of ours have noted.
-func (x *patient) names() []string {
+// names returns the known names of locks: those of the configuration, and those that
+// nodes of observerd have stored.
+func (x *input) names() []string {
 	var all []string
 	for _, l := range x.want.Locks {
 		all = append(all, l.Name)
@@ -27,7 +27,7 @@ func (x *patient) names() []string {
 }
 
 // nameOf finds the name and the format behind a key; empty: unknown.
-func (x *patient) nameOf(key string) (name string, format lock.KeyFormat) {
+func (x *input) nameOf(key string) (name string, format lock.KeyFormat) {
 	for _, name := range x.names() {
 		for _, format := range []lock.KeyFormat{lock.KeyPlain, lock.KeySpring} {
 			if lock.Key(format, name) == key {
@@ -38,8 +38,8 @@ func (x *patient) nameOf(key string) (name string, format lock.KeyFormat) {
 	return "", ""
 }
 
-// lock words which lock a row is about.
-func (x *patient) lock(s status.Sighting) string {
+// lock describes the lock of a row.
+func (x *input) lock(s status.Sighting) string {
 	name, _ := x.nameOf(s.Key)
 	if name == "" || name == s.Key {
 		return fmt.Sprintf("lock %s (region %s)", s.Key, s.Region)
@@ -48,7 +48,7 @@ func (x *patient) lock(s status.Sighting) string {
 }
 
 // wanted finds the lock of the configuration that has this row.
-func (x *patient) wanted(key, region string) (Lock, bool) {
+func (x *input) wanted(key, region string) (Lock, bool) {
 	for _, l := range x.want.Locks {
 		if l.Key() == key && l.Region == region {
 			return l, true
@@ -57,9 +57,9 @@ func (x *patient) wanted(key, region string) (Lock, bool) {
 	return Lock{}, false
 }
 
-// ttlOf is the TTL of a row: its own where ours wrote it, the configuration's
-// otherwise.
-func (x *patient) ttlOf(s status.Sighting) time.Duration {
+// ttlOf returns the TTL of a row: its own where a node of observerd wrote it, the
+// configuration's otherwise.
+func (x *input) ttlOf(s status.Sighting) time.Duration {
 	if s.Ours {
 		return s.TTL
 	}
@@ -69,13 +69,13 @@ func (x *patient) ttlOf(s status.Sighting) time.Duration {
 	return x.want.TTL
 }
 
-// foreign are the sightings of holders that are not ours.
-func (x *patient) foreign() []status.Sighting {
+// foreign returns the sightings of holders that are not nodes of observerd.
+func (x *input) foreign() []status.Sighting {
 	return slices.DeleteFunc(slices.Clone(x.Sightings), func(s status.Sighting) bool { return s.Ours })
 }
 
-// holders tells who else works on the table.
-func holders(x *patient, f *findings) {
+// holders reports the holders that are not nodes of observerd.
+func holders(x *input, f *findings) {
 	foreign := x.foreign()
 	for _, s := range x.worst(func(status.Sighting) time.Duration { return 0 }) {
 		if s.Ours {
@@ -120,8 +120,8 @@ func list(set map[string]bool) string {
 	return strings.Join(all, "; ")
 }
 
-// keys looks whether all nodes mean the same row by the same lock.
-func keys(x *patient, f *findings) {
+// keys checks that all nodes use the same row for the same lock.
+func keys(x *input, f *findings) {
 	x.twoFormats(f)
 	for _, s := range x.worst(func(status.Sighting) time.Duration { return 0 }) {
 		if s.Ours {
@@ -143,12 +143,12 @@ func keys(x *patient, f *findings) {
 	f.fine("every lock has one key: no other format and no other region was seen for the locks of this configuration")
 }
 
-// fresh is how many intervals old an acquisition may be and still speak of
-// nodes that are at work.
+// fresh is the age of an acquisition, in intervals, up to which its node counts as at
+// work.
 const fresh = 5
 
-// twoFormats looks for a lock that nodes of ours take under both keys.
-func (x *patient) twoFormats(f *findings) {
+// twoFormats finds locks that nodes of observerd take under both keys.
+func (x *input) twoFormats(f *findings) {
 	for _, name := range x.names() {
 		plain, spring := lock.Key(lock.KeyPlain, name), lock.Key(lock.KeySpring, name)
 		if plain == spring {
@@ -169,7 +169,7 @@ func (x *patient) twoFormats(f *findings) {
 	}
 }
 
-func (x *patient) acquired(key string) *status.Acquisition {
+func (x *input) acquired(key string) *status.Acquisition {
 	for i := range x.Acquired {
 		if x.Acquired[i].Key == key {
 			return &x.Acquired[i]
@@ -178,8 +178,8 @@ func (x *patient) acquired(key string) *status.Acquisition {
 	return nil
 }
 
-// interval is how often a lock is taken, as far as it is known.
-func (x *patient) interval(name string) time.Duration {
+// interval returns how often a lock is taken, as far as it is known.
+func (x *input) interval(name string) time.Duration {
 	for _, l := range x.want.Locks {
 		if l.Name == name && l.Interval > 0 {
 			return l.Interval

@@ -26,7 +26,7 @@ func take(t *testing.T, db *lockdb.DB, node string, format lock.KeyFormat, ttl t
 // TestKeysThatDiffer covers everything by which nodes lock different rows.
 func TestKeysThatDiffer(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		db := p.observerd(t)
 		take(t, db, "a", lock.KeySpring, time.Minute)
 		says(t, p.examine(t, 0), "keys", doctor.OK)
@@ -79,7 +79,7 @@ func TestHolders(t *testing.T) {
 // TestTTLs covers what can be seen of TTLs that differ.
 func TestTTLs(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		take(t, p.observerd(t), "b", lock.KeySpring, 45*time.Second)
 		says(t, p.examine(t, 0), "ttl", doctor.Warning, "was last taken by node b", "with a TTL of 45s; this configuration says 1m", "the TTL is in the reader")
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// nodes looks at who is alive.
-func nodes(x *patient, f *findings) {
+// nodes checks which nodes are alive.
+func nodes(x *input, f *findings) {
 	alive, gone := x.alive()
 	if len(gone) > 0 {
 		f.add(Note, fmt.Sprintf("%s within the last minute: %s", plural(len(gone), "node has died", "nodes have died"), strings.Join(gone, ", ")),
@@ -53,7 +53,7 @@ func nodes(x *patient, f *findings) {
 }
 
 // configuration compares what the nodes were started with.
-func configuration(x *patient, f *findings) {
+func configuration(x *input, f *findings) {
 	working := x.working()
 	hashes := group(working, func(m status.Member) string { return m.ConfigHash })
 	if len(hashes) > 1 {
@@ -69,8 +69,8 @@ func configuration(x *patient, f *findings) {
 	}
 }
 
-// types looks whether each observer type has nodes that poll it, and turns.
-func types(x *patient, f *findings) {
+// types checks that each observer type has nodes that poll it, and turns.
+func types(x *input, f *findings) {
 	working := x.working()
 	by := map[string][]string{}
 	for _, m := range working {
@@ -96,8 +96,8 @@ func types(x *patient, f *findings) {
 	}
 }
 
-// overdue looks for types that should have been polled.
-func (x *patient) overdue(f *findings, by map[string][]string) {
+// overdue finds types that should have been polled.
+func (x *input) overdue(f *findings, by map[string][]string) {
 	last := map[string]status.Type{}
 	for _, t := range x.Turns {
 		last[t.Name] = t
@@ -119,9 +119,9 @@ func (x *patient) overdue(f *findings, by map[string][]string) {
 	}
 }
 
-// sinks looks whether all nodes feed the same sinks, and whether these can have
-// stored what their offsets say.
-func sinks(x *patient, f *findings) {
+// sinks checks that all nodes feed the same sinks, and that no offset lies beyond the
+// end of its stream.
+func sinks(x *input, f *findings) {
 	working := x.working()
 	count := map[string]int{}
 	for _, m := range working {
@@ -149,9 +149,9 @@ func sinks(x *patient, f *findings) {
 	}
 }
 
-// alive are the nodes that are not known to have died, gone the names of those
-// that are.
-func (x *patient) alive() (alive []status.Member, gone []string) {
+// alive returns the nodes that are not known to have died, and the names of those that
+// are.
+func (x *input) alive() (alive []status.Member, gone []string) {
 	for _, m := range x.Members {
 		if m.Gone {
 			gone = append(gone, m.Name)
@@ -162,8 +162,8 @@ func (x *patient) alive() (alive []status.Member, gone []string) {
 	return alive, gone
 }
 
-// working are the live nodes that poll something.
-func (x *patient) working() []status.Member {
+// working returns the live nodes that poll something.
+func (x *input) working() []status.Member {
 	alive, _ := x.alive()
 	return slices.DeleteFunc(alive, func(m status.Member) bool { return len(m.Types) == 0 })
 }
@@ -195,8 +195,8 @@ func plural(n int, one, many string) string {
 // standsStill is how long an event may wait for a sink that stores nothing meanwhile.
 const standsStill = 10 * time.Minute
 
-// delivery looks whether events reach the sinks of this configuration.
-func delivery(x *patient, f *findings) {
+// delivery checks that events reach the sinks of this configuration.
+func delivery(x *input, f *findings) {
 	for _, w := range x.Waiting {
 		if still := x.At.Sub(w.Since); still > standsStill && slices.Contains(x.want.Sinks, w.Sink) {
 			f.add(Problem, fmt.Sprintf("the sink %s stands still in the stream %s: it has not stored the event %d in %s", w.Sink, w.Stream, w.Seq, words(still)),

@@ -57,7 +57,7 @@ func polled(t *testing.T, db *lockdb.DB, ago time.Duration) {
 
 func TestClusterInOrder(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		db := p.observerd(t)
 		p.begin(t, "a")
 		p.begin(t, "b")
@@ -73,7 +73,7 @@ func TestClusterInOrder(t *testing.T) {
 
 // begin has a node that shows that it lives, until the test ends. dies takes that
 // away, as its death would; the node's row stays.
-func (p *patient) begin(t *testing.T, name string) (dies func()) {
+func (p *subject) begin(t *testing.T, name string) (dies func()) {
 	t.Helper()
 	m := member(name)
 	log := slog.New(slog.DiscardHandler)
@@ -102,7 +102,7 @@ func (p *patient) begin(t *testing.T, name string) (dies func()) {
 // TestKilledNodesAreNotAtWork has more dead nodes than living ones.
 func TestKilledNodesAreNotAtWork(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		p.begin(t, "a")
 		dies := p.begin(t, "b")
 		p.begin(t, "c")()
@@ -133,7 +133,7 @@ func TestKilledNodesAreNotAtWork(t *testing.T) {
 
 func TestNodesThatDiffer(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		says(t, p.examine(t, 0), "nodes", doctor.Warning, "no node of observerd is alive")
 		db := p.observerd(t)
 		off := member("canary")
@@ -166,7 +166,7 @@ func TestNodesThatDiffer(t *testing.T) {
 
 func TestTurnsOutOfTime(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		db := p.observerd(t)
 		beat(t, db, member("a"))
 		polled(t, db, time.Hour)
@@ -179,7 +179,7 @@ func TestTurnsOutOfTime(t *testing.T) {
 // TestNodeSeenInTheFuture means that the database's clock went back.
 func TestNodeSeenInTheFuture(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		beat(t, p.observerd(t), member("a"))
 		p.exec(t, `UPDATE obs_node SET seen_at = '2999-01-01 00:00:00.000000'`)
 		says(t, p.examine(t, 0), "rows-in-the-future", doctor.Problem, "node a was last seen in")
@@ -189,7 +189,7 @@ func TestNodeSeenInTheFuture(t *testing.T) {
 // TestOffsetBeyondTheLog hides events from a sink.
 func TestOffsetBeyondTheLog(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		beat(t, p.observerd(t), member("a"))
 		p.exec(t, `INSERT INTO obs_cursor (stream, last_seq) VALUES ('orders', 681)`)
 		p.exec(t, `INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('file', 'orders', 681, 1, '2020-01-01 00:00:00.000000')`)
@@ -211,7 +211,7 @@ var waitingEvent = []string{
 // TestSinkThatStandsStill tells a sink that goes on slowly from one that does not.
 func TestSinkThatStandsStill(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		beat(t, p.observerd(t), member("a"))
 		p.exec(t, waitingEvent...)
 		p.exec(t, `UPDATE obs_sink_offset SET updated_at = (SELECT seen_at FROM obs_node) WHERE stream = 'orders'`)
@@ -228,7 +228,7 @@ func TestSinkThatStandsStill(t *testing.T) {
 // TestOffsetOfASinkThatNobodyFeeds keeps events.
 func TestOffsetOfASinkThatNobodyFeeds(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		beat(t, p.observerd(t), member("a"))
 		p.exec(t, `INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('old', '', 0, 1, '2020-01-01 00:00:00.000000')`)
 		says(t, p.examine(t, 0), "sinks", doctor.Note, "the sink old has an offset, and no node feeds it")

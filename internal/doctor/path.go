@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// searchPath looks for schemas into which others can put what would run as the role.
-func searchPath(x *patient, f *findings) {
+// searchPath finds schemas in which other roles can create objects that would run with
+// the rights of the role.
+func searchPath(x *input, f *findings) {
 	severity, why := Warning, "Statements of nodes name their schema and heed none of it, but migrations do, and a first one takes a table INT_LOCK that is there for Spring's."
 	if x.Server.Pooling.Shared() {
 		severity, why = Problem, "Behind this pooler sessions keep the search_path of the role: an operator or function whose types fit better than those of PostgreSQL runs with the rights of the role, in any statement of a node."

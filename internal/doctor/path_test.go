@@ -23,7 +23,7 @@ func TestSearchPath(t *testing.T) {
 	pooled := *p
 	pooled.url = bouncertest.StandIn(t, p.url)
 	for _, c := range []struct {
-		way      *patient
+		way      *subject
 		severity doctor.Severity
 		why      string
 	}{

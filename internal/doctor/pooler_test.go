@@ -9,7 +9,7 @@ import (
 )
 
 // behind returns the same database through a PgBouncer.
-func (p *patient) behind(t *testing.T, mode bouncertest.Mode) *patient {
+func (p *subject) behind(t *testing.T, mode bouncertest.Mode) *subject {
 	t.Helper()
 	pooled := *p
 	options := bouncertest.Options{Mode: mode}
@@ -54,7 +54,7 @@ func TestLimitsOfThePooledRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pooled := func() *patient { return &patient{url: bouncertest.StandIn(t, p.url), want: p.want} }
+	pooled := func() *subject { return &subject{url: bouncertest.StandIn(t, p.url), want: p.want} }
 	found := pooled().examine(t, 0)
 	says(t, found, "pooler", doctor.Problem, "has no statement_timeout, no lock_timeout, no idle_in_transaction_session_timeout",
 		"ALTER ROLE "+role.User.Username()+" SET lock_timeout = '5s'")

@@ -13,8 +13,8 @@ const (
 	clockCause = "Synchronize the clock of the Java node's host (NTP)."
 )
 
-// future looks for rows that were written by a clock ahead of the database's.
-func future(x *patient, f *findings) {
+// future finds rows that were written by a clock ahead of the database's.
+func future(x *input, f *findings) {
 	for _, s := range x.worst(func(s status.Sighting) time.Duration { return s.Created.Sub(s.First) }) {
 		if ahead := s.Created.Sub(s.First); ahead > tolerable {
 			x.ahead(f, s, ahead)
@@ -22,7 +22,7 @@ func future(x *patient, f *findings) {
 	}
 	for _, s := range x.worst(func(s status.Sighting) time.Duration { return s.Expires.Sub(s.First) }) {
 		if s.Created.Sub(s.First) > tolerable {
-			continue // Its clock is told of already.
+			continue // Its clock is reported already.
 		}
 		if left := s.Expires.Sub(s.First); !s.Ours && left > max(5*time.Minute, 3*x.ttlOf(s)) {
 			x.farAway(f, s, left)
@@ -41,7 +41,7 @@ const (
 	findTheJump   = "Find out why the clock of the database's host jumped, or which server took over."
 )
 
-func (x *patient) ahead(f *findings, s status.Sighting, ahead time.Duration) {
+func (x *input) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 	saw := fmt.Sprintf("%s: CREATED_DATE is %s the database's clock", x.lock(s), direction(ahead))
 	if s.Ours {
 		why := clockWentBack + " Should the holder be dead and nobody see it, its lease stands that much longer."
@@ -65,7 +65,7 @@ func (x *patient) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 	f.add(severity, saw, why, do+" If the holder is dead, remove the row: "+removal(s))
 }
 
-func (x *patient) farAway(f *findings, s status.Sighting, left time.Duration) {
+func (x *input) farAway(f *findings, s status.Sighting, left time.Duration) {
 	do := "Which TTL does that node ask for (JdbcLockRegistry, expireAfter)? "
 	if z, ok := zone(left-x.ttlOf(s), x.ttlOf(s)); ok {
 		do = "It is " + signed(z) + " beyond the TTL. " + zoneCause + " "
@@ -78,11 +78,11 @@ func removal(s status.Sighting) string {
 	return fmt.Sprintf("DELETE FROM INT_LOCK WHERE LOCK_KEY = '%s' AND REGION = '%s' AND CLIENT_ID = '%s'.", s.Key, s.Region, s.Term)
 }
 
-// past looks for rows that were expired, or nearly, when they were written: by
-// a clock that is behind.
-func past(x *patient, f *findings) {
+// past finds rows that had expired, or nearly, when they were written: by a clock that
+// is behind.
+func past(x *input, f *findings) {
 	written := 0
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, s := range x.Sightings {
 		switch {
 		case s.Ours:
@@ -90,8 +90,8 @@ func past(x *patient, f *findings) {
 			x.stale(f, s)
 		default:
 			written++
-			if behind := x.behind(s); behind > tolerable && !said[s.Key+s.Region] {
-				said[s.Key+s.Region] = true
+			if behind := x.behind(s); behind > tolerable && !reported[s.Key+s.Region] {
+				reported[s.Key+s.Region] = true
 				x.lagging(f, s, behind)
 			}
 		}
@@ -103,9 +103,9 @@ func past(x *patient, f *findings) {
 	f.fine("no foreign holder was seen to write a row that is too old (%s)", x.watched())
 }
 
-// behind is how far the clock of the writer is behind, at least: the row may
-// have been there for the time between two looks.
-func (x *patient) behind(s status.Sighting) time.Duration {
+// behind returns how far the clock of the writer is behind, at least: the row may have
+// been there for the time between two looks.
+func (x *input) behind(s status.Sighting) time.Duration {
 	age := s.First.Sub(s.Created) - s.Gap
 	if _, ok := x.Table.Has(expiredAfter); !ok || s.Inserted {
 		return age
@@ -114,7 +114,7 @@ func (x *patient) behind(s status.Sighting) time.Duration {
 	return s.First.Sub(s.Expires) - s.Gap
 }
 
-func (x *patient) lagging(f *findings, s status.Sighting, behind time.Duration) {
+func (x *input) lagging(f *findings, s status.Sighting, behind time.Duration) {
 	why := "To everybody else this lock is older than it is, and free that much too early: another node may poll while this one does."
 	severity, do := Warning, clockCause
 	if behind >= x.ttlOf(s) {
@@ -127,9 +127,9 @@ func (x *patient) lagging(f *findings, s status.Sighting, behind time.Duration) 
 	f.add(severity, fmt.Sprintf("%s: holder %s has just written a time that is %s ago", x.lock(s), s.Term, words(behind)), why, do)
 }
 
-// stale tells of a row that nobody has touched for long. That is nothing bad by
-// itself: Spring leaves the rows of dead nodes where they are.
-func (x *patient) stale(f *findings, s status.Sighting) {
+// stale reports a row that was not written for long. That is no defect by itself:
+// Spring leaves the rows of dead nodes in the table.
+func (x *input) stale(f *findings, s status.Sighting) {
 	age := s.First.Sub(s.Created)
 	if !s.Expires.IsZero() {
 		age = s.First.Sub(s.Expires)
@@ -145,8 +145,8 @@ func (x *patient) stale(f *findings, s status.Sighting) {
 	f.add(Note, fmt.Sprintf("%s: the row of holder %s is %s old", x.lock(s), s.Term, words(age)), why, do)
 }
 
-// late is how long before a sighting the row may have been written.
-func (x *patient) late(s status.Sighting) time.Duration {
+// late returns how long before a sighting the row may have been written.
+func (x *input) late(s status.Sighting) time.Duration {
 	if s.Written {
 		return s.Gap
 	}
@@ -155,7 +155,7 @@ func (x *patient) late(s status.Sighting) time.Duration {
 
 // worst returns the sighting of each lock and holder for which the measure is
 // the greatest.
-func (x *patient) worst(measure func(status.Sighting) time.Duration) []status.Sighting {
+func (x *input) worst(measure func(status.Sighting) time.Duration) []status.Sighting {
 	type holder struct{ key, region, term string }
 	at := map[holder]int{}
 	var all []status.Sighting

@@ -69,7 +69,7 @@ func TestRowsOfClocksThatAreAhead(t *testing.T) {
 // TestOurRowsInTheFuture means that the database's clock went back.
 func TestOurRowsInTheFuture(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		if _, err := p.observerd(t).Leases().Acquire(t.Context(), orderRequest(p)); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestRowsOfClocksThatAreBehind(t *testing.T) {
 
 // work has a Java node take its lock and give it back, again and again. stop
 // returns how long it took to take it, at most.
-func (p *patient) work(t *testing.T, take string) (stop func() (longest time.Duration)) {
+func (p *subject) work(t *testing.T, take string) (stop func() (longest time.Duration)) {
 	t.Helper()
 	return again(t, func(ctx context.Context) (took time.Duration, err error) {
 		began := time.Now()
@@ -165,7 +165,7 @@ func again(t *testing.T, do func(ctx context.Context) (took time.Duration, err e
 // watched examines the database while a Java node is at work. It does so again
 // when nothing was seen of the work, or when a row took so long to come that it
 // was old by then, as on a machine that stands still.
-func (p *patient) watched(t *testing.T, begin func() (stop func() (longest time.Duration)), taken func([]status.Sighting) bool) []doctor.Finding {
+func (p *subject) watched(t *testing.T, begin func() (stop func() (longest time.Duration)), taken func([]status.Sighting) bool) []doctor.Finding {
 	t.Helper()
 	var found status.Examination
 	waittest.Eventually(t, time.Minute, func() error {
@@ -200,7 +200,7 @@ func takenFirst(all []status.Sighting) bool {
 // TestOneLookIsNoWatch: nothing was watched, however long the look took.
 func TestOneLookIsNoWatch(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		found, err := examine.Run(t.Context(), examine.Options{URL: p.url, Every: time.Nanosecond})
 		if err != nil || found.Watched != 0 {
 			t.Errorf("one look is a watch of %s: %v", found.Watched, err)

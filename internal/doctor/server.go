@@ -9,9 +9,9 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// looked tells of the parts that could not be looked at: once for each reason,
-// as one right that is missing may hide several.
-func looked(x *patient, f *findings) {
+// looked reports the parts that could not be examined: once for each reason, as one
+// missing right may hide several.
+func looked(x *input, f *findings) {
 	parts := map[string][]string{}
 	var reasons []string
 	for _, b := range x.Blind {
@@ -30,17 +30,17 @@ func looked(x *patient, f *findings) {
 	f.fine("every part of the coordination database could be looked at")
 }
 
-// remedy is what to do about a part that could not be looked at. A file has no
-// role; of a healthy one every part can be read.
-func (x *patient) remedy() string {
+// remedy returns what to do about a part that could not be examined. A file has no
+// role; in a healthy file every part can be read.
+func (x *input) remedy() string {
 	if x.Backend == "sqlite" {
 		return "Fix what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
 	}
 	return "Grant the role what it lacks, or fix what the message says; then run doctor again."
 }
 
-// unjudged are the checks that could not be made.
-func (x *patient) unjudged() []string {
+// unjudged returns the names of the checks that could not be made.
+func (x *input) unjudged() []string {
 	var all []string
 	for _, c := range checks() {
 		if (c.only == "" || c.only == x.Backend) && x.blindFor(c) {
@@ -50,10 +50,10 @@ func (x *patient) unjudged() []string {
 	return all
 }
 
-// leastPostgres is the first version that has what the schema uses.
+// leastPostgres is the first version with all features that the schema uses.
 const leastPostgres = 100000
 
-func server(x *patient, f *findings) {
+func server(x *input, f *findings) {
 	s := x.Server
 	if s.Standby {
 		f.add(Problem, "the server is a standby, which follows another one", "It cannot be written, and commits appear there late: a node waits until it is promoted.",
@@ -77,13 +77,13 @@ func server(x *patient, f *findings) {
 	f.fine("PostgreSQL %s, a primary that can be written", majorOf(s.Version))
 }
 
-// majorOf drops what the packager has added to a version.
+// majorOf removes from a version what the packager has added.
 func majorOf(version string) string {
 	number, _, _ := strings.Cut(version, " ")
 	return number
 }
 
-func library(x *patient, f *findings) {
+func library(x *input, f *findings) {
 	if mode := x.Server.Settings["journal_mode"]; mode != "wal" {
 		f.add(Note, "the journal mode of the file is "+mode, "With it a writer and the readers wait for each other.",
 			"Nothing: a node sets it to WAL when it starts.")
@@ -95,7 +95,7 @@ func library(x *patient, f *findings) {
 	f.fine("SQLite %s, built in; the file is on no network file system that is known", x.Server.Version)
 }
 
-func durability(x *patient, f *findings) {
+func durability(x *input, f *findings) {
 	s := x.Server.Settings
 	if s["fsync"] == "off" {
 		f.add(Problem, "fsync is off", "After a crash of the host the database may be broken, or lack commits that were answered: "+
@@ -113,9 +113,9 @@ func durability(x *patient, f *findings) {
 	f.fine("a commit that was answered is kept: fsync, full_page_writes and synchronous_commit are on")
 }
 
-// replicated looks whether a commit that was answered is also kept by a standby that
-// takes the server's place.
-func replicated(x *patient, f *findings) {
+// replicated checks that a standby which replaces the server has each commit that was
+// answered.
+func replicated(x *input, f *findings) {
 	s := x.Server
 	const lost, do = "A failover to it takes back the commits that it has not received: cursors, turns and the event log go back, after sinks may have stored their events.",
 		"docs/operations.md, High availability, says what to set, and what readers of the events must do otherwise."
@@ -137,7 +137,7 @@ func replicated(x *patient, f *findings) {
 	}
 }
 
-func pooler(x *patient, f *findings) {
+func pooler(x *input, f *findings) {
 	switch x.Server.Pooling {
 	case status.PooledUnprepared:
 		f.add(Problem, "a connection pooler in transaction mode is between, and mixes up the prepared statements of its clients",
@@ -155,8 +155,8 @@ func pooler(x *patient, f *findings) {
 	}
 }
 
-// limits looks at what nodes set for their sessions, where they cannot.
-func limits(x *patient, f *findings) {
+// limits checks the settings of sessions that nodes cannot set through this pooler.
+func limits(x *input, f *findings) {
 	var none, do []string
 	for _, limit := range []struct{ name, value string }{
 		{"statement_timeout", "30s"}, {"lock_timeout", "5s"}, {"idle_in_transaction_session_timeout", "10s"},
@@ -178,7 +178,7 @@ func limits(x *patient, f *findings) {
 	}
 }
 
-func rights(x *patient, f *findings) {
+func rights(x *input, f *findings) {
 	r := x.Role
 	lacks := r.Missing
 	if x.want.AutoMigrate {
@@ -198,7 +198,7 @@ func rights(x *patient, f *findings) {
 	}
 }
 
-func schema(x *patient, f *findings) {
+func schema(x *input, f *findings) {
 	s := x.Schema
 	do := "Run 'observerd migrate up'; database.auto-migrate is false."
 	if x.want.AutoMigrate {
@@ -218,13 +218,13 @@ func schema(x *patient, f *findings) {
 	}
 }
 
-// tolerable is the skew of a clock that nobody need know of: a busy host makes
-// its rows seem as old.
+// tolerable is the skew of a clock that is not reported: on a busy host, rows seem that
+// old without any.
 const tolerable = 2 * time.Second
 
-// clock looks at the clock of this host, which decides nothing: but the Java
-// nodes on it use the same.
-func clock(x *patient, f *findings) {
+// clock checks the clock of this host. Nodes of observerd do not depend on it, but Java
+// nodes on this host do.
+func clock(x *input, f *findings) {
 	c := x.Clock
 	skew := c.Ahead.Abs() - c.Within
 	if skew <= tolerable {

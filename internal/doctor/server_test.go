@@ -43,12 +43,12 @@ func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.Start(t, pgtest.Options{})
 	standby := primary.Standby(t)
-	at := func(parameters string, ports ...int) *patient {
+	at := func(parameters string, ports ...int) *subject {
 		var hosts []string
 		for _, port := range ports {
 			hosts = append(hosts, fmt.Sprint("127.0.0.1:", port))
 		}
-		return &patient{url: "postgres://postgres@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable" + parameters}
+		return &subject{url: "postgres://postgres@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable" + parameters}
 	}
 	// Whatever comes first, the doctor looks at the primary as nodes do.
 	says(t, at("", standby.Port(), primary.Port()).examine(t, 0), "server", doctor.OK)
@@ -144,7 +144,7 @@ func TestRightsBeforeTheMigration(t *testing.T) {
 // TestSchemaOfAnotherVersion compares the schema with the binary's.
 func TestSchemaOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		p.exec(t, `INSERT INTO obs_migration (version_id, is_applied) VALUES (99999, TRUE)`)
 		says(t, p.examine(t, 0), "schema", doctor.Problem, "99999", "refuses to start")
 	})
@@ -163,7 +163,7 @@ func TestDatabaseThatIsDown(t *testing.T) {
 // TestStandby says more: nothing at all can be written there.
 func TestNothingIsWritten(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		node := p.observerd(t)
 		if _, err := node.Leases().Acquire(t.Context(), orderRequest(p)); err != nil {
 			t.Fatal(err)

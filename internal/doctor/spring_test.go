@@ -47,7 +47,7 @@ func TestClocksOfSpring(t *testing.T) {
 }
 
 // spring has a Java node take the lock of the orders and give it back.
-func (p *patient) spring(t *testing.T, o springtest.Options) (stop func() (longest time.Duration)) {
+func (p *subject) spring(t *testing.T, o springtest.Options) (stop func() (longest time.Duration)) {
 	t.Helper()
 	repository, err := springtest.NewRepository(o)
 	if err != nil {

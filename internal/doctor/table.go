@@ -14,8 +14,8 @@ const (
 	springSix    = "Spring Integration up to 6"
 )
 
-// table looks whether INT_LOCK is one of the two generations of Spring's table.
-func table(x *patient, f *findings) {
+// table checks that INT_LOCK is one of the two generations of Spring's table.
+func table(x *input, f *findings) {
 	t := x.Table
 	if t.Schema == "" {
 		if x.Schema.Current > 0 {
@@ -58,7 +58,7 @@ var wanted = [...]struct {
 	{expiredAfter, 0, true, false},
 }
 
-func columns(x *patient, f *findings) {
+func columns(x *input, f *findings) {
 	for _, w := range wanted {
 		c, ok := x.Table.Has(w.name)
 		switch {
@@ -79,7 +79,7 @@ func columns(x *patient, f *findings) {
 
 // shortness judges a length that is less than Spring's: only a region may be
 // as short as the regions that there are.
-func shortness(x *patient, column string, length int) Severity {
+func shortness(x *input, column string, length int) Severity {
 	if column != "region" {
 		return Problem
 	}
@@ -91,9 +91,9 @@ func shortness(x *patient, column string, length int) Severity {
 	return Warning
 }
 
-// expiry looks at what lets nodes of both generations work on one table
-// without either noticing.
-func expiry(x *patient, f *findings) {
+// expiry finds settings with which nodes of both generations work on one table without
+// an error.
+func expiry(x *input, f *findings) {
 	c, ok := x.Table.Has(expiredAfter)
 	if !ok {
 		return
@@ -119,7 +119,7 @@ func uniqueness(t status.LockTable, f *findings) {
 		"While no node works: DELETE FROM INT_LOCK; ALTER TABLE INT_LOCK ADD CONSTRAINT INT_LOCK_PK PRIMARY KEY (LOCK_KEY, REGION).")
 }
 
-// additions looks at what Spring's script does not make.
+// additions reports everything that Spring's script does not create.
 func additions(t status.LockTable, f *findings) {
 	for _, c := range t.Columns {
 		if known(c.Name) {

@@ -82,7 +82,7 @@ func TestSickTables(t *testing.T) {
 // TestTableThatIsGone covers a table that was dropped after our migration.
 func TestTableThatIsGone(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, p *patient) {
+	onBoth(t, func(t *testing.T, p *subject) {
 		p.exec(t, `DROP TABLE int_lock`)
 		says(t, p.examine(t, 0), "lock-table", doctor.Problem, "there is no table INT_LOCK")
 	})

@@ -7,8 +7,8 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// ttls compares the TTLs of nodes, as far as they can be seen.
-func ttls(x *patient, f *findings) {
+// ttls compares the TTLs of nodes, as far as they are known.
+func ttls(x *input, f *findings) {
 	for _, a := range x.Acquired {
 		l, ok := x.wanted(a.Key, a.Region)
 		if !ok || a.TTL == l.TTL {
@@ -21,16 +21,16 @@ func ttls(x *patient, f *findings) {
 	f.fine("nodes of observerd took their locks with the TTL of this configuration")
 }
 
-// whyTTL says what differing TTLs do.
-func (x *patient) whyTTL() string {
+// whyTTL describes the effect of different TTLs.
+func (x *input) whyTTL() string {
 	if _, ok := x.Table.Has(expiredAfter); ok {
 		return "Each row has its own expiry, so every node respects the other's; but a dead node is waited for longer or shorter, depending on which it was."
 	}
 	return "With 4 columns the TTL is in the reader: the node with the shorter one takes the lock of a holder that is alive and slow."
 }
 
-// springTTL tells what can be known of the TTL of Java nodes.
-func (x *patient) springTTL(f *findings) {
+// springTTL reports what is known of the TTL of Java nodes.
+func (x *input) springTTL(f *findings) {
 	foreign := x.foreign()
 	if len(foreign) == 0 && !x.shares() {
 		return
@@ -41,11 +41,11 @@ func (x *patient) springTTL(f *findings) {
 			fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
 		return
 	}
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, s := range foreign {
 		ttl, known := springsTTL(s)
-		if l, ok := x.wanted(s.Key, s.Region); ok && known && !near(ttl, l.TTL) && !said[s.Key] {
-			said[s.Key] = true
+		if l, ok := x.wanted(s.Key, s.Region); ok && known && !near(ttl, l.TTL) && !reported[s.Key] {
+			reported[s.Key] = true
 			f.add(Note, fmt.Sprintf("a Java node takes %s with a TTL of %s; this configuration says %s", l.Name, words(ttl), words(l.TTL)), x.whyTTL(),
 				fmt.Sprintf("If they should be the same: new JdbcLockRegistry(repository, Duration.ofMillis(%d)).", l.TTL.Milliseconds()))
 		}
@@ -61,7 +61,7 @@ func springsTTL(s status.Sighting) (time.Duration, bool) {
 func near(a, b time.Duration) bool { return (a - b).Abs() <= tolerable }
 
 // shares reports whether this configuration is made for Java nodes beside it.
-func (x *patient) shares() bool {
+func (x *input) shares() bool {
 	for _, l := range x.want.Locks {
 		if l.KeyFormat == "spring" {
 			return true

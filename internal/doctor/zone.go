@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// zone recognises an offset that a time zone makes. A row is seen some time
-// after it was written, so the clock of its writer was ahead by seen to seen +
-// late. Zones are multiples of a quarter of an hour, from 30 minutes to 14
-// hours; chance makes one in every 15 minutes / late look so.
+// zone reports whether an offset looks like a time zone, and which. A row is seen some
+// time after it was written, so the clock of its writer was ahead by seen to seen +
+// late. Zones are multiples of a quarter of an hour, from 30 minutes to 14 hours; by
+// chance late / 15 minutes of all offsets look like one.
 func zone(seen, late time.Duration) (time.Duration, bool) {
 	const quarter, jitter = 15 * time.Minute, 2 * time.Second
 	z := (seen - jitter).Truncate(quarter)
@@ -19,7 +19,7 @@ func zone(seen, late time.Duration) (time.Duration, bool) {
 	return z, z <= seen+late+jitter && z.Abs() >= 2*quarter && z.Abs() <= 14*time.Hour
 }
 
-// words writes a duration as a person would: without units that are zero.
+// words returns a duration for people: without units that are zero.
 func words(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:
@@ -42,7 +42,7 @@ func words(d time.Duration) string {
 	return text
 }
 
-// direction words how one clock stands to another.
+// direction returns how far one clock is ahead of or behind another.
 func direction(ahead time.Duration) string {
 	if ahead < 0 {
 		return words(-ahead) + " behind"
@@ -50,7 +50,7 @@ func direction(ahead time.Duration) string {
 	return words(ahead) + " ahead of"
 }
 
-// signed writes an offset with its sign, as zones are written.
+// signed returns an offset with its sign, as zones are written.
 func signed(d time.Duration) string {
 	if d < 0 {
 		return "-" + words(-d)
@@ -58,8 +58,8 @@ func signed(d time.Duration) string {
 	return "+" + words(d)
 }
 
-// watched words how long INT_LOCK was looked at.
-func (x *patient) watched() string {
+// watched returns for how long INT_LOCK was watched.
+func (x *input) watched() string {
 	if x.Watched < x.Every {
 		return "in one look"
 	}

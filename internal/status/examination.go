@@ -7,10 +7,9 @@ import (
 	"github.com/observerd/observerd/internal/pgpath"
 )
 
-// Examination is what a look at a coordination database, at INT_LOCK in it and
-// at the nodes on it has shown: facts, without a judgement. It is made without
-// a write and without a lock, so that it can be made of any database, also of
-// one on which only Java nodes work yet.
+// Examination has the facts about a coordination database, its INT_LOCK and its nodes,
+// without a judgement. It is made without a write and without a lock, so that any
+// database can be examined, also one on which only Java nodes work yet.
 type Examination struct {
 	// At is the database's clock at the end.
 	At      time.Time
@@ -37,7 +36,7 @@ type Examination struct {
 	Beyond []Sink
 	// Waiting are the first events of each stream that a sink has not stored.
 	Waiting []Waiting
-	// Blind are the parts that could not be looked at.
+	// Blind are the parts that could not be examined.
 	Blind []Blind
 }
 
@@ -45,7 +44,7 @@ type Examination struct {
 type Waiting struct {
 	Sink, Stream string
 	Seq          int64
-	// Since is when the event was logged or, where that is later, the sink's offset moved.
+	// Since is when the event was logged or, if later, when the sink's offset moved.
 	Since time.Time
 }
 
@@ -63,15 +62,15 @@ type Server struct {
 	Version string
 	// Number is PostgreSQL's server_version_num; 0 on SQLite.
 	Number int
-	// Standby says that the server follows another one and cannot be written.
+	// Standby reports whether the server follows another one and refuses writes.
 	Standby bool
 	// AnyOf are the hosts of the URL where it names several and lets each
 	// connection go to any of them, a standby included.
 	AnyOf []string
-	// Standbys are how many standbys stream from this server, Unseen how many sessions
-	// for replication may be such: the role may not look at their state.
+	// Standbys is the number of standbys that stream from this server, Unseen the number
+	// of replication sessions that may be standbys: the role may not see their state.
 	Standbys, Unseen int
-	// Pooling says whether a connection pooler is between.
+	// Pooling is the kind of a connection pooler between node and server.
 	Pooling Pooling
 	// Settings are those that matter here, by PostgreSQL's names; on SQLite
 	// journal_mode alone.
@@ -80,24 +79,24 @@ type Server struct {
 	FileMode fs.FileMode
 }
 
-// Pooling is how a connection comes by its session of the server.
+// Pooling is how connections and sessions of the server belong together.
 type Pooling int32
 
 const (
 	// Unpooled means that the connection is to the server itself.
 	Unpooled Pooling = iota
-	// PooledSessions means that a connection pooler is between, and that each
-	// connection keeps its session to the end.
+	// PooledSessions means that there is a connection pooler, and that each connection
+	// keeps its session to the end.
 	PooledSessions
 	// PooledTransactions means that a connection has a session for one transaction at
 	// a time, and prepared statements of its own all the same.
 	PooledTransactions
-	// PooledUnprepared means that in addition it may meet the prepared statements of
-	// others, and miss its own.
+	// PooledUnprepared means that in addition it may get the prepared statements of other
+	// connections, and not its own.
 	PooledUnprepared
 )
 
-// Shared reports whether a session serves several connections by turns.
+// Shared reports whether a session serves several connections in turn.
 func (p Pooling) Shared() bool { return p == PooledTransactions || p == PooledUnprepared }
 
 // Role is the database role that nodes with this configuration have.
@@ -119,20 +118,20 @@ type SchemaVersion struct{ Current, Target int64 }
 type LockTable struct {
 	// Schema is empty when there is no such table in the search path.
 	Schema string
-	// Kind is "table", or what it is in the place of one.
+	// Kind is "table", or the kind of another relation of that name.
 	Kind    string
 	Columns []Column
 	// Unique are the columns of each primary key or unique index.
 	Unique [][]string
-	// Unlogged says that the table is empty after a crash of the server.
+	// Unlogged reports whether the table is empty after a crash of the server.
 	Unlogged bool
 	Triggers []string
 	// Rules are PostgreSQL's, which rewrite statements.
 	Rules []string
-	// RowSecurity says that policies decide which rows a role sees.
+	// RowSecurity reports whether policies decide which rows a role sees.
 	RowSecurity bool
-	// Refused is what a node says that refuses to work with the table; empty: it
-	// does not.
+	// Refused is the error of a node that refuses to work with the table; empty: none
+	// refuses.
 	Refused string
 	// Elsewhere are other schemas with a table of that name.
 	Elsewhere []string
@@ -140,7 +139,7 @@ type LockTable struct {
 
 // Column is a column of INT_LOCK.
 type Column struct {
-	// Name and Type are in lower case, Type as the catalogue words it.
+	// Name and Type are in lower case, Type in the words of the catalogue.
 	Name, Type string
 	// Length is the most characters of a text, 0 for no limit.
 	Length   int
@@ -159,28 +158,29 @@ func (t LockTable) Has(name string) (Column, bool) {
 	return Column{}, false
 }
 
-// Sighting is a row of INT_LOCK with one content. A row that is written anew
-// while it is watched is one sighting more.
+// Sighting is one state of a row of INT_LOCK. Each write of the row while it is watched
+// makes another sighting.
 type Sighting struct {
 	Key, Region, Term string
-	// Created and Expires are as they stand in the row, read as UTC. Expires is
-	// zero where the table, or the row, has no EXPIRED_AFTER.
+	// Created and Expires are the values in the row, read as UTC. Expires is zero where
+	// the table, or the row, has no EXPIRED_AFTER.
 	Created, Expires time.Time
-	// First and Last are when it was seen so, on the database's clock.
+	// First and Last are when this state was first and last seen, on the database's
+	// clock.
 	First, Last time.Time
-	// Written says that it was written while INT_LOCK was watched: at most Gap,
-	// the time since the look before, earlier than First.
+	// Written reports whether the row was written while INT_LOCK was watched: at most
+	// Gap, the time since the previous look, before First.
 	Written bool
 	Gap     time.Duration
-	// Inserted says in addition that there was no row for the lock before.
+	// Inserted reports in addition whether the lock had no row before.
 	Inserted bool
-	// Ours says that a node of ours wrote it; the rest is only known then.
+	// Ours reports whether a node of observerd wrote it; the rest is only known then.
 	Ours       bool
 	Name, Node string
 	TTL        time.Duration
 }
 
-// Acquisition is the last acquisition of a lock by a node of ours.
+// Acquisition is the last acquisition of a lock by a node of observerd.
 type Acquisition struct {
 	Key, Region, Name, Node string
 	TTL                     time.Duration
@@ -192,11 +192,11 @@ type Acquisition struct {
 type Member struct {
 	Node
 	Sinks []string
-	// Hidden says that others could not see it die.
+	// Hidden reports whether other nodes could not see it die.
 	Hidden bool
 }
 
-// The parts of an examination, as [Blind] names them.
+// The parts of an examination, for [Blind].
 const (
 	PartClock       = "the clock"
 	PartServer      = "the server"
@@ -218,5 +218,5 @@ const (
 	PartTime        = "the time"
 )
 
-// Blind is a part that could not be looked at, and the reason.
+// Blind is a part that could not be examined, and the reason.
 type Blind struct{ Part, Reason string }

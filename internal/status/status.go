@@ -1,6 +1,5 @@
-// Package status is what a person is told of a cluster: one value, built from
-// the coordination database, that the status command prints and the status
-// page shows.
+// Package status has the report on a cluster: one value, read from the coordination
+// database, that the status command prints and the status page shows.
 package status
 
 import "time"
@@ -19,7 +18,7 @@ type Report struct {
 	Locks []Lock `json:"locks"`
 	// Sweeps are those that run.
 	Sweeps []Sweep `json:"sweeps"`
-	// Generations are of the observers that read all rows.
+	// Generations are those of the observers that read all rows.
 	Generations []Generation `json:"generations"`
 	// Accounts are those that a source has refused, one for each secret.
 	Accounts []Account `json:"refused_accounts"`
@@ -36,11 +35,11 @@ type Node struct {
 	ConfigHash  string   `json:"config_hash"`
 	Types       []string `json:"types"`
 	Unreachable []string `json:"unreachable,omitempty"`
-	// Outdated are the observers that the others define in another way.
+	// Outdated are the observers that the other nodes define in another way.
 	Outdated  []string  `json:"outdated,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	SeenAt    time.Time `json:"seen_at"`
-	// Gone says that the process is seen to have died since: it works no more.
+	// Gone reports whether the process was seen to die after SeenAt.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -86,7 +85,7 @@ type Poll struct {
 	StartedAt time.Time     `json:"started_at"`
 	Duration  time.Duration `json:"duration_ns"`
 	Outcome   string        `json:"outcome"`
-	// Reason says why it failed; empty when it did not.
+	// Reason is why it failed; empty when it did not.
 	Reason string `json:"reason,omitempty"`
 	Rows   int64  `json:"rows"`
 	Events int64  `json:"events"`
@@ -113,7 +112,7 @@ type Lock struct {
 	Name   string `json:"name"`
 	Fence  int64  `json:"fence"`
 	Term   string `json:"term"`
-	// Left is 0 or less when the lease has expired; it is not known of a foreign
+	// Left is 0 or less when the lease has expired; it is unknown for a foreign
 	// holder.
 	Left time.Duration `json:"ttl_left_ns"`
 	// Ahead is how far the row is dated ahead of the database's clock, 0 unless
@@ -124,15 +123,14 @@ type Lock struct {
 // Generation is an observer's reading of all rows of its source.
 type Generation struct {
 	Observer string `json:"observer"`
-	// Rows were read so far. Of are the live rows as they are known now, about as
-	// many as it reads in all.
+	// Rows is the number of rows that were read so far. Of is the number of live rows
+	// known now, which is about the number that it will read.
 	Rows int64 `json:"rows"`
 	Of   int64 `json:"of"`
-	// StartedAt is when it began, FinishedAt when it came to its end; zero while it
-	// has not.
+	// StartedAt is when it began, FinishedAt when it was complete; zero before.
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
-	// Took is for how long the last one lasted that came to its end; 0 before that.
+	// Took is the duration of the last complete generation; 0 before the first.
 	Took time.Duration `json:"took_ns"`
 }
 
@@ -142,8 +140,8 @@ type Sweep struct {
 	Observer string `json:"observer"`
 	// Kind is "backfill" or "reconcile".
 	Kind string `json:"kind"`
-	// From and Before bound the range, Position is how far it was read: all in
-	// the source's own text, empty for no bound.
+	// From and Before are the bounds of the range, Position is how far it was read: all
+	// in the source's own text, empty for no bound.
 	From     string `json:"from"`
 	Before   string `json:"before"`
 	Position string `json:"position"`
@@ -155,22 +153,22 @@ type Sweep struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// WentBack is a stream of the event log that was found in an earlier state than a node
+// WentBack is a stream of the event log that a node found in an earlier state than it
 // knew.
 type WentBack struct {
 	Observer string `json:"observer"`
-	// Node has noticed it, At that time.
+	// Node is the node that noticed it, At the time.
 	Node string    `json:"node"`
 	At   time.Time `json:"at"`
-	// Detail names an event by its sequence and id, and what is there instead.
+	// Detail names an event by its sequence and id, and the event in its place.
 	Detail string `json:"detail"`
 }
 
-// Account is an account that a source has refused with one secret, and that all
-// nodes with that secret leave alone. There may be several of one account.
+// Account is an account that a source has refused with one secret. Nodes with that
+// secret do not log on. There may be several secrets for one account.
 type Account struct {
 	ID string `json:"account"`
-	// Since is when its secret was refused first, Until when one node may try it
+	// Since is when its secret was first refused, Until when one node may try it
 	// again; with Never, which the database does not know, nobody does until
 	// 'observerd observers resume'.
 	Since time.Time `json:"since"`
@@ -178,7 +176,7 @@ type Account struct {
 	Never bool      `json:"never"`
 	// Failures counts the refusals of this secret.
 	Failures int `json:"failures"`
-	// Node met the last one, Reason is what it was told.
+	// Node is the node of the last refusal, Reason the text of the source.
 	Node   string `json:"node"`
 	Reason string `json:"reason"`
 }

@@ -1,6 +1,5 @@
-// Package turn is the vocabulary of turns: whose it was, what came of it, who
-// is alive to take the next. The scheduler decides in these words and the
-// coordination database remembers them.
+// Package turn has the types that the scheduler and the coordination database share:
+// turns, their outcomes, and the nodes that are alive.
 package turn
 
 import (
@@ -8,44 +7,42 @@ import (
 	"time"
 )
 
-// ErrBusy reports that no connection of this process to the coordination database
-// was free in time, so that the database was not asked. It says nothing about the
-// database.
+// ErrBusy reports that no connection of this process to the coordination database was
+// free in time. The database was not asked, and may be well.
 var ErrBusy = errors.New("all connections of this node to the coordination database are busy")
 
-// Outcome says how a poll or a turn ended. The values are those of metrics and
-// tables.
+// Outcome is the result of a poll or a turn. Metrics and tables have the same values.
 type Outcome string
 
 // The outcomes.
 const (
-	// OK means that the poll reached its end.
+	// OK means that the poll succeeded.
 	OK Outcome = "ok"
-	// Error means that it failed; what it had committed stays.
+	// Error means that it failed; chunks that it has committed stay.
 	Error Outcome = "error"
 	// Lost means that the lease was lost while it ran.
 	Lost Outcome = "lost"
 	// Fenced means that a commit was refused because the lease had ended.
 	Fenced Outcome = "fenced"
 	// Conflict means that a commit was refused because the cursor had moved: an
-	// operator paused or reset the observer. It is no failure.
+	// operator paused or reset the observer. It is not a failure.
 	Conflict Outcome = "conflict"
 	// Unreachable means that this node could not reach the source; the
 	// stream's turn is left to another node.
 	Unreachable Outcome = "unreachable"
-	// Outdated means that the other nodes define the observer in another way, and
-	// did so later; the stream's turn is left to one of them.
+	// Outdated means that the other nodes have another, later definition of the
+	// observer; the stream's turn is left to one of them.
 	Outdated Outcome = "outdated"
 )
 
-// State is what the coordination database knows of a type's turns.
+// State is the state of a type's turns in the coordination database.
 type State struct {
 	// At is the tick of the last turn taken; zero: none yet.
 	At time.Time
 	// Now is the database's clock.
 	Now time.Time
-	// Held says that a live lease stands on the type's lock; Holder names its
-	// node and HolderBoot its boot id, where that is known.
+	// Held reports whether a live lease holds the type's lock; Holder is the name of
+	// its node and HolderBoot its boot id, where they are known.
 	Held               bool
 	Holder, HolderBoot string
 }
@@ -60,14 +57,14 @@ type Taken struct {
 	Outcome           Outcome
 }
 
-// Stream is what is remembered of one observer's turns.
+// Stream is the stored state of one observer's turns.
 type Stream struct {
 	Stream string
 	// At is the tick of the last turn that this observer has had.
 	At     time.Time
 	Paused bool
-	// Failures counts failed turns in a row; RetryAt is the end of the backoff
-	// that follows, zero for none.
+	// Failures counts failed turns in a row; RetryAt is the end of the backoff after
+	// them, zero for none.
 	Failures int
 	RetryAt  time.Time
 }
@@ -78,27 +75,27 @@ type StreamTaken struct {
 	At                 time.Time
 	Started, Finished  time.Time
 	Outcome            Outcome
-	// Reason says why it failed; empty when it did not. It holds no value of a
-	// row and no secret.
+	// Reason is why it failed; empty when it did not. It holds no value of a row and
+	// no secret.
 	Reason               string
 	Rows, Events, Poison int64
-	// Lag is how far the observer is behind, when the poll has left rows behind.
+	// Lag is how far the observer is behind, when the poll has left rows unread.
 	Lag      time.Duration
 	Failures int
 	RetryAt  time.Time
-	// Left says that the turn is left to another node, which will poll this
-	// observer and no other.
+	// Left reports whether the turn is left to another node, which will poll only
+	// this observer.
 	Left bool
 }
 
-// Node is a process that is alive, or was a moment ago.
+// Node is a process that is alive, or was shortly before.
 type Node struct {
 	// BootID is random for each start; Name is a label and may repeat.
 	BootID, Name, Version, Backend, ConfigHash string
 	// Types are the observer types that the node polls, Unreachable those
 	// among them with a source that it cannot reach at present. Both sorted.
 	Types, Unreachable []string
-	// Outdated are the observers that the node leaves alone, because the others
+	// Outdated are the observers that the node does not poll, because the other nodes
 	// define them in another way. Sorted.
 	Outdated []string
 	// Sinks are the sinks of the node's configuration.
