@@ -101,7 +101,7 @@ func (h *simHold) isReleased() bool {
 	return h.released
 }
 
-// write is a guarded write: the process looks at its lease, and what it sends
+// write is a fenced write: the process looks at its lease, and what it sends
 // then is refused unless the term still holds the lock.
 func (h *simHold) write() {
 	if !h.trusted() {

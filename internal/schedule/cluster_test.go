@@ -83,7 +83,7 @@ func TestTwoNodesOverAHundredCycles(t *testing.T) {
 			}
 		}
 		for _, typ := range types {
-			equal(t, "polls of "+typ, sums["a"][typ]+sums["b"][typ], 100) // unguarded: 200
+			equal(t, "polls of "+typ, sums["a"][typ]+sums["b"][typ], 100) // without the lock: 200
 			for name := range sums {
 				if n := sums[name][typ]; n < 45 || n > 55 {
 					t.Errorf("%s polled %s %d times of 100", name, typ, n)

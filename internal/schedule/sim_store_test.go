@@ -96,7 +96,7 @@ func (s *simStore) Release(ctx context.Context, g lock.Grant) error {
 	})
 }
 
-// write is a guarded write of whoever holds the grant: it is done, or refused.
+// write is a fenced write of the holder of the grant: it is done, or refused.
 // What a database that is down refuses was not written, and is not judged.
 func (w *simWorld) write(g lock.Grant, do func() error) error {
 	if w.db.isDown() {

@@ -76,8 +76,8 @@ func (m *memory) Turn(ctx context.Context, typ string, r lock.Request) (s turn.S
 	return s, err
 }
 
-// guarded is do for what a stale holder may not write.
-func (m *memory) guarded(ctx context.Context, g lock.Grant, f func()) error {
+// fenced runs f unless the lease has ended, as for a write that a stale holder may not make.
+func (m *memory) fenced(ctx context.Context, g lock.Grant, f func()) error {
 	return m.do(ctx, func() error {
 		if !m.locks.Holds(g) {
 			return lock.ErrFenced
@@ -88,7 +88,7 @@ func (m *memory) guarded(ctx context.Context, g lock.Grant, f func()) error {
 }
 
 func (m *memory) TakeTurn(ctx context.Context, g lock.Grant, t turn.Taken) error {
-	return m.guarded(ctx, g, func() {
+	return m.fenced(ctx, g, func() {
 		m.turns[t.Type] = t
 		m.history = append(m.history, t)
 	})
@@ -104,7 +104,7 @@ func (m *memory) Streams(ctx context.Context, ids []string) (found map[string]tu
 }
 
 func (m *memory) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error {
-	return m.guarded(ctx, g, func() {
+	return m.fenced(ctx, g, func() {
 		s := m.streams[t.Stream]
 		s.Stream, s.Failures, s.RetryAt = t.Stream, t.Failures, t.RetryAt
 		if !t.Left {

@@ -262,7 +262,7 @@ func endsWithContext(t *testing.T, h Harness) {
 	}
 }
 
-// acquireSoon allows for an attempt whose answer nobody waited for: at worst
+// acquireSoon allows for an attempt whose answer was not awaited: at worst
 // its lock stands for a TTL.
 func acquireSoon(t *testing.T, p lock.Provider, r lock.Request) lock.Grant {
 	t.Helper()

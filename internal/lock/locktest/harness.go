@@ -137,7 +137,7 @@ func renew(t *testing.T, p lock.Provider, grants ...lock.Grant) []lock.Renewal {
 		}
 		pause(t, 20*time.Millisecond)
 	}
-	t.Fatal("renewal stays unknown though nobody else is there")
+	t.Fatal("renewal stays unknown though no other client is there")
 	return nil
 }
 
