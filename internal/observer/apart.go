@@ -45,7 +45,7 @@ func (p *poll) partsApart() (parts []Part) {
 	if p.horizon.Undated {
 		parts = append(parts, PartUndated)
 	}
-	if p.form != "" {
+	if p.next.form != "" {
 		parts = append(parts, PartStray)
 	}
 	return parts
@@ -57,7 +57,7 @@ const apartReading = "apart "
 
 // reading identifies a part, all but the order of its keys.
 func (p *poll) reading(part Part) string {
-	return fmt.Sprint(apartReading, int(part), " ", p.fingerprint, " ", p.form, " ", p.identity, " ", p.cursor.Epoch, " ")
+	return fmt.Sprint(apartReading, int(part), " ", p.fingerprint, " ", p.next.form, " ", p.next.identity, " ", p.cursor.Epoch, " ")
 }
 
 // readApart reads as many of these rows as there is time for. It returns what the

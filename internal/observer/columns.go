@@ -46,7 +46,7 @@ func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
 	if now == nil {
 		return nil // A source that knows no types.
 	}
-	before, err := decodeColumns(p.columns)
+	before, err := decodeColumns(p.next.columns)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
 	if before != nil { // Otherwise a reset lets the columns be what they are.
 		changes = append(changes, p.keyChanges(before, key)...)
 	}
-	accepted, advice := p.isAccepted(RefusalColumns) && p.accepted.Columns == found.Columns, "if the consumers of its events can take that"
-	if renamed := p.keys.renamed(key); len(renamed) > 0 {
+	accepted, advice := p.isAccepted(RefusalColumns) && p.next.accepted.Columns == found.Columns, "if the consumers of its events can take that"
+	if renamed := p.next.keys.renamed(key); len(renamed) > 0 {
 		// Only what renames the keys accepts that.
 		changes, accepted, advice = append(changes, renamed...), false, "to go on with the same rows"
 		found.Key = KeyForm{Columns: key}.Encode()
@@ -66,11 +66,11 @@ func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
 		return p.refuse(ErrColumnsChanged, found, advice)
 	}
 	if !sameColumns(before, now) {
-		p.columns = found.Columns
+		p.next.columns = found.Columns
 	}
-	p.keys = KeyForm{Normal: p.keys.Normal, Columns: key}
+	p.next.keys = KeyForm{Normal: p.next.keys.Normal, Columns: key}
 	// Where both forms are the same, it is the one that stays so.
-	p.keys.Normal = p.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
+	p.next.keys.Normal = p.next.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
 	return nil
 }
 
@@ -78,10 +78,10 @@ func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
 // are no columns of the data. A type that is not told is another one where keys are
 // written by another rule.
 func (p *poll) keyChanges(data []Column, now []KeyColumn) (changes []string) {
-	if !p.keys.isOf(now) {
+	if !p.next.keys.isOf(now) {
 		return nil
 	}
-	for i, c := range p.keys.Columns {
+	for i, c := range p.next.keys.Columns {
 		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
 		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
 			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",

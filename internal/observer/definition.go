@@ -26,18 +26,18 @@ func (p *poll) define(ctx context.Context) error {
 	case own == "" || own == c.Definition:
 		return nil
 	case c.Definition == "":
-		p.definition = own
+		p.next.definition = own
 		return nil
 	case !p.loaded().After(c.DefinedAt):
 		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded; "+
 			"give all nodes one configuration, or restart this node to make its own the cluster's",
 			ErrOtherDefinition, c.DefinedAt.UTC().Format(time.RFC3339))
 	}
-	p.definition = own
+	p.next.definition = own
 	ch := p.newChunk()
 	ch.Fingerprint = c.Fingerprint
 	if before := sourceOf(c.Definition); before != "" && before != sourceOf(own) {
-		p.identity, ch.Identity = changedSource, changedSource
+		p.next.identity, ch.Identity = changedSource, changedSource
 	}
 	if err := p.commit(ctx, ch); err != nil {
 		return err

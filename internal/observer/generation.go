@@ -73,7 +73,7 @@ func (p *poll) planGeneration(ctx context.Context) (err error) {
 	g.stored = last.Reading != "" && last.FinishedAt.IsZero()
 	// With an epoch the numbers of rows begin anew. Once all rows were read, their
 	// order is of no matter any more.
-	reading := fmt.Sprint(p.fingerprint, " ", p.definition, " ", p.identity, " ", p.cursor.Epoch, " ")
+	reading := fmt.Sprint(p.fingerprint, " ", p.next.definition, " ", p.next.identity, " ", p.cursor.Epoch, " ")
 	goesOn := last.Complete && strings.HasPrefix(last.Reading, reading) || g.byKey && last.Key != "" && last.Reading == reading+g.order
 	if !g.stored || !goesOn {
 		g.Generation = Generation{Reading: reading + g.order, StartedAt: p.at, Took: last.Took}

@@ -64,12 +64,12 @@ func (p *poll) readIdentity(ctx context.Context) (replaced bool, err error) {
 	known := p.cursor.Identity
 	switch {
 	case known == changedSource:
-		p.identity = id
+		p.next.identity = id
 		return true, nil
 	case id == "":
 		return false, nil
 	}
-	p.identity = id
+	p.next.identity = id
 	if id == known || identityKind(id) != identityKind(known) {
 		p.met.meet(id, p.at)
 		return false, nil
@@ -97,15 +97,15 @@ func (p *poll) recogniseSource(ctx context.Context) error {
 	if err != nil || !replaced {
 		return err
 	}
-	p.form = ""
+	p.next.form = ""
 	if p.cursor.Identity == changedSource {
-		p.low = "" // It may be of another kind, whose marks do not compare.
+		p.next.low = "" // It may be of another kind, whose marks do not compare.
 	}
 	low, err := p.beginning(ctx)
 	if err != nil {
 		return err
 	}
-	p.reread = time.Time{} // nothing of this one was read yet
+	p.next.rereadAt = time.Time{} // nothing of this one was read yet
 	p.tried.Store(nil)
 	if err := p.place(ctx, low); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (p *poll) beginning(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if p.low != "" && p.src.Compare(p.low, began) < 0 {
-		return p.low, nil
+	if p.next.low != "" && p.src.Compare(p.next.low, began) < 0 {
+		return p.next.low, nil
 	}
 	return began, nil
 }
@@ -143,5 +143,5 @@ func (p *poll) beganAt(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", failed(ctx, "read where the stream began", err)
 	}
-	return p.src.Restate(began, p.form), nil
+	return p.src.Restate(began, p.next.form), nil
 }

@@ -46,7 +46,7 @@ func (p *poll) goOn(ctx context.Context) (*poll, error) {
 		return p, err
 	}
 	next.at, next.start, next.horizon, next.light = p.at, p.start, p.horizon, p.light
-	next.identity, next.columns, next.definition = p.identity, p.columns, p.definition
+	next.next.identity, next.next.columns, next.next.definition = p.next.identity, p.next.columns, p.next.definition
 	next.late, next.began, next.from, next.reached = true, p.began, p.reached, p.reached
 	next.limit, next.partRows, next.apart, next.most = p.limit, p.partRows, p.apart, p.most
 	next.stats, next.changed, next.lastTime, next.furthest = p.stats, int(p.stats.Events), p.lastTime, p.furthest

@@ -21,7 +21,7 @@ const (
 // with it, so that whoever polls next begins there in any case, even if this
 // poll ends now.
 func (p *poll) place(ctx context.Context, low string) error {
-	p.low, p.newest = low, low
+	p.next.low, p.next.newest = low, low
 	if err := p.commit(ctx, p.newChunk()); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (p *poll) placeMarks(ctx context.Context) error {
 	// Without a horizon the clock itself tells: later full reads would cover up
 	// when it was that it went back.
 	earliest := cmp.Or(p.horizon.Earliest, p.horizon.Cursor, p.horizon.Clock)
-	if earliest != "" && p.src.Compare(earliest, p.low) < 0 {
+	if earliest != "" && p.src.Compare(earliest, p.next.low) < 0 {
 		return p.goBack(ctx, cmp.Or(p.horizon.Cursor, p.horizon.Clock))
 	}
 	return nil
@@ -94,7 +94,7 @@ func (p *poll) placeStart(ctx context.Context) error {
 // in the future is no such case: the mark waits there for the clock.
 func (p *poll) goBack(ctx context.Context, low string) error {
 	floor, err := p.beganAt(ctx)
-	if err != nil || p.low == floor && !p.spec.Start.Now {
+	if err != nil || p.next.low == floor && !p.spec.Start.Now {
 		return err
 	}
 	since := time.Duration(0)
@@ -111,7 +111,7 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 	if p.src.Compare(low, floor) < 0 && !p.isClockBelow(floor) {
 		low = floor
 	}
-	if p.src.Compare(low, p.low) >= 0 {
+	if p.src.Compare(low, p.next.low) >= 0 {
 		return nil
 	}
 	why := p.whyBack()
@@ -131,14 +131,14 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 // it says nothing about their rows, and may lie above all that will ever come. What was
 // observed is recognised.
 func (p *poll) followForm(ctx context.Context) error {
-	if p.src.Restate(p.low, p.form) == p.low {
+	if p.src.Restate(p.next.low, p.next.form) == p.next.low {
 		return nil
 	}
 	began, err := p.beganAt(ctx)
 	if err != nil {
 		return err
 	}
-	p.reread = time.Time{}
+	p.next.rereadAt = time.Time{}
 	p.tried.Store(nil)
 	if err := p.place(ctx, began); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (p *poll) followForm(ctx context.Context) error {
 	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"The low-water mark is not of the form of the timestamps; the source is read again from where the stream began",
 		slog.String("stream", p.spec.Stream),
-		slog.String("form", p.form))
+		slog.String("form", p.next.form))
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (p *poll) isClockBelow(mark string) bool {
 // whyBack says why the horizon lies below the mark.
 func (p *poll) whyBack() string {
 	switch {
-	case p.isClockBelow(p.low):
+	case p.isClockBelow(p.next.low):
 		return "the source's time has gone back"
 	case p.horizon.Exact:
 		return "an older transaction has become visible, or overlap was raised"

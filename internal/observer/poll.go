@@ -21,17 +21,9 @@ type poll struct {
 	// last commit.
 	start, cursor Cursor
 	horizon       Horizon
-	// identity and columns are the source's; reread is when all rows above the
-	// low-water mark were read last.
-	identity, columns string
-	reread            time.Time
-	// definition, form, refusal and accepted are the cursor's.
-	definition, form, refusal string
-	keys                      KeyForm
-	accepted                  Refusal
-	// low and newest are the marks after all that was compared so far.
-	low, newest string
-	lastTime    time.Time
+	// next is what the next commit says of the stream.
+	next     marks
+	lastTime time.Time
 	// from is where the next read begins and before where it ends, limit how
 	// many rows it may have, partRows how many the last one has had. A light
 	// poll does not begin at the low-water mark, so it does not move it.
@@ -108,21 +100,15 @@ func (p *poll) readCursor(ctx context.Context) error {
 
 // follow takes over what a cursor says.
 func (p *poll) follow(c Cursor) (err error) {
-	p.start, p.cursor, p.low, p.newest = c, c, c.Low, c.Newest
-	p.identity, p.columns, p.reread, p.definition, p.refusal = c.Identity, c.Columns, c.RereadAt, c.Definition, c.Refusal
-	p.form = c.Form
-	if p.keys, err = DecodeKeyForm(c.KeyForm); err != nil {
-		return err
-	}
-	p.keys.Normal = p.keys.Normal || c.Rows == 0 // There is no key that could be another one.
-	p.accepted, err = DecodeRefusal(c.Accepted)
+	p.start, p.cursor = c, c
+	p.next, err = marksOf(c)
 	return err
 }
 
 // query is what is read, with what the poll knows of it.
 func (p *poll) query() Query {
 	q := p.spec.Query
-	q.Form, q.NormalKeys = p.form, p.keys.Normal
+	q.Form, q.NormalKeys = p.next.form, p.next.keys.Normal
 	return q
 }
 
@@ -142,7 +128,7 @@ func (p *poll) readHorizon(ctx context.Context) error {
 	if err != nil {
 		return failed(ctx, "read horizon", err)
 	}
-	p.horizon, p.form = h, h.Form
+	p.horizon, p.next.form = h, h.Form
 	return nil
 }
 
@@ -157,14 +143,14 @@ func (p *poll) advance(cursor string) {
 	if p.isFuture(newest) {
 		newest = p.horizon.Clock
 	}
-	if p.src.Compare(newest, p.newest) > 0 {
-		p.newest = newest
+	if p.src.Compare(newest, p.next.newest) > 0 {
+		p.next.newest = newest
 	}
 	if p.src.Compare(cursor, p.horizon.Cursor) > 0 {
 		cursor = p.horizon.Cursor
 	}
-	if !p.light && p.src.Compare(cursor, p.low) > 0 {
-		p.low = cursor
+	if !p.light && p.src.Compare(cursor, p.next.low) > 0 {
+		p.next.low = cursor
 	}
 }
 
@@ -176,10 +162,7 @@ func (p *poll) newChunk() Chunk {
 
 // mark writes into a chunk how far the poll is.
 func (p *poll) mark(ch *Chunk) {
-	ch.Low, ch.Newest = p.low, p.newest
-	ch.Fingerprint, ch.Identity, ch.Columns = p.keys.Marked(p.fingerprint), p.identity, p.columns
-	ch.Definition, ch.Form, ch.KeyForm = p.definition, p.form, p.keys.Encode()
-	ch.RereadAt, ch.Refusal, ch.Accepted = p.reread, p.refusal, p.accepted.Encode()
+	p.next.write(ch, p.fingerprint)
 	if p.sweep != nil {
 		ch.Sweep = p.sweep.step(len(ch.Events))
 	}
@@ -198,11 +181,9 @@ func (p *poll) commitMarks(ctx context.Context) error {
 	if err := p.settleRefusal(); err != nil {
 		return err
 	}
-	c, ch := p.cursor, p.newChunk()
+	ch := p.newChunk()
 	ch.Generation = p.atEnd()
-	if ch.Generation == nil && c.Low == ch.Low && c.Newest == ch.Newest && c.Fingerprint == ch.Fingerprint &&
-		c.Identity == ch.Identity && c.Columns == ch.Columns && c.Definition == ch.Definition && c.Form == ch.Form && c.KeyForm == ch.KeyForm && c.Refusal == ch.Refusal && c.Accepted == ch.Accepted &&
-		!p.rereadMatters() && !p.sweep.hasMoved() {
+	if ch.Generation == nil && !ch.movesMarks() && !p.rereadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}
 	return p.commit(ctx, ch)

@@ -100,10 +100,10 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	text := r.Encode()
 	// Rows that were missing are looked for by another reading of all rows.
 	again := r.Kind == RefusalGone && p.generation.stored
-	if text == p.cursor.Refusal && p.accepted == (Refusal{}) && len(dead) == 0 && !again {
+	if text == p.cursor.Refusal && p.next.accepted == (Refusal{}) && len(dead) == 0 && !again {
 		return err
 	}
-	p.refusal, p.accepted = text, Refusal{}
+	p.next.refusal, p.next.accepted = text, Refusal{}
 	ch := p.newChunk()
 	if again {
 		ch.Generation = p.ended()
@@ -120,25 +120,25 @@ func (p *poll) allowed(kind RefusalKind) int64 {
 	if !p.isAccepted(kind) {
 		return 0
 	}
-	return p.accepted.Rows
+	return p.next.accepted.Rows
 }
 
 func (p *poll) isAccepted(kind RefusalKind) bool {
-	return p.accepted.Kind == kind && (p.accepted.Sweep == "") == (p.sweep == nil) &&
-		(p.sweep == nil || p.accepted.Sweep == p.sweep.Kind)
+	return p.next.accepted.Kind == kind && (p.next.accepted.Sweep == "") == (p.sweep == nil) &&
+		(p.sweep == nil || p.next.accepted.Sweep == p.sweep.Kind)
 }
 
 // use takes rows off what was accepted. The chunk that is made next says so.
 func (p *poll) use(kind RefusalKind, rows int) {
 	if p.isAccepted(kind) {
-		p.accepted.Rows = max(0, p.accepted.Rows-int64(rows))
+		p.next.accepted.Rows = max(0, p.next.accepted.Rows-int64(rows))
 	}
 }
 
 // settleRefusal forgets what was refused, and accepted, once a poll or a sweep
 // of that kind has come to its end without a refusal.
 func (p *poll) settleRefusal() error {
-	refusal, err := DecodeRefusal(p.refusal)
+	refusal, err := DecodeRefusal(p.next.refusal)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (p *poll) settleRefusal() error {
 		own = p.sweep.Kind
 	}
 	if p.complete && refusal.Sweep == own {
-		p.refusal, p.accepted = "", Refusal{}
+		p.next.refusal, p.next.accepted = "", Refusal{}
 	}
 	return nil
 }

@@ -17,12 +17,12 @@ const (
 // poll reads what is new, and moves no low-water mark; and the further the
 // horizon is behind, the rarer are the full reads.
 func (p *poll) planReading() {
-	p.limit, p.began = p.Observer.limit.get(), p.low
+	p.limit, p.began = p.Observer.limit.get(), p.next.low
 	switch {
 	case p.spec.readsAll():
 		p.limit, p.began = 0, ""
 	case p.isLight():
-		p.light, p.began = true, p.newest
+		p.light, p.began = true, p.next.newest
 	case p.horizon.Lag > standing:
 		at := p.at // A pointer into the poll would keep all of it.
 		p.tried.Store(&at)
@@ -51,16 +51,16 @@ func (p *poll) noteReread() {
 	if p.sweep != nil || p.light || p.spec.readsAll() {
 		return
 	}
-	if p.complete || p.src.Compare(p.newest, p.start.Newest) > 0 {
-		p.reread = p.at
+	if p.complete || p.src.Compare(p.next.newest, p.start.Newest) > 0 {
+		p.next.rereadAt = p.at
 	}
 }
 
 // rereadMatters says that a full read is worth a commit of its own.
 func (p *poll) rereadMatters() bool {
 	last := p.cursor.RereadAt
-	if p.reread.Equal(last) {
+	if p.next.rereadAt.Equal(last) {
 		return false
 	}
-	return p.horizon.Lag > standing || !last.IsZero() && p.reread.Sub(last) >= rereadNoted
+	return p.horizon.Lag > standing || !last.IsZero() && p.next.rereadAt.Sub(last) >= rereadNoted
 }

@@ -153,6 +153,14 @@ func (ch Chunk) Next() Cursor {
 	return c
 }
 
+// movesMarks reports whether the cursor after the chunk says more of the stream than
+// that it was read.
+func (ch Chunk) movesMarks() bool {
+	next := ch.Next()
+	next.Version, next.RereadAt = ch.Cursor.Version, ch.Cursor.RereadAt
+	return next != ch.Cursor
+}
+
 // Store is the coordination database, bound to the lease under which a poll
 // runs. Errors that mean the lease had ended are lock.ErrFenced; a commit may
 // also be refused with [ErrConflict].

@@ -37,7 +37,7 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 	p := o.begin(src, st)
 	defer func() { stats = p.end(ctx, err) }()
 
-	if err := p.prepareSweep(ctx); err != nil || p.low == "" {
+	if err := p.prepareSweep(ctx); err != nil || p.next.low == "" {
 		return s, stats, err
 	}
 	p.planSweep(s, b)
@@ -79,8 +79,8 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 // left below the low-water mark.
 func (p *poll) planSweep(s Sweep, b Budget) {
 	p.from, p.before, p.limit = position{cursor: s.Position}, s.Before, p.Observer.limit.get()
-	if p.before == "" || p.src.Compare(p.low, p.before) < 0 {
-		p.before = p.low
+	if p.before == "" || p.src.Compare(p.next.low, p.before) < 0 {
+		p.before = p.next.low
 	}
 	if b.Rows > 0 && (p.limit == 0 || b.Rows < p.limit) {
 		p.limit = b.Rows

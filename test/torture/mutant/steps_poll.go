@@ -35,7 +35,7 @@ func horizon() Step {
 		cursor = p.horizon.Cursor
 	}
 `, ""},
-			{placeFile, `if earliest != "" && p.src.Compare(earliest, p.low) < 0 {`, `if earliest != "" && false {`},
+			{placeFile, `if earliest != "" && p.src.Compare(earliest, p.next.low) < 0 {`, `if earliest != "" && false {`},
 		},
 	}
 }
@@ -44,7 +44,7 @@ func lowWater() Step {
 	return Step{
 		Name:  "low-water",
 		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
-		Edits: []Edit{{rereadFile, "p.limit, p.began = p.Observer.limit.get(), p.low", "p.limit, p.began = p.Observer.limit.get(), p.newest"}},
+		Edits: []Edit{{rereadFile, "p.limit, p.began = p.Observer.limit.get(), p.next.low", "p.limit, p.began = p.Observer.limit.get(), p.next.newest"}},
 	}
 }
 
