@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,32 +21,71 @@ import (
 // shares is how many times the share of these rows makes a poll.
 const shares = 10
 
-// apart is how far a poll is with them.
+// apart is the reading of these rows, part by part.
 type apart struct {
+	*journal
 	// parts are left to be read, key is where the first goes on, and order that in
 	// which it was reached; empty for its beginning.
 	parts      []Part
 	key, order string
-	// until is when the share of the poll's time is over; zero for never. cut says that
-	// the last statement was ended by it.
+	// until is when the share of the poll's time is over; zero for never.
 	until time.Time
-	cut   bool
 	// more says that some were left to the next poll, chunks how many were committed.
 	more   bool
 	chunks int64
 }
 
-// readsApart reports whether what is read is no part of the order of timestamps.
-func (p *poll) readsApart() bool { return p.part == PartUndated || p.part == PartStray }
+// isApart reports whether the part has no place in the order of timestamps.
+func (p Part) isApart() bool { return p == PartUndated || p == PartStray }
 
-func (p *poll) partsApart() (parts []Part) {
-	if p.spec.readsAll() {
+func (a *apart) part() Part { return a.parts[0] }
+
+func (a *apart) statement() (Query, Range) {
+	return a.query(), Range{Part: a.part(), Order: a.order, Key: a.key}
+}
+
+func (a *apart) lasts(context.Context) time.Duration {
+	if a.until.IsZero() {
+		return a.spec.StatementTime
+	}
+	return min(a.spec.StatementTime, time.Until(a.until))
+}
+
+func (a *apart) canCut(r *reader, _ *Row) bool { return r.order != "" && r.hasMoved() }
+
+func (a *apart) reach([]row) {}
+
+func (a *apart) settle(r *reader, rows []row) (ends bool) {
+	a.key, a.order = cmp.Or(lastKey(rows), a.key), r.order
+	return false
+}
+
+func (a *apart) end(_ context.Context, r *reader, _ *bitmap) outcome {
+	if r.cut {
+		return unfinished
+	}
+	return complete
+}
+
+// lastKey is the last key that can be read. Rows whose key cannot be read are read
+// again, if the reading goes on.
+func lastKey(rows []row) string {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].key != "" {
+			return rows[i].key
+		}
+	}
+	return ""
+}
+
+func (j *journal) partsApart() (parts []Part) {
+	if j.spec.readsAll() {
 		return nil
 	}
-	if p.horizon.Undated {
+	if j.horizon.Undated {
 		parts = append(parts, PartUndated)
 	}
-	if p.next.form != "" {
+	if j.next.form != "" {
 		parts = append(parts, PartStray)
 	}
 	return parts
@@ -55,9 +95,9 @@ func (p *poll) partsApart() (parts []Part) {
 // an observer that reads all rows.
 const apartReading = "apart "
 
-// reading identifies a part, all but the order of its keys.
-func (p *poll) reading(part Part) string {
-	return fmt.Sprint(apartReading, int(part), " ", p.fingerprint, " ", p.next.form, " ", p.next.identity, " ", p.cursor.Epoch, " ")
+// id identifies the reading of a part, all but the order of its keys.
+func (a *apart) id(part Part) string {
+	return fmt.Sprint(apartReading, int(part), " ", a.fingerprint, " ", a.next.form, " ", a.next.identity, " ", a.cursor.Epoch, " ")
 }
 
 // readApart reads as many of these rows as there is time for. It returns what the
@@ -67,14 +107,14 @@ func (p *poll) readApart(ctx context.Context, left time.Duration) (time.Duration
 	began := time.Now()
 	ctx, stop := p.whileRowsArrive(ctx)
 	defer stop()
-	most := p.most
+	budget := &p.comparer.budget
+	most := budget.most
 	if most > 0 {
-		p.most = p.changed + max(1, most/shares)
+		budget.most = budget.changed + max(1, most/shares)
 	}
 	err := p.goOnApart(ctx)
-	p.part, p.full = PartDated, false
 	if most > 0 {
-		p.most = max(most, p.changed+1)
+		budget.most = max(most, budget.changed+1)
 	}
 	p.apart.more, p.apart.chunks = len(p.apart.parts) > 0, p.stats.Chunks
 	return left - min(time.Since(began), left/shares), err
@@ -82,72 +122,66 @@ func (p *poll) readApart(ctx context.Context, left time.Duration) (time.Duration
 
 // goOnApart begins where the last poll has ended, and stores where this one has.
 func (p *poll) goOnApart(ctx context.Context) error {
-	a := &p.apart
 	last, err := p.st.Generation(ctx, p.cursor)
 	if err != nil {
 		return failed(ctx, "read how far the last poll has come", err)
 	}
 	stored := last.Reading != "" && last.FinishedAt.IsZero()
-	for i, part := range a.parts {
-		if order, found := strings.CutPrefix(last.Reading, p.reading(part)); found && stored {
-			a.parts, a.key, a.order = a.parts[i:], last.Key, order
-			break
-		}
+	if stored {
+		p.apart.goOn(last)
 	}
 	if p.spec.PollTime > 0 {
-		a.until = time.Now().Add(p.spec.PollTime / shares)
+		p.apart.until = time.Now().Add(p.spec.PollTime / shares)
 	}
 	if err := p.readParts(ctx); err != nil {
 		return err
 	}
-	return p.keepApart(ctx, stored)
+	return p.apart.keep(ctx, stored)
 }
 
-// keepApart stores where the next poll goes on, or that nothing is left, if a place is
+// goOn begins where the last poll has ended, if it was with one of the parts.
+func (a *apart) goOn(last Generation) {
+	for i, part := range a.parts {
+		if order, found := strings.CutPrefix(last.Reading, a.id(part)); found {
+			a.parts, a.key, a.order = a.parts[i:], last.Key, order
+			return
+		}
+	}
+}
+
+// keep stores where the next poll goes on, or that nothing is left, if a place is
 // stored.
-func (p *poll) keepApart(ctx context.Context, stored bool) error {
-	a, g := &p.apart, Generation{StartedAt: p.at}
+func (a *apart) keep(ctx context.Context, stored bool) error {
+	g := Generation{StartedAt: a.at}
 	switch {
 	case len(a.parts) > 0 && a.key != "" && a.order != "":
-		g.Reading, g.Key = p.reading(a.parts[0])+a.order, a.key
+		g.Reading, g.Key = a.id(a.part())+a.order, a.key
 	case stored:
-		g.Reading, g.FinishedAt = apartReading, p.spec.Now()
+		g.Reading, g.FinishedAt = apartReading, a.spec.Now()
 	default:
 		return nil
 	}
-	ch := p.newChunk()
+	ch := a.newChunk()
 	ch.Generation = &g
-	return p.commit(ctx, ch)
+	return a.commit(ctx, ch)
 }
 
 func (p *poll) readParts(ctx context.Context) error {
 	a := &p.apart
 	for len(a.parts) > 0 {
 		from := a.key
-		p.part, a.cut = a.parts[0], false
-		err := p.readPart(ctx)
-		p.seen = bitmap{} // A row that is read once more is no second row of its key.
+		how, err := p.readStatement(ctx, a)
+		p.comparer.seen = bitmap{} // A row that is read once more is no second row of its key.
 		switch {
 		case from != "" && ClassOf(err) == ClassRetry:
 			a.key, a.order = "", "" // The keys may have another order by now.
 		case err != nil:
 			return err
-		case p.full, a.cut && !a.until.IsZero() && !time.Now().Before(a.until):
-			return nil
-		case !a.cut:
+		case how == complete:
 			a.parts, a.key, a.order = a.parts[1:], "", ""
+		case how == full, !a.until.IsZero() && !time.Now().Before(a.until):
+			return nil
 		}
 	}
 	return nil
-}
-
-// reach notes the last row that was compared. Rows whose key cannot be read are read
-// again, if the reading goes on.
-func (a *apart) reach(rows []row) {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].key != "" {
-			a.key = rows[i].key
-			return
-		}
-	}
 }

@@ -42,46 +42,46 @@ func decodeColumns(text string) ([]Column, error) {
 
 // checkColumns compares the columns of a read, and those of its key, with what is
 // remembered, and remembers those of the read where they may differ.
-func (p *poll) checkColumns(now []Column, key []KeyColumn) error {
+func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if now == nil {
 		return nil // A source that knows no types.
 	}
-	before, err := decodeColumns(p.next.columns)
+	before, err := decodeColumns(j.next.columns)
 	if err != nil {
 		return err
 	}
 	found := Refusal{Kind: RefusalColumns, Columns: EncodeColumns(now)}
-	changes := p.columnChanges(before, now)
+	changes := j.columnChanges(before, now)
 	if before != nil { // Otherwise a reset lets the columns be what they are.
-		changes = append(changes, p.keyChanges(before, key)...)
+		changes = append(changes, j.keyChanges(before, key)...)
 	}
-	accepted, advice := p.isAccepted(RefusalColumns) && p.next.accepted.Columns == found.Columns, "if the consumers of its events can take that"
-	if renamed := p.next.keys.renamed(key); len(renamed) > 0 {
+	accepted, advice := j.isAccepted(RefusalColumns) && j.next.accepted.Columns == found.Columns, "if the consumers of its events can take that"
+	if renamed := j.next.keys.renamed(key); len(renamed) > 0 {
 		// Only what renames the keys accepts that.
 		changes, accepted, advice = append(changes, renamed...), false, "to go on with the same rows"
 		found.Key = KeyForm{Columns: key}.Encode()
 	}
 	if len(changes) > 0 && !accepted {
 		found.Text = strings.Join(changes, ", ")
-		return p.refuse(ErrColumnsChanged, found, advice)
+		return j.refuse(ErrColumnsChanged, found, advice)
 	}
 	if !sameColumns(before, now) {
-		p.next.columns = found.Columns
+		j.next.columns = found.Columns
 	}
-	p.next.keys = KeyForm{Normal: p.next.keys.Normal, Columns: key}
+	j.next.keys = KeyForm{Normal: j.next.keys.Normal, Columns: key}
 	// Where both forms are the same, it is the one that stays so.
-	p.next.keys.Normal = p.next.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
+	j.next.keys.Normal = j.next.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
 	return nil
 }
 
 // keyChanges describes which columns of the key are of another type now, of those that
 // are no columns of the data. A type that is not told is another one where keys are
 // written by another rule.
-func (p *poll) keyChanges(data []Column, now []KeyColumn) (changes []string) {
-	if !p.next.keys.isOf(now) {
+func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) {
+	if !j.next.keys.isOf(now) {
 		return nil
 	}
-	for i, c := range p.next.keys.Columns {
+	for i, c := range j.next.keys.Columns {
 		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
 		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
 			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",
@@ -95,12 +95,12 @@ func (p *poll) keyChanges(data []Column, now []KeyColumn) (changes []string) {
 // column that a configuration has named and names no more is its own choice:
 // where it names columns, the source cannot take one away unnoticed, because
 // the query fails. A type that the source does not tell is no other type.
-func (p *poll) columnChanges(before, now []Column) []string {
+func (j *journal) columnChanges(before, now []Column) []string {
 	var changes []string
 	for _, b := range before {
 		i := slices.IndexFunc(now, func(c Column) bool { return c.Name == b.Name })
 		switch {
-		case i < 0 && len(p.spec.Query.Columns) == 0:
+		case i < 0 && len(j.spec.Query.Columns) == 0:
 			changes = append(changes, fmt.Sprintf("column %q (%s) is missing", b.Name, b.Type))
 		case i >= 0 && now[i].Type != b.Type && now[i].Type != "" && b.Type != "":
 			changes = append(changes, fmt.Sprintf("column %q was %s and is %s", b.Name, b.Type, now[i].Type))

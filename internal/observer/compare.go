@@ -10,9 +10,36 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
+// comparer compares the rows of a poll with what was observed.
+type comparer struct {
+	*journal
+	budget budget
+	// seen are the numbers of the live rows that the present statement has met.
+	seen bitmap
+	// fresh are the keys of the chunk that were not known before it. It is kept
+	// from one chunk to the next for its room alone.
+	fresh map[string]struct{}
+	// furthest is how far rows lie in the source's future.
+	furthest time.Duration
+}
+
+// budget is how many rows may be new or changed: most, of which changed were; 0 for no
+// limit. A sweep has a budget of its own, and a statement that no other can go on with
+// is read to its end.
+type budget struct{ most, changed int }
+
+func (b *budget) take() bool {
+	if b.most > 0 && b.changed >= b.most {
+		return false
+	}
+	b.changed++
+	return true
+}
+
 // comparison is a chunk in the making.
 type comparison struct {
-	*poll
+	*comparer
+	part  Part
 	chunk Chunk
 	known map[string]Observed
 	// deadAgain says which of chunk.Dead an earlier poll may have read already.
@@ -20,29 +47,31 @@ type comparison struct {
 }
 
 // compare makes a chunk of a batch. It stops at the first row that would
-// exceed MaxChanged.
-func (p *poll) compare(ctx context.Context, b *batch) (Chunk, error) {
+// exceed MaxChanged: done is how many come before that.
+func (c *comparer) compare(ctx context.Context, by reading, b *batch) (ch Chunk, done int, err error) {
 	if ctx.Err() != nil {
-		return Chunk{}, context.Cause(ctx)
+		return ch, len(b.rows), context.Cause(ctx)
 	}
-	known, err := p.st.Observed(ctx, p.cursor, b.keys)
+	known, err := c.st.Observed(ctx, c.cursor, b.keys)
 	if err != nil {
-		return Chunk{}, failed(ctx, "read observed rows", err)
+		return ch, len(b.rows), failed(ctx, "read observed rows", err)
 	}
-	c := &comparison{poll: p, chunk: p.newChunk(), known: known}
-	clear(p.fresh)
-	c.expect(len(b.rows) - len(known))
-	done := 0
-	for done < len(b.rows) && c.observe(&b.rows[done]) {
+	x := &comparison{comparer: c, part: by.part(), chunk: c.newChunk(), known: known}
+	clear(c.fresh)
+	x.expect(len(b.rows) - len(known))
+	for done < len(b.rows) && x.observe(&b.rows[done]) {
 		done++
 	}
-	p.full = done < len(b.rows)
-	p.stats.Rows += int64(done)
-	if err := c.bury(ctx, b.rows[:done]); err != nil {
-		return Chunk{}, err
+	rows := b.rows[:done]
+	c.stats.Rows += int64(done)
+	if err := x.bury(ctx, rows); err != nil {
+		return ch, done, err
 	}
-	c.settle(b.rows[:done])
-	return c.chunk, nil
+	by.reach(rows)
+	c.noteFuture(rows)
+	c.sweep.count(done)
+	c.mark(&x.chunk)
+	return x.chunk, done, nil
 }
 
 // expect allocates for that many new rows at once.
@@ -104,7 +133,7 @@ func (c *comparison) isFirst(key string) bool {
 }
 
 func (c *comparison) add(r *row) bool {
-	if !c.mayChange() {
+	if !c.budget.take() {
 		return false
 	}
 	r.hashData()
@@ -121,7 +150,7 @@ func (c *comparison) add(r *row) bool {
 // change notes the next version of a row. One that had been gone and is back
 // is new to whoever follows the events, under the next version of its key.
 func (c *comparison) change(r *row, old Observed) bool {
-	if !c.mayChange() {
+	if !c.budget.take() {
 		return false
 	}
 	what := events.ChangeChanged
@@ -136,16 +165,6 @@ func (c *comparison) change(r *row, old Observed) bool {
 	return true
 }
 
-func (c *comparison) mayChange() bool {
-	// A sweep has a budget of its own, and a statement that no other can go on with
-	// is read to its end.
-	if c.most > 0 && c.changed >= c.most && c.sweep == nil && !c.isWhole() {
-		return false
-	}
-	c.changed++
-	return true
-}
-
 func (c *comparison) event(r *row, o Observed, what events.Change) {
 	at := r.time
 	if at.IsZero() {
@@ -154,53 +173,6 @@ func (c *comparison) event(r *row, o Observed, what events.Change) {
 	c.chunk.Events = append(c.chunk.Events, c.newEvent(o, what, at, r.data))
 }
 
-func (p *poll) newEvent(o Observed, what events.Change, at time.Time, data []byte) events.Event {
-	return events.Event{
-		ID:      events.NewID(p.spec.Stream, p.cursor.Epoch, o.Key, o.Version, o.Hash),
-		Stream:  p.spec.Stream,
-		Type:    p.spec.EventType,
-		Subject: o.Key,
-		Version: o.Version,
-		Change:  what,
-		Time:    events.Writable(at),
-		Data:    data,
-	}
-}
-
 func (c *comparison) keyColumns() string {
 	return fmt.Sprintf("key (%s)", strings.Join(c.spec.Query.Key, ", "))
-}
-
-// settle moves the marks over the rows that were compared. Unless all rows are
-// read they are in order, so the last one with a timestamp has the highest.
-func (c *comparison) settle(rows []row) {
-	if c.spec.readsAll() {
-		for i := range rows {
-			c.advance(rows[i].cursor)
-		}
-		c.generation.reach(rows)
-	} else if c.readsApart() {
-		c.apart.reach(rows)
-	} else {
-		for i := len(rows) - 1; i >= 0; i-- {
-			if r := &rows[i]; r.cursor != "" {
-				c.reach(r)
-				break
-			}
-		}
-	}
-	c.noteFuture(rows)
-	c.sweep.count(len(rows))
-	c.mark(&c.chunk)
-}
-
-// reach moves what a poll or a sweep is known by up to a row.
-func (c *comparison) reach(r *row) {
-	if c.sweep != nil {
-		c.sweep.position = r.cursor
-		return
-	}
-	c.advance(r.cursor)
-	c.noteReread()
-	c.lastTime = r.time
 }

@@ -17,34 +17,34 @@ import (
 // belongs to its query is judged after that. So does the note that the source is
 // another one now: a poll that dies before it has put the marks back is not the last
 // to know.
-func (p *poll) define(ctx context.Context) error {
-	own, err := p.ownDefinition(ctx)
-	c := p.cursor
+func (j *journal) define(ctx context.Context) error {
+	own, err := j.spec.ownDefinition(ctx)
+	c := j.cursor
 	switch {
 	case err != nil:
 		return err
 	case own == "" || own == c.Definition:
 		return nil
 	case c.Definition == "":
-		p.next.definition = own
+		j.next.definition = own
 		return nil
-	case !p.loaded().After(c.DefinedAt):
+	case !j.spec.loaded().After(c.DefinedAt):
 		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded; "+
 			"give all nodes one configuration, or restart this node to make its own the cluster's",
 			ErrOtherDefinition, c.DefinedAt.UTC().Format(time.RFC3339))
 	}
-	p.next.definition = own
-	ch := p.newChunk()
+	j.next.definition = own
+	ch := j.newChunk()
 	ch.Fingerprint = c.Fingerprint
 	if before := sourceOf(c.Definition); before != "" && before != sourceOf(own) {
-		p.next.identity, ch.Identity = changedSource, changedSource
+		j.next.identity, ch.Identity = changedSource, changedSource
 	}
-	if err := p.commit(ctx, ch); err != nil {
+	if err := j.commit(ctx, ch); err != nil {
 		return err
 	}
-	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+	j.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"The observer is defined in another way than before; nodes with the former definition leave it alone",
-		slog.String("stream", p.spec.Stream))
+		slog.String("stream", j.spec.Stream))
 	return nil
 }
 
@@ -62,16 +62,16 @@ func sourceOf(definition string) string {
 	return source
 }
 
-func (p *poll) ownDefinition(ctx context.Context) (string, error) {
-	if p.spec.Definition == nil {
+func (s *Spec) ownDefinition(ctx context.Context) (string, error) {
+	if s.Definition == nil {
 		return "", nil
 	}
-	return p.spec.Definition(ctx)
+	return s.Definition(ctx)
 }
 
-func (p *poll) loaded() time.Time {
-	if p.spec.Loaded == nil {
+func (s *Spec) loaded() time.Time {
+	if s.Loaded == nil {
 		return time.Time{}
 	}
-	return p.spec.Loaded()
+	return s.Loaded()
 }

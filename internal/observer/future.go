@@ -12,37 +12,28 @@ const ahead = time.Minute
 
 // noteFuture counts the rows in the source's future. They come last, but for
 // rows without a timestamp.
-func (p *poll) noteFuture(rows []row) {
-	if p.horizon.Clock == "" {
+func (c *comparer) noteFuture(rows []row) {
+	if c.horizon.Clock == "" {
 		return
 	}
-	now := p.horizon.Now
-	if now.IsZero() {
-		now = p.at
-	}
-	for i := len(rows) - 1; i >= 0 && (rows[i].cursor == "" || p.isFuture(rows[i].cursor)); i-- {
+	now := c.sourceNow()
+	for i := len(rows) - 1; i >= 0 && (rows[i].cursor == "" || c.isFuture(rows[i].cursor)); i-- {
 		if by := rows[i].time.Sub(now); rows[i].cursor != "" && by > ahead {
-			p.stats.Future++
-			p.furthest = max(p.furthest, by)
+			c.stats.Future++
+			c.furthest = max(c.furthest, by)
 		}
 	}
-}
-
-// isFuture says that a cursor lies above the source's clock.
-func (p *poll) isFuture(cursor string) bool {
-	clock := p.horizon.Clock
-	return clock != "" && p.src.Compare(cursor, clock) > 0
 }
 
 // warnFuture tells of them when their number has changed since the process told it last.
 func (p *poll) warnFuture(ctx context.Context) {
 	rows := p.stats.Future
-	if rows == 0 && !p.complete || p.future.Swap(rows) == rows || rows == 0 {
+	if rows == 0 && p.outcome != complete || p.future.Swap(rows) == rows || rows == 0 {
 		return
 	}
 	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"Rows lie in the source's future; is its timezone right?",
 		slog.String("stream", p.spec.Stream),
 		slog.Int64("rows", rows),
-		slog.Duration("ahead", p.furthest))
+		slog.Duration("ahead", p.comparer.furthest))
 }

@@ -1,20 +1,12 @@
 package observer
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 )
-
-// errNoRows ends a statement that reads all rows when it hands over none any more.
-var errNoRows = errors.New("no row has arrived for as long as poll-timeout")
-
-// ErrPollTime is the cause of the end of a poll that took longer than
-// [Spec.PollTime] and committed nothing.
-var ErrPollTime = errors.New("the poll took longer than poll-timeout")
 
 // Generation is one reading of all rows of a source, by an observer that has to
 // read them all. Where an index serves the key it takes as many polls as it needs,
@@ -39,14 +31,17 @@ type Generation struct {
 	Took time.Duration
 }
 
-// generation is a [Generation] in the making.
+// generation is a [Generation] in the making, which is the reading of an observer that
+// reads all rows. All but its methods as a reading are for nil as well.
 type generation struct {
+	*journal
 	Generation
 	byKey bool
 	order string // see [Source.KeyOrder]
 	// seen is Seen. The rows of the present statement are apart: a row that two
 	// statements return is no second row of its key.
-	seen bitmap
+	seen    bitmap
+	present *bitmap
 	// stored says that the store holds what to go on with, storedAt when that was
 	// written, or the poll began. moved says that there is more to remember by now.
 	stored, moved bool
@@ -55,176 +50,120 @@ type generation struct {
 	noted time.Time
 }
 
-// planGeneration begins the reading of all rows, or goes on with it.
-func (p *poll) planGeneration(ctx context.Context) (err error) {
-	if !p.spec.readsAll() {
-		return nil
-	}
-	g := &p.generation
-	if g.order, err = p.src.KeyOrder(ctx, p.spec.Query); err != nil {
-		return failed(ctx, "look for an index on the key", err)
-	}
-	g.byKey = g.order != ""
-	last, err := p.st.Generation(ctx, p.cursor)
+// newGeneration begins the reading of all rows, or goes on with it.
+func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generation, error) {
+	order, err := j.src.KeyOrder(ctx, j.spec.Query)
 	if err != nil {
-		return failed(ctx, "read how far the last poll has come", err)
+		return nil, failed(ctx, "look for an index on the key", err)
 	}
-	g.noted, g.storedAt = last.FinishedAt, time.Now()
+	last, err := j.st.Generation(ctx, j.cursor)
+	if err != nil {
+		return nil, failed(ctx, "read how far the last poll has come", err)
+	}
+	g := &generation{journal: j, byKey: order != "", order: order, present: present, noted: last.FinishedAt, storedAt: time.Now()}
 	g.stored = last.Reading != "" && last.FinishedAt.IsZero()
 	// With an epoch the numbers of rows begin anew. Once all rows were read, their
 	// order is of no matter any more.
-	reading := fmt.Sprint(p.fingerprint, " ", p.next.definition, " ", p.next.identity, " ", p.cursor.Epoch, " ")
+	reading := fmt.Sprint(j.fingerprint, " ", j.next.definition, " ", j.next.identity, " ", j.cursor.Epoch, " ")
 	goesOn := last.Complete && strings.HasPrefix(last.Reading, reading) || g.byKey && last.Key != "" && last.Reading == reading+g.order
 	if !g.stored || !goesOn {
-		g.Generation = Generation{Reading: reading + g.order, StartedAt: p.at, Took: last.Took}
-		return nil
+		g.Generation = Generation{Reading: reading + g.order, StartedAt: j.at, Took: last.Took}
+		return g, nil
 	}
-	g.Generation, p.complete = last, last.Complete
+	g.Generation = last
 	g.seen, g.Seen = decodeBitmap(last.Seen), nil
-	return nil
+	return g, nil
 }
 
-// isWhole says that all rows are read by one statement, because no later one could
+// isWhole reports whether all rows are read by one statement, because no later one could
 // begin where it has ended.
-func (p *poll) isWhole() bool { return p.spec.readsAll() && !p.generation.byKey }
+func (g *generation) isWhole() bool { return g != nil && !g.byKey }
 
-// reach notes how far the reading has come. Rows whose key cannot be read are read
-// again, if it goes on.
+func (g *generation) part() Part { return PartAll }
+
+// statement is for all forms of timestamps: their order is of no matter.
+func (g *generation) statement() (Query, Range) {
+	q := g.query()
+	q.Form = ""
+	if g.byKey {
+		return q, Range{ByKey: true, Order: g.order, Key: g.Key}
+	}
+	return q, Range{}
+}
+
+func (g *generation) lasts(ctx context.Context) time.Duration { return g.spec.stepTime(ctx) }
+
+func (g *generation) canCut(r *reader, _ *Row) bool { return g.byKey && r.hasMoved() }
+
 func (g *generation) reach(rows []row) {
+	for i := range rows {
+		g.advance(rows[i].cursor, false)
+	}
+}
+
+func (g *generation) settle(_ *reader, rows []row) (ends bool) {
 	g.Rows += int64(len(rows))
 	g.moved = true
-	if !g.byKey {
-		return
+	if g.byKey {
+		g.Key = cmp.Or(lastKey(rows), g.Key)
 	}
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].key != "" {
-			g.Key = rows[i].key
-			return
-		}
+	return false
+}
+
+func (g *generation) end(ctx context.Context, r *reader, seen *bitmap) outcome {
+	g.seen.merge(*seen)
+	seen.clear()
+	switch {
+	case !r.cut:
+		return complete
+	case g.spec.isLate(ctx):
+		return full
 	}
+	return unfinished
 }
 
 // soFar is what to remember of a generation that has not come to its end.
-func (p *poll) soFar() *Generation {
-	g := p.generation.Generation
-	if g.Key != "" || g.Complete {
-		p.generation.seen.merge(p.seen)
-		g.Seen = p.generation.seen.encode()
+func (g *generation) soFar() *Generation {
+	so := g.Generation
+	if so.Key != "" || so.Complete {
+		g.seen.merge(*g.present)
+		so.Seen = g.seen.encode()
 	}
-	return &g
+	return &so
 }
 
 // ended is what to remember of one that has come to its end.
-func (p *poll) ended() *Generation {
-	g := p.generation.Generation
-	g.Key, g.Complete, g.FinishedAt = "", false, p.spec.Now()
-	g.Took = max(0, g.FinishedAt.Sub(g.StartedAt))
-	return &g
+func (g *generation) ended() *Generation {
+	end := g.Generation
+	end.Key, end.Complete, end.FinishedAt = "", false, g.spec.Now()
+	end.Took = max(0, end.FinishedAt.Sub(end.StartedAt))
+	return &end
 }
 
 // atEnd is what a poll remembers with its last chunk; nil for nothing. One that
 // reads all rows at once, as most do, notes now and then how long that takes.
-func (p *poll) atEnd() *Generation {
-	switch g := &p.generation; {
-	case !p.spec.readsAll():
+func (g *generation) atEnd(done bool) *Generation {
+	switch {
+	case g == nil:
 		return nil
-	case !p.complete && g.moved:
-		return p.soFar()
-	case p.complete && (g.stored || p.at.Sub(g.noted) >= rereadNoted):
-		return p.ended()
+	case !done && g.moved:
+		return g.soFar()
+	case done && (g.stored || g.at.Sub(g.noted) >= fullReadNoted):
+		return g.ended()
 	}
 	return nil
 }
 
-// keepGeneration stores how far the reading has come, if that was longer ago.
-func (p *poll) keepGeneration(ctx context.Context, after time.Duration) error {
-	if !p.generation.moved || time.Since(p.generation.storedAt) < after {
+// keep stores how far the reading has come, if that was longer ago.
+func (g *generation) keep(ctx context.Context, after time.Duration) error {
+	if g == nil || !g.moved || time.Since(g.storedAt) < after {
 		return nil
 	}
-	ch := p.newChunk()
-	ch.Generation = p.soFar()
-	return p.commit(ctx, ch)
-}
-
-// commit notes what was stored; nil is for a chunk without it.
-func (g *generation) commit(stored *Generation) {
-	if stored == nil {
-		return
+	ch := g.newChunk()
+	ch.Generation = g.soFar()
+	if err := g.commit(ctx, ch); err != nil {
+		return err
 	}
-	g.stored, g.storedAt, g.moved = stored.FinishedAt.IsZero(), time.Now(), false
-}
-
-// leastLeft is the share of a poll's time that is worth another statement.
-const leastLeft = 16
-
-// isLate says that a poll which another goes on with had better end.
-func (p *poll) isLate(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline)/2 < p.spec.PollTime/leastLeft
-}
-
-// statementTime is for how long the next statement may hand over rows.
-func (p *poll) statementTime(ctx context.Context) time.Duration {
-	switch {
-	case p.generation.byKey:
-		return p.stepTime(ctx)
-	case p.readsApart() && !p.apart.until.IsZero():
-		return min(p.spec.StatementTime, time.Until(p.apart.until))
-	}
-	return p.spec.StatementTime
-}
-
-// stepTime is for how long a poll works on a generation before it stores how far it
-// has come. What it has not stored when its time is over is done again, so it keeps
-// half of the time that is left.
-func (p *poll) stepTime(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return p.spec.StatementTime
-	}
-	return min(p.spec.StatementTime, time.Until(deadline)/2)
-}
-
-// limited is a context for all that a poll does in its time.
-func (p *poll) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return p.limitedTo(ctx, p.spec.PollTime)
-}
-
-func (p *poll) limitedTo(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	if p.spec.PollTime == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, limit, ErrPollTime)
-}
-
-// whileRowsArrive is a context for a statement that is read to its end, however
-// long that takes. It ends when nothing has come of it for the time of a poll.
-func (p *poll) whileRowsArrive(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var watch sync.WaitGroup
-	stop := func() {
-		cancel(context.Canceled)
-		watch.Wait()
-	}
-	if p.spec.PollTime == 0 {
-		return ctx, stop
-	}
-	watch.Go(func() {
-		ticker := time.NewTicker(p.spec.PollTime)
-		defer ticker.Stop()
-		for last := int64(-1); ; {
-			now := p.arrived.Load()
-			if now == last {
-				cancel(errNoRows)
-				return
-			}
-			last = now
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-		}
-	})
-	return ctx, stop
+	g.stored, g.storedAt, g.moved = true, time.Now(), false
+	return nil
 }

@@ -35,55 +35,59 @@ func goneHash() []byte {
 // markGone makes an event of each live row that the snapshot lacked. The rows
 // it had are known by their numbers, so as a rule nothing is read here. Where the
 // poll has not enough time, the next one goes on.
-func (p *poll) markGone(ctx context.Context) error {
-	g := &p.generation
-	missing := p.cursor.Live - g.seen.count
+func (g *generation) markGone(ctx context.Context) (outcome, error) {
+	missing := g.cursor.Live - g.seen.count
 	if missing == 0 {
-		return nil
+		return complete, nil
 	}
-	if err := p.believe(missing); err != nil {
-		return err
+	if err := g.believe(missing); err != nil {
+		return complete, err
 	}
 	if !g.Complete {
 		g.Complete, g.Key, g.moved = true, "", true
 	}
-	for p.cursor.Live != g.seen.count {
-		found, more, err := p.findMissing(ctx)
-		if err != nil {
-			return err
+	for g.cursor.Live != g.seen.count {
+		more, err := g.markSome(ctx)
+		switch {
+		case err != nil || !more:
+			return complete, err
+		case g.spec.isLate(ctx):
+			return full, nil
 		}
-		for part := range slices.Chunk(found, p.spec.ChunkRows) {
-			p.use(RefusalGone, len(part))
-			if err := p.commit(ctx, p.goneChunk(part)); err != nil {
-				return err
-			}
-		}
-		if !more {
-			return nil
-		}
-		if p.isLate(ctx) {
-			p.full, p.complete = true, false
-			return nil
-		}
-		if err := p.keepGeneration(ctx, 0); err != nil {
-			return err
+		if err := g.keep(ctx, 0); err != nil {
+			return complete, err
 		}
 	}
-	return nil
+	return complete, nil
+}
+
+// markSome looks for missing rows once, and commits those that it finds.
+func (g *generation) markSome(ctx context.Context) (more bool, err error) {
+	found, more, err := g.findMissing(ctx)
+	if err != nil {
+		return false, err
+	}
+	for rows := range slices.Chunk(found, g.spec.ChunkRows) {
+		g.use(RefusalGone, len(rows))
+		if err := g.commit(ctx, g.goneChunk(rows)); err != nil {
+			return false, err
+		}
+	}
+	return more, nil
 }
 
 // believe refuses a snapshot that is more likely to be broken than true: a
 // table in the middle of a reload, a view that lost its join.
-func (p *poll) believe(missing int64) error {
-	before := p.start.Live
-	may := max(goneFloor, int64(p.spec.MaxGone*float64(before)))
-	if p.generation.Rows == 0 {
+func (g *generation) believe(missing int64) error {
+	before := g.start.Live
+	may := max(goneFloor, int64(g.spec.MaxGone*float64(before)))
+	if g.Rows == 0 {
 		may = 0
 	}
-	if missing <= max(may, p.allowed(RefusalGone)) {
+	if missing <= max(may, g.allowed(RefusalGone)) {
 		return nil
 	}
-	return p.refuse(ErrMassDisappearance, Refusal{
+	return g.refuse(ErrMassDisappearance, Refusal{
 		Kind: RefusalGone, Rows: missing,
 		Text: fmt.Sprintf("%d of %d live rows are gone, at most %d may go at once: no row was marked as gone", missing, before, may),
 	}, "if they are meant to be gone")
@@ -91,15 +95,14 @@ func (p *poll) believe(missing int64) error {
 
 // findMissing looks at live rows for a step's time, or until it has found enough;
 // more says that there are others. They are in the order of their numbers.
-func (p *poll) findMissing(ctx context.Context) (found []Observed, more bool, err error) {
-	g := &p.generation
-	ends := time.Now().Add(p.stepTime(ctx))
-	err = p.st.Live(ctx, p.cursor, g.Key, func(o Observed) error {
+func (g *generation) findMissing(ctx context.Context) (found []Observed, more bool, err error) {
+	ends := time.Now().Add(g.spec.stepTime(ctx))
+	err = g.st.Live(ctx, g.cursor, g.Key, func(o Observed) error {
 		g.Key, g.moved = o.Key, true
 		if !g.seen.has(o.Number) {
 			found = append(found, o)
 		}
-		if len(found) == goneScan*p.spec.ChunkRows || !time.Now().Before(ends) {
+		if len(found) == goneScan*g.spec.ChunkRows || !time.Now().Before(ends) {
 			return errEnough
 		}
 		return nil
@@ -112,14 +115,14 @@ func (p *poll) findMissing(ctx context.Context) (found []Observed, more bool, er
 	return found, more, nil
 }
 
-func (p *poll) goneChunk(rows []Observed) Chunk {
-	ch := p.newChunk()
+func (g *generation) goneChunk(rows []Observed) Chunk {
+	ch := g.newChunk()
 	ch.Live -= int64(len(rows))
 	for _, o := range rows {
 		o.Hash, o.Version, o.Gone = goneHash(), o.Version+1, true
 		ch.Changed = append(ch.Changed, o)
-		data := keyObject(p.spec.Query.Key, o.Key)
-		ch.Events = append(ch.Events, p.newEvent(o, events.ChangeGone, p.at, data))
+		data := keyObject(g.spec.Query.Key, o.Key)
+		ch.Events = append(ch.Events, g.newEvent(o, events.ChangeGone, g.at, data))
 	}
 	return ch
 }

@@ -56,28 +56,28 @@ func (a *acquaintances) isBack(id, known string, at time.Time) bool {
 // source that has learnt to say more about itself is no other source, nor is
 // one of which nothing was known. One that the configuration has put in the place of
 // another is another whatever it says: one database may have many tables of a name.
-func (p *poll) readIdentity(ctx context.Context) (replaced bool, err error) {
-	id, err := p.src.Identity(ctx)
+func (o origin) readIdentity(ctx context.Context) (replaced bool, err error) {
+	id, err := o.src.Identity(ctx)
 	if err != nil {
 		return false, failed(ctx, "read identity", err)
 	}
-	known := p.cursor.Identity
+	known := o.cursor.Identity
 	switch {
 	case known == changedSource:
-		p.next.identity = id
+		o.next.identity = id
 		return true, nil
 	case id == "":
 		return false, nil
 	}
-	p.next.identity = id
+	o.next.identity = id
 	if id == known || identityKind(id) != identityKind(known) {
-		p.met.meet(id, p.at)
+		o.met.meet(id, o.at)
 		return false, nil
 	}
-	if p.met.isBack(id, known, p.at) {
+	if o.met.isBack(id, known, o.at) {
 		return false, fmt.Errorf("%w: the one that has answered now was replaced less than an hour ago; "+
 			"use an address that leads to one of them, or run `observerd observers reset %s --keep-cursor` where it was moved back on purpose",
-			ErrSourcesAlternate, p.spec.Stream)
+			ErrSourcesAlternate, o.spec.Stream)
 	}
 	return true, nil
 }
@@ -92,28 +92,28 @@ func identityKind(id string) string {
 // observed stays, so of the rows from the stream's beginning on only those that differ
 // or that were never observed become events. The marks and the identity are committed
 // together and first: a poll that dies after that is not the last to know.
-func (p *poll) recogniseSource(ctx context.Context) error {
-	replaced, err := p.readIdentity(ctx)
+func (o origin) recogniseSource(ctx context.Context) error {
+	replaced, err := o.readIdentity(ctx)
 	if err != nil || !replaced {
 		return err
 	}
-	p.next.form = ""
-	if p.cursor.Identity == changedSource {
-		p.next.low = "" // It may be of another kind, whose marks do not compare.
+	o.next.form = ""
+	if o.cursor.Identity == changedSource {
+		o.next.low = "" // It may be of another kind, whose marks do not compare.
 	}
-	low, err := p.beginning(ctx)
+	low, err := o.beginning(ctx)
 	if err != nil {
 		return err
 	}
-	p.next.rereadAt = time.Time{} // nothing of this one was read yet
-	p.tried.Store(nil)
-	if err := p.place(ctx, low); err != nil {
+	o.next.rereadAt = time.Time{} // nothing of this one was read yet
+	o.tried.Store(nil)
+	if err := o.place(ctx, low); err != nil {
 		return err
 	}
-	p.stats.Rewound = true
-	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+	o.stats.Rewound = true
+	o.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"Source is another database than the cursor knows; it is read again from where the stream began",
-		slog.String("stream", p.spec.Stream))
+		slog.String("stream", o.spec.Stream))
 	return nil
 }
 
@@ -121,27 +121,27 @@ func (p *poll) recogniseSource(ctx context.Context) error {
 // stream began, lest a history that was left out become events. A mark that is
 // below that, because time has gone back, stays there: above it not all rows
 // were compared. Empty is the beginning of the source.
-func (p *poll) beginning(ctx context.Context) (string, error) {
-	began, err := p.beganAt(ctx)
+func (o origin) beginning(ctx context.Context) (string, error) {
+	began, err := o.beganAt(ctx)
 	if err != nil {
 		return "", err
 	}
-	if p.next.low != "" && p.src.Compare(p.next.low, began) < 0 {
-		return p.next.low, nil
+	if o.next.low != "" && o.src.Compare(o.next.low, began) < 0 {
+		return o.next.low, nil
 	}
 	return began, nil
 }
 
 // beganAt is the start of the stream as a cursor. That of [Start.Now] was the
 // moment of the first poll, and is remembered.
-func (p *poll) beganAt(ctx context.Context) (string, error) {
-	start := p.spec.Start
+func (o origin) beganAt(ctx context.Context) (string, error) {
+	start := o.spec.Start
 	if !start.Now || start.Began == nil {
-		return p.startAt(ctx)
+		return o.startAt(ctx)
 	}
-	began, err := start.Began(ctx, p.spec.Stream)
+	began, err := start.Began(ctx, o.spec.Stream)
 	if err != nil {
 		return "", failed(ctx, "read where the stream began", err)
 	}
-	return p.src.Restate(began, p.next.form), nil
+	return o.src.Restate(began, o.next.form), nil
 }

@@ -60,7 +60,7 @@ func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
 		}
 	}
 	known := int64(len(rows)) + c.start.Rows
-	if c.readsApart() {
+	if c.part.isApart() {
 		known = int64(len(rows)) + c.cursor.Rows
 	}
 	n, of, what := len(dead)-again, fresh, "new rows"
@@ -80,8 +80,8 @@ func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
 		fmt.Sprintf("%d of %d %s are poison, and %d of those with %q", n, of, what, times, reason))
 }
 
-func (p *poll) refusePoison(dead []Dead, rows int64, text string) *refusedError {
-	r := p.refuse(ErrMostlyPoison, Refusal{Kind: RefusalPoison, Rows: rows, Text: text},
+func (j *journal) refusePoison(dead []Dead, rows int64, text string) *refusedError {
+	r := j.refuse(ErrMostlyPoison, Refusal{Kind: RefusalPoison, Rows: rows, Text: text},
 		"that looks like a schema change; if they are bad rows that may be left out")
 	r.dead = dead
 	return r
@@ -137,11 +137,11 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // unburied are the poison rows that are not known.
-func (p *poll) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
+func (j *journal) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
 	if len(dead) == 0 {
 		return nil, nil
 	}
-	known, err := p.st.Buried(ctx, p.cursor, dead)
+	known, err := j.st.Buried(ctx, j.cursor, dead)
 	if err != nil {
 		return nil, failed(ctx, "look up poison rows", err)
 	}
@@ -157,10 +157,10 @@ func (p *poll) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
 // looksMostlyPoison judges rows by what the source says of them alone, before
 // they are compared. However few they are, their majority counts: more rows may
 // follow that are like them.
-func (p *poll) looksMostlyPoison(rows []row) bool {
+func (j *journal) looksMostlyPoison(rows []row) bool {
 	dead, fresh := 0, 0
 	for i := range rows {
-		if p.readBefore(&rows[i]) {
+		if j.readBefore(&rows[i]) {
 			continue
 		}
 		fresh++
@@ -178,14 +178,14 @@ func mostly(dead int, of int64) bool { return dead >= poisonFloor && 2*int64(dea
 // the same proportion every time, so there it makes no difference. A row in the
 // future is read by every poll until its time has come. A sweep reads only the
 // rows again at which its last step ended.
-func (p *poll) readBefore(r *row) bool {
+func (j *journal) readBefore(r *row) bool {
 	switch {
-	case p.spec.readsAll():
+	case j.spec.readsAll():
 		return false
-	case p.sweep != nil:
-		return r.cursor == p.sweep.start
+	case j.sweep != nil:
+		return r.cursor == j.sweep.start
 	}
-	return r.cursor == "" || p.isFuture(r.cursor) || p.src.Compare(r.cursor, p.start.Newest) <= 0
+	return r.cursor == "" || j.isFuture(r.cursor) || j.src.Compare(r.cursor, j.start.Newest) <= 0
 }
 
 // commonReason returns the most frequent reason, the first of equals, and how

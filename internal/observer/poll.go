@@ -2,243 +2,225 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 )
 
-// poll is the state of one poll, or of one step of a sweep.
+// poll is one poll, or one step of a sweep: the parts that hand rows on, each with the
+// state that it alone changes.
 type poll struct {
-	*Observer
-	src Source
-	st  Store
-	at  time.Time
-
-	// start is the cursor that the poll began with, cursor the one after the
-	// last commit.
-	start, cursor Cursor
-	horizon       Horizon
-	// next is what the next commit says of the stream.
-	next     marks
-	lastTime time.Time
-	// from is where the next read begins and before where it ends, limit how
-	// many rows it may have, partRows how many the last one has had. A light
-	// poll does not begin at the low-water mark, so it does not move it.
-	from            position
-	before          string
-	limit, partRows int
-	light           bool
-	// part is what is read of the source, and apart how far the poll is with what has
-	// no place in the order of timestamps.
-	part  Part
-	apart apart
-	// alike is how many rows the last reading has had, if all of them have the
-	// timestamp at which it began and no reading can begin among them.
-	alike int
-	// began is the timestamp at which the first read began, reached what was compared
-	// and committed since then. late says that the time of the poll is over, and that
-	// it goes on all the same.
-	began   string
-	reached position
-	late    bool
-	// seen are the numbers of the live rows that this read has met, generation is
-	// what they belong to, for an observer that reads all rows.
-	seen       bitmap
-	generation generation
+	*journal
+	comparer *comparer
+	// reading is where the rows come from: timeline, or generation for an observer that
+	// reads all of them, or the range of a sweep. The other two are nil then.
+	reading    reading
+	timeline   *timeline
+	generation *generation
+	apart      apart
+	// outcome is that of the reading so far, last that of its last statement.
+	outcome outcome
+	last    statementResult
 	// arrived grows with each row that was read and each chunk that was done.
 	arrived atomic.Int64
-	// fresh are the keys of the chunk that were not known before it. It is kept
-	// from one chunk to the next for its room alone.
-	fresh map[string]struct{}
-	// quiet counts chunks since the last commit, none of which changed anything;
-	// committed is when that was, or when the poll began.
-	quiet     int
-	committed time.Time
-	// changed counts new and changed rows, of which there may be most; 0 for no limit.
-	// full says that there were more than the poll may take, complete that the reading
-	// came to its end.
-	changed, most  int
-	full, complete bool
-	// sweep is nil for a poll.
-	sweep    *sweeping
-	stats    Stats
-	furthest time.Duration
 }
 
-// position is a place in the order of timestamps, and of the keys of those that
-// share one. key is empty where a read can only begin with the first of them, and
-// order identifies the order of keys.
-type position struct{ cursor, key, order string }
+// outcome is what has become of a reading.
+type outcome int
+
+const (
+	// unfinished means that another statement goes on.
+	unfinished outcome = iota
+	// full means that more rows are left than the poll may take.
+	full
+	// complete means that all rows were read that there are.
+	complete
+)
 
 func (o *Observer) begin(src Source, st Store) *poll {
-	return &poll{Observer: o, src: src, st: st, at: o.spec.Now(), committed: time.Now(), part: PartDated, most: o.spec.MaxChanged}
+	j := &journal{input: &input{Observer: o, src: src, at: o.spec.Now()}, st: st, committed: time.Now()}
+	return &poll{journal: j, comparer: &comparer{journal: j}, apart: apart{journal: j}}
 }
 
-// end sums up, and lets the next poll learn from this one.
-func (p *poll) end(ctx context.Context, err error) Stats {
-	p.Observer.limit.adapt(err, p.partRows)
-	p.warnFuture(ctx)
-	return p.summary()
-}
-
-func (p *poll) readCursor(ctx context.Context) error {
-	c, err := p.st.Cursor(ctx, p.spec.Stream)
-	if err != nil {
-		return failed(ctx, "read cursor", err)
+// Poll reads what may have changed since the last poll and commits what is
+// new, chunk by chunk. A poll that ends early, for whatever reason, loses
+// nothing and repeats nothing: the next one begins at the low-water mark and
+// recognises what was committed.
+//
+// When ctx or the time of the poll ends, no commit begins any more. The error is the
+// cause; but a poll that has committed something in its time is full and has none, and
+// so is one that ends with [ErrNextTick].
+// Errors of the source and the store are wrapped; of its own, a poll returns
+// [ErrOtherDefinition], [ErrQueryChanged], [ErrColumnsChanged], [ErrSourcesAlternate],
+// [ErrMostlyPoison], [ErrMassDisappearance] and [ErrOutOfOrder]. The statistics are valid beside
+// any error.
+func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {
+	p := o.begin(src, st)
+	defer func() { stats = p.end(ctx, err) }()
+	err = p.run(ctx)
+	if p.timeline.mayGoOn(err) {
+		err = p.goOn(ctx)
 	}
-	if err := p.follow(c); err != nil {
+	return stats, p.noteRefusal(ctx, p.outOfTime(ctx, err))
+}
+
+func (p *poll) run(ctx context.Context) error {
+	began := time.Now()
+	limited, cancel := p.spec.limited(ctx, p.spec.PollTime)
+	defer cancel()
+	if err := p.prepare(limited); err != nil {
 		return err
 	}
-	if err := p.define(ctx); err != nil {
+	if p.generation.isWhole() {
+		return p.readOn(ctx)
+	}
+	// Of a new stream the others come first: too many poison rows show beside them.
+	if p.cursor.Rows == 0 {
+		if err := p.read(limited); err != nil {
+			return err
+		}
+	}
+	var refused *refusedError // of rows that hold up no others
+	if p.apart.parts = p.partsApart(); p.outcome != full && len(p.apart.parts) > 0 {
+		left, err := p.readApart(ctx, p.spec.PollTime-time.Since(began))
+		if err != nil && !errors.As(err, &refused) {
+			return err
+		}
+		limited, cancel = p.spec.limited(ctx, left)
+		defer cancel()
+	}
+	if err := p.read(limited); err != nil {
 		return err
 	}
-	return p.checkFingerprint(c)
+	if refused != nil {
+		return refused
+	}
+	return p.finish(limited)
 }
 
-// follow takes over what a cursor says.
-func (p *poll) follow(c Cursor) (err error) {
-	p.start, p.cursor = c, c
-	p.next, err = marksOf(c)
-	return err
+// prepare finds out where the reading begins.
+func (p *poll) prepare(ctx context.Context) error {
+	if err := p.readCursor(ctx); err != nil {
+		return err
+	}
+	stream := origin{p.journal}
+	if err := stream.recogniseSource(ctx); err != nil {
+		return err
+	}
+	// The horizon comes before the read: a row that commits between the two
+	// lies above it and will be read again, whether this read sees it or not.
+	if err := p.readHorizon(ctx); err != nil {
+		return err
+	}
+	if err := stream.initMarks(ctx); err != nil {
+		return err
+	}
+	return p.planReading(ctx)
 }
 
-// query is what is read, with what the poll knows of it.
-func (p *poll) query() Query {
-	q := p.spec.Query
-	q.Form, q.NormalKeys = p.next.form, p.next.keys.Normal
-	return q
-}
-
-// formRows is how many rows were observed of a stream before the form of its
-// timestamps stands: the first of a table may be an odd one.
-const formRows = 10
-
-func (p *poll) readHorizon(ctx context.Context) error {
-	if p.spec.Query.Timestamp == "" {
+// planReading decides how the rows are read, and begins that or goes on with it.
+func (p *poll) planReading(ctx context.Context) (err error) {
+	if !p.spec.readsAll() {
+		p.comparer.budget.most = p.spec.MaxChanged
+		p.timeline = newTimeline(p.journal)
+		p.reading = p.timeline
 		return nil
 	}
-	q := p.query()
-	if p.cursor.Rows < formRows {
-		q.Form = ""
+	if p.generation, err = newGeneration(ctx, p.journal, &p.comparer.seen); err != nil {
+		return err
 	}
-	h, err := p.src.Horizon(ctx, q)
-	if err != nil {
-		return failed(ctx, "read horizon", err)
+	if p.reading = p.generation; !p.generation.isWhole() {
+		p.comparer.budget.most = p.spec.MaxChanged
 	}
-	p.horizon, p.next.form = h, h.Form
+	if p.generation.Complete {
+		p.outcome = complete
+	}
 	return nil
 }
 
-// advance moves the marks up to a row's cursor: newest not beyond the source's
-// clock, lest one row in the future hide all that come before its time, and the
-// low-water mark not beyond the horizon. Rows never move a mark back.
-func (p *poll) advance(cursor string) {
-	if cursor == "" {
-		return
+func (p *poll) read(ctx context.Context) (err error) {
+	for p.outcome == unfinished && err == nil {
+		p.outcome, err = p.readStatement(ctx, p.reading)
 	}
-	newest := cursor
-	if p.isFuture(newest) {
-		newest = p.horizon.Clock
-	}
-	if p.src.Compare(newest, p.next.newest) > 0 {
-		p.next.newest = newest
-	}
-	if p.src.Compare(cursor, p.horizon.Cursor) > 0 {
-		cursor = p.horizon.Cursor
-	}
-	if !p.light && p.src.Compare(cursor, p.next.low) > 0 {
-		p.next.low = cursor
-	}
+	return err
 }
 
-func (p *poll) newChunk() Chunk {
-	ch := Chunk{Cursor: p.cursor, CommitID: uuid.New(), Live: p.cursor.Live}
-	p.mark(&ch)
-	return ch
+// readOn reads for as long as rows arrive, and has the time of a poll to finish.
+func (p *poll) readOn(ctx context.Context) error {
+	arriving, stop := p.whileRowsArrive(ctx)
+	defer stop()
+	if err := p.read(arriving); err != nil {
+		return err
+	}
+	after, cancel := p.spec.limited(ctx, p.spec.PollTime)
+	defer cancel()
+	return p.finish(after)
 }
 
-// mark writes into a chunk how far the poll is.
-func (p *poll) mark(ch *Chunk) {
-	p.next.write(ch, p.fingerprint)
-	if p.sweep != nil {
-		ch.Sweep = p.sweep.step(len(ch.Events))
+// finish commits what is left. Only a snapshot that was read to its end can say what it
+// lacks.
+func (p *poll) finish(ctx context.Context) (err error) {
+	if p.outcome == complete && p.spec.Detect == DetectSnapshot {
+		if p.outcome, err = p.generation.markGone(ctx); err != nil {
+			return err
+		}
 	}
-}
-
-func (p *poll) commitIfAny(ctx context.Context, ch Chunk) error {
-	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, ch) {
-		return context.Cause(ctx)
-	}
-	return p.commit(ctx, ch)
+	return p.commitMarks(ctx)
 }
 
 // commitMarks stores marks that moved over rows in which nothing had changed.
 func (p *poll) commitMarks(ctx context.Context) error {
-	p.noteReread()
-	if err := p.settleRefusal(); err != nil {
+	done := p.outcome == complete
+	p.timeline.noteFullRead(done)
+	if err := p.settleRefusal(done); err != nil {
 		return err
 	}
 	ch := p.newChunk()
-	ch.Generation = p.atEnd()
-	if ch.Generation == nil && !ch.movesMarks() && !p.rereadMatters() && !p.sweep.hasMoved() {
+	ch.Generation = p.generation.atEnd(done)
+	if ch.Generation == nil && !ch.movesMarks() && !p.fullReadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}
 	return p.commit(ctx, ch)
 }
 
-// commit does not begin when the poll has ended, and is not interrupted once
-// it has begun: its outcome would be unknown, and finding it out costs more
-// than the commit.
-func (p *poll) commit(ctx context.Context, ch Chunk) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// outOfTime takes no failure from a poll whose time has ended, if it got on: a
+// backlog is worked off poll by poll. One that got nowhere within the rows of one
+// timestamp, and could not go on among them, would begin with the same rows for ever.
+func (p *poll) outOfTime(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, ErrNextTick):
+		p.outcome = full
+		return nil
+	case !errors.Is(err, ErrPollTime):
+		return err
+	case p.stats.Chunks > p.apart.chunks:
+		p.outcome = full
+		p.spec.Logger.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on",
+			slog.String("stream", p.spec.Stream), slog.Int64("rows", p.stats.Rows))
+		return nil
+	case p.last.tied > 0:
+		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+
+			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.last.tied)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.spec.CommitTimeout)
-	defer cancel()
-	next, err := p.st.Commit(ctx, ch)
-	if err != nil {
-		return fmt.Errorf("commit chunk: %w", err)
-	}
-	p.cursor, p.quiet, p.committed = next, 0, time.Now()
-	p.sweep.commit(ch.Sweep)
-	p.generation.commit(ch.Generation)
-	p.stats.Chunks++
-	p.stats.Events += int64(len(ch.Events))
-	p.stats.Poison += int64(len(ch.Dead))
-	p.spec.Logger.LogAttrs(ctx, slog.LevelDebug, "Chunk committed",
-		slog.String("stream", p.spec.Stream),
-		slog.Int("events", len(ch.Events)),
-		slog.Int("poison", len(ch.Dead)),
-		slog.Int64("seq", next.LastSeq))
-	return nil
+	return err
 }
 
-func (p *poll) summary() Stats {
+// end sums up, and lets the next poll learn from this one.
+func (p *poll) end(ctx context.Context, err error) Stats {
+	p.Observer.limit.adapt(err, p.last.rows)
+	p.warnFuture(ctx)
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag
-	s.Full = (p.full || p.apart.more) && p.sweep == nil
-	if s.Full && !p.complete && !p.lastTime.IsZero() {
-		now := p.horizon.Now
-		if now.IsZero() {
-			now = p.at
-		}
-		s.Lag = max(0, now.Sub(p.lastTime))
+	s.Full = (p.outcome == full || p.apart.more) && p.sweep == nil
+	if p.outcome == complete || p.timeline == nil || p.timeline.lastTime.IsZero() {
+		return s
 	}
-	if !p.complete && !p.lastTime.IsZero() {
-		s.Behind = max(s.Behind, p.at.Sub(p.lastTime))
+	s.Behind = max(s.Behind, p.at.Sub(p.timeline.lastTime))
+	if s.Full {
+		s.Lag = max(0, p.sourceNow().Sub(p.timeline.lastTime))
 	}
 	return s
-}
-
-// failed wraps an error of a call that ctx can end. When it has, the cause is
-// what happened, and the error only how the callee noticed.
-func failed(ctx context.Context, operation string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("%s: %w", operation, err)
 }

@@ -21,15 +21,20 @@ type batch struct {
 // the next, and no more than that. Batches are not used again, for the store
 // may still hold what was made of them.
 type reader struct {
-	poll    *poll
+	*input
+	by      reading
 	rows    Rows
 	batches chan *batch
 	cancel  context.CancelFunc
 	data    arena
 	size    int // Rows in the last batch, for the capacity of the next.
-	// first is the key at which a read by key began, order that of keys within a
-	// timestamp.
-	first, order string
+	// arrived counts rows, for those who wait for any.
+	arrived *atomic.Int64
+	// from and first are the timestamp and the key at which the read began, order is that
+	// of keys within a timestamp.
+	from, first, order string
+	// mostlyPoison judges rows that are not compared yet.
+	mostlyPoison func([]row) bool
 	// hurry asks for the batch as it is at the next row, full or not.
 	hurry atomic.Bool
 
@@ -45,18 +50,18 @@ type reader struct {
 	panicked any
 }
 
-func (p *poll) startReading(ctx context.Context) (*reader, error) {
+// statementResult is what a statement has had.
+type statementResult struct {
+	rows int
+	// tied is how many rows there were, if all of them have the timestamp at which the
+	// statement began and no other can begin among them.
+	tied int
+}
+
+func (p *poll) startReading(ctx context.Context, by reading) (*reader, error) {
 	reading, cancel := context.WithCancel(ctx)
-	in := Range{Part: p.part, From: p.from.cursor, Key: p.from.key, Order: p.from.order, Before: p.before, Limit: p.limit}
-	switch {
-	case p.generation.byKey:
-		in = Range{ByKey: true, Order: p.generation.order, Key: p.generation.Key}
-	case p.spec.readsAll():
-		in = Range{}
-	case p.readsApart():
-		in = Range{Part: p.part, Order: p.apart.order, Key: p.apart.key}
-	}
-	rows, err := p.src.Read(reading, p.partQuery(), in)
+	query, in := by.statement()
+	rows, err := p.src.Read(reading, query, in)
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, "read source", err)
@@ -65,21 +70,21 @@ func (p *poll) startReading(ctx context.Context) (*reader, error) {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}
-	r := &reader{poll: p, rows: rows, first: in.Key, order: rows.KeyOrder(), batches: make(chan *batch), cancel: cancel}
-	if p.readsApart() {
-		p.apart.order = r.order
+	r := &reader{
+		input: p.input, by: by, rows: rows, arrived: &p.arrived, from: in.From, first: in.Key, order: rows.KeyOrder(),
+		mostlyPoison: p.looksMostlyPoison, batches: make(chan *batch), cancel: cancel,
 	}
 	go r.run(reading)
 	return r, nil
 }
 
-// partQuery is for all forms of timestamps where their order is of no matter.
-func (p *poll) partQuery() Query {
-	q := p.query()
-	if p.spec.readsAll() {
-		q.Form = ""
+// result is known once the reading has ended.
+func (r *reader) result() statementResult {
+	res := statementResult{rows: r.count}
+	if r.order == "" && r.last != "" && r.last == r.from {
+		res.tied = r.dated
 	}
-	return q
+	return res
 }
 
 // failure says why the batches ended, if not because all rows were read.
@@ -129,7 +134,7 @@ func (r *reader) read(ctx context.Context) (err error) {
 	var ends time.Time
 	for !r.cut && r.rows.Next() {
 		if ends.IsZero() {
-			ends = time.Now().Add(r.poll.statementTime(ctx))
+			ends = time.Now().Add(r.by.lasts(ctx))
 		}
 		row := r.rows.Row()
 		if !r.follow(row) {
@@ -154,20 +159,14 @@ func (r *reader) read(ctx context.Context) (err error) {
 	return r.rows.Err()
 }
 
-// mayCut reports whether the next read would begin behind the first row of this
-// one. What is left of a chunk then is judged as [reader.isWanted] judges it.
+// mayCut reports whether another statement can go on behind the row. What is left of a
+// chunk then is judged as [reader.isWanted] judges it.
 func (r *reader) mayCut(b *batch, row *Row) bool {
-	p := r.poll
-	switch {
-	case p.isWhole() || p.looksMostlyPoison(b.rows):
-		return false
-	case p.generation.byKey:
-		return r.lastKey != "" && r.lastKey != r.first
-	case p.readsApart():
-		return r.order != "" && r.lastKey != "" && r.lastKey != r.first
-	}
-	return row.Cursor != "" && p.isBehind(r.end())
+	return r.by.canCut(r, row) && !r.mostlyPoison(b.rows)
 }
+
+// hasMoved reports whether a read that begins with the last key leaves out rows of this one.
+func (r *reader) hasMoved() bool { return r.lastKey != "" && r.lastKey != r.first }
 
 // end is where the next read begins, if this one has ended before all rows were read.
 func (r *reader) end() position { return r.at(r.last, r.lastKey) }
@@ -178,16 +177,6 @@ func (r *reader) at(cursor, key string) position {
 		return position{cursor: cursor}
 	}
 	return position{cursor, key, r.order}
-}
-
-// isBehind reports whether a read that begins there leaves out rows which the
-// present one begins with. Two keys that are not the same may be equal for the
-// source, but no more of them than a statement has time for.
-func (p *poll) isBehind(at position) bool {
-	if c := p.src.Compare(at.cursor, p.from.cursor); c != 0 {
-		return c > 0
-	}
-	return at.key != "" && at.key != p.from.key
 }
 
 func (r *reader) send(ctx context.Context, b *batch) bool {
@@ -207,12 +196,12 @@ func (r *reader) send(ctx context.Context, b *batch) bool {
 // throttle waits until so many rows may be handed on. Meanwhile no more are
 // read.
 func (r *reader) throttle(ctx context.Context, rows int) bool {
-	if r.poll.rate == nil {
+	if r.rate == nil {
 		return true
 	}
 	// Not WaitN, which gives up at once where the deadline of ctx would come
 	// first: a poll that is cut off by its deadline is a poll like any other.
-	held := r.poll.rate.ReserveN(time.Now(), rows)
+	held := r.rate.ReserveN(time.Now(), rows)
 	wait := time.NewTimer(held.Delay())
 	defer wait.Stop()
 	select {
@@ -229,8 +218,8 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 // not counted, a read that its limit has ended would be taken for a whole one.
 func (r *reader) follow(row *Row) bool {
 	r.count++
-	r.poll.arrived.Add(1)
-	if r.poll.spec.readsAll() || r.poll.readsApart() {
+	r.arrived.Add(1)
+	if r.by.part() != PartDated {
 		if row.Key != "" {
 			r.lastKey = row.Key
 		}
@@ -247,7 +236,7 @@ func (r *reader) follow(row *Row) bool {
 		r.lastKey = cmp.Or(row.Key, r.lastKey)
 		return true
 	}
-	ordered := r.poll.src.Compare(r.last, cursor) <= 0
+	ordered := r.src.Compare(r.last, cursor) <= 0
 	r.last, r.lastKey = cursor, row.Key
 	return ordered
 }
@@ -256,7 +245,7 @@ func (r *reader) isFull(b *batch, row *Row) bool {
 	if len(b.rows) == 0 {
 		return false
 	}
-	return len(b.rows) >= r.poll.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.poll.spec.ChunkBytes || r.isWanted(b)
+	return len(b.rows) >= r.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.spec.ChunkBytes || r.isWanted(b)
 }
 
 // isWanted says that a batch is waited for that is not full. One that would be
@@ -267,7 +256,7 @@ func (r *reader) isWanted(b *batch) bool {
 		return false
 	}
 	r.hurry.Store(false)
-	return !r.poll.looksMostlyPoison(b.rows)
+	return !r.mostlyPoison(b.rows)
 }
 
 func (r *reader) newBatch() *batch {

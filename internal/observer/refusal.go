@@ -74,11 +74,11 @@ func (r *refusedError) Error() string { return r.err.Error() }
 func (r *refusedError) Unwrap() error { return r.err }
 
 // refuse makes the error of a refusal; advice follows its text.
-func (p *poll) refuse(err error, r Refusal, advice string) *refusedError {
-	if p.sweep != nil {
-		r.Sweep = p.sweep.Kind
+func (j *journal) refuse(err error, r Refusal, advice string) *refusedError {
+	if j.sweep != nil {
+		r.Sweep = j.sweep.Kind
 	}
-	return &refusedError{Refusal: r, err: fmt.Errorf("%w: %s; %s, run `observerd observers accept %s`", err, r.Text, advice, p.spec.Stream)}
+	return &refusedError{Refusal: r, err: fmt.Errorf("%w: %s; %s, run `observerd observers accept %s`", err, r.Text, advice, j.spec.Stream)}
 }
 
 // deadKept is how many poison rows are kept of one refusal.
@@ -106,7 +106,7 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	p.next.refusal, p.next.accepted = text, Refusal{}
 	ch := p.newChunk()
 	if again {
-		ch.Generation = p.ended()
+		ch.Generation = p.generation.ended()
 	}
 	ch.Dead, ch.Refused = dead, true
 	if failed := p.commit(ctx, ch); failed != nil {
@@ -116,38 +116,38 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 }
 
 // allowed is how many rows a person has accepted of a kind.
-func (p *poll) allowed(kind RefusalKind) int64 {
-	if !p.isAccepted(kind) {
+func (j *journal) allowed(kind RefusalKind) int64 {
+	if !j.isAccepted(kind) {
 		return 0
 	}
-	return p.next.accepted.Rows
+	return j.next.accepted.Rows
 }
 
-func (p *poll) isAccepted(kind RefusalKind) bool {
-	return p.next.accepted.Kind == kind && (p.next.accepted.Sweep == "") == (p.sweep == nil) &&
-		(p.sweep == nil || p.next.accepted.Sweep == p.sweep.Kind)
+func (j *journal) isAccepted(kind RefusalKind) bool {
+	return j.next.accepted.Kind == kind && (j.next.accepted.Sweep == "") == (j.sweep == nil) &&
+		(j.sweep == nil || j.next.accepted.Sweep == j.sweep.Kind)
 }
 
 // use takes rows off what was accepted. The chunk that is made next says so.
-func (p *poll) use(kind RefusalKind, rows int) {
-	if p.isAccepted(kind) {
-		p.next.accepted.Rows = max(0, p.next.accepted.Rows-int64(rows))
+func (j *journal) use(kind RefusalKind, rows int) {
+	if j.isAccepted(kind) {
+		j.next.accepted.Rows = max(0, j.next.accepted.Rows-int64(rows))
 	}
 }
 
 // settleRefusal forgets what was refused, and accepted, once a poll or a sweep
 // of that kind has come to its end without a refusal.
-func (p *poll) settleRefusal() error {
-	refusal, err := DecodeRefusal(p.next.refusal)
+func (j *journal) settleRefusal(done bool) error {
+	refusal, err := DecodeRefusal(j.next.refusal)
 	if err != nil {
 		return err
 	}
 	own := SweepKind("")
-	if p.sweep != nil {
-		own = p.sweep.Kind
+	if j.sweep != nil {
+		own = j.sweep.Kind
 	}
-	if p.complete && refusal.Sweep == own {
-		p.next.refusal, p.next.accepted = "", Refusal{}
+	if done && refusal.Sweep == own {
+		j.next.refusal, j.next.accepted = "", Refusal{}
 	}
 	return nil
 }

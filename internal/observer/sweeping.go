@@ -40,14 +40,12 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 	if err := p.prepareSweep(ctx); err != nil || p.next.low == "" {
 		return s, stats, err
 	}
-	p.planSweep(s, b)
-	for !p.complete && !p.full {
-		if err := p.readPart(ctx); err != nil {
-			return p.sweep.Sweep, stats, err
-		}
+	in := p.planSweep(s, b)
+	if err := p.read(ctx); err != nil {
+		return p.sweep.Sweep, stats, err
 	}
-	if p.complete {
-		p.endSweep()
+	if p.outcome == complete {
+		in.close()
 	}
 	err = p.commitMarks(ctx)
 	return p.sweep.Sweep, stats, err
@@ -59,48 +57,64 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 	if err := p.readCursor(ctx); err != nil {
 		return err
 	}
-	replaced, err := p.readIdentity(ctx)
+	stream := origin{p.journal}
+	replaced, err := stream.readIdentity(ctx)
 	switch {
 	case err != nil:
 		return err
 	case replaced:
 		// That poll begins at the stream's start. What lies below is still the sweep's.
 		return fmt.Errorf("%w: the next poll reads it from where the stream began, and the sweep goes on after that", ErrSourceReplaced)
-	case !p.isFresh():
+	case !stream.isFresh():
 		return nil
 	}
 	if err := p.readHorizon(ctx); err != nil {
 		return err
 	}
-	return p.placeStart(ctx)
+	return stream.initStart(ctx)
 }
 
 // planSweep bounds the step. It is complete from the beginning where nothing is
 // left below the low-water mark.
-func (p *poll) planSweep(s Sweep, b Budget) {
-	p.from, p.before, p.limit = position{cursor: s.Position}, s.Before, p.Observer.limit.get()
-	if p.before == "" || p.src.Compare(p.next.low, p.before) < 0 {
-		p.before = p.next.low
+func (p *poll) planSweep(s Sweep, b Budget) *sweepSpan {
+	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: p.Observer.limit.get()}}
+	if in.before == "" || p.src.Compare(p.next.low, in.before) < 0 {
+		in.before = p.next.low
 	}
-	if b.Rows > 0 && (p.limit == 0 || b.Rows < p.limit) {
-		p.limit = b.Rows
+	if b.Rows > 0 && (in.limit == 0 || b.Rows < in.limit) {
+		in.limit = b.Rows
 	}
-	p.sweep = &sweeping{Sweep: s, budget: b, start: s.Position, position: s.Position, began: time.Now()}
-	p.complete = p.src.Compare(s.Position, p.before) >= 0
+	p.sweep = &sweepProgress{Sweep: s, budget: b, start: s.Position, position: s.Position, began: time.Now()}
+	if p.src.Compare(s.Position, in.before) >= 0 {
+		p.outcome = complete
+	}
+	p.reading = in
+	return in
 }
 
-// endSweep ends the sweep where everything below the step's bound was read. A
+// sweepSpan is the reading of a step.
+type sweepSpan struct{ span }
+
+func (s *sweepSpan) reach(rows []row) {
+	if r := lastDated(rows); r != nil {
+		s.sweep.position = r.cursor
+	}
+}
+
+func (s *sweepSpan) settle(*reader, []row) (ends bool) { return s.sweep.isSpent(s.src) }
+
+// close ends the sweep where everything below the step's bound was read. A
 // mark that went back may have left the bound behind the position.
-func (p *poll) endSweep() {
-	p.sweep.done = true
-	if p.src.Compare(p.before, p.sweep.position) > 0 {
-		p.sweep.position = p.before
+func (s *sweepSpan) close() {
+	s.sweep.done = true
+	if s.src.Compare(s.before, s.sweep.position) > 0 {
+		s.sweep.position = s.before
 	}
 }
 
-// sweeping is a step of a sweep. All its methods are for polls as well, which
+// sweepProgress is how far a step of a sweep is. All its methods are for polls as well, which
 // have none: nil.
-type sweeping struct {
+type sweepProgress struct {
 	// Sweep is what is committed of it.
 	Sweep
 	budget Budget
@@ -112,7 +126,7 @@ type sweeping struct {
 	done            bool
 }
 
-func (s *sweeping) count(rows int) {
+func (s *sweepProgress) count(rows int) {
 	if s != nil {
 		s.rows += int64(rows)
 		s.uncounted += int64(rows)
@@ -120,12 +134,12 @@ func (s *sweeping) count(rows int) {
 }
 
 // step is what a chunk with so many events changes about the sweep.
-func (s *sweeping) step(events int) *SweepStep {
+func (s *sweepProgress) step(events int) *SweepStep {
 	return &SweepStep{ID: s.ID, Position: s.position, Rows: s.uncounted, Events: int64(events), Done: s.done}
 }
 
 // commit notes a step that was committed.
-func (s *sweeping) commit(step *SweepStep) {
+func (s *sweepProgress) commit(step *SweepStep) {
 	if s == nil {
 		return
 	}
@@ -140,7 +154,7 @@ func (s *sweeping) commit(step *SweepStep) {
 
 // isSpent says that the step has used its budget and has moved. One that did
 // not move would be taken again, for ever.
-func (s *sweeping) isSpent(src Source) bool {
+func (s *sweepProgress) isSpent(src Source) bool {
 	if s == nil || src.Compare(s.position, s.start) <= 0 {
 		return false
 	}
@@ -149,9 +163,9 @@ func (s *sweeping) isSpent(src Source) bool {
 }
 
 // hasPassed says that the sweep has come further than what is committed of it.
-func (s *sweeping) hasPassed() bool { return s != nil && s.position != s.Position }
+func (s *sweepProgress) hasPassed() bool { return s != nil && s.position != s.Position }
 
 // hasMoved says that there is something about the sweep to commit.
-func (s *sweeping) hasMoved() bool {
+func (s *sweepProgress) hasMoved() bool {
 	return s != nil && (s.done || s.uncounted > 0 || s.position != s.Position)
 }

@@ -1,16 +1,16 @@
 package mutant
 
 const (
-	pollFile    = "internal/observer/observer.go"
-	partFile    = "internal/observer/part.go"
-	marksFile   = "internal/observer/poll.go"
-	placeFile   = "internal/observer/place.go"
-	rereadFile  = "internal/observer/reread.go"
-	compareFile = "internal/observer/compare.go"
-	selectFile  = "internal/source/statement.go"
-	goneFile    = "internal/observer/gone.go"
-	defineFile  = "internal/observer/definition.go"
-	wholeFile   = "internal/observer/generation.go"
+	pollFile       = "internal/observer/poll.go"
+	journalFile    = "internal/observer/journal.go"
+	statementFile  = "internal/observer/statement.go"
+	initMarksFile  = "internal/observer/init_marks.go"
+	fullReadFile   = "internal/observer/full_read.go"
+	compareFile    = "internal/observer/compare.go"
+	selectFile     = "internal/source/statement.go"
+	goneFile       = "internal/observer/gone.go"
+	definitionFile = "internal/observer/definition.go"
+	generationFile = "internal/observer/generation.go"
 )
 
 // The steps of a poll.
@@ -21,7 +21,7 @@ func horizonBeforeRead() Step {
 		What: "the horizon is read when the snapshot of the rows is already taken",
 		Edits: []Edit{
 			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn err\n\t}\n", ""},
-			{partFile, "ch, err := p.compare(ctx, b)", "if err := p.readHorizon(ctx); err != nil {\n\t\t\treturn err\n\t\t}\n\t\tch, err := p.compare(ctx, b)"},
+			{statementFile, "ch, done, err := p.comparer.compare(ctx, by, b)", "if err := p.readHorizon(ctx); err != nil {\n\t\treturn unfinished, err\n\t}\n\tch, done, err := p.comparer.compare(ctx, by, b)"},
 		},
 	}
 }
@@ -31,11 +31,11 @@ func horizon() Step {
 		Name: "horizon",
 		What: "the low-water mark follows the newest row, whatever transactions are open, and stays above a horizon that shows them later",
 		Edits: []Edit{
-			{marksFile, `	if p.src.Compare(cursor, p.horizon.Cursor) > 0 {
-		cursor = p.horizon.Cursor
+			{journalFile, `	if j.src.Compare(cursor, j.horizon.Cursor) > 0 {
+		cursor = j.horizon.Cursor
 	}
 `, ""},
-			{placeFile, `if earliest != "" && p.src.Compare(earliest, p.next.low) < 0 {`, `if earliest != "" && false {`},
+			{initMarksFile, `if earliest != "" && o.src.Compare(earliest, o.next.low) < 0 {`, `if earliest != "" && false {`},
 		},
 	}
 }
@@ -44,7 +44,7 @@ func lowWater() Step {
 	return Step{
 		Name:  "low-water",
 		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
-		Edits: []Edit{{rereadFile, "p.limit, p.began = p.Observer.limit.get(), p.next.low", "p.limit, p.began = p.Observer.limit.get(), p.next.newest"}},
+		Edits: []Edit{{fullReadFile, "began: j.next.low}", "began: j.next.newest}"}},
 	}
 }
 
@@ -60,7 +60,7 @@ func dedupe() Step {
 	return Step{
 		Name:  "dedupe",
 		What:  "rows are not compared with what was observed before",
-		Edits: []Edit{{compareFile, "known, err := p.st.Observed(ctx, p.cursor, b.keys)", "known, err := map[string]Observed(nil), ctx.Err()"}},
+		Edits: []Edit{{compareFile, "known, err := c.st.Observed(ctx, c.cursor, b.keys)", "known, err := map[string]Observed(nil), ctx.Err()"}},
 	}
 }
 
@@ -68,7 +68,7 @@ func definitionOfCluster() Step {
 	return Step{
 		Name:  "definition-of-cluster",
 		What:  "a node polls by its own definition, whatever that of the cluster is",
-		Edits: []Edit{{defineFile, `case own == "" || own == c.Definition:`, `case own == "" || c.Definition != "":`}},
+		Edits: []Edit{{definitionFile, `case own == "" || own == c.Definition:`, `case own == "" || c.Definition != "":`}},
 	}
 }
 
@@ -76,7 +76,7 @@ func laterDefinition() Step {
 	return Step{
 		Name:  "later-definition",
 		What:  "the definition of a node takes the place of the cluster's, whichever was loaded later",
-		Edits: []Edit{{defineFile, "case !p.loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !p.loaded().IsZero():"}},
+		Edits: []Edit{{definitionFile, "case !j.spec.loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !j.spec.loaded().IsZero():"}},
 	}
 }
 
@@ -84,7 +84,7 @@ func goingOn() Step {
 	return Step{
 		Name:  "going-on",
 		What:  "each poll that reads all rows begins with the first",
-		Edits: []Edit{{wholeFile, "if !g.stored || !goesOn {", "if true || !goesOn {"}},
+		Edits: []Edit{{generationFile, "if !g.stored || !goesOn {", "if true || !goesOn {"}},
 	}
 }
 
@@ -92,7 +92,7 @@ func seenBefore() Step {
 	return Step{
 		Name:  "seen-before",
 		What:  "a poll that goes on does not know which rows the others have met",
-		Edits: []Edit{{wholeFile, "g.seen, g.Seen = decodeBitmap(last.Seen), nil", "g.Seen = nil"}},
+		Edits: []Edit{{generationFile, "g.seen, g.Seen = decodeBitmap(last.Seen), nil", "g.Seen = nil"}},
 	}
 }
 
@@ -100,6 +100,6 @@ func disbelief() Step {
 	return Step{
 		Name:  "disbelief",
 		What:  "rows that a snapshot lacks are gone, however many they are",
-		Edits: []Edit{{goneFile, "if missing <= max(may, p.allowed(RefusalGone)) {", "if missing <= max(may, p.allowed(RefusalGone), before) {"}},
+		Edits: []Edit{{goneFile, "if missing <= max(may, g.allowed(RefusalGone)) {", "if missing <= max(may, g.allowed(RefusalGone), before) {"}},
 	}
 }

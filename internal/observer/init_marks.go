@@ -17,66 +17,69 @@ const (
 	stepUnknown = time.Hour
 )
 
+// origin puts the marks of a stream where they do not follow from rows.
+type origin struct{ *journal }
+
 // place commits a low-water mark that does not follow from rows. Newest goes
 // with it, so that whoever polls next begins there in any case, even if this
 // poll ends now.
-func (p *poll) place(ctx context.Context, low string) error {
-	p.next.low, p.next.newest = low, low
-	if err := p.commit(ctx, p.newChunk()); err != nil {
+func (o origin) place(ctx context.Context, low string) error {
+	o.next.low, o.next.newest = low, low
+	if err := o.commit(ctx, o.newChunk()); err != nil {
 		return err
 	}
-	p.start = p.cursor
+	o.start = o.cursor
 	return nil
 }
 
-// placeMarks puts the low-water mark where the rows of this poll begin, if it
+// initMarks puts the low-water mark where the rows of this poll begin, if it
 // is not there: at the start of a stream that is new, and below its place when
 // the source's time has gone back.
-func (p *poll) placeMarks(ctx context.Context) error {
-	if p.isFresh() {
-		return p.placeStart(ctx)
+func (o origin) initMarks(ctx context.Context) error {
+	if o.isFresh() {
+		return o.initStart(ctx)
 	}
-	if err := p.followForm(ctx); err != nil {
+	if err := o.followForm(ctx); err != nil {
 		return err
 	}
 	// Without a horizon the clock itself tells: later full reads would cover up
 	// when it was that it went back.
-	earliest := cmp.Or(p.horizon.Earliest, p.horizon.Cursor, p.horizon.Clock)
-	if earliest != "" && p.src.Compare(earliest, p.next.low) < 0 {
-		return p.goBack(ctx, cmp.Or(p.horizon.Cursor, p.horizon.Clock))
+	earliest := cmp.Or(o.horizon.Earliest, o.horizon.Cursor, o.horizon.Clock)
+	if earliest != "" && o.src.Compare(earliest, o.next.low) < 0 {
+		return o.rewind(ctx, cmp.Or(o.horizon.Cursor, o.horizon.Clock))
 	}
 	return nil
 }
 
 // isFresh says that the stream was never polled.
-func (p *poll) isFresh() bool { return p.cursor.Fingerprint == "" && p.cursor.Low == "" }
+func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.Low == "" }
 
-func (p *poll) placeStart(ctx context.Context) error {
-	start := p.spec.Start
+func (o origin) initStart(ctx context.Context) error {
+	start := o.spec.Start
 	if start.isZero() {
 		return nil
 	}
 	low, at := "", start.At
 	if start.Now {
-		low, at = p.horizon.Cursor, p.horizon.Now
+		low, at = o.horizon.Cursor, o.horizon.Now
 		if low == "" && !at.IsZero() {
-			at = at.Add(-p.horizon.Lag) // What is open may have begun then.
+			at = at.Add(-o.horizon.Lag) // What is open may have begun then.
 		}
 	}
 	switch {
 	case low != "":
 	case at.IsZero():
-		low = p.horizon.Clock
+		low = o.horizon.Clock
 	default:
 		var err error
-		if low, err = p.cursorAt(ctx, at); err != nil {
+		if low, err = o.cursorAt(ctx, at); err != nil {
 			return err
 		}
 	}
-	return p.place(ctx, low)
+	return o.place(ctx, low)
 }
 
-// goBack follows a source whose time has gone back: its clock was set, or it
+// rewind follows a source whose time has gone back: its clock was set, or it
 // shows a transaction now that it could not show before. Rows written since
 // then lie below the mark. The mark stays down there until polls move it. A
 // source that hides transactions from now on looks the same, and is followed
@@ -92,37 +95,37 @@ func (p *poll) placeStart(ctx context.Context) error {
 // The start of the stream is the floor: what lies below it was left out on
 // purpose, unless the clock itself is below it and writes new rows there. A start
 // in the future is no such case: the mark waits there for the clock.
-func (p *poll) goBack(ctx context.Context, low string) error {
-	floor, err := p.beganAt(ctx)
-	if err != nil || p.next.low == floor && !p.spec.Start.Now {
+func (o origin) rewind(ctx context.Context, low string) error {
+	floor, err := o.beganAt(ctx)
+	if err != nil || o.next.low == floor && !o.spec.Start.Now {
 		return err
 	}
 	since := time.Duration(0)
-	if now := p.horizon.Now; !now.IsZero() {
-		since = p.sinceReread() + stepMargin
-		cursor, err := p.cursorAt(ctx, now.Add(-p.horizon.Lag-since))
+	if now := o.horizon.Now; !now.IsZero() {
+		since = o.sinceReread() + stepMargin
+		cursor, err := o.cursorAt(ctx, now.Add(-o.horizon.Lag-since))
 		if err != nil {
 			return err
 		}
-		if cursor != "" && p.src.Compare(cursor, low) < 0 {
+		if cursor != "" && o.src.Compare(cursor, low) < 0 {
 			low = cursor
 		}
 	}
-	if p.src.Compare(low, floor) < 0 && !p.isClockBelow(floor) {
+	if o.src.Compare(low, floor) < 0 && !o.isClockBelow(floor) {
 		low = floor
 	}
-	if p.src.Compare(low, p.next.low) >= 0 {
+	if o.src.Compare(low, o.next.low) >= 0 {
 		return nil
 	}
-	why := p.whyBack()
-	if err := p.place(ctx, low); err != nil {
+	why := o.whyBack()
+	if err := o.place(ctx, low); err != nil {
 		return err
 	}
-	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+	o.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"The horizon lies behind the mark; rows since then are read again",
-		slog.String("stream", p.spec.Stream),
+		slog.String("stream", o.spec.Stream),
 		slog.String("why", why),
-		slog.Duration("horizon_lag", p.horizon.Lag),
+		slog.Duration("horizon_lag", o.horizon.Lag),
 		slog.Duration("before_horizon", since))
 	return nil
 }
@@ -130,60 +133,60 @@ func (p *poll) goBack(ctx context.Context, low string) error {
 // followForm begins anew where the mark is not of the form that the timestamps have:
 // it says nothing about their rows, and may lie above all that will ever come. What was
 // observed is recognised.
-func (p *poll) followForm(ctx context.Context) error {
-	if p.src.Restate(p.next.low, p.next.form) == p.next.low {
+func (o origin) followForm(ctx context.Context) error {
+	if o.src.Restate(o.next.low, o.next.form) == o.next.low {
 		return nil
 	}
-	began, err := p.beganAt(ctx)
+	began, err := o.beganAt(ctx)
 	if err != nil {
 		return err
 	}
-	p.next.rereadAt = time.Time{}
-	p.tried.Store(nil)
-	if err := p.place(ctx, began); err != nil {
+	o.next.rereadAt = time.Time{}
+	o.tried.Store(nil)
+	if err := o.place(ctx, began); err != nil {
 		return err
 	}
-	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
+	o.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
 		"The low-water mark is not of the form of the timestamps; the source is read again from where the stream began",
-		slog.String("stream", p.spec.Stream),
-		slog.String("form", p.next.form))
+		slog.String("stream", o.spec.Stream),
+		slog.String("form", o.next.form))
 	return nil
 }
 
-func (p *poll) isClockBelow(mark string) bool {
-	return p.horizon.Clock != "" && p.src.Compare(p.horizon.Clock, mark) < 0
+func (o origin) isClockBelow(mark string) bool {
+	return o.horizon.Clock != "" && o.src.Compare(o.horizon.Clock, mark) < 0
 }
 
 // whyBack says why the horizon lies below the mark.
-func (p *poll) whyBack() string {
+func (o origin) whyBack() string {
 	switch {
-	case p.isClockBelow(p.next.low):
+	case o.isClockBelow(o.next.low):
 		return "the source's time has gone back"
-	case p.horizon.Exact:
+	case o.horizon.Exact:
 		return "an older transaction has become visible, or overlap was raised"
 	}
 	return "the source hides transactions that it showed before, or overlap was raised"
 }
 
 // startAt is the instant at which the stream begins as a cursor; empty for none.
-func (p *poll) startAt(ctx context.Context) (string, error) {
-	if p.spec.Start.At.IsZero() {
+func (o origin) startAt(ctx context.Context) (string, error) {
+	if o.spec.Start.At.IsZero() {
 		return "", nil
 	}
-	return p.cursorAt(ctx, p.spec.Start.At)
+	return o.cursorAt(ctx, o.spec.Start.At)
 }
 
 // sinceReread is how long ago the last full read began, at least.
-func (p *poll) sinceReread() time.Duration {
-	last := p.cursor.RereadAt
+func (o origin) sinceReread() time.Duration {
+	last := o.cursor.RereadAt
 	if last.IsZero() {
 		return stepUnknown
 	}
-	return max(0, p.at.Sub(last))
+	return max(0, o.at.Sub(last))
 }
 
-func (p *poll) cursorAt(ctx context.Context, at time.Time) (string, error) {
-	cursor, err := p.src.CursorAt(ctx, p.query(), at)
+func (o origin) cursorAt(ctx context.Context, at time.Time) (string, error) {
+	cursor, err := o.src.CursorAt(ctx, o.query(), at)
 	if err != nil {
 		return "", failed(ctx, "write an instant as a cursor", err)
 	}

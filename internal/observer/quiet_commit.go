@@ -34,11 +34,19 @@ func patience(ctx context.Context) time.Duration {
 	return min(quietLongest, max(quietLeast, time.Until(deadline)/2))
 }
 
+// commitIfAny commits a chunk that is worth it.
+func (p *poll) commitIfAny(ctx context.Context, by reading, ch Chunk) error {
+	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, by, ch) {
+		return context.Cause(ctx)
+	}
+	return p.commit(ctx, ch)
+}
+
 // isOverdue counts a chunk in which nothing had changed, and says that its marks
 // are to be committed.
-func (p *poll) isOverdue(ctx context.Context, ch Chunk) bool {
+func (p *poll) isOverdue(ctx context.Context, by reading, ch Chunk) bool {
 	p.quiet++
-	if (p.late || p.readsApart()) && time.Since(p.committed) >= p.spec.StatementTime {
+	if (p.timeline.isLate() || by.part().isApart()) && time.Since(p.committed) >= p.spec.StatementTime {
 		return true // It is not stuck, and has its lease still.
 	}
 	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed(ch)
@@ -46,17 +54,17 @@ func (p *poll) isOverdue(ctx context.Context, ch Chunk) bool {
 
 // hasPassed says that a chunk moves the place from which a later poll, or the
 // next step of a sweep, goes on. That of a poll that reads every row is kept apart,
-// see [poll.keepGeneration].
+// see [generation.keep].
 // What only counts rows is no progress: whoever gets nowhere is to be told.
-func (p *poll) hasPassed(ch Chunk) bool {
-	return !p.spec.readsAll() &&
-		(ch.Low != p.cursor.Low || ch.Newest != p.cursor.Newest || p.sweep.hasPassed())
+func (j *journal) hasPassed(ch Chunk) bool {
+	return !j.spec.readsAll() &&
+		(ch.Low != j.cursor.Low || ch.Newest != j.cursor.Newest || j.sweep.hasPassed())
 }
 
-// commitPassed stores the marks of quiet chunks, if there are any.
-func (p *poll) commitPassed(ctx context.Context) error {
-	if p.generation.moved {
-		return p.keepGeneration(ctx, 0)
+// commitQuiet stores the marks of quiet chunks, if there are any.
+func (p *poll) commitQuiet(ctx context.Context) error {
+	if p.generation != nil {
+		return p.generation.keep(ctx, 0)
 	}
 	if p.quiet == 0 {
 		return nil
@@ -68,14 +76,14 @@ func (p *poll) commitPassed(ctx context.Context) error {
 	return p.commit(ctx, ch)
 }
 
-// keepPassed stores the marks of quiet chunks before a reading that has failed
+// keepQuiet stores the marks of quiet chunks before a reading that has failed
 // is given up: the next one may fail at the same place. Rows that were out of
 // order say nothing about where others lie.
-func (p *poll) keepPassed(ctx context.Context, failure error) error {
+func (p *poll) keepQuiet(ctx context.Context, failure error) error {
 	if ctx.Err() != nil || errors.Is(failure, ErrOutOfOrder) {
 		return failure
 	}
-	if err := p.commitPassed(ctx); err != nil {
+	if err := p.commitQuiet(ctx); err != nil {
 		return errors.Join(failure, err)
 	}
 	return failure
@@ -94,7 +102,7 @@ func (p *poll) nextBatch(ctx context.Context, r *reader) (*batch, error) {
 		case <-overdue.C:
 		}
 		r.hurry.Store(true)
-		if err := p.commitPassed(ctx); err != nil {
+		if err := p.commitQuiet(ctx); err != nil {
 			return nil, err
 		}
 	}

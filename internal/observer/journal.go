@@ -1,0 +1,191 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/events"
+)
+
+// input is what a poll is given. Nothing of it changes once rows are read.
+type input struct {
+	*Observer
+	src Source
+	// at is when the poll began, by the node's clock.
+	at time.Time
+	// horizon is read once, before the rows; zero for a query without a timestamp.
+	horizon Horizon
+}
+
+// journal is the stream in the store: its cursor, what the next commit says of it, and
+// the commits.
+type journal struct {
+	*input
+	st Store
+	// start is the cursor with which the reading of rows began, cursor the one after
+	// the last commit.
+	start, cursor Cursor
+	next          marks
+	// sweep is nil for a poll.
+	sweep *sweepProgress
+	// quiet counts chunks since the last commit, none of which changed anything;
+	// committed is when that was, or when the poll began.
+	quiet     int
+	committed time.Time
+	stats     Stats
+}
+
+// readCursor makes sure that the cursor belongs to what is read.
+func (j *journal) readCursor(ctx context.Context) error {
+	c, err := j.st.Cursor(ctx, j.spec.Stream)
+	if err != nil {
+		return failed(ctx, "read cursor", err)
+	}
+	j.start, j.cursor = c, c
+	if j.next, err = marksOf(c); err != nil {
+		return err
+	}
+	if err := j.define(ctx); err != nil {
+		return err
+	}
+	return j.checkFingerprint(c)
+}
+
+// revert forgets what was compared and not committed.
+func (j *journal) revert() error {
+	last, err := marksOf(j.cursor)
+	last.identity, last.columns, last.definition = j.next.identity, j.next.columns, j.next.definition
+	if err == nil {
+		j.next, j.quiet, j.committed = last, 0, time.Now()
+	}
+	return err
+}
+
+// query is what is read, with what the poll knows of it.
+func (j *journal) query() Query {
+	q := j.spec.Query
+	q.Form, q.NormalKeys = j.next.form, j.next.keys.Normal
+	return q
+}
+
+// formRows is how many rows were observed of a stream before the form of its
+// timestamps stands: the first of a table may be an odd one.
+const formRows = 10
+
+func (j *journal) readHorizon(ctx context.Context) error {
+	if j.spec.Query.Timestamp == "" {
+		return nil
+	}
+	q := j.query()
+	if j.cursor.Rows < formRows {
+		q.Form = ""
+	}
+	h, err := j.src.Horizon(ctx, q)
+	if err != nil {
+		return failed(ctx, "read horizon", err)
+	}
+	j.horizon, j.next.form = h, h.Form
+	return nil
+}
+
+// sourceNow is the source's clock, or where it does not say, the node's.
+func (j *journal) sourceNow() time.Time {
+	if now := j.horizon.Now; !now.IsZero() {
+		return now
+	}
+	return j.at
+}
+
+// isFuture reports whether a cursor lies above the source's clock.
+func (j *journal) isFuture(cursor string) bool {
+	clock := j.horizon.Clock
+	return clock != "" && j.src.Compare(cursor, clock) > 0
+}
+
+// advance moves the marks up to a row's cursor: newest not beyond the source's
+// clock, lest one row in the future hide all that come before its time, and the
+// low-water mark not beyond the horizon. Rows never move a mark back.
+func (j *journal) advance(cursor string, light bool) {
+	if cursor == "" {
+		return
+	}
+	newest := cursor
+	if j.isFuture(newest) {
+		newest = j.horizon.Clock
+	}
+	if j.src.Compare(newest, j.next.newest) > 0 {
+		j.next.newest = newest
+	}
+	if j.src.Compare(cursor, j.horizon.Cursor) > 0 {
+		cursor = j.horizon.Cursor
+	}
+	if !light && j.src.Compare(cursor, j.next.low) > 0 {
+		j.next.low = cursor
+	}
+}
+
+func (j *journal) newEvent(o Observed, what events.Change, at time.Time, data []byte) events.Event {
+	return events.Event{
+		ID:      events.NewID(j.spec.Stream, j.cursor.Epoch, o.Key, o.Version, o.Hash),
+		Stream:  j.spec.Stream,
+		Type:    j.spec.EventType,
+		Subject: o.Key,
+		Version: o.Version,
+		Change:  what,
+		Time:    events.Writable(at),
+		Data:    data,
+	}
+}
+
+func (j *journal) newChunk() Chunk {
+	ch := Chunk{Cursor: j.cursor, CommitID: uuid.New(), Live: j.cursor.Live}
+	j.mark(&ch)
+	return ch
+}
+
+// mark writes into a chunk how far the poll is.
+func (j *journal) mark(ch *Chunk) {
+	j.next.write(ch, j.fingerprint)
+	if j.sweep != nil {
+		ch.Sweep = j.sweep.step(len(ch.Events))
+	}
+}
+
+// commit does not begin when the poll has ended, and is not interrupted once
+// it has begun: its outcome would be unknown, and finding it out costs more
+// than the commit.
+func (j *journal) commit(ctx context.Context, ch Chunk) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.spec.CommitTimeout)
+	defer cancel()
+	next, err := j.st.Commit(ctx, ch)
+	if err != nil {
+		return fmt.Errorf("commit chunk: %w", err)
+	}
+	j.cursor, j.quiet, j.committed = next, 0, time.Now()
+	j.sweep.commit(ch.Sweep)
+	j.stats.Chunks++
+	j.stats.Events += int64(len(ch.Events))
+	j.stats.Poison += int64(len(ch.Dead))
+	j.spec.Logger.LogAttrs(ctx, slog.LevelDebug, "Chunk committed",
+		slog.String("stream", j.spec.Stream),
+		slog.Int("events", len(ch.Events)),
+		slog.Int("poison", len(ch.Dead)),
+		slog.Int64("seq", next.LastSeq))
+	return nil
+}
+
+// failed wraps an error of a call that ctx can end. When it has, the cause is
+// what happened, and the error only how the callee noticed.
+func failed(ctx context.Context, operation string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}

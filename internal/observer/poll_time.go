@@ -1,0 +1,75 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// errNoRows ends a statement that reads all rows when it hands over none any more.
+var errNoRows = errors.New("no row has arrived for as long as poll-timeout")
+
+// ErrPollTime is the cause of the end of a poll that took longer than
+// [Spec.PollTime] and committed nothing.
+var ErrPollTime = errors.New("the poll took longer than poll-timeout")
+
+// leastLeft is the share of a poll's time that is worth another statement.
+const leastLeft = 16
+
+// isLate reports whether a poll which another goes on with had better end.
+func (s *Spec) isLate(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline)/2 < s.PollTime/leastLeft
+}
+
+// stepTime is for how long a poll works on a generation before it stores how far it
+// has come. What it has not stored when its time is over is done again, so it keeps
+// half of the time that is left.
+func (s *Spec) stepTime(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return s.StatementTime
+	}
+	return min(s.StatementTime, time.Until(deadline)/2)
+}
+
+// limited is a context for what a poll does in so much of its time.
+func (s *Spec) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if s.PollTime == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, ErrPollTime)
+}
+
+// whileRowsArrive is a context for a statement that is read to its end, however
+// long that takes. It ends when nothing has come of it for the time of a poll.
+func (p *poll) whileRowsArrive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	stop := func() {
+		cancel(context.Canceled)
+		watch.Wait()
+	}
+	if p.spec.PollTime == 0 {
+		return ctx, stop
+	}
+	watch.Go(func() {
+		ticker := time.NewTicker(p.spec.PollTime)
+		defer ticker.Stop()
+		for last := int64(-1); ; {
+			now := p.arrived.Load()
+			if now == last {
+				cancel(errNoRows)
+				return
+			}
+			last = now
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return ctx, stop
+}

@@ -1,0 +1,105 @@
+package observer
+
+import (
+	"context"
+	"time"
+)
+
+// position is a place in the order of timestamps, and of the keys of those that
+// share one. key is empty where a read can only begin with the first of them, and
+// order identifies the order of keys.
+type position struct{ cursor, key, order string }
+
+// span is a range of timestamps that is read in their order, in statements under one
+// horizon.
+type span struct {
+	*journal
+	// from is where the next statement begins and before where it ends, limit how
+	// many rows it may have.
+	from   position
+	before string
+	limit  int
+}
+
+func (s *span) part() Part { return PartDated }
+
+func (s *span) statement() (Query, Range) {
+	in := Range{Part: PartDated, From: s.from.cursor, Key: s.from.key, Order: s.from.order, Before: s.before, Limit: s.limit}
+	return s.query(), in
+}
+
+func (s *span) lasts(context.Context) time.Duration { return s.spec.StatementTime }
+
+func (s *span) canCut(r *reader, row *Row) bool { return row.Cursor != "" && s.isBehind(r.end()) }
+
+// isBehind reports whether a read that begins there leaves out rows which the
+// present one begins with. Two keys that are not the same may be equal for the
+// source, but no more of them than a statement has time for.
+func (s *span) isBehind(at position) bool {
+	if c := s.src.Compare(at.cursor, s.from.cursor); c != 0 {
+		return c > 0
+	}
+	return at.key != "" && at.key != s.from.key
+}
+
+// end decides what follows a read that came to its end. One that has as
+// many rows as it may have, or took as long as it may, is not all: the next begins
+// at its last row, or at the first that has its timestamp. The horizon came before all of them, so
+// whatever appears below it between two reads would have been in the first.
+func (s *span) end(_ context.Context, r *reader, seen *bitmap) outcome {
+	if !r.cut && (s.limit == 0 || r.dated < s.limit) {
+		return complete
+	}
+	if end := r.end(); s.isBehind(end) {
+		s.from = end
+	} else {
+		s.limit *= 2 // A group of equal timestamps that is larger than the limit.
+	}
+	// A row that is read once more is no second row of its key.
+	*seen = bitmap{}
+	return unfinished
+}
+
+// lastDated is the last row with a timestamp, which has the highest; nil for none.
+func lastDated(rows []row) *row {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].cursor != "" {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+// timeline is the reading of a poll, from a mark to the newest row.
+type timeline struct {
+	span
+	// light says that it does not begin at the low-water mark, and so does not move it.
+	light bool
+	// began is the timestamp at which the first read began, reached what was compared
+	// and committed since then. late says that the time of the poll is over, and that
+	// it goes on all the same.
+	began   string
+	reached position
+	late    bool
+	// lastTime is that of the last row that was compared.
+	lastTime time.Time
+}
+
+func (t *timeline) reach(rows []row) {
+	if r := lastDated(rows); r != nil {
+		t.advance(r.cursor, t.light)
+		t.noteFullRead(false)
+		t.lastTime = r.time
+	}
+}
+
+func (t *timeline) settle(r *reader, rows []row) (ends bool) {
+	for i := range rows {
+		switch row := &rows[i]; {
+		case row.cursor == "":
+		case row.cursor != t.reached.cursor || row.key != "":
+			t.reached = r.at(row.cursor, row.key)
+		}
+	}
+	return t.late && t.src.Compare(t.reached.cursor, t.began) > 0
+}
