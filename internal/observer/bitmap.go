@@ -22,19 +22,20 @@ func (b *bitmap) add(n int64) {
 	if b.has(n) {
 		return
 	}
-	word := int(n >> 6)
-	if missing := word + 1 - len(b.words); missing > 0 {
+	b.grow(int(n>>6) + 1)
+	b.words[n>>6] |= 1 << (n & 63)
+	b.count++
+}
+
+func (b *bitmap) grow(words int) {
+	if missing := words - len(b.words); missing > 0 {
 		b.words = append(b.words, make([]uint64, missing)...)
 	}
-	b.words[word] |= 1 << (n & 63)
-	b.count++
 }
 
 // merge adds the members of another set.
 func (b *bitmap) merge(other bitmap) {
-	if missing := len(other.words) - len(b.words); missing > 0 {
-		b.words = append(b.words, make([]uint64, missing)...)
-	}
+	b.grow(len(other.words))
 	for i, word := range other.words {
 		b.count += int64(bits.OnesCount64(word &^ b.words[i]))
 		b.words[i] |= word

@@ -2,7 +2,6 @@ package observer
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,26 +17,15 @@ func EncodeColumns(columns []Column) string {
 	for i, c := range columns {
 		pairs[i] = [2]string{c.Name, c.Type}
 	}
-	text, err := json.Marshal(pairs)
-	if err != nil {
-		panic(err) // Strings always encode.
-	}
-	return string(text)
+	return encode(pairs)
 }
 
-func decodeColumns(text string) ([]Column, error) {
-	if text == "" {
-		return nil, nil
+func decodeColumns(text string) (columns []Column, err error) {
+	pairs, err := decode[[][2]string](text, "columns")
+	for _, pair := range pairs {
+		columns = append(columns, Column{Name: pair[0], Type: pair[1]})
 	}
-	var pairs [][2]string
-	if err := json.Unmarshal([]byte(text), &pairs); err != nil {
-		return nil, fmt.Errorf("remembered columns: %w", err)
-	}
-	columns := make([]Column, len(pairs))
-	for i, pair := range pairs {
-		columns[i] = Column{Name: pair[0], Type: pair[1]}
-	}
-	return columns, nil
+	return columns, err
 }
 
 // checkColumns compares the columns of a read, and those of its key, with what is

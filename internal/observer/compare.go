@@ -69,21 +69,19 @@ func (c *comparer) compare(ctx context.Context, by reading, b *batch) (ch Chunk,
 	}
 	by.reach(rows)
 	c.noteFuture(rows)
-	c.sweep.count(done)
 	c.mark(&x.chunk)
 	return x.chunk, done, nil
 }
 
 // expect allocates for that many new rows at once.
 func (c *comparison) expect(n int) {
-	if n <= 0 {
-		return
-	}
 	if limit := c.spec.MaxChanged; limit > 0 {
 		n = min(n, limit)
 	}
-	c.chunk.New = make([]Observed, 0, n)
-	c.chunk.Events = make([]events.Event, 0, n)
+	if n = max(0, n); n > 0 {
+		c.chunk.New = make([]Observed, 0, n)
+		c.chunk.Events = make([]events.Event, 0, n)
+	}
 	if c.fresh == nil {
 		c.fresh = make(map[string]struct{}, n)
 	}
@@ -124,9 +122,6 @@ func (c *comparison) observe(r *row) bool {
 // isFirst reports whether no row of the chunk before this one has the key, which is
 // not known, and notes it.
 func (c *comparison) isFirst(key string) bool {
-	if c.fresh == nil {
-		c.fresh = make(map[string]struct{})
-	}
 	before := len(c.fresh)
 	c.fresh[key] = struct{}{}
 	return len(c.fresh) > before

@@ -18,7 +18,7 @@ import (
 // another one now: a poll that dies before it has put the marks back is not the last
 // to know.
 func (j *journal) define(ctx context.Context) error {
-	own, err := j.spec.ownDefinition(ctx)
+	own, err := j.spec.Definition(ctx)
 	c := j.cursor
 	switch {
 	case err != nil:
@@ -28,7 +28,7 @@ func (j *journal) define(ctx context.Context) error {
 	case c.Definition == "":
 		j.next.definition = own
 		return nil
-	case !j.spec.loaded().After(c.DefinedAt):
+	case !j.spec.Loaded().After(c.DefinedAt):
 		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded; "+
 			"give all nodes one configuration, or restart this node to make its own the cluster's",
 			ErrOtherDefinition, c.DefinedAt.UTC().Format(time.RFC3339))
@@ -42,9 +42,7 @@ func (j *journal) define(ctx context.Context) error {
 	if err := j.commit(ctx, ch); err != nil {
 		return err
 	}
-	j.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"The observer is defined in another way than before; nodes with the former definition leave it alone",
-		slog.String("stream", j.spec.Stream))
+	j.log.LogAttrs(ctx, slog.LevelWarn, "The observer is defined in another way than before; nodes with the former definition leave it alone")
 	return nil
 }
 
@@ -60,18 +58,4 @@ func sourceOf(definition string) string {
 		return ""
 	}
 	return source
-}
-
-func (s *Spec) ownDefinition(ctx context.Context) (string, error) {
-	if s.Definition == nil {
-		return "", nil
-	}
-	return s.Definition(ctx)
-}
-
-func (s *Spec) loaded() time.Time {
-	if s.Loaded == nil {
-		return time.Time{}
-	}
-	return s.Loaded()
 }

@@ -3,7 +3,6 @@ package observer
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -13,11 +12,7 @@ import (
 // the same rows, and that is what it looks like to a consumer.
 func fingerprint(s Spec) string {
 	q := s.Query
-	text, err := json.Marshal([]any{q.Table, q.SQL, q.Key, q.Timestamp, s.Detect})
-	if err != nil {
-		panic(err) // Strings always encode.
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256([]byte(encode([]any{q.Table, q.SQL, q.Key, q.Timestamp, s.Detect})))
 	return hex.EncodeToString(sum[:16])
 }
 

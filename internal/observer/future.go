@@ -31,9 +31,6 @@ func (p *poll) warnFuture(ctx context.Context) {
 	if rows == 0 && p.outcome != complete || p.future.Swap(rows) == rows || rows == 0 {
 		return
 	}
-	p.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"Rows lie in the source's future; is its timezone right?",
-		slog.String("stream", p.spec.Stream),
-		slog.Int64("rows", rows),
-		slog.Duration("ahead", p.comparer.furthest))
+	p.log.LogAttrs(ctx, slog.LevelWarn, "Rows lie in the source's future; is its timezone right?",
+		slog.Int64("rows", rows), slog.Duration("ahead", p.comparer.furthest))
 }

@@ -105,15 +105,11 @@ func (o origin) recogniseSource(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.next.rereadAt = time.Time{} // nothing of this one was read yet
-	o.tried.Store(nil)
-	if err := o.place(ctx, low); err != nil {
+	if err := o.readAgain(ctx, low); err != nil {
 		return err
 	}
 	o.stats.Rewound = true
-	o.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"Source is another database than the cursor knows; it is read again from where the stream began",
-		slog.String("stream", o.spec.Stream))
+	o.log.LogAttrs(ctx, slog.LevelWarn, "Source is another database than the cursor knows; it is read again from where the stream began")
 	return nil
 }
 
@@ -135,13 +131,15 @@ func (o origin) beginning(ctx context.Context) (string, error) {
 // beganAt is the start of the stream as a cursor. That of [Start.Now] was the
 // moment of the first poll, and is remembered.
 func (o origin) beganAt(ctx context.Context) (string, error) {
-	start := o.spec.Start
-	if !start.Now || start.Began == nil {
-		return o.startAt(ctx)
+	switch start := o.spec.Start; {
+	case start.Now && start.Began != nil:
+		began, err := start.Began(ctx, o.spec.Stream)
+		if err != nil {
+			return "", failed(ctx, "read where the stream began", err)
+		}
+		return o.src.Restate(began, o.next.form), nil
+	case !start.At.IsZero():
+		return o.cursorAt(ctx, start.At)
 	}
-	began, err := start.Began(ctx, o.spec.Stream)
-	if err != nil {
-		return "", failed(ctx, "read where the stream began", err)
-	}
-	return o.src.Restate(began, o.next.form), nil
+	return "", nil
 }

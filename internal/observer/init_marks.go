@@ -32,6 +32,13 @@ func (o origin) place(ctx context.Context, low string) error {
 	return nil
 }
 
+// readAgain begins anew, with a source of which nothing was read yet.
+func (o origin) readAgain(ctx context.Context, low string) error {
+	o.next.rereadAt = time.Time{}
+	o.tried.Store(nil)
+	return o.place(ctx, low)
+}
+
 // initMarks puts the low-water mark where the rows of this poll begin, if it
 // is not there: at the start of a stream that is new, and below its place when
 // the source's time has gone back.
@@ -121,12 +128,8 @@ func (o origin) rewind(ctx context.Context, low string) error {
 	if err := o.place(ctx, low); err != nil {
 		return err
 	}
-	o.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"The horizon lies behind the mark; rows since then are read again",
-		slog.String("stream", o.spec.Stream),
-		slog.String("why", why),
-		slog.Duration("horizon_lag", o.horizon.Lag),
-		slog.Duration("before_horizon", since))
+	o.log.LogAttrs(ctx, slog.LevelWarn, "The horizon lies behind the mark; rows since then are read again",
+		slog.String("why", why), slog.Duration("horizon_lag", o.horizon.Lag), slog.Duration("before_horizon", since))
 	return nil
 }
 
@@ -141,14 +144,10 @@ func (o origin) followForm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.next.rereadAt = time.Time{}
-	o.tried.Store(nil)
-	if err := o.place(ctx, began); err != nil {
+	if err := o.readAgain(ctx, began); err != nil {
 		return err
 	}
-	o.spec.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"The low-water mark is not of the form of the timestamps; the source is read again from where the stream began",
-		slog.String("stream", o.spec.Stream),
+	o.log.LogAttrs(ctx, slog.LevelWarn, "The low-water mark is not of the form of the timestamps; the source is read again from where the stream began",
 		slog.String("form", o.next.form))
 	return nil
 }
@@ -166,14 +165,6 @@ func (o origin) whyBack() string {
 		return "an older transaction has become visible, or overlap was raised"
 	}
 	return "the source hides transactions that it showed before, or overlap was raised"
-}
-
-// startAt is the instant at which the stream begins as a cursor; empty for none.
-func (o origin) startAt(ctx context.Context) (string, error) {
-	if o.spec.Start.At.IsZero() {
-		return "", nil
-	}
-	return o.cursorAt(ctx, o.spec.Start.At)
 }
 
 // sinceReread is how long ago the last full read began, at least.

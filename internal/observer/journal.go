@@ -173,11 +173,8 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	j.stats.Chunks++
 	j.stats.Events += int64(len(ch.Events))
 	j.stats.Poison += int64(len(ch.Dead))
-	j.spec.Logger.LogAttrs(ctx, slog.LevelDebug, "Chunk committed",
-		slog.String("stream", j.spec.Stream),
-		slog.Int("events", len(ch.Events)),
-		slog.Int("poison", len(ch.Dead)),
-		slog.Int64("seq", next.LastSeq))
+	j.log.LogAttrs(ctx, slog.LevelDebug, "Chunk committed",
+		slog.Int("events", len(ch.Events)), slog.Int("poison", len(ch.Dead)), slog.Int64("seq", next.LastSeq))
 	return nil
 }
 

@@ -2,7 +2,6 @@ package observer
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,28 +101,18 @@ func (f KeyForm) Encode() string {
 	for _, c := range f.Columns {
 		form.Columns = append(form.Columns, [4]string{c.Name, c.Type, string(c.Rule), c.Width})
 	}
-	text, err := json.Marshal(form)
-	if err != nil {
-		panic(err) // Strings always encode.
-	}
-	return string(text)
+	return encode(form)
 }
 
 // DecodeKeyForm reads what [KeyForm.Encode] wrote. The error is for a text that a
 // later version wrote.
 func DecodeKeyForm(text string) (f KeyForm, err error) {
-	if text == "" {
-		return f, nil
-	}
-	var form keyFormJSON
-	if err := json.Unmarshal([]byte(text), &form); err != nil {
-		return f, fmt.Errorf("remembered form of the keys: %w", err)
-	}
+	form, err := decode[keyFormJSON](text, "form of the keys")
 	f.Normal = form.Normal
 	for _, c := range form.Columns {
 		f.Columns = append(f.Columns, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3]})
 	}
-	return f, nil
+	return f, err
 }
 
 // Matters reports whether the normal form differs from the text of the database. An

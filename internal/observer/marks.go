@@ -1,6 +1,10 @@
 package observer
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // marks are what the next commit says of the stream: how far it is observed, and of
 // which source, query and configuration that holds.
@@ -35,4 +39,24 @@ func (m *marks) write(ch *Chunk, fingerprint string) {
 	ch.Fingerprint, ch.Identity, ch.Columns = m.keys.Marked(fingerprint), m.identity, m.columns
 	ch.Definition, ch.Form, ch.KeyForm = m.definition, m.form, m.keys.Encode()
 	ch.Refusal, ch.Accepted = m.refusal, m.accepted.Encode()
+}
+
+// encode writes what the cursor remembers as text.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // Strings and numbers always encode.
+	}
+	return string(text)
+}
+
+// decode reads what [encode] wrote; the zero value of an empty text.
+func decode[T any](text, what string) (v T, err error) {
+	if text == "" {
+		return v, nil
+	}
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return v, fmt.Errorf("remembered %s: %w", what, err)
+	}
+	return v, nil
 }

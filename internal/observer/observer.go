@@ -2,6 +2,7 @@ package observer
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // commit.
 type Observer struct {
 	spec        Spec
+	log         *slog.Logger
 	fingerprint string
 	limit       limit
 	// met are the databases that have answered this observer.
@@ -32,7 +34,10 @@ func New(spec Spec) (*Observer, error) {
 	if err := spec.validate(); err != nil {
 		return nil, fmt.Errorf("observer %q: %w", spec.Stream, err)
 	}
-	o := &Observer{spec: spec, fingerprint: fingerprint(spec), limit: limit{most: spec.Limit}}
+	o := &Observer{
+		spec: spec, log: spec.Logger.With("stream", spec.Stream),
+		fingerprint: fingerprint(spec), limit: limit{most: spec.Limit},
+	}
 	if spec.MaxRate > 0 {
 		o.rate = rate.NewLimiter(rate.Limit(spec.MaxRate), spec.ChunkRows)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // poisonFloor is how many poison rows a chunk may always have: in a handful of
@@ -129,11 +128,10 @@ func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 
 // halfOf is a context that ends after half of the time that is left.
 func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
+	if half := halfLeft(ctx, 0); half != 0 {
+		return context.WithTimeout(ctx, half)
 	}
-	return context.WithTimeout(ctx, time.Until(deadline)/2)
+	return context.WithCancel(ctx)
 }
 
 // unburied are the poison rows that are not known.

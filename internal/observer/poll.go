@@ -197,8 +197,7 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 		return err
 	case p.stats.Chunks > p.apart.chunks:
 		p.outcome = full
-		p.spec.Logger.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on",
-			slog.String("stream", p.spec.Stream), slog.Int64("rows", p.stats.Rows))
+		p.log.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on", slog.Int64("rows", p.stats.Rows))
 		return nil
 	case p.last.tied > 0:
 		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+

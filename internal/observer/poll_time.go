@@ -14,24 +14,27 @@ var errNoRows = errors.New("no row has arrived for as long as poll-timeout")
 // [Spec.PollTime] and committed nothing.
 var ErrPollTime = errors.New("the poll took longer than poll-timeout")
 
+// halfLeft is half of the time that ctx leaves, or the second value if it has no end.
+func halfLeft(ctx context.Context, without time.Duration) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return time.Until(deadline) / 2
+	}
+	return without
+}
+
 // leastLeft is the share of a poll's time that is worth another statement.
 const leastLeft = 16
 
 // isLate reports whether a poll which another goes on with had better end.
 func (s *Spec) isLate(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline)/2 < s.PollTime/leastLeft
+	return halfLeft(ctx, s.PollTime) < s.PollTime/leastLeft
 }
 
 // stepTime is for how long a poll works on a generation before it stores how far it
 // has come. What it has not stored when its time is over is done again, so it keeps
 // half of the time that is left.
 func (s *Spec) stepTime(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return s.StatementTime
-	}
-	return min(s.StatementTime, time.Until(deadline)/2)
+	return min(s.StatementTime, halfLeft(ctx, s.StatementTime))
 }
 
 // limited is a context for what a poll does in so much of its time.
@@ -47,29 +50,25 @@ func (s *Spec) limited(ctx context.Context, limit time.Duration) (context.Contex
 func (p *poll) whileRowsArrive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
-	stop := func() {
+	if p.spec.PollTime > 0 {
+		watch.Go(func() { p.watch(ctx, cancel) })
+	}
+	return ctx, func() {
 		cancel(context.Canceled)
 		watch.Wait()
 	}
-	if p.spec.PollTime == 0 {
-		return ctx, stop
-	}
-	watch.Go(func() {
-		ticker := time.NewTicker(p.spec.PollTime)
-		defer ticker.Stop()
-		for last := int64(-1); ; {
-			now := p.arrived.Load()
-			if now == last {
-				cancel(errNoRows)
-				return
-			}
-			last = now
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+}
+
+// watch ends the context when nothing has arrived between two looks.
+func (p *poll) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(p.spec.PollTime)
+	defer ticker.Stop()
+	for last, now := int64(-1), p.arrived.Load(); now != last; last, now = now, p.arrived.Load() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
 		}
-	})
-	return ctx, stop
+	}
+	cancel(errNoRows)
 }

@@ -27,11 +27,7 @@ const (
 // is the most: what a poll loses that is cut off by its deadline becomes less
 // the nearer that is.
 func patience(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return quietLongest
-	}
-	return min(quietLongest, max(quietLeast, time.Until(deadline)/2))
+	return min(quietLongest, max(quietLeast, halfLeft(ctx, quietLongest)))
 }
 
 // commitIfAny commits a chunk that is worth it.
@@ -69,11 +65,10 @@ func (p *poll) commitQuiet(ctx context.Context) error {
 	if p.quiet == 0 {
 		return nil
 	}
-	ch := p.newChunk()
-	if !p.hasPassed(ch) {
-		return nil
+	if ch := p.newChunk(); p.hasPassed(ch) {
+		return p.commit(ctx, ch)
 	}
-	return p.commit(ctx, ch)
+	return nil
 }
 
 // keepQuiet stores the marks of quiet chunks before a reading that has failed
@@ -83,10 +78,7 @@ func (p *poll) keepQuiet(ctx context.Context, failure error) error {
 	if ctx.Err() != nil || errors.Is(failure, ErrOutOfOrder) {
 		return failure
 	}
-	if err := p.commitQuiet(ctx); err != nil {
-		return errors.Join(failure, err)
-	}
-	return failure
+	return errors.Join(failure, p.commitQuiet(ctx))
 }
 
 // nextBatch waits for a batch; nil means that there are no more. When that takes

@@ -2,7 +2,6 @@ package observer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -44,24 +43,12 @@ func (r Refusal) Encode() string {
 	if r == (Refusal{}) {
 		return ""
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // Strings and numbers always encode.
-	}
-	return string(text)
+	return encode(r)
 }
 
 // DecodeRefusal reads what [Refusal.Encode] wrote. The error is for a text that
 // a later version wrote.
-func DecodeRefusal(text string) (r Refusal, err error) {
-	if text == "" {
-		return r, nil
-	}
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		return r, fmt.Errorf("remembered refusal: %w", err)
-	}
-	return r, nil
-}
+func DecodeRefusal(text string) (Refusal, error) { return decode[Refusal](text, "refusal") }
 
 // refusedError is what a poll refused, with the poison rows of it to keep.
 type refusedError struct {

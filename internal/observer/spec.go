@@ -146,6 +146,12 @@ func (s Spec) withDefaults() Spec {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
+	if s.Definition == nil {
+		s.Definition = func(context.Context) (string, error) { return "", nil }
+	}
+	if s.Loaded == nil {
+		s.Loaded = func() time.Time { return time.Time{} }
+	}
 	if s.Now == nil {
 		s.Now = failpoint.Now
 	}

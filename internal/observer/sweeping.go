@@ -99,6 +99,8 @@ func (s *sweepSpan) reach(rows []row) {
 	if r := lastDated(rows); r != nil {
 		s.sweep.position = r.cursor
 	}
+	s.sweep.rows += int64(len(rows))
+	s.sweep.uncounted += int64(len(rows))
 }
 
 func (s *sweepSpan) settle(*reader, []row) (ends bool) { return s.sweep.isSpent(s.src) }
@@ -126,13 +128,6 @@ type sweepProgress struct {
 	done            bool
 }
 
-func (s *sweepProgress) count(rows int) {
-	if s != nil {
-		s.rows += int64(rows)
-		s.uncounted += int64(rows)
-	}
-}
-
 // step is what a chunk with so many events changes about the sweep.
 func (s *sweepProgress) step(events int) *SweepStep {
 	return &SweepStep{ID: s.ID, Position: s.position, Rows: s.uncounted, Events: int64(events), Done: s.done}
@@ -155,7 +150,7 @@ func (s *sweepProgress) commit(step *SweepStep) {
 // isSpent says that the step has used its budget and has moved. One that did
 // not move would be taken again, for ever.
 func (s *sweepProgress) isSpent(src Source) bool {
-	if s == nil || src.Compare(s.position, s.start) <= 0 {
+	if src.Compare(s.position, s.start) <= 0 {
 		return false
 	}
 	return s.budget.Rows > 0 && s.rows >= int64(s.budget.Rows) ||

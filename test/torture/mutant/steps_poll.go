@@ -76,7 +76,7 @@ func laterDefinition() Step {
 	return Step{
 		Name:  "later-definition",
 		What:  "the definition of a node takes the place of the cluster's, whichever was loaded later",
-		Edits: []Edit{{definitionFile, "case !j.spec.loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !j.spec.loaded().IsZero():"}},
+		Edits: []Edit{{definitionFile, "case !j.spec.Loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !j.spec.Loaded().IsZero():"}},
 	}
 }
 
