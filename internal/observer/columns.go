@@ -99,13 +99,5 @@ func (j *journal) columnChanges(before, now []Column) []string {
 
 // sameColumns leaves the order aside.
 func sameColumns(a, b []Column) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, c := range a {
-		if !slices.Contains(b, c) {
-			return false
-		}
-	}
-	return true
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(c Column) bool { return !slices.Contains(b, c) })
 }

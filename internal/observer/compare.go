@@ -16,9 +16,9 @@ type comparer struct {
 	budget budget
 	// seen are the numbers of the live rows that the present statement has met.
 	seen bitmap
-	// fresh are the keys of the chunk that were not known before it. It is kept
+	// unknown are the keys of the chunk that were not known before it. It is kept
 	// from one chunk to the next for its room alone.
-	fresh map[string]struct{}
+	unknown map[string]struct{}
 	// furthest is how far rows lie in the source's future.
 	furthest time.Duration
 }
@@ -57,7 +57,7 @@ func (c *comparer) compare(ctx context.Context, by reading, b *batch) (ch Chunk,
 		return ch, len(b.rows), failed(ctx, "read observed rows", err)
 	}
 	x := &comparison{comparer: c, part: by.part(), chunk: c.newChunk(), known: known}
-	clear(c.fresh)
+	clear(c.unknown)
 	x.expect(len(b.rows) - len(known))
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
 		done++
@@ -82,8 +82,8 @@ func (c *comparison) expect(n int) {
 		c.chunk.New = make([]Observed, 0, n)
 		c.chunk.Events = make([]events.Event, 0, n)
 	}
-	if c.fresh == nil {
-		c.fresh = make(map[string]struct{}, n)
+	if c.unknown == nil {
+		c.unknown = make(map[string]struct{}, n)
 	}
 }
 
@@ -122,9 +122,9 @@ func (c *comparison) observe(r *row) bool {
 // isFirst reports whether no row of the chunk before this one has the key, which is
 // not known, and notes it.
 func (c *comparison) isFirst(key string) bool {
-	before := len(c.fresh)
-	c.fresh[key] = struct{}{}
-	return len(c.fresh) > before
+	before := len(c.unknown)
+	c.unknown[key] = struct{}{}
+	return len(c.unknown) > before
 }
 
 func (c *comparison) add(r *row) bool {

@@ -66,12 +66,9 @@ func (c Class) Pause(failures int) time.Duration {
 	p := pauses[c]
 	d := p.least
 	for range failures - 1 {
-		if d >= p.most {
-			break
-		}
-		d *= 2
+		d = min(2*d, p.most)
 	}
-	return min(d, p.most)
+	return d
 }
 
 // Fault is a failure of a source with its class.

@@ -131,23 +131,21 @@ func (g *generation) goneChunk(rows []Observed) Chunk {
 // of the columns went with the row.
 func keyObject(columns []string, key string) []byte {
 	var b bytes.Buffer
-	text := json.NewEncoder(&b)
-	text.SetEscapeHTML(false)
-	separator := byte('{')
+	to := json.NewEncoder(&b)
+	to.SetEscapeHTML(false)
+	write := func(before byte, text string) {
+		b.WriteByte(before)
+		if err := to.Encode(text); err != nil {
+			panic(err) // Strings always encode.
+		}
+		b.Truncate(b.Len() - 1) // The encoder's line break.
+	}
+	before := byte('{')
 	for i, part := range SplitKey(key, len(columns)) {
-		b.WriteByte(separator)
-		separator = ','
-		writeText(&b, text, columns[i])
-		b.WriteByte(':')
-		writeText(&b, text, part)
+		write(before, columns[i])
+		write(':', part)
+		before = ','
 	}
 	b.WriteByte('}')
 	return b.Bytes()
-}
-
-func writeText(b *bytes.Buffer, to *json.Encoder, text string) {
-	if err := to.Encode(text); err != nil {
-		panic(err) // Strings always encode.
-	}
-	b.Truncate(b.Len() - 1) // The encoder's line break.
 }

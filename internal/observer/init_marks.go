@@ -62,28 +62,28 @@ func (o origin) initMarks(ctx context.Context) error {
 func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.Low == "" }
 
 func (o origin) initStart(ctx context.Context) error {
-	start := o.spec.Start
-	if start.isZero() {
+	if o.spec.Start.isZero() {
 		return nil
 	}
-	low, at := "", start.At
-	if start.Now {
-		low, at = o.horizon.Cursor, o.horizon.Now
-		if low == "" && !at.IsZero() {
-			at = at.Add(-o.horizon.Lag) // What is open may have begun then.
-		}
-	}
-	switch {
-	case low != "":
-	case at.IsZero():
-		low = o.horizon.Clock
-	default:
-		var err error
-		if low, err = o.cursorAt(ctx, at); err != nil {
-			return err
-		}
+	low, err := o.startNow(ctx)
+	if err != nil {
+		return err
 	}
 	return o.place(ctx, low)
+}
+
+// startNow is where a stream begins that is new.
+func (o origin) startNow(ctx context.Context) (string, error) {
+	switch start, h := o.spec.Start, o.horizon; {
+	case !start.Now:
+		return o.cursorAt(ctx, start.At)
+	case h.Cursor != "":
+		return h.Cursor, nil
+	case h.Now.IsZero():
+		return h.Clock, nil
+	default:
+		return o.cursorAt(ctx, h.Now.Add(-h.Lag)) // What is open may have begun then.
+	}
 }
 
 // rewind follows a source whose time has gone back: its clock was set, or it

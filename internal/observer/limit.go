@@ -1,6 +1,9 @@
 package observer
 
-import "sync/atomic"
+import (
+	"cmp"
+	"sync/atomic"
+)
 
 const (
 	// limitLeast is the least to which failures reduce the rows of a read.
@@ -39,13 +42,7 @@ func (l *limit) adapt(err error, rows int) {
 }
 
 func (l *limit) reduce(rows int) {
-	if rows == 0 {
-		rows = l.get()
-	}
-	if rows == 0 {
-		rows = limitFirst
-	}
-	n := max(rows/2, limitLeast)
+	n := max(cmp.Or(rows, l.get(), limitFirst)/2, limitLeast)
 	if l.most > 0 {
 		n = min(n, l.most)
 	}
@@ -54,11 +51,7 @@ func (l *limit) reduce(rows int) {
 
 func (l *limit) restore() {
 	n := 2 * l.reduced.Load()
-	most := int64(limitMost)
-	if l.most > 0 {
-		most = int64(l.most)
-	}
-	if n >= most {
+	if n >= int64(cmp.Or(l.most, limitMost)) {
 		n = 0
 	}
 	l.reduced.Store(n)

@@ -52,12 +52,7 @@ func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
 	if len(dead) < poisonFloor || wanted {
 		return nil
 	}
-	fresh := int64(0)
-	for i := range rows {
-		if !c.readBefore(&rows[i]) {
-			fresh++
-		}
-	}
+	fresh, _ := c.fresh(rows)
 	known := int64(len(rows)) + c.start.Rows
 	if c.part.isApart() {
 		known = int64(len(rows)) + c.cursor.Rows
@@ -156,7 +151,13 @@ func (j *journal) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
 // they are compared. However few they are, their majority counts: more rows may
 // follow that are like them.
 func (j *journal) looksMostlyPoison(rows []row) bool {
-	dead, fresh := 0, 0
+	fresh, dead := j.fresh(rows)
+	return 2*dead > fresh
+}
+
+// fresh counts the rows that no earlier poll may have read, and of those the ones that
+// the source cannot read.
+func (j *journal) fresh(rows []row) (fresh, dead int64) {
 	for i := range rows {
 		if j.readBefore(&rows[i]) {
 			continue
@@ -166,7 +167,7 @@ func (j *journal) looksMostlyPoison(rows []row) bool {
 			dead++
 		}
 	}
-	return 2*dead > fresh
+	return fresh, dead
 }
 
 func mostly(dead int, of int64) bool { return dead >= poisonFloor && 2*int64(dead) > of }

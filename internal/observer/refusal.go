@@ -62,9 +62,7 @@ func (r *refusedError) Unwrap() error { return r.err }
 
 // refuse makes the error of a refusal; advice follows its text.
 func (j *journal) refuse(err error, r Refusal, advice string) *refusedError {
-	if j.sweep != nil {
-		r.Sweep = j.sweep.Kind
-	}
+	r.Sweep = j.sweep.kind()
 	return &refusedError{Refusal: r, err: fmt.Errorf("%w: %s; %s, run `observerd observers accept %s`", err, r.Text, advice, j.spec.Stream)}
 }
 
@@ -111,8 +109,7 @@ func (j *journal) allowed(kind RefusalKind) int64 {
 }
 
 func (j *journal) isAccepted(kind RefusalKind) bool {
-	return j.next.accepted.Kind == kind && (j.next.accepted.Sweep == "") == (j.sweep == nil) &&
-		(j.sweep == nil || j.next.accepted.Sweep == j.sweep.Kind)
+	return j.next.accepted.Kind == kind && j.next.accepted.Sweep == j.sweep.kind()
 }
 
 // use takes rows off what was accepted. The chunk that is made next says so.
@@ -129,11 +126,7 @@ func (j *journal) settleRefusal(done bool) error {
 	if err != nil {
 		return err
 	}
-	own := SweepKind("")
-	if j.sweep != nil {
-		own = j.sweep.Kind
-	}
-	if done && refusal.Sweep == own {
+	if done && refusal.Sweep == j.sweep.kind() {
 		j.next.refusal, j.next.accepted = "", Refusal{}
 	}
 	return nil

@@ -128,6 +128,14 @@ type sweepProgress struct {
 	done            bool
 }
 
+// kind is that of the sweep; empty for a poll.
+func (s *sweepProgress) kind() SweepKind {
+	if s == nil {
+		return ""
+	}
+	return s.Kind
+}
+
 // step is what a chunk with so many events changes about the sweep.
 func (s *sweepProgress) step(events int) *SweepStep {
 	return &SweepStep{ID: s.ID, Position: s.position, Rows: s.uncounted, Events: int64(events), Done: s.done}
@@ -162,5 +170,5 @@ func (s *sweepProgress) hasPassed() bool { return s != nil && s.position != s.Po
 
 // hasMoved says that there is something about the sweep to commit.
 func (s *sweepProgress) hasMoved() bool {
-	return s != nil && (s.done || s.uncounted > 0 || s.position != s.Position)
+	return s.hasPassed() || s != nil && (s.done || s.uncounted > 0)
 }
