@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// define compares the observer's definition with that by which the cluster polls
-// it. Two nodes with different ones would take each other's rows for changes, in
-// turns. So a definition takes another's place once: when it was loaded after that
-// was set. Otherwise this node leaves the observer alone.
+// define compares the observer's definition with the cluster's. Two nodes with
+// different ones would take each other's rows for changes, in turns. So a definition
+// replaces another once, if it was loaded after that was set; otherwise this node
+// leaves the observer alone.
 //
-// The new one is committed at once, and the fingerprint stays: whether the cursor
-// belongs to its query is judged after that. So does the note that the source is
-// another one now: a poll that dies before it has put the marks back is not the last
-// to know.
+// The new one is committed at once, together with the note that the source is another
+// one: the next poll has to know if this one dies before it puts the marks back. The
+// fingerprint stays, because it is checked after this.
 func (j *journal) define(ctx context.Context) error {
 	own, err := j.spec.Definition(ctx)
 	c := j.cursor
@@ -46,16 +45,11 @@ func (j *journal) define(ctx context.Context) error {
 	return nil
 }
 
-// changedSource is the identity of a source that the configuration has put in the
-// place of another, until a poll has begun to read it. No source has it.
+// changedSource is the identity of a source that the configuration has replaced, until
+// a poll begins to read the new one. No source has it.
 const changedSource = "configuration:changed"
 
-// sourceOf is the part of a definition that is the source's; empty for one that has
-// none.
+// sourceOf is the source's part of a definition; empty for none.
 func sourceOf(definition string) string {
-	source, _, ok := strings.Cut(definition, "/")
-	if !ok {
-		return ""
-	}
-	return source
+	return definition[:max(0, strings.Index(definition, "/"))]
 }

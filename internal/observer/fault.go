@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// ErrUnreachable is what a source's error is, for [errors.Is], when the
-// database could not be reached or refused the session: another node may have
-// more luck. Every other error would meet any node.
+// ErrUnreachable is in a source's error when the database could not be reached or
+// refused the session: another node may reach it. Other errors would meet any node.
 var ErrUnreachable = errors.New("source is unreachable")
 
-// Class says what kind of failure a source has met, and so what to do about
-// it. The values are those of metrics and tables.
+// Class is the kind of a source's error, and so what to do about it. The values are
+// those of metrics and tables.
 type Class string
 
 // The classes.
@@ -21,8 +20,8 @@ const (
 	ClassUnreachable Class = "unreachable"
 	// ClassResource is a database that has no room: sessions, memory, locks.
 	ClassResource Class = "resource"
-	// ClassKilled is a session or a statement that somebody over there ended,
-	// or a limit that was set for us.
+	// ClassKilled is a session or a statement that the other team ended, or that met a
+	// limit of theirs.
 	ClassKilled Class = "killed"
 	// ClassTimeout is a statement that took longer than the query timeout.
 	ClassTimeout Class = "timeout"
@@ -30,8 +29,7 @@ const (
 	// locked or expired account. One attempt too many locks it.
 	ClassCredentials Class = "credentials"
 	// ClassSettings is an address, a service name, a certificate or an option
-	// that is most likely wrong, and may be right again after a restart over
-	// there.
+	// that is most likely wrong, or wrong until the database is restarted.
 	ClassSettings Class = "settings"
 	// ClassQuery is a statement that cannot work: a missing table, column or
 	// right.
@@ -43,12 +41,12 @@ const (
 	ClassRetry Class = "retry"
 	// ClassDriver is an answer that the driver did not understand.
 	ClassDriver Class = "driver"
-	// ClassUnknown is every other failure.
+	// ClassUnknown is every other error.
 	ClassUnknown Class = "unknown"
 )
 
-// pause is how long a failure of a class is waited out: least after the first,
-// doubling, most at last. Zero leaves it to the interval of the type.
+// pause is how long to wait after errors of a class: least after the first, doubling,
+// most at last. Zero leaves it to the interval of the type.
 type pause struct{ least, most time.Duration }
 
 var pauses = map[Class]pause{
@@ -71,11 +69,10 @@ func (c Class) Pause(failures int) time.Duration {
 	return d
 }
 
-// Fault is a failure of a source with its class.
+// Fault is an error of a source with its class.
 type Fault struct { //nolint:errname // It is what happened to a source; its class says what kind of error that is.
 	Class Class
-	// Code is the database's own, such as "ORA-00942" or "42P01"; empty for
-	// failures that have none.
+	// Code is the database's own, such as "ORA-00942" or "42P01"; empty for none.
 	Code string
 	// Err says what happened, without a secret or a value.
 	Err error

@@ -4,58 +4,54 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 )
 
-// acquainted is for how long a database that was replaced is remembered.
-const acquainted = time.Hour
+// identityKept is for how long a database that was replaced is remembered.
+const identityKept = time.Hour
 
-// acquaintances are the databases that were the cursor's, and when each has
-// answered last. One that is not yet is none of them: a poll that has noticed
-// it may fail before it has said so. The zero value is ready.
-type acquaintances struct {
-	mu  sync.Mutex
-	met map[string]time.Time
+// identityHistory has the databases that were the cursor's, and when each answered
+// last. A new one is not recorded before it is the cursor's: the poll that notices it
+// may fail. The zero value is ready.
+type identityHistory struct {
+	mu   sync.Mutex
+	last map[string]time.Time
 }
 
-// meet notes that the cursor's database has answered.
-func (a *acquaintances) meet(id string, at time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other, last := range a.met {
-		if at.Sub(last) >= acquainted {
-			delete(a.met, other)
-		}
+// record notes that the cursor's database has answered.
+func (h *identityHistory) record(id string, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.last, func(_ string, last time.Time) bool { return at.Sub(last) >= identityKept })
+	if h.last == nil {
+		h.last = make(map[string]time.Time)
 	}
-	if a.met == nil {
-		a.met = make(map[string]time.Time)
-	}
-	a.met[id] = at
+	h.last[id] = at
 }
 
 // isBack reports whether a database that answers now was the cursor's not long
-// ago. It is remembered for longer where the one in its place goes on answering;
-// one that answers alone is back for good, and followed after a while.
-func (a *acquaintances) isBack(id, known string, at time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	last, met := a.met[id]
-	if !met || at.Sub(last) >= acquainted {
+// ago. While the one in its place answers too, it is remembered for longer; a
+// database that answers alone is followed after a while.
+func (h *identityHistory) isBack(id, known string, at time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last, found := h.last[id]
+	if !found || at.Sub(last) >= identityKept {
 		return false
 	}
-	if a.met[known].After(last) {
-		a.met[id] = at
+	if h.last[known].After(last) {
+		h.last[id] = at
 	}
 	return true
 }
 
-// readIdentity asks the source who it is, and says whether it is another
-// database than the cursor knows. Only two values of one kind can tell: a
-// source that has learnt to say more about itself is no other source, nor is
-// one of which nothing was known. One that the configuration has put in the place of
-// another is another whatever it says: one database may have many tables of a name.
+// readIdentity reports whether the source is another database than the cursor's. Only
+// two identities of one kind can tell: a source may learn to say more of itself. After
+// a change in the configuration it is another one in any case, because one database
+// may have many tables of a name.
 func (o origin) readIdentity(ctx context.Context) (replaced bool, err error) {
 	id, err := o.src.Identity(ctx)
 	if err != nil {
@@ -71,10 +67,10 @@ func (o origin) readIdentity(ctx context.Context) (replaced bool, err error) {
 	}
 	o.next.identity = id
 	if id == known || identityKind(id) != identityKind(known) {
-		o.met.meet(id, o.at)
+		o.identities.record(id, o.at)
 		return false, nil
 	}
-	if o.met.isBack(id, known, o.at) {
+	if o.identities.isBack(id, known, o.at) {
 		return false, fmt.Errorf("%w: the one that has answered now was replaced less than an hour ago; "+
 			"use an address that leads to one of them, or run `observerd observers reset %s --keep-cursor` where it was moved back on purpose",
 			ErrSourcesAlternate, o.spec.Stream)
@@ -87,11 +83,11 @@ func identityKind(id string) string {
 	return kind
 }
 
-// recogniseSource begins anew where the source was replaced or restored, or the
+// recogniseSource begins anew if the source was replaced or restored, or if the
 // configuration names another one: the marks say nothing about its rows. What was
-// observed stays, so of the rows from the stream's beginning on only those that differ
-// or that were never observed become events. The marks and the identity are committed
-// together and first: a poll that dies after that is not the last to know.
+// observed stays, so only rows that differ or are new become events. The marks are
+// committed with the identity before rows are read, or the next poll would not know
+// if this one dies.
 func (o origin) recogniseSource(ctx context.Context) error {
 	replaced, err := o.readIdentity(ctx)
 	if err != nil || !replaced {
@@ -99,7 +95,7 @@ func (o origin) recogniseSource(ctx context.Context) error {
 	}
 	o.next.form = ""
 	if o.cursor.Identity == changedSource {
-		o.next.low = "" // It may be of another kind, whose marks do not compare.
+		o.next.low = "" // The marks of another kind of source do not compare.
 	}
 	low, err := o.beginning(ctx)
 	if err != nil {
@@ -113,10 +109,9 @@ func (o origin) recogniseSource(ctx context.Context) error {
 	return nil
 }
 
-// beginning is where a source is read from that is another one now: where its
-// stream began, lest a history that was left out become events. A mark that is
-// below that, because time has gone back, stays there: above it not all rows
-// were compared. Empty is the beginning of the source.
+// beginning is where the reading of a replaced source begins: where the stream began,
+// or the mark if it is below that because time went back. A history that was left out
+// makes no events. Empty is the beginning of the source.
 func (o origin) beginning(ctx context.Context) (string, error) {
 	began, err := o.beganAt(ctx)
 	if err != nil {
@@ -128,8 +123,7 @@ func (o origin) beginning(ctx context.Context) (string, error) {
 	return began, nil
 }
 
-// beganAt is the start of the stream as a cursor. That of [Start.Now] was the
-// moment of the first poll, and is remembered.
+// beganAt is the start of the stream as a cursor, remembered for [Start.Now].
 func (o origin) beganAt(ctx context.Context) (string, error) {
 	switch start := o.spec.Start; {
 	case start.Now && start.Began != nil:

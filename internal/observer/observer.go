@@ -9,20 +9,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Observer polls one stream. It remembers nothing between two polls but how
-// much the source can bear and what it has told, so any node may do the next one. It is safe for
-// concurrent use; of two polls of one stream at a time, one fails at its next
-// commit.
+// Observer polls one stream. Between two polls it remembers only how much the source
+// can bear and what was logged, so any node may do the next one. It is safe for
+// concurrent use; of two polls at a time, one fails at its next commit.
 type Observer struct {
 	spec        Spec
 	log         *slog.Logger
 	fingerprint string
 	limit       limit
-	// met are the databases that have answered this observer.
-	met acquaintances
+	identities  identityHistory
 	// tried is when a full read above a standing horizon was begun last.
 	tried atomic.Pointer[time.Time]
-	// future is how many rows in the source's future were told of.
+	// future is how many rows in the source's future the last warning counted.
 	future atomic.Int64
 	// rate is nil without a bound.
 	rate *rate.Limiter

@@ -30,15 +30,14 @@ const (
 // Start says where an observer begins with a source that it has never polled.
 // The zero value is the beginning of the source.
 type Start struct {
-	// Now begins at the horizon of the first poll, or at the source's clock
-	// where there is no horizon at that moment.
+	// Now begins at the horizon of the first poll, or without one at the source's clock.
 	Now bool
-	// Began returns the low-water mark of a stream's first commit, which is where
-	// one with Now began. A source that was replaced is read from there; nil
-	// stands for the beginning of the source.
+	// Began returns the low-water mark of a stream's first commit, where a stream with
+	// Now began. A source that was replaced is read from there; nil means from the
+	// beginning of the source.
 	Began func(ctx context.Context, stream string) (string, error)
-	// At begins at that time. A source that cannot write it, because it has
-	// no row yet whose form could be followed, begins at its beginning.
+	// At begins at that instant, or at the beginning of a source that has no row yet
+	// whose form the instant could follow.
 	At time.Time
 }
 
@@ -46,17 +45,15 @@ func (s Start) isZero() bool { return !s.Now && s.At.IsZero() }
 
 // Spec describes an observer.
 //
-// Late rows of a query with a timestamp are observed when they appear: each
-// poll reads again from the low-water mark. Where a transaction of the source
-// holds its horizon back for more than a minute, that would be more and more to
-// read, so polls in between begin at the newest row, and the rows below it are
-// read again only when a quarter of the time has passed by which the horizon is
-// behind. A row that commits late is then delayed by at most that quarter: one
-// hour behind a transaction of four.
+// Each poll of a query with a timestamp reads again from the low-water mark, so rows
+// that commit late are observed when they appear. While a transaction of the source
+// holds the horizon back for more than a minute, most polls begin at the newest row;
+// a full read comes when a quarter of the horizon's lag has passed since the last.
+// That quarter bounds the delay of a row that commits late.
 //
-// DetectSnapshot remembers which rows were met in one bit for each key that was
-// ever numbered, gone ones included: 1.25 MB for ten million keys, twice in memory
-// and once in the store while a reading of all rows takes several polls.
+// DetectSnapshot takes one bit for each key ever numbered, also of rows that are
+// gone: 1.25 MB for ten million keys, twice in memory and, while a reading of all
+// rows takes several polls, once in the store.
 type Spec struct {
 	// Stream is the observer's id and the stream of its events. Required.
 	Stream string
@@ -64,69 +61,59 @@ type Spec struct {
 	EventType string
 	// Detect is required.
 	Detect Detect
-	// Query is what is read; its Stream is set to the one above.
+	// Query says what to read; its Stream is set to the one above.
 	Query Query
-	// ChunkRows and ChunkBytes bound what is committed together; about two
-	// chunks are in memory at a time. 0 means 5,000 rows and 2 MiB. A chunk
-	// exceeds ChunkBytes only when a single row does.
+	// ChunkRows and ChunkBytes bound a commit; about two chunks are in memory at a
+	// time. 0 means 5,000 rows and 2 MiB. Only a single row exceeds ChunkBytes.
 	ChunkRows, ChunkBytes int
-	// MaxChanged ends a poll early when it has met this many new or changed
-	// rows; the next poll goes on from there. Rows that have not changed do
-	// not count, so any limit makes progress. One statement that reads all rows
-	// is read to its end all the same. 0 means no limit.
+	// MaxChanged ends a poll after this many new or changed rows; the next one goes
+	// on. Rows that have not changed do not count, so any limit makes progress. It does
+	// not end a single statement that reads all rows. 0 means no limit.
 	MaxChanged int
-	// Start is where a stream begins that was never polled; the low-water mark
-	// is set there with the first poll. After another database has taken the
-	// source's place, At counts again, and Now means where the stream began. It is
-	// refused for DetectSnapshot and for queries without a timestamp.
+	// Start is where a new stream begins: its first low-water mark. After another
+	// database has taken the source's place, At counts again, and Now means where the
+	// stream began. DetectSnapshot and queries without a timestamp have no Start.
 	Start Start
-	// Limit bounds the rows of one read of a query with a timestamp; a poll
-	// makes as many reads as it needs, each under the horizon that was read
-	// first. After a failure of ClassRetry the reads are made smaller than
-	// this, down to 1,000 rows, and larger again with each poll that succeeds;
-	// a node remembers that until it ends. 0 means no limit. It does not
-	// concern polls that read all rows.
+	// Limit bounds the rows of one statement of a query with a timestamp; a poll runs
+	// as many as it needs, under one horizon. After an error of ClassRetry a node makes
+	// its statements smaller, down to 1,000 rows, and larger again with each poll that
+	// succeeds. 0 means no limit. Polls that read all rows have none.
 	Limit int
-	// StatementTime is for how long a read hands over rows before it ends and the
-	// next one goes on, under the horizon of the first: an open statement holds
-	// a lock on its tables, and a snapshot. It begins with the first row, lest one
-	// that has to sort them first does so for nothing. Rows without a timestamp, and rows
-	// that share one, are not parted where [Rows.KeyOrder] is empty. 0 means 10 s. Where all rows are read, by DetectSnapshot
-	// or without a timestamp, and no index serves the key, one statement reads them.
+	// StatementTime is how long a statement hands over rows before another goes on
+	// under the same horizon: an open statement holds a lock on its tables, and a
+	// snapshot. It begins with the first row, because a source may sort before that.
+	// 0 means 10 s. Where [Rows.KeyOrder] is empty, one statement reads the rows that
+	// share a timestamp or have none; where all rows are read and no index serves the
+	// key, one statement reads all.
 	StatementTime time.Duration
-	// PollTime bounds a poll. What a poll by key has not read then, the next one does;
-	// one statement that reads all rows may take longer, as long as rows arrive, and so
-	// may a poll among the rows that share the timestamp at which it began. A tenth of it
-	// is for rows without a timestamp. 0 means no bound.
+	// PollTime bounds a poll; the next one goes on. A single statement that reads all
+	// rows may take longer, as long as rows arrive, and so may a poll among the rows
+	// that share the timestamp at which it began. A tenth of it is for rows without a
+	// timestamp. 0 means no bound.
 	PollTime time.Duration
-	// MaxRate bounds the rows per second that are read from the source, by
-	// polls and sweeps together. Chunks are then no larger than what may be
-	// read in a second, or in a tenth of PollTime, and one that was saved up may come
-	// at once. 0 means no bound.
+	// MaxRate bounds the rows per second that polls and sweeps together read from the
+	// source, in bursts of one chunk. Chunks are then no larger than the rows of a
+	// second, or of a tenth of PollTime. 0 means no bound.
 	MaxRate float64
-	// MaxGone is the share of the live rows, above 0 and up to 1, that one
-	// snapshot may lack before it is refused; ten rows always may. A snapshot
-	// without any row is refused whatever the share. 0 means 0.2.
+	// MaxGone is the share of the live rows, above 0 and up to 1, that a snapshot may
+	// lack; ten rows always may. An empty snapshot is always refused. 0 means 0.2.
 	MaxGone float64
-	// CommitTimeout bounds one commit; a poll that is cancelled lets a commit
-	// that has begun run to its end. 0 means 30 s.
+	// CommitTimeout bounds a commit, which the end of its poll does not interrupt.
+	// 0 means 30 s.
 	CommitTimeout time.Duration
-	// Definition returns what identifies all of the observer's configuration that
-	// its events depend on. Nodes with different ones do not poll one stream in
-	// turns, see [ErrOtherDefinition]. Nil, or the empty text, means that nothing is
-	// compared. What stands before its first "/" is the source's part: when that is
-	// another one, the source is read again from where the stream began. An error
-	// ends the poll, as one of the source does: it is not known yet which that is.
+	// Definition identifies the configuration on which the events depend. Nodes with
+	// different ones do not poll a stream in turns, see [ErrOtherDefinition]. The text
+	// before the first "/" is the source's part: when that changes, the source is read
+	// again from where the stream began. Nil, or an empty text, compares nothing. An
+	// error ends the poll.
 	Definition func(ctx context.Context) (string, error)
-	// Loaded returns when that configuration was loaded, by the store's clock. Nil,
-	// or the zero time, means that it takes no other's place.
+	// Loaded returns when that configuration was loaded, by the store's clock. Nil, or
+	// the zero time, means that it replaces no other definition.
 	Loaded func() time.Time
-	// Logger receives a DEBUG record of each commit, and a WARN where the
-	// source was replaced, its time went back or its rows lie in the future;
-	// nil means none.
+	// Logger has a DEBUG record of each commit, and a WARN when the source was
+	// replaced, its time went back or its rows lie in the future; nil means none.
 	Logger *slog.Logger
-	// Now is the time of events whose row has no timestamp; nil means
-	// time.Now.
+	// Now is the node's clock; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -136,7 +123,7 @@ func (s Spec) withDefaults() Spec {
 	s.ChunkBytes = orDefault(s.ChunkBytes, 2<<20)
 	if s.MaxRate > 0 {
 		s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate)))
-		if s.PollTime > 0 { // Lest a poll waits for one chunk alone.
+		if s.PollTime > 0 { // Or a poll would wait for one chunk alone.
 			s.ChunkRows = min(s.ChunkRows, int(math.Ceil(s.MaxRate*s.PollTime.Seconds()/shares)))
 		}
 	}
@@ -158,7 +145,7 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// readsAll says that every read returns every row, whatever was read before.
+// readsAll reports whether each reading is of all rows.
 func (s Spec) readsAll() bool {
 	return s.Detect == DetectSnapshot || s.Query.Timestamp == ""
 }

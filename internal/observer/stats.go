@@ -8,22 +8,20 @@ type Stats struct {
 	Rows, Events, Poison, Chunks int64
 	// HorizonLag is how far the horizon lay behind the source's clock.
 	HorizonLag time.Duration
-	// ExactHorizon says that the horizon came from the source's open
-	// transactions and not from the overlap.
+	// ExactHorizon is [Horizon.Exact].
 	ExactHorizon bool
 	// Behind is how far the stream lay behind the source's clock at the end:
 	// HorizonLag after a full read, else at least the age of the last row that
 	// was compared; 0 for a query without a timestamp.
 	Behind time.Duration
-	// Full says that the poll ended at [Spec.MaxChanged], or with its time before
-	// all rows were read that it has to read: more wait.
+	// Full says that the poll ended at [Spec.MaxChanged], or with its time, and left
+	// rows to the next one.
 	Full bool
-	// Lag is how far the last row that was compared lies behind the source's clock
-	// after a poll that ended full, else 0. It is 0 as well for a query without a
-	// timestamp.
+	// Lag is how far the last row of a full poll lay behind the source's clock; 0 for
+	// other polls, and for a query without a timestamp.
 	Lag time.Duration
-	// Rewound says that the source was another database than before, so that
-	// it was read again from where the stream began.
+	// Rewound says that the source was another database than before, and was read
+	// again from where the stream began.
 	Rewound bool
 	// Future are the rows whose timestamp lay more than a minute above the
 	// source's clock.

@@ -10,9 +10,8 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
-// ErrConflict reports that a commit found another version of the cursor than
-// it was computed from: a pause, a reset or another poller came first; or that
-// the stream is paused. Nothing was written, and the poll itself has no fault.
+// ErrConflict reports that a pause, a reset or another poll moved the cursor before
+// a commit, or that the stream is paused. Nothing was written.
 var ErrConflict = errors.New("the cursor was moved by another; nothing was written")
 
 // Cursor is what the coordination database remembers of a stream.
@@ -20,51 +19,46 @@ type Cursor struct {
 	// ID is the stream's number in the tables, Stream its name.
 	ID     int64
 	Stream string
-	// Version grows by one with every commit: a commit names the version that
-	// it has read, so two pollers cannot both advance it.
+	// Version grows by one with every commit. A commit names the version that it was
+	// computed from, so two polls cannot both advance it.
 	Version int64
-	// Epoch counts how often the stream was made to forget its rows. It is part of
-	// the ids of events, from 1 on.
+	// Epoch counts how often the stream forgot its rows. From 1 on it is part of the
+	// ids of events.
 	Epoch int64
 	// LastSeq is the sequence of the stream's last event; 0 before the first.
 	LastSeq int64
 	// Low is the low-water mark: every row below it was observed and no more
-	// will appear there. It goes back where the source's clock or its open
-	// transactions have, and to where the stream began with another source.
+	// will appear there. It goes back with the source's clock and its open
+	// transactions, and with another source to where the stream began.
 	// Newest is the highest timestamp seen. Both are the source's own text; empty
 	// before the first commit.
 	Low, Newest string
-	// Rows is the highest row number given to a key, Live how many of the
-	// numbered rows are not gone.
+	// Rows is the highest row number of a key, Live the number of rows not gone.
 	Rows, Live int64
-	// Fingerprint identifies the query that the cursor belongs to; empty
-	// before the first commit.
+	// Fingerprint identifies the query of the cursor; empty before the first commit.
 	Fingerprint string
-	// Identity is that of the source when the cursor was written, see
-	// [Source.Identity]; empty for none.
+	// Identity is the source's, see [Source.Identity]; empty for none.
 	Identity string
-	// Columns are the columns of the data and their types, as
-	// [EncodeColumns] writes them; empty for none.
+	// Columns are those of the data, see [EncodeColumns]; empty for none.
 	Columns string
 	// RereadAt is when the rows above the low-water mark were read last; zero
 	// for never. Between two such readings polls begin at Newest.
 	RereadAt time.Time
-	// Definition is that of the observer by which the cluster polls, see
-	// [Spec.Definition], and DefinedAt when it was set, by the store's clock.
+	// Definition is the one by which the cluster polls, see [Spec.Definition];
+	// DefinedAt is when it was set, by the store's clock.
 	Definition string
 	DefinedAt  time.Time
-	// Form is that of the source's timestamps, see [Horizon.Form]; empty where it is
-	// not known.
+	// Form is that of the timestamps, see [Horizon.Form]; empty for unknown.
 	Form string
-	// KeyForm is how the keys are written, as [KeyForm.Encode] writes it; empty where
-	// that is not known, as for a stream that began before it was remembered.
+	// KeyForm is the form of the keys, see [KeyForm.Encode]; empty for unknown, as in
+	// streams that began before it was remembered.
 	KeyForm string
-	// Refusal is what the last poll refused, and Accepted what a person lets the
-	// next one do of it, both as [Refusal.Encode] writes them; empty for none.
+	// Refusal is the last poll's, Accepted the one that a person accepted for the next
+	// poll, see [Refusal.Encode]; empty for none.
 	Refusal, Accepted string
 }
 
-// Observed is what is remembered of one key.
+// Observed is the memory of one key.
 type Observed struct {
 	Key string
 	// Hash is of the row's data, Version counts the versions, from 1.
@@ -85,17 +79,17 @@ type Dead struct {
 	Raw []byte
 }
 
-// Burial says what is known of a poison row.
+// Burial is the state of a poison row in the store.
 type Burial int
 
 const (
 	// NotBuried was never committed.
 	NotBuried Burial = iota
-	// BuriedRefused was committed as part of a refusal: it is shown, and judged
-	// anew by the next poll.
+	// BuriedRefused was committed with a refusal: it is shown, and the next poll
+	// judges it again.
 	BuriedRefused
-	// BuriedLong is known, and has to be committed again lest it be forgotten
-	// because of its age.
+	// BuriedLong is known, but so old that it is committed again before retention
+	// removes it.
 	BuriedLong
 	// Buried is known.
 	Buried
@@ -103,26 +97,21 @@ const (
 
 // Chunk is the part of a poll that commits together.
 type Chunk struct {
-	// Cursor is the cursor that the chunk was computed from; its Version is
-	// compared.
+	// Cursor is the one that the chunk was computed from; its Version is compared.
 	Cursor Cursor
-	// CommitID is random for each chunk. When the answer to a commit is lost,
-	// it reports whether the commit happened.
+	// CommitID is random for each chunk: when the answer to a commit is lost, it tells
+	// whether the commit happened.
 	CommitID uuid.UUID
-	// Low and Newest are the marks after this chunk.
-	Low, Newest string
-	// Fingerprint is the query's; Identity, Columns and RereadAt are those of
-	// the cursor after this chunk, and so are Definition, Form, KeyForm, Refusal and Accepted.
+	// These are the cursor's after this chunk.
+	Low, Newest                    string
 	Fingerprint, Identity, Columns string
 	Definition, Form, KeyForm      string
 	RereadAt                       time.Time
 	Refusal, Accepted              string
-	// Sweep is the step of a sweep that this chunk is part of; nil for a poll.
-	// A sweep that is not running any more refuses the chunk with
-	// [ErrConflict].
+	// Sweep is the step that this chunk is part of; nil for a poll. If the sweep does
+	// not run any more, the commit fails with [ErrConflict].
 	Sweep *SweepStep
-	// Generation takes the place of what is remembered; nil leaves it. A chunk that
-	// has one has no new rows.
+	// Generation replaces the stream's; nil leaves it. A chunk with one has no new rows.
 	Generation *Generation
 	// New are keys seen for the first time, their numbers following
 	// Cursor.Rows in order; Changed are known keys with a new version, or
@@ -132,15 +121,14 @@ type Chunk struct {
 	Live int64
 	// Events are appended in order; the store gives them their Seq.
 	Events []events.Event
-	// Dead are appended to the dead rows; one that is there already with the
-	// same key, reason and content is not repeated. Refused says that they are
-	// part of a refusal, see [BuriedRefused].
+	// Dead are appended to the dead rows, except those that are there already with the
+	// same key, reason and content. Refused says that they belong to a refusal, see
+	// [BuriedRefused].
 	Dead    []Dead
 	Refused bool
 }
 
-// Next is the cursor after the chunk. When a definition was set is for the store
-// to say: DefinedAt is that of the cursor before.
+// Next is the cursor after the chunk, but for DefinedAt: the store sets that.
 func (ch Chunk) Next() Cursor {
 	c := ch.Cursor
 	c.Version++
@@ -153,8 +141,7 @@ func (ch Chunk) Next() Cursor {
 	return c
 }
 
-// movesMarks reports whether the cursor after the chunk says more of the stream than
-// that it was read.
+// movesMarks reports whether the chunk changes more of the cursor than RereadAt.
 func (ch Chunk) movesMarks() bool {
 	next := ch.Next()
 	next.Version, next.RereadAt = ch.Cursor.Version, ch.Cursor.RereadAt
@@ -167,22 +154,19 @@ func (ch Chunk) movesMarks() bool {
 type Store interface {
 	// Cursor returns the stream's cursor and creates it at the first call.
 	Cursor(ctx context.Context, stream string) (Cursor, error)
-	// Observed returns what is remembered of these keys; unknown keys are
-	// missing from the result.
+	// Observed returns those of the keys that are known.
 	Observed(ctx context.Context, c Cursor, keys []string) (map[string]Observed, error)
-	// Buried says of each of these poison rows what is known of it.
+	// Buried returns the state of each of these poison rows.
 	Buried(ctx context.Context, c Cursor, dead []Dead) ([]Burial, error)
-	// Live visits the rows of the stream that are not gone, in an order of its own
-	// by their keys, and only those that come behind a key; empty means all. An error
-	// of visit ends it and is wrapped in the result.
+	// Live visits the stream's rows that are not gone and come after a key, in an order
+	// of keys of its own; empty means all. An error of visit ends it and is wrapped.
 	Live(ctx context.Context, c Cursor, after string, visit func(Observed) error) error
-	// Generation returns what is remembered of the stream's reading of all rows;
-	// the zero value before the first.
+	// Generation returns the stream's last one; the zero value before the first.
 	Generation(ctx context.Context, c Cursor) (Generation, error)
-	// Commit renews the lease, advances the cursor and writes all that the
-	// chunk holds, or nothing. It returns the cursor after it, see [Chunk.Next].
-	// After an error the poll must end: nothing was written, unless another
-	// poller has committed before it could be found out what became of a commit
-	// whose answer was lost. The next poll recognises what there is.
+	// Commit renews the lease, advances the cursor and writes the whole chunk, or
+	// nothing. It returns the cursor after it, see [Chunk.Next]. After an error the
+	// poll must end. Nothing was written then, unless the answer was lost and another
+	// poll committed before the outcome could be found out. The next poll recognises
+	// rows that were written.
 	Commit(ctx context.Context, ch Chunk) (Cursor, error)
 }

@@ -24,8 +24,8 @@ const (
 )
 
 // Sweep reads a range beside the polls, in steps, each under the lock of the
-// type and in the same fenced commits. It moves no mark of the stream: what a
-// poll observes stays observed, and no row becomes an event twice.
+// type and in the same fenced commits. It moves no mark of the stream, and no row
+// becomes an event twice.
 type Sweep struct {
 	ID     int64
 	Stream string
