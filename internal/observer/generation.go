@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// Generation is one reading of all rows of a source, by an observer that has to
-// read them all. Where an index serves the key it takes as many polls as it needs,
-// on any nodes; else it is one statement.
+// Generation is one reading of all rows of a source. If an index serves the key it takes
+// as many polls as it needs, on any nodes; else it is one statement.
 type Generation struct {
-	// Reading identifies what is read. A generation of anything else is not gone
-	// on with.
+	// Reading identifies the query, the source and the order of the keys. A poll goes on
+	// only with a generation of its own.
 	Reading string
 	// Key is the last key that was compared, where the reading goes on; empty for
-	// the beginning. Once it is Complete, what is left is to look for the live rows
-	// that it lacked, and Key is the last one that was looked for.
+	// the beginning. Once the reading is Complete, the live rows that it lacked are
+	// looked for, and Key is the last live row that was checked.
 	Key      string
 	Complete bool
-	// Seen are the numbers of the rows that were met, as [bitmap] writes them.
+	// Seen are the numbers of the rows that were read, as [bitmap] writes them.
 	Seen []byte
 	// Rows were read, some of them twice where a poll went on.
 	Rows int64
-	// StartedAt is when it began, FinishedAt when it came to its end; zero while it
-	// has not. Both are by the clocks of nodes.
+	// StartedAt and FinishedAt are by the clocks of nodes; FinishedAt is zero until the
+	// end.
 	StartedAt, FinishedAt time.Time
-	// Took is for how long the last one lasted that came to its end; 0 for none.
+	// Took is how long the last finished generation lasted; 0 for none.
 	Took time.Duration
 }
 
@@ -38,15 +37,15 @@ type generation struct {
 	Generation
 	byKey bool
 	order string // see [Source.KeyOrder]
-	// seen is Seen. The rows of the present statement are apart: a row that two
-	// statements return is no second row of its key.
+	// seen is Seen without the rows of the present statement: a row that two statements
+	// return is no second row of its key.
 	seen    bitmap
 	present *bitmap
-	// stored says that the store holds what to go on with, storedAt when that was
-	// written, or the poll began. moved says that there is more to remember by now.
+	// stored says that the store has an unfinished generation, storedAt when that was
+	// written, or the poll began. moved says that this one is further.
 	stored, moved bool
 	storedAt      time.Time
-	// noted is when the last one came to its end, as far as the store knows.
+	// noted is when the last one in the store was finished.
 	noted time.Time
 }
 
@@ -62,8 +61,8 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 	}
 	g := &generation{journal: j, byKey: order != "", order: order, present: present, noted: last.FinishedAt, storedAt: time.Now()}
 	g.stored = last.Reading != "" && last.FinishedAt.IsZero()
-	// With an epoch the numbers of rows begin anew. Once all rows were read, their
-	// order is of no matter any more.
+	// The numbers of rows begin anew with each epoch. The order of a complete reading
+	// does not matter any more.
 	reading := fmt.Sprint(j.fingerprint, " ", j.next.definition, " ", j.next.identity, " ", j.cursor.Epoch, " ")
 	goesOn := last.Complete && strings.HasPrefix(last.Reading, reading) || g.byKey && last.Key != "" && last.Reading == reading+g.order
 	if !g.stored || !goesOn {
@@ -75,13 +74,12 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 	return g, nil
 }
 
-// isWhole reports whether all rows are read by one statement, because no later one could
-// begin where it has ended.
+// isWhole reports whether one statement reads all rows, because none can go on after it.
 func (g *generation) isWhole() bool { return g != nil && !g.byKey }
 
 func (g *generation) part() Part { return PartAll }
 
-// statement is for all forms of timestamps: their order is of no matter.
+// statement reads all forms of timestamps, because their order does not matter.
 func (g *generation) statement() (Query, Range) {
 	q := g.query()
 	q.Form = ""
@@ -122,7 +120,7 @@ func (g *generation) end(ctx context.Context, r *reader, seen *bitmap) outcome {
 	return unfinished
 }
 
-// soFar is what to remember of a generation that has not come to its end.
+// soFar is what the store keeps of an unfinished generation.
 func (g *generation) soFar() *Generation {
 	so := g.Generation
 	if so.Key != "" || so.Complete {
@@ -132,7 +130,7 @@ func (g *generation) soFar() *Generation {
 	return &so
 }
 
-// ended is what to remember of one that has come to its end.
+// ended is what the store keeps of a finished one.
 func (g *generation) ended() *Generation {
 	end := g.Generation
 	end.Key, end.Complete, end.FinishedAt = "", false, g.spec.Now()
@@ -140,8 +138,8 @@ func (g *generation) ended() *Generation {
 	return &end
 }
 
-// atEnd is what a poll remembers with its last chunk; nil for nothing. One that
-// reads all rows at once, as most do, notes now and then how long that takes.
+// atEnd is what the last chunk of a poll stores; nil for nothing. A generation that
+// takes one poll, as most do, is noted now and then for the time that it took.
 func (g *generation) atEnd(done bool) *Generation {
 	switch {
 	case g == nil:
@@ -154,7 +152,7 @@ func (g *generation) atEnd(done bool) *Generation {
 	return nil
 }
 
-// keep stores how far the reading has come, if that was longer ago.
+// keep stores how far the reading is, if it was last stored so long ago.
 func (g *generation) keep(ctx context.Context, after time.Duration) error {
 	if g == nil || !g.moved || time.Since(g.storedAt) < after {
 		return nil

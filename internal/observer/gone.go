@@ -14,27 +14,27 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
-// goneScan is how many chunks of missing rows one look at the live rows
-// collects; more are found by looking again. It bounds the memory.
+// goneScan bounds the missing rows that are collected before they are committed, in
+// chunks.
 const goneScan = 20
 
-// goneFloor is how many rows may go at once from a table that is not empty then:
-// of a handful of rows, a few are a large share and mean nothing.
+// goneFloor is how many rows may go at once from a table that is not empty then: in a
+// small table a few rows are a large share.
 const goneFloor = 10
 
 // errEnough ends a visit of the live rows.
 var errEnough = errors.New("enough")
 
-// goneHash stands in for the hash of a row that has no data any more. No row
-// of a source has it, so one that comes back always differs.
+// goneHash is the hash of a row that has no data any more. No row of a source has it,
+// so a row that comes back always differs.
 func goneHash() []byte {
 	sum := sha256.Sum256([]byte("gone"))
 	return sum[:hashSize]
 }
 
-// markGone makes an event of each live row that the snapshot lacked. The rows
-// it had are known by their numbers, so as a rule nothing is read here. Where the
-// poll has not enough time, the next one goes on.
+// markGone makes an event of each live row that the snapshot lacked. The number of rows
+// that it had tells whether there are any. If the poll has too little time, the next
+// one goes on.
 func (g *generation) markGone(ctx context.Context) (outcome, error) {
 	missing := g.cursor.Live - g.seen.count
 	if missing == 0 {
@@ -76,8 +76,8 @@ func (g *generation) markSome(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// believe refuses a snapshot that is more likely to be broken than true: a
-// table in the middle of a reload, a view that lost its join.
+// believe refuses a snapshot that is more likely broken than true, such as a table in
+// the middle of a reload or a view that lost its join.
 func (g *generation) believe(missing int64) error {
 	before := g.start.Live
 	may := max(goneFloor, int64(g.spec.MaxGone*float64(before)))
@@ -93,8 +93,8 @@ func (g *generation) believe(missing int64) error {
 	}, "if they are meant to be gone")
 }
 
-// findMissing looks at live rows for a step's time, or until it has found enough;
-// more says that there are others. They are in the order of their numbers.
+// findMissing reads live rows for a step's time, or until it has found enough, and
+// reports whether there are more. It returns them in the order of their numbers.
 func (g *generation) findMissing(ctx context.Context) (found []Observed, more bool, err error) {
 	ends := time.Now().Add(g.spec.stepTime(ctx))
 	err = g.st.Live(ctx, g.cursor, g.Key, func(o Observed) error {
@@ -127,8 +127,8 @@ func (g *generation) goneChunk(rows []Observed) Chunk {
 	return ch
 }
 
-// keyObject is the key of a row as a JSON object, all of it text: the types
-// of the columns went with the row.
+// keyObject is the key of a row as a JSON object of texts: the types of the columns
+// went with the row.
 func keyObject(columns []string, key string) []byte {
 	var b bytes.Buffer
 	to := json.NewEncoder(&b)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// poisonFloor is how many poison rows a chunk may always have: in a handful of
-// rows, half of them bad says nothing about the schema.
+// poisonFloor is how many poison rows a chunk may always have: a few bad rows say
+// nothing about the schema.
 const poisonFloor = 10
 
 func (c *comparison) poison(r *row, reason string) {
@@ -15,8 +15,7 @@ func (c *comparison) poison(r *row, reason string) {
 	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: r.data})
 }
 
-// bury leaves the poison rows in the chunk that are to be noted, or refuses the
-// chunk. One that is known was judged when it was noted.
+// bury removes the poison rows from the chunk that are noted already, or refuses it.
 func (c *comparison) bury(ctx context.Context, rows []row) error {
 	if len(c.chunk.Dead) == 0 {
 		return nil
@@ -42,11 +41,9 @@ func (c *comparison) bury(ctx context.Context, rows []row) error {
 	return c.judgePoison(rows, unjudged, again)
 }
 
-// judgePoison tells bad rows from a schema that has changed. Rows that an
-// earlier poll has read are weighed against all the rows there are: without a
-// timestamp, or at the low-water mark, they must not look like most of a chunk
-// because nothing else is new. Those that were looked for because they are poison say
-// nothing of the rest.
+// judgePoison tells bad rows from a schema that has changed. Rows that an earlier poll
+// may have read are weighed against all rows of the stream, because a chunk may have
+// few others. Parts of a source that are poison by definition are not judged.
 func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
 	wanted := c.part == PartStray || c.part == PartUndated && c.spec.Query.NullTimestamp == NullError
 	if len(dead) < poisonFloor || wanted {
@@ -81,9 +78,9 @@ func (j *journal) refusePoison(dead []Dead, rows int64, text string) *refusedErr
 	return r
 }
 
-// countPoison reads on behind a chunk that was refused, so that a person learns
-// how many rows are poison in all, and accepts them together. It takes at most
-// half of the time that is left: what was refused has to be noted.
+// countPoison reads on behind a chunk that was refused, so that a person can accept
+// all poison rows together. It takes at most half of the time that is left, because
+// the refusal has to be noted.
 func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 	var r *refusedError
 	if !errors.As(err, &r) || r.Kind != RefusalPoison {
@@ -147,9 +144,8 @@ func (j *journal) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
 	return left, nil
 }
 
-// looksMostlyPoison judges rows by what the source says of them alone, before
-// they are compared. However few they are, their majority counts: more rows may
-// follow that are like them.
+// looksMostlyPoison judges rows before they are compared. The majority counts even of a
+// few, because more like them may follow.
 func (j *journal) looksMostlyPoison(rows []row) bool {
 	fresh, dead := j.fresh(rows)
 	return 2*dead > fresh
@@ -172,11 +168,10 @@ func (j *journal) fresh(rows []row) (fresh, dead int64) {
 
 func mostly(dead int, of int64) bool { return dead >= poisonFloor && 2*int64(dead) > of }
 
-// readBefore says whether an earlier poll may have read the row as well. A
-// read that always begins at the beginning has its old and its new rows in
-// the same proportion every time, so there it makes no difference. A row in the
-// future is read by every poll until its time has come. A sweep reads only the
-// rows again at which its last step ended.
+// readBefore reports whether an earlier poll may have read the row. Readings of all
+// rows have old and new ones in the same proportion every time, so there it does not
+// matter. Each poll reads the rows in the future, and each step of a sweep those at
+// which the last one ended.
 func (j *journal) readBefore(r *row) bool {
 	switch {
 	case j.spec.readsAll():

@@ -6,26 +6,23 @@ import (
 	"time"
 )
 
-// What follows is for long readings of rows in which nothing had changed, as
-// after a source was restored. Were the marks committed at the end alone, a poll
-// that its time does not suffice for would begin anew for ever. The marks are
-// those of rows that were compared, so whenever they are committed, all rows
-// below them were.
+// What follows is for long readings of rows that have not changed, as after a source
+// was restored. If only the end of a poll committed the marks, a poll that does not
+// come to its end would begin anew for ever. The marks are those of rows that were
+// compared, so they may be committed at any time.
 
 const (
-	// quietMost is how many chunks without a change are compared before their
-	// marks are committed all the same.
+	// quietMost is how many chunks without a change are compared between two commits.
 	quietMost = 20
-	// quietLongest is the longest that marks wait for a commit, and rows for
-	// their chunk to become full.
+	// quietLongest bounds the time that marks wait for a commit, and rows for a full
+	// chunk.
 	quietLongest = 3 * time.Second
 	// quietLeast keeps the commits apart when a poll comes to its deadline.
 	quietLeast = 100 * time.Millisecond
 )
 
-// patience is how long marks wait for a commit. Half of the time that is left
-// is the most: what a poll loses that is cut off by its deadline becomes less
-// the nearer that is.
+// patience is how long marks wait for a commit: at most half of the time that is left,
+// so that a poll which its deadline ends loses little.
 func patience(ctx context.Context) time.Duration {
 	return min(quietLongest, max(quietLeast, halfLeft(ctx, quietLongest)))
 }
@@ -38,20 +35,19 @@ func (p *poll) commitIfAny(ctx context.Context, by reading, ch Chunk) error {
 	return p.commit(ctx, ch)
 }
 
-// isOverdue counts a chunk in which nothing had changed, and says that its marks
-// are to be committed.
+// isOverdue counts a chunk without a change, and reports whether its marks are to be
+// committed.
 func (p *poll) isOverdue(ctx context.Context, by reading, ch Chunk) bool {
 	p.quiet++
 	if (p.timeline.isLate() || by.part().isApart()) && time.Since(p.committed) >= p.spec.StatementTime {
-		return true // It is not stuck, and has its lease still.
+		return true // This shows that the poll is not stuck, and renews its lease.
 	}
 	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed(ch)
 }
 
-// hasPassed says that a chunk moves the place from which a later poll, or the
-// next step of a sweep, goes on. That of a poll that reads every row is kept apart,
-// see [generation.keep].
-// What only counts rows is no progress: whoever gets nowhere is to be told.
+// hasPassed reports whether a chunk moves the place where the next poll, or the next
+// step of a sweep, goes on. [generation.keep] stores that of a poll that reads all rows.
+// More rows alone are no progress: a poll that does not get on has to fail.
 func (j *journal) hasPassed(ch Chunk) bool {
 	return !j.spec.readsAll() &&
 		(ch.Low != j.cursor.Low || ch.Newest != j.cursor.Newest || j.sweep.hasPassed())
@@ -71,9 +67,8 @@ func (p *poll) commitQuiet(ctx context.Context) error {
 	return nil
 }
 
-// keepQuiet stores the marks of quiet chunks before a reading that has failed
-// is given up: the next one may fail at the same place. Rows that were out of
-// order say nothing about where others lie.
+// keepQuiet stores the marks of quiet chunks after an error of the source, because the
+// next poll may fail at the same place. Rows out of order move no mark.
 func (p *poll) keepQuiet(ctx context.Context, failure error) error {
 	if ctx.Err() != nil || errors.Is(failure, ErrOutOfOrder) {
 		return failure
@@ -81,9 +76,9 @@ func (p *poll) keepQuiet(ctx context.Context, failure error) error {
 	return errors.Join(failure, p.commitQuiet(ctx))
 }
 
-// nextBatch waits for a batch; nil means that there are no more. When that takes
-// long it commits the marks, and asks the reader for what it has: a chunk may
-// take longer to become full than a poll may.
+// nextBatch waits for a batch; nil means that there are no more. After a while it
+// commits the marks and asks the reader for the rows that it has: a chunk may take
+// longer to become full than a poll may.
 func (p *poll) nextBatch(ctx context.Context, r *reader) (*batch, error) {
 	for {
 		overdue := time.NewTimer(patience(ctx))

@@ -17,9 +17,9 @@ type batch struct {
 	bytes int
 }
 
-// reader reads ahead: while one batch is compared and committed, it prepares
-// the next, and no more than that. Batches are not used again, for the store
-// may still hold what was made of them.
+// reader reads one statement ahead: while a batch is compared and committed, it
+// prepares the next one. Batches are not used again, because the store may still hold
+// data of them.
 type reader struct {
 	*input
 	by      reading
@@ -28,20 +28,20 @@ type reader struct {
 	cancel  context.CancelFunc
 	data    arena
 	size    int // Rows in the last batch, for the capacity of the next.
-	// arrived counts rows, for those who wait for any.
+	// arrived is [poll.arrived].
 	arrived *atomic.Int64
 	// from and first are the timestamp and the key at which the read began, order is that
 	// of keys within a timestamp.
 	from, first, order string
 	// mostlyPoison judges rows that are not compared yet.
 	mostlyPoison func([]row) bool
-	// hurry asks for the batch as it is at the next row, full or not.
+	// hurry asks for the batch at the next row, full or not.
 	hurry atomic.Bool
 
-	// These are set before batches is closed. count is the number of rows,
-	// dated of those that a limit may have counted, and last the highest
-	// timestamp, lastKey the last key, or the last of those with that timestamp. cut
-	// says that the read was ended because of its time.
+	// count is the number of rows, dated of those that a limit may have counted. last is
+	// the highest timestamp, lastKey the last key of those with it. cut says that the
+	// reader ended the statement because of its time. They are for others once batches
+	// is closed.
 	count, dated  int
 	last, lastKey string
 	cut           bool
@@ -87,7 +87,7 @@ func (r *reader) result() statementResult {
 	return res
 }
 
-// failure says why the batches ended, if not because all rows were read.
+// failure is why the batches ended before all rows were read; nil if they did not.
 func (r *reader) failure(ctx context.Context) error {
 	if r.panicked != nil {
 		r.stop()
@@ -98,8 +98,8 @@ func (r *reader) failure(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the reading and waits for it. A panic of the source goes on here,
-// in the goroutine of the caller, who can recover it. It may be called twice.
+// stop ends the reading and waits for it. A panic of the source goes on here, in the
+// caller's goroutine, where it can be recovered. It may be called twice.
 func (r *reader) stop() {
 	r.cancel()
 	for range r.batches { // What was read ahead is dropped.
@@ -193,14 +193,12 @@ func (r *reader) send(ctx context.Context, b *batch) bool {
 	}
 }
 
-// throttle waits until so many rows may be handed on. Meanwhile no more are
-// read.
+// throttle waits until the rate allows so many rows. Meanwhile no more are read.
 func (r *reader) throttle(ctx context.Context, rows int) bool {
 	if r.rate == nil {
 		return true
 	}
-	// Not WaitN, which gives up at once where the deadline of ctx would come
-	// first: a poll that is cut off by its deadline is a poll like any other.
+	// WaitN would give up at once if the deadline of ctx came first.
 	held := r.rate.ReserveN(time.Now(), rows)
 	wait := time.NewTimer(held.Delay())
 	defer wait.Stop()
@@ -213,31 +211,25 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 	}
 }
 
-// follow counts a row; false means that it should have come before the last. A
-// poison row without a cursor may have a timestamp that cannot be read: were it
-// not counted, a read that its limit has ended would be taken for a whole one.
-func (r *reader) follow(row *Row) bool {
+// follow counts a row, and reports whether it belongs behind the last. A poison row
+// without a cursor counts as dated, because its timestamp may be what cannot be read:
+// else a statement that its limit has ended would pass for a complete one.
+func (r *reader) follow(row *Row) (ordered bool) {
 	r.count++
 	r.arrived.Add(1)
-	if r.by.part() != PartDated {
-		if row.Key != "" {
-			r.lastKey = row.Key
-		}
-		return true
-	}
-	cursor := row.Cursor
-	if cursor != "" || row.Err != nil {
+	dated := r.by.part() == PartDated
+	if dated && (row.Cursor != "" || row.Err != nil) {
 		r.dated++
 	}
-	switch cursor {
-	case "":
+	switch {
+	case dated && row.Cursor == "":
 		return true
-	case r.last:
+	case !dated, row.Cursor == r.last:
 		r.lastKey = cmp.Or(row.Key, r.lastKey)
 		return true
 	}
-	ordered := r.src.Compare(r.last, cursor) <= 0
-	r.last, r.lastKey = cursor, row.Key
+	ordered = r.src.Compare(r.last, row.Cursor) <= 0
+	r.last, r.lastKey = row.Cursor, row.Key
 	return ordered
 }
 
@@ -248,15 +240,11 @@ func (r *reader) isFull(b *batch, row *Row) bool {
 	return len(b.rows) >= r.spec.ChunkRows || b.bytes+len(row.Key)+len(row.Data) > r.spec.ChunkBytes || r.isWanted(b)
 }
 
-// isWanted says that a batch is waited for that is not full. One that would be
-// refused for its poison rows is not handed on: a whole chunk of a slow source
-// may have as many poison rows as that of a fast one.
+// isWanted reports whether a batch is waited for that is not full. One that would be
+// refused for its poison rows is kept: a full chunk of a slow source may have as many
+// poison rows as that of a fast one.
 func (r *reader) isWanted(b *batch) bool {
-	if !r.hurry.Load() {
-		return false
-	}
-	r.hurry.Store(false)
-	return !r.mostlyPoison(b.rows)
+	return r.hurry.Load() && r.hurry.Swap(false) && !r.mostlyPoison(b.rows)
 }
 
 func (r *reader) newBatch() *batch {
