@@ -10,13 +10,12 @@ import (
 
 // What follows is for the rows that have no place in the order of timestamps: those
 // without one, and those with one of another form. No mark tells which of them were
-// read, so every poll reads them; and where there are more than it has time for, it
-// goes on by their keys where the last one has ended, as a [Generation] does.
+// read, so every poll reads them. If there are too many for one, the next goes on by
+// their keys, as a [Generation] does.
 //
-// Neither these rows nor the others starve: a poll has a tenth of its time, and of the
-// rows that may change, for these, and the rest is for the others. Where no read can
-// go on by the key, one statement reads all of them, as long as rows arrive, and the
-// others have their time after that.
+// They have a tenth of a poll's time, and of the rows that may change, so that neither
+// they nor the others starve. If no read can go on by the key, one statement reads all of
+// them, as long as rows arrive, and the others have their time after that.
 
 // shares is how many times the share of these rows makes a poll.
 const shares = 10
@@ -30,7 +29,8 @@ type apart struct {
 	key, order string
 	// until is when the share of the poll's time is over; zero for never.
 	until time.Time
-	// more says that some were left to the next poll, chunks how many were committed.
+	// more says that rows were left to the next poll, chunks how many commits the poll
+	// had made by the end of this reading.
 	more   bool
 	chunks int64
 }
@@ -67,8 +67,7 @@ func (a *apart) end(_ context.Context, r *reader, _ *bitmap) outcome {
 	return complete
 }
 
-// lastKey is the last key that can be read. Rows whose key cannot be read are read
-// again, if the reading goes on.
+// lastKey is the last key of the rows that can be read.
 func lastKey(rows []row) string {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if rows[i].key != "" {
@@ -91,8 +90,7 @@ func (j *journal) partsApart() (parts []Part) {
 	return parts
 }
 
-// apartReading begins what is remembered of such a reading, and tells it from those of
-// an observer that reads all rows.
+// apartReading begins [Generation.Reading] of these rows.
 const apartReading = "apart "
 
 // id identifies the reading of a part, all but the order of its keys.
@@ -100,9 +98,8 @@ func (a *apart) id(part Part) string {
 	return fmt.Sprint(apartReading, int(part), " ", a.fingerprint, " ", a.next.form, " ", a.next.identity, " ", a.cursor.Epoch, " ")
 }
 
-// readApart reads as many of these rows as there is time for. It returns what the
-// others have of the time that was left: all but the share of these at least, where a
-// statement that no other can go on with has taken more.
+// readApart reads as many of these rows as there is time for. It returns the time for
+// the others: what is left, or if one statement took more than its share, all but that.
 func (p *poll) readApart(ctx context.Context, left time.Duration) (time.Duration, error) {
 	began := time.Now()
 	ctx, stop := p.whileRowsArrive(ctx)
@@ -171,7 +168,7 @@ func (p *poll) readParts(ctx context.Context) error {
 	for len(a.parts) > 0 {
 		from := a.key
 		how, err := p.readStatement(ctx, a)
-		p.comparer.seen = bitmap{} // A row that is read once more is no second row of its key.
+		p.comparer.seen = bitmap{} // A row that is read again is no second row of its key.
 		switch {
 		case from != "" && ClassOf(err) == ClassRetry:
 			a.key, a.order = "", "" // The keys may have another order by now.

@@ -28,8 +28,8 @@ func decodeColumns(text string) (columns []Column, err error) {
 	return columns, err
 }
 
-// checkColumns compares the columns of a read, and those of its key, with what is
-// remembered, and remembers those of the read where they may differ.
+// checkColumns compares the columns of a read, and those of its key, with the cursor's,
+// and replaces those if the difference is allowed.
 func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if now == nil {
 		return nil // A source that knows no types.
@@ -40,7 +40,7 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	}
 	found := Refusal{Kind: RefusalColumns, Columns: EncodeColumns(now)}
 	changes := j.columnChanges(before, now)
-	if before != nil { // Otherwise a reset lets the columns be what they are.
+	if before != nil { // After a reset any columns are allowed.
 		changes = append(changes, j.keyChanges(before, key)...)
 	}
 	accepted, advice := j.isAccepted(RefusalColumns) && j.next.accepted.Columns == found.Columns, "if the consumers of its events can take that"
@@ -57,14 +57,13 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 		j.next.columns = found.Columns
 	}
 	j.next.keys = KeyForm{Normal: j.next.keys.Normal, Columns: key}
-	// Where both forms are the same, it is the one that stays so.
+	// If both forms are the same, the stream has the normal one, which stays so.
 	j.next.keys.Normal = j.next.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
 	return nil
 }
 
-// keyChanges describes which columns of the key are of another type now, of those that
-// are no columns of the data. A type that is not told is another one where keys are
-// written by another rule.
+// keyChanges describes which columns of the key, besides those of the data, are of
+// another type now. Where the type is unknown, another rule of writing counts.
 func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) {
 	if !j.next.keys.isOf(now) {
 		return nil
@@ -79,10 +78,9 @@ func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) 
 	return changes
 }
 
-// columnChanges describes what the source has taken away or made another. A
-// column that a configuration has named and names no more is its own choice:
-// where it names columns, the source cannot take one away unnoticed, because
-// the query fails. A type that the source does not tell is no other type.
+// columnChanges describes which columns are missing or of another type. If the
+// configuration names columns, a missing one is its choice: a column that the source
+// lacks fails the query. An unknown type is no other type.
 func (j *journal) columnChanges(before, now []Column) []string {
 	var changes []string
 	for _, b := range before {

@@ -23,9 +23,8 @@ type comparer struct {
 	furthest time.Duration
 }
 
-// budget is how many rows may be new or changed: most, of which changed were; 0 for no
-// limit. A sweep has a budget of its own, and a statement that no other can go on with
-// is read to its end.
+// budget bounds the new and changed rows of a poll; most is 0 for no limit, as for a
+// sweep, which has a [Budget], and for a single statement that reads all rows.
 type budget struct{ most, changed int }
 
 func (b *budget) take() bool {
@@ -142,8 +141,8 @@ func (c *comparison) add(r *row) bool {
 	return true
 }
 
-// change notes the next version of a row. One that had been gone and is back
-// is new to whoever follows the events, under the next version of its key.
+// change notes the next version of a row. A row that was gone and is back is new again,
+// under the next version of its key.
 func (c *comparison) change(r *row, old Observed) bool {
 	if !c.budget.take() {
 		return false

@@ -3,19 +3,17 @@ package observer
 import "time"
 
 const (
-	// standing is the lag from which on a horizon counts as standing still.
+	// standing is the lag from which a horizon counts as standing still.
 	standing = time.Minute
-	// fullReadNoted is the age at which a stream in which nothing happens notes
-	// a full read all the same, so that it knows about when the last one was.
+	// fullReadNoted is how often a stream without changes notes its full reads.
 	fullReadNoted = 10 * time.Minute
 )
 
-// newTimeline decides where the rows of this poll begin. A horizon that stands
-// still, because of somebody's long transaction, leaves more and more rows
-// above the low-water mark. To read them all in every turn would cost more than
-// the turn has, and to leave them unread would lose the late ones. So a light
-// poll reads what is new, and moves no low-water mark; and the further the
-// horizon is behind, the rarer are the full reads.
+// newTimeline decides where the rows of this poll begin. While a long transaction
+// holds the horizon, more and more rows lie above the low-water mark. To read them all
+// in every turn would take longer than the turn, and to leave them unread would lose the
+// late ones. So a light poll reads only new rows, and moves no low-water mark; and the
+// further the horizon is behind, the rarer are the full reads.
 func newTimeline(j *journal) *timeline {
 	t := &timeline{span: span{journal: j, limit: j.Observer.limit.get()}, began: j.next.low}
 	switch {
@@ -29,12 +27,12 @@ func newTimeline(j *journal) *timeline {
 	return t
 }
 
-// isLight takes a full read that never was for one of long ago, and does not
-// believe one of the future: the clocks of two nodes may differ.
+// isLight reports whether a light poll is due. It does not believe a full read in the
+// future, because the clocks of two nodes may differ.
 func (j *journal) isLight() bool {
 	last := j.cursor.RereadAt
-	// One that this node could not finish would not be finished now either, and
-	// what is new would never be seen.
+	// A full read that this node could not finish would not be finished now either, and
+	// new rows would never be seen.
 	if tried := j.tried.Load(); tried != nil && tried.After(last) {
 		last = *tried
 	}
@@ -42,10 +40,9 @@ func (j *journal) isLight() bool {
 	return lag > standing && since >= 0 && since < lag/4
 }
 
-// noteFullRead notes that all rows above the low-water mark that were ever read
-// were read by this poll: it has come past the newest of them, or to the end. A
-// poll that breaks off after that leaves the next one to begin where it was,
-// instead of at the mark, where it would get no further.
+// noteFullRead notes a full read once the poll has come past the newest row of earlier
+// ones, or to the end. If it breaks off after that, the next poll is light and goes on,
+// instead of beginning at the mark and getting no further.
 func (t *timeline) noteFullRead(done bool) {
 	if t == nil || t.light {
 		return
@@ -55,7 +52,7 @@ func (t *timeline) noteFullRead(done bool) {
 	}
 }
 
-// fullReadMatters says that a full read is worth a commit of its own.
+// fullReadMatters reports whether a full read is worth a commit of its own.
 func (j *journal) fullReadMatters() bool {
 	last := j.cursor.RereadAt
 	if j.next.rereadAt.Equal(last) {

@@ -8,21 +8,18 @@ import (
 )
 
 const (
-	// stepMargin is added to the time since the last full read, for what passes
-	// between the beginning of a poll and its horizon and for clocks of nodes
-	// that differ.
+	// stepMargin is added to the time since the last full read, for the time between
+	// the beginning of a poll and its horizon, and for clocks of nodes that differ.
 	stepMargin = time.Minute
-	// stepUnknown stands in for the time since a full read of which nothing is
-	// remembered.
+	// stepUnknown replaces the time since a full read that is not remembered.
 	stepUnknown = time.Hour
 )
 
 // origin puts the marks of a stream where they do not follow from rows.
 type origin struct{ *journal }
 
-// place commits a low-water mark that does not follow from rows. Newest goes
-// with it, so that whoever polls next begins there in any case, even if this
-// poll ends now.
+// place commits a low-water mark. Newest goes with it, so that the next poll begins
+// there in any case, even if this one ends now.
 func (o origin) place(ctx context.Context, low string) error {
 	o.next.low, o.next.newest = low, low
 	if err := o.commit(ctx, o.newChunk()); err != nil {
@@ -39,9 +36,8 @@ func (o origin) readAgain(ctx context.Context, low string) error {
 	return o.place(ctx, low)
 }
 
-// initMarks puts the low-water mark where the rows of this poll begin, if it
-// is not there: at the start of a stream that is new, and below its place when
-// the source's time has gone back.
+// initMarks puts the low-water mark of a new stream at its start, and that of another
+// one back if the source's time has gone back.
 func (o origin) initMarks(ctx context.Context) error {
 	if o.isFresh() {
 		return o.initStart(ctx)
@@ -49,8 +45,8 @@ func (o origin) initMarks(ctx context.Context) error {
 	if err := o.followForm(ctx); err != nil {
 		return err
 	}
-	// Without a horizon the clock itself tells: later full reads would cover up
-	// when it was that it went back.
+	// Without a horizon the clock itself tells: after later full reads the time of the
+	// step would be unknown.
 	earliest := cmp.Or(o.horizon.Earliest, o.horizon.Cursor, o.horizon.Clock)
 	if earliest != "" && o.src.Compare(earliest, o.next.low) < 0 {
 		return o.rewind(ctx, cmp.Or(o.horizon.Cursor, o.horizon.Clock))
@@ -58,7 +54,7 @@ func (o origin) initMarks(ctx context.Context) error {
 	return nil
 }
 
-// isFresh says that the stream was never polled.
+// isFresh reports whether the stream was never polled.
 func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.Low == "" }
 
 func (o origin) initStart(ctx context.Context) error {
@@ -88,36 +84,19 @@ func (o origin) startNow(ctx context.Context) (string, error) {
 
 // rewind follows a source whose time has gone back: its clock was set, or it
 // shows a transaction now that it could not show before. Rows written since
-// then lie below the mark. The mark stays down there until polls move it. A
-// source that hides transactions from now on looks the same, and is followed
-// just so.
-//
-// The clock went on between its step and this poll, so rows may lie below the
-// present horizon as well, by as much as the time since the step. That was
-// after the last full read, or that one would have seen it. A step shorter than
-// the time between two polls cannot be seen by anybody; the overlap is for it.
-// And transactions that were open at the step are for the source to hold its
-// horizon for.
-//
-// The start of the stream is the floor: what lies below it was left out on
-// purpose, unless the clock itself is below it and writes new rows there. A start
-// in the future is no such case: the mark waits there for the clock.
+// then lie below the mark, which stays down there until polls move it. A
+// source that hides transactions from now on looks the same.
 func (o origin) rewind(ctx context.Context, low string) error {
 	floor, err := o.beganAt(ctx)
 	if err != nil || o.next.low == floor && !o.spec.Start.Now {
 		return err
 	}
-	since := time.Duration(0)
-	if now := o.horizon.Now; !now.IsZero() {
-		since = o.sinceReread() + stepMargin
-		cursor, err := o.cursorAt(ctx, now.Add(-o.horizon.Lag-since))
-		if err != nil {
-			return err
-		}
-		if cursor != "" && o.src.Compare(cursor, low) < 0 {
-			low = cursor
-		}
+	low, since, err := o.beforeStep(ctx, low)
+	if err != nil {
+		return err
 	}
+	// What lies below the start of the stream was left out on purpose, unless the clock
+	// is below it and writes new rows there. A mark at a start in the future waits there.
 	if o.src.Compare(low, floor) < 0 && !o.isClockBelow(floor) {
 		low = floor
 	}
@@ -133,9 +112,28 @@ func (o origin) rewind(ctx context.Context, low string) error {
 	return nil
 }
 
-// followForm begins anew where the mark is not of the form that the timestamps have:
-// it says nothing about their rows, and may lie above all that will ever come. What was
-// observed is recognised.
+// beforeStep puts a mark below all rows that were written since the clock went back,
+// and returns by how much. The clock went on since then, so rows may lie below the
+// present horizon too, by as much as the time since the last full read, which would have
+// seen the step. A step shorter than the time between two polls cannot be seen; the
+// overlap is for it. The source holds its horizon for transactions that were open at
+// the step.
+func (o origin) beforeStep(ctx context.Context, low string) (string, time.Duration, error) {
+	now := o.horizon.Now
+	if now.IsZero() {
+		return low, 0, nil
+	}
+	since := o.sinceFullRead() + stepMargin
+	cursor, err := o.cursorAt(ctx, now.Add(-o.horizon.Lag-since))
+	if cursor != "" && o.src.Compare(cursor, low) < 0 {
+		low = cursor
+	}
+	return low, since, err
+}
+
+// followForm begins anew if the mark is not of the form of the timestamps: it says
+// nothing about their rows, and may lie above all later ones. What was observed is
+// recognised.
 func (o origin) followForm(ctx context.Context) error {
 	if o.src.Restate(o.next.low, o.next.form) == o.next.low {
 		return nil
@@ -156,7 +154,7 @@ func (o origin) isClockBelow(mark string) bool {
 	return o.horizon.Clock != "" && o.src.Compare(o.horizon.Clock, mark) < 0
 }
 
-// whyBack says why the horizon lies below the mark.
+// whyBack is why the horizon lies below the mark.
 func (o origin) whyBack() string {
 	switch {
 	case o.isClockBelow(o.next.low):
@@ -167,8 +165,8 @@ func (o origin) whyBack() string {
 	return "the source hides transactions that it showed before, or overlap was raised"
 }
 
-// sinceReread is how long ago the last full read began, at least.
-func (o origin) sinceReread() time.Duration {
+// sinceFullRead is how long ago the last full read began.
+func (o origin) sinceFullRead() time.Duration {
 	last := o.cursor.RereadAt
 	if last.IsZero() {
 		return stepUnknown

@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
-// input is what a poll is given. Nothing of it changes once rows are read.
+// input is what a poll is given. Nothing of it changes while rows are read.
 type input struct {
 	*Observer
 	src Source
@@ -39,7 +39,7 @@ type journal struct {
 	stats     Stats
 }
 
-// readCursor makes sure that the cursor belongs to what is read.
+// readCursor checks that the cursor belongs to the definition and the query.
 func (j *journal) readCursor(ctx context.Context) error {
 	c, err := j.st.Cursor(ctx, j.spec.Stream)
 	if err != nil {
@@ -65,15 +65,15 @@ func (j *journal) revert() error {
 	return err
 }
 
-// query is what is read, with what the poll knows of it.
+// query is the observer's, with the forms of the stream.
 func (j *journal) query() Query {
 	q := j.spec.Query
 	q.Form, q.NormalKeys = j.next.form, j.next.keys.Normal
 	return q
 }
 
-// formRows is how many rows were observed of a stream before the form of its
-// timestamps stands: the first of a table may be an odd one.
+// formRows is how many rows were observed before the form of a stream's timestamps is
+// final: the first row of a table may be an odd one.
 const formRows = 10
 
 func (j *journal) readHorizon(ctx context.Context) error {
@@ -107,7 +107,7 @@ func (j *journal) isFuture(cursor string) bool {
 }
 
 // advance moves the marks up to a row's cursor: newest not beyond the source's
-// clock, lest one row in the future hide all that come before its time, and the
+// clock, or one row in the future would hide all that come before its time, and the
 // low-water mark not beyond the horizon. Rows never move a mark back.
 func (j *journal) advance(cursor string, light bool) {
 	if cursor == "" {
@@ -147,7 +147,7 @@ func (j *journal) newChunk() Chunk {
 	return ch
 }
 
-// mark writes into a chunk how far the poll is.
+// mark writes the marks and the step of a sweep into a chunk.
 func (j *journal) mark(ch *Chunk) {
 	j.next.write(ch, j.fingerprint)
 	if j.sweep != nil {
@@ -155,9 +155,8 @@ func (j *journal) mark(ch *Chunk) {
 	}
 }
 
-// commit does not begin when the poll has ended, and is not interrupted once
-// it has begun: its outcome would be unknown, and finding it out costs more
-// than the commit.
+// commit does not begin when the poll has ended, and is not interrupted once it has
+// begun: to find out an unknown outcome costs more than the commit.
 func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

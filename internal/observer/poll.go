@@ -100,7 +100,7 @@ func (p *poll) run(ctx context.Context) error {
 	return p.finish(limited)
 }
 
-// prepare finds out where the reading begins.
+// prepare decides where the reading begins.
 func (p *poll) prepare(ctx context.Context) error {
 	if err := p.readCursor(ctx); err != nil {
 		return err
@@ -185,9 +185,9 @@ func (p *poll) commitMarks(ctx context.Context) error {
 	return p.commit(ctx, ch)
 }
 
-// outOfTime takes no failure from a poll whose time has ended, if it got on: a
-// backlog is worked off poll by poll. One that got nowhere within the rows of one
-// timestamp, and could not go on among them, would begin with the same rows for ever.
+// outOfTime makes a full poll of one whose time has ended, if it has committed anything.
+// A poll that got nowhere among the rows of one timestamp would begin with the same rows
+// for ever.
 func (p *poll) outOfTime(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, ErrNextTick):

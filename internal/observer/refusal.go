@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// RefusalKind says what a poll would not believe.
+// RefusalKind is the kind of rows or columns that a poll refuses.
 type RefusalKind string
 
 // The kinds of refusals.
@@ -19,9 +19,8 @@ const (
 	RefusalColumns RefusalKind = "columns"
 )
 
-// Refusal is what a poll or a sweep would not believe, for a person to judge.
-// Accepted, it lets the next one go that far, once, and no further. The zero
-// value is none.
+// Refusal is what a poll or a sweep did not believe, for a person to judge. After that
+// person accepts it, the next one goes that far, once. The zero value is none.
 type Refusal struct {
 	Kind RefusalKind `json:"kind"`
 	// Sweep is the kind of the sweep that refused; empty for a poll.
@@ -30,9 +29,9 @@ type Refusal struct {
 	Rows int64 `json:"rows,omitempty"`
 	// Columns are those that were found, as [EncodeColumns] writes them.
 	Columns string `json:"columns,omitempty"`
-	// Key are the columns of the key that were found, as [KeyForm.Encode] writes them,
-	// where they write the keys of known rows in another way: accepted means that these
-	// are renamed. Empty otherwise.
+	// Key are the columns of the key that were found, as [KeyForm.Encode] writes them, if
+	// they write the keys of known rows in another way: who accepts that has these
+	// renamed. Empty otherwise.
 	Key string `json:"key,omitempty"`
 	// Text says it to a person. It holds no value of a row.
 	Text string `json:"text"`
@@ -50,7 +49,7 @@ func (r Refusal) Encode() string {
 // a later version wrote.
 func DecodeRefusal(text string) (Refusal, error) { return decode[Refusal](text, "refusal") }
 
-// refusedError is what a poll refused, with the poison rows of it to keep.
+// refusedError is the error of a refusal, with the poison rows to keep.
 type refusedError struct {
 	Refusal
 	dead []Dead
@@ -69,8 +68,8 @@ func (j *journal) refuse(err error, r Refusal, advice string) *refusedError {
 // deadKept is how many poison rows are kept of one refusal.
 const deadKept = 1000
 
-// noteRefusal commits what this poll or sweep refused, so that a person can look
-// at it and accept it. Marks stay where the last row that was compared left them.
+// noteRefusal commits what this poll refused, so that a person can look at it and
+// accept it. Marks stay where the last row that was compared left them.
 func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	var r *refusedError
 	if !errors.As(err, &r) || ctx.Err() != nil {
@@ -83,7 +82,7 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 		return errors.Join(err, failed)
 	}
 	text := r.Encode()
-	// Rows that were missing are looked for by another reading of all rows.
+	// Another reading of all rows looks for the missing ones.
 	again := r.Kind == RefusalGone && p.generation.stored
 	if text == p.cursor.Refusal && p.next.accepted == (Refusal{}) && len(dead) == 0 && !again {
 		return err

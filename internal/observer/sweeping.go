@@ -15,21 +15,19 @@ type Budget struct {
 	Time time.Duration
 }
 
-// Sweep takes one step of a sweep and returns what it has become, beside an
-// error as well. The step commits as a poll does, under the same lease and the
-// same cursor, but leaves the cursor's marks where they are. A poll that commits
-// meanwhile makes the step fail, so no older version of a row follows a newer.
+// Sweep takes one step of a sweep and returns the sweep after it, also with an
+// error. The step commits under the same lease and the same cursor as a poll, but
+// leaves the cursor's marks where they are. A poll that commits meanwhile makes the
+// step fail, so no older version of a row follows a newer.
 //
-// Only rows below the low-water mark are swept. There the answer is final: no
-// row will appear any more, so a position that was passed need not be read
-// again. Above it a transaction may still be open whose rows lie below rows
-// that were read, and the polls read from there on anyway. So a sweep whose
-// range goes on above the mark is done when it has come to it; and before the
-// first poll, when there is no mark, it does nothing. A row that is back-dated
-// behind the position is found by the next sweep.
+// Only rows below the low-water mark are swept, where no row will appear any more, so
+// a position that was passed is final. Above it late rows may appear, and the polls
+// read from there on anyway. So a sweep ends at the mark at the latest; before the first
+// poll, when there is no mark, it does nothing. The next sweep finds a row that is
+// back-dated behind the position.
 //
 // It returns the errors of a poll, [ErrNotSwept] for an observer that reads
-// every row in every poll, and [ErrSourceReplaced].
+// all rows, and [ErrSourceReplaced].
 func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b Budget) (_ Sweep, stats Stats, err error) {
 	if o.spec.readsAll() {
 		return s, stats, ErrNotSwept
@@ -51,8 +49,8 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 	return p.sweep.Sweep, stats, err
 }
 
-// prepareSweep makes sure that the cursor belongs to what is read. A stream
-// that was never polled is given its start.
+// prepareSweep checks that the cursor belongs to the query and the source. A new stream
+// gets its start.
 func (p *poll) prepareSweep(ctx context.Context) error {
 	if err := p.readCursor(ctx); err != nil {
 		return err
@@ -63,7 +61,7 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 	case err != nil:
 		return err
 	case replaced:
-		// That poll begins at the stream's start. What lies below is still the sweep's.
+		// That poll begins at the stream's start; the range below it is the sweep's.
 		return fmt.Errorf("%w: the next poll reads it from where the stream began, and the sweep goes on after that", ErrSourceReplaced)
 	case !stream.isFresh():
 		return nil
@@ -74,8 +72,8 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 	return stream.initStart(ctx)
 }
 
-// planSweep bounds the step. It is complete from the beginning where nothing is
-// left below the low-water mark.
+// planSweep bounds the step, which is complete at once if nothing is left below the
+// low-water mark.
 func (p *poll) planSweep(s Sweep, b Budget) *sweepSpan {
 	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: p.Observer.limit.get()}}
 	if in.before == "" || p.src.Compare(p.next.low, in.before) < 0 {
@@ -105,8 +103,8 @@ func (s *sweepSpan) reach(rows []row) {
 
 func (s *sweepSpan) settle(*reader, []row) (ends bool) { return s.sweep.isSpent(s.src) }
 
-// close ends the sweep where everything below the step's bound was read. A
-// mark that went back may have left the bound behind the position.
+// close ends the sweep, at the step's bound unless a mark that went back has left that
+// behind the position.
 func (s *sweepSpan) close() {
 	s.sweep.done = true
 	if s.src.Compare(s.before, s.sweep.position) > 0 {
@@ -114,11 +112,9 @@ func (s *sweepSpan) close() {
 	}
 }
 
-// sweepProgress is how far a step of a sweep is. All its methods are for polls as well, which
-// have none: nil.
+// sweepProgress is how far a step of a sweep is; nil for a poll.
 type sweepProgress struct {
-	// Sweep is what is committed of it.
-	Sweep
+	Sweep  // as it is committed
 	budget Budget
 	began  time.Time
 	// start is where the step began, position how far it has come.
@@ -136,7 +132,7 @@ func (s *sweepProgress) kind() SweepKind {
 	return s.Kind
 }
 
-// step is what a chunk with so many events changes about the sweep.
+// step is the change of the sweep by a chunk with so many events.
 func (s *sweepProgress) step(events int) *SweepStep {
 	return &SweepStep{ID: s.ID, Position: s.position, Rows: s.uncounted, Events: int64(events), Done: s.done}
 }
@@ -155,8 +151,8 @@ func (s *sweepProgress) commit(step *SweepStep) {
 	}
 }
 
-// isSpent says that the step has used its budget and has moved. One that did
-// not move would be taken again, for ever.
+// isSpent reports whether the step has used its budget and has moved. A step that did
+// not move would be repeated for ever.
 func (s *sweepProgress) isSpent(src Source) bool {
 	if src.Compare(s.position, s.start) <= 0 {
 		return false
@@ -165,10 +161,10 @@ func (s *sweepProgress) isSpent(src Source) bool {
 		s.budget.Time > 0 && time.Since(s.began) >= s.budget.Time
 }
 
-// hasPassed says that the sweep has come further than what is committed of it.
+// hasPassed reports whether the position is further than the committed one.
 func (s *sweepProgress) hasPassed() bool { return s != nil && s.position != s.Position }
 
-// hasMoved says that there is something about the sweep to commit.
+// hasMoved reports whether the sweep has anything to commit.
 func (s *sweepProgress) hasMoved() bool {
 	return s.hasPassed() || s != nil && (s.done || s.uncounted > 0)
 }

@@ -7,12 +7,11 @@ import (
 )
 
 // What follows is for more rows of one timestamp than a poll has time for, as a bulk
-// UPDATE leaves them. No place within a timestamp is kept from one poll to the next:
-// rows below it may still appear, and only the mark and what was observed say which.
-// So a poll that has to begin with the first of them, and is not past them when its
-// time is over, goes on until it is: the next one would be where this one was. Its
-// statements are bounded, so that it holds no lock of the source for longer than
-// others do, and it commits, so that nobody takes it for stuck.
+// UPDATE leaves them. No place within a timestamp is kept between two polls, because
+// rows below it may still appear. So a poll that begins with the first of them and is not
+// past them when its time is over goes on until it is: the next one would get no
+// further. Its statements are bounded, so that it holds no lock of the source for longer
+// than others, and its commits show that it is not stuck.
 
 // isLate reports whether the time of the poll is over and it goes on all the same.
 func (t *timeline) isLate() bool { return t != nil && t.late }

@@ -32,9 +32,8 @@ func (s *span) lasts(context.Context) time.Duration { return s.spec.StatementTim
 
 func (s *span) canCut(r *reader, row *Row) bool { return row.Cursor != "" && s.isBehind(r.end()) }
 
-// isBehind reports whether a read that begins there leaves out rows which the
-// present one begins with. Two keys that are not the same may be equal for the
-// source, but no more of them than a statement has time for.
+// isBehind reports whether a read that begins there leaves out rows of the present one.
+// Different keys may be equal for the source, but no more than a statement has time for.
 func (s *span) isBehind(at position) bool {
 	if c := s.src.Compare(at.cursor, s.from.cursor); c != 0 {
 		return c > 0
@@ -42,10 +41,9 @@ func (s *span) isBehind(at position) bool {
 	return at.key != "" && at.key != s.from.key
 }
 
-// end decides what follows a read that came to its end. One that has as
-// many rows as it may have, or took as long as it may, is not all: the next begins
-// at its last row, or at the first that has its timestamp. The horizon came before all of them, so
-// whatever appears below it between two reads would have been in the first.
+// end decides what follows a statement that came to its end. If its limit or its time
+// has ended it, the next begins at its last row, or at the first with that timestamp.
+// The horizon was read before all of them, so no row below it appears between two.
 func (s *span) end(_ context.Context, r *reader, seen *bitmap) outcome {
 	if !r.cut && (s.limit == 0 || r.dated < s.limit) {
 		return complete
@@ -55,7 +53,7 @@ func (s *span) end(_ context.Context, r *reader, seen *bitmap) outcome {
 	} else {
 		s.limit *= 2 // A group of equal timestamps that is larger than the limit.
 	}
-	// A row that is read once more is no second row of its key.
+	// A row that is read again is no second row of its key.
 	*seen = bitmap{}
 	return unfinished
 }
@@ -73,11 +71,11 @@ func lastDated(rows []row) *row {
 // timeline is the reading of a poll, from a mark to the newest row.
 type timeline struct {
 	span
-	// light says that it does not begin at the low-water mark, and so does not move it.
+	// light says that the poll does not begin at the low-water mark, and does not move it.
 	light bool
-	// began is the timestamp at which the first read began, reached what was compared
-	// and committed since then. late says that the time of the poll is over, and that
-	// it goes on all the same.
+	// began is the timestamp at which the first statement began, reached the last row
+	// that was compared and settled. late says that the time of the poll is over, and
+	// that it goes on.
 	began   string
 	reached position
 	late    bool
