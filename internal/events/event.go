@@ -45,7 +45,7 @@ func Writable(t time.Time) time.Time {
 // one, was observed.
 type Event struct {
 	// ID is derived from the row (see [NewID]), never from a node or a clock:
-	// whoever observes the same version of the same row gives it the same id.
+	// every node gives the same version of the same row the same id.
 	ID uuid.UUID
 	// Stream is the id of the observer; order is promised within it.
 	Stream string

@@ -5,15 +5,14 @@ import (
 	"errors"
 )
 
-// ErrStale reports that the claim of the sink is not this relay's any more, whose offsets
-// count no more then: a later relay has claimed it or, where the log went back to an
-// earlier state, an earlier one had. A relay with a new token claims it anew.
+// ErrStale reports that the sink is claimed by another relay than this one, whose offsets
+// do not count any more: by a later one or, if the log went back to an earlier state, by
+// an earlier one. A relay with a new token claims it anew.
 var ErrStale = errors.New("another relay has claimed the sink")
 
-// ErrLogChanged reports that the event log is not as it was when events were read
-// from it: the log went back to an earlier state, in a failover or a restore, or
-// the sink's offset was moved. What a sink has stored of it says nothing of the log
-// as it is now.
+// ErrLogChanged reports that the event log has changed since events were read from it:
+// it went back to an earlier state, in a failover or a restore, or the sink's offset was
+// moved. What a sink has stored of it says nothing of the present log.
 var ErrLogChanged = errors.New("the event log is not as it was when these events were read")
 
 // Backlog is a stream with events that a sink has not stored.

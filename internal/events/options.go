@@ -37,12 +37,12 @@ type Options struct {
 	// become free, so that a relay that stands by need not wait for its next
 	// attempt; nil where that is not known. nil: it never is.
 	Freed func() <-chan struct{}
-	// Streams are those whose lag is shown from the first look of a term on, also
-	// while they have none; others are shown once they had one.
+	// Streams are those whose lag is shown from the beginning of a term, also while it
+	// is 0; others are shown once they had a backlog.
 	Streams []string
 	// BatchSize is how many events are read and delivered at once. 0: 500.
 	BatchSize int
-	// Poll is how long the relay waits before it looks for new events, unless
+	// Poll is how long the relay waits before it reads the backlog again, unless
 	// [Relay.Wake] comes first. 0: 500 ms.
 	Poll time.Duration
 	// Standby is the time between two attempts to lead, give or take a quarter
@@ -54,12 +54,11 @@ type Options struct {
 	// lease is given back, so that a node that does reach the sink may try:
 	// about half a minute. 0: 8; negative: never.
 	GiveUp int
-	// Logger is told what a person may have to act on. nil: nobody is.
+	// Logger has what a person may have to act on. nil: no log.
 	Logger *slog.Logger
-	// Registerer takes the metrics, all labelled with the sink. nil: none does.
+	// Registerer takes the metrics, all labelled with the sink. nil: no metrics.
 	Registerer prometheus.Registerer
-	// Pulse hears that the relay is alive, whether it leads or stands by. nil:
-	// nobody does.
+	// Pulse hears that the relay is alive, whether it leads or stands by. nil: none.
 	Pulse beater
 }
 

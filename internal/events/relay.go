@@ -22,13 +22,13 @@ var errRunning = errors.New("relay: already running")
 //
 //   - The sink fails: the batch is repeated with growing pauses, and after
 //     [Options].GiveUp failures in a row the lease is given back and this node
-//     stands aside once, because the fault may be this host's (a full disk, a
-//     route) and not the sink's.
+//     stands aside once, because the cause may be on this host (a full disk, a
+//     route) and not in the sink.
 //   - The sink is halted ([ErrHalted]): the relay keeps the lease, so that no other
-//     node covers the loss, and asks again until a person has acted. Another term
+//     node covers the loss, and tries again until a person has acted. Another term
 //     does not know of the halt.
 //   - The coordination database fails: the relay waits, keeps the lease as
-//     long as the lease keeps itself, and says so once.
+//     long as the lease is renewed, and logs that once.
 //   - The lease is lost, or a later relay has claimed the sink: the batch is
 //     abandoned, nothing more is acknowledged, and the relay stands by.
 //   - The log has a gap: that stream is halted until its offset is moved or
@@ -38,9 +38,8 @@ type Relay struct {
 	metrics *relayMetrics
 	wake    chan struct{}
 	running atomic.Bool
-	// database is the state of the event log and of the lease, as far as this
-	// relay has said it.
-	database trouble
+	// database is the outage of the event log and of the lease that was logged.
+	database outage
 }
 
 // NewRelay returns a relay that delivers nothing until [Relay.Run]. It fails
@@ -58,19 +57,18 @@ func NewRelay(opts Options) (*Relay, error) {
 	}, nil
 }
 
-// Wake says that events were committed in this process, so that the relay need
-// not wait for its next look. It never blocks.
+// Wake tells the relay that this process has committed events, so that it reads them at
+// once. It never blocks.
 func (r *Relay) Wake() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // A nudge that was not heard yet says the same.
+	default: // The relay has not taken the last one yet.
 	}
 }
 
 // Run stands by, leads, and stands by again until ctx ends. It then
 // acknowledges what the sink has stored, closes the sink, releases the lease
-// and returns nil: a fault is waited out and never ends a relay. Calls must not
-// overlap.
+// and returns nil: no error ends a relay. Calls must not overlap.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return errRunning
@@ -83,9 +81,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// standBy tries to lead, and waits before the next attempt: until the leader
-// has gone, if somebody tells us. A relay that has just led gives the others
-// their time.
+// standBy tries to lead, and waits before the next attempt, or until the lease of
+// another leader is free. A relay that has just led lets the others try first.
 func (r *Relay) standBy(ctx context.Context) {
 	freed := r.opts.Freed() // before the attempt, so that nothing is missed
 	d, held := r.tryToLead(ctx)
@@ -143,17 +140,17 @@ func (r *Relay) lead(ctx context.Context, lease Lease) time.Duration {
 // that stays behind would keep the other nodes waiting for its TTL.
 func (r *Relay) release(ctx context.Context, lease Lease) {
 	lost := lease.Context().Err() != nil && ctx.Err() == nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := lease.Release(ctx); err != nil && !lost {
 		r.opts.Logger.Error("Error releasing lock", "err", err)
 	}
 }
 
-// farewell bounds what is still done after the work's context has ended.
-const farewell = 5 * time.Second
+// stopTimeout bounds calls after the end of the work's context.
+const stopTimeout = 5 * time.Second
 
-// pause waits, or less when ctx ends or the channel is closed; nil never is.
+// pause waits for d, or until ctx ends or the channel is closed.
 func (r *Relay) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	r.beat(d)
 	timer := time.NewTimer(d)
@@ -177,8 +174,8 @@ func (r *Relay) idle(ctx context.Context) {
 	}
 }
 
-// beat says that the loop lives and will be heard of again after what it does
-// next, which takes at most d. 0 says that it has ended.
+// beat reports that the loop is alive and does something next that takes at most d; 0
+// reports its end.
 func (r *Relay) beat(d time.Duration) {
 	if r.opts.Pulse == nil {
 		return

@@ -44,8 +44,8 @@ func (t *term) backlog(ctx context.Context) ([]Backlog, error) {
 	return backlog, nil
 }
 
-// showLag keeps the streams that have caught up, or have had no backlog yet, at 0:
-// one that is missing could not be told from one that nobody looks at.
+// showLag keeps the streams that have caught up, or have had no backlog yet, at 0: a
+// missing one could not be told from one that no relay reads.
 func (t *term) showLag(backlog []Backlog) {
 	lag := make(map[string]int64, len(backlog))
 	for _, b := range backlog {
@@ -103,9 +103,8 @@ func (t *term) read(ctx context.Context, b Backlog) ([]Event, error) {
 	return batch, nil
 }
 
-// gapless returns the part of the batch that follows on acknowledged without a
-// gap. A sink that has stored nothing yet begins wherever retention has left
-// the log.
+// gapless returns the events of the batch that follow on acknowledged without a gap. A
+// sink that has stored nothing yet begins with the oldest event of the log.
 func gapless(batch []Event, acknowledged int64) []Event {
 	next := acknowledged + 1
 	if acknowledged == 0 && len(batch) > 0 {
@@ -120,7 +119,7 @@ func gapless(batch []Event, acknowledged int64) []Event {
 	return batch
 }
 
-// halt leaves a stream alone until its offset has moved.
+// halt delivers no more of a stream until its offset has moved.
 func (t *term) halt(b Backlog) {
 	if b.Acknowledged == 0 {
 		return // All of the stream has gone with retention; there is nothing to skip.
@@ -173,11 +172,11 @@ func (t *term) hand(ctx context.Context, batch []Event) (int, error) {
 	return stored, nil
 }
 
-// settle acknowledges what the sink has stored. Shutdown does not cut it
-// short, since it is brief, and saves a repetition; a lost lease forbids it. A
-// repeat after an answer that was lost changes nothing, and the epoch keeps a
-// late one from moving what is another's by now. Over a lost connection it is kept:
-// to deliver it once more would double it at each short outage.
+// settle acknowledges what the sink has stored. Shutdown does not interrupt it, since it
+// is brief and saves a repetition; a lost lease forbids it. A repeat after a lost answer
+// changes nothing, and the epoch keeps a late one from moving the offset of another
+// relay. What could not be acknowledged for an error is kept, or each short outage
+// would repeat it in the sink.
 func (t *term) settle(ctx context.Context) error {
 	if t.unsettled == nil {
 		return nil
@@ -185,8 +184,8 @@ func (t *term) settle(ctx context.Context) error {
 	if t.lost() {
 		return context.Cause(ctx)
 	}
-	t.beat(farewell)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	t.beat(stopTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := t.opts.Log.Acknowledge(ctx, t.opts.Sink, *t.unsettled, t.epoch); err != nil {
 		return fmt.Errorf("acknowledge events of %s: %w", t.unsettled.Stream(), err)

@@ -14,37 +14,37 @@ import (
 // errGaveUp ends a term whose sink failed too often in a row.
 var errGaveUp = errors.New("the sink failed too often")
 
-// sinkError tells a failure of the sink from one of the event log.
+// sinkError tells an error of the sink from one of the event log.
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return e.err.Error() }
 func (e *sinkError) Unwrap() error { return e.err }
 
-// term is one spell of leading.
+// term is the time from one acquisition of the sink's lease to its end.
 type term struct {
 	*Relay
 	epoch int64
-	// lost reports that the lease has ended while nobody asked us to stop.
+	// lost reports whether the lease has ended although the relay is not to stop.
 	lost func() bool
 
 	sink    Sink
 	claimed bool
-	// unsettled is what the sink has stored and the event log does not know
-	// yet. Nothing else is delivered before it does, so that at most one batch
-	// of a term can be repeated after a crash, however many streams there are.
+	// unsettled is what the sink has stored and the event log does not know yet. It is
+	// acknowledged before anything else is delivered, so that a crash repeats at most one
+	// batch of a term, however many streams there are.
 	unsettled *Stored
-	// after is the stream that was served last: the next round begins behind
-	// it, so that a stream whose events the sink refuses cannot starve others.
+	// after is the stream that was served last. The next round begins behind it, so that
+	// a stream whose events the sink refuses cannot starve others.
 	after string
 	// lagged are the streams whose lag is shown.
 	lagged map[string]bool
 	// halted maps a stream with a gap to the offset at which it was found.
 	halted map[string]int64
 
-	failures    int
-	sinkTrouble trouble
-	sinkHalted  bool // and it was said
-	pace        *backoff.ExponentialBackOff
+	failures   int
+	sinkOutage outage
+	sinkHalted bool // and it was logged
+	pace       *backoff.ExponentialBackOff
 }
 
 // newTerm returns a term that has done nothing yet; stop ends when the relay
@@ -93,9 +93,10 @@ func (t *term) run(ctx context.Context) error {
 	}
 }
 
-// step does the next thing that is missing. It reports false when there was
-// nothing to deliver. The claim comes first, because it says that the sink is in
-// use: the events that it lacks are kept, however long it cannot be opened.
+// step claims and opens the sink if that is still to do, and delivers one round. It
+// reports false when there was nothing to deliver. The claim comes first, because it
+// shows that the sink is in use: the events that it lacks are kept, however long it
+// cannot be opened.
 func (t *term) step(ctx context.Context) (busy bool, err error) {
 	if !t.claimed {
 		if err := t.claim(ctx); err != nil {
@@ -137,8 +138,8 @@ func (t *term) claim(ctx context.Context) error {
 	return nil
 }
 
-// dropped gives up what the sink has stored of a log that is no more. The term goes
-// on with what the log holds now, where its offset stands.
+// dropped forgets what the sink has stored of a log that has changed. The term goes on
+// at the offset that the log has now.
 func (t *term) dropped(err error) {
 	t.opts.Logger.Warn("Event log changed, its events are delivered from the offset that it has now",
 		"stream", t.unsettled.Stream(), "from", t.unsettled.First(), "to", t.unsettled.Last(), "err", err)
@@ -160,7 +161,7 @@ func (t *term) failed(ctx context.Context, err error) error {
 func (t *term) sinkFailed(err error) error {
 	t.metrics.failures.Inc()
 	if errors.Is(err, ErrHalted) {
-		t.sinkTrouble.begins()
+		t.sinkOutage.begin()
 		if !t.sinkHalted {
 			t.sinkHalted = true
 			t.opts.Logger.Error("Sink halted", "err", err)
@@ -171,7 +172,7 @@ func (t *term) sinkFailed(err error) error {
 	if t.opts.GiveUp > 0 && t.failures >= t.opts.GiveUp {
 		return fmt.Errorf("%w: %d times in a row, lastly: %w", errGaveUp, t.failures, err)
 	}
-	if t.sinkTrouble.begins() {
+	if t.sinkOutage.begin() {
 		t.opts.Logger.Warn("Sink fails, repeating", "err", err)
 	}
 	return nil
@@ -182,7 +183,7 @@ func (t *term) recovered() {
 	t.progressed()
 	t.sinkHalted = false
 	t.databaseAnswers()
-	if lasted, over := t.sinkTrouble.ends(); over {
+	if lasted, over := t.sinkOutage.end(); over {
 		t.opts.Logger.Info("Sink works again", "after", lasted)
 	}
 }
@@ -193,8 +194,7 @@ func (t *term) progressed() {
 	t.pace.Reset()
 }
 
-// close lets go of the sink. What it stored was acknowledged, or will be
-// delivered again.
+// close closes the sink. Events that were not acknowledged are delivered again.
 func (t *term) close() {
 	if t.sink == nil {
 		return

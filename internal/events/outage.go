@@ -7,37 +7,37 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// trouble remembers whether something was reported as failing, so that an
-// outage of an hour is two lines in the log: its first error and its end.
-type trouble struct{ since time.Time }
+// outage is how long something has failed, so that an hour of it is two lines in the
+// log: the first error and the end. The zero value means that it works.
+type outage struct{ since time.Time }
 
-// begins reports whether the fault is a new one.
-func (t *trouble) begins() bool {
-	if !t.since.IsZero() {
+// begin reports whether the outage is a new one.
+func (o *outage) begin() bool {
+	if !o.since.IsZero() {
 		return false
 	}
-	t.since = time.Now()
+	o.since = time.Now()
 	return true
 }
 
-// ends reports whether a fault is over, and how long it lasted.
-func (t *trouble) ends() (time.Duration, bool) {
-	if t.since.IsZero() {
+// end reports whether an outage is over now, and how long it lasted.
+func (o *outage) end() (lasted time.Duration, over bool) {
+	if o.since.IsZero() {
 		return 0, false
 	}
-	lasted := time.Since(t.since)
-	t.since = time.Time{}
+	lasted = time.Since(o.since)
+	o.since = time.Time{}
 	return lasted, true
 }
 
 func (r *Relay) databaseFails(ctx context.Context, err error) {
-	if ctx.Err() == nil && r.database.begins() {
+	if ctx.Err() == nil && r.database.begin() {
 		r.opts.Logger.Warn("Coordination database fails, relay waits", "err", err)
 	}
 }
 
 func (r *Relay) databaseAnswers() {
-	if lasted, over := r.database.ends(); over {
+	if lasted, over := r.database.end(); over {
 		r.opts.Logger.Info("Coordination database answers again", "after", lasted)
 	}
 }
