@@ -68,11 +68,12 @@ func (j *journal) refuse(err error, r Refusal, advice string) *refusedError {
 // deadKept is how many poison rows are kept of one refusal.
 const deadKept = 1000
 
-// noteRefusal commits what this poll refused, so that a person can look at it and
-// accept it. Marks stay where the last row that was compared left them.
+// noteRefusal commits what this poll or sweep refused, so that a person can look at it
+// and accept it. Marks stay where the last row that was compared left them. Columns are
+// for the polls to refuse, which read them too.
 func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	var r *refusedError
-	if !errors.As(err, &r) || ctx.Err() != nil {
+	if !errors.As(err, &r) || ctx.Err() != nil || r.Sweep != "" && r.Kind == RefusalColumns {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.spec.CommitTimeout)

@@ -110,6 +110,36 @@ func TestPoisonRowsOfASweep(t *testing.T) {
 	equal(t, "events", len(s.checkLog()), 34)
 }
 
+// What a sweep refuses is noted for a person, whose answer the polls leave to the sweep.
+func TestPoisonOfASweepIsAccepted(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.ChunkRows = 100 })
+	for i := range 20 {
+		s.src.Add(observertest.At(key(i), "a", 9), bad(key(100+i), 10), bad(key(200+i), 10))
+	}
+	s.src.SetClock(30)
+	s.spec.Start.At = observertest.Time(20)
+	s.put(50, 3)
+	s.poll()
+	id := s.db.StartSweep(stream, observer.SweepBackfill, "", "").ID
+	for range 2 {
+		if _, err := s.trySweep(id, observer.Budget{}); !errors.Is(err, observer.ErrMostlyPoison) {
+			t.Fatalf("got %v", err)
+		}
+		s.poll()
+	}
+	r, err := observer.DecodeRefusal(s.db.Cursor(stream).Refusal)
+	if err != nil || r.Kind != observer.RefusalPoison || r.Sweep != observer.SweepBackfill || r.Rows != 40 {
+		t.Fatalf("refused %+v: %v", r, err)
+	}
+	s.db.Accept(stream)
+	s.poll()
+	s.sweep(id, observer.Budget{})
+	equal(t, "what is left", s.db.Cursor(stream).Refusal+s.db.Cursor(stream).Accepted, "")
+	equal(t, "poison rows", len(s.db.Dead(stream)), 40)
+	equal(t, "events", len(s.checkLog()), 23)
+}
+
 // TestSweepCrashesAtEveryStep ends steps of a sweep at each of their calls, in
 // each of the ways that a poll can end; later steps finish it.
 func TestSweepCrashesAtEveryStep(t *testing.T) {

@@ -40,6 +40,7 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 	}
 	in := p.planSweep(s, b)
 	if err := p.read(ctx); err != nil {
+		err = p.noteRefusal(ctx, err)
 		return p.sweep.Sweep, stats, err
 	}
 	if p.outcome == complete {
