@@ -1,7 +1,10 @@
 // Package observer turns the rows of a foreign database into observations and
-// observations into events. [Observer.Poll] is the whole of it, in order:
-// cursor, identity of the source, horizon, streaming read, comparison with what
-// was observed before, and commits in chunks.
+// observations into events. poll.go has the steps of a poll in order: cursor, identity
+// of the source, horizon, marks, then statement by statement a streaming read, the
+// comparison with what was observed before, and commits in chunks.
+//
+// A journal has the cursor and commits; a reading (timeline, apart, generation, or the
+// span of a sweep) knows which rows come next; a comparer makes chunks of rows.
 //
 // What a stream has settled is a single mark, the low-water mark: below it
 // every row was observed, and none will appear any more. It follows the

@@ -208,7 +208,7 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 
 // end sums up, and lets the next poll learn from this one.
 func (p *poll) end(ctx context.Context, err error) Stats {
-	p.Observer.limit.adapt(err, p.last.rows)
+	p.limit.adapt(err, p.last.rows)
 	p.warnFuture(ctx)
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact

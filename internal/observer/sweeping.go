@@ -76,7 +76,7 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 // planSweep bounds the step, which is complete at once if nothing is left below the
 // low-water mark.
 func (p *poll) planSweep(s Sweep, b Budget) *sweepSpan {
-	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: p.Observer.limit.get()}}
+	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: p.limit.get()}}
 	if in.before == "" || p.src.Compare(p.next.low, in.before) < 0 {
 		in.before = p.next.low
 	}
