@@ -36,8 +36,8 @@ type Start struct {
 	// Now began. A source that was replaced is read from there; nil means from the
 	// beginning of the source.
 	Began func(ctx context.Context, stream string) (string, error)
-	// At begins at that instant, or at the beginning of a source that has no row yet
-	// whose form the instant could follow.
+	// At begins at that time, or at the beginning of a source that has no row yet
+	// whose form it could follow.
 	At time.Time
 }
 
