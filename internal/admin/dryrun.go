@@ -106,7 +106,9 @@ var errDryEnough = errors.New("enough")
 
 func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src source.Database, st observer.Store, limit int, d *DryRun) error {
 	s := wiring.Spec(o, op.log)
-	s.Start.Began = op.db.Streams().Start
+	if op.db != nil { // A dry run needs no coordination database.
+		s.Start.Began = op.db.Streams().Start
+	}
 	// What it finds is kept in memory.
 	s.MaxChanged = max(dryRunBound, limit)
 	made, err := observer.New(s)

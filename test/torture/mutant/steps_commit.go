@@ -6,8 +6,8 @@ const (
 	commitCopied = "internal/lockdb/commit_copy.go"
 	commitInFile = "internal/lockdb/commit_sqlite.go"
 	operatorFile = "internal/lockdb/operator.go"
-	poolsFile    = "internal/lockdb/postgres.go"
-	queryFile    = "internal/lockdb/db.go"
+	poolsFile    = "internal/lockdb/sqldb/postgres.go"
+	queryFile    = "internal/lockdb/sqldb/db.go"
 )
 
 // The steps of a commit.
@@ -85,13 +85,13 @@ func serverOfLookup() Step {
 		Name: "server-of-lookup",
 		What: "what was observed is looked up in sessions of their own, which may be with a standby",
 		Edits: []Edit{
-			{poolsFile, "\tdb.unfit = between.unfit\n", `	db.unfit = between.unfit
+			{poolsFile, "\tdb.Read = db.Main\n", `	db.Read = db.Main
 	anyConfig := mainConfig.Copy()
 	anyConfig.ValidateConnect = nil
 	anyServer = open(anyConfig, o.PoolSize)
 `},
-			{poolsFile, "func millis(", "var anyServer *sql.DB\n\nfunc millis("},
-			{queryFile, "\trows, err := db.read.QueryContext(", `	pool := db.read
+			{poolsFile, "// Millis is a duration", "var anyServer *sql.DB\n\n// Millis is a duration"},
+			{queryFile, "\trows, err := db.Read.QueryContext(", `	pool := db.Read
 	if strings.HasPrefix(what, "look up observed rows") {
 		pool = anyServer
 	}
@@ -120,15 +120,15 @@ func oneTransaction() Step {
 	return Step{
 		Name: "one-transaction",
 		What: "rows and marks commit first, and their events in a transaction of their own",
-		Edits: []Edit{{store, "err := discreet(s.db.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
+		Edits: []Edit{{store, "err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
 	rows.Events = nil
 	evs.New, evs.Changed, evs.Dead = nil, nil, nil
-	err := discreet(s.db.engine.commit(ctx, s.grant, &rows))
+	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &rows))
 	if err == nil && len(ch.Events) > 0 {
 		failpoint.Hit("commit.after")
 		evs.Cursor.Version++
 		ch.Cursor.Version++
-		err = discreet(s.db.engine.commit(ctx, s.grant, &evs))
+		err = sqldb.Redacted(s.engine.commit(ctx, s.grant, &evs))
 	}`}},
 	}
 }
@@ -139,7 +139,7 @@ func unknownIsNotFailed() Step {
 		What: "a commit whose answer was lost is taken as failed: the chunk is sent again, from the cursor as it now is",
 		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", `if now, failed := s.Cursor(ctx, ch.Cursor.Stream); failed == nil {
 			ch.Cursor = now
-			err = s.db.engine.commit(ctx, s.grant, &ch)
+			err = s.engine.commit(ctx, s.grant, &ch)
 		}`}},
 	}
 }

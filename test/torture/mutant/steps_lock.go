@@ -3,8 +3,8 @@ package mutant
 const (
 	leaseFile     = "internal/lockdb/lease.go"
 	leasePostgres = "internal/lockdb/lease_postgres.go"
-	whoIsDead     = "internal/lockdb/look.go"
-	sessionsFile  = "internal/lockdb/presence_postgres.go"
+	whoIsDead     = "internal/lockdb/liveness/look.go"
+	sessionsFile  = "internal/lockdb/liveness/presence_postgres.go"
 	heldLease     = "internal/lock/lease.go"
 	renewals      = "internal/lock/renew.go"
 	turnFile      = "internal/schedule/turn.go"
@@ -26,9 +26,9 @@ func termBeforeItsRow() Step {
 		Name: "term-before-its-row",
 		What: "the process knows a term as its own only once the acquisition was answered",
 		Edits: []Edit{
-			{leaseFile, "\tl.db.terms.enter(g.Term)\n\tfence, before, err := l.attempt(ctx, g)\n", `	fence, before, err := l.attempt(ctx, g)
+			{leaseFile, "\tl.terms.enter(g.Term)\n\tfence, before, err := l.attempt(ctx, g)\n", `	fence, before, err := l.attempt(ctx, g)
 	failpoint.Hit("lease.wanted")
-	l.db.terms.enter(g.Term)
+	l.terms.enter(g.Term)
 `},
 			{leaseFile, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
@@ -41,13 +41,13 @@ func fenceUnderRowLock() Step {
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
 			{leasePostgres, "nextval('obs_fence')", "$10::bigint"},
-			{leasePostgres, "\ttext := e.db.d.sql(e.db.table.sql(acquireSQL", `	var early int64
-	if err := e.db.lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
+			{leasePostgres, "\ttext := e.db.LockSQL(acquireSQL", `	var early int64
+	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
 		return 0, before, err
 	}
 	failpoint.Hit("lease.wanted")
-	text := e.db.d.sql(e.db.table.sql(acquireSQL`},
-			{leasePostgres, "e.db.shownBy()).\n", "e.db.shownBy(), early).\n"},
+	text := e.db.LockSQL(acquireSQL`},
+			{leasePostgres, "by.liveness).\n", "by.liveness, early).\n"},
 			{leasePostgres, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
 	}

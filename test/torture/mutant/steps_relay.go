@@ -2,7 +2,7 @@ package mutant
 
 const (
 	relayFile = "internal/events/round.go"
-	logFile   = "internal/lockdb/log.go"
+	logFile   = "internal/lockdb/eventlog/log.go"
 	fileSink  = "internal/events/sink/file/deliver.go"
 )
 
