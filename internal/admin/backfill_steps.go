@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -80,17 +81,8 @@ func (b *backfill) next(ctx context.Context, keeper *lock.Keeper) error {
 	if err := b.step(ctx, keeper); err != nil || wiring.SweepAdvanced(before, b.sweep) {
 		return err
 	}
-	return wait(ctx, min(b.typ.Interval, idleFor))
-}
-
-// wait waits, for as long or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	wait.For(ctx, min(b.typ.Interval, idleFor))
+	return ctx.Err()
 }
 
 // retryable reports whether a step was refused its commit, but the next may not be.
@@ -199,8 +191,8 @@ func (b *backfill) yield(ctx context.Context) error {
 			pause = left
 		}
 		b.report("the type is polled first")
-		if err := wait(ctx, pause); err != nil {
-			return err
+		if !wait.For(ctx, pause) {
+			return ctx.Err()
 		}
 	}
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/liveness"
-	"github.com/observerd/observerd/internal/watchdog"
+	"github.com/observerd/observerd/internal/systemd/watchdog"
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/web"
 )
 
@@ -141,7 +142,7 @@ func (a *App) Stop(ctx context.Context) error {
 	defer a.beatWhileStopping(ctx)()
 	err := a.parts.stop(ctx)
 	a.cancel(nil)
-	err = errors.Join(err, waitFor(ctx, &a.work, "start"))
+	err = errors.Join(err, wait.Group(ctx, &a.work, "start"))
 	if err != nil {
 		a.reloads.leave(a.gone())
 	}

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -58,7 +57,7 @@ const (
 // that is down is no failure; one that a newer binary has migrated is, see
 // [wiring.Unusable].
 func (a *App) begin() {
-	wait := &backoff.ExponentialBackOff{InitialInterval: firstWait, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: longWait}
+	pauses := wait.NewBackoff(firstWait, longWait)
 	said := ""
 	for {
 		a.loops.Beat("start", 2*longestTry+2*longWait)
@@ -83,10 +82,8 @@ func (a *App) begin() {
 			said = err.Error()
 			a.log.Warn("Waiting for the coordination database", "err", advised(err))
 		}
-		select {
-		case <-a.ctx.Done():
+		if !wait.For(a.ctx, pauses.NextBackOff()) {
 			return
-		case <-time.After(wait.NextBackOff()):
 		}
 	}
 	a.loops.Beat("start", 0)

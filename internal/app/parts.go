@@ -16,6 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -91,23 +92,7 @@ func (p *parts) stop(ctx context.Context) error {
 	p.stopped = true
 	err := p.schedule.Stop(ctx)
 	p.cancel()
-	return errors.Join(err, waitFor(ctx, &p.work, "delivery"))
-}
-
-// waitFor waits for goroutines, but no longer than ctx: one that hangs in the
-// kernel must not keep the rest from being given back.
-func waitFor(ctx context.Context, work *sync.WaitGroup, what string) error {
-	done := make(chan struct{})
-	go func() {
-		work.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s did not end in time: %w", what, context.Cause(ctx))
-	}
+	return errors.Join(err, wait.Group(ctx, &p.work, "delivery"))
 }
 
 // openSources opens the sources that some enabled observer reads, each behind

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/observerd/observerd/internal/watchdog"
+	"github.com/observerd/observerd/internal/systemd/watchdog"
 )
 
 // TestAStopMayTakeItsTime covers loops that end before the node has: they are not

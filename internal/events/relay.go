@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // errRunning reports a second Run beside the first.
@@ -39,7 +41,7 @@ type Relay struct {
 	wake    chan struct{}
 	running atomic.Bool
 	// database is the outage of the event log and of the lease that was logged.
-	database outage
+	database wait.Outage
 }
 
 // NewRelay returns a relay that delivers nothing until [Relay.Run]. It fails
@@ -153,25 +155,12 @@ const stopTimeout = 5 * time.Second
 // pause waits for d, or until ctx ends or the channel is closed.
 func (r *Relay) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	r.beat(d)
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-wake:
-	}
+	wait.Until(ctx, d, wake)
 }
 
 // idle waits for new events.
 func (r *Relay) idle(ctx context.Context) {
-	r.beat(r.opts.Poll)
-	timer := time.NewTimer(r.opts.Poll)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-r.wake:
-	}
+	r.pause(ctx, r.opts.Poll, r.wake)
 }
 
 // beat reports that the loop is alive and does something next that takes at most d; 0

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // errGaveUp ends a term whose sink failed too often in a row.
@@ -42,9 +41,9 @@ type term struct {
 	halted map[string]int64
 
 	failures   int
-	sinkOutage outage
+	sinkOutage wait.Outage
 	sinkHalted bool // and it was logged
-	pace       *backoff.ExponentialBackOff
+	pace       *wait.Backoff
 }
 
 // newTerm returns a term that has done nothing yet; stop ends when the relay
@@ -57,7 +56,7 @@ func newTerm(stop context.Context, r *Relay, lease Lease) *term {
 		lost:   func() bool { return leased.Err() != nil && stop.Err() == nil },
 		lagged: make(map[string]bool),
 		halted: make(map[string]int64),
-		pace:   newBackoff(),
+		pace:   wait.NewBackoff(250*time.Millisecond, 15*time.Second),
 	}
 	for _, stream := range r.opts.Streams {
 		t.lagged[stream] = true
@@ -161,7 +160,7 @@ func (t *term) failed(ctx context.Context, err error) error {
 func (t *term) sinkFailed(err error) error {
 	t.metrics.failures.Inc()
 	if errors.Is(err, ErrHalted) {
-		t.sinkOutage.begin()
+		t.sinkOutage.Begin()
 		if !t.sinkHalted {
 			t.sinkHalted = true
 			t.opts.Logger.Error("Sink halted", "err", err)
@@ -172,7 +171,7 @@ func (t *term) sinkFailed(err error) error {
 	if t.opts.GiveUp > 0 && t.failures >= t.opts.GiveUp {
 		return fmt.Errorf("%w: %d times in a row, lastly: %w", errGaveUp, t.failures, err)
 	}
-	if t.sinkOutage.begin() {
+	if t.sinkOutage.Begin() {
 		t.opts.Logger.Warn("Sink fails, repeating", "err", err)
 	}
 	return nil
@@ -183,7 +182,7 @@ func (t *term) recovered() {
 	t.progressed()
 	t.sinkHalted = false
 	t.databaseAnswers()
-	if lasted, over := t.sinkOutage.end(); over {
+	if lasted, over := t.sinkOutage.End(); over {
 		t.opts.Logger.Info("Sink works again", "after", lasted)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // ErrClosed reports that the keeper was closed. It is the cause with which the contexts
@@ -96,20 +98,19 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 }
 
 // AcquireWithin tries again, after growing and random pauses, while another has the
-// lock, until wait is over; then it returns the [ErrHeld] of the last attempt. With a
-// wait of 0 or less it tries once.
-func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duration) (*Lease, error) {
-	end := time.Now().Add(wait)
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+// lock, until the time is over; then it returns the [ErrHeld] of the last attempt. With a
+// time of 0 or less it tries once.
+func (k *Keeper) AcquireWithin(ctx context.Context, r Request, within time.Duration) (*Lease, error) {
+	end := time.Now().Add(within)
+	pauses := wait.NewBackoff(50*time.Millisecond, 500*time.Millisecond)
+	for {
 		l, err := k.Acquire(ctx, r)
 		left := time.Until(end)
 		if !errors.Is(err, ErrHeld) || left <= 0 {
 			return l, err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, min(pauses.NextBackOff(), left)) {
 			return nil, context.Cause(ctx)
-		case <-time.After(min(jitter(pause), left)):
 		}
 	}
 }
@@ -119,19 +120,9 @@ func (k *Keeper) AcquireWithin(ctx context.Context, r Request, wait time.Duratio
 // to release each lease, also when ctx has ended: all at the same time, so that a
 // provider which hangs costs the time of one release.
 func (k *Keeper) Close(ctx context.Context) error {
-	errs := []error{releaseAll(ctx, k.shut())}
+	err := releaseAll(ctx, k.shut())
 	k.cancel()
-	done := make(chan struct{})
-	go func() {
-		k.work.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		errs = append(errs, fmt.Errorf("close the keeper of leases: %w", context.Cause(ctx)))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, wait.Group(ctx, &k.work, "the keeper of leases"))
 }
 
 // releaseAll ends and releases the leases.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/liveness"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // errLocked is [errHeld] of a lock whose row somebody's transaction has locked.
@@ -28,19 +28,18 @@ func (l *Leases) warnLocked(r lock.Request, err error) {
 	}
 }
 
-// longestPause is the longest pause between two attempts at a row that is locked.
+// longestPause is about the longest pause between two attempts at a row that is locked.
 const longestPause = 200 * time.Millisecond
 
 // retryLocked runs f again while it returns errLocked, until ctx ends.
 func retryLocked(ctx context.Context, f func() error) error {
-	for pause := longestPause / 10; ; pause = min(2*pause, longestPause) {
+	pauses := wait.NewBackoff(longestPause/10, longestPause)
+	for {
 		if err := f(); !errors.Is(err, errLocked) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, pauses.NextBackOff()) {
 			return fmt.Errorf("%w: %w", errLocked, context.Cause(ctx))
-		case <-time.After(pause/2 + rand.N(pause/2)):
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // Store is the coordination database as one poll sees it: bound to the lease
@@ -236,10 +237,7 @@ func (s *Store) resolve(ctx context.Context, ch *observer.Chunk, cause error) er
 		if !sqldb.Unavailable(err) || ctx.Err() != nil {
 			return fmt.Errorf("the outcome of a commit is unknown: %w", errors.Join(cause, err))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		wait.For(ctx, 200*time.Millisecond)
 	}
 }
 

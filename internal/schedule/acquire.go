@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 const (
@@ -59,10 +60,10 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 			return nil, reason
 		}
 		pause = min(pause, r.maxPause(freed))
-		switch wait(ctx, min(pause/2+rand.N(pause/2), left), freed) {
-		case canceled:
+		switch wait.Until(ctx, min(pause/2+rand.N(pause/2), left), freed) {
+		case wait.Canceled:
 			return nil, interrupted(ctx)
-		case notified:
+		case wait.Notified:
 			// The previous holder has had its turn.
 			pause = firstPause
 			if err := r.waitForRank(ctx, r.holder); err != nil {
@@ -100,10 +101,10 @@ func (r *run) waitForRank(ctx context.Context, without string) error {
 		at := r.membership.position(r.typ.Name, r.n, excluded)
 		r.noteRank(at)
 		d := position{rank: at.rank - gaveUp, size: at.size}.wait(r.typ.Interval) - time.Since(began)
-		switch wait(ctx, min(d, r.timeLeft()), freed) {
-		case canceled:
+		switch wait.Until(ctx, min(d, r.timeLeft()), freed) {
+		case wait.Canceled:
 			return interrupted(ctx)
-		case elapsed:
+		case wait.Elapsed:
 			return nil
 		}
 		if err := r.enter(ctx); err != nil {
@@ -177,35 +178,6 @@ func (r *run) noteHeld(err error) {
 // job may come early.
 func (r *run) timeLeft() time.Duration {
 	return r.typ.due(r.n+1).Sub(r.clock.now()) - slack(r.typ.Interval)
-}
-
-// waitEnd says what has ended a wait.
-type waitEnd int
-
-const (
-	elapsed  waitEnd = iota // the time is over
-	notified                // the channel was closed
-	canceled                // ctx has ended
-)
-
-// wait waits for that time, or until the channel is closed; a nil channel never is.
-func wait(ctx context.Context, d time.Duration, notify <-chan struct{}) waitEnd {
-	if ctx.Err() != nil {
-		return canceled
-	}
-	if d <= 0 {
-		return elapsed
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return canceled
-	case <-notify:
-		return notified
-	case <-timer.C:
-		return elapsed
-	}
 }
 
 func interrupted(ctx context.Context) error {

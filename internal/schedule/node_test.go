@@ -17,8 +17,8 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/schedule"
+	"github.com/observerd/observerd/internal/systemd/watchdog"
 	"github.com/observerd/observerd/internal/turn"
-	"github.com/observerd/observerd/internal/watchdog"
 )
 
 const interval = 30 * time.Second

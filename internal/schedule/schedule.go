@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // errStopping is the cause with which contexts end because of [Scheduler.Stop].
@@ -139,17 +140,7 @@ func (s *Scheduler) refuseTurns() bool {
 func (s *Scheduler) waitForTurns(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.ShutdownTimeout)
 	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		s.turns.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop the scheduler: a poll did not end in time: %w", context.Cause(ctx))
-	}
+	return wait.Group(ctx, &s.turns, "stop the scheduler: a poll")
 }
 
 // Wait waits, after Stop, for turns that did not end in time.

@@ -3,6 +3,8 @@ package source
 import (
 	"context"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // How long an observer waits between two tries at a locked table: least after the
@@ -39,18 +41,14 @@ func (w *LockWaits) Retry(ctx context.Context, try func() error) error {
 		return err
 	}
 	Begun(ctx)
-	limit := time.NewTimer(w.limit)
-	defer limit.Stop()
+	limit := time.Now().Add(w.limit)
 	for pause := leastWait; ; pause = min(2*pause, mostWait) {
-		again := time.NewTimer(pause)
-		select {
-		case <-again.C:
-		case <-limit.C:
-			again.Stop()
-			return err
-		case <-ctx.Done():
-			again.Stop()
+		left := time.Until(limit)
+		if !wait.For(ctx, min(pause, left)) {
 			return Ended(ctx, "wait for a lock")
+		}
+		if left <= pause {
+			return err
 		}
 		if w.again(func() { err = try() }); err == nil || !w.locked(err) {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // content is all of a row that its writers write.
@@ -47,10 +48,8 @@ func (x *examiner) watch(ctx context.Context) error {
 		if x.found.Watched >= x.options.Watch {
 			break
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, x.options.Every) {
 			return context.Cause(ctx)
-		case <-time.After(x.options.Every):
 		}
 	}
 	for _, s := range w.seen {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 const loopName = "liveness"
@@ -51,7 +53,7 @@ func (m *Monitor) comeBack(ctx context.Context, cause error) {
 	for rest := min(m.opts.Every<<min(m.short, 8)/2, longestRest); m.short > 0 && rest > 0; rest -= m.opts.Every {
 		m.opts.Beat(loopName, time.Minute)
 		m.signOfLife()
-		if !pause(ctx, min(rest, m.opts.Every)) {
+		if !wait.For(ctx, min(rest, m.opts.Every)) {
 			return
 		}
 	}
@@ -76,7 +78,8 @@ func (m *Monitor) appear(ctx context.Context) bool {
 		err := m.attempt(ctx, 0, m.p.appear)
 		switch {
 		case err == nil:
-			m.appeared, m.told = time.Now(), false
+			m.appeared = time.Now()
+			m.unseen.End()
 			m.detector.reset()
 			m.judged = true
 			m.shown.Store(m.p.kind())
@@ -91,18 +94,17 @@ func (m *Monitor) appear(ctx context.Context) bool {
 			m.switchOff(ctx, err)
 			return false
 		}
-		m.unseen(ctx, err)
+		m.notSeen(ctx, err)
 		m.settle()
-		if !pause(ctx, m.opts.Every) {
+		if !wait.For(ctx, m.opts.Every) {
 			return false
 		}
 	}
 }
 
-// unseen is one more attempt that failed.
-func (m *Monitor) unseen(ctx context.Context, err error) {
-	if !m.told {
-		m.told = true
+// notSeen notes one more attempt that failed.
+func (m *Monitor) notSeen(ctx context.Context, err error) {
+	if m.unseen.Begin() {
 		m.opts.Logger.Warn("Others cannot see this node; its leases live by renewals and their TTL", "err", err)
 	}
 	if m.judged && time.Since(m.lost) > m.opts.Patience {
@@ -131,7 +133,7 @@ func (m *Monitor) switchOff(ctx context.Context, err error) {
 	m.judged = true // an earlier session may have left rows that say so
 	withdrawn := m.withdraw(ctx)
 	m.vanish(ctx)
-	for !withdrawn && pause(ctx, m.opts.Every) {
+	for !withdrawn && wait.For(ctx, m.opts.Every) {
 		m.signOfLife()
 		withdrawn = m.withdraw(ctx)
 	}
@@ -143,7 +145,7 @@ func (m *Monitor) watch(ctx context.Context) error {
 		if err := m.look(ctx); err != nil {
 			return err
 		}
-		if !pause(ctx, m.untilNext()) {
+		if !wait.For(ctx, m.untilNext()) {
 			return context.Cause(ctx)
 		}
 	}
@@ -184,17 +186,5 @@ func (m *Monitor) attempt(ctx context.Context, patience time.Duration, call func
 func (m *Monitor) signOfLife() {
 	if m.judged && !m.p.lasts() {
 		m.opts.SignOfLife()
-	}
-}
-
-// pause waits; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

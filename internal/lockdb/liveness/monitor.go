@@ -2,7 +2,6 @@ package liveness
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // timeout bounds one look, one attempt to be seen, and the farewell.
@@ -91,7 +91,7 @@ type Monitor struct {
 	detector detector
 	appeared time.Time // when others could see us again
 	lost     time.Time // when they could not any more
-	told     bool      // that we cannot be seen
+	unseen   wait.Outage
 	// judged says that rows of ours may let others judge us: while they cannot
 	// see us, signs of life have to stand in.
 	judged   bool
@@ -143,17 +143,7 @@ func (m *Monitor) Stop(ctx context.Context) error {
 	m.ended = true
 	m.mu.Unlock()
 	m.cancel()
-	done := make(chan struct{})
-	go func() {
-		m.work.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the liveness of this node did not end in time: %w", context.Cause(ctx))
-	}
+	return wait.Group(ctx, &m.work, "the liveness of this node")
 }
 
 // Gone reports whether the node of that boot id is known to be dead.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // absence is the default of [Options].Absence.
@@ -41,7 +42,7 @@ func NewOnlooker(db *sqldb.DB, rows Rows) Onlooker {
 func (o Onlooker) Dead(ctx context.Context) (dead map[string]bool, err error) {
 	j := detector{absence: absence, gap: time.Minute}
 	for look := range 2 {
-		if look > 0 && !pause(ctx, absence) {
+		if look > 0 && !wait.For(ctx, absence) {
 			return nil, fmt.Errorf("look who is alive: %w", context.Cause(ctx))
 		}
 		began := time.Now()

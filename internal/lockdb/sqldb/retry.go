@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // conflicted reports whether the server undid a statement only because others
@@ -24,10 +26,8 @@ func RetryConflicts(ctx context.Context, f func() error) error {
 		if err := f(); !conflicted(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return f()
-		case <-time.After(5*time.Millisecond + rand.N(90*time.Millisecond)):
+		if !wait.For(ctx, 5*time.Millisecond+rand.N(90*time.Millisecond)) {
+			break
 		}
 	}
 	return f()
