@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"unicode"
@@ -13,28 +14,32 @@ import (
 // check checks keys that depend on others, and fills in defaults that do.
 func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
-	l.checkDatabase(&cfg.Database)
-	l.checkScheduler(cfg)
-	l.checkSources(cfg.Sources)
-	l.checkObservers(cfg)
-	l.checkSinks(cfg.Sinks)
-	l.checkHTTP(&cfg.HTTP)
+	databaseChecker{l.resolver}.checkDatabase(&cfg.Database)
+	schedulerChecker{l.Report}.checkScheduler(cfg)
+	databaseChecker{l.resolver}.checkSources(cfg.Sources)
+	observerChecker{l.Report}.checkObservers(cfg)
+	sinkChecker{l.resolver}.checkSinks(cfg.Sinks)
+	httpChecker{l.resolver}.checkHTTP(&cfg.HTTP)
 }
 
 func (l *loader) checkNode(cfg *Config) {
 	if cfg.Node.Name == "" {
-		cfg.Node.Name = l.hostName()
+		name, err := os.Hostname()
+		if err != nil || name == "" {
+			l.Reject("node.name", "the host has no readable name; write a name here")
+		}
+		cfg.Node.Name = name
 	}
-	l.checkLabel("node.name", cfg.Node.Name)
+	checkLabel(l.Report, "node.name", cfg.Node.Name)
 }
 
 // checkLabel accepts a short text that can stand in one line of a log.
-func (l *loader) checkLabel(key, text string) {
+func checkLabel(r *yamlfile.Report, key, text string) {
 	switch {
 	case utf8.RuneCountInString(text) > 100:
-		l.Reject(key, yamlfile.LastKey(key)+" is longer than 100 characters; write a shorter one")
+		r.Reject(key, yamlfile.LastKey(key)+" is longer than 100 characters; write a shorter one")
 	case strings.TrimSpace(text) != text || strings.ContainsFunc(text, unicode.IsControl):
-		l.Reject(key, yamlfile.LastKey(key)+" has blanks around it or control characters in it; remove them")
+		r.Reject(key, yamlfile.LastKey(key)+" has blanks around it or control characters in it; remove them")
 	}
 }
 
@@ -49,16 +54,16 @@ func badName(text string) string {
 }
 
 // checkName checks the names that ids, types and sources have.
-func (l *loader) checkName(key, text string) {
-	if why := badName(text); why != "" && l.OK(key) {
-		l.Reject(key, why)
+func checkName(r *yamlfile.Report, key, text string) {
+	if why := badName(text); why != "" && r.OK(key) {
+		r.Reject(key, why)
 	}
 }
 
 // checkUnique rejects the second of two entries with the same value.
-func (l *loader) checkUnique(seen map[string]string, value, key, what string) {
+func checkUnique(r *yamlfile.Report, seen map[string]string, value, key, what string) {
 	if first, ok := seen[value]; ok {
-		l.Reject(key, fmt.Sprintf("%s is there already, at %s; write another", what, l.Where(first)))
+		r.Reject(key, fmt.Sprintf("%s is there already, at %s; write another", what, r.Where(first)))
 		return
 	}
 	seen[value] = key

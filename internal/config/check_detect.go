@@ -7,33 +7,33 @@ import (
 )
 
 // presets fills in what depends on the type.
-func (l *loader) presets(path string, o *Observer) {
+func (c observerChecker) presets(path string, o *Observer) {
 	preset := builtin{detect: DetectChange}
 	for _, b := range builtins() {
 		if b.name == o.Type {
 			preset = b
 		}
 	}
-	if o.Detect == "" && l.OK(path+".detect") {
+	if o.Detect == "" && c.OK(path+".detect") {
 		o.Detect = preset.detect
 	}
-	if !l.set(path + ".event") {
+	if !c.IsSet(path + ".event") {
 		o.Event = preset.event
 	}
-	l.checkEvent(path, o)
+	c.checkEvent(path, o)
 }
 
 var eventType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,254}$`)
 
-func (l *loader) checkEvent(path string, o *Observer) {
+func (c observerChecker) checkEvent(path string, o *Observer) {
 	key := path + ".event"
 	switch {
-	case !l.OK(key, path+".type"):
-	case o.Event == "" && !l.set(key):
-		l.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write for example event: %sObservedEvent",
+	case !c.OK(key, path+".type"):
+	case o.Event == "" && !c.IsSet(key):
+		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write for example event: %sObservedEvent",
 			quote(o.Type), camel(o.Type)))
 	case !eventType.MatchString(o.Event):
-		l.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
+		c.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
 	}
 }
 
@@ -49,24 +49,24 @@ func camel(name string) string {
 }
 
 // checkDetection checks the detection, which may need a timestamp.
-func (l *loader) checkDetection(path string, o *Observer) {
+func (c observerChecker) checkDetection(path string, o *Observer) {
 	detect := path + ".detect"
-	timed := l.set(path + ".timestamp")
-	if o.Detect == DetectChange && !timed && l.OK(detect, path+".timestamp", path+".type") {
-		l.Reject(detect, "detect: change needs a timestamp; write timestamp, or detect: snapshot")
+	timed := c.IsSet(path + ".timestamp")
+	if o.Detect == DetectChange && !timed && c.OK(detect, path+".timestamp", path+".type") {
+		c.Reject(detect, "detect: change needs a timestamp; write timestamp, or detect: snapshot")
 	}
 	if !timed {
-		l.warnUnused(path, "without a timestamp", "overlap", "max-lookback", "null-timestamp")
+		c.warnUnused(path, "without a timestamp", "overlap", "max-lookback", "null-timestamp")
 	}
-	if o.Detect != DetectSnapshot && l.OK(detect) {
-		l.warnUnused(path, "without detect: snapshot", "max-gone")
+	if o.Detect != DetectSnapshot && c.OK(detect) {
+		c.warnUnused(path, "without detect: snapshot", "max-gone")
 	}
 }
 
-func (l *loader) warnUnused(path, without string, keys ...string) {
+func (c observerChecker) warnUnused(path, without string, keys ...string) {
 	for _, key := range keys {
-		if at := path + "." + key; l.set(at) && l.OK(at) {
-			l.Warn(at, key+" has no effect "+without+"; remove it")
+		if at := path + "." + key; c.IsSet(at) && c.OK(at) {
+			c.Warn(at, key+" has no effect "+without+"; remove it")
 		}
 	}
 }

@@ -14,47 +14,52 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-func (l *loader) checkHTTP(h *HTTP) {
-	l.checkListen(h.Listen)
-	h.AllowedHosts = l.allowedHosts(h.AllowedHosts)
-	if h.Socket = l.fileName("http.socket", h.Socket); l.OK("http.socket") {
-		l.checkSocket(h.Socket)
+// httpChecker checks the section http, with the file that web-config names.
+type httpChecker struct{ resolver }
+
+func (c httpChecker) checkHTTP(h *HTTP) {
+	c.checkListen(h.Listen)
+	h.AllowedHosts = c.allowedHosts(h.AllowedHosts)
+	if h.Socket = c.fileName("http.socket", h.Socket); c.OK("http.socket") {
+		c.checkSocket(h.Socket)
 	}
 	written := h.WebConfig
-	if h.WebConfig = l.fileName("http.web-config", written); h.WebConfig != "" && l.OK("http.web-config") {
-		l.checkWebConfig("http.web-config", h.WebConfig, written)
+	if h.WebConfig = c.fileName("http.web-config", written); h.WebConfig != "" && c.OK("http.web-config") {
+		w := webConfig{yamlfile.NewReport(h.WebConfig), c.options, written}
+		w.check()
+		c.Include("http.web-config", w.Report)
 	}
-	if h.Listen != "" && l.OK("http.listen", "http.web-config", "http.insecure") {
-		l.checkReach(*h)
+	if h.Listen != "" && c.OK("http.listen", "http.web-config", "http.insecure") {
+		c.checkReach(*h)
 	}
 }
 
-func (l *loader) checkListen(listen string) {
+func (c httpChecker) checkListen(listen string) {
 	if listen == "" {
 		return
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n < 0 || n > 65535 {
-		l.Reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
+		c.Reject("http.listen", quote(listen)+` is not an address; write host:port, for example 127.0.0.1:8080, or "" for none`)
 	}
 }
 
 // checkReach refuses to let other hosts in without TLS and authentication,
 // unless insecure is set.
-func (l *loader) checkReach(h HTTP) {
+func (c httpChecker) checkReach(h HTTP) {
 	missing := h.Protected()
 	switch safe := h.Local() || missing == nil; {
 	case safe && h.Insecure:
-		l.Warn("http.insecure", "insecure has no effect here, and takes effect unnoticed if listen or web-config changes; remove it")
+		c.Warn("http.insecure", "insecure has no effect here, and takes effect unnoticed if listen or web-config changes; remove it")
 	case safe:
 	case h.Insecure:
-		l.Warn("http.insecure", fmt.Sprintf("every host that can reach %s sees the status page and the metrics, without TLS or without authentication; "+
+		c.Warn("http.insecure", fmt.Sprintf("every host that can reach %s sees the status page and the metrics, without TLS or without authentication; "+
 			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.WebConfig == "":
-		l.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
+		c.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
 			"or insecure: true where the network lets in nobody else", quote(h.Listen), loopback(h.Listen)))
 	default:
-		l.Reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
+		c.Reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
 	}
 }
 
@@ -65,34 +70,34 @@ func loopback(listen string) string {
 }
 
 // checkSocket checks what can be told of a path without binding it.
-func (l *loader) checkSocket(path string) {
+func (c httpChecker) checkSocket(path string) {
 	const key = "http.socket"
 	most := len(syscall.RawSockaddrUnix{}.Path) - 1 // The kernel wants a zero after it.
 	switch {
 	case path == "":
 	case strings.TrimSpace(path) != path || strings.ContainsFunc(path, unicode.IsControl):
-		l.Reject(key, "socket has blanks around it or control characters in it; remove them")
+		c.Reject(key, "socket has blanks around it or control characters in it; remove them")
 	case strings.HasPrefix(path, "unix:") || strings.Contains(path, "://"):
-		l.Reject(key, "this is a URL; write the path alone, such as /run/observerd/http.sock")
+		c.Reject(key, "this is a URL; write the path alone, such as /run/observerd/http.sock")
 	case strings.HasPrefix(path, "@"):
-		l.Reject(key, "this would be an abstract socket, which everyone may use; write a path, such as /run/observerd/http.sock")
+		c.Reject(key, "this would be an abstract socket, which everyone may use; write a path, such as /run/observerd/http.sock")
 	case len(path) > most:
-		l.Reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
+		c.Reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
 			len(path), most))
 	default:
-		l.checkSocketPlace(key, path)
+		c.checkSocketPlace(key, path)
 	}
 }
 
 // checkSocketPlace refuses to put a socket where something else is.
-func (l *loader) checkSocketPlace(key, path string) {
+func (c httpChecker) checkSocketPlace(key, path string) {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil: // Nothing there, or a right that is missing; binding it says so.
 	case info.IsDir():
-		l.Reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
+		c.Reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
 	case info.Mode()&os.ModeSocket == 0:
-		l.Reject(key, "the file at this path is not a socket; write another path, or remove the file")
+		c.Reject(key, "the file at this path is not a socket; write another path, or remove the file")
 	}
 }
 
@@ -100,22 +105,22 @@ var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z
 
 // allowedHosts checks the names, and brings them into the form in which they
 // are compared. A variable or flag has several in one text.
-func (l *loader) allowedHosts(given []string) []string {
+func (c httpChecker) allowedHosts(given []string) []string {
 	const key = "http.allowed-hosts"
 	var hosts []string
 	for i, text := range given {
 		at := key
-		if l.LayerOf(key) == yamlfile.FromFile {
+		if c.LayerOf(key) == yamlfile.FromFile {
 			at = fmt.Sprintf("%s[%d]", key, i)
 		}
 		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 			name = strings.ToLower(strings.TrimSuffix(name, "."))
 			if why := badHost(name); why != "" {
-				l.Reject(at, quote(name)+" "+why)
+				c.Reject(at, quote(name)+" "+why)
 				continue
 			}
 			if _, err := netip.ParseAddr(name); err == nil {
-				l.Warn(at, quote(name)+" is an address, and addresses are always allowed; remove it")
+				c.Warn(at, quote(name)+" is an address, and addresses are always allowed; remove it")
 				continue
 			}
 			hosts = append(hosts, name)

@@ -10,100 +10,100 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-func (l *loader) checkObservers(cfg *Config) {
+// observerChecker checks the section observers, and fills in what depends on the type.
+type observerChecker struct{ *yamlfile.Report }
+
+func (c observerChecker) checkObservers(cfg *Config) {
 	ids := make(map[string]string)
 	for i := range cfg.Observers {
 		path, o := fmt.Sprintf("observers[%d]", i), &cfg.Observers[i]
-		if !l.OK(path) {
+		if !c.OK(path) {
 			continue // It is no section at all.
 		}
-		l.checkName(path+".id", o.ID)
-		l.checkUnique(ids, o.ID, path+".id", "an observer "+quote(o.ID))
-		l.checkName(path+".type", o.Type)
-		l.checkSource(path, o.Source, cfg.Sources)
-		l.checkQuery(path, o)
-		l.checkColumns(path, o)
-		l.presets(path, o)
-		l.checkDetection(path, o)
-		l.checkStart(path, o)
-		l.checkReconcile(path, o)
+		checkName(c.Report, path+".id", o.ID)
+		checkUnique(c.Report, ids, o.ID, path+".id", "an observer "+quote(o.ID))
+		checkName(c.Report, path+".type", o.Type)
+		c.checkSource(path, o.Source, cfg.Sources)
+		c.checkQuery(path, o)
+		c.checkColumns(path, o)
+		c.presets(path, o)
+		c.checkDetection(path, o)
+		c.checkStart(path, o)
+		c.checkReconcile(path, o)
 	}
-	if len(cfg.Observers) == 0 && l.OK("observers") {
-		l.Warn("observers", "there are no observers, so nothing will be polled; write some below observers")
+	if len(cfg.Observers) == 0 && c.OK("observers") {
+		c.Warn("observers", "there are no observers, so nothing will be polled; write some below observers")
 	}
 }
 
-func (l *loader) checkSource(path, source string, sources map[string]Source) {
+func (c observerChecker) checkSource(path, source string, sources map[string]Source) {
 	key := path + ".source"
-	if _, ok := sources[source]; ok || !l.OK(key, "sources", join("sources", source)) {
+	if _, ok := sources[source]; ok || !c.OK(key, "sources", join("sources", source)) {
 		return
 	}
 	known := slices.Sorted(maps.Keys(sources))
 	if len(known) == 0 {
-		l.Reject(key, "there is no source; write one below sources")
+		c.Reject(key, "there is no source; write one below sources")
 		return
 	}
-	l.Reject(key, "there is no source "+quote(source)+"; "+suggestion(source, known))
+	c.Reject(key, "there is no source "+quote(source)+"; "+suggestion(source, known))
 }
 
-func (l *loader) checkQuery(path string, o *Observer) {
+func (c observerChecker) checkQuery(path string, o *Observer) {
 	table, query := path+".table", path+".query"
-	hasTable, hasQuery := l.set(table), l.set(query)
+	hasTable, hasQuery := c.IsSet(table), c.IsSet(query)
 	switch {
 	case hasTable && hasQuery:
-		l.Reject(query, "table is set as well; remove one of them")
+		c.Reject(query, "table is set as well; remove one of them")
 	case hasTable:
-		l.checkTable(table, o.Table)
+		c.checkTable(table, o.Table)
 	case hasQuery && strings.TrimSpace(o.Query) == "":
-		l.Reject(query, "query is empty; write a SELECT")
+		c.Reject(query, "query is empty; write a SELECT")
 	case !hasQuery:
-		l.Reject(path+".table", "table is missing; write table or query")
+		c.Reject(path+".table", "table is missing; write table or query")
 	}
 }
 
-// set reports whether some layer has the key; a list's keys come from the file.
-func (l *loader) set(key string) bool { return l.LayerOf(key) != yamlfile.FromDefault }
-
-func (l *loader) checkTable(key, table string) {
+func (c observerChecker) checkTable(key, table string) {
 	parts := strings.Split(table, ".")
 	if len(parts) > 2 {
-		l.Reject(key, quote(table)+" has too many parts; write TABLE or SCHEMA.TABLE")
+		c.Reject(key, quote(table)+" has too many parts; write TABLE or SCHEMA.TABLE")
 	}
 	for _, part := range parts {
-		l.checkIdentifier(key, part)
+		c.checkIdentifier(key, part)
 	}
 }
 
 // checkIdentifier accepts every name that can be quoted: the source decides whether
 // it exists.
-func (l *loader) checkIdentifier(key, identifier string) {
+func (c observerChecker) checkIdentifier(key, identifier string) {
 	switch {
 	case identifier == "":
-		l.Reject(key, "a name is empty; write the name of a table or column")
+		c.Reject(key, "a name is empty; write the name of a table or column")
 	case strings.TrimSpace(identifier) != identifier || strings.ContainsFunc(identifier, unicode.IsControl):
-		l.Reject(key, quote(identifier)+" has blanks around it or control characters in it; remove them")
+		c.Reject(key, quote(identifier)+" has blanks around it or control characters in it; remove them")
 	case len(identifier) > 128:
-		l.Reject(key, quote(identifier)+" is longer than 128 bytes; write the name of a table or column")
+		c.Reject(key, quote(identifier)+" is longer than 128 bytes; write the name of a table or column")
 	}
 }
 
-func (l *loader) checkColumns(path string, o *Observer) {
-	l.checkNames(path+".key", o.Key)
-	l.checkNames(path+".columns", o.Columns)
-	if l.set(path + ".timestamp") {
-		l.checkIdentifier(path+".timestamp", o.Timestamp)
+func (c observerChecker) checkColumns(path string, o *Observer) {
+	c.checkNames(path+".key", o.Key)
+	c.checkNames(path+".columns", o.Columns)
+	if c.IsSet(path + ".timestamp") {
+		c.checkIdentifier(path+".timestamp", o.Timestamp)
 	}
 }
 
-func (l *loader) checkNames(key string, columns []string) {
-	if l.set(key) && len(columns) == 0 {
-		l.Reject(key, yamlfile.LastKey(key)+" names no column; write at least one, or remove the key")
+func (c observerChecker) checkNames(key string, columns []string) {
+	if c.IsSet(key) && len(columns) == 0 {
+		c.Reject(key, yamlfile.LastKey(key)+" names no column; write at least one, or remove the key")
 	}
 	for i, column := range columns {
 		at := fmt.Sprintf("%s[%d]", key, i)
-		l.checkIdentifier(at, column)
+		c.checkIdentifier(at, column)
 		if slices.Contains(columns[:i], column) {
-			l.Reject(at, quote(column)+" is there twice; remove one")
+			c.Reject(at, quote(column)+" is there twice; remove one")
 		}
 	}
 }

@@ -5,27 +5,30 @@ import (
 	"reflect"
 )
 
-func (l *loader) checkSinks(sinks []Sink) {
+// sinkChecker checks the section sinks.
+type sinkChecker struct{ resolver }
+
+func (c sinkChecker) checkSinks(sinks []Sink) {
 	ids, targets := make(map[string]string), make(map[string]string)
 	for i, s := range sinks {
 		path := fmt.Sprintf("sinks[%d]", i)
-		if !l.OK(path) {
+		if !c.OK(path) {
 			continue // It is no section at all.
 		}
-		l.checkName(path+".id", s.ID)
-		l.checkUnique(ids, s.ID, path+".id", "a sink "+quote(s.ID))
+		checkName(c.Report, path+".id", s.ID)
+		checkUnique(c.Report, ids, s.ID, path+".id", "a sink "+quote(s.ID))
 		if s.Settings != nil {
-			l.checkSinkSettings(path, s, targets)
+			c.checkSinkSettings(path, s, targets)
 		}
 	}
-	if len(sinks) == 0 && l.OK("sinks") {
-		l.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
+	if len(sinks) == 0 && c.OK("sinks") {
+		c.Warn("sinks", "there are no sinks, so events stay in the event log; write some below sinks")
 	}
 }
 
 // checkSinkSettings fills in the names of files, and keeps two sinks from writing into one
 // another's lines.
-func (l *loader) checkSinkSettings(path string, s Sink, targets map[string]string) {
+func (c sinkChecker) checkSinkSettings(path string, s Sink, targets map[string]string) {
 	place := join(path, "type")
 	for _, entry := range entriesOf(reflect.ValueOf(s)) {
 		if entry.tag.Get("unit") != "file name" {
@@ -34,14 +37,14 @@ func (l *loader) checkSinkSettings(path string, s Sink, targets map[string]strin
 		at := join(path, entry.key)
 		place = at
 		switch name := entry.value.String(); {
-		case !l.OK(at):
-		case name == "" && l.set(at):
-			l.Reject(at, entry.key+" is empty; write the name of a file")
+		case !c.OK(at):
+		case name == "" && c.IsSet(at):
+			c.Reject(at, entry.key+" is empty; write the name of a file")
 		default:
-			entry.value.SetString(l.fileName(at, name))
+			entry.value.SetString(c.fileName(at, name))
 		}
 	}
-	if target := s.Settings.Target(); target != "" && l.OK(place) {
-		l.checkUnique(targets, target, place, "a sink that writes to this place")
+	if target := s.Settings.Target(); target != "" && c.OK(place) {
+		checkUnique(c.Report, targets, target, place, "a sink that writes to this place")
 	}
 }

@@ -39,46 +39,46 @@ func (o Observer) ReconcileDue(now time.Time, zone *time.Location) (time.Time, b
 const clockForm = "15:04"
 
 // checkStart checks the start, which needs a timestamp and a detection other than snapshot.
-func (l *loader) checkStart(path string, o *Observer) {
+func (c observerChecker) checkStart(path string, o *Observer) {
 	key := path + ".start"
-	if !l.set(key) || !l.OK(key) || o.Start == StartBeginning {
+	if !c.IsSet(key) || !c.OK(key) || o.Start == StartBeginning {
 		return
 	}
 	if o.Start != StartNow {
 		at, err := time.Parse(time.RFC3339, o.Start)
 		if err != nil {
-			l.Reject(key, quote(o.Start)+" is not a start; write beginning, now, or a timestamp such as 2026-11-01T00:00:00Z")
+			c.Reject(key, quote(o.Start)+" is not a start; write beginning, now, or a timestamp such as 2026-11-01T00:00:00Z")
 			return
 		}
 		if at.After(time.Now()) {
-			l.Warn(key, fmt.Sprintf("the start is in the future; rows with a timestamp before %s are never read", o.Start))
+			c.Warn(key, fmt.Sprintf("the start is in the future; rows with a timestamp before %s are never read", o.Start))
 		}
 	}
 	switch {
-	case !l.set(path + ".timestamp"):
-		l.Reject(key, "start needs a timestamp; write timestamp, or remove start")
-	case o.Detect == DetectSnapshot && l.OK(path+".detect"):
-		l.Reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or write detect: change")
+	case !c.IsSet(path + ".timestamp"):
+		c.Reject(key, "start needs a timestamp; write timestamp, or remove start")
+	case o.Detect == DetectSnapshot && c.OK(path+".detect"):
+		c.Reject(key, "detect: snapshot reads every row in every poll, so it has no start; remove start, or write detect: change")
 	}
 }
 
 // checkReconcile checks the time of day, and the keys that a reconcile needs.
-func (l *loader) checkReconcile(path string, o *Observer) {
+func (c observerChecker) checkReconcile(path string, o *Observer) {
 	at, window := path+".reconcile-at", path+".reconcile-window"
-	if !l.set(at) {
-		l.warnUnused(path, "without reconcile-at", "reconcile-window")
+	if !c.IsSet(at) {
+		c.warnUnused(path, "without reconcile-at", "reconcile-window")
 		return
 	}
 	if _, err := time.Parse(clockForm, o.ReconcileAt); err != nil || len(o.ReconcileAt) != len(clockForm) {
-		l.Reject(at, quote(o.ReconcileAt)+` is not a time of day; write HH:MM in the source's time zone, such as "03:30"`)
+		c.Reject(at, quote(o.ReconcileAt)+` is not a time of day; write HH:MM in the source's time zone, such as "03:30"`)
 		return
 	}
 	switch {
-	case !l.set(path + ".timestamp"):
-		l.warnUnused(path, "without a timestamp, where every poll reads all rows", "reconcile-at", "reconcile-window")
-	case o.Detect == DetectSnapshot && l.OK(path+".detect"):
-		l.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
-	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && l.OK(window):
-		l.Warn(window, "a window of less than an hour finds almost nothing; write for example 720h, or 0 for everything")
+	case !c.IsSet(path + ".timestamp"):
+		c.warnUnused(path, "without a timestamp, where every poll reads all rows", "reconcile-at", "reconcile-window")
+	case o.Detect == DetectSnapshot && c.OK(path+".detect"):
+		c.warnUnused(path, "with detect: snapshot, which reads all rows in every poll", "reconcile-at", "reconcile-window")
+	case o.ReconcileWindow != 0 && o.ReconcileWindow < time.Hour && c.OK(window):
+		c.Warn(window, "a window of less than an hour finds almost nothing; write for example 720h, or 0 for everything")
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"io/fs"
-	"os"
 	"reflect"
 	"time"
 
@@ -61,10 +60,8 @@ func Load(o Options) (*Config, []Problem, error) {
 
 // loader is one run of Load.
 type loader struct {
-	*yamlfile.Report
-	options Options
-	names   names
-	k       *koanf.Koanf
+	resolver
+	names names
 	// info is what the system knows of the file; nil when there is none.
 	info fs.FileInfo
 }
@@ -76,14 +73,7 @@ func newLoader(o Options) *loader {
 	if o.OthersMayRead == nil {
 		o.OthersMayRead = fileowner.OthersMayRead
 	}
-	return &loader{Report: yamlfile.NewReport(o.Path), options: o, k: koanf.New(".")}
-}
-
-// apart returns a loader of the same values with problems and warnings of its own.
-func (l *loader) apart() *loader {
-	alone := *l
-	alone.Report = l.Apart()
-	return &alone
+	return &loader{resolver: resolver{yamlfile.NewReport(o.Path), o, koanf.New(".")}}
 }
 
 // readFile returns the root mapping of the file, an empty one without a file, and nil
@@ -117,7 +107,9 @@ func (l *loader) layered() *Config {
 	l.checkExposed()
 	l.environment()
 	l.overrides()
-	return l.decode()
+	cfg := new(Config)
+	decoder{l.Report, l.names}.section(reflect.ValueOf(cfg).Elem(), l.k.Raw(), "")
+	return cfg
 }
 
 // layer merges values over those of lower layers. With a delimiter the keys are
@@ -146,13 +138,4 @@ func (n names) defaults(t reflect.Type) map[string]any {
 		}
 	}
 	return values
-}
-
-// hostName is the default of node.name.
-func (l *loader) hostName() string {
-	name, err := os.Hostname()
-	if err != nil || name == "" {
-		l.Reject("node.name", "the host has no readable name; write a name here")
-	}
-	return name
 }

@@ -17,7 +17,7 @@ func LoadHTTP(o Options) (HTTP, error) {
 	if cfg == nil {
 		return HTTP{}, &Error{Problems: l.Problems}
 	}
-	l.checkHTTP(&cfg.HTTP)
+	httpChecker{l.resolver}.checkHTTP(&cfg.HTTP)
 	var mistakes []Problem
 	for _, p := range l.Problems {
 		if p.Key == "http.socket" || cfg.HTTP.Socket == "" && (p.Key == "http" || strings.HasPrefix(p.Key, "http.")) {

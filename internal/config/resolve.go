@@ -3,37 +3,56 @@ package config
 import (
 	"strings"
 
+	"github.com/knadh/koanf/v2"
+
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
+// resolver finds the values that are in variables, and in files that keys name.
+type resolver struct {
+	*yamlfile.Report
+	options Options
+	// k has the merged layers.
+	k *koanf.Koanf
+}
+
 // resolveURL makes the URL of a section from its url or url-file, whichever was set in
 // the higher layer. Setting both in one layer is a mistake.
-func (l *loader) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
+func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
 	urlKey, fileKey := join(path, "url"), join(path, "url-file")
-	byURL, byFile := l.k.Exists(urlKey), l.k.Exists(fileKey)
+	byURL, byFile := r.k.Exists(urlKey), r.k.Exists(fileKey)
 	switch {
-	case !l.OK(urlKey, fileKey):
+	case !r.OK(urlKey, fileKey):
 		return URL{}, false
-	case byURL && byFile && l.LayerOf(urlKey) == l.LayerOf(fileKey):
-		l.Reject(fileKey, "url is set as well; remove one of them")
+	case byURL && byFile && r.LayerOf(urlKey) == r.LayerOf(fileKey):
+		r.Reject(fileKey, "url is set as well; remove one of them")
 		return URL{}, false
-	case byFile && (!byURL || l.LayerOf(fileKey) > l.LayerOf(urlKey)):
-		return l.parseURL(fileKey, l.fromFile(fileKey, "URL"), parse)
+	case byFile && (!byURL || r.LayerOf(fileKey) > r.LayerOf(urlKey)):
+		return r.parseURL(fileKey, r.fromFile(fileKey, "URL"), parse)
 	case byURL:
-		return l.parseURL(urlKey, l.expand(urlKey, l.k.String(urlKey), "url-file"), parse)
+		return r.parseURL(urlKey, r.expand(urlKey, r.k.String(urlKey), "url-file"), parse)
 	}
-	l.Reject(path, "url is missing; write url or url-file")
+	r.Reject(path, "url is missing; write url or url-file")
 	return URL{}, false
 }
 
-func (l *loader) parseURL(key, text string, parse func(string) (URL, error)) (URL, bool) {
-	if !l.OK(key) {
+// urlKey is the key that gave a section its URL.
+func (r resolver) urlKey(path string) string {
+	urlKey, fileKey := join(path, "url"), join(path, "url-file")
+	if r.LayerOf(fileKey) > r.LayerOf(urlKey) {
+		return fileKey
+	}
+	return urlKey
+}
+
+func (r resolver) parseURL(key, text string, parse func(string) (URL, error)) (URL, bool) {
+	if !r.OK(key) {
 		return URL{}, false
 	}
 	u, err := parse(text)
 	if err != nil {
-		l.Reject(key, err.Error())
+		r.Reject(key, err.Error())
 		return URL{}, false
 	}
 	return u, true
@@ -41,29 +60,29 @@ func (l *loader) parseURL(key, text string, parse func(string) (URL, error)) (UR
 
 // fromFile reads a URL or a password from its file. The file's name is not
 // repeated: it may be the secret itself, in the wrong place.
-func (l *loader) fromFile(key, what string) string {
-	written := l.k.String(key)
-	name := l.fileName(key, written)
-	if !l.OK(key) {
+func (r resolver) fromFile(key, what string) string {
+	written := r.k.String(key)
+	name := r.fileName(key, written)
+	if !r.OK(key) {
 		return ""
 	}
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "sqlite:") {
-		l.Reject(key, "this is a URL; write it at url, or write here the name of a file that holds "+holds(what))
+		r.Reject(key, "this is a URL; write it at url, or write here the name of a file that holds "+holds(what))
 		return ""
 	}
 	text, info, why := yamlfile.Read(name)
 	if why != nil {
 		refused := forCredential(written, *why)
 		refused.Text = key + ": " + refused.Text
-		l.RejectFile(key, refused)
+		r.RejectFile(key, refused)
 		return ""
 	}
 	content := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case content == "":
-		l.Reject(key, "the file is empty; write the "+what+" into it")
+		r.Reject(key, "the file is empty; write the "+what+" into it")
 	case what != "URL" || dburl.HoldsPassword(content):
-		l.options.warnOfReaders(l.Report, key, name, info)
+		r.options.warnOfReaders(r.Report, key, name, info)
 	}
 	return content
 }
@@ -78,20 +97,20 @@ func holds(what string) string {
 // sourceURL makes the URL of a source. A file that cannot be read stops that source
 // alone: it is a warning, and again reads the file later. The URL is then zero, or
 // lacks the password.
-func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
-	first := l.apart()
+func (r resolver) sourceURL(path string) (u URL, again func() (URL, error)) {
+	first := resolver{r.Apart(), r.options, r.k}
 	u, _ = first.resolveSource(path)
-	l.Warnings = append(l.Warnings, first.Warnings...)
+	r.Warnings = append(r.Warnings, first.Warnings...)
 	if !first.OnlyUnreadable() {
-		l.Adopt(first.Report)
+		r.Adopt(first.Report)
 		return u, nil
 	}
 	for _, p := range first.Problems {
 		p.Text += "; until then the observers of this source fail"
-		l.Warnings = append(l.Warnings, p)
+		r.Warnings = append(r.Warnings, p)
 	}
 	return u, func() (URL, error) {
-		now := l.apart()
+		now := resolver{r.Apart(), r.options, r.k}
 		if u, ok := now.resolveSource(path); ok {
 			return u, nil
 		}
@@ -100,34 +119,34 @@ func (l *loader) sourceURL(path string) (u URL, again func() (URL, error)) {
 }
 
 // resolveSource makes the URL of a source from its keys and the files that they name.
-func (l *loader) resolveSource(path string) (URL, bool) {
-	u, ok := l.resolveURL(path, l.options.Kinds.Servers.ParseURL)
+func (r resolver) resolveSource(path string) (URL, bool) {
+	u, ok := r.resolveURL(path, r.options.Kinds.Servers.ParseURL)
 	if !ok {
 		return URL{}, false
 	}
-	l.checkFileSystem(l.urlKey(path), u)
-	u, known := l.resolvePassword(path, u)
-	return u, known && l.OK(l.urlKey(path))
+	r.checkFileSystem(r.urlKey(path), u)
+	u, known := r.resolvePassword(path, u)
+	return u, known && r.OK(r.urlKey(path))
 }
 
 // resolvePassword puts the password of its file into the URL of a source.
-func (l *loader) resolvePassword(path string, u URL) (URL, bool) {
+func (r resolver) resolvePassword(path string, u URL) (URL, bool) {
 	key := join(path, "password-file")
 	switch {
-	case !l.set(key) || !l.OK(key):
-		return u, l.OK(key)
+	case !r.IsSet(key) || !r.OK(key):
+		return u, r.OK(key)
 	case u.Dialect() == SQLite:
-		l.Reject(key, "an SQLite file has no password; remove it")
+		r.Reject(key, "an SQLite file has no password; remove it")
 		return u, false
 	}
-	password := l.fromFile(key, "password")
-	if !l.OK(key) {
+	password := r.fromFile(key, "password")
+	if !r.OK(key) {
 		password = "" // It is shown, and hashed, as with one.
 	}
-	with, err := l.options.Kinds.Servers.WithPassword(u, password)
+	with, err := r.options.Kinds.Servers.WithPassword(u, password)
 	if err != nil {
-		l.Reject(l.urlKey(path), err.Error())
+		r.Reject(r.urlKey(path), err.Error())
 		return u, false
 	}
-	return with, l.OK(key)
+	return with, r.OK(key)
 }

@@ -12,22 +12,22 @@ var (
 
 // expand replaces ${NAME} in the value of a key by the variable; $${ is a plain
 // ${. otherwise is what can be written in the place of a variable.
-func (l *loader) expand(key, text, otherwise string) string {
+func (r resolver) expand(key, text, otherwise string) string {
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "$$") {
 			return found[1:]
 		}
 		name, closed := strings.CutSuffix(strings.TrimPrefix(found, "${"), "}")
 		if !closed || !variableName.MatchString(name) {
-			l.Reject(key, "the name of a variable cannot be read; write ${NAME}, or $${ for a plain ${")
+			r.Reject(key, "the name of a variable cannot be read; write ${NAME}, or $${ for a plain ${")
 			return ""
 		}
-		value, ok := l.lookup(name)
+		value, ok := r.lookup(name)
 		switch {
 		case name == credentials && value == "":
-			l.Reject(key, key+": "+whyNoCredentials(text))
+			r.Reject(key, key+": "+whyNoCredentials(text))
 		case !ok:
-			l.Reject(key, "the variable "+name+" is not set; set it in the environment, or write "+otherwise)
+			r.Reject(key, "the variable "+name+" is not set; set it in the environment, or write "+otherwise)
 		}
 		return value
 	})
@@ -36,12 +36,12 @@ func (l *loader) expand(key, text, otherwise string) string {
 // fileName is the name that the key of a file gives, with ${NAME} replaced.
 // Every key whose unit is "file name" goes through it when the file is needed.
 // An empty result may be a mistake at the key.
-func (l *loader) fileName(key, written string) string {
-	return l.expand(key, written, "the name itself")
+func (r resolver) fileName(key, written string) string {
+	return r.expand(key, written, "the name itself")
 }
 
-func (l *loader) lookup(name string) (string, bool) {
-	for _, entry := range l.options.Environ {
+func (r resolver) lookup(name string) (string, bool) {
+	for _, entry := range r.options.Environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
 		}

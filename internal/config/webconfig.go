@@ -19,14 +19,6 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// checkWebConfig reads a web configuration and reports every mistake in it, at
-// the key that names it, with the place in the file.
-func (l *loader) checkWebConfig(key, path, written string) {
-	w := webConfig{yamlfile.NewReport(path), l.options, written}
-	w.check()
-	l.Include(key, w.Report)
-}
-
 // webConfig is one reading of a web configuration. The file belongs to
 // Prometheus' exporter-toolkit, whose types are its schema and whose Validate
 // decides in the end; but its errors name no line, and repeat passwords.
@@ -37,6 +29,7 @@ type webConfig struct {
 	written string
 }
 
+// check reports every mistake, with its place in the file.
 func (w webConfig) check() {
 	text, info, why := yamlfile.Read(w.File)
 	if why != nil {

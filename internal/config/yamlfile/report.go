@@ -74,6 +74,9 @@ func (r *Report) OriginOf(key string) Origin {
 // LayerOf returns the layer that set the key itself.
 func (r *Report) LayerOf(key string) Layer { return r.origins[key].Layer }
 
+// IsSet reports whether some layer has the key; a list's keys come from the file.
+func (r *Report) IsSet(key string) bool { return r.LayerOf(key) != FromDefault }
+
 // Reject notes a mistake at a key. A key has one mistake at most: others may follow
 // from the first.
 func (r *Report) Reject(key, text string) {
