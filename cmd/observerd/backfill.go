@@ -23,8 +23,8 @@ type backfiller struct {
 	timeout        *time.Duration
 }
 
-func (c *cli) observersBackfill() *cobra.Command {
-	b := &backfiller{cli: c}
+func (c observerCommands) backfill() *cobra.Command {
+	b := &backfiller{cli: c.cli}
 	cmd := &cobra.Command{
 		Use:   "backfill ID",
 		Short: "Read a range of the source again, beside the polls",

@@ -37,7 +37,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	c.refuseStrangers(root)
+	refuseStrangers(root)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -48,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	if cause := context.Cause(ctx); cause != nil {
 		err = interrupted(err, cause)
 	}
-	c.explain(command, err)
+	explain(c.stderr, command, err)
 	return exitCode(err)
 }
 
@@ -75,7 +75,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
-		RunE:              c.needsCommand,
+		RunE:              needsCommand,
 		PersistentPreRun:  func(*cobra.Command, []string) { c.began = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
@@ -85,7 +85,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 	flags.StringVar(&c.logLevel, "log-level", "", "the least `level` to log: debug, info, warn or error")
 	root.AddCommand(
 		c.runCommand(), c.reloadCommand(), c.validateCommand(), c.doctorCommand(), c.statusCommand(), c.healthcheckCommand(), c.migrateCommand(), c.pollCommand(),
-		c.eventsCommand(), c.observersCommand(), c.sampleCommand(), c.versionCommand(), c.manCommand(), exitCodesTopic(),
+		c.eventsCommand(), c.observersCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
 	)
 	return root
 }
@@ -110,8 +110,8 @@ func (c *cli) operate(ctx context.Context, timeout time.Duration, create bool, a
 }
 
 // group is a command that only has others below it.
-func (c *cli) group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: c.needsCommand}
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: needsCommand}
 	g.AddCommand(commands...)
 	return g
 }
@@ -119,18 +119,18 @@ func (c *cli) group(use, short string, commands ...*cobra.Command) *cobra.Comman
 // refuseStrangers gives the commands that cobra brings the manners of ours: by
 // themselves they print help, and end well, when they are asked for what is not
 // there. They write where root does now, so that has to be settled.
-func (c *cli) refuseStrangers(root *cobra.Command) {
+func refuseStrangers(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "completion":
-			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, c.needsCommand
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needsCommand
 		case "help":
 			help := cmd.Run
 			cmd.Run, cmd.RunE = nil, func(cmd *cobra.Command, args []string) error {
 				if found, rest, err := root.Find(args); err == nil && len(rest) > 0 {
-					return c.needsCommand(found, rest)
+					return needsCommand(found, rest)
 				}
 				help(cmd, args)
 				return nil
@@ -141,9 +141,9 @@ func (c *cli) refuseStrangers(root *cobra.Command) {
 
 // needsCommand refuses a group that is called without one of its commands, or
 // with one that it does not have.
-func (c *cli) needsCommand(cmd *cobra.Command, args []string) error {
+func needsCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		cmd.SetOut(c.stderr)
+		cmd.SetOut(textWriter{cmd.ErrOrStderr()})
 		_ = cmd.Help()
 		return usageError{errors.New("a command is missing")}
 	}

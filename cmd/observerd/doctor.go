@@ -62,7 +62,7 @@ the Java nodes to see all of them.`,
 		if err != nil {
 			return err
 		}
-		if err := c.printDiagnosis(diagnosis, *output); err != nil {
+		if err := printDiagnosis(c.stdout, diagnosis, *output); err != nil {
 			return err
 		}
 		if diagnosis.Problems > 0 || *strict && diagnosis.Warnings > 0 {
@@ -73,15 +73,15 @@ the Java nodes to see all of them.`,
 	return cmd
 }
 
-func (c *cli) printDiagnosis(d admin.Diagnosis, f format) error {
+func printDiagnosis(w io.Writer, d admin.Diagnosis, f format) error {
 	if f == formatJSON {
-		return printJSON(c.stdout, d)
+		return printJSON(w, d)
 	}
-	fmt.Fprintf(c.stdout, "%s\n\n", d.URL)
+	fmt.Fprintf(w, "%s\n\n", d.URL)
 	for _, finding := range d.Findings {
-		printFinding(c.stdout, finding)
+		printFinding(w, finding)
 	}
-	fmt.Fprintf(c.stdout, "\n%s, %s, %s\n", counted(d.Problems, "problem"), counted(d.Warnings, "warning"), counted(d.Notes, "note"))
+	fmt.Fprintf(w, "\n%s, %s, %s\n", counted(d.Problems, "problem"), counted(d.Warnings, "warning"), counted(d.Notes, "note"))
 	return nil
 }
 

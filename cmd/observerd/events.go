@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 const lookEvery = time.Second
 
 func (c *cli) eventsCommand() *cobra.Command {
-	return c.group("events", "Look at the event log", c.eventsTail())
+	return group("events", "Look at the event log", c.eventsTail())
 }
 
 func (c *cli) eventsTail() *cobra.Command {
@@ -47,7 +48,7 @@ of their observer; between observers there is none.`,
 		if o.Follow {
 			*timeout = 0
 		}
-		o.Emit = c.printEvent(*output)
+		o.Emit = printEvent(c.stdout, *output)
 		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
 			return operator.Tail(ctx, o)
 		})
@@ -55,16 +56,16 @@ of their observer; between observers there is none.`,
 	return cmd
 }
 
-func (c *cli) printEvent(f format) func(*admin.Event, []byte) error {
+func printEvent(w io.Writer, f format) func(*admin.Event, []byte) error {
 	if f == formatJSON {
-		out := jsonWriter(c.stdout)
+		out := jsonWriter(w)
 		return func(_ *admin.Event, line []byte) error {
 			_, err := out.Write(append(line, '\n'))
 			return err
 		}
 	}
 	return func(e *admin.Event, _ []byte) error {
-		_, err := fmt.Fprintf(c.stdout, "%s  %s/%d  %s  %s  %s v%d\n",
+		_, err := fmt.Fprintf(w, "%s  %s/%d  %s  %s  %s v%d\n",
 			e.Time.Format(time.RFC3339), e.Stream, e.Seq, e.Type, oneLine(e.Subject), e.Change, e.Version)
 		return err
 	}

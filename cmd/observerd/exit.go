@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"syscall"
@@ -100,20 +101,20 @@ func brokenPipe(err error) bool {
 	return errors.Is(err, syscall.EPIPE) && !errors.As(err, &connection)
 }
 
-// explain says on stderr what went wrong and what to try next.
-func (c *cli) explain(command *cobra.Command, err error) {
+// explain writes what went wrong and what to try next.
+func explain(w io.Writer, command *cobra.Command, err error) {
 	var said saidError
 	var usage usageError
 	var configuration *config.Error
 	switch {
 	case errors.As(err, &said), brokenPipe(err):
 	case errors.As(err, &configuration):
-		fmt.Fprintln(c.stderr, configuration)
+		fmt.Fprintln(w, configuration)
 	case errors.As(err, &usage):
 		// Cobra breaks the line before its suggestions, and indents them.
 		text := strings.Join(strings.Fields(err.Error()), " ")
-		fmt.Fprintf(c.stderr, "observerd: %s\nSee '%s --help'.\n", text, command.CommandPath())
+		fmt.Fprintf(w, "observerd: %s\nSee '%s --help'.\n", text, command.CommandPath())
 	default:
-		fmt.Fprintf(c.stderr, "observerd: %v\n", err)
+		fmt.Fprintf(w, "observerd: %v\n", err)
 	}
 }

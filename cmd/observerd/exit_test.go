@@ -27,7 +27,7 @@ func TestABrokenConnectionIsNoBrokenPipe(t *testing.T) {
 		"a database": {fmt.Errorf("stop: %w", &net.OpError{Op: "write", Net: "tcp", Err: broken}), exitUnavailable, false},
 	} {
 		var stderr bytes.Buffer
-		(&cli{stderr: &stderr}).explain(&cobra.Command{}, test.err)
+		explain(&stderr, &cobra.Command{}, test.err)
 		if code := exitCode(test.err); code != test.code || (stderr.Len() == 0) != test.silent {
 			t.Errorf("%s: exit code %d, said %q", name, code, strings.TrimSpace(stderr.String()))
 		}

@@ -11,7 +11,7 @@ import (
 // manCommand writes the manual pages that the packages install, one for each
 // command. They stand on the texts of the help alone, so there is nothing to keep
 // in step.
-func (c *cli) manCommand() *cobra.Command {
+func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",
 		Short:  "Write the manual pages into a folder",

@@ -11,7 +11,7 @@ import (
 )
 
 func (c *cli) migrateCommand() *cobra.Command {
-	return c.group("migrate", "Bring the coordination database up to date", c.migrateUp(), c.migrateStatus())
+	return group("migrate", "Bring the coordination database up to date", c.migrateUp(), c.migrateStatus())
 }
 
 func (c *cli) migrateUp() *cobra.Command {

@@ -19,11 +19,15 @@ import (
 const operateTimeout = 30 * time.Second
 
 func (c *cli) observersCommand() *cobra.Command {
-	return c.group("observers", "List, pause, resume, accept, reset and backfill observers",
-		c.observersList(), c.observersPause(), c.observersResume(), c.observersAccept(), c.observersReset(), c.observersBackfill())
+	o := observerCommands{c}
+	return group("observers", "List, pause, resume, accept, reset and backfill observers",
+		o.list(), o.pause(), o.resume(), o.accept(), o.reset(), o.backfill())
 }
 
-func (c *cli) observersList() *cobra.Command {
+// observerCommands makes the commands below observers.
+type observerCommands struct{ *cli }
+
+func (c observerCommands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the observers and their state", Args: cobra.NoArgs}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +52,7 @@ func (c *cli) observersList() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) observersPause() *cobra.Command {
+func (c observerCommands) pause() *cobra.Command {
 	return c.act("pause", &cobra.Command{
 		Short: "Stop the polls of an observer on every node, until it is resumed",
 		Long: `Stop the polls of an observer on every node. The pause is kept in the
@@ -60,7 +64,7 @@ next commit.`,
 	})
 }
 
-func (c *cli) observersResume() *cobra.Command {
+func (c observerCommands) resume() *cobra.Command {
 	return c.act("resume", &cobra.Command{
 		Short: "Let a paused observer be polled again, or end its backoff",
 		Long: `Let a paused observer be polled again, or end its backoff. If its source has
@@ -71,7 +75,7 @@ refused the account, the account may be tried again at once.`,
 	})
 }
 
-func (c *cli) observersAccept() *cobra.Command {
+func (c observerCommands) accept() *cobra.Command {
 	var yes bool
 	cmd := c.act("accept", &cobra.Command{
 		Short: "Let the next poll of an observer do what the last one refused",
@@ -107,7 +111,7 @@ rows or, if two of them would have one key, for none.`,
 	return cmd
 }
 
-func (c *cli) observersReset() *cobra.Command {
+func (c observerCommands) reset() *cobra.Command {
 	var o admin.ResetOptions
 	var yes bool
 	cmd := c.act("reset", &cobra.Command{
@@ -157,7 +161,8 @@ func either(changed bool, yes, no string) string {
 
 // act makes a command that does something to one observer, under the name of
 // the user who runs it.
-func (c *cli) act(verb string, cmd *cobra.Command, do func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error)) *cobra.Command {
+func (c observerCommands) act(verb string, cmd *cobra.Command,
+	do func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error)) *cobra.Command {
 	var actor string
 	cmd.Use = verb + " ID"
 	cmd.Args = cobra.ExactArgs(1)
@@ -194,7 +199,7 @@ func self() string {
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
 // confirm asks a person who sits at a terminal; anybody else has to say --yes.
-func (c *cli) confirm(ctx context.Context, yes bool, question string) error {
+func (c observerCommands) confirm(ctx context.Context, yes bool, question string) error {
 	if yes {
 		return nil
 	}

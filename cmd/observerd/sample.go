@@ -13,13 +13,14 @@ import (
 
 // sampler is one run of sample.
 type sampler struct {
+	*cli
 	path       string
 	steps      int
 	every, end time.Duration
 }
 
 func (c *cli) sampleCommand() *cobra.Command {
-	var s sampler
+	s := &sampler{cli: c}
 	cmd := &cobra.Command{
 		Use:   "sample",
 		Short: "Make and feed a sample warehouse: orders, stock and tasks that move",
@@ -36,7 +37,7 @@ is not there, and move them: until interrupted, for a time, or by some steps.`,
 			case cmd.Flags().Changed("steps") && (cmd.Flags().Changed("every") || cmd.Flags().Changed("for")):
 				return usageError{errors.New("--steps is done at once; leave --every and --for out")}
 			}
-			return c.feed(cmd.Context(), s, cmd.Flags().Changed("steps"))
+			return s.feed(cmd.Context(), cmd.Flags().Changed("steps"))
 		},
 	}
 	cmd.Flags().StringVar(&s.path, "path", "var/warehouse.db", "the SQLite `file`")
@@ -46,7 +47,7 @@ is not there, and move them: until interrupted, for a time, or by some steps.`,
 	return cmd
 }
 
-func (c *cli) feed(ctx context.Context, s sampler, steps bool) (err error) {
+func (s *sampler) feed(ctx context.Context, steps bool) (err error) {
 	warehouse, err := sample.Open(ctx, s.path)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (c *cli) feed(ctx context.Context, s sampler, steps bool) (err error) {
 		if err := warehouse.Step(ctx, s.steps); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.stdout, "%s: %d movements made\n", s.path, s.steps)
+		fmt.Fprintf(s.stdout, "%s: %d movements made\n", s.path, s.steps)
 		return nil
 	}
 	if s.end > 0 {
@@ -64,6 +65,6 @@ func (c *cli) feed(ctx context.Context, s sampler, steps bool) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, s.end)
 		defer cancel()
 	}
-	fmt.Fprintf(c.stderr, "feeding %s; interrupt to end\n", s.path)
+	fmt.Fprintf(s.stderr, "feeding %s; interrupt to end\n", s.path)
 	return warehouse.Run(ctx, s.every)
 }
