@@ -35,7 +35,10 @@ type activity struct {
 	silent bool
 }
 
-func (c *session) activity(ctx context.Context) (activity, error) {
+// activityReader reads on a session what is open on its server.
+type activityReader struct{ *session }
+
+func (c activityReader) read(ctx context.Context) (activity, error) {
 	v, err := c.variables(ctx)
 	if err != nil {
 		return activity{}, err
@@ -51,7 +54,7 @@ func (c *session) activity(ctx context.Context) (activity, error) {
 	return a, errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT"), c.replication(ctx, &a, v.readOnly()))
 }
 
-func (c *session) readOpen(ctx context.Context, a *activity) error {
+func (c activityReader) readOpen(ctx context.Context, a *activity) error {
 	seen, err := c.statements(ctx)
 	if err != nil {
 		return err

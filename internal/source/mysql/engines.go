@@ -27,7 +27,7 @@ func foreign(engine string) bool {
 // foreignEngine names an engine of the server that is foreign, or is empty. Which
 // engines the tables of a view or a query have is not known, only which they may
 // have.
-func (c *session) foreignEngine(ctx context.Context) (string, error) {
+func (c activityReader) foreignEngine(ctx context.Context) (string, error) {
 	rows, err := c.rows(ctx, "read the engines", enginesSQL)
 	if err != nil {
 		return "", err

@@ -60,7 +60,7 @@ type processes struct {
 // statements returns what runs. What seems to wake up is read again: the statement
 // that it wakes up for begins after the first read, so it does not count, unless the
 // next read shows one that began when the first read said.
-func (c *session) statements(ctx context.Context) (processes, error) {
+func (c activityReader) statements(ctx context.Context) (processes, error) {
 	first, err := c.processes(ctx)
 	if err != nil {
 		return first, err
@@ -179,7 +179,7 @@ func (s running) in(others []running) *running {
 	return nil
 }
 
-func (c *session) processes(ctx context.Context) (processes, error) {
+func (c activityReader) processes(ctx context.Context) (processes, error) {
 	rows, err := c.rows(ctx, "read running statements", processStatement(c.conn.mariadb))
 	if err != nil {
 		return processes{}, err

@@ -59,7 +59,7 @@ func (shared *sharedActivity) keep(a activity, began time.Time) {
 
 func (s *Source) readActivity(ctx context.Context) (a activity, err error) {
 	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		if a, err = c.activity(ctx); err != nil {
+		if a, err = (activityReader{c}).read(ctx); err != nil {
 			c.broken = true // Its transaction may still be open.
 		}
 		return err
