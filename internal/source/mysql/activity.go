@@ -77,17 +77,12 @@ func (c activityReader) readOpen(ctx context.Context, a *activity) error {
 	for _, s := range writing {
 		a.open(s.started)
 	}
-	detached := false
 	for _, t := range open {
-		switch {
-		case !t.writes:
-		case t.thread == noThread:
-			detached = true
-		default:
+		if t.writes && t.thread != noThread {
 			a.open(t.started)
 		}
 	}
-	if detached {
+	if writes(open, noThread) {
 		left, err := c.prepared(ctx)
 		a.held = a.held || left
 		return err

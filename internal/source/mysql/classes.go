@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -146,9 +147,5 @@ func classOf(number uint16, p source.Phase) observer.Class {
 // interrupted reports whether an error may be what the end of our context has
 // made of a statement.
 func interrupted(number uint16) bool {
-	switch number {
-	case 1317, 1927, 1969, 3024, 3169:
-		return true
-	}
-	return false
+	return slices.Contains([]uint16{1317, 1927, 1969, 3024, 3169}, number)
 }

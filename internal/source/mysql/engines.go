@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +18,7 @@ ORDER BY engine`
 // shows, or is one that the catalogue does not know. What the older engines write
 // is there at the end of a statement.
 func foreign(engine string) bool {
-	switch strings.ToLower(engine) {
-	case "innodb", "myisam", "aria", "memory", "csv", "archive", "mrg_myisam":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"innodb", "myisam", "aria", "memory", "csv", "archive", "mrg_myisam"}, strings.ToLower(engine))
 }
 
 // foreignEngine names an engine of the server that is foreign, or is empty. Which

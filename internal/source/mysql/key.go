@@ -48,10 +48,7 @@ type keyIndex struct {
 // InnoDB keeps the rows, or else another one. NULL comes before all keys here, so
 // that no read that goes on leaves it out.
 func keyOrder(r relation, s source.Selection, indexes []index) keyIndex {
-	if !r.base || !inOrder(r.engine) {
-		return keyIndex{}
-	}
-	if !r.bindable(s) {
+	if !r.base || !inOrder(r.engine) || !r.bindable(s) {
 		return keyIndex{}
 	}
 	var found keyIndex
