@@ -68,7 +68,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 func (c *session) description(ctx context.Context, q observer.Query, p plan) (source.Description, error) {
 	r := p.relation
 	d := source.NewDescription(r.name, r.columns, p.selection)
-	indexes, isTable, err := c.indexes(ctx, r)
+	indexes, isTable, err := catalog{c}.indexes(ctx, r)
 	if err != nil {
 		return source.Description{}, err
 	}
@@ -86,7 +86,7 @@ func (c *session) description(ctx context.Context, q observer.Query, p plan) (so
 }
 
 // indexes returns the B-tree indexes, and whether it is a table that has them.
-func (c *session) indexes(ctx context.Context, r relation) ([]index, bool, error) {
+func (c catalog) indexes(ctx context.Context, r relation) ([]index, bool, error) {
 	if r.table == "" {
 		return nil, false, nil
 	}
@@ -127,7 +127,7 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, bool, error
 }
 
 // expressions fills in what the indexes on expressions begin with.
-func (c *session) expressions(ctx context.Context, r relation, indexes []index) error {
+func (c catalog) expressions(ctx context.Context, r relation, indexes []index) error {
 	rows, err := c.rows(ctx, "read indexes", indexExpressionsSQL, r.owner, r.table)
 	for _, row := range rows {
 		for i := range indexes {
@@ -181,7 +181,7 @@ func ordered(indexes []index, timestamp string) source.Answer {
 }
 
 // tableRows is what the statistics say of a table's size; 0 where they do not.
-func (c *session) tableRows(ctx context.Context, owner, table string) (int, error) {
+func (c catalog) tableRows(ctx context.Context, owner, table string) (int, error) {
 	rows, err := c.rows(ctx, "read the size of a table", tablesSQL, owner, table)
 	if err != nil || len(rows) == 0 || rows[0][0] == "" {
 		return 0, err

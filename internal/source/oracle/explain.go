@@ -117,7 +117,7 @@ func (c *session) addPlan(ctx context.Context, lines [][]string, shown *source.P
 		if operation != "TABLE ACCESS" || !strings.Contains(options, "FULL") {
 			continue
 		}
-		size, err := c.tableRows(ctx, owner, object)
+		size, err := catalog{c}.tableRows(ctx, owner, object)
 		if err != nil {
 			return err
 		}

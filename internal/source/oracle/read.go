@@ -23,7 +23,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	case err != nil:
 		return p, source.Unfit(err)
 	case in.ByKey:
-		indexes, _, err := c.indexes(ctx, r)
+		indexes, _, err := catalog{c}.indexes(ctx, r)
 		if err != nil {
 			return p, err
 		}

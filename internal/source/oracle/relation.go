@@ -127,7 +127,7 @@ func (c *session) resolve(ctx context.Context, q observer.Query) (relation, erro
 	r := relation{from: source.Subquery(q.SQL), linked: true, others: others{unknown: true}}
 	if q.Table != "" {
 		var err error
-		if r, err = c.table(ctx, q.Table); err != nil {
+		if r, err = (catalog{c}).table(ctx, q.Table); err != nil {
 			return relation{}, err
 		}
 	}
