@@ -36,19 +36,19 @@ WHERE type IN ('table', 'view')
 ORDER BY name
 LIMIT 5000`
 
-func (s *Source) describe(ctx context.Context, db queryer, q observer.Query) (relation, error) {
+func (s session) describe(ctx context.Context, q observer.Query) (relation, error) {
 	if err := source.CheckQuery(q); err != nil {
 		return relation{}, source.Unfit(err)
 	}
 	if q.Table == "" {
-		return s.describeQuery(ctx, db, q.SQL)
+		return s.describeQuery(ctx, q.SQL)
 	}
 	name := q.Table
 	if len(name) > len("main.") && strings.EqualFold(name[:len("main.")], "main.") {
 		name = name[len("main."):]
 	}
 	var r relation
-	err := each(ctx, db, tableSQL, []any{name}, func(rows *sql.Rows) error {
+	err := each(ctx, s.db, tableSQL, []any{name}, func(rows *sql.Rows) error {
 		var kind string
 		var c source.Column
 		var notNull bool
@@ -64,14 +64,14 @@ func (s *Source) describe(ctx context.Context, db queryer, q observer.Query) (re
 		return relation{}, s.translate(ctx, "look up the table", err)
 	}
 	if len(r.columns) == 0 {
-		return relation{}, s.missingTable(ctx, db, q.Table)
+		return relation{}, s.missingTable(ctx, q.Table)
 	}
 	r.from = source.Quote(r.name)
 	return r, nil
 }
 
-func (s *Source) missingTable(ctx context.Context, db queryer, table string) error {
-	names, err := column[string](ctx, db, namesSQL)
+func (s session) missingTable(ctx context.Context, table string) error {
+	names, err := column[string](ctx, s.db, namesSQL)
 	if err != nil {
 		return s.translate(ctx, "list tables", err)
 	}
@@ -80,17 +80,17 @@ func (s *Source) missingTable(ctx context.Context, db queryer, table string) err
 
 // describeQuery prepares the query and reads the names of its columns. It
 // cannot say what may be NULL, as an outer join makes anything so.
-func (s *Source) describeQuery(ctx context.Context, db queryer, text string) (relation, error) {
+func (s session) describeQuery(ctx context.Context, text string) (relation, error) {
 	r := relation{from: source.Subquery(text)}
 	const operation = "describe the query"
 	first := step{sql: "SELECT * FROM " + r.from + " q LIMIT 0"}
-	rows, err := db.QueryContext(ctx, first.sql)
+	rows, err := s.db.QueryContext(ctx, first.sql)
 	if err != nil {
-		return relation{}, s.overRows(ctx, db, operation, err, first)
+		return relation{}, s.overRows(ctx, operation, err, first)
 	}
 	types, err := rows.ColumnTypes()
 	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
-		return relation{}, s.overRows(ctx, db, operation, err, first)
+		return relation{}, s.overRows(ctx, operation, err, first)
 	}
 	for _, t := range types {
 		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: true, KeyRule: keyRule(t.DatabaseTypeName())})

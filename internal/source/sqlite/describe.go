@@ -29,7 +29,7 @@ HAVING count(*) > 0`
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	r, err := s.describe(ctx, s.db, q)
+	r, err := s.session.describe(ctx, q)
 	if err != nil {
 		return source.Description{}, err
 	}
@@ -38,14 +38,14 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 		return source.Description{}, source.Unfit(err)
 	}
 	d := source.NewDescription(r.name, r.columns, p.selection)
-	if d.KeyUnique, err = s.keyUnique(ctx, d.Key, r); err != nil {
+	if d.KeyUnique, err = s.session.keyUnique(ctx, d.Key, r); err != nil {
 		return d, err
 	}
-	order, err := s.keyOrder(ctx, r, q)
+	order, err := s.session.keyOrder(ctx, r, q)
 	if d.KeyOrdered = order != ""; err != nil || d.Timestamp == "" {
 		return d, err
 	}
-	if d.OrderIndexed, err = s.orderIndexed(ctx, p); err != nil {
+	if d.OrderIndexed, err = s.session.orderIndexed(ctx, p); err != nil {
 		return d, err
 	}
 	d.Warnings, err = s.formWarnings(ctx, p)
@@ -54,7 +54,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 
 // keyUnique asks the indexes first: one whose columns are all in the key
 // guarantees it. Otherwise some rows are looked at, which can only disprove it.
-func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (source.Answer, error) {
+func (s session) keyUnique(ctx context.Context, key []string, r relation) (source.Answer, error) {
 	if r.name != "" && !r.view {
 		indexes, err := column[string](ctx, s.db, uniqueSQL, r.name)
 		if err != nil {
@@ -76,7 +76,7 @@ func (s *Source) keyUnique(ctx context.Context, key []string, r relation) (sourc
 	if len(equal) > 0 {
 		answer = source.No
 	}
-	return answer, s.overRows(ctx, s.db, "look for equal keys", err, step{sql: text})
+	return answer, s.overRows(ctx, "look for equal keys", err, step{sql: text})
 }
 
 func subset(columns, key []string) bool {
@@ -88,7 +88,7 @@ func subset(columns, key []string) bool {
 // orderIndexed asks the planner, whose answer does not depend on the size of
 // the table: a sort of the whole result is a "temp B-tree". The sort of the
 // last terms alone, among equal timestamps, costs nothing.
-func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error) {
+func (s session) orderIndexed(ctx context.Context, p plan) (source.Answer, error) {
 	unsorted, err := s.without(ctx, p.steps[len(p.steps)-1], wholeSort)
 	if !unsorted {
 		return source.No, err
@@ -97,7 +97,7 @@ func (s *Source) orderIndexed(ctx context.Context, p plan) (source.Answer, error
 }
 
 // without reports whether the plan of a statement has no step that shows a text.
-func (s *Source) without(ctx context.Context, step step, shown string) (bool, error) {
+func (s session) without(ctx context.Context, step step, shown string) (bool, error) {
 	lines, err := s.explain(ctx, step)
 	return err == nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, shown) }), err
 }
@@ -114,7 +114,7 @@ func (s *Source) formWarnings(ctx context.Context, p plan) ([]string, error) {
 	if w.form != "" {
 		other = w.form.without(ts)
 	}
-	found, err := s.hasAny(ctx, p, other)
+	found, err := s.session.hasAny(ctx, p, other)
 	switch {
 	case err != nil:
 		return nil, err

@@ -16,7 +16,7 @@ import (
 
 // translate makes of a driver's error one that says what was being done, and
 // wraps [observer.ErrUnreachable] where the file cannot be used from here.
-func (s *Source) translate(ctx context.Context, operation string, err error) error {
+func (s session) translate(ctx context.Context, operation string, err error) error {
 	var missing *source.MissingError
 	var refused *sqlite.Error
 	switch {
@@ -48,13 +48,13 @@ func (s *Source) translate(ctx context.Context, operation string, err error) err
 // rows: functions put values into their messages. LIMIT 0 does not keep SQLite from
 // computing what is in brackets. What it has against the statement itself it says
 // once more where it only compiles it, and that may be quoted.
-func (s *Source) overRows(ctx context.Context, db queryer, operation string, err error, statement step) error {
+func (s session) overRows(ctx context.Context, operation string, err error, statement step) error {
 	err = s.translate(ctx, operation, err)
 	var refused *sqlite.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
-	again := s.translate(ctx, operation, each(ctx, db, explainSQL+statement.sql, statement.args, func(*sql.Rows) error { return nil }))
+	again := s.translate(ctx, operation, each(ctx, s.db, explainSQL+statement.sql, statement.args, func(*sql.Rows) error { return nil }))
 	if again != nil {
 		return again
 	}
@@ -68,11 +68,11 @@ func fault(class observer.Class, code int, err error) error {
 // cannotOpen is SQLite's code for a file that is not there.
 const cannotOpen = lib.SQLITE_CANTOPEN
 
-func (s *Source) unopened(operation string, code int) error {
+func (s session) unopened(operation string, code int) error {
 	return fmt.Errorf("%s: %w: %s", operation, observer.ErrUnreachable, s.openFault(code))
 }
 
-func (s *Source) openFault(code int) string {
+func (s session) openFault(code int) string {
 	if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
 		return fmt.Sprintf("the file %s does not exist", s.path)
 	} else if errors.Is(err, os.ErrPermission) {

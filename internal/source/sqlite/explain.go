@@ -16,14 +16,14 @@ import (
 func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	p, err := s.plan(ctx, s.db, q, in)
+	p, err := s.session.plan(ctx, q, in)
 	if err != nil {
 		return source.Plan{}, err
 	}
 	var shown source.Plan
 	var lines []string
 	for _, step := range p.steps {
-		more, err := s.explain(ctx, step)
+		more, err := s.session.explain(ctx, step)
 		if err != nil {
 			return source.Plan{}, err
 		}
@@ -31,7 +31,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 	}
 	shown.Sorts = slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, wholeSort) })
 	shown.Text = strings.Join(lines, "\n")
-	shown.FullScan, err = s.fullScans(ctx, p.table, lines)
+	shown.FullScan, err = s.session.fullScans(ctx, p.table, lines)
 	return shown, err
 }
 
@@ -39,7 +39,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 const explainSQL = "EXPLAIN QUERY PLAN "
 
 // explain returns the lines of the plan of a statement.
-func (s *Source) explain(ctx context.Context, step step) (lines []string, err error) {
+func (s session) explain(ctx context.Context, step step) (lines []string, err error) {
 	err = each(ctx, s.db, explainSQL+step.sql, step.args, func(rows *sql.Rows) error {
 		var id, parent, unused int
 		var detail string
@@ -55,7 +55,7 @@ const wholeSort = "TEMP B-TREE FOR ORDER BY"
 
 // fullScans finds the large tables among those that are scanned, with or
 // without the help of an index that serves the order alone.
-func (s *Source) fullScans(ctx context.Context, table string, lines []string) ([]string, error) {
+func (s session) fullScans(ctx context.Context, table string, lines []string) ([]string, error) {
 	var found []string
 	for _, line := range lines {
 		name, ok := strings.CutPrefix(line, "SCAN ")

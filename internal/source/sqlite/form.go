@@ -173,7 +173,7 @@ const enough = 10_000
 // choose finds the form of most rows, the first of equals in this order: text, then
 // numbers. What is near zero says "none" as often as "1970", so it counts only where
 // there is nothing else. It is empty if no row has a timestamp that can be read.
-func (s *Source) choose(ctx context.Context, p plan) (form, error) {
+func (s session) choose(ctx context.Context, p plan) (form, error) {
 	ts := "q." + source.Quote(p.selection.TimestampName())
 	best, most := form(""), int64(0)
 	for i := len(spans) - 1; i >= 0; i-- {
@@ -186,7 +186,7 @@ func (s *Source) choose(ctx context.Context, p plan) (form, error) {
 			p.from, ts, literal(span.from), literal(span.before), span.readable(ts), enough)
 		n, err := column[int64](ctx, s.db, text)
 		if err != nil {
-			return "", s.overRows(ctx, s.db, "look for the form of the timestamps", err, step{sql: text})
+			return "", s.overRows(ctx, "look for the form of the timestamps", err, step{sql: text})
 		}
 		if n[0] > most {
 			best, most = span.form, n[0]
@@ -196,10 +196,10 @@ func (s *Source) choose(ctx context.Context, p plan) (form, error) {
 }
 
 // hasAny reports whether rows meet a condition.
-func (s *Source) hasAny(ctx context.Context, p plan, condition string) (bool, error) {
+func (s session) hasAny(ctx context.Context, p plan, condition string) (bool, error) {
 	text := fmt.Sprintf("SELECT 1\nFROM %s q\nWHERE %s\nLIMIT 1", p.from, condition)
 	found, err := column[int](ctx, s.db, text)
-	return len(found) > 0, s.overRows(ctx, s.db, "look for timestamps", err, step{sql: text})
+	return len(found) > 0, s.overRows(ctx, "look for timestamps", err, step{sql: text})
 }
 
 // Restate implements [observer.Source]. A text has no more than a date then, of the

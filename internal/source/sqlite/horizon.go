@@ -15,12 +15,12 @@ import (
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	p, err := s.plan(ctx, s.db, q, observer.Range{})
+	p, err := s.session.plan(ctx, q, observer.Range{})
 	if err != nil || p.selection.Timestamp < 0 {
 		return observer.Horizon{}, err
 	}
 	overlap := source.ClockOverlap(q.Overlap)
-	now, err := s.now(ctx)
+	now, err := s.session.now(ctx)
 	if err != nil {
 		return observer.Horizon{}, err
 	}
@@ -45,7 +45,7 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	p, err := s.plan(ctx, s.db, q, observer.Range{})
+	p, err := s.session.plan(ctx, q, observer.Range{})
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 	if cursor := w.cursor(at); err != nil || cursor != "" {
 		return cursor, err
 	}
-	found, err := s.hasAny(ctx, p, "q."+source.Quote(p.selection.TimestampName())+" IS NOT NULL")
+	found, err := s.session.hasAny(ctx, p, "q."+source.Quote(p.selection.TimestampName())+" IS NOT NULL")
 	if err != nil || !found {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 }
 
 // now asks SQLite rather than Go, so that an unreachable file shows here.
-func (s *Source) now(ctx context.Context) (time.Time, error) {
+func (s session) now(ctx context.Context) (time.Time, error) {
 	millis, err := column[int64](ctx, s.db, "SELECT CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)")
 	if err != nil {
 		return time.Time{}, s.translate(ctx, "read the clock", err)
@@ -85,14 +85,14 @@ type writer struct {
 func (s *Source) writer(ctx context.Context, p plan, q observer.Query) (w writer, err error) {
 	w = writer{form: formOf(q.Form), location: s.options.Location}
 	if w.form == "" {
-		if w.form, err = s.choose(ctx, p); err != nil {
+		if w.form, err = s.session.choose(ctx, p); err != nil {
 			return w, err
 		}
 	}
 	if w.form != formText {
 		return w, nil
 	}
-	newest, err := s.newest(ctx, p)
+	newest, err := s.session.newest(ctx, p)
 	for _, text := range newest {
 		l, at, ok := parseText(text, w.location)
 		if !ok {
@@ -106,9 +106,9 @@ func (s *Source) writer(ctx context.Context, p plan, q observer.Query) (w writer
 	return w, err
 }
 
-func (s *Source) newest(ctx context.Context, p plan) ([]string, error) {
+func (s session) newest(ctx context.Context, p plan) ([]string, error) {
 	texts, err := column[string](ctx, s.db, p.sample())
-	return texts, s.overRows(ctx, s.db, "read the newest timestamps", err, step{sql: p.sample()})
+	return texts, s.overRows(ctx, "read the newest timestamps", err, step{sql: p.sample()})
 }
 
 // cursor writes an instant, rounded down to what the form tells, and of texts the

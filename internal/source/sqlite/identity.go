@@ -14,10 +14,10 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	info, err := os.Stat(s.path)
+	info, err := os.Stat(s.session.path)
 	if err != nil {
 		code := cannotOpen
-		return "", fault(observer.ClassUnreachable, code, s.unopened("read the identity", code))
+		return "", fault(observer.ClassUnreachable, code, s.session.unopened("read the identity", code))
 	}
 	identity := fileIdentity(info)
 	s.forget(identity)

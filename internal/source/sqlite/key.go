@@ -28,17 +28,17 @@ HAVING count(*) > 0`
 func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	r, err := s.describe(ctx, s.db, q)
+	r, err := s.session.describe(ctx, q)
 	if err != nil {
 		return "", err
 	}
-	return s.keyOrder(ctx, r, q)
+	return s.session.keyOrder(ctx, r, q)
 }
 
 // keyOrder asks the planner as well: an index of another collation or direction
 // is none, not even where only the last columns are to be sorted.
-func (s *Source) keyOrder(ctx context.Context, r relation, q observer.Query) (string, error) {
-	p, err := s.planByKey(ctx, s.db, r, q, observer.Range{ByKey: true})
+func (s session) keyOrder(ctx context.Context, r relation, q observer.Query) (string, error) {
+	p, err := s.planByKey(ctx, r, q, observer.Range{ByKey: true})
 	if err != nil || p.order == "" {
 		return "", err
 	}
@@ -50,7 +50,7 @@ func (s *Source) keyOrder(ctx context.Context, r relation, q observer.Query) (st
 
 // planByKey has no steps where no index begins with the columns of the key. NULL
 // comes before all keys here, so that no read that goes on leaves it out.
-func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observer.Query, in observer.Range) (plan, error) {
+func (s session) planByKey(ctx context.Context, r relation, q observer.Query, in observer.Range) (plan, error) {
 	selection, err := source.Select(q, r.columns, r.name)
 	if err != nil {
 		return plan{}, source.Unfit(err)
@@ -59,7 +59,7 @@ func (s *Source) planByKey(ctx context.Context, db queryer, r relation, q observ
 	if !r.bindable(selection) {
 		return p, nil
 	}
-	found, err := column[string](ctx, db, indexesSQL, r.name)
+	found, err := column[string](ctx, s.db, indexesSQL, r.name)
 	indexes := make([][]string, len(found))
 	for i, columns := range found {
 		indexes[i] = strings.Split(columns, "\x01")

@@ -32,13 +32,13 @@ type step struct {
 // text joins the statements for people.
 func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
 
-func (s *Source) plan(ctx context.Context, db queryer, q observer.Query, in observer.Range) (plan, error) {
-	r, err := s.describe(ctx, db, q)
+func (s session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
+	r, err := s.describe(ctx, q)
 	if err != nil {
 		return plan{}, err
 	}
 	if in.ByKey {
-		p, err := s.planByKey(ctx, db, r, q, in)
+		p, err := s.planByKey(ctx, r, q, in)
 		if err == nil {
 			err = source.CheckOrder(in, p.order)
 		}

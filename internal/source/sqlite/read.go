@@ -16,7 +16,7 @@ import (
 func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
 	r := &rows{source: s}
 	if err := r.begin(ctx); err != nil {
-		return nil, errors.Join(s.translate(ctx, "begin the read", err), r.Close(ctx))
+		return nil, errors.Join(s.session.translate(ctx, "begin the read", err), r.Close(ctx))
 	}
 	if err := r.prepare(ctx, q, in); err != nil {
 		return nil, errors.Join(err, r.Close(ctx))
@@ -31,6 +31,7 @@ type rows struct {
 	stream  *source.Stream
 	conn    *sql.Conn
 	tx      *sql.Tx
+	session session // on tx
 	steps   []step
 	step    step // that runs
 	count   int  // of its rows that were read
@@ -51,13 +52,14 @@ func (r *rows) begin(ctx context.Context) (err error) {
 		return err
 	}
 	r.tx, err = r.conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	r.session = session{r.tx, r.source.session.path}
 	return err
 }
 
 func (r *rows) prepare(ctx context.Context, q observer.Query, in observer.Range) error {
 	bounded, cancel := r.source.deadline(ctx)
 	defer cancel()
-	p, err := r.source.plan(bounded, r.tx, q, in)
+	p, err := r.session.plan(bounded, q, in)
 	if err != nil {
 		return err
 	}
@@ -115,12 +117,12 @@ func (r *rows) advance() (more bool, err error) {
 }
 
 func (r *rows) failed(ctx context.Context, err error) error {
-	return r.source.overRows(ctx, r.tx, "read rows", err, r.step)
+	return r.session.overRows(ctx, "read rows", err, r.step)
 }
 
 // Failed implements [source.Result].
 func (r *rows) Failed(ctx context.Context, err error) error {
-	return r.source.translate(ctx, "read rows", err)
+	return r.session.translate(ctx, "read rows", err)
 }
 
 // Close implements [source.Result].

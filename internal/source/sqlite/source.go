@@ -30,8 +30,8 @@ type Options = source.Options
 // Source reads one database file. It is safe for concurrent use.
 type Source struct {
 	options Options
-	path    string
 	db      *sql.DB
+	session session // on any connection
 
 	mu       sync.Mutex
 	identity string // of the file when it was asked for last
@@ -54,7 +54,7 @@ func Open(options Options) (*Source, error) {
 	db.SetMaxOpenConns(o.PoolSize)
 	db.SetMaxIdleConns(maxIdle)
 	db.SetConnMaxIdleTime(time.Minute)
-	return &Source{options: o, path: path, db: db}, nil
+	return &Source{options: o, db: db, session: session{db, path}}, nil
 }
 
 // Close closes the file. It waits for statements that are running.
@@ -93,13 +93,20 @@ func dsn(path string, busy time.Duration) string {
 func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
-	p, err := s.plan(ctx, s.db, q, in)
+	p, err := s.session.plan(ctx, q, in)
 	return p.text(), err
 }
 
 // deadline bounds a small statement.
 func (s *Source) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.options.QueryTimeout, source.ErrTimeout)
+}
+
+// session runs statements on any connection to the file, or in a transaction on one.
+// Its errors say what was being done.
+type session struct {
+	db   queryer
+	path string // of the file
 }
 
 // queryer is a database or a transaction on it.
