@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // batch is the rows of one chunk and the keys to look up for them.
@@ -200,15 +202,11 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 	}
 	// WaitN would give up at once if the deadline of ctx came first.
 	held := r.rate.ReserveN(time.Now(), rows)
-	wait := time.NewTimer(held.Delay())
-	defer wait.Stop()
-	select {
-	case <-wait.C:
+	if wait.For(ctx, held.Delay()) {
 		return true
-	case <-ctx.Done():
-		held.Cancel()
-		return false
 	}
+	held.Cancel()
+	return false
 }
 
 // follow counts a row, and reports whether it belongs behind the last. A poison row

@@ -7,6 +7,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // activity is what the server says of its open transactions.
@@ -100,15 +101,11 @@ func (a *activity) open(t time.Time) {
 	}
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+func pause(ctx context.Context, d time.Duration) error {
+	if !wait.For(ctx, d) {
 		return source.Ended(ctx, "read open transactions")
 	}
+	return nil
 }
 
 func codeOf(err error) string {

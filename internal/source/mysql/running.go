@@ -66,7 +66,7 @@ func (c activityReader) statements(ctx context.Context) (processes, error) {
 		return first, err
 	}
 	first.running, err = settle(first.running, func(n int) ([]running, error) {
-		if err := wait(ctx, settlePause<<n); err != nil {
+		if err := pause(ctx, settlePause<<n); err != nil {
 			return nil, err
 		}
 		p, err := c.processes(ctx)

@@ -86,7 +86,7 @@ func (c activityReader) freshTransactions(ctx context.Context) ([]transaction, e
 		if fresh {
 			return open, nil
 		}
-		if err := wait(ctx, cacheAge+5*time.Millisecond+mathrand.N(cacheAge)/10); err != nil {
+		if err := pause(ctx, cacheAge+5*time.Millisecond+mathrand.N(cacheAge)/10); err != nil {
 			return nil, err
 		}
 	}
