@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (found status.Examination, err error) {
 // rely on what those before it have found.
 type examiner struct {
 	options Options
-	db      *sqldb.DB
+	db      *sqldb.Inspection
 	found   *status.Examination
 	// bound limits a transaction of the server; empty: nothing does.
 	bound string

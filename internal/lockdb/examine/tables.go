@@ -52,7 +52,7 @@ func (x *examiner) members(ctx context.Context) error {
 	if x.found.Schema.Current >= schemaWithLiveness {
 		shownBy = `liveness`
 		var err error
-		if dead, err = liveness.NewOnlooker(x.db, x.rows).Dead(ctx); err != nil {
+		if dead, err = liveness.NewOnlooker(x.db.DB, x.rows).Dead(ctx); err != nil {
 			return err
 		}
 	}

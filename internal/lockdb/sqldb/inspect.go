@@ -17,11 +17,15 @@ import (
 	"github.com/observerd/observerd/migrations"
 )
 
-// Inspect prepares a DB for looking alone: one pool, no settings in its sessions, and
-// nothing prepared, as a pooler may be between, and would hand both on to others. A
-// missing file of SQLite is not made. anyServer takes a server of PostgreSQL that
-// cannot be written, too.
-func Inspect(text string, anyServer bool) (*DB, error) {
+// Inspection is a coordination database that is only read. Its methods are for
+// PostgreSQL alone.
+type Inspection struct{ *DB }
+
+// Inspect prepares an inspection: one pool, no settings in its sessions, and no
+// prepared statements, because a pooler would hand both on to other clients. It does
+// not create a missing file of SQLite. anyServer also accepts a server of PostgreSQL
+// that is read-only.
+func Inspect(text string, anyServer bool) (*Inspection, error) {
 	if path, ok := strings.CutPrefix(text, "sqlite:"); ok {
 		return inspectSQLite(path)
 	}
@@ -36,7 +40,7 @@ func Inspect(text string, anyServer bool) (*DB, error) {
 	}
 	between := newPooler(config, slog.New(slog.DiscardHandler))
 	between.tolerant = true
-	db := newDB(postgresDialect(), between.log)
+	db := &Inspection{newDB(postgresDialect(), between.log)}
 	db.postgres = &server{config: config, pooler: between, place: between.place}
 	db.useOne(openPool(between.through(config), 2, between.place))
 	db.readLockTable = func(ctx context.Context) (lockTable, error) { return readLockTable(ctx, db.Lease) }
@@ -44,7 +48,7 @@ func Inspect(text string, anyServer bool) (*DB, error) {
 	return db, nil
 }
 
-func inspectSQLite(path string) (*DB, error) {
+func inspectSQLite(path string) (*Inspection, error) {
 	// Without the settings of a node: they would change the file's journal.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)"
 	pool, err := sql.Open("sqlite", dsn)
@@ -52,19 +56,21 @@ func inspectSQLite(path string) (*DB, error) {
 		return nil, fmt.Errorf("coordination database: %w", err)
 	}
 	pool.SetMaxOpenConns(2)
-	db := newDB(sqliteDialect(), slog.New(slog.DiscardHandler))
+	db := &Inspection{newDB(sqliteDialect(), slog.New(slog.DiscardHandler))}
 	db.path = path
 	db.useOne(pool)
 	db.schema = sqliteSchema(pool, pool, path, migrations.SQLite())
 	return db, nil
 }
 
-// useOne makes one pool all of them.
-func (db *DB) useOne(pool *sql.DB) { db.Main, db.Read, db.Lease, db.Acquire = pool, pool, pool, pool }
+// useOne uses one pool for everything.
+func (x *Inspection) useOne(pool *sql.DB) {
+	x.Main, x.Read, x.Lease, x.Acquire = pool, pool, pool, pool
+}
 
-// Hosts are the hosts of a URL of PostgreSQL with their ports, in its order.
-func (db *DB) Hosts() []string {
-	config := db.postgres.config
+// Hosts are the hosts of the URL with their ports, in its order.
+func (x *Inspection) Hosts() []string {
+	config := x.postgres.config
 	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
 	for _, other := range config.Fallbacks { // With and without TLS, perhaps.
 		host := net.JoinHostPort(other.Host, strconv.Itoa(int(other.Port)))
@@ -75,16 +81,15 @@ func (db *DB) Hosts() []string {
 	return hosts
 }
 
-// TakesAnyServer reports whether the URL asks for any of the hosts, also one that
-// cannot be written.
-func (db *DB) TakesAnyServer() bool { return db.postgres.config.ValidateConnect == nil }
+// TakesAnyServer reports whether the URL accepts any of its hosts, also a read-only one.
+func (x *Inspection) TakesAnyServer() bool { return x.postgres.config.ValidateConnect == nil }
 
-// Pooling is what is known so far of a connection pooler before PostgreSQL.
-func (db *DB) Pooling() status.Pooling { return db.postgres.pooler.Pooling() }
+// Pooling is the connection pooling before PostgreSQL, as far as it is known.
+func (x *Inspection) Pooling() status.Pooling { return x.postgres.pooler.Pooling() }
 
-// Schema is the schema of PostgreSQL in which our tables are, or will be made, and
-// SearchPath are the schemas in which they were looked for. A statement has to come first.
-func (db *DB) Schema() string { return db.postgres.place.names.Load().ours }
+// Schema is the schema in which our tables are, or will be created. Run a statement
+// first.
+func (x *Inspection) Schema() string { return x.postgres.place.names.Load().ours }
 
-// SearchPath is described with [DB.Schema].
-func (db *DB) SearchPath() []string { return *db.postgres.place.path.Load() }
+// SearchPath are the schemas in which our tables were looked for. Run a statement first.
+func (x *Inspection) SearchPath() []string { return *x.postgres.place.path.Load() }
