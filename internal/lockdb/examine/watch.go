@@ -20,8 +20,9 @@ type content struct {
 	created, expires time.Time
 }
 
-// watcher remembers what it has seen of INT_LOCK.
+// watcher looks at the rows of INT_LOCK and remembers what it has seen.
 type watcher struct {
+	*examiner
 	seen map[content]*status.Sighting
 	// before are the locks that had a row at the last look.
 	before map[liveness.LockID]bool
@@ -35,13 +36,13 @@ type watcher struct {
 // watch looks at INT_LOCK again and again. What appears between two looks was
 // written then, by the clock of its writer, and so betrays that clock.
 func (x *examiner) watch(ctx context.Context) error {
-	if !x.readable() {
+	if !readable(x.found.Table) {
 		return nil
 	}
 	x.found.Every = x.options.Every
-	w := &watcher{seen: map[content]*status.Sighting{}}
+	w := &watcher{examiner: x, seen: map[content]*status.Sighting{}}
 	for {
-		if err := x.lookAtLocks(ctx, w); err != nil {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 		x.found.Watched = w.began.Sub(w.first) // The last look is none of it, however slow.
@@ -60,18 +61,19 @@ func (x *examiner) watch(ctx context.Context) error {
 }
 
 // readable reports whether the table has the columns that every generation has.
-func (x *examiner) readable() bool {
+func readable(table status.LockTable) bool {
 	for _, name := range []string{"lock_key", "region", "client_id", "created_date"} {
-		if _, ok := x.found.Table.Has(name); !ok {
+		if _, ok := table.Has(name); !ok {
 			return false
 		}
 	}
 	return true
 }
 
-func (x *examiner) lookAtLocks(ctx context.Context, w *watcher) error {
+// look reads all rows once.
+func (w *watcher) look(ctx context.Context) error {
 	present, began := map[liveness.LockID]bool{}, time.Now()
-	err := x.visit(ctx, x.locksSQL(), func(scan func(...any) error) error {
+	err := w.visit(ctx, w.locksSQL(), func(scan func(...any) error) error {
 		var s status.Sighting
 		var term, name, node sql.NullString
 		var ttl sql.NullInt64
@@ -112,16 +114,16 @@ func (w *watcher) note(s status.Sighting) {
 
 // locksSQL reads INT_LOCK as this database has it: with or without the expiry,
 // with or without our own table beside it.
-func (x *examiner) locksSQL() string {
+func (w *watcher) locksSQL() string {
 	expires, ours, join := "NULL", "NULL, NULL, NULL", ""
-	if _, ok := x.found.Table.Has("expired_after"); ok {
-		expires = x.finite("l.expired_after")
+	if _, ok := w.found.Table.Has("expired_after"); ok {
+		expires = w.finite("l.expired_after")
 	}
-	if x.migrated() {
+	if w.migrated() {
 		ours = "o.name, o.node, o.ttl_ms"
 		join = ` LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
 	}
-	return `SELECT l.lock_key, l.region, l.client_id, ` + x.finite("l.created_date") + `, ` + expires + `, {utc}, ` + ours +
+	return `SELECT l.lock_key, l.region, l.client_id, ` + w.finite("l.created_date") + `, ` + expires + `, {utc}, ` + ours +
 		` FROM int_lock l` + join
 }
 
