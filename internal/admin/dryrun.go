@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -81,7 +80,12 @@ func (op *Operator) DryRun(ctx context.Context, id string, limit int) (_ DryRun,
 		return d, err
 	}
 	d.From = cursor.Low
-	return d, op.dryPoll(ctx, o, src, st, limit, &d)
+	s := wiring.Spec(o, op.log)
+	if op.db != nil { // A dry run needs no coordination database.
+		s.Start.Began = op.db.Streams().Start
+	}
+	err = d.poll(ctx, s, src, st, limit)
+	return d, err
 }
 
 // peek returns the memory of the cluster, or an empty one where none was made
@@ -104,11 +108,7 @@ func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error)
 // errDryEnough ends a dry run that has found as much as it keeps.
 var errDryEnough = errors.New("enough")
 
-func (op *Operator) dryPoll(ctx context.Context, o config.Observer, src source.Database, st observer.Store, limit int, d *DryRun) error {
-	s := wiring.Spec(o, op.log)
-	if op.db != nil { // A dry run needs no coordination database.
-		s.Start.Began = op.db.Streams().Start
-	}
+func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database, st observer.Store, limit int) error {
 	// What it finds is kept in memory.
 	s.MaxChanged = max(dryRunBound, limit)
 	made, err := observer.New(s)

@@ -44,7 +44,7 @@ func (op *Operator) Observers(ctx context.Context) ([]ObserverState, time.Time, 
 	byID := make(map[string]ObserverState)
 	for _, o := range op.cfg.Observers {
 		byID[o.ID] = ObserverState{
-			ID: o.ID, Type: o.Type, Source: o.Source, Detect: o.Detect, State: op.switched(o),
+			ID: o.ID, Type: o.Type, Source: o.Source, Detect: o.Detect, State: switched(op.cfg, o),
 		}
 	}
 	for _, o := range report.Observers {
@@ -66,8 +66,8 @@ func (op *Operator) Observers(ctx context.Context) ([]ObserverState, time.Time, 
 }
 
 // switched is the state as far as the configuration decides it.
-func (op *Operator) switched(o config.Observer) string {
-	if !o.Enabled || !op.cfg.Scheduler.Types[o.Type].Enabled {
+func switched(cfg *config.Config, o config.Observer) string {
+	if !o.Enabled || !cfg.Scheduler.Types[o.Type].Enabled {
 		return StateDisabled
 	}
 	return status.StateActive

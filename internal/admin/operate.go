@@ -106,12 +106,13 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 	if decoded.Key == "" || r.Accepted {
 		return r, nil
 	}
-	return r, op.renames(ctx, id, decoded.Key, &r)
+	err = r.renaming(ctx, op.db, id, decoded.Key)
+	return r, err
 }
 
-// renames finds out what becomes of the keys that were observed.
-func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) error {
-	noted, fingerprint, err := op.db.Streams().KeyForm(ctx, id)
+// renaming finds out what becomes of the keys that were observed.
+func (r *Refusal) renaming(ctx context.Context, db *lockdb.DB, id, found string) error {
+	noted, fingerprint, err := db.Streams().KeyForm(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (op *Operator) renames(ctx context.Context, id, found string, r *Refusal) e
 	after, rename := before.Rename(now.Columns)
 	r.Renames, r.rename = true, rename
 	r.form, r.fingerprint = after.Encode(), after.Marked(fingerprint)
-	r.Rows, r.Renamed, err = op.db.Operations().CountRenamed(ctx, id, rename)
+	r.Rows, r.Renamed, err = db.Operations().CountRenamed(ctx, id, rename)
 	return err
 }
 

@@ -43,7 +43,7 @@ type Operator struct {
 // connecting to it. The caller closes the operator.
 func NewOperator(o OperatorOptions) (*Operator, error) {
 	op := &Operator{cfg: o.Config, log: o.Logger}
-	if err := op.statFile(); err != nil {
+	if err := statDatabase(o.Config); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && !o.Create {
 			return op, nil
 		}
@@ -58,17 +58,16 @@ func NewOperator(o OperatorOptions) (*Operator, error) {
 	return op, err
 }
 
-// statFile returns nil where the database is no file. SQLite itself
-// would say of a file that may not be written no more than that it cannot be
-// opened.
-func (op *Operator) statFile() error {
-	if op.cfg.Database.URL.Dialect() != config.SQLite {
+// statDatabase returns nil where the database is no file. Of a file that is not
+// writable, SQLite itself says only that it cannot be opened.
+func statDatabase(cfg *config.Config) error {
+	if cfg.Database.URL.Dialect() != config.SQLite {
 		return nil
 	}
-	if err := mayWriteDatabase(op.cfg); err != nil {
+	if err := mayWriteDatabase(cfg); err != nil {
 		return err
 	}
-	_, err := os.Stat(op.cfg.Database.URL.Path())
+	_, err := os.Stat(cfg.Database.URL.Path())
 	return err
 }
 

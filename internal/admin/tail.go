@@ -8,7 +8,6 @@ import (
 
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/lockdb/eventlog"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -47,17 +46,17 @@ func (op *Operator) Tail(ctx context.Context, o TailOptions) error {
 	if err != nil {
 		return err
 	}
-	t := &tailer{log: op.db.Log(), options: o, after: make(map[string]int64)}
+	t := &tailer{op: op, options: o, after: make(map[string]int64)}
 	for _, s := range polled {
 		t.after[s.Stream] = max(0, s.LastSeq-int64(o.Last))
 	}
 	if err := t.showNew(ctx, polled); err != nil || !o.Follow {
 		return err
 	}
-	return op.follow(ctx, t)
+	return t.follow(ctx)
 }
 
-func (op *Operator) follow(ctx context.Context, t *tailer) error {
+func (t *tailer) follow(ctx context.Context) error {
 	tick := time.NewTicker(t.options.Every)
 	defer tick.Stop()
 	lost := false
@@ -67,7 +66,7 @@ func (op *Operator) follow(ctx context.Context, t *tailer) error {
 			return nil
 		case <-tick.C:
 		}
-		polled, err := op.polled(ctx)
+		polled, err := t.op.polled(ctx)
 		if err == nil {
 			err = t.showNew(ctx, polled)
 		}
@@ -77,7 +76,7 @@ func (op *Operator) follow(ctx context.Context, t *tailer) error {
 		case errors.Is(err, errShow), err != nil && !sqldb.Unavailable(err):
 			return err
 		case err != nil && !lost:
-			op.log.Warn("Waiting for the coordination database", "err", err)
+			t.op.log.Warn("Waiting for the coordination database", "err", err)
 		}
 		lost = err != nil
 	}
@@ -85,7 +84,7 @@ func (op *Operator) follow(ctx context.Context, t *tailer) error {
 
 // tailer remembers how far each stream has been shown.
 type tailer struct {
-	log     *eventlog.Log
+	op      *Operator
 	options TailOptions
 	after   map[string]int64
 	line    []byte
@@ -108,7 +107,7 @@ func (t *tailer) showNew(ctx context.Context, polled map[string]lockdb.StreamSta
 // those that the janitor has removed.
 func (t *tailer) stream(ctx context.Context, id string, last int64) error {
 	for t.after[id] < last {
-		read, err := t.log.Read(ctx, id, t.after[id], followBatch)
+		read, err := t.op.db.Log().Read(ctx, id, t.after[id], followBatch)
 		if err != nil {
 			return err
 		}

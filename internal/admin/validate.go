@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
@@ -189,7 +190,7 @@ func (d *DatabaseCheck) check(ctx context.Context, cfg *config.Config, log *slog
 	case d.Schema.State != SchemaCurrent:
 		return nil
 	}
-	findings, err := op.ambiguousKeys(ctx)
+	findings, err := ambiguousKeys(ctx, cfg, op.db)
 	if err != nil {
 		findings = append(findings, Finding{SeverityError, subject, err.Error(), err})
 	}
@@ -198,12 +199,12 @@ func (d *DatabaseCheck) check(ctx context.Context, cfg *config.Config, log *slog
 
 // ambiguousKeys looks for streams that began before keys had a normal form, and in which
 // values of several classes have one key.
-func (op *Operator) ambiguousKeys(ctx context.Context) (findings []Finding, err error) {
-	for _, o := range op.cfg.Observers {
+func ambiguousKeys(ctx context.Context, cfg *config.Config, db *lockdb.DB) (findings []Finding, err error) {
+	for _, o := range cfg.Observers {
 		if !o.Enabled {
 			continue
 		}
-		text, _, err := op.db.Streams().KeyForm(ctx, o.ID)
+		text, _, err := db.Streams().KeyForm(ctx, o.ID)
 		if err != nil {
 			return findings, err
 		}
