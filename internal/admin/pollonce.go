@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/source/access"
@@ -59,12 +60,9 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 	if err != nil {
 		return Polled{}, err
 	}
-	var done Polled
-	err = op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) (err error) {
-		done, err = op.poll(ctx, o, p, g)
-		return err
-	})
-	return done, err
+	s := singlePoll{poller: p, observer: o, node: op.cfg.Node.Name, db: op.db}
+	err = op.underLease(ctx, o, s.run)
+	return s.done, err
 }
 
 // definition is that of a command, which may set another only where no node is at
@@ -105,38 +103,48 @@ func (op *Operator) withKeeper(ctx context.Context, do func(*lock.Keeper) error)
 	return errors.Join(err, keeper.Close(closing))
 }
 
-// poll polls once and notes it in the history.
-func (op *Operator) poll(ctx context.Context, o config.Observer, p *wiring.Poller, g lock.Grant) (Polled, error) {
+// singlePoll is one poll outside the schedule.
+type singlePoll struct {
+	poller   *wiring.Poller
+	observer config.Observer
+	node     string
+	db       *lockdb.DB
+	done     Polled
+}
+
+// run polls once and adds the poll to the history.
+func (s *singlePoll) run(ctx context.Context, g lock.Grant) error {
 	began := time.Now()
-	stats, err := p.Poll(ctx, g)
-	done := Polled{
-		Observer: o.ID, Lock: g.Name, Fence: g.Fence, Outcome: outcomeOf(err),
+	stats, err := s.poller.Poll(ctx, g)
+	s.done = Polled{
+		Observer: s.observer.ID, Lock: g.Name, Fence: g.Fence, Outcome: outcomeOf(err),
 		Rows: stats.Rows, Events: stats.Events, Poison: stats.Poison, Took: time.Since(began),
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return done, errors.Join(err, op.recordPoll(ctx, o, g, done, err))
+	return errors.Join(err, s.record(ctx, g, err))
 }
 
-// recordPoll adds the poll to the history. The observer's turn and its backoff are
+// record adds the poll to the history. The observer's turn and its backoff are
 // left to the scheduler; a poll that went well ends the backoff.
-func (op *Operator) recordPoll(ctx context.Context, o config.Observer, g lock.Grant, done Polled, cause error) error {
-	now, err := op.db.Now(ctx)
+func (s *singlePoll) record(ctx context.Context, g lock.Grant, cause error) error {
+	now, err := s.db.Now(ctx)
 	if err != nil {
 		return err
 	}
 	taken := turn.StreamTaken{
-		Stream: o.ID, Type: o.Type, Node: op.cfg.Node.Name, At: now, Started: now.Add(-done.Took), Finished: now,
-		Outcome: done.Outcome, Rows: done.Rows, Events: done.Events, Poison: done.Poison, Left: true,
+		Stream: s.observer.ID, Type: s.observer.Type, Node: s.node, At: now, Started: now.Add(-s.done.Took), Finished: now,
+		Outcome: s.done.Outcome, Rows: s.done.Rows, Events: s.done.Events, Poison: s.done.Poison, Left: true,
 	}
 	if cause != nil {
-		before, err := op.db.Turns().Streams(ctx, []string{o.ID})
+		known, err := s.db.Turns().Streams(ctx, []string{taken.Stream})
 		if err != nil {
 			return err
 		}
-		taken.Reason, taken.Failures, taken.RetryAt = schedule.Reason(cause), before[o.ID].Failures, before[o.ID].RetryAt
+		before := known[taken.Stream]
+		taken.Reason, taken.Failures, taken.RetryAt = schedule.Reason(cause), before.Failures, before.RetryAt
 	}
-	err = op.db.Turns().NoteStream(ctx, g, taken)
+	err = s.db.Turns().NoteStream(ctx, g, taken)
 	if errors.Is(err, lock.ErrFenced) {
 		return nil // The node that holds the lease now writes the history.
 	}
