@@ -9,7 +9,6 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -81,8 +80,8 @@ func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill
 		return Backfill{}, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	sweep, err := op.beginBackfill(ctx, o, configured, src)
-	if err != nil {
+	b := &backfill{op: op, options: o, source: src, typ: wiring.TypeOf(op.cfg, configured)}
+	if b.sweep, err = b.begin(ctx, wiring.Query(configured)); err != nil {
 		return Backfill{}, err
 	}
 	s := wiring.Spec(configured, op.log)
@@ -90,14 +89,11 @@ func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill
 	if o.Rate > 0 {
 		s.MaxRate = o.Rate
 	}
-	typ := wiring.TypeOf(op.cfg, configured)
-	budget := stepBudget(typ.Interval, s.MaxRate)
-	s.ChunkRows = min(s.ChunkRows, budget.Rows)
-	made, err := observer.New(s)
-	if err != nil {
+	b.budget = stepBudget(b.typ.Interval, s.MaxRate)
+	s.ChunkRows = min(s.ChunkRows, b.budget.Rows)
+	if b.observer, err = observer.New(s); err != nil {
 		return Backfill{}, err
 	}
-	b := &backfill{op: op, options: o, observer: made, source: src, typ: typ, budget: budget, sweep: sweep}
 	return b.run(ctx)
 }
 
@@ -121,23 +117,23 @@ func (op *Operator) backfilled(ctx context.Context, id string) (config.Observer,
 	return o, nil
 }
 
-// beginBackfill returns the sweep that is to be done: a new one, or the one
-// that is running.
-func (op *Operator) beginBackfill(ctx context.Context, o BackfillOptions, configured config.Observer, src source.Database) (observer.Sweep, error) {
-	running, ok, err := op.runningBackfill(ctx, o.Observer)
+// begin returns the sweep to do: a new sweep, or the running sweep.
+func (b *backfill) begin(ctx context.Context, q observer.Query) (observer.Sweep, error) {
+	o, db := b.options, b.op.db
+	running, ok, err := runningBackfill(ctx, db, o.Observer)
 	if err != nil {
 		return observer.Sweep{}, err
 	}
 	if ok && o.From.IsZero() && o.To.IsZero() {
 		return running, nil
 	}
-	wanted, err := op.rangeOf(ctx, o, configured, src)
+	wanted, err := b.wanted(ctx, q)
 	if err != nil {
 		return observer.Sweep{}, err
 	}
 	started := running
 	if !ok {
-		started, err = op.db.Sweeps().Start(ctx, wanted, o.Actor)
+		started, err = db.Sweeps().Start(ctx, wanted, o.Actor)
 	}
 	switch {
 	case errors.Is(err, lockdb.ErrSweepRunning):
@@ -158,11 +154,11 @@ func shownBound(cursor string) string {
 	return cursor
 }
 
-// rangeOf writes the range in the source's own text.
-func (op *Operator) rangeOf(ctx context.Context, o BackfillOptions, configured config.Observer, src source.Database) (observer.Sweep, error) {
+// wanted is the sweep of the options, its range in the source's own text.
+func (b *backfill) wanted(ctx context.Context, q observer.Query) (observer.Sweep, error) {
+	o, src := b.options, b.source
 	s := observer.Sweep{Stream: o.Observer, Kind: observer.SweepBackfill}
-	q := wiring.Query(configured)
-	cursor, err := op.db.Peek().Cursor(ctx, o.Observer)
+	cursor, err := b.op.db.Peek().Cursor(ctx, o.Observer)
 	if err != nil {
 		return s, err
 	}
@@ -183,9 +179,9 @@ func (op *Operator) rangeOf(ctx context.Context, o BackfillOptions, configured c
 	return s, nil
 }
 
-// runningBackfill returns the backfill of an observer that is running.
-func (op *Operator) runningBackfill(ctx context.Context, id string) (observer.Sweep, bool, error) {
-	s, err := wiring.LastSweep(ctx, op.db, id, observer.SweepBackfill)
+// runningBackfill returns the running backfill of an observer; false when there is none.
+func runningBackfill(ctx context.Context, db *lockdb.DB, id string) (observer.Sweep, bool, error) {
+	s, err := wiring.LastSweep(ctx, db, id, observer.SweepBackfill)
 	return s, s.State == observer.SweepRunning, err
 }
 
@@ -208,7 +204,7 @@ func (op *Operator) CancelBackfill(ctx context.Context, id, actor string) (chang
 	if _, err := op.known(ctx, id); err != nil {
 		return false, err
 	}
-	s, ok, err := op.runningBackfill(ctx, id)
+	s, ok, err := runningBackfill(ctx, op.db, id)
 	if err != nil || !ok {
 		return false, err
 	}

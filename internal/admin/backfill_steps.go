@@ -34,7 +34,7 @@ const (
 // may.
 var errStepTimeout = errors.New("a step of the backfill took longer than poll-timeout; is there an index that serves the order?")
 
-// backfill is a backfill at work.
+// backfill is a running backfill.
 type backfill struct {
 	op       *Operator
 	options  BackfillOptions
