@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -84,7 +85,7 @@ func (a *App) Doing() string {
 	case !a.parts.enabled:
 		return "Switched off (scheduler.observer.enabled: false): takes no lock and no turn"
 	}
-	return a.polls()
+	return polls(a.cfg)
 }
 
 func closed(c <-chan struct{}) bool {
@@ -112,10 +113,10 @@ func obstacle(err error) string {
 }
 
 // polls says what the node polls.
-func (a *App) polls() string {
+func polls(cfg *config.Config) string {
 	var types []string
 	observers := 0
-	for _, t := range a.cfg.Types() {
+	for _, t := range cfg.Types() {
 		if t.Enabled {
 			types = append(types, t.Name)
 			observers += len(t.Observers)

@@ -132,7 +132,7 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 	return schedule.New(schedule.Options{
 		Node: turn.Node{
 			BootID: a.bootID, Name: a.cfg.Node.Name, Version: a.version, Backend: a.db.Backend(), ConfigHash: a.cfg.Hash(),
-			Sinks: a.sinkIDs(),
+			Sinks: sinkIDs(a.cfg.Sinks),
 		},
 		Types: types, Keeper: a.keeper, Store: a.db.Schedule(), Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		Connections:     a.cfg.Database.PoolSize,
@@ -166,14 +166,15 @@ func (a *App) newJanitor() *lockdb.Janitor {
 	return &lockdb.Janitor{
 		DB: a.db, Every: a.cfg.Database.JanitorInterval, Log: a.component("janitor"), UnderLock: a.underLock(wiring.JanitorLock),
 		Retention: lockdb.Retention{
-			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks, Sinks: a.sinkIDs(),
+			Events: r.Events, Polls: r.Polls, Dead: r.Dead, Audit: r.Audit, Nodes: r.Nodes, StaleLocks: r.StaleLocks,
+			Sinks: sinkIDs(a.cfg.Sinks),
 		},
 	}
 }
 
-func (a *App) sinkIDs() []string {
-	ids := make([]string, len(a.cfg.Sinks))
-	for i, s := range a.cfg.Sinks {
+func sinkIDs(sinks []config.Sink) []string {
+	ids := make([]string, len(sinks))
+	for i, s := range sinks {
 		ids[i] = s.ID
 	}
 	return ids

@@ -5,19 +5,20 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/web"
 )
 
 // openWeb listens where the configuration says, if it does.
 func (a *App) openWeb(ctx context.Context) (err error) {
-	exposed := a.exposed()
-	a.registry.MustRegister(insecureGauge(exposed))
+	isExposed := exposed(a.cfg)
+	a.registry.MustRegister(insecureGauge(isExposed))
 	h := a.cfg.HTTP
 	if h.Listen == "" && h.Socket == "" {
 		return nil
 	}
 	o := web.Options{
-		Listen: h.Listen, WebConfig: h.WebConfig, Exposed: exposed, AllowedHosts: h.AllowedHosts, Socket: h.Socket,
+		Listen: h.Listen, WebConfig: h.WebConfig, Exposed: isExposed, AllowedHosts: h.AllowedHosts, Socket: h.Socket,
 		Node: a.cfg.Node.Name, Version: a.version, Gatherer: a.registry, Logger: a.component("web"),
 		Stuck: a.Stuck, Ready: a.ready, Report: a.Report, Explain: plainly,
 	}
@@ -45,17 +46,17 @@ func (a *App) serveWeb() {
 		log = log.With("address", address)
 	}
 	log.Info("Listening")
-	if a.exposed()() {
+	if exposed(a.cfg)() {
 		a.log.Warn("Other hosts are let in without TLS or without authentication, because of http.insecure", "address", a.web.Addr())
 	}
 }
 
-// exposed returns what reports whether other hosts are let in without TLS or
-// without authentication. A web configuration that gets TLS later than the
-// start has it at the next.
-func (a *App) exposed() func() bool {
-	fromStart := a.cfg.HTTP.Exposed()
-	return func() bool { return fromStart || a.cfg.HTTP.Exposed() }
+// exposed returns a function that reports whether other hosts are let in without
+// TLS or without authentication. TLS that the web configuration gets after the
+// start takes effect at the next start.
+func exposed(cfg *config.Config) func() bool {
+	fromStart := cfg.HTTP.Exposed()
+	return func() bool { return fromStart || cfg.HTTP.Exposed() }
 }
 
 func insecureGauge(exposed func() bool) prometheus.Collector {
