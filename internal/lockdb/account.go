@@ -9,8 +9,8 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// Account is an account that a source has refused with one secret: nobody may
-// log on with both before RetryAt. Each secret that was refused has its own.
+// Account is an account that a source has refused with one secret: no node may
+// log on with both before RetryAt. Each refused secret has its own.
 type Account struct {
 	// ID tells accounts apart. Node met the last refusal, Reason is what it was
 	// told, which begins with the database's code if it has one, without a secret.
@@ -41,8 +41,8 @@ type Accounts struct{ db *sqldb.DB }
 // Accounts returns the refused accounts.
 func (db *DB) Accounts() *Accounts { return &Accounts{db.db} }
 
-// Account returns what is noted of an account: a refusal for each secret, the
-// oldest first; none when it was not refused.
+// Account returns the refusals of an account, one for each secret, the oldest first;
+// none when it was not refused.
 func (t *Accounts) Account(ctx context.Context, id string) ([]Account, error) {
 	return t.accounts(ctx, ` WHERE account = $1`, id)
 }
@@ -64,7 +64,7 @@ func (t *Accounts) accounts(ctx context.Context, where string, args ...any) ([]A
 	return all, err
 }
 
-// RefuseAccount notes a refusal and lets nobody try that secret again before the
+// RefuseAccount notes a refusal, and no node tries that secret again before the
 // pause is over. Refusals of one digest count once for each pause that was over;
 // those of another are left as they are. Of a the times and the count are the
 // database's to say.

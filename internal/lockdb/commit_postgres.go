@@ -12,7 +12,7 @@ import (
 
 // commitSQL is the fenced commit in one statement: every part draws from the
 // one before it, so that without the lease, or with another version of the
-// cursor, nothing is written. The cursor's row is locked first: whoever waits
+// cursor, nothing is written. The cursor's row is locked first: a statement that waits
 // for it must not hold the lease's row, which the other observers of the type
 // and the heartbeat need. {held}, {of} and {more} are where a step of a sweep, or
 // a reading of all rows, differs from other polls.

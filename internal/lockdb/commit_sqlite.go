@@ -11,8 +11,8 @@ import (
 )
 
 // commit on SQLite is a transaction that holds the write lock from its first
-// statement: nobody comes between the lease, the cursor and the rows. A process
-// that is stopped in it stops all others, so what is written is made ready before.
+// statement: no other process writes between the lease, the cursor and the rows. A
+// process that is stopped in it stops all others, so the values are prepared before.
 // Prepared statements in a loop are the fastest that the driver offers.
 func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) (err error) {
 	advance, writes := advanceArgs(e.db, ch), e.writes(ch)

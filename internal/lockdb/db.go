@@ -52,7 +52,7 @@ type DB struct {
 
 	presence liveness.Presence
 	monitor  *liveness.Monitor // nil where there is none
-	// locked holds the locks whose rows were found locked by somebody.
+	// locked holds the locks whose rows were found locked by another client.
 	locked sync.Map
 	// terms are those that this process may hold.
 	terms   terms
@@ -100,7 +100,7 @@ func (db *DB) Ready(ctx context.Context) error { return db.db.Ready(ctx) }
 // Migrate is described at [sqldb.DB.Migrate].
 func (db *DB) Migrate(ctx context.Context) error { return db.db.Migrate(ctx) }
 
-// SchemaVersion returns the version of the database and the one of the binary.
+// SchemaVersion returns the version of the database and that of the binary.
 func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err error) {
 	return db.db.SchemaVersion(ctx)
 }

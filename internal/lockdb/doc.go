@@ -1,7 +1,6 @@
 // Package lockdb is the memory of a cluster: the coordination database. It
 // holds the leases (INT_LOCK), cursors, observed rows, the event log, sink
-// offsets, nodes and turns, because what must commit together must live
-// together.
+// offsets, nodes and turns, because they must commit together.
 //
 // # Two databases, one text
 //
@@ -21,6 +20,5 @@
 //
 // # Clocks
 //
-// Every instant comes from the database's clock, in UTC. The clock of a node
-// plays no part.
+// Every time comes from the database's clock, in UTC, never from that of a node.
 package lockdb

@@ -21,10 +21,10 @@ type dated struct {
 	client string
 }
 
-// tell says once of each foreign holder that it has dated its row far in
-// the future, where created is not empty: the instant in the row. Such a row is
-// left alone, so that a person has to decide what becomes of it. A holder that
-// works is met again and again; its client id is another after a restart.
+// tell logs once for each foreign holder that it has dated its row far in the
+// future, where created, the time in the row, is not empty. Such a row is left
+// alone: a person has to decide about it. A holder that works is met again and
+// again; its client id is another after a restart.
 func (f *futures) tell(r lock.Request, client, created string, now time.Time) {
 	if created == "" {
 		return

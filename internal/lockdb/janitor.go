@@ -36,11 +36,11 @@ type Retention struct {
 // cleanBatch bounds one deletion, so that it never holds locks for long.
 const cleanBatch = 5000
 
-// Clean removes what is stale, a bounded number of rows at a time. It is run
-// under a lock of its own, so that one node does it; that two run it at once
-// does no harm. It returns the number of rows removed. A table from which
-// nothing may be deleted, or of which somebody has locked a row, does not keep
-// it from the others.
+// Clean removes what is stale, a bounded number of rows at a time. It runs
+// under a lock of its own, so that one node does it, but two at once do no harm.
+// It returns the number of rows removed. A table from which nothing may be
+// deleted, or of which another client has locked a row, does not keep it from the
+// other tables.
 func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
 	return (&cleaner{db: db.db, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: r}).run(ctx)
 }
@@ -129,7 +129,7 @@ func (c *cleaner) chores() []chore {
 }
 
 // staleLocksSQL removes leases of ours that ended long ago: a node died and
-// nobody wanted the lock since. While the row's term is ours, so is its TTL.
+// no other node wanted the lock since. While the row's term is ours, so is its TTL.
 const staleLocksSQL = `
 DELETE FROM int_lock AS l
  WHERE EXISTS (SELECT 1 FROM obs_lock o
@@ -149,8 +149,8 @@ type Janitor struct {
 	Retention Retention
 	// Every is the time between two runs on this node. Required.
 	Every time.Duration
-	// Limit bounds a run; what is left is for the next. The lease is no bound: it
-	// is renewed while one connection of many is not answered any more. 0 means
+	// Limit bounds a run; the next run continues. The lease is no bound: it is
+	// renewed while one connection of many is not answered any more. 0 means
 	// 10 minutes.
 	Limit time.Duration
 	Log   *slog.Logger

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// cleanLog removes what no sink needs any more. While nobody knows which sinks
-// are in use, that is nothing.
+// cleanLog removes the events that no sink needs any more; none while it is not known
+// which sinks are in use.
 func (c *cleaner) cleanLog(ctx context.Context) {
 	used, fed, err := c.sinks(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err err
 	return used, fed, err
 }
 
-// cleanOffsets removes the offsets of sinks that nobody uses any more, and that
+// cleanOffsets removes the offsets of sinks that no node uses any more, and that
 // no relay has fed for that long. It reports false when nothing else can be done
 // either. Offsets that it could not remove still count; see cleanEventsSQL.
 func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (goOn bool) {
@@ -108,12 +108,11 @@ func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
 	}
 }
 
-// cleanEventsSQL removes what is old before the first event that is not, so
-// that the rest has no gap, whatever the clock did while it was logged; nor may
-// it do anything meanwhile, so that one instant counts for all rows. Whoever has
-// an offset by now needs what lies behind it: a sink that was spared, one that
-// could not be judged, or one that is new. Without it its stream would have a
-// gap, and halt.
+// cleanEventsSQL removes the old events before the first that is not old, so that
+// the rest has no gap, whatever the clock did while they were logged; one time counts
+// for all rows, whatever it does meanwhile. A sink with an offset by now, because it
+// was spared, could not be judged or is new, needs the events behind that: without
+// them its stream would have a gap, and halt.
 const cleanEventsSQL = `
 DELETE FROM obs_event
  WHERE stream = $1 AND seq >= $2 AND seq < $3 AND logged_at < {past $4}
@@ -126,8 +125,8 @@ DELETE FROM obs_event
                          WHERE s.stream = ''), $3)`
 
 // cleanStream removes the old events of a stream up to stored. It looks for the
-// beginning of the stream once: while somebody may still see what was removed,
-// such as a backup, PostgreSQL reads over all of it on the way.
+// beginning of the stream once: while a transaction such as a backup may still see
+// removed events, PostgreSQL reads over all of them on the way.
 func (c *cleaner) cleanStream(ctx context.Context, stream string, stored int64) (int64, error) {
 	var first sql.NullInt64
 	err := c.db.Read.QueryRowContext(ctx, c.db.SQL(`SELECT min(seq) FROM obs_event WHERE stream = $1`), stream).Scan(&first)

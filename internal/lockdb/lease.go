@@ -21,7 +21,7 @@ var errHeld = errors.New("held")
 const (
 	// acquireGrace bounds an attempt to acquire that its caller has given up.
 	acquireGrace = 5 * time.Second
-	// releaseGrace bounds the release of a lock that nobody wants any more, or
+	// releaseGrace bounds the release of a lock that is not wanted any more, or
 	// whose acquisition was not answered.
 	releaseGrace = 2 * time.Second
 )
@@ -35,7 +35,7 @@ type Leases struct {
 	self    func() process
 	isOpen  func(bootID string) (open, known bool)
 	terms   *terms
-	locked  *sync.Map // of locks whose rows were found locked by somebody
+	locked  *sync.Map // of locks whose rows were found locked by another client
 	futures *futures
 }
 
@@ -124,7 +124,7 @@ func (l *Leases) holder(ctx context.Context, r lock.Request) error {
 
 // Holder is who holds a lock at this moment.
 type Holder struct {
-	// Held says that the lock's row is there and that nobody else may take it.
+	// Held says that the lock's row exists and that no other node may take it.
 	Held bool
 	// Node and Fence are empty for a holder that is not ours.
 	Node  string
@@ -141,7 +141,7 @@ SELECT l.client_id, {unexpired}, {began}, {utc}, o.node, o.fence, {future}
  WHERE l.lock_key = $1 AND l.region = $2`
 
 // Holder looks at the lock of the request; its TTL counts, where the row has
-// no expiry of its own. Whoever did not get the lock asks, so that this never
+// no expiry of its own. A node that did not get the lock asks, so this never
 // takes a connection from a renewal.
 func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var h Holder
@@ -188,9 +188,9 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 }
 
 // Release implements [lock.Provider]: a compare-and-delete by the term. A row
-// that somebody has locked is skipped and tried again until ctx ends: waiting
-// for it would take a connection from the renewals of other leases. What is still
-// there after an error is deleted by a later look of [liveness.Monitor].
+// that another client has locked is skipped and tried again until ctx ends: waiting
+// for it would take a connection from the renewals of other leases. A row that
+// remains after an error is deleted later by [liveness.Monitor].
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.terms.leave(g.Term)
 	err := retryLocked(ctx, func() error {
@@ -202,7 +202,7 @@ func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	return nil
 }
 
-// release tries once. The error is errLocked when somebody has locked the row.
+// release tries once. The error is errLocked when another client has locked the row.
 func (l *Leases) release(ctx context.Context, g lock.Grant) error {
 	result, err := l.db.Lease.ExecContext(ctx, l.db.DeleteLocksSQL(`
 		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key, g.Region, g.Term)

@@ -48,7 +48,7 @@ func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) 
 
 // renewSQL renews many leases in one statement. Rows are locked in the order
 // of their keys, so that two such statements cannot deadlock, and a row that
-// someone else has locked is skipped: nothing is known of it then.
+// another client has locked is skipped: its state is not known then.
 const renewSQL = `
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
@@ -101,7 +101,7 @@ func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock
 }
 
 // renewal reads the two facts of a row: a lease that is present and alive but
-// was not renewed was locked by someone at that moment.
+// was not renewed was locked by another client.
 func renewal(renewed, present bool) lock.Renewal {
 	switch {
 	case renewed:

@@ -11,12 +11,12 @@ import (
 	"github.com/observerd/observerd/internal/wait"
 )
 
-// errLocked is [errHeld] of a lock whose row somebody's transaction has locked.
-// Who has the lock is not known then, only that it is not to be had.
+// errLocked is [errHeld] of a lock whose row another transaction has locked. The
+// holder is not known then.
 var errLocked = fmt.Errorf("%w: its row is locked", errHeld)
 
-// warnLocked says once that somebody's transaction keeps a row locked, until an
-// attempt finds it otherwise. A person has to end what was forgotten.
+// warnLocked logs once that another transaction keeps a row locked, until an attempt
+// finds it otherwise. A person has to end a forgotten transaction.
 func (l *Leases) warnLocked(r lock.Request, err error) {
 	id := liveness.LockID{Key: r.Key, Region: r.Region}
 	if !errors.Is(err, errLocked) {

@@ -57,10 +57,10 @@ func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, e
 	return nodes, err
 }
 
-// Leave takes the node out of the live ones, at a graceful stop. Its sinks count
-// as fed at this moment: it was the node's row that told the janitors of others
-// to keep what they need, and one that nobody could feed for long, or that had
-// nothing to store, would lose its offsets the moment the row has gone.
+// Leave removes the node from the live nodes, at a graceful stop. Its sinks count as
+// fed now: the node's row has told the janitors of other nodes to keep their events,
+// and a sink that no node could feed for long, or that had nothing to store, would
+// lose its offsets as soon as the row has gone.
 func (t *Nodes) Leave(ctx context.Context, bootID string) error {
 	return t.db.InTx(ctx, "take this node out", func(tx *sql.Tx) error {
 		var sinks string

@@ -13,8 +13,7 @@ import (
 var (
 	// ErrUnknownStream reports that no cursor has that name.
 	ErrUnknownStream = errors.New("no such stream")
-	// ErrRefusalMoved reports that a stream has not refused, or no longer, what is
-	// to be accepted.
+	// ErrRefusalMoved reports that the stream has another refusal by now, or none.
 	ErrRefusalMoved = errors.New("what the stream has refused is something else by now; look again")
 )
 

@@ -17,8 +17,8 @@ const DefaultStalledCopy = 15 * time.Second
 // lockNotAvailable is the SQLSTATE of a lock_timeout.
 const lockNotAvailable = "55P03"
 
-// lockTimedOut reports whether the server undid a statement because somebody's
-// lock stood in its way for too long.
+// lockTimedOut reports whether the server undid a statement because it waited too
+// long for another client's lock.
 func lockTimedOut(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == lockNotAvailable

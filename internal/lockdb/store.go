@@ -79,7 +79,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 	return c, nil
 }
 
-// create makes the cursor, if the lease still lives and nobody else has.
+// create makes the cursor, if the lease still lives and no other node has.
 func (s *Store) create(ctx context.Context, stream string) error {
 	text := fencedSQL(s.db, `
 		INSERT INTO obs_cursor (stream) SELECT $5 WHERE {lease} ON CONFLICT (stream) DO NOTHING`)
@@ -90,8 +90,7 @@ func (s *Store) create(ctx context.Context, stream string) error {
 }
 
 // Observed implements [observer.Store]. Its error is [observer.ErrConflict] when
-// the cursor is not the one that the caller works from: what was observed would
-// not be either.
+// the cursor has changed since the caller read it: the observed rows may have too.
 func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) (map[string]observer.Observed, error) {
 	found := make(map[string]observer.Observed, len(keys))
 	if c.Rows == 0 {

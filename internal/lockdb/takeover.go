@@ -13,12 +13,12 @@ const (
 	ruleTTL         = "ttl"
 )
 
-// previousHolder is what an acquisition found in the place of its own rows.
+// previousHolder is the holder that an acquisition found in the place of its own rows.
 type previousHolder struct {
 	// expired says that a row stood in INT_LOCK whose lease had ended, ahead that
-	// it had because its instant lay too far in the future.
+	// it had because its time lay too far in the future.
 	expired, ahead bool
-	// ours says that a process of ours had written it, or nobody had.
+	// ours says that a process of ours had written it, or that there was no row.
 	ours bool
 	// boot and liveness are empty when an older binary wrote it.
 	boot, liveness, node string
@@ -64,11 +64,11 @@ func (p previousHolder) rule(isOpen func(boot string) (open, known bool)) (rule,
 		return ruleTTL, "not-watching"
 	}
 	// Its death came so shortly before the end of its TTL, or before we began to
-	// look, that nobody has judged it.
+	// look, that no node has judged it.
 	return ruleTTL, "not-judged"
 }
 
-// tookOver tells of a lease that was not given back by its last holder.
+// tookOver logs a lease that its last holder did not release.
 func (l *Leases) tookOver(g lock.Grant, p previousHolder) {
 	rule, reason := p.rule(l.isOpen)
 	if rule == "" {

@@ -5,7 +5,7 @@ import "sync"
 // terms are the terms that this process may hold: from before the statement that
 // acquires is sent until the lease was released or lost, or was given back because
 // its acquisition was not answered. A row that carries our boot id and none of them
-// is nobody's: a failover or a restart took the answer to its release, or brought it
+// has no holder: a failover or a restart lost the answer to its release, or brought it
 // back. The zero value is ready.
 type terms struct {
 	mu   sync.Mutex

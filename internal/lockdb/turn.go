@@ -44,10 +44,10 @@ SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THE
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired}
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
 
-// Turn returns what is known of the type's turns, and whether someone holds
-// the lock of that request. It goes where polls go: there are as many looks as
-// types are due, and they must not stand before a release; and while polls keep
-// all connections busy, nobody has to know whose turn it is.
+// Turn returns the state of the type's turns, and whether a node holds the lock of
+// that request. It uses the connections of the polls: there are as many reads as
+// types are due, and they must not delay a release; and while polls keep all
+// connections busy, no node needs the answer.
 func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
 	var term, holder, boot, future string
@@ -82,8 +82,8 @@ ON CONFLICT (type) DO UPDATE
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > {now}`
 
-// Streams returns what is remembered of the turns of these observers. One that
-// was never polled is missing from the result.
+// Streams returns the turns of these observers. An observer that was never polled is
+// missing from the result.
 func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
 	list, err := t.db.List(ids)
 	if err != nil {

@@ -155,8 +155,8 @@ type wentBack struct {
 	what, detail string
 }
 
-// examine compares all ends with the log, and tells of streams that went back. Its
-// own failure is no news: whoever looked at the log meets the same.
+// examine compares all ends with the log, and logs streams that went back. It does
+// not log its own failure: the reader of the log meets the same.
 func (l *Log) examine(ctx context.Context) {
 	l.ends.turn.Lock()
 	defer l.ends.turn.Unlock()
@@ -238,8 +238,8 @@ func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBa
 // the actor is the node that noticed it.
 const ActWentBack = "log-went-back"
 
-// noteBack notes for others that streams went back, and returns of how many nobody has
-// noted it of the same event.
+// noteBack notes for other nodes that streams went back, and returns how many of them
+// no node has noted for the same event.
 func (l *Log) noteBack(ctx context.Context, back []wentBack) (news int64, err error) {
 	columns := make([][]string, 3)
 	for _, b := range back {

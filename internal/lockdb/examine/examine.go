@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/status"
 )
 
-// Options say what is looked at, and for how long.
+// Options are the database to examine, and for how long.
 type Options struct {
 	// URL is "sqlite:PATH" or "postgres://…". Required.
 	URL string
@@ -26,9 +26,9 @@ type Options struct {
 // Run looks at a coordination database, as far as there is one, and
 // changes nothing: it reads in read-only transactions on connections of its
 // own, sets nothing in the session and takes no lock. There is an error where
-// nothing can be seen: the database is [sqldb.Unavailable], there is a [sqldb.Refusal], or it
-// is [sqldb.ErrNoDatabase]. A part that cannot be looked at, for want of a right for
-// example, stands in the result instead.
+// nothing can be read: the database is [sqldb.Unavailable], there is a [sqldb.Refusal], or it
+// is [sqldb.ErrNoDatabase]. A part that cannot be read, for lack of a right for
+// example, is listed in the result instead.
 func Run(ctx context.Context, o Options) (found status.Examination, err error) {
 	if o.Every == 0 {
 		o.Every = 200 * time.Millisecond
@@ -91,8 +91,8 @@ func (x *examiner) run(ctx context.Context) error {
 	return nil
 }
 
-// whole returns the error, with what to do about it, where it is not about one
-// part: nobody is let in, or the file is no database. It is nil for every other.
+// whole returns the error, with its remedy, where it is not about one part: the
+// server refuses sessions, or the file is no database. It is nil for every other.
 func whole(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be examined: %s; fix that there, or correct database.url: %w", refusal, err)

@@ -96,7 +96,7 @@ func (w *watcher) look(ctx context.Context) error {
 	return err
 }
 
-// note adds what was seen to what is known.
+// note adds a sighting of a row.
 func (w *watcher) note(s status.Sighting) {
 	lock := liveness.LockID{Key: s.Key, Region: s.Region}
 	c := content{lock, s.Term, s.Created, s.Expires}

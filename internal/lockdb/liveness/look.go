@@ -101,7 +101,7 @@ func (m *Monitor) marks(s snapshot, absent map[string]bool) map[string]string {
 	return marks
 }
 
-// remedy is how a lease is freed that nobody holds any more.
+// remedy is how a lease without a holder is freed.
 type remedy struct {
 	rule string
 	free func(ctx context.Context, held lease) (freed bool, err error)
@@ -134,8 +134,8 @@ func (m *Monitor) free(ctx context.Context, held lease, how *remedy) (freed bool
 	return freed, err
 }
 
-// deleteEnded deletes the row of a term of this process that has ended. One that somebody
-// has locked is left for the next look.
+// deleteEnded deletes the row of a term of this process that has ended. One that another
+// client has locked is left for the next look.
 func (m *Monitor) deleteEnded(ctx context.Context, held lease) (freed bool, err error) {
 	result, err := m.db.Lease.ExecContext(ctx, m.db.DeleteLocksSQL(`
 		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), held.Key, held.Region, held.term)

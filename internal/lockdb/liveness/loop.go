@@ -112,7 +112,7 @@ func (m *Monitor) notSeen(ctx context.Context, err error) {
 	}
 }
 
-// withdraw lets nobody judge us any more, and so ends the need for signs of
+// withdraw keeps other nodes from judging us, and so ends the need for signs of
 // life; false when that could not be noted. New leases are not judged in any
 // case.
 func (m *Monitor) withdraw(ctx context.Context) bool {
@@ -151,8 +151,8 @@ func (m *Monitor) watch(ctx context.Context) error {
 	}
 }
 
-// untilNext is the time to the next look: earlier than usual if somebody can
-// be judged then.
+// untilNext is the time to the next look: earlier than usual if a node can be
+// judged then.
 func (m *Monitor) untilNext() time.Duration {
 	now := time.Now()
 	if at, ok := m.detector.next(now); ok {

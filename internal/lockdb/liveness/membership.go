@@ -28,7 +28,7 @@ type members struct {
 }
 
 // freed returns a channel that is closed when the lock may have become free,
-// or another node was found dead; nil while nobody watches.
+// or another node was found dead; nil while no look runs.
 func (m *members) freed(r lock.Request) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,8 +51,8 @@ func (m *members) isGone(bootID string) bool {
 	return m.gone[bootID]
 }
 
-// dead returns the boot ids of those that are judged dead; watching is false when
-// nobody looks at present.
+// dead returns the boot ids of the nodes that are judged dead; watching is false
+// while no look runs.
 func (m *members) dead() (dead map[string]bool, watching bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

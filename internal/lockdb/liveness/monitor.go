@@ -68,7 +68,7 @@ func (o *Options) setDefaults() {
 }
 
 // Monitor shows that this process lives, watches the others, and takes the
-// leases of the dead from them, so that nobody waits for their TTL. The fence makes
+// leases of the dead from them, so that no node waits for their TTL. The fence makes
 // that safe: a node that was judged wrongly loses its lease, and its commits are
 // refused.
 //
@@ -120,8 +120,8 @@ func New(p Presence, o Options) *Monitor {
 // background. The schema must be up to date. After Stop it does nothing.
 //
 // The channel is closed when the first attempt has ended, well or badly, which
-// takes a moment. Leases that are acquired before that are noted as ones whose
-// holder nobody sees, until the next look.
+// takes little time. Leases that are acquired before that are noted as having a
+// holder that cannot be seen, until the next look.
 func (m *Monitor) Start(ctx context.Context) (settled <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

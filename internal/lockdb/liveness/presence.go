@@ -16,7 +16,7 @@ const (
 	FoundDead = "gone"
 )
 
-// errNoLiveness reports that here nobody can see whether we live.
+// errNoLiveness reports that other nodes cannot see here whether we live.
 var errNoLiveness = errors.New("liveness cannot be shown here")
 
 // Presence is how a process shows that it lives, and sees who else does. Its

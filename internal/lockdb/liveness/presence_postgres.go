@@ -18,9 +18,9 @@ import (
 const livenessClass = 0x6f627364
 
 // SessionPresence shows a process by a session of its own, which holds an
-// advisory lock. The server gives it back when the process dies, and all can
-// read it in pg_locks. It is a shared lock: should two boot ids give one key,
-// each hides the death of the other, and nobody is kept waiting.
+// advisory lock. The server releases it when the process dies, and every
+// node can read it in pg_locks. It is a shared lock: should two boot ids give one
+// key, each hides the death of the other, and neither waits.
 type SessionPresence struct {
 	// PID is the process of the server that serves the session; PIDOfOther returns that of
 	// another connection of this process.
@@ -173,7 +173,7 @@ func sessionsPresent(ctx context.Context, rows Rows) (aliveness, error) {
 }
 
 // freeSQL deletes the row of INT_LOCK as it was seen. A row that is just being
-// renewed is left alone: whoever does that lives.
+// renewed is left alone: its holder lives.
 const freeSQL = `
 WITH due AS (
   SELECT l.lock_key, l.region, l.client_id

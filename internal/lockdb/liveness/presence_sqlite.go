@@ -50,7 +50,7 @@ func (p *filePresence) appear(ctx context.Context) error {
 		if p.shown() {
 			return nil
 		}
-		_ = p.own.Close() // Somebody has removed the file: nobody finds it any more.
+		_ = p.own.Close() // The file was removed: no other node finds it any more.
 		p.own = nil
 	}
 	// Other users' nodes read it too.
@@ -84,7 +84,7 @@ func (p *filePresence) look(ctx context.Context) (snapshot, error) {
 	return s, nil
 }
 
-// shown reports whether our file is still the one that others find.
+// shown reports whether other nodes still find our file.
 func (p *filePresence) shown() bool {
 	held, err := p.own.Stat()
 	if err != nil {
@@ -94,8 +94,8 @@ func (p *filePresence) shown() bool {
 	return err == nil && os.SameFile(held, found)
 }
 
-// alive tries the lock of another process for an instant. A shared lock does
-// not disturb others that look. A file that is missing or cannot be opened
+// alive tries the lock of another process briefly. A shared lock does not disturb
+// other nodes that look. A file that is missing or cannot be opened
 // says nothing.
 func (p *filePresence) alive(bootID string) (alive, known bool) {
 	if !bootIDForm.MatchString(bootID) {
@@ -183,7 +183,7 @@ func (p *filePresence) remove(bootID string) {
 	}
 }
 
-// vanish removes the file while it is locked, so that nobody finds it without.
+// vanish removes the file while it is locked, so that no node finds it unlocked.
 func (p *filePresence) vanish(context.Context) error {
 	if p.own == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// dialect is what differs in the text of statements. Statements are written
+// dialect holds the differences in the text of statements. Statements are written
 // once, with $1 placeholders and these tokens:
 //
 //	{now}     the database's clock, as the tables store it
@@ -24,7 +24,7 @@ import (
 //	{numbered $n} has the texts of a list, $n, as value, and their numbers from 1 as n
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
-//	{skip}    the same, but leaves out those that somebody has locked
+//	{skip}    the same, but leaves out those that another client has locked
 //	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
 	name                                                                                  string

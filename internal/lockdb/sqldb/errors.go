@@ -24,7 +24,7 @@ var (
 	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
 	// ErrMixedTable reports an INT_LOCK that is neither generation of
 	// Spring's table, or one that both could write to without seeing each
-	// other's locks. What is wrong, and what to do, follows where it is wrapped.
+	// other's locks. The fault and its remedy follow where it is wrapped.
 	ErrMixedTable = errors.New("INT_LOCK is neither generation of Spring's lock table")
 	// ErrSearchPath reports a search_path by which our tables cannot be found. Why, and
 	// what to do, follows where it is wrapped.
@@ -68,9 +68,9 @@ func Unavailable(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || connectionLost(err)
 }
 
-// Unreachable reports whether the error leaves nothing to try: nobody answers, or
-// nobody is let in. What a server answers concerns one statement, such as a row
-// that somebody has locked; a file that is busy or full is so for all of them.
+// Unreachable reports whether further statements would fail too: no server answers,
+// or it refuses sessions. An answer of a server concerns one statement, such as a row
+// that another client has locked; a file is busy or full for all statements.
 func Unreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {

@@ -33,7 +33,7 @@ type lockColumn struct {
 }
 
 // catalogueSQL reads all of it in one round trip. A key that is deferrable, or
-// holds for some rows only, keeps nobody out at the moment of the insert.
+// holds for some rows only, does not prevent a second insert.
 const catalogueSQL = `
 SELECT json_build_object(
          'name', format('%I.%I', n.nspname, c.relname),

@@ -90,7 +90,7 @@ func (t lockTable) expiry() []string {
 	return nil
 }
 
-// strangers are columns that nobody fills in.
+// strangers are columns that no client fills in.
 func (t lockTable) strangers() (wrong []string) {
 	known := []string{"lock_key", "region", "client_id", "created_date", "expired_after"}
 	for _, c := range t.Columns {

@@ -112,8 +112,8 @@ func (db *DB) StaleLockSQL(row, ttl, since string) string {
 	return "(" + over + " OR " + row + ".created_date > {utcin (" + since + " + 2 * " + ttl + ")})"
 }
 
-// DeleteLocksSQL is a deletion from INT_LOCK that waits for nobody: it leaves rows that
-// somebody has locked. where begins with WHERE.
+// DeleteLocksSQL is a deletion from INT_LOCK that does not wait: it skips rows that
+// another client has locked. where begins with WHERE.
 func (db *DB) DeleteLocksSQL(where string) string {
 	return db.SQL(`DELETE FROM int_lock WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock` + where + `{skip})`)
 }
@@ -153,8 +153,8 @@ func (k formKey) fill() string {
 
 // aheadSQL is the condition that row is ours and more than two of its own TTLs
 // ahead of the database's clock. That clock alone makes its time, so it has
-// gone back since. The holder may renew such a row, whoever else comes first may
-// take it. The first comparison spares all other rows the look at obs_lock.
+// gone back since. The holder may renew such a row, and any other node may take it.
+// The first comparison saves reading obs_lock for all other rows.
 func aheadSQL(row string) string {
 	return fmt.Sprintf(`%[1]s.created_date > {utc} AND EXISTS (
        SELECT 1 FROM obs_lock own

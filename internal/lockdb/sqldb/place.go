@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Pinned is the search_path of our sessions. In one with other schemas, whoever may
-// create something there runs code as our role: PostgreSQL prefers an operator or a
+// Pinned is the search_path of our sessions. In one with other schemas, a role that
+// may create objects there runs code as our role: PostgreSQL prefers an operator or a
 // function whose types fit better, wherever in the path it is (CVE-2018-1058).
 const Pinned = "pg_catalog"
 

@@ -36,8 +36,8 @@ var atStart = []string{"application_name", "client_encoding", "datestyle", "opti
 //     pool at rest serves both by the session that was returned last, or, with
 //     server_round_robin, one of them by several.
 //
-// That can err in a pool that others of this role and database use at that very
-// moment, or where several poolers share one port. The liveness, which looks four
+// That can err in a pool that others of this role and database use at the same
+// time, or where several poolers share one port. The liveness, which looks four
 // times a second, notices such a mistake later: then the node is not ready.
 type Pooler struct {
 	log *slog.Logger
@@ -64,7 +64,7 @@ func newPooler(config *pgx.ConnConfig, log *slog.Logger) *Pooler {
 	}
 }
 
-// split takes what is set after the login out of a copy of the configuration.
+// split moves the settings for after the login out of a copy of the configuration.
 func split(config *pgx.ConnConfig) (plain *pgx.ConnConfig, settings map[string]string) {
 	plain, settings = config.Copy(), map[string]string{}
 	for name, value := range config.RuntimeParams {
@@ -76,7 +76,7 @@ func split(config *pgx.ConnConfig) (plain *pgx.ConnConfig, settings map[string]s
 	return plain, settings
 }
 
-// Pooling is what is known so far.
+// Pooling is the result so far.
 func (p *Pooler) Pooling() status.Pooling { return status.Pooling(p.found.Load()) }
 
 // through returns the configuration for connections that get their settings once
@@ -97,7 +97,7 @@ func (p *Pooler) on(config *pgx.ConnConfig, path func() string) *pgx.ConnConfig 
 		case err != nil:
 			return fmt.Errorf("look for a connection pooler: %w", err)
 		case pooling.Shared():
-			// What is set here would stay for others.
+			// A setting would stay for other clients.
 			if err = p.unfit(); err == nil {
 				err = p.place.learn(ctx, conn, "")
 			}

@@ -26,9 +26,9 @@ const (
 )
 
 // DefaultAcquireWait is the default of [Options].AcquireWait. Spring's clients
-// and ours lock a row for moments. What has locked it for longer may be a
-// transaction that somebody forgot, and two of those must not take both
-// connections for acquisitions from the locks that are free.
+// and ours lock a row briefly. A row that is locked for longer may belong to a
+// forgotten transaction, and two of those must not occupy both connections for
+// acquisitions while other locks are free.
 const DefaultAcquireWait = 300 * time.Millisecond
 
 func openPostgres(o Options) (*DB, error) {
@@ -129,7 +129,7 @@ func setDefault(params map[string]string, name, value string) {
 func Millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // Session returns the configuration of a session of its own on PostgreSQL, beside the
-// pools, and what lies between. set changes the configuration before the settings of
+// pools, and the pooler between. set changes the configuration before the settings of
 // the URL are taken out of it.
 func (db *DB) Session(set func(config *pgx.ConnConfig)) (*pgx.ConnConfig, *Pooler) {
 	config := db.postgres.config.Copy()

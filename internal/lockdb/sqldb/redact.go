@@ -22,7 +22,7 @@ func (e *redactedError) Unwrap() error { return e.err }
 
 // Redacted leaves the database's message out of the failure of a statement that
 // carries rows, where it may hold their values: a trigger, a constraint or a rule
-// that somebody has put on our tables may say what it likes, under any code.
+// of another role on our tables may say anything, under any code.
 func Redacted(err error) error {
 	const left = "its message is left out, as it may hold values of rows: look into the server's log"
 	var pg *pgconn.PgError
@@ -41,7 +41,7 @@ func Redacted(err error) error {
 // mayHoldValues reports whether a message may hold values of rows. None does of the
 // classes for the connection, the transaction, the session's end and the server's
 // resources; nor of class 42 where the server points at a place of our statement, which
-// it parsed: the constraint or index of somebody else has no place in it, and can say
+// it parsed: the constraint or index of another role has no place in it, and can say
 // that the relation "4711" does not exist. All with a context may, which those have that
 // a trigger has raised, or a line of COPY.
 func mayHoldValues(pg *pgconn.PgError) bool {

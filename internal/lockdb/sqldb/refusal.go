@@ -7,12 +7,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Refusal says why the server of the coordination database lets nobody in with
-// this URL, in words for everyone: the error itself names role and database. It
-// is empty for every other error. It can be fixed on the server, or in the URL,
-// so that a node waits; but the server answers, and time alone fixes nothing. Of
-// several hosts in the URL every one that was tried has to answer: a silent one
-// may come back, and let the node in.
+// Refusal says why the server of the coordination database refuses sessions with
+// this URL, in a text without the names of the role and the database that the error
+// itself has. It is empty for every other error. A node waits, because the server or
+// the URL can be corrected, though time alone fixes nothing. Every host of the URL
+// that was tried has to answer: a silent one may come back and accept the node.
 func Refusal(err error) string {
 	first, answered := "", map[string]bool{}
 	for _, attempt := range attempts(err) {
@@ -42,8 +41,8 @@ func NoSession(err error) bool {
 	return errors.As(err, &connect)
 }
 
-// worded is for everyone what a server has told somebody who wanted a session.
-// Its own words hold the names of roles and databases, and values of the URL.
+// worded replaces a server's refusal of a session with a text for everyone: the
+// server's names roles and databases, and values of the URL.
 func worded(server *pgconn.PgError) string {
 	switch server.Code {
 	case "3D000":

@@ -49,7 +49,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// SchemaVersion returns the version of the database and the one of the binary.
+// SchemaVersion returns the version of the database and that of the binary.
 func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err error) {
 	return db.schema.state(ctx)
 }
@@ -67,7 +67,7 @@ func postgresSchema(pool *sql.DB, p *place, migrations func() *sql.DB, files fs.
 				return fmt.Errorf("lock the migrations: %w", err)
 			}
 			defer func() { err = errors.Join(err, unlock()) }()
-			n, err := p.look(ctx, pool) // Somebody may have made tables meanwhile.
+			n, err := p.look(ctx, pool) // Another client may have made tables meanwhile.
 			switch {
 			case err != nil:
 				return err
@@ -88,8 +88,8 @@ func postgresSchema(pool *sql.DB, p *place, migrations func() *sql.DB, files fs.
 	}
 }
 
-// makeVersionTable makes the table of migrations. It fails where there is one by now, which goose
-// would take whoever has made it.
+// makeVersionTable makes the table of migrations. It fails where the table exists by
+// now: goose would use it whichever role has made it.
 func makeVersionTable(ctx context.Context, pool *sql.DB) error {
 	table, err := database.NewStore(database.DialectPostgres, SchemaTable)
 	if err != nil {
@@ -127,7 +127,7 @@ func postgresState(ctx context.Context, pool *sql.DB, p *place, files fs.FS) (cu
 	return current, target, err
 }
 
-// lockMigrations waits until nobody else migrates. A transaction of its own holds the
+// lockMigrations waits until no other client migrates. A transaction of its own holds the
 // lock: behind a pooler in transaction mode the unlocking of a session may meet
 // another session. Older versions of this program lock the same key.
 func lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {

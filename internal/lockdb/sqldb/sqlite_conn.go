@@ -20,7 +20,7 @@ const (
 )
 
 // sqliteConnector waits for a file that is busy. SQLite does so by itself in
-// every statement but the one that makes a new file's journal a WAL: of
+// every statement except the switch of a new file's journal to WAL: of
 // processes that start together on one, some would fail at once.
 type sqliteConnector struct {
 	driver driver.Driver
