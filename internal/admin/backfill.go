@@ -12,24 +12,23 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// errNoBackfill is wrapped where there is nothing that a backfill could do.
+// errNoBackfill is wrapped where a backfill could do nothing.
 var errNoBackfill = errors.New("there is nothing to backfill")
 
-// BackfillOptions say what is read again.
+// BackfillOptions describe the range to read again.
 type BackfillOptions struct {
 	// Observer is an id.
 	Observer string
 	// From and To bound the range; zero is the beginning of the source, and
-	// the low-water mark of the moment. Both zero goes on with a backfill that
-	// is running.
+	// the current low-water mark. Both zero continues a running backfill.
 	From, To time.Time
 	// Rate is the most rows that are read in a second; 0 is the observer's
 	// max-rate.
 	Rate float64
 	// Actor is who does it, for the audit table.
 	Actor string
-	// Progress is told how far it is, before the first step and after each;
-	// nil is told nothing.
+	// Progress is called with the state before the first step and after each;
+	// nil is allowed.
 	Progress func(Backfill)
 }
 
@@ -67,9 +66,9 @@ func newBackfill(s observer.Sweep, first string) Backfill {
 
 // Backfill reads a range of an observer's source in steps, each under the lock
 // of its type and in the same fenced commits as a poll, so that it may run
-// beside the nodes and no row becomes an event twice. It goes on with a
-// backfill that was begun before. When ctx ends, what was committed stays, and
-// the next call goes on from there.
+// beside the nodes and no row becomes an event twice. It continues a backfill
+// that was begun before. When ctx ends, the commits stay, and the next call
+// continues from there.
 func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill, err error) {
 	configured, err := op.backfilled(ctx, o.Observer)
 	if err != nil {
@@ -198,7 +197,7 @@ func (op *Operator) BackfillStatus(ctx context.Context, id string) (Backfill, er
 	return newBackfill(s, s.From), nil
 }
 
-// CancelBackfill ends the backfill of an observer; what it has committed stays.
+// CancelBackfill ends the backfill of an observer; its commits stay.
 // It reports false when none is running.
 func (op *Operator) CancelBackfill(ctx context.Context, id, actor string) (changed bool, err error) {
 	if _, err := op.known(ctx, id); err != nil {

@@ -22,16 +22,15 @@ const (
 	// lookAgain is the time between two looks at a turn that is not taken yet.
 	lookAgain = 100 * time.Millisecond
 	// idleFor bounds the time between two steps of which the first could do
-	// nothing: the lock is another's, or the source was replaced and the polls
+	// nothing: another node holds the lock, or the source was replaced and the polls
 	// have no low-water mark yet.
 	idleFor = 5 * time.Second
-	// maxRefused is how often in a row a step may be refused its commit before
-	// somebody is told.
+	// maxRefused is how often in a row a step may be refused its commit before the
+	// backfill ends with the error.
 	maxRefused = 5
 )
 
-// errStepTimeout is the cause of a step's context that took as long as a poll
-// may.
+// errStepTimeout is the cause that ends a step which takes as long as a poll may.
 var errStepTimeout = errors.New("a step of the backfill took longer than poll-timeout; is there an index that serves the order?")
 
 // backfill is a running backfill.
@@ -61,7 +60,7 @@ func (b *backfill) run(ctx context.Context) (Backfill, error) {
 				refused = 0
 				continue
 			}
-			// Of a step that was refused nothing was written; it is taken again from what is known now.
+			// A refused step has written nothing; the next one reads the sweep again.
 			if refused++; !retryable(err) || refused >= maxRefused {
 				return err
 			}
@@ -71,7 +70,7 @@ func (b *backfill) run(ctx context.Context) (Backfill, error) {
 	return b.now(), err
 }
 
-// next takes a step when the polls leave room for one, and waits after one that did
+// next takes a step when the polls leave room for it, and waits after a step that did
 // nothing.
 func (b *backfill) next(ctx context.Context, keeper *lock.Keeper) error {
 	if err := b.yield(ctx); err != nil {
@@ -127,9 +126,8 @@ func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
 	return err
 }
 
-// sweepOn takes the step. One that reaches the limit of a poll keeps the lock
-// from the polls; what it has committed stays, so only one that got nowhere is
-// a failure.
+// sweepOn takes the step. A step that reaches the time limit of a poll keeps the lock
+// from the polls. Its commits stay, so it is a failure only if it made no progress.
 func (b *backfill) sweepOn(lease *lock.Lease) (err error) {
 	limited, cancel := context.WithTimeoutCause(lease.Context(), b.typ.Observers[0].PollTimeout, errStepTimeout)
 	defer cancel()
@@ -166,8 +164,8 @@ func stepBudget(interval time.Duration, rate float64) observer.Budget {
 	return wiring.SweepBudget(min(stepTime, max(interval/4, leastStep)), rate)
 }
 
-// yield waits while the turn of the type is due and not taken: the lock is the
-// polls' then. A turn that nobody takes is waited for once an interval at most.
+// yield waits while the turn of the type is due and not taken: the lock is for the
+// polls then. It waits for a turn that no node takes once an interval at most.
 func (b *backfill) yield(ctx context.Context) error {
 	request := wiring.TypeLockRequest(b.typ, b.op.cfg.Node.Name)
 	for began := time.Now(); ; {

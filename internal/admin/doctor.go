@@ -16,10 +16,10 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// DoctorFinding is one thing that the doctor says, see package doctor.
+// DoctorFinding is one finding, see package doctor.
 type DoctorFinding = doctor.Finding
 
-// Diagnosis is what the doctor says of a coordination database.
+// Diagnosis is the result of the doctor for a coordination database.
 type Diagnosis struct {
 	// URL is without secrets.
 	URL     string `json:"url"`
@@ -34,12 +34,11 @@ type Diagnosis struct {
 }
 
 // Doctor examines the coordination database of the configuration, and the place
-// that a node with this configuration would have in it, and looks which sources
-// are standbys. It reads only, except that a refused account of a source is noted,
-// as by a node, and needs no schema of ours: Java nodes may be the only ones there.
-// watch is how long
-// INT_LOCK is watched for what is written to it. The error says that there is
-// no looking at all, see [wiring.FaultOf]; what is found is no error.
+// that a node with this configuration would have in it, and checks which sources
+// are standbys. It reads only, except that it notes a refused account of a source,
+// as a node does. It needs no schema of ours: there may be only Java nodes. watch
+// is how long INT_LOCK is watched for writes. The error says why nothing can be
+// examined, see [wiring.FaultOf]; findings are no error.
 func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagnosis, error) {
 	d := Diagnosis{URL: cfg.Database.URL.String()}
 	if cfg.Database.URL.Dialect() == config.SQLite {
@@ -79,7 +78,7 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 	return d, nil
 }
 
-// mayRun looks at the files that a node writes.
+// mayRun checks the files that a node writes.
 func mayRun(cfg *config.Config) []doctor.Finding {
 	const name = "files"
 	err := CheckRights(cfg)
@@ -92,7 +91,7 @@ func mayRun(cfg *config.Config) []doctor.Finding {
 	}}
 }
 
-// expectation is what the configuration says of a node's place in a cluster.
+// expectation is a node's place in a cluster according to the configuration.
 func expectation(cfg *config.Config) doctor.Expectation {
 	shared := cfg.Scheduler.Lock
 	want := doctor.Expectation{ConfigHash: cfg.Hash(), AutoMigrate: cfg.Database.AutoMigrate, TTL: shared.TTL}

@@ -18,12 +18,12 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// sourceTimeout bounds what the doctor asks a source.
+// sourceTimeout bounds the questions of the doctor to a source.
 const sourceTimeout = 10 * time.Second
 
-// checkSources finds out, side by side, whether the sources can be opened, which are
-// standbys, and what other risks each has. A file is neither, and whether a
-// source is a standby matters to observers with a timestamp alone.
+// checkSources checks concurrently whether the sources can be opened, which are
+// standbys, and which other risks each has. Files have none, and a standby matters
+// only to observers with a timestamp.
 func checkSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	readers := make(map[string][]config.Observer)
 	var names []string
@@ -52,7 +52,7 @@ func checkSources(ctx context.Context, cfg *config.Config) []doctor.Finding {
 			ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 			defer cancel()
 			of := readers[name]
-			// The first is asked, and without a timestamp it does not tell of a standby.
+			// Without a timestamp, the first would not show a standby.
 			slices.SortStableFunc(of, func(a, b config.Observer) int {
 				return cmp.Compare(min(len(b.Timestamp), 1), min(len(a.Timestamp), 1))
 			})

@@ -12,11 +12,11 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// dryRunBound ends a dry run that has met this many new or changed rows, which
-// it keeps in memory.
+// dryRunBound is the number of new or changed rows, kept in memory, that ends a dry
+// run.
 const dryRunBound = 10000
 
-// DryRun is what a poll would do now.
+// DryRun is the effect that a poll would have now.
 type DryRun struct {
 	Observer string `json:"observer"`
 	Type     string `json:"type"`
@@ -24,7 +24,7 @@ type DryRun struct {
 	Detect   string `json:"detect"`
 	// From is the low-water mark; empty for the beginning of the source.
 	From string `json:"from"`
-	// SQL is what the poll has sent; empty when it did not come to that.
+	// SQL is the statement of the poll; empty when none was sent.
 	SQL string `json:"sql,omitempty"`
 	// Blank says that there is no schema yet that could remember a row, so
 	// that every row is new.
@@ -37,8 +37,8 @@ type DryRun struct {
 	Rows       []DryRow          `json:"rows"`
 	Events     []json.RawMessage `json:"events"`
 	Dead       []DryDead         `json:"dead_rows"`
-	// Ended says that the poll was ended early, after so many new and changed
-	// rows that what would follow is not known; 0 means that it was not.
+	// Ended is the number of new and changed rows after which the poll was ended
+	// early; 0 means that it was not.
 	Ended int `json:"ended_after,omitempty"`
 }
 
@@ -47,7 +47,7 @@ type DryRow struct {
 	Key       string          `json:"key"`
 	Timestamp string          `json:"timestamp,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
-	// Problem says what cannot be read.
+	// Problem says why the row cannot be read.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -88,8 +88,7 @@ func (op *Operator) DryRun(ctx context.Context, id string, limit int) (_ DryRun,
 	return d, err
 }
 
-// peek returns the memory of the cluster, or an empty one where none was made
-// yet.
+// peek returns the store of the cluster, or an empty one before the first migration.
 func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error) {
 	schema, err := op.Schema(ctx)
 	if err != nil {
@@ -109,7 +108,7 @@ func (op *Operator) peek(ctx context.Context, d *DryRun) (observer.Store, error)
 var errDryEnough = errors.New("enough")
 
 func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database, st observer.Store, limit int) error {
-	// What it finds is kept in memory.
+	// The changed rows are kept in memory.
 	s.MaxChanged = max(dryRunBound, limit)
 	made, err := observer.New(s)
 	if err != nil {
@@ -145,7 +144,7 @@ func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database,
 	return nil
 }
 
-// add notes what a chunk would have committed.
+// add adds the rows and events that a chunk would have committed.
 func (d *DryRun) add(ch observer.Chunk, limit int) {
 	for i, e := range ch.Events {
 		if len(d.Events) < limit {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// fraction is how much of the range from first to last lies below at, from 0 to 1,
-// for a person who waits; negative where the texts of the source tell nothing.
+// fraction is how much of the range from first to last lies below at, from 0 to 1;
+// negative where the source's texts are neither numbers nor times.
 func fraction(first, at, last string) float64 {
 	from, ok1 := measure(first)
 	now, ok2 := measure(at)
@@ -18,8 +18,8 @@ func fraction(first, at, last string) float64 {
 	return min(max((now-from)/(to-from), 0), 1)
 }
 
-// measure reads a cursor as a number: one that is a number already, or the
-// seconds of an instant. Its zone does not matter where differences count.
+// measure reads a cursor as a number: a number itself, or the seconds of a time. The
+// zone does not matter because only differences count.
 func measure(cursor string) (float64, bool) {
 	if n, err := strconv.ParseFloat(cursor, 64); err == nil {
 		return n, true

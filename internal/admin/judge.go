@@ -10,8 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// judge returns the faults of a query that its source understands, and what could be
-// better.
+// judge returns the faults of a query that its source understands, and advice.
 func judge(o config.Observer, d source.Description) []Finding {
 	j := judgement{subject: "observer " + o.ID}
 	key, where := strings.Join(d.Key, ", "), d.Table
@@ -50,7 +49,7 @@ type judgement struct {
 	findings []Finding
 }
 
-// timestamp looks at what a query with a timestamp column rests on.
+// timestamp checks the conditions of a query with a timestamp column.
 func (j *judgement) timestamp(o config.Observer, d source.Description, where string) {
 	if d.TimestampNullable && o.NullTimestamp == string(observer.NullInclude) {
 		j.warn("timestamp %s can be NULL in %s; such rows are read again in every poll: "+
@@ -66,7 +65,7 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 	}
 }
 
-// judgePlan says what the plan of a poll gives cause to.
+// judgePlan returns warnings about the plan of a poll.
 func judgePlan(o config.Observer, p source.Plan) []Finding {
 	j := judgement{subject: "observer " + o.ID}
 	for _, text := range p.Warnings {

@@ -6,8 +6,8 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// SchemaState says how the schema of the coordination database compares with
-// the one that this binary knows.
+// SchemaState compares the schema of the coordination database with that of this
+// binary.
 type SchemaState string
 
 // The states of a schema.
@@ -36,7 +36,7 @@ func (s Schema) Err() error {
 	return nil
 }
 
-// Schema looks at the schema and changes nothing.
+// Schema reads the state of the schema and changes nothing.
 func (op *Operator) Schema(ctx context.Context) (Schema, error) {
 	if op.db == nil {
 		return Schema{State: SchemaAbsent}, nil

@@ -56,9 +56,8 @@ func (op *Operator) forgetRefusals(ctx context.Context, id string) (bool, error)
 // ResetOptions say how much a reset forgets, see package lockdb.
 type ResetOptions = lockdb.ResetOptions
 
-// Reset sets an observer back to the beginning of its source, one that started
-// now to where that was, or lets it go on
-// with another query or other columns. It reports false for an observer that
+// Reset sets an observer back to the beginning of its source, or to its start if it
+// started now, or lets it continue with another query or other columns. It reports false for an observer that
 // was never polled.
 func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions) (changed bool, err error) {
 	polled, err := op.known(ctx, id)
@@ -74,13 +73,13 @@ func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions)
 	return true, op.db.Operations().Reset(ctx, id, actor, o)
 }
 
-// Refusal is what the last poll of an observer would not believe.
+// Refusal is the change of a source that the last poll of an observer refused.
 type Refusal struct {
-	// Text says what it was; empty for nothing.
+	// Text describes it; empty for none.
 	Text string
-	// Accepted says that the next poll will do it.
+	// Accepted says that the next poll will accept it.
 	Accepted bool
-	// Renames says that to accept it renames Renamed of the Rows that were observed: a
+	// Renames says that accepting it renames Renamed of the observed Rows, because a
 	// column of the key writes their keys in another way.
 	Renames       bool
 	Rows, Renamed int64
@@ -90,7 +89,7 @@ type Refusal struct {
 	form, fingerprint string
 }
 
-// Refused returns what the last poll of an observer refused.
+// Refused returns the refusal of the last poll of an observer.
 func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err error) {
 	if _, err := op.known(ctx, id); err != nil {
 		return r, err
@@ -110,7 +109,7 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 	return r, err
 }
 
-// renaming finds out what becomes of the keys that were observed.
+// renaming determines the new keys of the observed rows.
 func (r *Refusal) renaming(ctx context.Context, db *lockdb.DB, id, found string) error {
 	noted, fingerprint, err := db.Streams().KeyForm(ctx, id)
 	if err != nil {

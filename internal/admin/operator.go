@@ -1,6 +1,5 @@
-// Package admin is what the commands do for a person, beside nodes that run or without
-// any: look, poll once, backfill, migrate, pause and the like. Nothing imports it but
-// the command.
+// Package admin implements the commands for operators, with or without running nodes:
+// status, poll, backfill, migrate, pause and the like. Only the command imports it.
 package admin
 
 import (
@@ -30,8 +29,7 @@ type OperatorOptions struct {
 	Create bool
 }
 
-// Operator is a person's hand in a cluster: what one-shot commands do, beside
-// nodes that run.
+// Operator runs one-shot commands on a cluster, beside its nodes.
 type Operator struct {
 	cfg *config.Config
 	log *slog.Logger
@@ -104,8 +102,8 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 	return wiring.Report(ctx, op.db)
 }
 
-// ready is what everything but a migration needs: a database that answers and
-// has this binary's schema.
+// ready checks the precondition of everything but a migration: a database that answers
+// and has this binary's schema.
 func (op *Operator) ready(ctx context.Context) error {
 	if op.db == nil {
 		return absent(op.cfg)

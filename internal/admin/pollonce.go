@@ -16,10 +16,10 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// cleanupTimeout bounds what a command still has to do when its time is over.
+// cleanupTimeout bounds the cleanup of a command whose time is over.
 const cleanupTimeout = 5 * time.Second
 
-// Polled is what one poll at a person's request has done.
+// Polled is the result of one poll at a person's request.
 type Polled struct {
 	Observer string        `json:"observer"`
 	Lock     string        `json:"lock"`
@@ -31,10 +31,10 @@ type Polled struct {
 	Took     time.Duration `json:"took_ns"`
 }
 
-// PollOnce polls an observer now, under the lock of its type, and lets the
-// type's turn stand as it is: the cluster polls when it would have. The error
-// says who holds the lock when another does. What a poll that failed had
-// committed stays, and Polled counts it.
+// PollOnce polls an observer now, under the lock of its type, and does not change
+// the type's turn: the cluster polls when it would have. The error names the holder
+// when another node holds the lock. The commits of a failed poll stay, and Polled
+// counts them.
 func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err error) {
 	o, err := op.configured(id)
 	if err != nil {
@@ -65,8 +65,8 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 	return s.done, err
 }
 
-// definition is that of a command, which may set another only where no node is at
-// work.
+// definition is that of a command, which may change the definition only where no node
+// runs.
 func (op *Operator) definition(ctx context.Context, o config.Observer, src *access.Source) (wiring.Definition, error) {
 	d := wiring.Definition{Hash: wiring.DefinitionHash(o, src)}
 	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
@@ -78,7 +78,7 @@ func (op *Operator) definition(ctx context.Context, o config.Observer, src *acce
 	return d, err
 }
 
-// underLease does something while this process holds the lock of the observer's type.
+// underLease calls do while this process holds the lock of the observer's type.
 func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) error {
 	return op.withKeeper(ctx, func(keeper *lock.Keeper) error {
 		t := wiring.TypeOf(op.cfg, o)
@@ -94,7 +94,7 @@ func (op *Operator) underLease(ctx context.Context, o config.Observer, do func(c
 	})
 }
 
-// withKeeper does something with a keeper of locks, which gives the leases back at the end.
+// withKeeper calls do with a keeper of locks, which releases the leases at the end.
 func (op *Operator) withKeeper(ctx context.Context, do func(*lock.Keeper) error) error {
 	keeper := lock.NewKeeper(lock.KeeperOptions{Provider: op.db.Leases(), Logger: op.log.With("component", "lock")})
 	err := do(keeper)

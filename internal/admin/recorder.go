@@ -9,8 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// recorder keeps what a poll reads from a source: the ranges, and the first
-// rows.
+// recorder keeps the ranges that a poll reads from a source, and the first rows.
 type recorder struct {
 	observer.Source
 	limit int
@@ -32,7 +31,7 @@ func (r *recorder) Read(ctx context.Context, q observer.Query, in observer.Range
 	return &recordedRows{Rows: rows, recorder: r}, nil
 }
 
-// taken returns what was kept.
+// taken returns the kept rows.
 func (r *recorder) taken() []DryRow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +56,7 @@ func (r *recorder) keep(row *observer.Row) {
 	}
 	kept := DryRow{Key: row.Key, Timestamp: row.Cursor, Data: slices.Clone(row.Data)}
 	if row.Err != nil {
-		// What could be read of a poison row may not be JSON.
+		// The readable part of a poison row may not be JSON.
 		kept.Data, kept.Problem = nil, row.Err.Error()
 	}
 	if len(kept.Data) > 0 && !json.Valid(kept.Data) {
@@ -80,7 +79,7 @@ func (r *recordedRows) Next() bool {
 	return true
 }
 
-// blank is the memory of a cluster that has none yet.
+// blank is the empty store of a cluster without a schema.
 type blank struct{}
 
 // Cursor implements [observer.Store].

@@ -13,7 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// CheckRights reports whether this user may write where the configuration says:
+// CheckRights checks that this user may write where the configuration says:
 // the SQLite file of the coordination database, with its log and the signs of
 // life beside it, the files of sinks, and the folder of the Unix socket. It
 // writes nothing itself. A daemon would wait for such a file for ever, as it
@@ -40,8 +40,8 @@ func mayWriteDatabase(cfg *config.Config) error {
 	return mayWrite("database.url", cfg.Database.URL.Path())
 }
 
-// mayWrite reports whether the file can be written, and other files made beside
-// it: SQLite keeps its log there, and a sink what it repairs. It opens nothing:
+// mayWrite checks that the file can be written, and other files made beside
+// it: SQLite keeps its log there, and a sink its repaired file. It opens nothing:
 // closing a descriptor of an SQLite file would drop the locks that this
 // process holds on it.
 func mayWrite(key, path string) error {
@@ -57,8 +57,8 @@ func mayWrite(key, path string) error {
 	return mayMakeIn(key, filepath.Dir(path))
 }
 
-// mayMakeIn reports whether files can be made in the folder. One that is not there
-// is made when it is needed, with those above it.
+// mayMakeIn checks that files can be made in the folder. A missing folder is made when
+// it is needed, with its parents.
 func mayMakeIn(key, folder string) error {
 	for beyond := ""; ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
@@ -96,7 +96,7 @@ func place(key, format string, args ...any) error {
 	return wiring.Mistake(fmt.Errorf(key+": "+format, args...))
 }
 
-// refusedPath says who may not write what, and how that is fixed.
+// refusedPath is the error of a path that this user may not write, with its remedy.
 func refusedPath(key, path string, err error) error {
 	path = absolute(path)
 	if errors.Is(err, syscall.EROFS) {

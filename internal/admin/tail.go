@@ -14,14 +14,13 @@ import (
 // Event is an event of the log, see package events.
 type Event = events.Event
 
-// errShow is wrapped around an error of Emit, which has nothing to do with the
-// database.
+// errShow is wrapped around an error of Emit, which is not one of the database.
 var errShow = errors.New("show events")
 
 // followBatch is how many events are read at once.
 const followBatch = 500
 
-// TailOptions say which events are wanted.
+// TailOptions select events.
 type TailOptions struct {
 	// Observer is an id; empty means all of them.
 	Observer string
@@ -90,7 +89,7 @@ type tailer struct {
 	line    []byte
 }
 
-// showNew shows what is new in the streams.
+// showNew shows the new events of the streams.
 func (t *tailer) showNew(ctx context.Context, polled map[string]lockdb.StreamStatus) error {
 	for _, id := range sortedKeys(polled) {
 		if t.options.Observer != "" && id != t.options.Observer {
@@ -103,8 +102,8 @@ func (t *tailer) showNew(ctx context.Context, polled map[string]lockdb.StreamSta
 	return nil
 }
 
-// stream shows the events of a stream up to the last. It may find fewer:
-// those that the janitor has removed.
+// stream shows the events of a stream up to the last, except those that the janitor
+// has removed.
 func (t *tailer) stream(ctx context.Context, id string, last int64) error {
 	for t.after[id] < last {
 		read, err := t.op.db.Log().Read(ctx, id, t.after[id], followBatch)

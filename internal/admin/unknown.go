@@ -22,8 +22,8 @@ func (op *Operator) configured(id string) (config.Observer, error) {
 	return config.Observer{}, &wiring.UnknownObserverError{ID: id, Known: slices.Sorted(slices.Values(ids))}
 }
 
-// known checks that the configuration or the database has the id, and returns
-// what the database has of each observer.
+// known checks that the configuration or the database has the id, and returns the
+// observers of the database.
 func (op *Operator) known(ctx context.Context, id string) (map[string]lockdb.StreamStatus, error) {
 	polled, err := op.polled(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (op *Operator) known(ctx context.Context, id string) (map[string]lockdb.Str
 	return polled, nil
 }
 
-// polled returns the observers that the database has met.
+// polled returns the observers of the database.
 func (op *Operator) polled(ctx context.Context) (map[string]lockdb.StreamStatus, error) {
 	if err := op.ready(ctx); err != nil {
 		return nil, err

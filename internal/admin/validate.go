@@ -27,18 +27,18 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// Finding is one thing that a look at the databases has shown.
+// Finding is one result of the check of the databases.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	// Subject says what it is about, such as "observer warehouse-orders".
 	Subject string `json:"subject"`
-	// Text says what the fault is and how it is fixed.
+	// Text describes the fault and its remedy.
 	Text string `json:"text"`
 	// cause is the fault behind an error.
 	cause error
 }
 
-// Validation is what the databases say to a configuration.
+// Validation is the result of checking a configuration against the databases.
 type Validation struct {
 	Database  DatabaseCheck   `json:"database"`
 	Observers []ObserverCheck `json:"observers"`
@@ -58,8 +58,8 @@ type ObserverCheck struct {
 	ID        string `json:"observer"`
 	Source    string `json:"source"`
 	Reachable bool   `json:"reachable"`
-	// SQL is what a poll sends, Plan how the database would run it; empty when
-	// that could not be found out.
+	// SQL is the statement of a poll, Plan how the database would run it; empty when
+	// they could not be read.
 	SQL  string `json:"sql,omitempty"`
 	Plan string `json:"plan,omitempty"`
 	// Sample are the events of the first rows, Dead those among them that
@@ -133,20 +133,20 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 	return v
 }
 
-// ValidateOptions say what is looked at.
+// ValidateOptions describe a validation.
 type ValidateOptions struct {
 	// Config and Logger are required.
 	Config *config.Config
 	Logger *slog.Logger
-	// Timeout bounds what each database may take.
+	// Timeout bounds the check of each database.
 	Timeout time.Duration
 	// Sample is how many of the first rows of each observer are shown as
 	// events; 0 reads none.
 	Sample int
 }
 
-// onceEach drops repeats: a fault of a source is met by each of its observers,
-// and that it gives no session by each in its own words.
+// onceEach drops repeats: each observer of a source meets its faults, and a refused
+// session with a text of its own.
 func onceEach(findings []Finding) []Finding {
 	type fault struct{ subject, text string }
 	seen := make(map[fault]bool)
@@ -197,7 +197,7 @@ func (d *DatabaseCheck) check(ctx context.Context, cfg *config.Config, log *slog
 	return findings
 }
 
-// ambiguousKeys looks for streams that began before keys had a normal form, and in which
+// ambiguousKeys finds streams that began before keys had a normal form, in which
 // values of several classes have one key.
 func ambiguousKeys(ctx context.Context, cfg *config.Config, db *lockdb.DB) (findings []Finding, err error) {
 	for _, o := range cfg.Observers {

@@ -15,7 +15,7 @@ import (
 )
 
 // validationSources opens sources for a validation, whose coordination database
-// may not be there yet. closed is to be called at its end.
+// may not exist yet. Call closed at its end.
 func validationSources(cfg *config.Config, log *slog.Logger) (_ *access.Opener, closed func()) {
 	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *ObserverCheck) check(ctx context.Context, sources *access.Opener, sampl
 	}
 }
 
-// checkRead finds out what a poll sends, and how it would be run: not the
-// first poll, which reads everything, but those that follow.
+// checkRead reads the statement of a poll and its plan: not of the first poll, which
+// reads everything, but of the following ones.
 func (c *ObserverCheck) checkRead(ctx context.Context, o config.Observer, src source.Database) (err error) {
 	var in observer.Range
 	q := wiring.Query(o)
@@ -99,8 +99,8 @@ func (c *ObserverCheck) sampleRows(ctx context.Context, o config.Observer, src s
 	}
 }
 
-// failSource notes what a source has refused: a failure to get a session is
-// the source's, every other the observer's.
+// failSource adds a failure of a source: a refused session is a finding about the
+// source, every other about the observer.
 func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err error) {
 	class := observer.ClassOf(err)
 	switch {
@@ -122,7 +122,7 @@ func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err e
 	}
 }
 
-// firstRows is a source of which only the first rows are read.
+// firstRows reads only the first rows of a source.
 type firstRows struct {
 	source.Database
 	n int
@@ -160,7 +160,7 @@ func (r *fewRows) Next() bool {
 	return r.Rows.Next()
 }
 
-// Err implements [observer.Rows]. What was not waited for is no failure.
+// Err implements [observer.Rows]. Rows beyond the limit are no failure.
 func (r *fewRows) Err() error {
 	err := r.Rows.Err()
 	if r.left == 0 && errors.Is(err, context.Canceled) {

@@ -26,15 +26,15 @@ import (
 	"github.com/observerd/observerd/internal/web"
 )
 
-// Options are what a node is made of. All fields but Reloads are required.
+// Options of a node. All fields but Reloads are required.
 type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
 	// Stdout receives the events of stdout sinks.
 	Stdout io.Writer
-	// Reloads is what the nodes of one process know of each other; nil is that of
-	// a node which nobody reloads.
+	// Reloads is shared by the nodes of one process; nil for a node that is never
+	// reloaded.
 	Reloads *Reloads
 }
 
@@ -62,13 +62,13 @@ type App struct {
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup
 	state  state
-	// loaded is when the configuration was, by the database's clock; nil before the
+	// loaded is when the configuration was loaded, by the database's clock; nil before the
 	// database has answered.
 	loaded atomic.Pointer[time.Time]
 }
 
-// New acquires what the node needs, without connecting to any database: those
-// are waited for after [App.Start]. When it fails, nothing is left behind.
+// New acquires the node's resources without connecting to any database: [App.Start]
+// begins to wait for those. When it fails, nothing is left behind.
 func New(ctx context.Context, o Options) (_ *App, err error) {
 	if err := failpoint.Check(); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (a *App) Done() <-chan struct{} { return a.ctx.Done() }
 func (a *App) Err() error { return a.state.failure() }
 
 // Stop ends the node: polls finish or abandon their chunk, leases are given
-// back, sinks acknowledge what they have stored. It is safe to call twice, and
+// back, sinks acknowledge the events that they have stored. It is safe to call twice, and
 // before Start.
 func (a *App) Stop(ctx context.Context) error {
 	a.log.Info("Stopping")

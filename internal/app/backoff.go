@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// How long a reconcile whose step got nowhere is left alone by this process:
-// least after the first failure, doubling, most at last.
+// How long this process pauses a reconcile whose step made no progress: least after
+// the first failure, then doubled up to most.
 const (
 	leastBackoff = time.Minute
 	mostBackoff  = time.Hour
@@ -14,31 +14,31 @@ const (
 	mostGrown = 10 * time.Minute
 )
 
-// stepBackoff keeps a reconcile that cannot get on from costing every turn: its
-// source would be read for nothing, and the lock of the type be kept from the
-// polls meanwhile. The zero value is none.
+// stepBackoff pauses a reconcile that makes no progress: in every turn it would read
+// its source for nothing and keep the lock of the type from the polls. The zero value
+// is none.
 type stepBackoff struct {
 	mu       sync.Mutex
 	failures int
 	until    time.Time
 }
 
-// lasts reports whether no step is to be tried now.
+// lasts reports whether the backoff lasts, so that no step is tried now.
 func (b *stepBackoff) lasts() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Now().Before(b.until)
 }
 
-// grown is the time for the next step: twice that of the step before, if that got
-// nowhere. The rows of one timestamp are passed in one step, however many they are.
+// grown is the time for the next step: twice that of the step before, if that made no
+// progress. The rows of one timestamp are passed in one step, however many they are.
 func (b *stepBackoff) grown(least time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return doubled(least, b.failures, max(least, mostGrown))
 }
 
-// record says what came of a step.
+// record adds the result of a step.
 func (b *stepBackoff) record(failed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -41,7 +41,7 @@ func (s *state) stops() bool {
 	return s.stopping
 }
 
-// errStarting is what readiness says before the first look at the database.
+// errStarting is the answer of readiness before the database was asked.
 var errStarting = errors.New("starting")
 
 // Waiting for the database: attempts, their distance and how long one may take.
@@ -53,8 +53,8 @@ const (
 	longestMigration = 30 * time.Minute
 )
 
-// begin waits for the coordination database and starts the work. A database
-// that is down is no failure; one that a newer binary has migrated is, see
+// begin waits for the coordination database and starts the work. A database that is
+// down is no failure; a database that a newer binary has migrated is, see
 // [wiring.Unusable].
 func (a *App) begin() {
 	pauses := wait.NewBackoff(firstWait, longWait)
@@ -102,7 +102,7 @@ func (a *App) begin() {
 	a.log.Info("Ready", "backend", a.db.Backend(), "boot_id", a.bootID)
 }
 
-// prepare brings the schema up to date, if that is wanted, and checks it.
+// prepare brings the schema up to date, if auto-migrate is on, and checks it.
 func (a *App) prepare() error {
 	err := a.try(a.db.Ready)
 	if !errors.Is(err, sqldb.ErrPending) || !a.cfg.Database.AutoMigrate {
@@ -127,7 +127,7 @@ func (a *App) try(ask func(context.Context) error) error {
 	return ask(ctx)
 }
 
-// advised adds to an error what a person can do while the node waits.
+// advised adds a remedy to an error, for which the node waits.
 func advised(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("%s; the node waits until that is fixed there, or until database.url is and the node reloads: %w", refusal, err)
@@ -141,15 +141,15 @@ func (a *App) fail(err error) {
 	a.cancel(err)
 }
 
-// errNoAnswer is what readiness says of a database that fails. The driver's own
-// words name users and hosts; they stand in the log.
+// errNoAnswer is the answer of readiness for a database that fails. The driver's own
+// error names users and hosts; it is in the log.
 var errNoAnswer = errors.New("the coordination database does not answer")
 
-// errNoPrimary is what readiness says where a standby answers, or a server that is
-// set to read only. Others of the URL may be down.
+// errNoPrimary is the answer of readiness where a standby or a read-only server
+// answers. Others of the URL may be down.
 var errNoPrimary = errors.New("the coordination database cannot be used: a standby answers, and no primary lets the node in")
 
-// ready is what /readyz asks. Its words are for everyone.
+// ready is asked by /readyz. Its errors are for everyone.
 func (a *App) ready(ctx context.Context) error {
 	a.state.mu.Lock()
 	began, err := a.state.began, a.state.waiting
@@ -173,7 +173,7 @@ func (a *App) ready(ctx context.Context) error {
 	return nil
 }
 
-// unanswered words for everyone why there is no session with the database.
+// unanswered says in a text for everyone why there is no session with the database.
 func unanswered(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be used: %s", refusal)
@@ -184,8 +184,8 @@ func unanswered(err error) error {
 	return errNoAnswer
 }
 
-// Report describes the cluster. A database that answers, and cannot be worked
-// with, is said to be that rather than the first statement that it refuses.
+// Report describes the cluster. The error of a database that answers but is unusable
+// says so, rather than which statement failed.
 func (a *App) Report(ctx context.Context) (status.Report, error) {
 	report, err := wiring.Report(ctx, a.db)
 	if err == nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {
@@ -197,7 +197,7 @@ func (a *App) Report(ctx context.Context) (status.Report, error) {
 	return report, err
 }
 
-// plainly words for the page why there is no report. Once there is a session the
+// plainly says on the page why there is no report. Once there is a session the
 // error names tables and columns, and no role, host or value of a row; without
 // one it names the role, the database and its address, and those stay in the log.
 // So does the path of a file.

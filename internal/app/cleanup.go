@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// cleanups release what was acquired, in reverse. The zero value is ready.
+// cleanups release the acquired resources in reverse. The zero value is ready.
 type cleanups struct{ steps []cleanup }
 
 type cleanup struct {

@@ -19,16 +19,16 @@ const (
 	formerLoop = "former node"
 )
 
-// Polling is closed when the node has begun to work: the coordination database
-// can be worked with, its clock is known, and the jobs of all types run. A node
+// Polling is closed when the node has begun to work: the coordination database is
+// usable, its clock is known, and the jobs of all types run. A node
 // that is switched off has no jobs; it has begun when the others can see it.
 func (a *App) Polling() <-chan struct{} { return a.parts.schedule.Begun() }
 
 // Stuck names the loops of the process that hang; none means healthy. It asks
 // no database. While the node stops, its loops end, and it is the stop itself
-// that hangs when it takes longer than it was given. What a reload has left of the
-// node before may hold what this one needs, such as the file of a sink: only the
-// end of the process frees it.
+// that hangs when it exceeds its time. Leftovers of the node before a reload may
+// hold a resource of this one, such as the file of a sink: only the end of the process
+// frees it.
 func (a *App) Stuck() []string {
 	stuck := a.loops.Stuck()
 	if a.state.stops() {
@@ -52,8 +52,8 @@ func (a *App) gone() <-chan struct{} {
 	return gone
 }
 
-// beatWhileStopping gives the stop until the end of ctx, and a little more for
-// what does not listen to it.
+// beatWhileStopping gives the stop until the end of ctx, and a little more for parts
+// that ignore it.
 func (a *App) beatWhileStopping(ctx context.Context) (done func()) {
 	if until, ok := ctx.Deadline(); ok {
 		a.loops.Beat(stopLoop, time.Until(until)+10*time.Second)
@@ -61,8 +61,8 @@ func (a *App) beatWhileStopping(ctx context.Context) (done func()) {
 	return func() { a.loops.Beat(stopLoop, 0) }
 }
 
-// Doing says in one line what the node does, or what it waits for. It is meant
-// for everyone: no name of a user or host, no words of a driver.
+// Doing says in one line what the node does or waits for. It is meant for everyone: no
+// name of a user or host, no error of a driver.
 func (a *App) Doing() string {
 	a.state.mu.Lock()
 	began, stopping, migrating, waiting, failed := a.state.began, a.state.stopping, a.state.migrating, a.state.waiting, a.state.failed
@@ -97,7 +97,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// obstacle is why the coordination database cannot be worked with yet.
+// obstacle says why the coordination database is not usable yet.
 func obstacle(err error) string {
 	switch {
 	case errors.Is(err, sqldb.ErrPending):

@@ -20,7 +20,7 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// parts are what works once the coordination database is ready.
+// parts work once the coordination database is ready.
 type parts struct {
 	schedule *schedule.Scheduler
 	relays   []*events.Relay
@@ -84,7 +84,7 @@ func (p *parts) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends them in that order, so that what the last polls committed is still
+// stop ends them in that order, so that the commits of the last polls are still
 // delivered if there is time.
 func (p *parts) stop(ctx context.Context) error {
 	p.mu.Lock()

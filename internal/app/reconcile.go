@@ -19,7 +19,7 @@ const (
 	reconcileGrace = 30 * time.Second
 	// firstReconcile is how long after its time of day the first reconcile of
 	// an observer may still begin; otherwise it would read everything at noon
-	// because somebody wrote `reconcile-at` at noon.
+	// because `reconcile-at` was written at noon.
 	firstReconcile = time.Hour
 )
 
@@ -34,15 +34,15 @@ func newReconcileMetric(r prometheus.Registerer) *prometheus.CounterVec {
 	return found
 }
 
-// reconcileBudget is what one step may take after a poll: at most a quarter of
-// the interval, but never less than a second, or nothing would ever be read.
+// reconcileBudget bounds one step after a poll: at most a quarter of the interval, but
+// at least a second, or nothing would ever be read.
 func reconcileBudget(interval time.Duration, rate float64) observer.Budget {
 	return wiring.SweepBudget(max(interval/4, time.Second), rate)
 }
 
 // reconcile takes one step of the reconcile that is due, under the lease of the
-// poll, and adds what it did to the statistics. It is no part of the poll: when
-// it fails the poll has gone well all the same, and a later turn tries again.
+// poll, and adds it to the statistics. It is no part of the poll: when it fails, the
+// poll has succeeded all the same, and a later turn tries again.
 func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.Stats) {
 	if s.backoff.lasts() {
 		return
@@ -71,15 +71,15 @@ func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.
 	s.complain(ctx, err)
 }
 
-// complain tells of a failure, unless the whole poll was ended.
+// complain logs a failure, unless the whole poll was ended.
 func (s scheduled) complain(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("Step of the reconcile failed; it is tried again later", "observer", s.ID(), "err", err)
 	}
 }
 
-// dueReconcile returns the reconcile that is running, or begins the one that is
-// due. It reports false when there is none.
+// dueReconcile returns the running reconcile, or begins the due one. It reports false
+// when there is none.
 func (s scheduled) dueReconcile(ctx context.Context) (observer.Sweep, bool, error) {
 	last, err := wiring.LastSweep(ctx, s.db, s.ID(), observer.SweepReconcile)
 	if err != nil || last.State == observer.SweepRunning {
@@ -96,8 +96,8 @@ func (s scheduled) dueReconcile(ctx context.Context) (observer.Sweep, bool, erro
 	return s.beginReconcile(ctx, now)
 }
 
-// isDue reports whether a reconcile is to begin for the time of day that was last
-// at that instant. A type that is polled rarely has its next turn hours later.
+// isDue reports whether a reconcile begins for the time of day that was last at that
+// time. A type that is polled rarely has its next turn hours later.
 func isDue(last observer.Sweep, at, now time.Time, interval time.Duration) bool {
 	if last.ID == 0 {
 		return now.Sub(at) < max(firstReconcile, interval)
@@ -137,8 +137,8 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	return started, err == nil, err
 }
 
-// start is where the observer began, for what lies before that was left alone on
-// purpose; empty for the beginning of the source.
+// start is where the observer began, as earlier rows were left out on purpose; empty
+// for the beginning of the source.
 func (s scheduled) start(ctx context.Context) (string, error) {
 	if now, at := s.config.StartAt(); !now && at.IsZero() {
 		return "", nil

@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reloads remembers how the last reload of the configuration went, and what is
-// left of nodes that did not stop in time. It outlives the nodes that follow each
-// other in one process: each of them shows it among its metrics, and counts as
-// hanging while one before it does. Make one with [NewReloads]; it is safe for
+// Reloads remembers how the last reload of the configuration went, and the leftovers
+// of nodes that did not stop in time. It outlives the successive nodes of one process:
+// each of them shows it among its metrics, and counts as hanging while an earlier one
+// does. Make one with [NewReloads]; it is safe for
 // concurrent use.
 type Reloads struct {
 	mu    sync.Mutex
@@ -30,19 +30,19 @@ type outcome struct {
 }
 
 // NewReloads returns the state of a process that has loaded its configuration
-// just now, with success, and was not told to reload yet.
+// just now, with success, and has not reloaded yet.
 func NewReloads() *Reloads {
 	return &Reloads{last: outcome{at: time.Now()}}
 }
 
-// Begin says that a reload begins, before anything of the configuration is read.
+// Begin records that a reload begins, before any of the configuration is read.
 func (r *Reloads) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
 }
 
-// Done says that the reload has taken effect just now, and how many keys of the
+// Done records that the reload has taken effect just now, and how many keys of the
 // configuration have changed.
 func (r *Reloads) Done(changed int) {
 	r.mu.Lock()
@@ -50,17 +50,17 @@ func (r *Reloads) Done(changed int) {
 	r.last = outcome{number: r.begun, changed: changed, at: time.Now()}
 }
 
-// Refused says that the reload has ended and changed nothing, and with what exit
-// code a start with that configuration would have.
+// Refused records that the reload has ended without a change, and the exit code that a
+// start with that configuration would have.
 func (r *Reloads) Refused(code int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = outcome{number: r.begun, code: code, at: r.last.at}
 }
 
-// Undo says that a reload which took effect is taken back, because its node cannot
-// work: it has not ended after all, and will with Refused. The configuration that
-// comes back was loaded at that time.
+// Undo records that a reload that took effect is reverted, because its node cannot
+// work: it has not ended after all, and will with Refused. The restored configuration
+// was loaded at that time.
 func (r *Reloads) Undo(at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *Reloads) Loaded() time.Time {
 	return r.last.at
 }
 
-// leave says that a node did not stop in time; gone is closed when it has.
+// leave records that a node did not stop in time; gone is closed when it has.
 func (r *Reloads) leave(gone <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +114,8 @@ func (r *Reloads) collectors() []prometheus.Collector {
 	}}
 }
 
-// reloadMetrics are of one moment: who sees that a reload has ended sees how. The
-// number of the process is among them because it tells whom a signal reaches.
+// reloadMetrics are collected together: a reader that sees the end of a reload sees its
+// result. The number of the process shows which process a signal reaches.
 type reloadMetrics struct {
 	reloads                                            *Reloads
 	success, code, at, changed, number, begun, process *prometheus.Desc

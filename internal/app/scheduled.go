@@ -16,15 +16,15 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// scheduled is a poller in the hands of the scheduler.
+// scheduled is a poller with the reconcile of its observer, as the scheduler runs it.
 type scheduled struct {
 	*wiring.Poller
 	source *access.Source
 	db     *lockdb.DB
 	log    *slog.Logger
 
-	// What a reconcile needs: when it is due, in which zone, what a step of it
-	// may take, and where its finds are counted.
+	// Of the reconcile: when it is due, in which zone, the bounds of a step, and the
+	// counter of its finds.
 	config config.Observer
 	zone   *time.Location
 	node   string
@@ -52,8 +52,8 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 }
 
 // Recovered implements schedule.Recoverable: an observer whose account was refused
-// need not wait for half an hour once this node has another secret, or somebody
-// has fixed the account and it was accepted elsewhere.
+// need not wait for half an hour once this node has another secret, or the account
+// was fixed and accepted on another node.
 func (s scheduled) Recovered(ctx context.Context) bool {
 	if !s.source.HasGoodAccount(ctx) {
 		return false

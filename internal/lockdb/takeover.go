@@ -68,7 +68,7 @@ func (p previousHolder) rule(isOpen func(boot string) (open, known bool)) (rule,
 	return ruleTTL, "not-judged"
 }
 
-// tookOver logs a lease that its last holder did not release.
+// tookOver logs and counts a lease that its last holder did not release.
 func (l *Leases) tookOver(g lock.Grant, p previousHolder) {
 	rule, reason := p.rule(l.isOpen)
 	if rule == "" {
