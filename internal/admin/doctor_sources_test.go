@@ -74,8 +74,8 @@ func TestDoctorKnowsStandbys(t *testing.T) {
 	check(doctor.Warning, "source erp is a standby, which follows another server")
 }
 
-// The observers of the first source have no timestamp, so that nobody asks whether it
-// is a standby.
+// The observers of the first source have no timestamp, so that the doctor does not ask
+// whether it is a standby.
 const pathYAML = `
 database: {url: %q}
 sources: {erp: {url: %q}, mrp: {url: %q}}
@@ -87,7 +87,7 @@ observers:
 sinks: [{id: screen, type: stdout}]
 `
 
-// TestPathOfASource has a schema in which everybody may create. Each source is told of
+// TestPathOfASource has a schema in which every role may create. Each source is named
 // once, however many observers it has.
 func TestPathOfASource(t *testing.T) {
 	t.Parallel()

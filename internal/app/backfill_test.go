@@ -19,7 +19,7 @@ func (p place) history(t *testing.T, rows int) {
 		INSERT INTO orders SELECT 'OLD-' || i, 'c', 'NEW', 1, strftime('%%Y-%%m-%%d %%H:%%M:%%f', '2026-01-01', (i / 3) || ' seconds') FROM n`, rows))
 }
 
-// startsNow lets the orders begin with what is new, in small chunks.
+// startsNow lets the orders begin with new rows, in small chunks.
 func (p place) startsNow() { p.config.Observers[0].Start, p.config.Observers[0].ChunkSize = "now", 100 }
 
 // TestBackfillBesideNodes interrupts a backfill again and again while two nodes
@@ -177,7 +177,7 @@ func TestReconcileFindsWhatWasBackDated(t *testing.T) {
 }
 
 // TestReconcileLeavesWhatLiesBeforeTheStart covers an observer that begins now:
-// what is older is for a backfill, however far back the reconcile may look.
+// older rows are for a backfill, however far back the reconcile may look.
 func TestReconcileLeavesWhatLiesBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	p := setup(t, "")

@@ -74,7 +74,7 @@ func TestNobodyIsNamedToEveryone(t *testing.T) {
 }
 
 // TestSilentHostIsNoMistake has a server that refuses, and another one that may
-// come back: what is wrong cannot be told to be the configuration.
+// come back: the configuration may be right.
 func TestSilentHostIsNoMistake(t *testing.T) {
 	t.Parallel()
 	p := coordinated(t, pgtest.NewRole(t, pgtest.New(t)), func(u *url.URL) {

@@ -15,7 +15,7 @@ import (
 )
 
 // beginnersYAML is to have observers that hold the two connections of their source for as
-// long as somebody has an advisory lock there, and has one whose polls have five seconds.
+// long as another session has an advisory lock there, and has one whose polls have five seconds.
 const beginnersYAML = `
 node: {name: a}
 database: {url: %q}
@@ -102,7 +102,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 		}
 	}
 	advise("lock")
-	// Nobody goes on once both connections are held.
+	// No observer goes on once both connections are held.
 	eventually(t, func() error {
 		const holding = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
 		if n := count(t, owner, holding); n != 2 {

@@ -12,7 +12,7 @@ const (
 	// link is one of Markdown that leads to a file of the repository, or to a
 	// heading.
 	link = `\]\(([^)\s]+)\)`
-	// made is a target that a document tells somebody to make.
+	// made is a target that a document says to make.
 	made    = "(?m)(?:`|^ *[$#] )make ([a-z-]+)"
 	target  = `(?m)^([a-z-]+):`
 	heading = `(?m)^#+ (.*)$`

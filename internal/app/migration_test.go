@@ -237,8 +237,8 @@ func java(t *testing.T, url string, g springtest.Generation) {
 	}
 }
 
-// healthy wants a doctor without problems, and without warnings but that nobody is
-// at work.
+// healthy wants a doctor without problems, and without warnings except that no node
+// runs.
 func healthy(t *testing.T, p place) {
 	t.Helper()
 	diagnosis, err := admin.Doctor(t.Context(), p.config, 0)
@@ -259,7 +259,7 @@ func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 	url := pgtest.New(t)
 	p := setup(t, url)
 	migrate(t, p)
-	// One that nobody uses, so that the janitor removes it.
+	// An unused one, so that the janitor removes it.
 	if _, err := p.beside(t).ExecContext(t.Context(), `INSERT INTO obs_sink_offset VALUES ('old', '', 0, 1, '2020-01-01')`); err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,8 @@ func coordinated(t *testing.T, role string, change func(*url.URL)) place {
 }
 
 // TestCoordinationDatabaseThatLetsNobodyIn has a wrong password and a missing
-// database: commands end with what is wrong with the configuration, and a node
-// waits until it is fixed over there, and says so wherever it is asked.
+// database: commands end with a fault of the configuration, and a node waits
+// until it is fixed on the server, and says so wherever it is asked.
 func TestCoordinationDatabaseThatLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/observerd/observerd/test/kit/webtest"
 )
 
-// TestInsecureIsShown runs a node that lets everybody in: it says so on its
+// TestInsecureIsShown runs a node without authentication: it says so on its
 // page and among its metrics.
 func TestInsecureIsShown(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ func refusals(t *testing.T, db *lockdb.DB, id string) []lockdb.Account {
 	return all
 }
 
-// ticksPast returns when the database's clock has moved on from that instant: SQLite
-// tells milliseconds, and takes less for a commit.
+// ticksPast returns when the database's clock has passed that time: SQLite counts
+// milliseconds, and takes less for a commit.
 func ticksPast(t *testing.T, db *lockdb.DB, than time.Time) {
 	t.Helper()
 	eventually(t, func() error {

@@ -71,7 +71,7 @@ func executed(t *testing.T, admin string) bool {
 	return count(t, admin, `SELECT count(*) FROM public.executions WHERE is_called`) > 0
 }
 
-// role is a role that owns the schema ours, and may create in public as everybody.
+// role is a role that owns the schema ours, and may create in public as every role may.
 func (s siege) role(t *testing.T, admin string) string {
 	t.Helper()
 	exec(t.Context(), t, admin, map[string]string{"postgres": `CREATE SCHEMA ours`})

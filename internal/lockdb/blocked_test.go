@@ -87,8 +87,8 @@ func stopInACopy(t *testing.T, url string) <-chan error {
 // patiently has statements wait for a row until the test lets them go on.
 func patiently(o *lockdb.Options) { o.LockTimeout = patience }
 
-// soon is in time for a statement that waits for nobody: no machine stands still
-// for so long. Of one that waits patiently it is not.
+// soon is in time for a statement that does not wait for a lock: no machine stands
+// still for so long. A statement that waits for one takes longer.
 const soon = 10 * time.Second
 
 // TestBlockedCursorBlocksNoNeighbour shows that a commit that waits for its

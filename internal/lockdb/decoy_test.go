@@ -89,7 +89,7 @@ func TestDecoysOfTheFirstMigration(t *testing.T) {
 	}
 }
 
-// TestDecoyWhileMigrating has the table made where nobody sees it before the
+// TestDecoyWhileMigrating has the table made where no node sees it before the
 // migration has looked.
 func TestDecoyWhileMigrating(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func (r realm) as(t *testing.T, account, statements string) {
 	exec(t.Context(), t, account, map[string]string{"postgres": statements})
 }
 
-// TestDecoyAfterOurTables has nodes whose role has no rights of the one that migrates,
+// TestDecoyAfterOurTables has nodes whose role has no rights of the migrating role,
 // and a table of another in a later schema of their path.
 func TestDecoyAfterOurTables(t *testing.T) {
 	t.Parallel()
@@ -189,7 +189,7 @@ func TestDecoyAfterOurTables(t *testing.T) {
 				}
 				r.as(t, r.attacker, countingSQL+fmt.Sprintf(decoySQL, "public")+springtest.Spring6.Table())
 				err := ready()
-				// Where one role alone may create, that may be the one that migrates.
+				// Where only one role may create, it may be the migrating role.
 				if doubt := creators == "ATTACKER" && !strings.Contains(schema, "AUTHORIZATION"); doubt != errors.Is(err, sqldb.ErrSearchPath) || !doubt && err != nil {
 					t.Errorf("with one: %v", err)
 				}

@@ -33,7 +33,7 @@ func refusalsOfPostgres() (all []refusal) {
 	return all
 }
 
-// A trigger or a constraint of somebody else may say what it likes of the rows that are written.
+// A trigger or a constraint of another role may say anything about the written rows.
 func TestRefusedCommitHoldsNoValue(t *testing.T) {
 	t.Parallel()
 	// 3 rows take the single statement of PostgreSQL, 2500 its COPY.

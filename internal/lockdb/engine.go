@@ -10,7 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// engine is what PostgreSQL and SQLite cannot share.
+// engine has the statements that PostgreSQL and SQLite cannot share.
 type engine interface {
 	// acquire tries once to take the lock under the term of the grant; errHeld when
 	// another has it.
@@ -19,7 +19,7 @@ type engine interface {
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
 	// observer.ErrConflict, or one for which sqldb.OutcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
-	// lookUpSQL finds what was observed of the keys in a list, $2.
+	// lookUpSQL finds the observed rows of the keys in a list, $2.
 	lookUpSQL() string
 	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
 	// are in a list, $2; and which of them were noted in the last $3 seconds.

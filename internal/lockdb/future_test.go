@@ -22,8 +22,8 @@ func logging(t *testing.T, url string) (*lockdb.DB, *logbook) {
 }
 
 // TestLeaseDatedFarAheadIsFree has the database's clock go back while a node
-// holds a lease. Everybody sees at once that the lock is free, and whoever takes
-// it fences the node, which may be alive.
+// holds a lease. Every node sees at once that the lock is free, and the next
+// holder fences the node, which may be alive.
 func TestLeaseDatedFarAheadIsFree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
@@ -123,7 +123,7 @@ func TestRenewalBeforeATakeover(t *testing.T) {
 	}
 }
 
-// TestClockThatGoesBackWakes has somebody wait for a lock whose holder sleeps.
+// TestClockThatGoesBackWakes has a node wait for a lock whose holder sleeps.
 func TestClockThatGoesBackWakes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
@@ -152,7 +152,7 @@ func foreign(t *testing.T, url, key, client string, ahead time.Duration) {
 	date(t, url, client, ahead)
 }
 
-// TestForeignRowsInTheFuture are left alone by everybody, and told of once.
+// TestForeignRowsInTheFuture are left alone by every node, and logged once.
 func TestForeignRowsInTheFuture(t *testing.T) {
 	t.Parallel()
 	const key, word = "57509ec6-9b0b-3cf0-8c6f-6e2f0a7e4b11", "The row of a foreign holder lies in the future"

@@ -36,7 +36,7 @@ type Retention struct {
 // cleanBatch bounds one deletion, so that it never holds locks for long.
 const cleanBatch = 5000
 
-// Clean removes what is stale, a bounded number of rows at a time. It runs
+// Clean removes stale rows, a bounded number of rows at a time. It runs
 // under a lock of its own, so that one node does it, but two at once do no harm.
 // It returns the number of rows removed. A table from which nothing may be
 // deleted, or of which another client has locked a row, does not keep it from the
@@ -65,7 +65,7 @@ func (c *cleaner) run(ctx context.Context) (int64, error) {
 	return c.done.result()
 }
 
-// haul is what a clean-up has come to so far.
+// haul is the result of a clean-up so far.
 type haul struct {
 	rows int64
 	errs []error

@@ -93,9 +93,9 @@ func TestClaimProtectsASinkThatWasNeverFed(t *testing.T) {
 	})
 }
 
-// TestCleanKeepsWhatItCannotJudge has a database that lets nobody remove the
-// offsets of one sink. Everything else must not grow because of that; but what
-// is behind an offset that stays must stay, too.
+// TestCleanKeepsWhatItCannotJudge has a database that refuses to remove the
+// offsets of one sink. Everything else must not grow because of that, but the events
+// behind a kept offset must stay.
 func TestCleanKeepsWhatItCannotJudge(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
@@ -118,8 +118,8 @@ func TestCleanKeepsWhatItCannotJudge(t *testing.T) {
 	})
 }
 
-// TestCleanGoesOnBesideALockedRow has somebody forget a transaction in psql that
-// has locked what an operator did.
+// TestCleanGoesOnBesideALockedRow has a forgotten transaction in psql that has
+// locked rows of the audit.
 func TestCleanGoesOnBesideALockedRow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
@@ -153,7 +153,7 @@ func TestCleanGoesOnBesideALockedRow(t *testing.T) {
 }
 
 // TestCleanEndsWithItsTime tries nothing else when its time is over, and where
-// nobody answers.
+// no server answers.
 func TestCleanEndsWithItsTime(t *testing.T) {
 	t.Parallel()
 	told := func(t *testing.T, err error, want error) {

@@ -21,7 +21,7 @@ func (c *cleaner) cleanLog(ctx context.Context) {
 	}
 }
 
-// sinks returns the sinks that are in use, by this node's word, by that of
+// sinks returns the sinks that are in use, according to this node, to
 // others, or by a relay's recent work, and all that have offsets.
 func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err error) {
 	used, fed = map[string]bool{}, map[string]bool{}

@@ -41,9 +41,9 @@ func TestCleanLeavesNoGap(t *testing.T) {
 	})
 }
 
-// TestCleanReadsNoEventTwice removes many events while somebody keeps their
-// versions alive, as a backup does. What a run has removed must not be read
-// again by each of its deletions.
+// TestCleanReadsNoEventTwice removes many events while another transaction keeps
+// their versions alive, as a backup does. The deletions of a run must not read again
+// the events that it has removed.
 func TestCleanReadsNoEventTwice(t *testing.T) {
 	t.Parallel()
 	const events = 60_000
@@ -186,8 +186,8 @@ func TestCleanSparesASinkThatIsFedAgain(t *testing.T) {
 	left(t, other, 6)
 }
 
-// TestCleanGoesOnAfterARefusal has a database that lets nobody delete what
-// operators did. Everything else must not grow because of that.
+// TestCleanGoesOnAfterARefusal has a database that refuses to delete rows of
+// the audit. Everything else must not grow because of that.
 func TestCleanGoesOnAfterARefusal(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// errHeld is the engines' word for a lock that another has.
+// errHeld is the engines' error for a lock that another node holds.
 var errHeld = errors.New("held")
 
 const (
@@ -50,7 +50,7 @@ func (db *DB) Leases() *Leases {
 
 // Acquire implements [lock.Provider]. An attempt that has been sent is not
 // cancelled: it might be carried out after all, behind the back of the release
-// that would follow, and stand until the TTL. It is waited for, for a moment,
+// that would follow, and stand until the TTL. It is waited for, briefly,
 // and given back. One that ends without an answer is given back too.
 func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
 	if ctx.Err() != nil {
@@ -122,7 +122,7 @@ func (l *Leases) holder(ctx context.Context, r lock.Request) error {
 	return held
 }
 
-// Holder is who holds a lock at this moment.
+// Holder is the current holder of a lock.
 type Holder struct {
 	// Held says that the lock's row exists and that no other node may take it.
 	Held bool

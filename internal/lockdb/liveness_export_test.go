@@ -8,7 +8,7 @@ import (
 
 // ShareASession lets the liveness find out that two connections are served by
 // one session, as a pooler in transaction mode does it: at once, or later, when
-// a look meets another session than the one that holds the advisory lock.
+// a look meets a session that does not hold the advisory lock.
 func (db *DB) ShareASession(later bool) {
 	p := db.presence.(*liveness.SessionPresence)
 	if !later {

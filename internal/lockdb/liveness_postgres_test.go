@@ -119,7 +119,7 @@ func TestRestartOfTheServerCostsNoLease(t *testing.T) {
 		if err := server.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// Until everybody judges again, and has had the time to.
+		// Until every node judges again, and has had the time to.
 		for _, w := range nodes {
 			eventually(t, func() error {
 				if !w.sees() {

@@ -179,7 +179,7 @@ func TestSleepingProcessKeepsItsLeaseForTheTTL(t *testing.T) {
 		h := holdElsewhere(t, url, never)
 		freed := w.watches(t, h)
 		h.signal(t, syscall.SIGSTOP)
-		<-time.After(3 * time.Second) // Somebody who is absent for so long is judged.
+		<-time.After(3 * time.Second) // A node that is absent for so long is judged.
 		take := func() error {
 			_, err := w.db.Leases().Acquire(t.Context(), h.grant.Request)
 			return err
@@ -222,8 +222,8 @@ func TestYoungJudgeJudgesNobody(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotJudged covers holders whose death nobody can see, beside
-// rows that speak of a dead process of ours.
+// TestStrangersAreNotJudged covers holders whose death cannot be seen, beside
+// rows that name a dead process of ours.
 func TestStrangersAreNotJudged(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {

@@ -20,7 +20,7 @@ import (
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
-// stranger begins a transaction that somebody forgot, and runs the statement in
+// stranger begins a transaction that is never ended, and runs the statement in
 // it for each key.
 func stranger(t *testing.T, url, statement string, keys []string) *sql.Tx {
 	t.Helper()
@@ -39,8 +39,8 @@ func stranger(t *testing.T, url, statement string, keys []string) *sql.Tx {
 }
 
 // TestLockedRowsStarveNoFreeLock has a stranger keep more rows of INT_LOCK
-// locked than there are connections for acquisitions. Those locks are not to be
-// had; all others are, and nobody says that the database is down.
+// locked than there are connections for acquisitions. Those locks cannot be
+// taken; all others can, and no error says that the database is down.
 func TestLockedRowsStarveNoFreeLock(t *testing.T) {
 	t.Parallel()
 	url, keys := pgtest.New(t), []string{"a", "b", "c", "d"}

@@ -5,7 +5,7 @@ package lockdb_test
 import "testing"
 
 // TestSpringAndOursExcludeEachOtherForLong is TestSpringAndOursExcludeEachOther with
-// sections enough for what is rare.
+// enough sections for rare events.
 func TestSpringAndOursExcludeEachOtherForLong(t *testing.T) {
 	t.Parallel()
 	contend(t, 100)

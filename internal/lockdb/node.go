@@ -22,7 +22,7 @@ type Nodes struct {
 // Nodes returns the nodes of the cluster.
 func (db *DB) Nodes() *Nodes { return &Nodes{db.db, db.shownBy} }
 
-// Beat says that the node is alive, and what it polls.
+// Beat notes that the node is alive, and which types it polls.
 func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
 	_, err := t.db.Exec(ctx, "note that this node is alive", `
 		INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)

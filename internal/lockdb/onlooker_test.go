@@ -22,7 +22,7 @@ func TestTheDeadAreNotListedAsAlive(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		killed, asleep := holdElsewhere(t, url, never, "a"), holdElsewhere(t, url, never, "b")
 		w := watch(t, url)
-		older := uuid.NewString() // One that nobody sees die.
+		older := uuid.NewString() // A node whose death cannot be seen.
 		for _, boot := range []string{w.boot, older} {
 			if err := w.db.Nodes().Beat(t.Context(), turn.Node{BootID: boot, Name: "node"}); err != nil {
 				t.Fatal(err)
@@ -78,8 +78,8 @@ func TestTheDeadAreNotListedAsAlive(t *testing.T) {
 	})
 }
 
-// TestNodeThatBeatsIsNotListedAsDead has one that nobody sees, but that gives a
-// sign of life between two looks.
+// TestNodeThatBeatsIsNotListedAsDead has a node whose death cannot be seen, and that
+// gives a sign of life between two looks.
 func TestNodeThatBeatsIsNotListedAsDead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {

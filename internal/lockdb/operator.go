@@ -17,19 +17,19 @@ var (
 	ErrRefusalMoved = errors.New("what the stream has refused is something else by now; look again")
 )
 
-// Operations change a stream at the word of an operator, and note it (obs_audit).
+// Operations change a stream for an operator, and note it in obs_audit.
 type Operations struct {
 	db     *sqldb.DB
 	engine engine
 }
 
-// Operations returns what an operator may do.
+// Operations returns the operations of an operator.
 func (db *DB) Operations() *Operations { return &Operations{db.db, db.engine} }
 
-// Act is what an operator did, for the audit table.
+// Act is an action of an operator, for the audit table.
 type Act struct {
 	At time.Time
-	// Actor is who did it, Action what, Subject to which stream or lock.
+	// Actor did Action to the stream or lock Subject.
 	Actor, Action, Subject, Detail string
 }
 
@@ -62,7 +62,7 @@ type ResetOptions struct {
 	KeepCursor bool
 	// FromStart sets the marks back to [Streams.Start] instead of the beginning of
 	// the source: for an observer that starts now, whose start would otherwise
-	// be the moment of its next poll, and all before that lost.
+	// be the time of its next poll, and all earlier rows be lost.
 	FromStart bool
 }
 
@@ -89,7 +89,7 @@ func (t *Operations) Reset(ctx context.Context, stream, actor string, o ResetOpt
 	return t.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
 }
 
-// Accept lets the next poll of a stream do what the last one refused, and ends
+// Accept lets the next poll of a stream accept the last refusal, and ends
 // its backoff. refusal is what [Streams.Refused] returned; the error is
 // [ErrRefusalMoved] when a poll has refused something else since. A poll that runs is
 // refused its next commit.
@@ -102,7 +102,7 @@ func (t *Operations) Accept(ctx context.Context, stream, actor, refusal, detail 
 	})
 }
 
-// accept lets the next poll do what the last one refused, and sets more.
+// accept lets the next poll accept the last refusal, and sets more.
 func (t *Operations) accept(ctx context.Context, tx *sql.Tx, stream, refusal, more string, args ...any) error {
 	result, err := tx.ExecContext(ctx, t.db.SQL(`
 		UPDATE obs_cursor
@@ -118,7 +118,7 @@ func (t *Operations) accept(ctx context.Context, tx *sql.Tx, stream, refusal, mo
 	return err
 }
 
-// rewind is what a reset does to the marks.
+// rewind is the change of a reset to the marks.
 const (
 	rewind        = `, low_ts = '', newest_ts = '', reread_at = NULL`
 	rewindToStart = `, low_ts = start_ts, newest_ts = start_ts, reread_at = NULL`

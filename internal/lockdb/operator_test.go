@@ -176,8 +176,8 @@ func TestResetCancelsSweeps(t *testing.T) {
 	})
 }
 
-// TestAcceptIsForWhatWasRefused shows that nobody accepts what they have not
-// seen, and that a poll that runs does not use what is accepted meanwhile.
+// TestAcceptIsForWhatWasRefused shows that an operator accepts only the refusal
+// that was shown, and that a running poll does not use one accepted meanwhile.
 func TestAcceptIsForWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range sizes {

@@ -154,7 +154,7 @@ func use(t *testing.T, pooled string, sessions int) (release func()) {
 }
 
 // TestPoolerThatTracksStatements has one in transaction mode through which nodes can
-// work: they set nothing, and nobody sees their death.
+// work: they set nothing, and no node sees their death.
 func TestPoolerThatTracksStatements(t *testing.T) {
 	t.Parallel()
 	for name, tracker := range trackers(t) {

@@ -21,8 +21,8 @@ import (
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
-// TestRefusal tells a server that lets nobody in from one that is down, and from
-// one that refuses a statement.
+// TestRefusal distinguishes a server that refuses sessions from one that is down, and
+// from one that refuses a statement.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
@@ -122,7 +122,7 @@ func TestRefusalOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	const down = "down"
 	for name, tc := range map[string]struct {
-		hosts   []string // what each says to everybody
+		hosts   []string // the refusal of each
 		refused bool
 	}{
 		"one that is down, one that refuses":  {[]string{down, "28P01"}, false},
@@ -153,8 +153,8 @@ func TestRefusalOfSeveralHosts(t *testing.T) {
 	}
 }
 
-// TestRefusalOfOneAddress has a host of two addresses, and nobody listens at one
-// of them: it is the same server.
+// TestRefusalOfOneAddress has a host of two addresses, one of them without a
+// listener: it is the same server.
 func TestRefusalOfOneAddress(t *testing.T) {
 	t.Parallel()
 	config, err := pgconn.ParseConfig("postgres://observerd:hunter2@" + refusing(t, "28000") + "/none?sslmode=disable")

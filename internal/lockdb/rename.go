@@ -118,7 +118,7 @@ func isDuplicate(err error) bool {
 		errors.As(err, &lite) && lite.Code() == sqlitelib.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// changed are the keys that are renamed, and what to.
+// changed are the renamed keys and their new names.
 func changed(keys []string, rename func(string) string) (from, to []string) {
 	for _, key := range keys {
 		if other := rename(key); other != key {

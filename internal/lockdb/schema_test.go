@@ -11,7 +11,7 @@ import (
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
-// empty runs a test on a database of each dialect that nobody has migrated, and through
+// empty runs a test on a database of each dialect that was never migrated, and through
 // a pooler in transaction mode.
 func empty(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()

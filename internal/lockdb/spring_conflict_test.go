@@ -22,8 +22,8 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 		// until the others have come: a server looks for a deadlock once in a wait,
 		// a moment after it began.
 		gate string
-		// first is what a transaction of somebody else does before our
-		// acquisition waits, and then what it does after that.
+		// first is the statement of another transaction before our
+		// acquisition waits, and then its statement after that.
 		first, then string
 		code        string
 	}{
@@ -32,7 +32,7 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 			`UPDATE int_lock SET created_date = '2000-01-02'`, `SELECT 1`, "40001",
 		},
 		"deadlock": {
-			// Whoever looks first is the victim.
+			// The first to check for a deadlock is the victim.
 			url.Values{"deadlock_timeout": {"50ms"}}, `ALTER SEQUENCE obs_fence OWNED BY NONE`,
 			`UPDATE obs_lock SET node = node`, `UPDATE int_lock SET created_date = '2000-01-02'`, "40P01",
 		},

@@ -13,7 +13,7 @@ import (
 // contestants is how many of each side fight a contest.
 const contestants = 4
 
-// contestTTL is so long that nobody loses a lock because the machine is slow.
+// contestTTL is so long that no client loses a lock because the machine is slow.
 // Leases that end are made to end.
 const contestTTL = 2 * time.Minute
 

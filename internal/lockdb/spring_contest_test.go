@@ -15,7 +15,7 @@ import (
 	"github.com/observerd/observerd/test/kit/springtest"
 )
 
-// contest is a table of counters, one for each lock. Whoever holds the lock
+// contest is a table of counters, one for each lock. The holder of the lock
 // reads the counter and writes it back, plus one: two at a time lose an
 // increment.
 type contest struct {
@@ -161,7 +161,7 @@ func (c *contest) wins(t *testing.T, keeper *lock.Keeper, r lock.Request) (*lock
 	}
 }
 
-// nodeDies takes a lock that nobody gives back.
+// nodeDies takes a lock and never releases it.
 func (c *contest) nodeDies(t *testing.T, db *lockdb.DB, r lock.Request) {
 	for !t.Failed() {
 		g, err := db.Leases().Acquire(t.Context(), r)

@@ -26,7 +26,7 @@ func springDB(t *testing.T, g springtest.Generation) (db *lockdb.DB, url string)
 	return db, url
 }
 
-// TestTableThatCannotBeSharedIsRefused names what is wrong and what to do, for
+// TestTableThatCannotBeSharedIsRefused names the fault and its remedy, for
 // each way in which a table can mislead the nodes that share it.
 func TestTableThatCannotBeSharedIsRefused(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,7 @@ func TestLineBeforeTheFileIsBusy(t *testing.T) {
 
 // TestCommitEncodesBeforeTheWriteLock has another process take the write lock
 // whenever a commit encodes something: a process that is stopped there must stop
-// nobody.
+// no other.
 func TestCommitEncodesBeforeTheWriteLock(t *testing.T) {
 	t.Parallel()
 	url := lockdbtest.SQLite(t)

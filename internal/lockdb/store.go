@@ -108,7 +108,7 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	return found, nil
 }
 
-// observed reads what was observed of a stream, its number being $1. The cursor
+// observed reads the observed rows of a stream, its number being $1. The cursor
 // comes as a row without a key, in the same statement: a server that is behind
 // is behind with both, and its rows must not stand in for those of the cursor.
 func (s *Store) observed(ctx context.Context, what string, c observer.Cursor, text string,
@@ -218,7 +218,7 @@ func refused(err error) bool {
 	return errors.Is(err, lock.ErrFenced) || errors.Is(err, observer.ErrConflict)
 }
 
-// resolve finds out what became of a commit whose answer was lost. The
+// resolve finds out whether a commit without an answer took effect. The
 // orphaned backend may still be at work, so it is not enough to look: the
 // version is moved, which waits for the orphan's row lock and makes its
 // compare-and-set fail should it come later. Without the lease nothing is

@@ -24,15 +24,15 @@ func (t *Streams) Start(ctx context.Context, stream string) (start string, err e
 	return start, err
 }
 
-// LastError returns what the last poll of a stream has failed with; empty after
-// one that went well, and for a stream that was never polled.
+// LastError returns the error of the last poll of a stream; empty after a success, and
+// for a stream that was never polled.
 func (t *Streams) LastError(ctx context.Context, stream string) (reason string, err error) {
 	err = t.db.Query(ctx, "read the last failure of "+stream, `SELECT last_error FROM obs_cursor WHERE stream = $1`,
 		func(scan func(...any) error) error { return scan(&reason) }, stream)
 	return reason, err
 }
 
-// StreamStatus is what a person wants to know of one observer.
+// StreamStatus is the state of one observer, for a person.
 type StreamStatus struct {
 	Stream            string
 	LastSeq           int64
@@ -74,7 +74,7 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 	return all, nil
 }
 
-// Refused returns what the last poll of a stream refused, and whether that is
+// Refused returns the refusal of the last poll of a stream, and whether that is
 // accepted already; empty for nothing. See [observer.Refusal].
 func (t *Streams) Refused(ctx context.Context, stream string) (refusal string, accepted bool, err error) {
 	err = t.db.Query(ctx, "read what "+stream+" refused", `SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = $1`,

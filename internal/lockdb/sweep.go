@@ -33,7 +33,7 @@ func scanSweep(scan func(...any) error) (observer.Sweep, error) {
 	return s, err
 }
 
-// stepSQL is what a chunk changes about its sweep. A sweep that is not running
+// stepSQL is the change of a chunk to its sweep. A sweep that is not running
 // is not found; one of another stream is not either.
 const stepSQL = `
 UPDATE obs_sweep
@@ -112,7 +112,7 @@ func (t *Sweeps) Latest(ctx context.Context, stream string) ([]observer.Sweep, e
 	return all, err
 }
 
-// Cancel ends a sweep that is running: its next step is refused. What it
+// Cancel ends a running sweep: its next step is refused. What it
 // has committed stays. The error is [ErrSweepEnded] when no sweep of that id is
 // running.
 func (t *Sweeps) Cancel(ctx context.Context, id int64, actor string) error {

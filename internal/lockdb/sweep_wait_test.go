@@ -10,9 +10,9 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// TestStepThatMeetsAnotherTransaction has a step wait for somebody who has the
-// row of its sweep, or of its cursor. It is refused by a sweep that was
-// cancelled meanwhile, and by nothing else; and it keeps nobody from the lease.
+// TestStepThatMeetsAnotherTransaction has a step wait for a transaction that has
+// locked the row of its sweep, or of its cursor. Only a sweep that was cancelled
+// meanwhile refuses it; and it keeps no node from the lease.
 func TestStepThatMeetsAnotherTransaction(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

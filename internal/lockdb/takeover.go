@@ -26,7 +26,7 @@ type previousHolder struct {
 
 // previousSQL returns the previousHolder. It reads what was there before the
 // statement, or the transaction, that acquires. On PostgreSQL the rows may have
-// changed since, and then a takeover goes unnoticed, or is told of twice.
+// changed since, and then a takeover goes unnoticed, or is logged twice.
 // {ended} is whether a row stood there whose lease had ended.
 const previousSQL = `
 SELECT {ended} AS expired, COALESCE({ahead}, FALSE) AS ahead, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,

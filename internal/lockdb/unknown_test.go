@@ -116,7 +116,7 @@ func orphaned(t *testing.T, direct string) (fault netfault.Fault, arrive func())
 	}
 }
 
-// checkFate counts what is in the tables.
+// checkFate counts the rows of the tables.
 func checkFate(t *testing.T, direct string, s observer.Store, before, after observer.Cursor, committed bool, rows int) {
 	t.Helper()
 	want := rows

@@ -265,7 +265,7 @@ func (l *Log) noteBack(ctx context.Context, back []wentBack) (news int64, err er
 		 ORDER BY s.n`, args...)
 }
 
-// Delivered is told of the last event that a sink holds, as one that was kept over a
+// Delivered notes the last event that a sink holds, as one that was kept over a
 // restart of this process, and compares it with the log.
 func (l *Log) Delivered(ctx context.Context, last events.Event) {
 	l.ends.note(last.Stream, last.Seq, last.ID, time.Now())

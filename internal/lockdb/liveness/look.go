@@ -9,7 +9,7 @@ import (
 )
 
 // look is one look: it notes who is absent, judges, frees the leases of the
-// dead, and tells those who wait.
+// dead, and wakes the waiting goroutines.
 func (m *Monitor) look(ctx context.Context) error {
 	var s snapshot
 	began := time.Now()
@@ -85,7 +85,7 @@ func (m *Monitor) census(s snapshot) (open, absent map[string]bool) {
 	return open, absent
 }
 
-// marks returns what the judge hears of the absent.
+// marks returns the marks of the absent nodes for the detector.
 func (m *Monitor) marks(s snapshot, absent map[string]bool) map[string]string {
 	marks := make(map[string]string)
 	for _, held := range s.leases {

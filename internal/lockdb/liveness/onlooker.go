@@ -28,7 +28,7 @@ type Onlooker struct {
 	others func(ctx context.Context) (aliveness, error)
 }
 
-// NewOnlooker returns one that reads by those rows.
+// NewOnlooker returns an onlooker that reads with rows.
 func NewOnlooker(db *sqldb.DB, rows Rows) Onlooker {
 	if db.Backend() == "sqlite" {
 		p := &filePresence{prefix: filePrefix(db)}

@@ -49,7 +49,7 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 
 func (p *SessionPresence) kind() string { return BySession }
 
-// lasts is false: the server, or what lies between, may end the session.
+// lasts is false: the server, or a pooler between, may end the session.
 func (p *SessionPresence) lasts() bool { return false }
 
 // advisoryKey is the second half of the key of a process's advisory lock.

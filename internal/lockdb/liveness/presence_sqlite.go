@@ -30,7 +30,7 @@ type filePresence struct {
 // staleEvery is the time between two searches for files that were left behind.
 const staleEvery = time.Minute
 
-// bootIDForm is what may become a part of a file's name.
+// bootIDForm is the form of boot ids that may be part of a file's name.
 var bootIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
 
 func filePrefix(db *sqldb.DB) string { return db.Path() + "-alive-" }
@@ -55,7 +55,7 @@ func (p *filePresence) appear(ctx context.Context) error {
 	}
 	// Other users' nodes read it too.
 	own := flock.New(p.path(p.bootID), flock.SetPermissions(0o644))
-	// Another may be looking at the file this very moment.
+	// Another process may be reading the file now.
 	if _, err := own.TryLockContext(ctx, time.Millisecond); err != nil {
 		return errors.Join(fmt.Errorf("lock the file that shows this node: %w", err), own.Close())
 	}

@@ -37,8 +37,8 @@ type DB struct {
 	// that a busy pool never starves a heartbeat.
 	Main, Read, Lease *sql.DB
 	// Acquire is apart from Lease on PostgreSQL, because an acquisition may have
-	// to wait for a stranger that has locked the row. Its sessions wait for no
-	// longer than a moment.
+	// to wait for another client that has locked the row. Its sessions wait
+	// briefly.
 	Acquire *sql.DB
 	// TimeArg makes a time a parameter.
 	TimeArg func(t time.Time) any
@@ -214,7 +214,7 @@ func EndTx(tx *sql.Tx, err error) error {
 }
 
 // Rollback ends a failed transaction. A transaction that its context has ended
-// already is not worth a word.
+// already is no failure.
 func Rollback(tx *sql.Tx) error {
 	err := tx.Rollback()
 	if errors.Is(err, sql.ErrTxDone) || Unavailable(err) {

@@ -33,9 +33,9 @@ var inOrder = lockTable{
 	},
 }
 
-// TestLookDoesNotEndForThoseWhoWaitForIt has whoever looks at the catalogue go
-// away, as a client of the status page does. Who waits for the same look, to
-// take a lock, must not take that for a database that fails.
+// TestLookDoesNotEndForThoseWhoWaitForIt cancels the reader of the
+// catalogue, as a client of the status page does. A node that waits for the same read,
+// to take a lock, must not take that for a failure of the database.
 func TestLookDoesNotEndForThoseWhoWaitForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
