@@ -2,12 +2,13 @@
 // holds the leases (INT_LOCK), cursors, observed rows, the event log, sink
 // offsets, nodes and turns, because they must commit together.
 //
-// # Two databases, one text
+// # Parts
 //
-// PostgreSQL serves a cluster, SQLite the processes of one host. Both run the
-// same SQL wherever they can; what differs sits behind [dialect] (how "now" is
-// written, how times are bound) and [engine] (the statements that cannot be
-// shared, such as acquire, renew and commit).
+// Package sqldb below it knows the pools, the two dialects and the migrations, package
+// liveness which process is dead, package eventlog the log and its offsets, and
+// package examine reads facts for the doctor. Here is a type for each of the other
+// tables. Statements that PostgreSQL and SQLite cannot share, such as acquire, renew
+// and commit, are those of an [engine].
 //
 // # The fenced commit
 //
