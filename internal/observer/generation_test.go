@@ -38,8 +38,10 @@ func (s *stage) generation() int {
 		if !s.poll().Full {
 			return polls
 		}
-		// The order takes upper and lower case for equal.
-		if after := s.db.Generation(stream).Key; after == before || strings.ToLower(after) < strings.ToLower(before) {
+		// The order takes upper and lower case for equal. The first poll reads the row
+		// again at which it goes on, and may spend its budget on a change of that row.
+		after := s.db.Generation(stream).Key
+		if after == before && polls > 1 || strings.ToLower(after) < strings.ToLower(before) {
 			s.t.Fatalf("poll %d went from %q to %q", polls, before, after)
 		}
 	}
