@@ -1,114 +1,23 @@
 package promtest_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/observerd/observerd/internal/sample"
-	"github.com/observerd/observerd/test/deploy/promtest"
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // root is the repository, whose module is another one than that of these tests.
 var root = filepath.Join("..", "..", "..")
-
-// TestRulesAndDashboardsFindTheirMetrics reads every expression that ships with
-// the parser of Prometheus, and compares the metrics and labels in it, and those
-// that legends and annotations show, with a running node. It holds as well that
-// docs/metrics.md has them: see TestMetricsAreDocumented.
-func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
-	t.Parallel()
-	schema, err := promtest.ReadSchema(bytes.NewReader(metricsOfABusyNode(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []promtest.RuleFile
-	for _, path := range deployed(t, "prometheus", "*.yaml") {
-		file, err := promtest.ReadRules(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file)
-	}
-	if err := schema.Record(files...); err != nil {
-		t.Error(err)
-	}
-	for _, file := range files {
-		for _, rule := range file.Rules() {
-			if _, err := rule.Expr().Check(schema); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	for _, path := range deployed(t, "grafana", "*.json") {
-		for _, e := range expressions(t, path) {
-			if _, err := e.Check(schema); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
-// metricsOfABusyNode runs a node until it has delivered something: some metrics
-// exist from then on.
-func metricsOfABusyNode(t *testing.T) (text []byte) {
-	t.Helper()
-	folder := t.TempDir()
-	warehouse, err := sample.Open(t.Context(), filepath.Join(folder, "warehouse.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := warehouse.Close(); err != nil {
-		t.Fatal(err)
-	}
-	config := daemon.Config{
-		Node: "a", Database: "sqlite:" + filepath.Join(folder, "observerd.db"),
-		Sources:   map[string]string{"warehouse": "sqlite:" + filepath.Join(folder, "warehouse.db")},
-		Observers: []string{"{id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}"},
-		Files:     map[string]string{"file": filepath.Join(folder, "events.jsonl")},
-	}
-	if err := config.Write(folder); err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(folder, "observerd")
-	if err := daemon.Build(t.Context(), daemon.BuildOptions{Out: binary, Folder: root}); err != nil {
-		t.Fatal(err)
-	}
-	node, err := daemon.Start(context.WithoutCancel(t.Context()), daemon.Options{Binary: binary, Name: "a", Folder: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(node.Kill)
-	waittest.Eventually(t, 3*time.Minute, func() error {
-		metrics, err := node.Metrics(t.Context())
-		if err == nil && metrics.Sum("observerd_relay_delivered_events_total") == 0 {
-			err = errors.New("nothing was delivered")
-		}
-		return err
-	})
-	if _, text, err = node.Get(t.Context(), "/metrics"); err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func expressions(t *testing.T, path string) []promtest.DashboardExpr {
-	t.Helper()
-	dashboard, err := promtest.ReadDashboard(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := dashboard.Exprs(promtest.AnyValues())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 // deployed lists files that ship, of which there are some.
 func deployed(t *testing.T, folder, pattern string) []string {
@@ -121,4 +30,129 @@ func deployed(t *testing.T, folder, pattern string) []string {
 		t.Fatalf("no file %s in deploy/%s", pattern, folder)
 	}
 	return paths
+}
+
+// shownByTemplate finds the labels that an annotation of an alert shows.
+var shownByTemplate = regexp.MustCompile(`\$labels\.(\w+)`)
+
+// TestRulesAndDashboardsFindTheirMetrics compares the metrics and labels in every
+// expression that ships, and those that legends and annotations show, with a
+// running node that has delivered something: some metrics exist from then on.
+func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, build(t), moving(t), daemon.Config{Node: "a", Database: "sqlite:" + filepath.Join(t.TempDir(), "observerd.db")})
+	if err := servertest.StartOnFreePort(t.Context(), n.start); err != nil {
+		t.Fatal(err)
+	}
+	waittest.Eventually(t, 3*time.Minute, func() error {
+		metrics, err := n.process.Metrics(t.Context())
+		if err == nil && metrics.Sum("observerd_relay_delivered_events_total") == 0 {
+			err = errors.New("nothing was delivered")
+		}
+		return err
+	})
+	_, text, err := n.process.Get(t.Context(), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := readSchema(t, text)
+	records, alerts := shippedRules(t)
+	schema.record(t, records)
+	var all []query
+	for _, r := range append(records, alerts...) {
+		q := query{where: r.Record + r.Alert, text: r.Expr}
+		for _, text := range r.Annotations {
+			q.shown = append(q.shown, found(shownByTemplate, text)...)
+		}
+		all = append(all, q)
+	}
+	for _, d := range dashboards(t) {
+		all = append(all, d.queries(anyValues())...)
+	}
+	for _, q := range all {
+		if err := schema.check(q); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// node is a node as a process, which may come back at the same port.
+type node struct {
+	t       *testing.T
+	options daemon.Options
+	port    int
+	process *daemon.Process
+}
+
+// newNode configures a node that observes three types of a sample warehouse.
+func newNode(t *testing.T, binary, source string, config daemon.Config) *node {
+	t.Helper()
+	n := &node{t: t, options: daemon.Options{Binary: binary, Name: config.Node, Folder: t.TempDir()}}
+	config.Sources = map[string]string{"warehouse": "sqlite:" + source}
+	config.Observers = []string{
+		"{id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}",
+		"{id: stock, type: inventory, source: warehouse, table: inventory, key: [warehouse, sku]}",
+		"{id: tasks, type: wes, source: warehouse, table: wes_tasks, key: task_id, timestamp: updated_at}",
+	}
+	config.Files = map[string]string{"file": filepath.Join(filepath.Dir(source), "events.jsonl")}
+	if err := config.Write(n.options.Folder); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// start starts the node, for the first time or again, and waits until it is ready.
+func (n *node) start(port int) (err error) {
+	n.port = port
+	o := n.options
+	o.Env = []string{"OBSERVERD_HTTP_LISTEN=" + n.address()}
+	if n.process, err = daemon.Start(context.WithoutCancel(n.t.Context()), o); err != nil {
+		return err
+	}
+	process := n.process
+	n.t.Cleanup(func() {
+		process.Kill()
+		if n.t.Failed() {
+			n.t.Logf("log of %s:\n%s", o.Name, process.Log.Tail(4000))
+		}
+	})
+	ctx, cancel := context.WithTimeout(n.t.Context(), 2*time.Minute)
+	defer cancel()
+	return process.Ready(ctx)
+}
+
+func (n *node) address() string { return "127.0.0.1:" + strconv.Itoa(n.port) }
+
+func build(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "observerd")
+	if err := daemon.Build(t.Context(), daemon.BuildOptions{Out: binary, Version: "nightly", Folder: root}); err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// moving is the file of a sample warehouse that moves until the test ends.
+func moving(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "warehouse.db")
+	warehouse, err := sample.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := warehouse.Run(ctx, 250*time.Millisecond); err != nil {
+			t.Errorf("move the warehouse: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		work.Wait()
+		if err := warehouse.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
 }
