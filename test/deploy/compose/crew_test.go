@@ -37,20 +37,13 @@ func (m *member) Write(p []byte) (int, error) {
 func (c crew) join(t *testing.T, name, config string, environ []string) *member {
 	t.Helper()
 	m := new(member)
-	p, err := daemon.Start(context.WithoutCancel(t.Context()), daemon.Options{
+	p, err := launch(t, daemon.Options{
 		Binary: binary(t), Name: name, Folder: t.TempDir(), Args: []string{"--config", config, "run"}, Stdout: m,
 		Env: append(environ, "OBSERVERD_HTTP_LISTEN=127.0.0.1:0", "OBSERVERD_SCHEDULER_OBSERVER_FIXED_DELAY=1s"),
 	})
 	must(t, err)
 	m.Process = p
 	c[name] = m
-	t.Cleanup(func() {
-		p.Kill()
-		if t.Failed() {
-			const most = 10_000
-			t.Logf("log of %s:\n%s", name, p.Log.Tail(most))
-		}
-	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	must(t, p.Ready(ctx))

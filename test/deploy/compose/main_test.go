@@ -21,7 +21,7 @@ const patience = 3 * time.Minute
 // root is the repository.
 var root = filepath.Join("..", "..", "..")
 
-// envBinary names the program under test. It is built where nobody has set it.
+// envBinary names the program under test. It is built where that is not set.
 const envBinary = "OBSERVERD_TEST_BINARY"
 
 // program is the daemon, built when the first test asks for it.
@@ -57,6 +57,21 @@ func binary(t *testing.T) string {
 	})
 	must(t, program.err)
 	return filepath.Join(program.folder, "observerd")
+}
+
+// launch starts a program, which is killed when the test ends.
+func launch(t *testing.T, o daemon.Options) (*daemon.Process, error) {
+	t.Helper()
+	p, err := daemon.Start(context.WithoutCancel(t.Context()), o)
+	if err == nil {
+		t.Cleanup(func() {
+			p.Kill()
+			if t.Failed() {
+				t.Logf("log of %s:\n%s", o.Name, p.Log.Tail(10_000))
+			}
+		})
+	}
+	return p, err
 }
 
 func must(t *testing.T, err error) {

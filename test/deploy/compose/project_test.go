@@ -2,10 +2,8 @@ package compose_test
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
@@ -16,16 +14,12 @@ import (
 // with no variable set but these.
 func load(t *testing.T, profiles []string, environ ...string) *types.Project {
 	t.Helper()
-	project, err := loadFile(t, filepath.Join(root, "docker-compose.yml"), profiles, environ...)
-	must(t, err)
-	return project
-}
-
-func loadFile(t *testing.T, path string, profiles []string, environ ...string) (*types.Project, error) {
-	t.Helper()
+	path := filepath.Join(root, "docker-compose.yml")
 	options, err := cli.NewProjectOptions([]string{path}, cli.WithEnv(environ), cli.WithProfiles(profiles), cli.WithResolvedPaths(true))
 	must(t, err)
-	return options.LoadProject(t.Context())
+	project, err := options.LoadProject(t.Context())
+	must(t, err)
+	return project
 }
 
 // everything are all profiles.
@@ -71,28 +65,6 @@ func TestProfiles(t *testing.T) {
 		want := slices.Sorted(slices.Values(append(slices.Clone(alone), c.more...)))
 		if got := slices.Sorted(maps.Keys(project.Services)); !slices.Equal(got, want) {
 			t.Errorf("profiles %q: services %q, want %q", c.profiles, got, want)
-		}
-	}
-}
-
-// TestAMistakeIsNoticed shows that loading checks.
-func TestAMistakeIsNoticed(t *testing.T) {
-	t.Parallel()
-	text := read(t, "docker-compose.yml")
-	for _, change := range [][2]string{
-		{"    cpus: 0.5\n", "    cpu: 0.5\n"},
-		{"condition: service_healthy", "condition: service_wealthy"},
-		{"postgres-data:/var", "progres-data:/var"},
-		{"      postgres: {condition", "      progres: {condition"},
-	} {
-		wrong := strings.Replace(text, change[0], change[1], 1)
-		if wrong == text {
-			t.Fatalf("docker-compose.yml has no %q", change[0])
-		}
-		path := filepath.Join(t.TempDir(), "docker-compose.yml")
-		must(t, os.WriteFile(path, []byte(wrong), 0o600))
-		if _, err := loadFile(t, path, everything); err == nil {
-			t.Errorf("%q was taken", change[1])
 		}
 	}
 }

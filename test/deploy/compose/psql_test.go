@@ -42,20 +42,13 @@ func psql(t *testing.T) string {
 }
 
 // script starts psql as the images do: with nothing but the variables of its
-// service. It is killed when the test ends.
+// service.
 func script(t *testing.T, environ []string, args ...string) *daemon.Process {
 	t.Helper()
-	folder := t.TempDir()
-	p, err := daemon.Start(context.WithoutCancel(t.Context()), daemon.Options{
-		Binary: psql(t), Name: "psql", Folder: folder, Args: args, Env: append(environ, "PATH=/usr/bin:/bin"),
+	p, err := launch(t, daemon.Options{
+		Binary: psql(t), Name: "psql", Folder: t.TempDir(), Args: args, Env: append(environ, "PATH=/usr/bin:/bin"),
 		Attributes: syscall.SysProcAttr{},
 	})
 	must(t, err)
-	t.Cleanup(func() {
-		p.Kill()
-		if t.Failed() {
-			t.Logf("psql said:\n%s", p.Log)
-		}
-	})
 	return p
 }

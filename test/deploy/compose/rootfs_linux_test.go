@@ -103,19 +103,10 @@ func (r *rootfs) attributes() syscall.SysProcAttr {
 // start runs a program of the image, with nothing in its environment.
 func (r *rootfs) start(t *testing.T, name string, words ...string) (*daemon.Process, error) {
 	t.Helper()
-	p, err := daemon.Start(context.WithoutCancel(t.Context()), daemon.Options{
+	return launch(t, daemon.Options{
 		Binary: words[0], Args: words[1:], Name: name, Folder: r.workdir, LogFile: filepath.Join(t.TempDir(), name+".log"),
 		Attributes: r.attributes(),
 	})
-	if err == nil {
-		t.Cleanup(func() {
-			p.Kill()
-			if t.Failed() {
-				t.Logf("%s said:\n%s", name, p.Log)
-			}
-		})
-	}
-	return p, err
 }
 
 // outside lists what is in the file system but not in the folders of the user.
@@ -207,7 +198,7 @@ func TestTheImageIsEnough(t *testing.T) {
 		must(t, os.Chmod(filepath.Join(r.folder, configPath), 0o444)) //nolint:gosec // There is no secret in it.
 		node, err = r.start(t, "node", append(one(t, "ENTRYPOINT").words(t), one(t, "CMD").words(t)...)...)
 		if os.Geteuid() != 0 && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC)) {
-			servertest.Lacking(t, "neither root nor allowed to make a user namespace: nobody has seen the program in the image's file system")
+			servertest.Lacking(t, "neither root nor allowed to make a user namespace: the program has not run in the image's file system")
 		}
 		if err != nil {
 			return err

@@ -63,8 +63,8 @@ func TestImagesArePinned(t *testing.T) {
 // once is the service that ends when its work is done.
 const once = "migrate"
 
-// TestConfinement holds every service to what it needs: who starts as root does
-// so to hand its files over, and is no program of ours.
+// TestConfinement holds every service to the rights that it needs: a service that
+// starts as root does so to hand its files over, and is no program of ours.
 func TestConfinement(t *testing.T) {
 	t.Parallel()
 	startAsRoot, keepAll := []string{"postgres"}, []string{"postgres", "oracle"}
@@ -95,7 +95,7 @@ func TestConfinement(t *testing.T) {
 			t.Errorf("%s is not started again: %q", name, s.Restart)
 		}
 		if s.HealthCheck == nil || s.HealthCheck.Disable && name != "oracle-traffic" {
-			t.Errorf("nobody looks at the health of %s", name)
+			t.Errorf("%s has no health check", name)
 		}
 	}
 }
@@ -143,9 +143,7 @@ func TestBindMountsExist(t *testing.T) {
 func TestYourOwnConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"my.yaml", "./my.yaml", filepath.Join(absolute(t, root), "my.yaml")} {
-		project, err := loadFile(t, filepath.Join(root, "docker-compose.yml"), nil, "OBSERVERD_CONFIG="+name)
-		must(t, err)
-		for _, v := range project.Services["node-a"].Volumes {
+		for _, v := range load(t, nil, "OBSERVERD_CONFIG="+name).Services["node-a"].Volumes {
 			if v.Target == configPath && (v.Source != filepath.Join(absolute(t, root), "my.yaml") || v.Bind == nil || v.Bind.CreateHostPath) {
 				t.Errorf("%s mounts %s: %+v", name, v.Source, v.Bind)
 			}

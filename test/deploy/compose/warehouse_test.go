@@ -68,12 +68,11 @@ func (p playground) command(t *testing.T, url string, args ...string) (code int,
 	service := p.project.Services["node-a"]
 	environ := slices.DeleteFunc(environment(t, service), func(v string) bool { return strings.HasPrefix(v, databaseURL) })
 	var said bytes.Buffer
-	m, err := daemon.Start(context.WithoutCancel(t.Context()), daemon.Options{
+	m, err := launch(t, daemon.Options{
 		Binary: binary(t), Name: args[0], Folder: t.TempDir(), Env: append(environ, databaseURL+url), Stdout: &said,
 		Args: append([]string{"--config", mounted(t, service, configPath)}, args...),
 	})
 	must(t, err)
-	t.Cleanup(m.Kill)
 	code = m.ExitCode()
 	return code, said.String() + m.Log.String()
 }
