@@ -71,35 +71,43 @@ func (b badInput) refused(t *testing.T, root bool) {
 	}
 }
 
-// TestEveryCommandRefusesAnExposedPassword holds the commands to one loader.
-func TestEveryCommandRefusesAnExposedPassword(t *testing.T) {
+// TestEveryCommandRefusesBadInput holds the commands to one loader of the
+// configuration, and to one answer about files: a command that waits for a right
+// waits for ever.
+func TestEveryCommandRefusesBadInput(t *testing.T) {
 	t.Parallel()
-	input := exposedSecrets["everybody may read a password"]
-	for _, args := range [][]string{
-		{"run"},
-		{"validate"},
-		{"validate", "--offline"},
-		{"doctor"},
-		{"migrate", "up"},
-		{"migrate", "status"},
-		{"status"},
-		{"healthcheck"},
-		{"poll", "orders", "--once", "--dry-run"},
-		{"events", "tail"},
-		{"observers", "list"},
-		{"observers", "backfill", "orders"},
+	for name, c := range map[string]struct {
+		input    badInput
+		commands []string
+	}{
+		"an exposed password": {exposedSecrets["everybody may read a password"], []string{
+			"run", "validate", "validate --offline", "doctor", "migrate up", "migrate status", "status", "healthcheck",
+			"poll orders --once --dry-run", "events tail", "observers list", "observers backfill orders",
+		}},
+		"a closed state folder": {badPlaces["the state folder is closed"], []string{"migrate up", "validate", "status"}},
+		"a closed certificate": {badInput{
+			database: `{url: "postgres://observerd@127.0.0.1:1/observerd?sslmode=verify-full&sslrootcert={folder}/secret"}`,
+			closed:   map[string]os.FileMode{"secret": 0}, code: exitDenied, says: []string{"{folder}/secret: permission denied"},
+		}, []string{"validate"}},
+		// The database worked until then: SQLite says no more than that it cannot open it.
+		"a file system that has become read-only": {badInput{
+			database: inOpen, mount: "mode=0777", mounted: "./observerd migrate up && mount -o remount,bind,ro open",
+			code: exitDenied, says: []string{" is on a file system that is read-only; mount it writable"},
+		}, []string{"doctor --watch 0", "status", "migrate status"}},
 	} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Parallel()
-			f := input.folder(t, false)
-			code, output := f.run(t, args...)
-			if code != exitConfiguration {
-				t.Errorf("exit code %d, want %d", code, exitConfiguration)
-			}
-			if words := input.says[0]; !strings.Contains(output, words) || strings.Contains(output, secret) {
-				t.Errorf("want %q and no secret:\n%s", words, output)
-			}
-		})
+		for _, command := range c.commands {
+			t.Run(name+"/"+command, func(t *testing.T) {
+				t.Parallel()
+				f := c.input.folder(t, false)
+				code, output := f.run(t, strings.Fields(command)...)
+				if code != c.input.code {
+					t.Errorf("exit code %d, want %d", code, c.input.code)
+				}
+				if words := f.fill(c.input.says[0]); !strings.Contains(output, words) || strings.Contains(output, secret) {
+					t.Errorf("want %q and no secret:\n%s", words, output)
+				}
+			})
+		}
 	}
 }
 
@@ -139,22 +147,8 @@ func TestFullDiskAtStart(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFileSystemIsSaidByEveryCommand has a database that worked until its
-// file system was mounted read-only: SQLite says no more than that it cannot open
-// it.
-func TestReadOnlyFileSystemIsSaidByEveryCommand(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"doctor", "--watch", "0"}, {"status"}, {"migrate", "status"}} {
-		t.Run(args[0], func(t *testing.T) {
-			t.Parallel()
-			input := badInput{database: inOpen, mount: "mode=0777", mounted: "./observerd migrate up && mount -o remount,bind,ro open"}
-			code, output := input.folder(t, false).run(t, args...)
-			if want := " is on a file system that is read-only; mount it writable"; code != exitDenied || !strings.Contains(output, want) {
-				t.Errorf("exit code %d, want %d and %q:\n%s", code, exitDenied, want, output)
-			}
-		})
-	}
-}
+// nobody is a user without rights.
+const nobody = 65534
 
 // badFolder is where a program runs that cannot go well.
 type badFolder struct {
