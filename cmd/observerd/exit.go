@@ -46,7 +46,7 @@ func exitCodesTopic() *cobra.Command {
        coordination database), a file that is no SQLite database; or the schema
        is newer than this binary. Trying again will not help
   130  ended by SIGINT before the work was done; 143 by SIGTERM, 141 because
-       nobody reads stdout any more
+       stdout has no reader any more
 
 'observerd run' ends with 0 after one SIGINT or SIGTERM. A second one ends it
 at once, with 130 or 143; its leases then stand until their TTL is over.`,
@@ -94,7 +94,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// brokenPipe reports whether nobody reads stdout any more. A connection to a
+// brokenPipe reports whether stdout has no reader any more. A connection to a
 // database breaks with the same error, and is none of this.
 func brokenPipe(err error) bool {
 	var connection *net.OpError

@@ -16,7 +16,7 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// With this, a write to a pipe that nobody reads fails instead of killing
+	// With this, a write to a pipe without a reader fails instead of killing
 	// the process with its leases in hand.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {

@@ -198,7 +198,7 @@ func self() string {
 
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
-// confirm asks a person who sits at a terminal; anybody else has to say --yes.
+// confirm asks at a terminal; elsewhere --yes is required.
 func (c observerCommands) confirm(ctx context.Context, yes bool, question string) error {
 	if yes {
 		return nil

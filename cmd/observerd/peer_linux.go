@@ -17,7 +17,7 @@ func (p place) listener(ctx context.Context) (pid int, known bool) {
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, p.network, p.address)
 	if err != nil {
-		return 0, false // Nobody listens, which the request itself finds out.
+		return 0, false // No process listens, which the request itself finds out.
 	}
 	defer func() { _ = conn.Close() }() // It was only a look.
 	socket, ok := conn.(*net.UnixConn)

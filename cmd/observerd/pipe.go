@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// errPipeClosed is why a node stops whose stdout nobody reads any more, as in
+// errPipeClosed is why a node stops whose stdout has lost its reader, as in
 // 'observerd run | head'.
 var errPipeClosed = errors.New("stdout was closed by its reader")
 
 // watchPipe returns a writer to w, and a context that ends with
-// [errPipeClosed] when a write finds that nobody reads any more.
+// [errPipeClosed] when a write finds no reader any more.
 func watchPipe(ctx context.Context, w io.Writer) (context.Context, io.Writer) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return ctx, pipeWriter{w, cancel}

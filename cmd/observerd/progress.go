@@ -15,7 +15,7 @@ import (
 const lineEvery = 5 * time.Second
 
 // permille is the length of the bar: what is done of the range, not of its
-// rows, whose number nobody knows.
+// rows, whose number is unknown.
 const permille = 1000
 
 // progress shows how far a backfill is: as a bar where a person looks at it,

@@ -174,7 +174,7 @@ func sweepSection(r admin.Report) section {
 	return s
 }
 
-// accountSection has the accounts that nobody tries.
+// accountSection has the refused accounts, which no node tries.
 func accountSection(r admin.Report) section {
 	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "TIMES", "NEXT TRY", "WHY"}}
 	for _, a := range r.Accounts {

@@ -19,7 +19,7 @@ import (
 const stopGrace = 15 * time.Second
 
 // readTimeout is what a reload may take to read the configuration: a file can be a
-// pipe into which nobody writes, or lie on a server that does not answer.
+// pipe without a writer, or lie on a server that does not answer.
 const readTimeout = 30 * time.Second
 
 // supervisor runs one node after the other in this process: each reload of the
@@ -213,7 +213,7 @@ func (s *supervisor) readInTime(ctx context.Context) reading {
 		return r
 	case <-ctx.Done():
 		return reading{why: fmt.Errorf("the configuration, or a file that it names, could not be read within %s; "+
-			"name a file on a disk that answers, and no pipe that nobody writes to", readTimeout)}
+			"name a file on a disk that answers, and no pipe without a writer", readTimeout)}
 	}
 }
 

@@ -57,7 +57,7 @@ func (c httpChecker) checkReach(h HTTP) {
 			"write a web-config with both, or listen on %s", quote(h.Listen), loopback(h.Listen)))
 	case h.WebConfig == "":
 		c.Reject("http.listen", fmt.Sprintf("other hosts can reach %s; write %s, or a web-config with TLS and authentication, "+
-			"or insecure: true where the network lets in nobody else", quote(h.Listen), loopback(h.Listen)))
+			"or insecure: true where the network has no other users", quote(h.Listen), loopback(h.Listen)))
 	default:
 		c.Reject("http.web-config", fmt.Sprintf("other hosts can reach %s (listen), and this file does not protect it: %s", quote(h.Listen), missing))
 	}

@@ -134,7 +134,7 @@ func TestLeaseOfADeadProcessIsFreed(t *testing.T) {
 		said := func(words ...string) int { return judges[0].logged(words...) + judges[1].logged(words...) }
 		eventually(t, func() error {
 			// An attempt may have been carried out that was not answered in time.
-			if said("Lease freed", "from=holder")+said("Lease that nobody holds not freed") == 0 {
+			if said("Lease freed", "from=holder")+said("Lease without a holder not freed") == 0 {
 				return errors.New("nobody says that the lease was freed")
 			}
 			return nil

@@ -89,7 +89,7 @@ func TestLockedRowsStarveNoFreeLock(t *testing.T) {
 	}
 	close(over)
 	waiting.Wait()
-	const word = "is locked by somebody's transaction"
+	const word = "is locked by another transaction"
 	if n := strings.Count(log.String(), word); n != len(keys) {
 		t.Errorf("%d words of %d rows that are locked:\n%s", n, len(keys), &log)
 	}

@@ -40,7 +40,7 @@ func TestRefusal(t *testing.T) {
 		"no such role":          {changed(t, role, func(u *url.URL) { u.User = url.UserPassword("nobody_at_all", "hunter2") }), "role"},
 		"no such database":      {changed(t, role, func(u *url.URL) { u.Path = "/no_such_database" }), "no database of that name"},
 		"no right to connect":   {outside, "does not let the role connect"},
-		"no connections at all": {changed(t, role, func(u *url.URL) { u.Path = "/" + lockedUp(t, database) }), "lets nobody connect to that database"},
+		"no connections at all": {changed(t, role, func(u *url.URL) { u.Path = "/" + lockedUp(t, database) }), "lets no role connect to that database"},
 		"no right to set":       {setting("log_statement", "all"), "does not let the role make a setting"},
 		"no right to become":    {setting("role", "postgres"), "does not let the role make a setting"},
 		"a wrong value":         {setting("statement_timeout", "hunter2"), "refuses a setting"},

@@ -169,7 +169,7 @@ type WentBack struct {
 type Account struct {
 	ID string `json:"account"`
 	// Since is when its secret was first refused, Until when one node may try it
-	// again; with Never, which the database does not know, nobody does until
+	// again; with Never, which the database does not know, no node does until
 	// 'observerd observers resume'.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`

@@ -50,7 +50,7 @@ var stories = []story{
 	{name: "a torn batch spoils no other stream", tell: tornBeforeAnother},
 	{name: "a sink that is refused goes on", tell: refused},
 	{name: "nothing is stored after the context ended", tell: ended},
-	{name: "a silent destination holds nobody up", tell: stalled, stalls: true},
+	{name: "a silent destination holds up no caller", tell: stalled, stalls: true},
 }
 
 // Run tests a kind of sink against the contract.

@@ -45,8 +45,8 @@ func TestBrokenSinksFailTheirStory(t *testing.T) {
 		{givesUpForEver, "a sink that is refused goes on"},
 		{storesWithoutTime, "nothing is stored after the context ended"},
 		{hidesTheCause, "nothing is stored after the context ended"},
-		{ignoresTheDeadline, "a silent destination holds nobody up"},
-		{abandonsItsWrite, "a silent destination holds nobody up"},
+		{ignoresTheDeadline, "a silent destination holds up no caller"},
+		{abandonsItsWrite, "a silent destination holds up no caller"},
 	} {
 		found[tt.story] = true
 		t.Run(string(tt.broken)+"/"+tt.story, func(t *testing.T) {

@@ -127,7 +127,7 @@ func (m *Monitor) free(ctx context.Context, held lease, how *remedy) (freed bool
 	})
 	switch {
 	case err != nil && ctx.Err() == nil:
-		m.opts.Logger.Warn("Lease that nobody holds not freed; trying again", "lock", held.Key, "from", held.node, "rule", how.rule, "err", err)
+		m.opts.Logger.Warn("Lease without a holder not freed; trying again", "lock", held.Key, "from", held.node, "rule", how.rule, "err", err)
 	case freed:
 		m.opts.Logger.Info("Lease freed", "lock", held.Key, "name", held.name, "from", held.node, "rule", how.rule)
 	}

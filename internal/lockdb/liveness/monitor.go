@@ -16,7 +16,7 @@ import (
 
 // timeout bounds one look, one attempt to be seen, and the farewell.
 // After the server was restarted, a node has time for two attempts before
-// anybody judges it.
+// another node judges it.
 const timeout = 2 * time.Second
 
 // Options say how closely nodes watch each other. Durations of 0 mean the defaults.

@@ -85,7 +85,7 @@ func (p *SessionPresence) show(ctx context.Context) error {
 		// Others look on the primary.
 		return errors.New("show this node: the session is on a standby server")
 	case !locked:
-		return fmt.Errorf("%w: somebody else holds the advisory lock of this node alone", errNoLiveness)
+		return fmt.Errorf("%w: another session holds the advisory lock of this node alone", errNoLiveness)
 	}
 	other, err := p.PIDOfOther(ctx)
 	if err != nil {

@@ -153,7 +153,7 @@ func (db *DB) owner(ctx context.Context) (owner string, err error) {
 func (db *DB) WarnOfStrangers(ctx context.Context) error {
 	names, functions, err := db.hangers(ctx)
 	if len(names) > 0 {
-		db.log.Warn("Code of other roles hangs on INT_LOCK and runs with the rights of this node; drop what nobody needs", "code", names)
+		db.log.Warn("Code of other roles hangs on INT_LOCK and runs with the rights of this node; drop what is not needed", "code", names)
 	}
 	if len(functions) > 0 {
 		db.log.Warn("Triggers of INT_LOCK call functions that have no search_path of their own, and sessions of this node have none: "+

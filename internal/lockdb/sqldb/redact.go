@@ -66,5 +66,5 @@ var contextual = map[string]string{
 	"53100": "the server's disk is full",
 	"55P03": "a lock was not to be had in time",
 	"57014": "the commit was cancelled, or took longer than the server's limit",
-	"57P01": "the server shut down, or somebody ended the session",
+	"57P01": "the server shut down, or an administrator ended the session",
 }

@@ -48,7 +48,7 @@ func worded(server *pgconn.PgError) string {
 	case "3D000":
 		return "its server has no database of that name"
 	case "55000":
-		return "its server lets nobody connect to that database"
+		return "its server lets no role connect to that database"
 	case "42501":
 		if server.File == "guc.c" { // Its file for settings, in every version and language.
 			return "its server does not let the role make a setting that is in the URL"

@@ -40,7 +40,7 @@ func (s *Source) Clock() int64 {
 	return s.clock
 }
 
-// Now is the time by a clock that nobody turns: that of a node.
+// Now is the time by a clock that no test turns: that of a node.
 func (s *Source) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

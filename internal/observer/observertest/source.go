@@ -119,7 +119,7 @@ func (s *Source) Restore(rows []observer.Row) {
 	clear(s.open)
 }
 
-// SetIdentity changes who the source is, at first nobody: "".
+// SetIdentity changes the identity of the source, at first none: "".
 func (s *Source) SetIdentity(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -86,7 +86,7 @@ var words = map[string]string{
 	lockNotAvailable: "somebody has locked a table, an index or what else is read here, as by ALTER TABLE, LOCK TABLE or REINDEX: wait for that session, or end it",
 	"57":             "the server ended the session or the statement",
 	queryCanceled:    "the statement was cancelled, or met a time limit of the server",
-	"57P01":          "the server shut down, or somebody ended the session",
+	"57P01":          "the server shut down, or an administrator ended the session",
 	"58":             "the server failed at its files or its operating system",
 	"P0":             "a function raised an error",
 	"XX":             "the server failed internally",

@@ -55,7 +55,7 @@ func (c *session) pathRisks(ctx context.Context, r relation) ([]source.Risk, err
 		if len(s.Strangers) > 0 {
 			risks = append(risks, source.Risk{
 				Saw: fmt.Sprintf("schema %s, which is in the search_path of %s, has functions or operators of others than its owner: %s", s.Name, reader, strings.Join(s.Strangers, ", ")),
-				Why: why, Do: fmt.Sprintf(`Look at them with \df+ %[1]s.* and \do+ %[1]s.* in psql, and drop what nobody needs; or %s`, s.Name, without),
+				Why: why, Do: fmt.Sprintf(`Look at them with \df+ %[1]s.* and \do+ %[1]s.* in psql, and drop what is not needed; or %s`, s.Name, without),
 			})
 		}
 	}

@@ -69,7 +69,7 @@ func parseURL(text string) (string, error) {
 	case strings.ContainsAny(path, "?\x00"):
 		return "", errors.New("sqlite url takes no parameters: write sqlite:path/to/file.db")
 	case strings.HasPrefix(path, ":"):
-		return "", errors.New("sqlite url names a database in memory, which nobody else could fill")
+		return "", errors.New("sqlite url names a database in memory, which no other process can fill")
 	}
 	return path, nil
 }

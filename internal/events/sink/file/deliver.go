@@ -17,7 +17,7 @@ const maxText = 1 << 20
 // already are skipped and count as stored. After an error, a full disk for
 // one, the file ends behind the last event that was stored. Events that were
 // written to a file that was moved away meanwhile are written to its successor,
-// too: whoever moved it may have read it before. The error is
+// too: the program that moved it may have read it before. The error is
 // [events.ErrHalted] when the file has become shorter.
 func (s *Sink) Deliver(ctx context.Context, batch []events.Event) (int, error) {
 	for {
@@ -90,7 +90,7 @@ func (s *Sink) append(text []byte) (durable int, err error) {
 		// success the next time: these lines are written anew.
 		return 0, errors.Join(err, fmt.Errorf("sync file: %w", syncErr), s.cutBack(0))
 	}
-	// Whoever renames the file from now on finds these lines in it. One that was
+	// A file that is renamed from now on has these lines in it. A file that was
 	// renamed before may have been compressed without them.
 	if _, lookErr := s.look(s.end + int64(n)); lookErr != nil {
 		return 0, errors.Join(err, lookErr)

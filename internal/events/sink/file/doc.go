@@ -20,7 +20,7 @@
 // # Rotation
 //
 // Before each batch, and again after its sync, the sink looks whether the path
-// still leads to the file. Whoever renames it after that finds the batch in it.
+// still leads to the file. A program that renames it after that finds the batch in it.
 // If it was renamed before, it may have been compressed and removed already, and
 // the batch is written to its successor: both may hold it, each of them once.
 //

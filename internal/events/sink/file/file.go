@@ -18,7 +18,7 @@ var (
 	// ErrForeign reports a file that does not end with a line that observerd
 	// wrote, and is not empty: it may be another's, and a piece of a line at its
 	// end would spoil the events behind it.
-	ErrForeign = errors.New("it does not end with an event of observerd, so it may be somebody else's file, and nothing is appended; " +
+	ErrForeign = errors.New("it does not end with an event of observerd, so it may be the file of another program, and nothing is appended; " +
 		"name another file in the sink's path, or move this one away, or, if it is the sink's own, remove the lines behind its last event")
 	// errMoved reports that the path leads to another file, or to none.
 	errMoved = errors.New("the file was moved or removed")
@@ -33,7 +33,7 @@ type Options struct {
 	// recognised when they are delivered again: at least twice the batch size
 	// of the relay. 0: 20,000, which take about 2 MB of memory.
 	Remember int
-	// Logger is told of repairs and rotations. nil: nobody is.
+	// Logger is told of repairs and rotations. nil: no logger is.
 	Logger *slog.Logger
 }
 

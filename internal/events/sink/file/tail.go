@@ -126,7 +126,7 @@ func judge(text []byte, ended bool) (kind, uuid.UUID) {
 	case ours, bytes.IndexByte(text, 0) >= 0:
 		return broken, uuid.Nil
 	case events.MaybeEncoded(text) && (!ended || len(text) > 1):
-		return broken, uuid.Nil // An empty line and a lone brace may be anybody's.
+		return broken, uuid.Nil // An empty line and a lone brace may be of any program.
 	}
 	return foreign, uuid.Nil
 }

@@ -1,4 +1,4 @@
-// Package stdout writes events as JSON lines to a stream that somebody reads
+// Package stdout writes events as JSON lines to a stream that a program reads
 // at this moment: a terminal, a pipe, a log collector.
 package stdout
 
@@ -13,7 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 )
 
-// ErrClosed reports that nobody reads the stream any more.
+// ErrClosed reports that the stream has no reader any more.
 var ErrClosed = errors.New("the reader of the output has gone away")
 
 // maxUnreported bounds what is remembered of writes that outlasted their
@@ -104,6 +104,6 @@ func (s *Sink) wait(ctx context.Context) error {
 	case <-s.writing.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("write events, which nobody reads: %w", context.Cause(ctx))
+		return fmt.Errorf("write events, which are not read: %w", context.Cause(ctx))
 	}
 }

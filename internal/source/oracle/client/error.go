@@ -130,11 +130,11 @@ func quotable(code int) bool {
 // words are what codes mean, and wordings what classes do.
 var words = map[int]string{
 	20:   "the database has no free process",
-	28:   "somebody ended the session",
+	28:   "an administrator ended the session",
 	904:  "a column or a function does not exist",
 	932:  "types do not fit together",
 	942:  "a table or view does not exist, or may not be read",
-	1013: "somebody cancelled the statement",
+	1013: "the statement was cancelled",
 	1017: "a logon was refused",
 	1031: "a right is missing",
 	1427: "a subquery returned more than one row",
@@ -149,7 +149,7 @@ var words = map[int]string{
 var wordings = map[observer.Class]string{
 	observer.ClassUnreachable: "a session was lost, or a database is not open",
 	observer.ClassResource:    "the database has no room for it",
-	observer.ClassKilled:      "somebody ended the session or the statement, or a limit did",
+	observer.ClassKilled:      "an administrator, or a limit, ended the session or the statement",
 	observer.ClassCredentials: "a logon was refused",
 	observer.ClassSettings:    "an address or the name of a database does not fit",
 	observer.ClassQuery:       "a name, a type or a right does not fit",

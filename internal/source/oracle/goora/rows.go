@@ -103,7 +103,7 @@ func (r *rows) fetch() error {
 
 // Close implements [driver.Rows]. Rows that end with the connection need none.
 // A context that ended before the rows did costs the connection even when no
-// call was at work: whoever gave up does not wait for the cursor's good-bye.
+// call was at work: a caller that gave up does not wait for the cursor's good-bye.
 func (r *rows) Close() error {
 	if !r.done && r.watch.ctx.Err() != nil {
 		r.conn.spoil()

@@ -121,7 +121,7 @@ func (w *watch) leave() {
 	w.conn.calm()
 }
 
-// calm takes hurry back, or makes sure that nobody gets a connection that is
+// calm takes hurry back, or makes sure that no caller gets a connection that is
 // about to be closed. c.mu is held.
 func (c *conn) calm() {
 	if c.closing != nil && !c.closing.Stop() {
@@ -132,7 +132,7 @@ func (c *conn) calm() {
 
 // tidy makes a call that has no context: good-byes of cursors, transactions and
 // sessions. It may take as long as grace; a connection on which it fails is not
-// used again, and nobody needs to know more.
+// used again, and its error is dropped.
 func (c *conn) tidy(call func() error) {
 	c.mu.Lock()
 	if c.spoilt {
