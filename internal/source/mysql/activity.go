@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -14,26 +15,32 @@ import (
 type activity struct {
 	now    time.Time
 	oldest time.Time // zero when nothing is open
+	// certain is likewise of what has a transaction. The rest holds the mark where it
+	// is, and does not take it back: a thread that is just getting a statement, and a
+	// report that ends between two looks, seem to have been open for long.
+	certain time.Time
 	// grain is by how much a statement may seem older than it is. A horizon that
 	// did not allow for that would go back when one begins after it was read.
 	grain time.Duration
-	// hidden: the account may not read them. stale: others read them so often that
-	// the server answers from its memory. foreign: innodb_trx does not know the
-	// table's engine.
-	hidden, stale, foreign bool
-	// staleFor is for how long it has been stale.
-	staleFor time.Duration
-	// engine is one that innodb_trx does not know, and that tables behind a view
-	// or a query may have; empty for none, and for a table.
-	engine string
-	// held: a prepared transaction without a session does not show when it began.
-	held    bool
-	cluster bool
+	// behind is how far a replica is.
+	behind  time.Duration
 	replica bool
-	// behind is how far a replica is, negative where it has stopped; silent says
-	// that this account may not know.
-	behind time.Duration
-	silent bool
+	// inexact: the horizon is the clock less the overlap. held: the mark stays.
+	inexact, held bool
+	// stale: the server answered from its memory, see [Source.activity].
+	stale bool
+	// warnings say why, and what would make it exact.
+	warnings []string
+}
+
+// fallBack is for everything that may commit rows unseen.
+func (a *activity) fallBack(why string) {
+	a.inexact, a.warnings = true, append(a.warnings, why)
+}
+
+// hold is for what was open without a word on since when.
+func (a *activity) hold(why string) {
+	a.held, a.warnings = true, append(a.warnings, why)
 }
 
 // activityReader reads on a session what is open on its server.
@@ -44,9 +51,15 @@ func (c activityReader) read(ctx context.Context) (activity, error) {
 	if err != nil {
 		return activity{}, err
 	}
-	a := activity{cluster: v.cluster()}
-	if a.engine, err = c.foreignEngine(ctx); err != nil {
+	var a activity
+	if v.cluster() {
+		a.fallBack("Other servers of a cluster write too, and their transactions cannot be seen here: the horizon is the clock less the overlap.")
+	}
+	switch engine, err := c.foreignEngine(ctx); {
+	case err != nil:
 		return activity{}, err
+	case engine != "":
+		a.fallBack("The server has the engine " + engine + ", which does not show its transactions: the horizon is the clock less the overlap.")
 	}
 	if err := c.snapshot(ctx); err != nil {
 		return activity{}, err
@@ -56,49 +69,74 @@ func (c activityReader) read(ctx context.Context) (activity, error) {
 }
 
 func (c activityReader) readOpen(ctx context.Context, a *activity) error {
-	seen, err := c.statements(ctx)
+	seen, err := c.processes(ctx)
 	if err != nil {
 		return err
 	}
-	a.now, a.grain, a.replica = seen.now, seen.grain, a.replica || seen.replica
+	a.now, a.grain, a.replica = seen.now, seen.grain, seen.replica
 	open, err := c.transactions(ctx)
-	a.hidden, a.stale = errors.Is(err, errHidden), errors.Is(err, errStale)
-	if a.hidden || a.stale {
+	switch {
+	case errors.Is(err, errHidden):
+		a.fallBack("Transactions of other accounts are hidden, so the horizon is the clock less the overlap. GRANT PROCESS ON *.* to the account that reads.")
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, errStale):
+		a.stale, a.warnings = true, append(a.warnings, "Something asks for innodb_trx more than ten times a second, or too many nodes do, so the server does not show new transactions; the low-water mark does not move until it does.")
+		return nil
+	case err != nil:
 		return err
 	}
-	writing, err := mayWrite(seen, open,
-		func() (processes, error) { return c.processes(ctx) },
-		func() ([]transaction, error) { return c.transactions(ctx) })
-	if err != nil {
-		return err
-	}
-	for _, s := range writing {
-		a.open(s.started)
-	}
-	for _, t := range open {
-		if t.writes && t.thread != noThread {
-			a.open(t.started)
-		}
-	}
+	a.count(seen.running, open)
 	if writes(open, noThread) {
 		left, err := c.prepared(ctx)
-		a.held = a.held || left
+		if left {
+			a.hold("A prepared (two-phase) transaction was left open; the low-water mark does not move until it ends.")
+		}
 		return err
 	}
 	return nil
 }
 
-// open adds something that began at that instant; an unreadable one holds.
-func (a *activity) open(t time.Time) {
-	switch {
-	case t.IsZero():
-		a.held = true
-	case a.oldest.IsZero() || t.Before(a.oldest):
-		a.oldest = t
+// count counts the transactions, and the statements that may write: all but those of
+// transactions that only read. A transaction shows up with its first touch of a table,
+// before which its statement may have waited for long.
+func (a *activity) count(statements []running, open []transaction) {
+	for _, s := range statements {
+		switch {
+		case writes(open, s.thread):
+			a.open(s.started, true)
+		case !slices.ContainsFunc(open, func(t transaction) bool { return t.thread == s.thread }):
+			a.open(s.started, false)
+		}
 	}
+	for _, t := range open {
+		if t.writes && t.thread != noThread {
+			a.open(t.started, true)
+		}
+	}
+}
+
+func writes(open []transaction, thread string) bool {
+	return slices.ContainsFunc(open, func(t transaction) bool { return t.thread == thread && t.writes })
+}
+
+// open adds something that began at that instant; an unreadable one holds.
+func (a *activity) open(t time.Time, certain bool) {
+	if t.IsZero() {
+		a.hold("The server does not say when a transaction or statement began; the low-water mark does not move until that ends.")
+		return
+	}
+	a.oldest = earlier(a.oldest, t)
+	if certain {
+		a.certain = earlier(a.certain, t)
+	}
+}
+
+// earlier returns the earlier of two instants, the first of which may be zero, for none.
+func earlier(t, other time.Time) time.Time {
+	if t.IsZero() {
+		return other
+	}
+	return source.Earlier(t, other)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -33,9 +33,9 @@ func (i index) primary() bool { return i.name == "PRIMARY" }
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
 	var d source.Description
-	var p plan
-	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		if p, err = c.plan(ctx, q, observer.Range{}); err != nil {
+	err := s.session(ctx, func(ctx context.Context, c *session) error {
+		p, err := c.plan(ctx, q, observer.Range{})
+		if err != nil {
 			return err
 		}
 		d, err = c.description(ctx, p)
@@ -44,12 +44,12 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	if err != nil || d.Timestamp == "" {
 		return d, err
 	}
-	a, err := s.activity(ctx, p.relation)
+	a, err := s.activity(ctx)
 	if err != nil {
 		return d, err
 	}
-	d.HorizonExact, d.Standby = a.exact(), a.replica
-	d.Warnings = append(d.Warnings, a.warnings()...)
+	d.HorizonExact, d.Standby = !a.inexact, a.replica
+	d.Warnings = append(d.Warnings, a.warnings...)
 	return d, nil
 }
 

@@ -71,10 +71,13 @@
 //     transaction is in it, with the statement that asks.
 //   - trx_started is in the server's system time zone, in whole seconds.
 //   - A prepared (XA) transaction without a session does not tell when it began.
-//   - innodb_trx shows InnoDB alone. The catalogue names the engine of a table,
-//     but not those of the tables behind a view or a query: on a server that has
-//     another engine with transactions, or one for tables of other servers, these
-//     have no exact horizon.
+//   - innodb_trx shows InnoDB alone, and the catalogue does not name the engines
+//     of the tables behind a view or a query: a server that has another engine with
+//     transactions, or one for tables of other servers, has no exact horizon.
+//   - A thread that is just getting a statement seems as old as its sleep, and a
+//     report that ends between the look at the statements and that at the
+//     transactions seems to write. Statements without a transaction hold the mark for
+//     that poll, and never take it back.
 //
 // A statement of any account that uses no InnoDB table, such as one that waits
 // for GET_LOCK, holds the horizon for as long as it runs, since it may yet

@@ -18,24 +18,37 @@ var replicaStatements = map[bool][]string{
 // of replication to an account that may not ask for its state, is a replica
 // that does not say how far it is behind.
 func (c activityReader) replication(ctx context.Context, a *activity, readOnly bool) error {
-	unknown := a.replica || readOnly
+	a.replica = a.replica || readOnly
 	for _, sql := range replicaStatements[c.conn.mariadb] {
 		r, err := c.query(ctx, "read the state of replication", sql)
 		switch codeOf(err) {
 		case "":
-			if err != nil {
-				return err
+			if err == nil {
+				a.follow(delay(r))
 			}
-			a.replica, a.behind = delay(r)
-			a.replica = a.replica || unknown
-			return nil
+			return err
 		case "1064", "1149": // words of another version
 			continue
 		}
 		break // no right to ask
 	}
-	a.replica, a.silent = unknown, unknown
+	if a.replica {
+		a.fallBack("This is a replica, or read-only, and how far it is behind is hidden: the horizon is the clock less the overlap, which has to be longer than the greatest delay. GRANT SLAVE MONITOR (MariaDB) or REPLICATION CLIENT (MySQL) ON *.* to the account that reads.")
+	}
 	return nil
+}
+
+// follow takes the delay of a replica into account.
+func (a *activity) follow(replica bool, behind time.Duration) {
+	a.replica = a.replica || replica
+	switch {
+	case behind < 0:
+		a.hold("This is a replica that has stopped; the low-water mark does not move until it goes on.")
+		a.inexact = true
+	case a.replica:
+		a.behind = behind
+		a.fallBack("This is a replica, which does not know the open transactions of its primary: the horizon is the clock less its delay and the overlap.")
+	}
 }
 
 // delay is the greatest of all channels; negative where one has stopped.

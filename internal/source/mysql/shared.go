@@ -15,16 +15,16 @@ type sharedActivity struct {
 	// began is when the latest read that went well began.
 	began  time.Time
 	latest activity
-	// staleSince is when the first of the latest reads began that were stale; zero
-	// when the latest was not.
-	staleSince time.Time
+	// settled is the instant before which nothing was open any more when the server
+	// showed its transactions last; zero where it has not yet.
+	settled time.Time
 }
 
 func newSharedActivity() sharedActivity { return sharedActivity{turn: make(chan struct{}, 1)} }
 
 // activity returns what was open at a moment after the call. A read that began while
 // the caller was waiting is as good as one of its own.
-func (s *Source) activity(ctx context.Context, r relation) (activity, error) {
+func (s *Source) activity(ctx context.Context) (activity, error) {
 	asked := time.Now()
 	select {
 	case s.shared.turn <- struct{}{}:
@@ -40,19 +40,19 @@ func (s *Source) activity(ctx context.Context, r relation) (activity, error) {
 		}
 		s.shared.keep(a, began)
 	}
-	return s.shared.latest.of(r), nil
+	return s.shared.latest, nil
 }
 
-// keep keeps a read that went well.
+// keep keeps a read that went well. Where the server did not show its transactions, one
+// may be open since the moment when it showed them last.
 func (shared *sharedActivity) keep(a activity, began time.Time) {
 	switch {
-	case !a.stale:
-		shared.staleSince = time.Time{}
-	case shared.staleSince.IsZero():
-		shared.staleSince = began
-	}
-	if a.stale {
-		a.staleFor = began.Sub(shared.staleSince)
+	case a.stale && shared.settled.IsZero():
+		a.held = true
+	case a.stale:
+		a.open(shared.settled, false)
+	case !a.held && !a.inexact:
+		shared.settled = source.Earlier(a.now.Add(-a.grain), a.oldest)
 	}
 	shared.began, shared.latest = began, a
 }
