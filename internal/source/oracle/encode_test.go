@@ -56,20 +56,3 @@ func TestCells(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkEncode makes a row of its values, without a database.
-func BenchmarkEncode(b *testing.B) {
-	q := observer.Query{Table: "orders", Key: []string{"ORDER_ID"}, Timestamp: "UPDATED_AT"}
-	encode := encoderOf(b, q, source.Column{Name: "ORDER_ID", Type: "NUMBER"}, source.Column{Name: "CUSTOMER", Type: "VARCHAR2"},
-		source.Column{Name: "STATUS", Type: "CHAR"}, source.Column{Name: "TOTAL", Type: "NUMBER"}, source.Column{Name: "UPDATED_AT", Type: "TIMESTAMP"})
-	values := []sql.RawBytes{
-		[]byte("1234567"), []byte("customer 1234567"), []byte("RELEASED  "), []byte("199.95"), []byte(" 2024-05-01 10:00:00.123456789"),
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if row := encode(values); row.Err != nil {
-			b.Fatal(row.Err)
-		}
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-}
