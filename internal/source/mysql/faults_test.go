@@ -11,6 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/netfault"
 )
@@ -67,7 +68,7 @@ func TestSessionKilledInTheMiddle(t *testing.T) {
 	if err := rows.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if n := len(readAll(t, s, observer.Query{SQL: "SELECT 1 AS id", Key: []string{"id"}}, observer.Range{})); n != 1 {
+	if n := len(sourcetest.ReadAll(t, s, observer.Query{SQL: "SELECT 1 AS id", Key: []string{"id"}}, observer.Range{})); n != 1 {
 		t.Errorf("%d rows from a new session, want 1", n)
 	}
 	rows = long(t, s)

@@ -14,6 +14,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -92,7 +93,7 @@ func TestFloats(t *testing.T) {
 		literals[id] = strconv.FormatFloat(float64(v), 'e', -1, 64)
 	}
 	fill(t, writer, "floats", "float", literals)
-	rows := readAll(t, s, observer.Query{Table: "floats", Key: []string{"id"}}, observer.Range{})
+	rows := sourcetest.ReadAll(t, s, observer.Query{Table: "floats", Key: []string{"id"}}, observer.Range{})
 	if len(rows) != len(values) {
 		t.Fatalf("%d rows of %d", len(rows), len(values))
 	}
@@ -153,7 +154,7 @@ func TestFloatsOfAllForms(t *testing.T) {
 		} {
 			q.Key, q.Columns = []string{"id"}, []string{"v"}
 			found := make(map[string]bool)
-			for _, row := range readAll(t, s, q, observer.Range{}) {
+			for _, row := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
 				found[string(row.Data)] = row.Err == nil
 			}
 			if len(found) != 2 || !found[`{"v":`+test.want+`}`] || !found[`{"v":null}`] {
@@ -185,7 +186,7 @@ func TestFloatsSortedApart(t *testing.T) {
 		if plan := explain(t, writer, text); err != nil || !strings.Contains(plan, "Using temporary") {
 			t.Fatalf("the rows are not sorted in a table: %s, %v", plan, err)
 		}
-		rows := readAll(t, s, q, observer.Range{})
+		rows := sourcetest.ReadAll(t, s, q, observer.Range{})
 		if want := `{"v":` + test.want + `}`; len(rows) != 2 || string(rows[0].Data) != want || rows[0].Err != nil {
 			t.Errorf("%s %s: %s, %v, want %s", test.kind, test.value, rows[0].Data, rows[0].Err, want)
 		}
@@ -227,7 +228,7 @@ func TestFloatKeys(t *testing.T) {
 			if observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "column weight of type float cannot be part of a key") {
 				t.Errorf("%+v: Describe: %v", q, err)
 			}
-			if got := sortedKeys(readAll(t, s, q, observer.Range{})); got != "1/0.1 1/1234567 1/1234568" {
+			if got := sortedKeys(sourcetest.ReadAll(t, s, q, observer.Range{})); got != "1/0.1 1/1234567 1/1234568" {
 				t.Errorf("%+v: keys %s", q, got)
 			}
 			if order, err := s.KeyOrder(t.Context(), q); err != nil || order != "" {
@@ -237,7 +238,7 @@ func TestFloatKeys(t *testing.T) {
 			if _, err := s.Describe(t.Context(), q); err != nil {
 				t.Errorf("%+v: Describe: %v", q, err)
 			}
-			if got := sortedKeys(readAll(t, s, q, observer.Range{})); got != "0.1 0.10000000000000002 1e300" {
+			if got := sortedKeys(sourcetest.ReadAll(t, s, q, observer.Range{})); got != "0.1 0.10000000000000002 1e300" {
 				t.Errorf("%+v: keys %s", q, got)
 			}
 			// What the refusal says to write.
@@ -246,7 +247,7 @@ func TestFloatKeys(t *testing.T) {
 			if _, err := s.Describe(t.Context(), q); err != nil {
 				t.Errorf("%+v: Describe: %v", q, err)
 			}
-			if got := sortedKeys(readAll(t, s, q, observer.Range{})); got != "0.100000 1234567.000000 1234568.000000" {
+			if got := sortedKeys(sourcetest.ReadAll(t, s, q, observer.Range{})); got != "0.100000 1234567.000000 1234568.000000" {
 				t.Errorf("%+v: keys %s", q, got)
 			}
 		}

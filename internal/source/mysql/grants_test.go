@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -84,7 +85,7 @@ func TestGrants(t *testing.T) {
 	if !d.HorizonExact || d.KeyUnique != source.Yes || d.OrderIndexed != source.Yes || len(d.Warnings) != 0 {
 		t.Errorf("with all grants: %+v", d)
 	}
-	rows := readAll(t, s, q, observer.Range{})
+	rows := sourcetest.ReadAll(t, s, q, observer.Range{})
 	if len(rows) != 1 || !strings.Contains(string(rows[0].Data), `"doc":{}`) {
 		t.Errorf("rows = %+v", rows)
 	}
@@ -104,7 +105,7 @@ func TestGrants(t *testing.T) {
 		t.Errorf("without PROCESS: %+v, want a warning that names the grant", d)
 	}
 	narrow := open(t, mysql.Options{URL: mariatest.NewRole(t, address, "SELECT (id, at, doc) ON orders")})
-	rows = readAll(t, narrow, q, observer.Range{})
+	rows = sourcetest.ReadAll(t, narrow, q, observer.Range{})
 	if len(rows) != 1 || !strings.Contains(string(rows[0].Data), `"doc":"{ }"`) {
 		t.Errorf("with a right to columns alone: rows = %+v", rows)
 	}

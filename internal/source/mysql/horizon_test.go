@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -68,7 +69,7 @@ func TestHorizonWaitsForWhatIsOpen(t *testing.T) {
 		}
 		h := horizon(t, s, events())
 		exec(t, writer, "COMMIT")
-		if rows := readAll(t, s, events(), observer.Range{From: h.Cursor}); len(rows) != 1 {
+		if rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: h.Cursor}); len(rows) != 1 {
 			t.Errorf("from the horizon %+v: %+v, want the late row", h, rows)
 		}
 	})
@@ -88,7 +89,7 @@ func TestHorizonWaitsForWhatIsOpen(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if rows := readAll(t, s, events(), observer.Range{From: h.Cursor}); h.Lag < 2*time.Second || len(rows) == 0 || rows[len(rows)-1].Key != "2" {
+		if rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: h.Cursor}); h.Lag < 2*time.Second || len(rows) == 0 || rows[len(rows)-1].Key != "2" {
 			t.Errorf("from the horizon %+v: %+v, want the row of the statement that waited", h, rows)
 		}
 	})
@@ -205,7 +206,7 @@ func TestHorizonIsNotReadFromMemory(t *testing.T) {
 	}
 	exec(t, writer, "COMMIT")
 	for _, h := range seen {
-		if rows := readAll(t, s, events(), observer.Range{From: h.Cursor}); len(rows) != 1 {
+		if rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: h.Cursor}); len(rows) != 1 {
 			t.Errorf("from the horizon %+v: %+v, want the row", h, rows)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -120,7 +121,7 @@ func (p *polls) check(t *testing.T) {
 		seen[e.Subject] = string(e.Data)
 	}
 	rows, never, old := 0, 0, 0
-	for _, row := range readAll(t, p.source, observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{}) {
+	for _, row := range sourcetest.ReadAll(t, p.source, observer.Query{Table: "orders", Key: []string{"id"}}, observer.Range{}) {
 		rows++
 		switch seen[row.Key] {
 		case string(row.Data):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -116,7 +117,7 @@ func TestAlteredUnderTheLock(t *testing.T) {
 		if err := rows.Close(); err != nil {
 			t.Error(err)
 		}
-		if rows := readAll(t, s, query, observer.Range{}); len(rows) != 1 || rows[0].Err != nil {
+		if rows := sourcetest.ReadAll(t, s, query, observer.Range{}); len(rows) != 1 || rows[0].Err != nil {
 			t.Errorf("%s: %+v afterwards", test.alter, rows)
 		}
 		exec(t, owner, "ALTER TABLE orders MODIFY v int, MODIFY doc longtext, MODIFY at datetime(6) NOT NULL")
@@ -150,7 +151,7 @@ func TestAlteredInSilence(t *testing.T) {
 		if err := rows.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := len(readAll(t, s, query, observer.Range{})); n != 1 {
+		if n := len(sourcetest.ReadAll(t, s, query, observer.Range{})); n != 1 {
 			t.Errorf("%s: %d rows afterwards", name, n)
 		}
 	}
@@ -213,7 +214,7 @@ func TestExclusivelyLocked(t *testing.T) {
 	all.Wait()
 	end()
 	for _, query := range []observer.Query{table, view} {
-		if d := described(t, s, query); !d.HorizonExact || len(readAll(t, s, query, observer.Range{})) != 1 {
+		if d := described(t, s, query); !d.HorizonExact || len(sourcetest.ReadAll(t, s, query, observer.Range{})) != 1 {
 			t.Errorf("afterwards: %+v", d)
 		}
 	}

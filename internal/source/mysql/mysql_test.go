@@ -121,14 +121,9 @@ func analyze(t *testing.T, conn *sql.Conn) string {
 	return "ANALYZE TABLE " + tables
 }
 
-func open(t testing.TB, options mysql.Options) *mysql.Source {
+func open(t testing.TB, o mysql.Options) *mysql.Source {
 	t.Helper()
-	s, err := mysql.Open(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sourcetest.Open(t, mysql.Open, o)
 }
 
 // connect is the program that owns the database. It may write what the standard

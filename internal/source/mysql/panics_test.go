@@ -14,6 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -109,7 +110,7 @@ func TestGarbledAnswersAreErrors(t *testing.T) {
 		"short catalogue": {old: []byte("\x06InnoDB"), new: []byte("\xfaInnoDB")},
 	} {
 		s := open(t, mysql.Options{URL: garbler.start(t, address)})
-		if rows := readAll(t, s, query, observer.Range{}); len(rows) != 1 {
+		if rows := sourcetest.ReadAll(t, s, query, observer.Range{}); len(rows) != 1 {
 			t.Fatalf("%d rows", len(rows))
 		}
 		garbler.on.Store(true)
@@ -125,7 +126,7 @@ func TestGarbledAnswersAreErrors(t *testing.T) {
 			t.Errorf("%s: %v, class %q", name, err, observer.ClassOf(err))
 		}
 		garbler.on.Store(false)
-		if rows := readAll(t, s, query, observer.Range{}); len(rows) != 1 {
+		if rows := sourcetest.ReadAll(t, s, query, observer.Range{}); len(rows) != 1 {
 			t.Errorf("%s: %d rows afterwards", name, len(rows))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -85,7 +86,7 @@ func TestTLS(t *testing.T) {
 		if want.class != "" {
 			continue
 		}
-		rows := readAll(t, s, encrypted, observer.Range{})
+		rows := sourcetest.ReadAll(t, s, encrypted, observer.Range{})
 		if len(rows) != 1 || (rows[0].Key != "") != want.encrypted {
 			t.Errorf("%s: %+v, want it encrypted: %t", parameters, rows, want.encrypted)
 		}

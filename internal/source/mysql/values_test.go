@@ -10,26 +10,9 @@ import (
 	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
-
-func readAll(t *testing.T, s *mysql.Source, q observer.Query, in observer.Range) []observer.Row {
-	t.Helper()
-	rows, err := s.Read(t.Context(), q, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []observer.Row
-	for rows.Next() {
-		row := *rows.Row()
-		row.Data = append([]byte(nil), row.Data...)
-		all = append(all, row)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 // hostile is a server whose settings would all show in the values or the number
 // of rows, if they were left as they are.
@@ -76,12 +59,12 @@ func TestValues(t *testing.T) {
 	} {
 		exec(t, writer, "CREATE OR REPLACE TABLE vals (id int PRIMARY KEY, v "+test.kind+")")
 		exec(t, writer, "INSERT INTO vals VALUES (1, "+test.value+"), (2, NULL)")
-		rows := readAll(t, s, observer.Query{Table: "vals", Key: []string{"id"}, Columns: []string{"v"}}, observer.Range{})
+		rows := sourcetest.ReadAll(t, s, observer.Query{Table: "vals", Key: []string{"id"}, Columns: []string{"v"}}, observer.Range{})
 		if want := `{"v":` + test.want + `}`; len(rows) != 2 || string(rows[0].Data) != want || rows[0].Err != nil {
 			t.Errorf("%s %s: %d rows, %s, %v, want %s", test.kind, test.value, len(rows), rows[0].Data, rows[0].Err, want)
 		}
 		// A query is read as the table is, but for what only the table tells.
-		query := readAll(t, s, observer.Query{SQL: "SELECT id, v FROM vals", Key: []string{"id"}, Columns: []string{"v"}}, observer.Range{})
+		query := sourcetest.ReadAll(t, s, observer.Query{SQL: "SELECT id, v FROM vals", Key: []string{"id"}, Columns: []string{"v"}}, observer.Range{})
 		if test.kind != "json" && (len(query) != 2 || string(query[0].Data) != string(rows[0].Data)) {
 			t.Errorf("%s %s: the query gives %s, the table %s", test.kind, test.value, query[0].Data, rows[0].Data)
 		}
@@ -96,7 +79,7 @@ func TestInvalidDocumentsArePoison(t *testing.T) {
 	writer := connect(t, url)
 	exec(t, writer, "CREATE TABLE docs (id int PRIMARY KEY, `it's ``a`` doc` json)")
 	exec(t, writer, `SET check_constraint_checks = 0; INSERT INTO docs VALUES (1, '{"a": 1'), (2, '{"a": 1}')`)
-	rows := readAll(t, open(t, mysql.Options{URL: url}), observer.Query{Table: "docs", Key: []string{"id"}}, observer.Range{})
+	rows := sourcetest.ReadAll(t, open(t, mysql.Options{URL: url}), observer.Query{Table: "docs", Key: []string{"id"}}, observer.Range{})
 	if len(rows) != 2 || rows[0].Err == nil || !strings.Contains(rows[0].Err.Error(), "is not valid JSON") ||
 		rows[1].Err != nil || string(rows[1].Data) != "{\"id\":2,\"it's `a` doc\":{\"a\":1}}" {
 		t.Errorf("rows = %+v", rows)
@@ -112,7 +95,7 @@ func TestKeys(t *testing.T) {
 		INSERT INTO things VALUES (x'00ff41', b'100000001', 'Key', 1.50), (x'00ff42', b'1', 'key', 1.50), (x'00ff43', b'1', 'kéy', 1.5)`)
 	for column, want := range map[string]string{"raw": "00ff41 00ff42 00ff43", "flags": "257 1 1", "name": "Key key kéy", "amount": "1.50 1.50 1.50"} {
 		var keys []string
-		for _, row := range readAll(t, s, observer.Query{Table: "things", Key: []string{column}}, observer.Range{}) {
+		for _, row := range sourcetest.ReadAll(t, s, observer.Query{Table: "things", Key: []string{column}}, observer.Range{}) {
 			keys = append(keys, row.Key)
 		}
 		if got := strings.Join(keys, " "); got != want {
@@ -132,7 +115,7 @@ func TestNames(t *testing.T) {
 	s, writer := open(t, mysql.Options{URL: url}), connect(t, url)
 	exec(t, writer, "CREATE TABLE `Order ``Lines``?` (`Id?` int PRIMARY KEY, `a.b` int); INSERT INTO `Order ``Lines``?` VALUES (1, 2); CREATE TABLE twins (id int); CREATE TABLE TWINS (id int)")
 	for _, table := range []string{"Order `Lines`?", database(url) + ".Order `Lines`?", "ORDER `LINES`?"} {
-		rows := readAll(t, s, observer.Query{Table: table, Key: []string{"id?"}}, observer.Range{})
+		rows := sourcetest.ReadAll(t, s, observer.Query{Table: table, Key: []string{"id?"}}, observer.Range{})
 		if len(rows) != 1 || string(rows[0].Data) != `{"Id?":1,"a.b":2}` {
 			t.Errorf("%s: rows = %+v", table, rows)
 		}
@@ -171,7 +154,7 @@ func TestCursorEdges(t *testing.T) {
 	} {
 		q := observer.Query{Table: "edges", Key: []string{"id"}, Timestamp: column}
 		good := 0
-		for _, row := range readAll(t, s, q, observer.Range{}) {
+		for _, row := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
 			if row.Err == nil {
 				good++
 			} else if row.Cursor != "" || !row.Time.IsZero() {
@@ -184,7 +167,7 @@ func TestCursorEdges(t *testing.T) {
 		if good != 2 {
 			t.Errorf("%s: %d good rows, want 2", column, good)
 		}
-		if from := readAll(t, s, q, observer.Range{From: want[0]}); len(from) == 0 || from[0].Key != "1" {
+		if from := sourcetest.ReadAll(t, s, q, observer.Range{From: want[0]}); len(from) == 0 || from[0].Key != "1" {
 			t.Errorf("%s: from %s the first row is %+v", column, want[0], from)
 		}
 		h, err := s.Horizon(t.Context(), q)
@@ -216,7 +199,7 @@ func TestLimitBesideRowsWithoutTimestamp(t *testing.T) {
 		"up to a cursor":     {observer.Range{Before: "2024-05-03 00:00:00.000000", Limit: 5}, "2 4"},
 	} {
 		var keys []string
-		for _, row := range readAll(t, s, q, test.in) {
+		for _, row := range sourcetest.ReadAll(t, s, q, test.in) {
 			keys = append(keys, row.Key)
 		}
 		if got := strings.Join(keys, " "); got != test.want {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 	"github.com/observerd/observerd/test/kit/oratest/wire"
@@ -57,7 +58,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	d := emulate(t, engine.Options{}).withOrders(40)
 	s := d.open(oracle.Options{FetchSize: 10})
-	readAll(t, s, orders(), observer.Range{})
+	sourcetest.ReadAll(t, s, orders(), observer.Range{})
 	for code, class := range map[int]observer.Class{
 		28: observer.ClassKilled, 2396: observer.ClassUnreachable, 3113: observer.ClassUnreachable, 1089: observer.ClassUnreachable,
 		20: observer.ClassResource, 4031: observer.ClassResource, 1652: observer.ClassResource,
@@ -68,7 +69,7 @@ func TestRefusals(t *testing.T) {
 			fault := oratest.Fail(code)
 			fault.At = stage
 			trap := d.server.On(theRead, fault)
-			rows, err := tryRead(s, orders(), observer.Range{})
+			rows, err := sourcetest.TryRead(s, orders(), observer.Range{})
 			wantFault(t, fmt.Sprintf("%s, ORA-%05d", name, code), err, class, fmt.Sprintf("ORA-%05d", code))
 			if trap.Hits() == 0 || stage == oratest.Before && len(rows) > 0 {
 				t.Errorf("%s, ORA-%05d: %d hits, %d rows", name, code, trap.Hits(), len(rows))
@@ -76,7 +77,7 @@ func TestRefusals(t *testing.T) {
 			trap.Release()
 		}
 	}
-	if n := len(readAll(t, s, orders(), observer.Range{})); n != 40 {
+	if n := len(sourcetest.ReadAll(t, s, orders(), observer.Range{})); n != 40 {
 		t.Errorf("%d rows after all that, want 40", n)
 	}
 }
@@ -92,13 +93,13 @@ func TestShortResults(t *testing.T) {
 		oratest.Cut: observer.ClassUnreachable, oratest.CutAnswer: observer.ClassUnreachable,
 	} {
 		trap := d.server.On(theRead, oratest.Fault{At: oratest.Fetching, Then: action, Times: 1})
-		rows, err := tryRead(s, orders(), observer.Range{})
+		rows, err := sourcetest.TryRead(s, orders(), observer.Range{})
 		wantFault(t, fmt.Sprintf("action %d", action), err, class, "")
 		if len(rows) >= 40 || trap.Hits() != 1 {
 			t.Errorf("action %d: %d rows, %d hits", action, len(rows), trap.Hits())
 		}
 		trap.Release()
-		if n := len(readAll(t, s, orders(), observer.Range{})); n != 40 {
+		if n := len(sourcetest.ReadAll(t, s, orders(), observer.Range{})); n != 40 {
 			t.Errorf("after action %d: %d rows, want 40", action, n)
 		}
 	}
@@ -126,7 +127,7 @@ func TestIdleSessionsAreLost(t *testing.T) {
 		t.Error(err)
 	}
 	d.server.Cut()
-	if n := len(readAll(t, s, orders(), observer.Range{})); n != 3 {
+	if n := len(sourcetest.ReadAll(t, s, orders(), observer.Range{})); n != 3 {
 		t.Errorf("%d rows, want 3", n)
 	}
 }
@@ -136,7 +137,7 @@ func TestTableChangesUnderway(t *testing.T) {
 	t.Parallel()
 	d := emulate(t, engine.Options{}).withOrders(3)
 	s := d.open(oracle.Options{PoolSize: 1})
-	readAll(t, s, orders(), observer.Range{})
+	sourcetest.ReadAll(t, s, orders(), observer.Range{})
 	once := true
 	d.seen.instead(func(st wire.Statement) (bool, error) {
 		if once && theRead(st.SQL) {
@@ -145,7 +146,7 @@ func TestTableChangesUnderway(t *testing.T) {
 		}
 		return false, nil
 	})
-	rows := readAll(t, s, orders(), observer.Range{})
+	rows := sourcetest.ReadAll(t, s, orders(), observer.Range{})
 	if once || len(rows) != 3 || string(rows[0].Data) != `{"ORDER_ID":1,"UPDATED_AT":"2024-05-01T00:00:00"}` {
 		t.Errorf("rows = %s", rows)
 	}
@@ -153,10 +154,10 @@ func TestTableChangesUnderway(t *testing.T) {
 	d.seen.instead(nil)
 	d.exec("ALTER TABLE orders ADD at_zone TIMESTAMP WITH TIME ZONE", "UPDATE orders SET at_zone = TIMESTAMP '2024-05-01 00:00:00 +00:00'",
 		"ALTER TABLE orders DROP COLUMN updated_at", "ALTER TABLE orders RENAME COLUMN at_zone TO updated_at")
-	if _, err := tryRead(s, orders(), observer.Range{From: rows[0].Cursor}); observer.ClassOf(err) != observer.ClassQuery {
+	if _, err := sourcetest.TryRead(s, orders(), observer.Range{From: rows[0].Cursor}); observer.ClassOf(err) != observer.ClassQuery {
 		t.Errorf("from a cursor of the old type: %v", err)
 	}
-	if again := readAll(t, s, orders(), observer.Range{}); len(again) != 3 || again[0].Cursor != "2024-05-01 00:00:00.000000000Z" {
+	if again := sourcetest.ReadAll(t, s, orders(), observer.Range{}); len(again) != 3 || again[0].Cursor != "2024-05-01 00:00:00.000000000Z" {
 		t.Errorf("rows = %+v", again)
 	}
 }

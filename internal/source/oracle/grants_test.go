@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
@@ -62,7 +63,7 @@ func TestLeastPrivilege(t *testing.T) {
 	if err != nil || !got.HorizonExact || len(got.Warnings) > 0 || got.KeyUnique != "yes" || got.OrderIndexed != "yes" {
 		t.Errorf("with all grants: %+v, %v", got, err)
 	}
-	if rows := readAll(t, s, q, observer.Range{}); len(rows) != 3 {
+	if rows := sourcetest.ReadAll(t, s, q, observer.Range{}); len(rows) != 3 {
 		t.Errorf("with all grants: %d rows", len(rows))
 	}
 	if p, err := s.Plan(t.Context(), q, observer.Range{From: "2024-05-01 00:00:01"}); err != nil || !strings.Contains(p.Text, "ORDERS_BY_TIME") {
@@ -77,7 +78,7 @@ func TestLeastPrivilege(t *testing.T) {
 		t.Errorf("without GV$TRANSACTION: %+v", h)
 	}
 	revoke("GRANT READ ON APP.ORDERS")
-	if _, err := tryRead(s, q, observer.Range{}); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "was not granted") {
+	if _, err := sourcetest.TryRead(s, q, observer.Range{}); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "was not granted") {
 		t.Errorf("without the table: %v", err)
 	}
 }

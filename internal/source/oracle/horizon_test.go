@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
@@ -70,26 +71,26 @@ func TestTimestamps(t *testing.T) {
 		"local": {"2024-07-01 08:00:00.000000000Z", "2024-07-01T08:00:00Z", "2024-07-01 09:59:55.000000000Z"},
 	} {
 		q := observer.Query{Table: "edges", Key: []string{"id"}, Timestamp: column, NullTimestamp: observer.NullSkip}
-		rows := readAll(t, s, q, observer.Range{})
+		rows := sourcetest.ReadAll(t, s, q, observer.Range{})
 		if keysOf(rows) != "1 2 3 4" || rows[1].Cursor != want[0] || rows[1].Time.UTC().Format(time.RFC3339Nano) != want[1] {
 			t.Fatalf("%s: rows = %+v, want %v", column, rows, want)
 		}
 		for in, keys := range map[observer.Range]string{
 			{From: rows[1].Cursor}: "2 3 4", {From: rows[1].Cursor, Before: rows[3].Cursor}: "2 3", {Before: rows[1].Cursor}: "1", {From: rows[1].Cursor, Limit: 1}: "2",
 		} {
-			if got := keysOf(readAll(t, s, q, in)); got != keys {
+			if got := keysOf(sourcetest.ReadAll(t, s, q, in)); got != keys {
 				t.Errorf("%s, %+v: keys = %s, want %s", column, in, got, keys)
 			}
 		}
 		q.NullTimestamp = observer.NullInclude
-		if got := keysOf(readAll(t, s, q, observer.Range{From: rows[3].Cursor})); got != "4 5" {
+		if got := keysOf(sourcetest.ReadAll(t, s, q, observer.Range{From: rows[3].Cursor})); got != "4 5" {
 			t.Errorf("%s: keys = %s, want the row without a timestamp last", column, got)
 		}
 		if h := horizon(t, s, q); h.Cursor != want[2] || h.Lag != 5*time.Second {
 			t.Errorf("%s: horizon = %+v, want %s", column, h, want[2])
 		}
 		at, err := s.CursorAt(t.Context(), q, time.Date(2024, 7, 1, 8, 0, 0, 1, time.UTC))
-		if got := keysOf(readAll(t, s, q, observer.Range{From: at, Before: rows[2].Cursor})); err != nil || got != map[bool]string{true: "2"}[column == "day" || column == "wall"] {
+		if got := keysOf(sourcetest.ReadAll(t, s, q, observer.Range{From: at, Before: rows[2].Cursor})); err != nil || got != map[bool]string{true: "2"}[column == "day" || column == "wall"] {
 			t.Errorf("%s: from %s keys = %s, %v", column, at, got, err)
 		}
 	}

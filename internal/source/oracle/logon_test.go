@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
@@ -109,7 +110,7 @@ func TestSessionsAreNamed(t *testing.T) {
 		}
 		return false, nil
 	})
-	readAll(t, s, orders(), observer.Range{})
+	sourcetest.ReadAll(t, s, orders(), observer.Range{})
 	if got, err := s.Describe(t.Context(), orders()); err != nil || len(got.Warnings) > 0 {
 		t.Errorf("description = %+v, %v", got, err)
 	}

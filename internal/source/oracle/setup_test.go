@@ -2,7 +2,6 @@ package oracle_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 	"github.com/observerd/observerd/test/kit/oratest/wire"
@@ -62,12 +62,7 @@ func (d *database) open(o oracle.Options) *oracle.Source {
 
 func open(t testing.TB, o oracle.Options) *oracle.Source {
 	t.Helper()
-	s, err := oracle.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sourcetest.Open(t, oracle.Open, o)
 }
 
 // exec runs statements of the owner, each committed.
@@ -214,30 +209,6 @@ func tuples(text string) []string {
 		}
 	}
 	return all
-}
-
-// readAll reads a range to its end.
-func readAll(t testing.TB, s *oracle.Source, q observer.Query, in observer.Range) []observer.Row {
-	t.Helper()
-	all, err := tryRead(s, q, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func tryRead(s *oracle.Source, q observer.Query, in observer.Range) ([]observer.Row, error) {
-	rows, err := s.Read(context.Background(), q, in)
-	if err != nil {
-		return nil, err
-	}
-	var all []observer.Row
-	for rows.Next() {
-		row := *rows.Row()
-		row.Data = append([]byte(nil), row.Data...)
-		all = append(all, row)
-	}
-	return all, errors.Join(rows.Err(), rows.Close())
 }
 
 func keysOf(rows []observer.Row) string {

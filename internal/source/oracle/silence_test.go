@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 	"github.com/observerd/observerd/test/kit/waittest"
@@ -23,7 +24,7 @@ const patience = 30 * time.Second
 func wantOrders(t *testing.T, s *oracle.Source) {
 	t.Helper()
 	waittest.Eventually(t, patience, func() error {
-		rows, err := tryRead(s, orders(), observer.Range{})
+		rows, err := sourcetest.TryRead(s, orders(), observer.Range{})
 		if err == nil && len(rows) != 40 {
 			t.Fatalf("%d rows, want 40", len(rows))
 		}
@@ -40,7 +41,7 @@ func TestSilentDatabase(t *testing.T) {
 		trap := d.server.On(theRead, oratest.Fault{At: stage, Hang: true})
 		var err error
 		waittest.Eventually(t, patience, func() error {
-			_, err = tryRead(s, orders(), observer.Range{})
+			_, err = sourcetest.TryRead(s, orders(), observer.Range{})
 			if trap.Hits() == 0 {
 				return fmt.Errorf("not as far as that, with %w", err)
 			}
@@ -66,7 +67,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	d := emulate(t, engine.Options{}).withOrders(40)
 	s := d.open(oracle.Options{FetchSize: 10})
 	lost := errors.New("the lease was lost")
-	readAll(t, s, orders(), observer.Range{}) // From now on a read asks first what it would return.
+	sourcetest.ReadAll(t, s, orders(), observer.Range{}) // From now on a read asks first what it would return.
 	for name, at := range map[string]struct {
 		statement func(string) bool
 		fault     oratest.Fault
@@ -96,7 +97,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		trap.Release()
 		cancel(nil)
 	}
-	if n := len(readAll(t, s, orders(), observer.Range{})); n != 40 {
+	if n := len(sourcetest.ReadAll(t, s, orders(), observer.Range{})); n != 40 {
 		t.Errorf("%d rows afterwards, want 40", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
@@ -82,9 +83,9 @@ func TestStatements(t *testing.T) {
 			d.exec(`CREATE USER reader IDENTIFIED BY "x"`, "GRANT CREATE SESSION TO reader", "GRANT SELECT ON orders_date TO reader")
 			s := d.open(oracle.Options{Name: "erp", Node: "node-1"})
 			for name, g := range golden {
-				readAll(t, s, g.query, g.in) // looks the table up
+				sourcetest.ReadAll(t, s, g.query, g.in) // looks the table up
 				d.seen.taken()
-				readAll(t, s, g.query, g.in)
+				sourcetest.ReadAll(t, s, g.query, g.in)
 				compare(t, folder, "read-"+name, d.seen.taken())
 			}
 			goldenSetUp(t, d, folder)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
 )
 
@@ -48,7 +49,7 @@ func TestValues(t *testing.T) {
 			{Table: table, Key: []string{"id"}, Columns: []string{"v"}},
 			{SQL: "SELECT id, v FROM " + table, Key: []string{"id"}, Columns: []string{"v"}},
 		} {
-			rows, err := tryRead(s, q, observer.Range{})
+			rows, err := sourcetest.TryRead(s, q, observer.Range{})
 			if want := `{"V":` + test.want + `}`; err != nil || len(rows) != 1 || string(rows[0].Data) != want || rows[0].Err != nil {
 				t.Errorf("%s %s: rows = %s, %v, want %s", test.column, test.value, rows, err, want)
 			}
@@ -64,7 +65,7 @@ func TestKeysOfAllTypes(t *testing.T) {
 		"INSERT INTO parts VALUES ('ab', 0.5, HEXTORAW('00FF'), DATE '2024-05-01', 1)",
 		"INSERT INTO parts VALUES (' ', 12345678901234567890, HEXTORAW('00FF'), DATE '2024-05-01', 2)")
 	q := observer.Query{Table: "parts", Key: []string{"pad", "amount", "bytes", "day"}, Columns: []string{"rest"}}
-	rows := readAll(t, s, q, observer.Range{})
+	rows := sourcetest.ReadAll(t, s, q, observer.Range{})
 	if len(rows) != 2 {
 		t.Fatalf("rows = %+v", rows)
 	}
@@ -88,21 +89,21 @@ func TestNames(t *testing.T) {
 	for table, want := range map[string]string{
 		"app.stock": "7", "APP.STOCK": "7", "goods": "7", "GOODS": "7", "mine": "7", "reader.mine": "7",
 	} {
-		rows, err := tryRead(s, observer.Query{Table: table, Key: []string{"id"}}, observer.Range{})
+		rows, err := sourcetest.TryRead(s, observer.Query{Table: table, Key: []string{"id"}}, observer.Range{})
 		if err != nil || keysOf(rows) != want {
 			t.Errorf("%s: keys = %s, %v, want %s", table, keysOf(rows), err, want)
 		}
 	}
 	owner := d.open(oracle.Options{})
 	for table, want := range map[string]string{"Order Lines": `{"Id":1,"a.b":2}`, "shelf": `{"ID":7,"AMOUNT":8}`} {
-		rows, err := tryRead(owner, observer.Query{Table: table, Key: []string{"id"}}, observer.Range{})
+		rows, err := sourcetest.TryRead(owner, observer.Query{Table: table, Key: []string{"id"}}, observer.Range{})
 		if err != nil || len(rows) != 1 || string(rows[0].Data) != want {
 			t.Errorf("%s: rows = %s, %v, want %s", table, rows, err, want)
 		}
 	}
 	// A synonym that is made to lead elsewhere is followed by the next read.
 	d.exec("CREATE OR REPLACE PUBLIC SYNONYM goods FOR stock_b")
-	rows := readAll(t, s, observer.Query{Table: "goods", Key: []string{"id"}}, observer.Range{})
+	rows := sourcetest.ReadAll(t, s, observer.Query{Table: "goods", Key: []string{"id"}}, observer.Range{})
 	if len(rows) != 1 || string(rows[0].Data) != `{"ID":9,"PLACE":"x"}` {
 		t.Errorf("rows = %s, want those of the other table", rows)
 	}
@@ -124,7 +125,7 @@ func TestUnfitColumns(t *testing.T) {
 		if q.Timestamp == "at" {
 			in.From = "2024-05-01 10:00:00"
 		}
-		_, err := tryRead(s, q, in)
+		_, err := sourcetest.TryRead(s, q, in)
 		if observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", q, err, want)
 		}
@@ -134,7 +135,7 @@ func TestUnfitColumns(t *testing.T) {
 			}
 		}
 	}
-	if rows := readAll(t, s, observer.Query{Table: "parts", Key: []string{"id"}, Columns: []string{"id"}}, observer.Range{}); len(rows) != 1 {
+	if rows := sourcetest.ReadAll(t, s, observer.Query{Table: "parts", Key: []string{"id"}, Columns: []string{"id"}}, observer.Range{}); len(rows) != 1 {
 		t.Errorf("%d rows without the column that does not fit", len(rows))
 	}
 }
@@ -147,7 +148,7 @@ func TestLongCLOB(t *testing.T) {
 	d.exec("CREATE TABLE notes (id NUMBER PRIMARY KEY, note CLOB)", "INSERT INTO notes VALUES (1, 'short')",
 		"INSERT INTO notes VALUES (2, '"+strings.Repeat("long ", 700)+"')", "INSERT INTO notes VALUES (3, NULL)")
 	q := observer.Query{Table: "notes", Key: []string{"id"}, MaxRowBytes: 1000}
-	rows := readAll(t, s, q, observer.Range{})
+	rows := sourcetest.ReadAll(t, s, q, observer.Range{})
 	if len(rows) != 3 || rows[0].Err != nil || rows[2].Err != nil {
 		t.Fatalf("rows = %+v", rows)
 	}
@@ -155,7 +156,7 @@ func TestLongCLOB(t *testing.T) {
 		t.Errorf("row = %s, %v", rows[1].Data, err)
 	}
 	q.MaxRowBytes = 5000
-	if rows := readAll(t, s, q, observer.Range{}); rows[1].Err != nil || len(rows[1].Data) < 3500 {
+	if rows := sourcetest.ReadAll(t, s, q, observer.Range{}); rows[1].Err != nil || len(rows[1].Data) < 3500 {
 		t.Errorf("with room: %d bytes, %v", len(rows[1].Data), rows[1].Err)
 	}
 	// Rows that may be large come a few at a time, as all of a fetch are in memory.
@@ -163,7 +164,7 @@ func TestLongCLOB(t *testing.T) {
 		d.exec(fmt.Sprintf("INSERT INTO notes VALUES (%d, 'another')", 10+i))
 	}
 	before := d.server.Fetches()
-	if n := len(readAll(t, s, q, observer.Range{})); n != 103 || d.server.Fetches()-before < 103/16 {
+	if n := len(sourcetest.ReadAll(t, s, q, observer.Range{})); n != 103 || d.server.Fetches()-before < 103/16 {
 		t.Errorf("%d rows in %d fetches", n, d.server.Fetches()-before)
 	}
 }

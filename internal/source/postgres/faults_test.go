@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -103,7 +104,7 @@ func TestSessionKilledInTheMiddle(t *testing.T) {
 	if err := rows.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if n := len(readAll(t, s, observer.Query{SQL: "SELECT 1 AS id", Key: []string{"id"}}, "")); n != 1 {
+	if n := len(sourcetest.ReadAll(t, s, observer.Query{SQL: "SELECT 1 AS id", Key: []string{"id"}}, observer.Range{})); n != 1 {
 		t.Errorf("%d rows from a new session, want 1", n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -64,7 +65,7 @@ func TestLeastPrivilege(t *testing.T) {
 	if err != nil || !d.HorizonExact || len(d.Warnings) > 0 {
 		t.Errorf("with all grants: %+v, %v", d, err)
 	}
-	if n := len(readAll(t, s, q, "")); n != 1 {
+	if n := len(sourcetest.ReadAll(t, s, q, observer.Range{})); n != 1 {
 		t.Errorf("%d rows", n)
 	}
 	exec(t, owner, `REVOKE pg_read_all_stats FROM `+role)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -36,7 +37,7 @@ func TestHorizonWaitsForIdleTransaction(t *testing.T) {
 	exec(t, connect(t, url), "INSERT INTO events VALUES (1, clock_timestamp())")
 	h := horizon(t, s, events())
 	exec(t, late, "INSERT INTO events VALUES (2, now()); COMMIT")
-	rows := readAll(t, s, events(), h.Cursor)
+	rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: h.Cursor})
 	if !h.Exact || len(rows) != 2 || rows[0].Key != "2" {
 		t.Errorf("from the horizon %+v: %+v, want the late row first", h, rows)
 	}
@@ -137,7 +138,7 @@ func TestHorizonHeldByPreparedTransaction(t *testing.T) {
 		t.Errorf("horizon = %+v beside a prepared transaction, want it empty", h)
 	}
 	exec(t, writer, "COMMIT PREPARED 'half done'")
-	if rows := readAll(t, s, events(), before.Cursor); len(rows) != 1 {
+	if rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: before.Cursor}); len(rows) != 1 {
 		t.Errorf("%d rows from the horizon before, want 1", len(rows))
 	}
 	if h := horizon(t, s, events()); h.Cursor == "" {

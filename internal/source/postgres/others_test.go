@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -34,12 +35,12 @@ func byOthers(t *testing.T, s *postgres.Source, q observer.Query, warning string
 	}
 	bring()
 	waittest.Eventually(t, time.Minute, func() error {
-		if len(readAll(t, s, q, "")) == 0 {
+		if len(sourcetest.ReadAll(t, s, q, observer.Range{})) == 0 {
 			return fmt.Errorf("the row did not arrive")
 		}
 		return nil
 	})
-	if rows := readAll(t, s, q, h.Cursor); len(rows) != 1 {
+	if rows := sourcetest.ReadAll(t, s, q, observer.Range{From: h.Cursor}); len(rows) != 1 {
 		t.Errorf("%d rows from the horizon %s on, want the late one", len(rows), h.Cursor)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -196,7 +197,7 @@ func TestNothingOfThePathIsRun(t *testing.T) {
 					t.Errorf("statements of ours ran %d plants: %s", len(found), strings.Join(found, "  "))
 				}
 				// What a query says is looked up by the path: that much remains.
-				readAll(t, s, observer.Query{SQL: "SELECT * FROM orders WHERE sku = sku", Key: []string{"id"}}, "")
+				sourcetest.ReadAll(t, s, observer.Query{SQL: "SELECT * FROM orders WHERE sku = sku", Key: []string{"id"}}, observer.Range{})
 				if found := ran(t, owner, name); len(found) == 0 {
 					t.Error("a query with an operator ran no plant: this test notices nothing")
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -130,7 +131,7 @@ func (p *pooler) poll(t *testing.T, s *postgres.Source, q observer.Query) (data 
 	if err := errors.Join(identity, horizon); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range readAll(t, s, q, "") {
+	for _, row := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
 		data = append(data, string(row.Data))
 	}
 	p.mu.Lock()
@@ -205,7 +206,7 @@ func TestBehindPgBouncer(t *testing.T) {
 					} {
 						_, identity := s.Identity(t.Context())
 						_, horizon := s.Horizon(t.Context(), q)
-						if rows := readAll(t, s, q, ""); len(rows) != 3 || identity != nil || horizon != nil {
+						if rows := sourcetest.ReadAll(t, s, q, observer.Range{}); len(rows) != 3 || identity != nil || horizon != nil {
 							t.Errorf("%s: %d rows, %v, %v", what, len(rows), identity, horizon)
 						}
 					}

@@ -102,14 +102,9 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 	}
 }
 
-func open(t testing.TB, options postgres.Options) *postgres.Source {
+func open(t testing.TB, o postgres.Options) *postgres.Source {
 	t.Helper()
-	s, err := postgres.Open(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sourcetest.Open(t, postgres.Open, o)
 }
 
 // connect is the program that owns the database.

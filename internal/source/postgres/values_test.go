@@ -9,26 +9,9 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
-
-func readAll(t *testing.T, s *postgres.Source, q observer.Query, from string) []observer.Row {
-	t.Helper()
-	rows, err := s.Read(t.Context(), q, observer.Range{From: from})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []observer.Row
-	for rows.Next() {
-		row := *rows.Row()
-		row.Data = append([]byte(nil), row.Data...)
-		all = append(all, row)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 func TestValues(t *testing.T) {
 	t.Parallel()
@@ -60,7 +43,7 @@ func TestValues(t *testing.T) {
 	} {
 		q := observer.Query{SQL: "SELECT 1 AS id, " + test.value + " AS v", Key: []string{"id"}, Columns: []string{"v"}}
 		q.SQL = strings.Replace(q.SQL, "'2024-03-31 01:30:00'::timestamptz", "'2024-03-31 01:30:00Z'::timestamptz", 1)
-		rows := readAll(t, s, q, "")
+		rows := sourcetest.ReadAll(t, s, q, observer.Range{})
 		if want := `{"v":` + test.want + `}`; len(rows) != 1 || string(rows[0].Data) != want || rows[0].Err != nil {
 			t.Errorf("%s: row = %s, %v, want %s", test.value, rows[0].Data, rows[0].Err, want)
 		}
@@ -73,11 +56,11 @@ func TestNames(t *testing.T) {
 	s := open(t, postgres.Options{URL: url})
 	exec(t, connect(t, url), `CREATE SCHEMA wms; CREATE TABLE wms."Order ""Lines""" ("Id" int PRIMARY KEY, "a.b" int);
 		INSERT INTO wms."Order ""Lines""" VALUES (1, 2); CREATE TABLE public.twins (id int, "ID" int)`)
-	rows := readAll(t, s, observer.Query{Table: `wms.Order "Lines"`, Key: []string{"Id"}}, "")
+	rows := sourcetest.ReadAll(t, s, observer.Query{Table: `wms.Order "Lines"`, Key: []string{"Id"}}, observer.Range{})
 	if len(rows) != 1 || string(rows[0].Data) != `{"Id":1,"a.b":2}` {
 		t.Errorf("rows = %+v", rows)
 	}
-	if rows := readAll(t, s, observer.Query{Table: `WMS.ORDER "LINES"`, Key: []string{"id"}}, ""); len(rows) != 1 {
+	if rows := sourcetest.ReadAll(t, s, observer.Query{Table: `WMS.ORDER "LINES"`, Key: []string{"id"}}, observer.Range{}); len(rows) != 1 {
 		t.Errorf("in another case: rows = %+v", rows)
 	}
 	var missing *source.MissingError
@@ -100,7 +83,7 @@ func TestDomains(t *testing.T) {
 	s := open(t, postgres.Options{URL: url})
 	for _, q := range []observer.Query{{Table: "orders"}, {SQL: "SELECT * FROM orders"}} {
 		q.Key = []string{"id"}
-		if rows := readAll(t, s, q, ""); len(rows) != 1 || string(rows[0].Data) != `{"id":1,"a":2,"b":3,"c":4}` {
+		if rows := sourcetest.ReadAll(t, s, q, observer.Range{}); len(rows) != 1 || string(rows[0].Data) != `{"id":1,"a":2,"b":3,"c":4}` {
 			t.Errorf("rows = %s", rows[0].Data)
 		}
 	}
@@ -128,7 +111,7 @@ func TestCursorEdges(t *testing.T) {
 	} {
 		q := observer.Query{Table: "edges", Key: []string{"id"}, Timestamp: column}
 		good := 0
-		for _, row := range readAll(t, s, q, "") {
+		for _, row := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
 			if row.Err == nil {
 				good++
 			} else if row.Cursor != "" || !row.Time.IsZero() {
@@ -141,7 +124,7 @@ func TestCursorEdges(t *testing.T) {
 		if good != 2 {
 			t.Errorf("%s: %d good rows, want 2", column, good)
 		}
-		from := readAll(t, s, q, want[0])
+		from := sourcetest.ReadAll(t, s, q, observer.Range{From: want[0]})
 		if len(from) == 0 || from[0].Key != "1" {
 			t.Errorf("%s: from %s the first row is %+v", column, want[0], from)
 		}

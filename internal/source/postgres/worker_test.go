@@ -8,7 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
@@ -45,7 +47,7 @@ func TestHorizonWaitsForBackgroundWorkers(t *testing.T) {
 	}
 	exec(t, owner, "SELECT pg_advisory_unlock(1)")
 	waittest.Eventually(t, time.Minute, func() error {
-		if rows := readAll(t, s, events(), h.Cursor); len(rows) != 1 {
+		if rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: h.Cursor}); len(rows) != 1 {
 			return fmt.Errorf("%d rows from the horizon %s on, want the worker's", len(rows), h.Cursor)
 		}
 		return nil

@@ -31,18 +31,6 @@ func order(t *testing.T, f Fixture) {
 	}
 }
 
-func fromCursor(t *testing.T, f Fixture) {
-	f.exec(ordersTable, `INSERT INTO orders VALUES
-		(1, 'a', '2024-05-01 10:00:00'), (2, 'b', '2024-05-01 10:00:01'),
-		(3, 'c', '2024-05-01 10:00:01'), (4, 'd', '2024-05-01 10:00:02')`)
-	all := f.read(t, orders(), "")
-	for i, want := range []string{"1 2 3 4", "2 3 4", "2 3 4", "4"} {
-		if got := keys(f.read(t, orders(), all[i].cursor)); got != want {
-			t.Errorf("from the cursor of row %d: keys = %s, want %s", i+1, got, want)
-		}
-	}
-}
-
 func noTimestamp(t *testing.T, f Fixture) {
 	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00'), (2, 'b', '2024-05-01 10:00:01')`)
 	q := orders()

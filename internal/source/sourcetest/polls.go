@@ -3,7 +3,6 @@ package sourcetest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/test/kit/simtest"
@@ -74,57 +72,6 @@ func (p *polls) statuses(t *testing.T) map[string][]string {
 	return said
 }
 
-// ties are more rows of one timestamp than a chunk holds, some of them written
-// when others were read already.
-func ties(t *testing.T, f Fixture) {
-	f.exec(ordersTable, ordersIndex)
-	p := f.polls(observer.DetectNew)
-	for i := range 60 {
-		at := second(0)
-		if i >= 50 {
-			at = second(1)
-		}
-		f.exec(fmt.Sprintf("INSERT INTO orders VALUES (%d, 'a', '%s')", 100-i, at))
-		if i%25 == 24 {
-			p.poll(t)
-		}
-	}
-	p.poll(t)
-	p.poll(t)
-	if n := len(p.db.Events("orders")); n != 60 {
-		t.Errorf("%d events of 60 rows", n)
-	}
-}
-
-// interrupted ends polls in their middle, and lets the next node go on.
-func interrupted(t *testing.T, f Fixture) {
-	f.exec(ordersTable, ordersIndex)
-	for i := range 40 {
-		f.exec(fmt.Sprintf("INSERT INTO orders VALUES (%d, 'a', '%s')", i+1, second(i/4)))
-	}
-	p := f.polls(observer.DetectNew)
-	broken := errors.New("this node is gone")
-	for n := 1; n < 6; n++ {
-		left := n
-		p.db.Step = func(call string) error {
-			if call == "commit" {
-				if left--; left == 0 {
-					return broken
-				}
-			}
-			return nil
-		}
-		if _, err := p.try(t.Context()); err != nil && !errors.Is(err, broken) {
-			t.Fatal(err)
-		}
-	}
-	p.db.Step = nil
-	p.poll(t)
-	if n := len(p.db.Events("orders")); n != 40 {
-		t.Errorf("%d events of 40 rows", n)
-	}
-}
-
 // updatedWhileRead changes rows that a poll has not reached yet.
 func updatedWhileRead(t *testing.T, f Fixture) {
 	f.exec(ordersTable, ordersIndex)
@@ -146,24 +93,6 @@ func updatedWhileRead(t *testing.T, f Fixture) {
 		}
 		if !slices.Equal(said, want) {
 			t.Errorf("key %s: %v, want %v", key, said, want)
-		}
-	}
-}
-
-// changedFloats changes floating-point numbers by as little as there is.
-func changedFloats(t *testing.T, f Fixture) {
-	f.exec("CREATE TABLE orders (order_id {integer} PRIMARY KEY, weight {float}, price {double}, updated_at {timestamp} NOT NULL)",
-		fmt.Sprintf("INSERT INTO orders VALUES (1, 1234567, 0, '%[1]s'), (2, 0, 0.1, '%[1]s'), (3, 0.1, 0.1, '%[1]s')", second(0)))
-	p := f.polls(observer.DetectChange)
-	p.spec.Query.Columns = []string{"order_id", "weight", "price"}
-	p.poll(t)
-	for _, change := range []string{"weight = 1234568 WHERE order_id = 1", "price = 0.10000000000000002 WHERE order_id = 2", "weight = 0.1 WHERE order_id = 3"} {
-		f.exec("UPDATE orders SET updated_at = " + f.Now + ", " + change)
-	}
-	p.poll(t)
-	for key, want := range map[string]int{"1": 2, "2": 2, "3": 1} {
-		if n := len(p.statuses(t)[key]); n != want {
-			t.Errorf("key %s: %d events, want %d", key, n, want)
 		}
 	}
 }
@@ -193,46 +122,6 @@ func (r *midwayRows) Next() bool {
 		r.m.do()
 	}
 	return r.Rows.Next()
-}
-
-// disappearing deletes rows, few and then all of them.
-func disappearing(t *testing.T, f Fixture) {
-	f.exec(ordersTable)
-	for i := range 10 {
-		f.exec(fmt.Sprintf("INSERT INTO orders VALUES (%d, 'a', '%s')", i+1, second(i)))
-	}
-	p := f.polls(observer.DetectSnapshot)
-	p.spec.Query.Timestamp = ""
-	p.poll(t)
-	f.exec("DELETE FROM orders WHERE order_id = 4")
-	p.poll(t)
-	if got := p.statuses(t)["4"]; len(got) != 2 || got[1] != string(events.ChangeGone)+" " {
-		t.Errorf("the events of a deleted row: %q", got)
-	}
-	f.exec("DELETE FROM orders")
-	for range 2 {
-		if _, err := p.try(t.Context()); !errors.Is(err, observer.ErrMassDisappearance) {
-			t.Errorf("Poll of an empty table: %v", err)
-		}
-	}
-	if n := len(p.db.Live("orders")); n != 9 {
-		t.Errorf("%d rows are believed to live, want 9", n)
-	}
-}
-
-// futureRow must not keep the rows before it from being seen.
-func futureRow(t *testing.T, f Fixture) {
-	f.exec(ordersTable, ordersIndex, "INSERT INTO orders VALUES (1, 'early', '2037-05-01 10:00:00')")
-	p := f.polls(observer.DetectChange)
-	p.poll(t)
-	f.exec("INSERT INTO orders VALUES (2, 'in time', " + f.Now + ")")
-	p.pollAll(t)
-	f.exec("UPDATE orders SET status = 'seen' WHERE order_id = 1")
-	p.poll(t)
-	want := map[string][]string{"1": {"new early", "changed seen"}, "2": {"new in time"}}
-	if got := p.statuses(t); !slices.Equal(got["1"], want["1"]) || !slices.Equal(got["2"], want["2"]) {
-		t.Errorf("events: %v, want %v", got, want)
-	}
 }
 
 // lateCommits is the writer that loses a fifth of its rows to a reader that goes on

@@ -38,6 +38,10 @@ func ranges(t *testing.T, f Fixture) {
 		in   observer.Range
 		want string
 	}{
+		{observer.Range{From: all[0].cursor}, "1 2 3 4"},
+		{observer.Range{From: second}, "2 3 4"},
+		{observer.Range{From: all[2].cursor}, "2 3 4"},
+		{observer.Range{From: last}, "4"},
 		{observer.Range{Before: second}, "1"},
 		{observer.Range{Before: last}, "1 2 3"},
 		{observer.Range{From: second, Before: last}, "2 3"},

@@ -3,8 +3,54 @@ package sourcetest
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io"
+	"slices"
 	"testing"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 )
+
+// Open opens a source that is closed at the end of the test.
+func Open[S io.Closer](t testing.TB, open func(source.Options) (S, error), o source.Options) S {
+	t.Helper()
+	s, err := open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close the source: %v", err)
+		}
+	})
+	return s
+}
+
+// ReadAll returns copies of the rows of a range.
+func ReadAll(t testing.TB, s observer.Source, q observer.Query, in observer.Range) []observer.Row {
+	t.Helper()
+	all, err := TryRead(s, q, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TryRead is [ReadAll] for a read that may fail.
+func TryRead(s observer.Source, q observer.Query, in observer.Range) ([]observer.Row, error) {
+	rows, err := s.Read(context.Background(), q, in)
+	if err != nil {
+		return nil, err
+	}
+	var all []observer.Row
+	for rows.Next() {
+		row := *rows.Row()
+		row.Data = slices.Clone(row.Data)
+		all = append(all, row)
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
 
 // Querier is a database or a connection of its owner.
 type Querier interface {

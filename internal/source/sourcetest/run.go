@@ -6,7 +6,6 @@ import "testing"
 func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 	for name, test := range map[string]func(*testing.T, Fixture){
 		"rows come in the order of timestamp and key":   order,
-		"the range begins at the cursor":                fromCursor,
 		"a source without a timestamp returns all":      noTimestamp,
 		"columns are chosen":                            chosenColumns,
 		"names match in another case":                   otherCase,
@@ -38,7 +37,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"a locked table holds up its own readers alone": lockedTable,
 		"a late commit stays above the horizon":         lateCommit,
 		"the horizon keeps the overlap":                 overlap,
-		"a range has bounds and a limit":                ranges,
+		"a range begins at a cursor and has bounds":     ranges,
 		"a range is for rows with a timestamp":          nullRanges,
 		"rows are read in the order of their key":       byKey,
 		"keys of each type are gone on from":            keysOfEachType,
@@ -58,15 +57,10 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"the source explains its plan":                  explained,
 		"polls: odd rows cost no other row":             oddOnes,
 		"polls: schemas change at random":               changedSchemas,
-		"polls: equal timestamps across chunks":         ties,
 		"polls: statements end among equal timestamps":  cutTies,
 		"polls: rows without a timestamp have a share":  undatedShare,
-		"polls: another node goes on":                   interrupted,
 		"polls: rows updated while they are read":       updatedWhileRead,
-		"polls: a float changes in its last digit":      changedFloats,
-		"polls: rows disappear":                         disappearing,
 		"polls: all rows are read by several":           generations,
-		"polls: a row of the future":                    futureRow,
 		"polls: transactions that commit late":          lateCommits,
 	} {
 		t.Run(name, func(t *testing.T) {

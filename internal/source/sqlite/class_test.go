@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/source/sqlite"
 )
 
@@ -64,7 +65,7 @@ func TestKeysTellClasses(t *testing.T) {
 func readKeys(t *testing.T, s *sqlite.Source, q observer.Query) []string {
 	t.Helper()
 	var keys []string
-	for _, r := range readAll(t, s, q, "") {
+	for _, r := range sourcetest.ReadAll(t, s, q, observer.Range{}) {
 		keys = append(keys, r.Key)
 	}
 	slices.Sort(keys)

@@ -10,26 +10,9 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/source/sqlite"
 )
-
-func readAll(t *testing.T, s *sqlite.Source, q observer.Query, from string) []observer.Row {
-	t.Helper()
-	rows, err := s.Read(t.Context(), q, observer.Range{From: from})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []observer.Row
-	for rows.Next() {
-		row := *rows.Row()
-		row.Data = append([]byte(nil), row.Data...)
-		all = append(all, row)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
 
 func events() observer.Query {
 	return observer.Query{Table: "events", Key: []string{"id"}, Timestamp: "at"}
@@ -62,7 +45,7 @@ func TestTimestampForms(t *testing.T) {
 		s := open(t, sqlite.Options{URL: "sqlite:" + path, Location: berlin})
 		exec(t, writer, fmt.Sprintf("CREATE TABLE events (id INTEGER PRIMARY KEY, at %s)", test.kind))
 		exec(t, writer, fmt.Sprintf("INSERT INTO events VALUES (1, %s)", test.value))
-		rows := readAll(t, s, events(), "")
+		rows := sourcetest.ReadAll(t, s, events(), observer.Range{})
 		if len(rows) != 1 || rows[0].Err != nil || rows[0].Cursor != test.cursor {
 			t.Errorf("%s: rows = %+v, want the cursor %s", name, rows, test.cursor)
 			continue
@@ -70,7 +53,7 @@ func TestTimestampForms(t *testing.T) {
 		if d := rows[0].Time.Sub(instant).Abs(); d > time.Millisecond {
 			t.Errorf("%s: time = %s, want %s", name, rows[0].Time, instant)
 		}
-		if again := readAll(t, s, events(), rows[0].Cursor); len(again) != 1 {
+		if again := sourcetest.ReadAll(t, s, events(), observer.Range{From: rows[0].Cursor}); len(again) != 1 {
 			t.Errorf("%s: %d rows from the row's own cursor, want 1", name, len(again))
 		}
 		if test.now != "" {
@@ -88,7 +71,7 @@ func checkHorizon(t *testing.T, name string, s *sqlite.Source, old string, fresh
 	if err != nil || s.Compare(old, h.Cursor) >= 0 || h.Exact || h.Lag != time.Minute {
 		t.Errorf("%s: horizon = %+v, %v, want it after %s", name, h, err, old)
 	}
-	rows := readAll(t, s, events(), h.Cursor)
+	rows := sourcetest.ReadAll(t, s, events(), observer.Range{From: h.Cursor})
 	if fresh != (len(rows) == 1) {
 		t.Errorf("%s: %d rows from the horizon %s", name, len(rows), h.Cursor)
 	}
@@ -112,7 +95,7 @@ func TestUnreadableTimestamps(t *testing.T) {
 	} {
 		exec(t, writer, fmt.Sprintf("INSERT INTO events VALUES (%d, %s)", i, value))
 	}
-	for _, row := range readAll(t, s, events(), "") {
+	for _, row := range sourcetest.ReadAll(t, s, events(), observer.Range{}) {
 		if row.Err == nil || row.Cursor != "" || !strings.Contains(row.Err.Error(), "column at") {
 			t.Errorf("row %+v, want it poison", row)
 		}
@@ -210,7 +193,7 @@ func TestViewsAndHiddenNames(t *testing.T) {
 	exec(t, writer, `CREATE TABLE "odd ""name""" ("a.b" TEXT PRIMARY KEY, twice INTEGER GENERATED ALWAYS AS (2), r REAL, b BLOB);
 		INSERT INTO "odd ""name""" VALUES ('k', 1e21, x'dead'); CREATE VIEW seen AS SELECT * FROM "odd ""name"""`)
 	for _, table := range []string{`odd "name"`, `main.odd "name"`, "seen"} {
-		rows := readAll(t, s, observer.Query{Table: table, Key: []string{"a.b"}}, "")
+		rows := sourcetest.ReadAll(t, s, observer.Query{Table: table, Key: []string{"a.b"}}, observer.Range{})
 		if want := `{"a.b":"k","twice":2,"r":1e+21,"b":"3q0="}`; len(rows) != 1 || string(rows[0].Data) != want {
 			t.Errorf("%s: rows = %s, want %s", table, rows[0].Data, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/source/sqlite"
 )
 
@@ -40,7 +41,7 @@ func TestRestoredFileIsAnother(t *testing.T) {
 	if after, err := s.Identity(t.Context()); err != nil || after == before {
 		t.Errorf("Identity = %q after a restore, %v", after, err)
 	}
-	if rows := readAll(t, s, events(), ""); len(rows) != 1 {
+	if rows := sourcetest.ReadAll(t, s, events(), observer.Range{}); len(rows) != 1 {
 		t.Errorf("%d rows: the old file is read", len(rows))
 	}
 }

@@ -65,18 +65,9 @@ func TestContract(t *testing.T) {
 	})
 }
 
-func open(t testing.TB, options sqlite.Options) *sqlite.Source {
+func open(t testing.TB, o sqlite.Options) *sqlite.Source {
 	t.Helper()
-	s, err := sqlite.Open(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close the source: %v", err)
-		}
-	})
-	return s
+	return sourcetest.Open(t, sqlite.Open, o)
 }
 
 // openWriter is the program that owns the database.
