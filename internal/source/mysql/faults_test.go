@@ -126,24 +126,11 @@ func TestSlowStatement(t *testing.T) {
 	t.Error(strings.Join(failures, "\n"))
 }
 
-// The timeout is for the database; a reader may take longer over its rows.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
 	s := open(t, mysql.Options{URL: mariatest.New(t), QueryTimeout: timeout})
-	rows, err := s.Read(t.Context(), observer.Query{SQL: "SELECT seq AS id, REPEAT('x', 1000) AS v FROM seq_1_to_20000", Key: []string{"id"}}, observer.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for rows.Next() {
-		if n++; n == 10 {
-			<-time.After(2 * timeout) // The very thing under test is time.
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 20000 {
-		t.Errorf("%d rows, %v", n, err)
-	}
+	sourcetest.SlowReader(t, s, observer.Query{SQL: "SELECT seq AS id, REPEAT('x', 1000) AS v FROM seq_1_to_20000", Key: []string{"id"}}, 20000, timeout)
 }
 
 // A server that went away without a word keeps nobody waiting.

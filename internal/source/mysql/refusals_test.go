@@ -11,6 +11,7 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/mysql"
+	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
@@ -86,12 +87,9 @@ func TestRefusals(t *testing.T) {
 	} {
 		gate := &book{}
 		s := open(t, mysql.Options{URL: test.url, Gate: gate})
-		rows, err := s.Read(t.Context(), test.query, observer.Range{})
-		if err == nil {
-			for rows.Next() {
-				t.Errorf("%s: a row", name)
-			}
-			err = errors.Join(rows.Err(), rows.Close())
+		rows, err := sourcetest.TryRead(s, test.query, observer.Range{})
+		if len(rows) > 0 {
+			t.Errorf("%s: a row", name)
 		}
 		var f *observer.Fault
 		if !errors.As(err, &f) || f.Class != test.class || f.Code != test.code {
@@ -139,11 +137,7 @@ func TestServersThatAreNotReady(t *testing.T) {
 	s := open(t, mysql.Options{URL: address})
 	for _, number := range []string{"1047", "3032"} {
 		exec(t, owner, "CREATE FUNCTION refuse"+number+"() RETURNS int BEGIN SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = "+number+"; RETURN 1; END")
-		rows, err := s.Read(t.Context(), observer.Query{SQL: "SELECT refuse" + number + "() AS id", Key: []string{"id"}}, observer.Range{})
-		if err == nil {
-			rows.Next()
-			err = errors.Join(rows.Err(), rows.Close())
-		}
+		_, err := sourcetest.TryRead(s, observer.Query{SQL: "SELECT refuse" + number + "() AS id", Key: []string{"id"}}, observer.Range{})
 		if !errors.Is(err, observer.ErrUnreachable) {
 			t.Errorf("%s: %v, class %q", number, err, observer.ClassOf(err))
 		}

@@ -1,7 +1,6 @@
 package mysql_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -80,11 +79,7 @@ func TestRefusalsInStatementsAreNotOfTheAccount(t *testing.T) {
 	exec(t, connect(t, address), `CREATE FUNCTION refuse() RETURNS int BEGIN SIGNAL SQLSTATE '28000' SET MYSQL_ERRNO = 1045; RETURN 1; END`)
 	gate := &book{}
 	s := open(t, mysql.Options{URL: address, Gate: gate})
-	rows, err := s.Read(t.Context(), observer.Query{SQL: "SELECT refuse() AS id", Key: []string{"id"}}, observer.Range{})
-	if err == nil {
-		rows.Next()
-		err = errors.Join(rows.Err(), rows.Close())
-	}
+	_, err := sourcetest.TryRead(s, observer.Query{SQL: "SELECT refuse() AS id", Key: []string{"id"}}, observer.Range{})
 	sourcetest.Refusal(t, err, observer.ClassQuery, "1045")
 	if gate.said() != "allow accepted" {
 		t.Errorf("the gate was told %q", gate.said())

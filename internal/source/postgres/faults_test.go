@@ -55,12 +55,9 @@ func TestRefusals(t *testing.T) {
 		"a faulty cast":    {address, cast, "22P02"},
 	} {
 		s := open(t, postgres.Options{URL: test.url})
-		rows, err := s.Read(t.Context(), test.query, observer.Range{})
-		if err == nil {
-			if rows.Next() {
-				t.Errorf("%s: a row", name)
-			}
-			err = errors.Join(rows.Err(), rows.Close())
+		rows, err := sourcetest.TryRead(s, test.query, observer.Range{})
+		if len(rows) > 0 {
+			t.Errorf("%s: a row", name)
 		}
 		var refused *postgres.Error
 		if !errors.As(err, &refused) || refused.SQLSTATE != test.state || !strings.Contains(err.Error(), test.state) {
@@ -124,23 +121,9 @@ func TestSilentDatabase(t *testing.T) {
 	}
 }
 
-// The timeout is for the database; a reader may take longer over its rows.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
 	s := open(t, postgres.Options{URL: pgtest.New(t), QueryTimeout: timeout})
-	q := observer.Query{SQL: "SELECT i AS id, repeat('x', 1000) AS v FROM generate_series(1, 20000) AS i", Key: []string{"id"}}
-	rows, err := s.Read(t.Context(), q, observer.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for rows.Next() {
-		if n++; n == 10 {
-			<-time.After(2 * timeout) // The very thing under test is time.
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 20000 {
-		t.Errorf("%d rows, %v", n, err)
-	}
+	sourcetest.SlowReader(t, s, observer.Query{SQL: "SELECT i AS id, repeat('x', 1000) AS v FROM generate_series(1, 20000) AS i", Key: []string{"id"}}, 20000, timeout)
 }

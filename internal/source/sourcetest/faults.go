@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -18,13 +19,7 @@ func (f Fixture) everywhere(t *testing.T, q observer.Query) map[string]error {
 	_, describe := f.Source.Describe(t.Context(), q)
 	_, horizon := f.Source.Horizon(t.Context(), q)
 	_, text := f.Source.SQL(t.Context(), q, observer.Range{})
-	rows, read := f.Source.Read(t.Context(), q, observer.Range{})
-	if read == nil {
-		for rows.Next() {
-			continue
-		}
-		read = errors.Join(rows.Err(), rows.Close())
-	}
+	_, read := TryRead(f.Source, q, observer.Range{})
 	return map[string]error{"Describe": describe, "Horizon": horizon, "SQL": text, "Read": read}
 }
 
@@ -217,19 +212,29 @@ func concurrent(t *testing.T, f Fixture) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			rows, err := f.Source.Read(t.Context(), orders(), observer.Range{})
-			if err != nil {
-				t.Errorf("Read: %v", err)
-				return
-			}
-			n := 0
-			for rows.Next() {
-				n++
-			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != 5000 {
-				t.Errorf("%d rows, %v", n, err)
+			if rows, err := TryRead(f.Source, orders(), observer.Range{}); err != nil || len(rows) != 5000 {
+				t.Errorf("%d rows, %v", len(rows), err)
 			}
 		})
 	}
 	wait.Wait()
+}
+
+// SlowReader reads so many rows of a query and pauses among them for longer than the
+// query timeout, which is for the database.
+func SlowReader(t *testing.T, s Source, q observer.Query, want int, timeout time.Duration) {
+	t.Helper()
+	rows, err := s.Read(t.Context(), q, observer.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for rows.Next() {
+		if n++; n == 10 {
+			<-time.After(2 * timeout) // The very thing under test is time.
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || n != want {
+		t.Errorf("%d rows, %v", n, err)
+	}
 }

@@ -58,7 +58,6 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"polls: odd rows cost no other row":             oddOnes,
 		"polls: schemas change at random":               changedSchemas,
 		"polls: statements end among equal timestamps":  cutTies,
-		"polls: rows without a timestamp have a share":  undatedShare,
 		"polls: rows updated while they are read":       updatedWhileRead,
 		"polls: all rows are read by several":           generations,
 		"polls: transactions that commit late":          lateCommits,

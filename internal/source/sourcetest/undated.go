@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -55,57 +54,5 @@ func undatedRows(t *testing.T, f Fixture) {
 	q.NullTimestamp = observer.NullSkip
 	if f.horizon(t, q).Undated {
 		t.Error("the horizon tells of rows that the query leaves out")
-	}
-}
-
-// undatedShare has more rows without a timestamp than a poll may take, and then more
-// with one, in statements that end with each row.
-func undatedShare(t *testing.T, f Fixture) {
-	f.exec("CREATE TABLE orders (order_id {integer} PRIMARY KEY, status {text}, updated_at {timestamp})", ordersIndex)
-	n := 0
-	insert := func(rows int, at string) (keys []string) {
-		for range rows {
-			n++
-			keys = append(keys, number(n))
-			f.exec(fmt.Sprintf("INSERT INTO orders VALUES (%d, 'a', %s)", n, at))
-		}
-		return keys
-	}
-	p := f.polls(observer.DetectChange)
-	p.spec.StatementTime, p.spec.MaxChanged = time.Nanosecond, 10
-	lacks := func(keys []string) (missing []string) {
-		said := p.statuses(t)
-		for _, key := range keys {
-			if len(said[key]) != 1 {
-				missing = append(missing, key)
-			}
-		}
-		return missing
-	}
-	insert(1, f.Now)
-	p.poll(t)
-	undated := insert(4, "NULL")
-	dated := insert(8, f.Now)
-	p.poll(t)
-	if missing := lacks(dated); len(missing) > 0 {
-		t.Errorf("with a timestamp: no event of %s", missing)
-	}
-	if left := len(lacks(undated)); left >= 4 {
-		t.Error("without a timestamp: no event of any")
-	}
-	for range 5 {
-		insert(12, f.Now)
-		p.poll(t)
-	}
-	if missing := lacks(undated); len(missing) > 0 {
-		t.Errorf("without a timestamp: no event of %s", missing)
-	}
-	for p.poll(t).Full {
-		if len(p.db.Chunks("orders")) > 5000 {
-			t.Fatal("the polls come to no end")
-		}
-	}
-	if total := len(p.db.Events("orders")); total != n {
-		t.Errorf("%d events of %d rows", total, n)
 	}
 }
