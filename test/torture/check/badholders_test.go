@@ -30,6 +30,10 @@ func badHolders() []bad {
 				s.HolderTerm = b.earlierTerm(*s)
 			}
 		}},
+		{"a commit behind the end of its lease", check.StaleCommit, false, func(b *breaker) {
+			s := b.step(func(s history.Step) bool { return isCommit(s) && !b.leaseEnd(s.HolderTerm).IsZero() })
+			s.At = b.leaseEnd(s.HolderTerm).Add(time.Millisecond)
+		}},
 		{"two nodes read at once", check.Overlap, true, func(b *breaker) {
 			p := *pick(b, b.Polls, func(i int) bool { return !b.near(b.Polls[i].Begin) })
 			p.Node = "other"
@@ -65,6 +69,16 @@ func badHolders() []bad {
 			b.replaced(*stop).Node = stop.Node
 		}},
 	}
+}
+
+// leaseEnd is when a term left INT_LOCK; zero for not yet.
+func (b *breaker) leaseEnd(term string) (end time.Time) {
+	for _, l := range b.Leases {
+		if l.OldTerm == term && l.NewTerm != term {
+			end = l.At
+		}
+	}
+	return end
 }
 
 // earlierTerm is that of an earlier commit of the stream, not of the one just

@@ -5,9 +5,6 @@
 // the coordination database, and never a node's own word. Each rule is a file
 // of its own; a rule reports what it finds and never stops another.
 //
-// [Linear] judges the fencing tokens by themselves, as a register that must
-// have changed at one instant within each operation.
-//
 // A run that was not disturbed proves nothing. When a fault never bit, or a
 // counter that must grow stayed at zero, or a record is missing, the verdict is
 // [Void]: neither passed nor failed.

@@ -63,8 +63,6 @@ const (
 	SinkReordered Kind = "sink-reordered"
 	// Disclosed is a key or a value of a row, or a password, where none may be.
 	Disclosed Kind = "disclosed"
-	// NotLinear is a history of a lock that no order of its operations explains.
-	NotLinear Kind = "not-linear"
 )
 
 // Kinds are all of them.
@@ -72,6 +70,6 @@ func Kinds() []Kind {
 	return []Kind{
 		Lost, Duplicated, Unexpected, Reordered, Gap, WrongChange, MassGone, WrongDefinition, HalfBatch, CursorBackwards,
 		CursorUnlinked, StaleCommit, StaleCursor, PausedCommit, StolenLease, ResurrectedLease, FreedAlive, FenceBackwards,
-		PolledTooOften, Overlap, SinkLost, SinkDuplicated, SinkUnexpected, SinkReordered, Disclosed, NotLinear,
+		PolledTooOften, Overlap, SinkLost, SinkDuplicated, SinkUnexpected, SinkReordered, Disclosed,
 	}
 }

@@ -58,8 +58,7 @@ func made(t *testing.T, seed int64, lost int) string {
 			Found:  map[check.Kind]int{},
 			Faults: []check.FaultCount{{Kind: "kill", Injected: 3, Bit: 2}},
 		},
-		Counters:   map[string]float64{`observerd_takeovers_total{rule="ttl"}`: 4, "go_goroutines": 12},
-		Operations: 50, Locks: 4,
+		Counters: map[string]float64{`observerd_takeovers_total{rule="ttl"}`: 4, "go_goroutines": 12},
 	}
 	if lost > 0 {
 		r.Report.Found[check.Lost] = lost
@@ -90,7 +89,7 @@ func TestReportAddsRunsUp(t *testing.T) {
 		for _, part := range []string{
 			"2 of 10 minutes under faults together: 1 failed, 1 passed", "seeds: 7, 8", "| lost | 1 of 200 |",
 			"| fault kill | 6 injected, 4 bit |", "| `observerd_takeovers_total{rule=\"ttl\"}` | 8 |",
-			"100 operations on 8 locks", "2.5s at most", "fsync = on", "make torture SEED=7",
+			"2.5s at most", "fsync = on", "make torture SEED=7",
 		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%q is missing in:\n%s", part, text)

@@ -50,8 +50,6 @@ type campaign struct {
 	runs     []check.Report
 	sum      check.Report
 	counters map[string]float64
-	// operations and locks are what porcupine has judged.
-	operations, locks int
 }
 
 func (c *campaign) add(r result) {
@@ -61,8 +59,6 @@ func (c *campaign) add(r result) {
 	for name, value := range r.Counters {
 		c.counters[name] += value
 	}
-	c.operations += r.Operations
-	c.locks += r.Locks
 	c.runs = append(c.runs, r.Report)
 	c.sum = c.sum.Plus(r.Report)
 }
@@ -80,7 +76,6 @@ func (c *campaign) markdown() []byte {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	b.WriteString("\n" + c.sum.Markdown())
-	fmt.Fprintf(&b, "\nPorcupine judged %d operations on %d locks: %d are not linear.\n", c.operations, c.locks, c.sum.Found[check.NotLinear])
 	b.WriteString("\nWhat the nodes counted:\n\n| counter | sum |\n|---|---:|\n")
 	for _, name := range slices.Sorted(maps.Keys(c.counters)) {
 		bare, _, _ := strings.Cut(name, "{")

@@ -13,9 +13,6 @@ import (
 type result struct {
 	Report   check.Report
 	Counters map[string]float64
-	// Operations are those of locks that went through porcupine, Locks how many
-	// locks they are of.
-	Operations, Locks int
 }
 
 const resultFile = "result.json"

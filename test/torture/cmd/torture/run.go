@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -98,12 +97,8 @@ var errVerdict = errors.New("the run has not passed")
 // judge checks a run, and writes the report to stdout and into the run's
 // folder.
 func judge(done history.Run, dir string, stdout io.Writer) error {
-	linear := check.Linear(done, 0)
-	report := check.Check(done).With(linear)
-	if err := (result{report, done.Counters, linear.Operations, linear.Locks}).keep(dir); err != nil {
-		return err
-	}
-	if err := draw(linear, filepath.Join(dir, "locks.html")); err != nil {
+	report := check.Check(done)
+	if err := (result{report, done.Counters}).keep(dir); err != nil {
 		return err
 	}
 	fmt.Fprint(stdout, report)
@@ -111,14 +106,4 @@ func judge(done history.Run, dir string, stdout io.Writer) error {
 		return fmt.Errorf("%w: %s: %s", errVerdict, dir, v)
 	}
 	return nil
-}
-
-// draw writes the picture of a lock's history.
-func draw(linear check.Linearity, path string) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("draw the history of a lock: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return linear.Visualize(file)
 }
