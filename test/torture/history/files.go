@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -12,10 +13,7 @@ import (
 // The files of a run: a line for each record, and what there is once as one
 // document. The meta data are written last, so that a folder that has them is
 // whole.
-const (
-	metaFile     = "meta.json"
-	countersFile = "counters.json"
-)
+const metaFile = "meta.json"
 
 // Save writes the run into a folder, which it creates, in files that a person
 // can read and search. What stood there of another run is overwritten.
@@ -27,114 +25,144 @@ func Save(dir string, run Run) error {
 		return fmt.Errorf("save a history: %w", err)
 	}
 	for _, part := range run.parts() {
-		if err := part.save(filepath.Join(dir, part.file())); err != nil {
+		if err := saveFile(filepath.Join(dir, part.file), part.save); err != nil {
 			return fmt.Errorf("save a history: %w", err)
 		}
-	}
-	if err := saveDocument(filepath.Join(dir, countersFile), run.Counters); err != nil {
-		return fmt.Errorf("save a history: %w", err)
-	}
-	if err := saveDocument(filepath.Join(dir, metaFile), run.Meta); err != nil {
-		return fmt.Errorf("save a history: %w", err)
 	}
 	return nil
 }
 
-// Load reads what [Save] wrote. A file that is missing, a line that is torn, or
-// one that holds what this version does not know is an error that names the
-// file and the line: a history with a hole would prove nothing.
+// Load reads what [Save] wrote. A file that is missing, torn, or holds what this
+// version does not know is an error that names it: a history with a hole would
+// prove nothing.
 func Load(dir string) (Run, error) {
 	var run Run
-	if err := loadDocument(filepath.Join(dir, metaFile), &run.Meta); err != nil {
-		return Run{}, fmt.Errorf("load a history: %w", err)
-	}
-	if err := loadDocument(filepath.Join(dir, countersFile), &run.Counters); err != nil {
-		return Run{}, fmt.Errorf("load a history: %w", err)
-	}
 	for _, part := range run.parts() {
-		if err := part.load(filepath.Join(dir, part.file())); err != nil {
+		if err := loadFile(filepath.Join(dir, part.file), part.load); err != nil {
 			return Run{}, fmt.Errorf("load a history: %w", err)
 		}
 	}
 	return run, nil
 }
 
-// part is one file of records.
-type part interface {
-	file() string
-	save(path string) error
-	load(path string) error
+// part is one file of a run.
+type part struct {
+	file string
+	save func(*json.Encoder) error
+	load func(*json.Decoder) error
 }
 
-// parts are the files of the run. The names in events and writes are few and
-// come a million times, so they are kept once.
+// parts are the files of the run, in the order in which they are written.
 func (r *Run) parts() []part {
-	once := make(names)
 	return []part{
-		&records[Write]{"writes", &r.Writes, func(w *Write) { once.share(&w.Stream, &w.Key) }},
-		&records[Event]{"events", &r.Events, once.event},
-		&deliveries{run: r, once: once},
-		&records[Step]{"steps", &r.Steps, nil},
-		&records[Lease]{"leases", &r.Leases, nil},
-		&records[Grant]{"grants", &r.Grants, nil},
-		&records[Turn]{"turns", &r.Turns, nil},
-		&records[Part]{"parts", &r.Parts, nil},
-		&records[Poll]{"polls", &r.Polls, nil},
-		&records[Fault]{"faults", &r.Faults, nil},
-		&records[Life]{"lives", &r.Lives, nil},
-		&records[Act]{"acts", &r.Acts, nil},
-		&records[Disclosure]{"disclosures", &r.Disclosures, nil},
+		records("writes", &r.Writes), records("events", &r.Events), deliveries(&r.Delivered), records("steps", &r.Steps),
+		records("leases", &r.Leases), records("grants", &r.Grants), records("turns", &r.Turns), records("parts", &r.Parts),
+		records("polls", &r.Polls), records("faults", &r.Faults), records("lives", &r.Lives), records("acts", &r.Acts),
+		records("disclosures", &r.Disclosures), document("counters.json", &r.Counters), document(metaFile, &r.Meta),
 	}
 }
 
-// records is a file of one kind of records. tidy, if any, is called with each
-// one that was read.
-type records[T any] struct {
-	name string
-	list *[]T
-	tidy func(*T)
+func document(file string, v any) part {
+	return part{
+		file: file,
+		save: func(e *json.Encoder) error { e.SetIndent("", "  "); return e.Encode(v) },
+		load: func(d *json.Decoder) error { return d.Decode(v) },
+	}
 }
 
-func (r *records[T]) file() string { return r.name + ".jsonl" }
-
-func (r *records[T]) save(path string) error {
-	return saveLines(path, func(write func(any) error) error {
-		for i := range *r.list {
-			if err := write(&(*r.list)[i]); err != nil {
-				return err
+func records[T any](name string, list *[]T) part {
+	return part{
+		file: name + ".jsonl",
+		save: func(e *json.Encoder) error {
+			for i := range *list {
+				if err := e.Encode(&(*list)[i]); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-}
-
-func (r *records[T]) load(path string) error {
-	return loadLines(path, func(v *T) {
-		if r.tidy != nil {
-			r.tidy(v)
-		}
-		*r.list = append(*r.list, *v)
-	})
-}
-
-func saveDocument(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", path, err)
+			return nil
+		},
+		load: func(d *json.Decoder) error {
+			return each(d, func(v T) { *list = append(*list, v) })
+		},
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // A report, made to be read.
 }
 
-func loadDocument(path string, v any) error {
+// delivered is a line of what the sinks have. Each sink begins with a line that
+// has no event, so that one which got nothing is not forgotten.
+type delivered struct {
+	Sink  string
+	Event *Event
+}
+
+// deliveries are the events that sinks have, each in its order.
+func deliveries(sinks *map[string][]Event) part {
+	return part{
+		file: "delivered.jsonl",
+		save: func(e *json.Encoder) error {
+			for sink, events := range *sinks {
+				if err := e.Encode(delivered{Sink: sink}); err != nil {
+					return err
+				}
+				for i := range events {
+					if err := e.Encode(delivered{sink, &events[i]}); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+		load: func(d *json.Decoder) error {
+			*sinks = make(map[string][]Event)
+			return each(d, func(line delivered) {
+				events := (*sinks)[line.Sink]
+				if line.Event != nil {
+					events = append(events, *line.Event)
+				}
+				(*sinks)[line.Sink] = events
+			})
+		},
+	}
+}
+
+// each calls take with each record up to the end.
+func each[T any](d *json.Decoder, take func(T)) error {
+	for {
+		var v T
+		switch err := d.Decode(&v); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		take(v)
+	}
+}
+
+func saveFile(path string, save func(*json.Encoder) error) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buffer := bufio.NewWriter(f)
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	if err := save(encoder); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return buffer.Flush()
+}
+
+func loadFile(path string, load func(*json.Decoder) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	decoder := json.NewDecoder(bufio.NewReader(f))
+	decoder := json.NewDecoder(f)
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := load(decoder); err != nil {
+		return fmt.Errorf("%s, near byte %d: %w", path, decoder.InputOffset(), err)
 	}
 	return nil
 }
