@@ -60,7 +60,7 @@ func badHolders() []bad {
 				b.Faults[i].Begin, b.Faults[i].End = stop.Begin, stop.End
 			}
 		}},
-		{"a sleeper commits when it wakes", check.Overlap, false, func(b *breaker) {
+		{"a sleeper commits when it wakes", check.StaleCursor, false, func(b *breaker) {
 			stop := pick(b, b.Faults, func(i int) bool { return b.Faults[i].Kind == "stop" && b.replaced(b.Faults[i]) != nil })
 			if b.missing {
 				return

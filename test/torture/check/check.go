@@ -13,8 +13,10 @@ func Check(run history.Run) Report { return DemandsOf(run.Meta).Check(run) }
 // Check judges a run.
 func (d Demands) Check(run history.Run) Report {
 	c := &checker{run: &run, demands: d.withDefaults(run.Meta)}
-	c.report = Report{Meta: run.Meta, Found: make(map[Kind]int)}
-	c.report.Counts.Delivered, c.report.Counts.Repeated = make(map[string]int), make(map[string]int)
+	c.report = Report{
+		Meta: run.Meta, Found: make(map[Kind]int), Counts: make(map[Count]int),
+		Faults: make(map[string]FaultCount), Required: make(map[string]float64),
+	}
 	c.index()
 	for _, s := range c.streams {
 		c.lost(s)

@@ -12,7 +12,9 @@ import (
 func (c *checker) cursor(s *stream) {
 	var before *history.Step
 	for _, step := range s.steps {
-		c.count(s, step)
+		if step.Node != "" && moved(step) {
+			c.report.Counts[Commits]++
+		}
 		for _, v := range s.faulty(before, step) {
 			v.Subject, v.IDs, v.To = s.Name, []string{stepID(step)}, step.At
 			if before != nil {
@@ -66,20 +68,4 @@ func (s *stream) resets(step *history.Step) bool {
 // moved reports whether the step is more than a note.
 func moved(step *history.Step) bool {
 	return step.NewVersion != step.OldVersion || step.NewSeq != step.OldSeq || step.NewLow != step.OldLow
-}
-
-// count counts what the steps of a stream are.
-func (c *checker) count(s *stream, step *history.Step) {
-	counts, act := &c.report.Counts, s.acted[step.Xid]
-	switch {
-	case step.Node == "" && act != nil && act.Action == "reset":
-		counts.Resets++
-	case step.Node == "" && act != nil && act.Action == "pause":
-		counts.Pauses++
-	case step.Node == "":
-	case moved(step):
-		counts.Commits++
-	default:
-		counts.Notes++
-	}
 }

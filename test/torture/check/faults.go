@@ -28,25 +28,19 @@ func (c *checker) disturbed(node string, at time.Time) bool {
 
 // faults counts what was injected. A kind that never bit was not tested.
 func (c *checker) faults() {
-	byKind := make(map[string]*FaultCount)
 	for _, kind := range c.demands.Faults {
-		byKind[kind] = &FaultCount{Kind: kind}
+		c.report.Faults[kind] = FaultCount{}
 	}
 	for _, f := range c.run.Faults {
-		count := byKind[f.Kind]
-		if count == nil {
-			count = &FaultCount{Kind: f.Kind}
-			byKind[f.Kind] = count
-		}
+		count := c.report.Faults[f.Kind]
 		count.Injected++
 		if f.Bit {
 			count.Bit++
 		}
+		c.report.Faults[f.Kind] = count
 	}
-	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		count := *byKind[kind]
-		c.report.Faults = append(c.report.Faults, count)
-		switch {
+	for _, kind := range slices.Sorted(maps.Keys(c.report.Faults)) {
+		switch count := c.report.Faults[kind]; {
 		case count.Injected == 0:
 			c.void("the fault %s was planned and never injected", kind)
 		case count.Bit == 0:

@@ -40,19 +40,24 @@ func TestGoodHistoriesPass(t *testing.T) {
 // A good history is only worth something if all that may happen did.
 func TestGoodHistoryHasEverything(t *testing.T) {
 	t.Parallel()
-	n := check.Check(seeded(1)).Counts
-	for name, count := range map[string]int{
-		"keys": n.Keys, "versions": n.Versions, "owed": n.Owed, "missed": n.Missed, "events": n.Events, "skipped": n.Skipped,
-		"delivered": n.Delivered["file"], "repeated": n.Repeated["stdout"], "commits": n.Commits, "notes": n.Notes, "resets": n.Resets,
-		"pauses": n.Pauses, "acquisitions": n.Acquisitions, "expiries": n.Expiries, "freed dead": n.FreedDead, "freed disturbed": n.FreedDisturbed,
-		"turns": n.Turns, "parts": n.Parts, "polls": n.Polls, "whole polls": n.WholePolls,
-		"overlaps": n.Overlaps.Within, "paired": n.Overlaps.Paired, "longest": int(n.Overlaps.Longest),
+	run := seeded(1)
+	r := check.Check(run)
+	for _, count := range []check.Count{
+		check.Rows, check.Versions, check.Owed, check.Events, check.Delivered, check.Repeated, check.Commits, check.Acquisitions, check.Expiries,
+		check.Freed, check.Parts, check.Polls, check.Calm, check.Within,
 	} {
-		if count == 0 {
-			t.Errorf("there are no %s", name)
+		if r.Counts[count] == 0 {
+			t.Errorf("there are no %s", count)
 		}
 	}
-	if n.Overlaps.Outside != 0 || n.WholePolls == n.Polls || n.FreedDisturbed == n.FreedDead {
-		t.Errorf("the counts cannot be: %+v", n)
+	if r.Counts[check.Outside] != 0 || r.LongestOverlap == 0 {
+		t.Errorf("the counts cannot be: %+v, %s", r.Counts, r.LongestOverlap)
+	}
+	acts := make(map[string]bool)
+	for _, act := range run.Acts {
+		acts[act.Action+act.Detail] = true
+	}
+	if !acts["pause"] || !acts["resume"] || !acts["reset"] || !acts["resetforget"] || !acts["acceptall of them"] {
+		t.Errorf("operators did only %v", acts)
 	}
 }

@@ -54,9 +54,8 @@ func (c *checker) index() {
 	c.indexEvents()
 	c.indexSteps()
 	c.indexLocks()
-	counts := &c.report.Counts
-	counts.Versions, counts.Events = len(c.run.Writes), len(c.run.Events)
-	counts.Turns, counts.Parts = len(c.run.Turns), len(c.run.Parts)
+	counts := c.report.Counts
+	counts[Versions], counts[Events], counts[Parts] = len(c.run.Writes), len(c.run.Events), len(c.run.Parts)
 }
 
 func (s *stream) row(key string) *row {
@@ -82,7 +81,7 @@ func (c *checker) indexWrites() {
 	}
 	var broken []string
 	for _, s := range c.streams {
-		c.report.Counts.Keys += len(s.rows)
+		c.report.Counts[Rows] += len(s.rows)
 		for key, r := range s.rows {
 			slices.SortStableFunc(r.writes, func(a, b *history.Write) int { return cmp.Compare(a.N, b.N) })
 			for i, w := range r.writes {

@@ -51,7 +51,7 @@ const (
 	// PolledTooOften is a turn that was taken twice, or too soon.
 	PolledTooOften Kind = "polled-too-often"
 	// Overlap is two reads of one stream at once, without a fault that explains
-	// it, or with a commit of the earlier one behind the later one's.
+	// it.
 	Overlap Kind = "overlap"
 	// SinkLost is an event of the log that a sink does not have in the end.
 	SinkLost Kind = "sink-lost"

@@ -27,7 +27,7 @@ func (c *checker) lease(l *lockRecord) {
 		case age < l.ttl(c, now)-c.demands.Tolerance:
 			c.blameLease(StolenLease, l, i, "another took it %s after it had last been renewed; its TTL is %s", age, l.ttl(c, now))
 		default:
-			c.report.Counts.Expiries++
+			c.report.Counts[Expiries]++
 		}
 		if ended[now.NewTerm] {
 			c.blameLease(ResurrectedLease, l, i, "a term that had ended came back")
@@ -47,7 +47,7 @@ func (c *checker) released(l *lockRecord, now *history.Lease, age time.Duration)
 		c.skip("who ended a lease: no change of INT_LOCK names the node that made it")
 	case grant != nil && grant.Node == now.Node:
 	case age >= l.ttl(c, now)-c.demands.Tolerance:
-		c.report.Counts.Expiries++
+		c.report.Counts[Expiries]++
 	case l.foundDead(now):
 		c.freed(l, grant, now)
 	default:
@@ -77,14 +77,13 @@ func (c *checker) knowsWhoReleased() bool {
 
 // freed judges a lease that was ended because its holder was found dead.
 func (c *checker) freed(l *lockRecord, grant *history.Grant, now *history.Lease) {
-	c.report.Counts.FreedDead++
+	c.report.Counts[Freed]++
 	life := c.lifeAt(grant.Node, grant.At)
 	switch {
 	case life == nil:
 		c.skip("whether those found dead had died: the life of a process is not known")
 	case !life.Ended.IsZero() && !life.Ended.After(now.At.Add(c.demands.Tolerance)):
-	case c.disturbed(grant.Node, now.At):
-		c.report.Counts.FreedDisturbed++
+	case c.disturbed(grant.Node, now.At): // It lives, but was cut off.
 	default:
 		c.blame(Violation{
 			Kind: FreedAlive, Subject: l.key, What: fmt.Sprintf("%s freed it as a dead node's, but %s lived, and no fault was near", nobody(now.Node), grant.Node),
@@ -153,7 +152,7 @@ func (c *checker) tokens(l *lockRecord) {
 				IDs: []string{grantID(before), grantID(g)}, From: before.At, To: g.At,
 			})
 		}
-		c.report.Counts.Acquisitions++
+		c.report.Counts[Acquisitions]++
 		before = g
 	}
 }

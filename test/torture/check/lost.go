@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/observerd/observerd/test/torture/history"
 )
@@ -16,15 +15,10 @@ func (c *checker) lost(s *stream) {
 			continue
 		}
 		last, events := r.last(), s.current(r)
-		c.report.Counts.Skipped += skipped(r)
-		switch {
-		case last.Gone && len(events) == 0:
-			c.report.Counts.Missed++
-			continue
-		case last.Gone && s.Mode != history.ModeSnapshot:
-			continue // Nobody looks for what is gone.
+		if last.Gone && (len(events) == 0 || s.Mode != history.ModeSnapshot) {
+			continue // It vanished before it was seen, or nobody looks for what is gone.
 		}
-		c.report.Counts.Owed++
+		c.report.Counts[Owed]++
 		if missing := s.missing(last, events); missing != "" {
 			c.blame(Violation{
 				Kind: Lost, Subject: s.Name, Key: key, What: missing,
@@ -60,22 +54,4 @@ func told(events []*history.Event, n int64) bool {
 		}
 	}
 	return false
-}
-
-// skipped counts the versions of a row that have no event of their own.
-func skipped(r *row) int {
-	n := 0
-	for _, w := range r.writes {
-		if !w.Gone {
-			n++
-		}
-	}
-	known := make([]int64, 0, 8)
-	for _, e := range r.events {
-		if e.N > 0 {
-			known = append(known, e.N)
-		}
-	}
-	slices.Sort(known)
-	return max(0, n-len(slices.Compact(known)))
 }

@@ -78,33 +78,30 @@ type figure struct{ name, value string }
 func (r Report) figures() []figure {
 	n := r.Counts
 	all := []figure{
-		{"rows of the source", fmt.Sprintf("%d in %d versions", n.Keys, n.Versions)},
-		{"events in the log", fmt.Sprint(n.Events)},
-		{"lost", share(r.Found[Lost], n.Owed)},
-		{"duplicated", share(r.Found[Duplicated], n.Events)},
-		{"unexpected", share(r.Found[Unexpected]+r.Found[WrongChange], n.Events)},
-		{"reordered, or with gaps", share(r.Found[Reordered]+r.Found[Gap], n.Events)},
-		{"half batches", share(r.Found[HalfBatch], n.Commits)},
-		{"cursor backwards or torn", share(r.Found[CursorBackwards]+r.Found[CursorUnlinked], n.Commits)},
-		{"stale commits applied", share(r.Found[StaleCommit]+r.Found[StaleCursor]+r.Found[PausedCommit], n.Commits)},
-		{"leases stolen or resurrected", share(r.Found[StolenLease]+r.Found[ResurrectedLease]+r.Found[FreedAlive], n.Acquisitions)},
-		{"fencing tokens backwards", share(r.Found[FenceBackwards], n.Acquisitions)},
-		{"leases past their TTL, or freed", fmt.Sprintf("%d, %d", n.Expiries, n.FreedDead)},
-		{"polled too often", share(r.Found[PolledTooOften], n.Parts)},
-		{"overlaps at the source", fmt.Sprintf("%d among the %d reads that no fault was near, %d among the %d others (%d paired), longest %s",
-			n.Overlaps.Outside, n.Overlaps.Calm, n.Overlaps.Within, n.Polls-n.Overlaps.Calm, n.Overlaps.Paired,
-			n.Overlaps.Longest.Round(time.Millisecond))},
+		{"rows of the source", fmt.Sprintf("%d in %d versions", n[Rows], n[Versions])},
+		{"events in the log", fmt.Sprint(n[Events])},
+		{"lost", share(r.Found[Lost], n[Owed])},
+		{"duplicated", share(r.Found[Duplicated], n[Events])},
+		{"unexpected", share(r.Found[Unexpected]+r.Found[WrongChange], n[Events])},
+		{"reordered, or with gaps", share(r.Found[Reordered]+r.Found[Gap], n[Events])},
+		{"half batches", share(r.Found[HalfBatch], n[Commits])},
+		{"cursor backwards or torn", share(r.Found[CursorBackwards]+r.Found[CursorUnlinked], n[Commits])},
+		{"stale commits applied", share(r.Found[StaleCommit]+r.Found[StaleCursor]+r.Found[PausedCommit], n[Commits])},
+		{"leases stolen or resurrected", share(r.Found[StolenLease]+r.Found[ResurrectedLease]+r.Found[FreedAlive], n[Acquisitions])},
+		{"fencing tokens backwards", share(r.Found[FenceBackwards], n[Acquisitions])},
+		{"leases past their TTL, or freed", fmt.Sprintf("%d, %d", n[Expiries], n[Freed])},
+		{"polled too often", share(r.Found[PolledTooOften], n[Parts])},
+		{"overlaps at the source", fmt.Sprintf("%d among the %d reads that no fault was near, %d among the %d others, longest %s",
+			n[Outside], n[Calm], n[Within], n[Polls]-n[Calm], r.LongestOverlap.Round(time.Millisecond))},
+		{"delivered to sinks", fmt.Sprintf("%d, %d of them again", n[Delivered], n[Repeated])},
+		{"lost, doubled, mixed up in sinks", share(
+			r.Found[SinkLost]+r.Found[SinkDuplicated]+r.Found[SinkUnexpected]+r.Found[SinkReordered], n[Delivered])},
 	}
-	for _, sink := range slices.Sorted(maps.Keys(n.Delivered)) {
-		all = append(all, figure{"delivered to " + sink, fmt.Sprintf("%d, %d of them again", n.Delivered[sink], n.Repeated[sink])})
+	for _, counter := range slices.Sorted(maps.Keys(r.Required)) {
+		all = append(all, figure{counter, fmt.Sprint(r.Required[counter])})
 	}
-	all = append(all, figure{"lost, doubled, mixed up in sinks", share(
-		r.Found[SinkLost]+r.Found[SinkDuplicated]+r.Found[SinkUnexpected]+r.Found[SinkReordered], n.Events*len(n.Delivered))})
-	for _, q := range r.Required {
-		all = append(all, figure{q.Counter, fmt.Sprint(q.Value)})
-	}
-	for _, f := range r.Faults {
-		all = append(all, figure{"fault " + f.Kind, fmt.Sprintf("%d injected, %d bit", f.Injected, f.Bit)})
+	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
+		all = append(all, figure{"fault " + kind, fmt.Sprintf("%d injected, %d bit", r.Faults[kind].Injected, r.Faults[kind].Bit)})
 	}
 	return all
 }

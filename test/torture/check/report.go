@@ -19,15 +19,17 @@ const (
 // Report is what [Check] found.
 type Report struct {
 	Meta   history.Meta
-	Counts Counts
+	Counts map[Count]int
+	// LongestOverlap is that of two reads of one stream at one time.
+	LongestOverlap time.Duration
 	// Found counts the violations by kind; kinds without any are missing.
 	Found map[Kind]int
 	// Violations describes the first ones of each kind.
 	Violations []Violation
-	// Faults are those of the harness, by kind, sorted.
-	Faults []FaultCount
+	// Faults are those of the harness, by kind.
+	Faults map[string]FaultCount
 	// Required are the counters that had to be above 0.
-	Required []Requirement
+	Required map[string]float64
 	// Void are the reasons for which the run proves nothing; empty when it does.
 	Void []string
 	// Unchecked are rules that could not be applied, and what was missing.
@@ -59,54 +61,62 @@ type Violation struct {
 }
 
 // FaultCount is how often a kind of fault was injected, and really happened.
-type FaultCount struct {
-	Kind          string
-	Injected, Bit int
-}
+type FaultCount struct{ Injected, Bit int }
 
-// Requirement is a counter that had to be above 0.
-type Requirement struct {
-	Counter string
-	Value   float64
-}
+// Count names something that is counted, as denominators are.
+type Count string
 
-// Counts are the denominators.
-type Counts struct {
-	// Keys are rows that the source ever had, Versions what was committed of
-	// them, deletions included.
-	Keys, Versions int
-	// Owed are the rows of which the log must have an event, or the end. Missed
-	// are rows that vanished before they were seen, which is allowed.
-	Owed, Missed int
-	// Events are those of the log, Skipped the versions without one that another
-	// replaced in time.
-	Events, Skipped int
-	// Delivered and Repeated are by sink: events that it has, and repeats in one
-	// that cannot refuse them.
-	Delivered, Repeated map[string]int
-
-	// Commits are the steps of nodes that moved a cursor, Notes those that did
-	// not; Resets and Pauses those of operators.
-	Commits, Notes, Resets, Pauses int
+// The counts.
+const (
+	// Rows are what the source ever had, Versions what was committed of them,
+	// deletions included.
+	Rows     Count = "rows"
+	Versions Count = "versions"
+	// Owed are the rows of which the log must have an event, or the end.
+	Owed   Count = "owed"
+	Events Count = "events"
+	// Commits are the steps of nodes that moved a cursor.
+	Commits Count = "commits"
 	// Acquisitions are of locks. Expiries are those that found a lease past its
-	// TTL; FreedDead are leases that were ended because their holder had died,
-	// FreedDisturbed those of them whose holder lived but was cut off.
-	Acquisitions, Expiries, FreedDead, FreedDisturbed int
-	// Turns and Parts are those that were noted.
-	Turns, Parts int
-	// Polls are the reads that the source saw, WholePolls those that came to
-	// their end.
-	Polls, WholePolls int
-	Overlaps          Overlaps
+	// TTL; Freed are leases that were ended because their holder had died.
+	Acquisitions Count = "acquisitions"
+	Expiries     Count = "expiries"
+	Freed        Count = "freed"
+	// Parts of turns are those that were noted.
+	Parts Count = "parts"
+	// Polls are the reads that the source saw, Calm those that no fault was near:
+	// among them there must be no two at once, and each pair found is Outside.
+	// Within are the pairs that a fault explains.
+	Polls   Count = "polls"
+	Calm    Count = "calm"
+	Outside Count = "outside"
+	Within  Count = "within"
+	// Delivered are events that a sink has, Repeated repeats in one that cannot
+	// refuse them.
+	Delivered Count = "delivered"
+	Repeated  Count = "repeated"
+)
+
+// Plus adds up two reports, for the figures of many runs. What describes single
+// violations is left out.
+func (r Report) Plus(s Report) Report {
+	sum := Report{Counts: merged(r.Counts, s.Counts), Found: merged(r.Found, s.Found), Required: merged(r.Required, s.Required)}
+	sum.LongestOverlap = max(r.LongestOverlap, s.LongestOverlap)
+	sum.Faults = make(map[string]FaultCount)
+	for _, faults := range []map[string]FaultCount{r.Faults, s.Faults} {
+		for kind, n := range faults {
+			sum.Faults[kind] = FaultCount{sum.Faults[kind].Injected + n.Injected, sum.Faults[kind].Bit + n.Bit}
+		}
+	}
+	return sum
 }
 
-// Overlaps are the pairs of reads of one stream at one time.
-type Overlaps struct {
-	// Calm are the reads that no fault was near: among them there must be no
-	// overlap, and each one found is Outside. Within are those that a fault
-	// explains, Paired those of them in which the earlier read committed nothing
-	// after the later one had.
-	Calm, Outside, Within, Paired int
-	// Longest is the longest of all.
-	Longest time.Duration
+func merged[K comparable, N int | float64](a, b map[K]N) map[K]N {
+	sum := make(map[K]N)
+	for _, all := range []map[K]N{a, b} {
+		for key, n := range all {
+			sum[key] += n
+		}
+	}
+	return sum
 }

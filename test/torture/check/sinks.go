@@ -34,7 +34,7 @@ type sink struct {
 }
 
 func (k *sink) take(e *history.Event) {
-	k.report.Counts.Delivered[k.name]++
+	k.report.Counts[Delivered]++
 	s := k.byName[e.Stream]
 	if s == nil {
 		k.wrong(SinkUnexpected, e, "its stream is not observed")
@@ -50,7 +50,7 @@ func (k *sink) take(e *history.Event) {
 	}
 	switch {
 	case k.has[s][i] && k.repeats:
-		k.report.Counts.Repeated[k.name]++
+		k.report.Counts[Repeated]++
 		return
 	case k.has[s][i]:
 		k.wrong(SinkDuplicated, e, "it is there twice")

@@ -22,7 +22,7 @@ func (c *checker) voids() {
 	}
 	for _, name := range c.demands.Counters {
 		value := sum(run.Counters, name)
-		c.report.Required = append(c.report.Required, Requirement{Counter: name, Value: value})
+		c.report.Required[name] = value
 		if value <= 0 {
 			c.void("%s stayed at 0", name)
 		}

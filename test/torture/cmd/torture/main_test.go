@@ -54,9 +54,9 @@ func made(t *testing.T, seed int64, lost int) string {
 				Command: "make torture SEED=7", Versions: map[string]string{"Go": "go1.26"},
 				Settings: map[string]string{"fsync": "on", "drained": "2.5s"},
 			},
-			Counts: check.Counts{Owed: 100, Events: 90, Overlaps: check.Overlaps{Longest: time.Second}},
-			Found:  map[check.Kind]int{},
-			Faults: []check.FaultCount{{Kind: "kill", Injected: 3, Bit: 2}},
+			Counts: map[check.Count]int{check.Owed: 100}, LongestOverlap: time.Second, Found: map[check.Kind]int{},
+			Faults:   map[string]check.FaultCount{"kill": {Injected: 3, Bit: 2}},
+			Required: map[string]float64{"observerd_takeovers_total": 5},
 		},
 		Counters: map[string]float64{`observerd_takeovers_total{rule="ttl"}`: 4, "go_goroutines": 12},
 	}
@@ -88,7 +88,7 @@ func TestReportAddsRunsUp(t *testing.T) {
 	for _, text := range []string{stdout.String(), string(written)} {
 		for _, part := range []string{
 			"2 of 10 minutes under faults together: 1 failed, 1 passed", "seeds: 7, 8", "| lost | 1 of 200 |",
-			"| fault kill | 6 injected, 4 bit |", "| `observerd_takeovers_total{rule=\"ttl\"}` | 8 |",
+			"| fault kill | 6 injected, 4 bit |", "longest 1s |", "| observerd_takeovers_total | 10 |", "| `observerd_takeovers_total{rule=\"ttl\"}` | 8 |",
 			"2.5s at most", "fsync = on", "make torture SEED=7",
 		} {
 			if !strings.Contains(text, part) {
