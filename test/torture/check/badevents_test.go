@@ -13,10 +13,10 @@ func badEvents() []bad {
 			first.N, second.N = second.N, first.N
 			b.redeliver(first, second)
 		}},
-		{"a number of the stream is left out", check.Gap, false, func(b *breaker) {
+		{"a number of the stream is left out", check.HalfBatch, false, func(b *breaker) {
 			b.Events = remove(b, b.Events, func(i int) bool { return b.Events[i].Seq > 1 })
 		}},
-		{"the end of the log is missing", check.Gap, false, func(b *breaker) {
+		{"the end of the log is missing", check.HalfBatch, false, func(b *breaker) {
 			last := make(map[string]int64)
 			for _, e := range b.Events {
 				last[e.Stream] = e.Seq

@@ -16,13 +16,6 @@ func badLeases() []bad {
 			l := b.lease(steal)
 			l.OldTouched = l.NewTouched.Add(-ttl / 4)
 		}},
-		{"a lease is stolen, by the times of its changes", check.StolenLease, true, func(b *breaker) {
-			l := b.lease(steal)
-			if before := b.leaseBefore(l); before != nil {
-				l.OldTouched, l.NewTouched = time.Time{}, time.Time{}
-				before.At = l.At.Add(-ttl / 4)
-			}
-		}},
 		{"another gives a lease back", check.StolenLease, true, func(b *breaker) {
 			b.lease(func(l history.Lease) bool { return b.ends(l) && b.death(l) == nil }).Node = "other"
 		}},
@@ -83,15 +76,6 @@ func (b *breaker) death(l history.Lease) *history.Grant {
 		}
 	}
 	return nil
-}
-
-func (b *breaker) leaseBefore(l *history.Lease) (before *history.Lease) {
-	for i := range b.Leases {
-		if o := &b.Leases[i]; o.Key == l.Key && o.ID < l.ID {
-			before = o
-		}
-	}
-	return before
 }
 
 // endedBefore is a term of the lock that had ended before; empty for none.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/test/torture/history"
@@ -57,10 +56,7 @@ func (c *checker) believed(s *stream) {
 		}
 		accepted = max(0, accepted-(gone-before))
 		if gone > may && before <= may {
-			c.blame(Violation{
-				Kind: MassGone, Subject: s.Name, What: fmt.Sprintf("%s found more than %d rows gone in one poll", step.Node, may),
-				IDs: []string{stepID(step)}, From: began, To: step.At,
-			})
+			c.blameStep(MassGone, s, step, "%s found more than %d rows gone in one poll", step.Node, may)
 		}
 	}
 }

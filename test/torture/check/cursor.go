@@ -1,10 +1,6 @@
 package check
 
-import (
-	"fmt"
-
-	"github.com/observerd/observerd/test/torture/history"
-)
+import "github.com/observerd/observerd/test/torture/history"
 
 // cursor finds steps that do not begin where the one before them ended, or that
 // move something back. A reset by an operator sets the mark back, and nothing
@@ -15,48 +11,38 @@ func (c *checker) cursor(s *stream) {
 		if step.Node != "" && moved(step) {
 			c.report.Counts[Commits]++
 		}
-		for _, v := range s.faulty(before, step) {
-			v.Subject, v.IDs, v.To = s.Name, []string{stepID(step)}, step.At
-			if before != nil {
-				v.IDs, v.From = []string{stepID(before), stepID(step)}, before.At
-			}
-			c.blame(v)
+		if before == nil {
+			// The first step begins a cursor, whatever made its row.
+			before = &history.Step{NewVersion: step.OldVersion}
 		}
+		c.linked(s, before, step)
 		before = step
 	}
 }
 
-func (s *stream) faulty(before, step *history.Step) (all []Violation) {
-	add := func(kind Kind, format string, args ...any) {
-		all = append(all, Violation{Kind: kind, What: fmt.Sprintf(format, args...)})
-	}
-	if before == nil {
-		// The first step begins a cursor, whatever made its row.
-		before = &history.Step{NewVersion: step.OldVersion}
-	}
+func (c *checker) linked(s *stream, before, step *history.Step) {
 	switch {
 	case step.OldVersion != before.NewVersion:
-		add(CursorUnlinked, "it begins at version %d, the one before it ended at %d", step.OldVersion, before.NewVersion)
+		c.blameStep(CursorUnlinked, s, step, "it begins at version %d, the one before it ended at %d", step.OldVersion, before.NewVersion)
 	case step.OldSeq != before.NewSeq:
-		add(CursorUnlinked, "it begins at sequence %d, the one before it ended at %d", step.OldSeq, before.NewSeq)
+		c.blameStep(CursorUnlinked, s, step, "it begins at sequence %d, the one before it ended at %d", step.OldSeq, before.NewSeq)
 	case step.OldLow != before.NewLow:
-		add(CursorUnlinked, "it begins at the mark %q, the one before it ended at %q", step.OldLow, before.NewLow)
+		c.blameStep(CursorUnlinked, s, step, "it begins at the mark %q, the one before it ended at %q", step.OldLow, before.NewLow)
 	}
 	switch {
 	case step.NewVersion < step.OldVersion:
-		add(CursorBackwards, "the version goes from %d to %d", step.OldVersion, step.NewVersion)
+		c.blameStep(CursorBackwards, s, step, "the version goes from %d to %d", step.OldVersion, step.NewVersion)
 	case step.NewVersion > step.OldVersion+1:
-		add(CursorUnlinked, "the version goes from %d to %d", step.OldVersion, step.NewVersion)
-	case step.NewVersion == step.OldVersion && (step.NewSeq != step.OldSeq || step.NewLow != step.OldLow):
-		add(CursorUnlinked, "the cursor moves under version %d", step.OldVersion)
+		c.blameStep(CursorUnlinked, s, step, "the version goes from %d to %d", step.OldVersion, step.NewVersion)
+	case step.NewVersion == step.OldVersion && moved(step):
+		c.blameStep(CursorUnlinked, s, step, "the cursor moves under version %d", step.OldVersion)
 	}
 	if step.NewSeq < step.OldSeq {
-		add(CursorBackwards, "the sequence goes from %d to %d", step.OldSeq, step.NewSeq)
+		c.blameStep(CursorBackwards, s, step, "the sequence goes from %d to %d", step.OldSeq, step.NewSeq)
 	}
 	if step.NewLow < step.OldLow && !s.resets(step) {
-		add(CursorBackwards, "the mark goes from %q to %q without a reset", step.OldLow, step.NewLow)
+		c.blameStep(CursorBackwards, s, step, "the mark goes from %q to %q without a reset", step.OldLow, step.NewLow)
 	}
-	return all
 }
 
 // resets reports whether an operator's reset made the step.

@@ -1,9 +1,7 @@
 package check
 
 import (
-	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/observerd/observerd/test/torture/history"
 )
@@ -15,18 +13,16 @@ import (
 func (c *checker) definitions(s *stream) {
 	shapes := make(map[string]*history.Event)
 	for _, e := range s.events {
-		definition, ok := s.definedAs(e.Seq)
-		first := shapes[definition]
+		commit := s.commitOf(e.Seq)
+		if commit == nil || e.Change == changeGone { // It has the key alone.
+			continue
+		}
+		first := shapes[commit.Definition]
 		switch {
-		case !ok || e.Change == changeGone: // It has the key alone.
 		case first == nil:
-			shapes[definition] = e
+			shapes[commit.Definition] = e
 		case first.Shape != e.Shape:
-			c.blame(Violation{
-				Kind: WrongDefinition, Subject: s.Name, Key: e.Subject,
-				What: fmt.Sprintf("it has the columns %s where the same definition had %s", e.Shape, first.Shape),
-				IDs:  []string{eventID(first), eventID(e)}, From: s.when(first.Seq), To: s.when(e.Seq),
-			})
+			c.blameEvent(WrongDefinition, s, e, "it has the columns %s where event %d of the same definition has %s", e.Shape, first.Seq, first.Shape)
 		}
 	}
 	for i, step := range s.defined {
@@ -36,23 +32,11 @@ func (c *checker) definitions(s *stream) {
 		}
 		before := s.defined[i-1]
 		// A process may need its time until it loads its configuration.
-		if life := c.lifeAt(step.Node, grant.At); life != nil && life.Began.Add(c.demands.Settle).Before(before.At) {
-			c.blame(Violation{
-				Kind: WrongDefinition, Subject: s.Name,
-				What: fmt.Sprintf("%s set its definition in the place of one that %s had set after %s began", step.Node, who(before), step.Node),
-				IDs:  []string{stepID(before), stepID(step)}, From: before.At, To: step.At,
-			})
+		if life := c.lifeAt(step.Node, grant.At); life != nil && life.Began.Add(c.settle).Before(before.At) {
+			c.blameStep(WrongDefinition, s, step, "%s set its definition in the place of one that %s had set in step %d after %s began",
+				step.Node, who(before), before.ID, step.Node)
 		}
 	}
-}
-
-// definedAs is the definition of the stream in the commit of an event.
-func (s *stream) definedAs(seq int64) (definition string, ok bool) {
-	i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].NewSeq >= seq })
-	if i == len(s.commits) {
-		return "", false
-	}
-	return s.commits[i].Definition, true
 }
 
 // fromRead reports whether a node's step stored what a read of the source had found.

@@ -78,8 +78,5 @@ func ofVersion(events []*history.Event, n int64) *history.Event {
 }
 
 func (c *checker) again(s *stream, first, second *history.Event, what string) {
-	c.blame(Violation{
-		Kind: Duplicated, Subject: s.Name, Key: second.Subject, What: what,
-		IDs: []string{eventID(first), eventID(second)}, From: s.when(first.Seq), To: s.when(second.Seq),
-	})
+	c.blameEvent(Duplicated, s, second, "%s, as of event %d", what, first.Seq)
 }

@@ -46,24 +46,21 @@ func (s *stream) current(r *row) []*history.Event {
 	return nil
 }
 
+// commitOf is the step that committed the event of that sequence; nil if it is
+// not known.
+func (s *stream) commitOf(seq int64) *history.Step {
+	i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].NewSeq >= seq })
+	if i == len(s.commits) {
+		return nil
+	}
+	return s.commits[i]
+}
+
 // when is when the event of that sequence was committed; zero if it is not
 // known.
 func (s *stream) when(seq int64) time.Time {
-	i := sort.Search(len(s.commits), func(i int) bool { return s.commits[i].NewSeq >= seq })
-	if i == len(s.commits) {
-		return time.Time{}
+	if commit := s.commitOf(seq); commit != nil {
+		return commit.At
 	}
-	return s.commits[i].At
-}
-
-// around names the commits between which an instant lies.
-func (s *stream) around(at time.Time) (ids []string) {
-	i := sort.Search(len(s.commits), func(i int) bool { return !s.commits[i].At.Before(at) })
-	if i > 0 {
-		ids = append(ids, stepID(s.commits[i-1]))
-	}
-	if i < len(s.commits) {
-		ids = append(ids, stepID(s.commits[i]))
-	}
-	return ids
+	return time.Time{}
 }

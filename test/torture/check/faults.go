@@ -15,7 +15,7 @@ var harmless = []string{"pause", "reset", "empty-table", "full-disk"}
 func (c *checker) disturbed(node string, at time.Time) bool {
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
-		end := later(f.Begin, f.End).Add(c.demands.Settle)
+		end := later(f.Begin, f.End).Add(c.settle)
 		if slices.Contains(harmless, f.Kind) {
 			continue
 		}
@@ -28,7 +28,7 @@ func (c *checker) disturbed(node string, at time.Time) bool {
 
 // faults counts what was injected. A kind that never bit was not tested.
 func (c *checker) faults() {
-	for _, kind := range c.demands.Faults {
+	for _, kind := range c.run.Meta.Planned {
 		c.report.Faults[kind] = FaultCount{}
 	}
 	for _, f := range c.run.Faults {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/observerd/observerd/test/torture/history"
 )
@@ -106,7 +107,7 @@ func (c *checker) indexEvents() {
 		if s := c.byName[e.Stream]; s != nil {
 			s.events = append(s.events, e)
 		} else {
-			c.blame(Violation{Kind: Unexpected, Subject: e.Stream, Key: e.Subject, What: "an event is of a stream that nobody observes", IDs: []string{eventID(e)}})
+			c.blame(Unexpected, e.Stream, e.Subject, time.Time{}, "event %d: nobody observes its stream", e.Seq)
 		}
 	}
 	for _, s := range c.streams {

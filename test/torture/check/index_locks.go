@@ -14,7 +14,6 @@ type lockRecord struct {
 	key    string
 	leases []*history.Lease // by id
 	grants []*history.Grant // by id
-	byTerm map[string]*history.Grant
 	// deaths are the terms that a transaction ended because their holder had
 	// died.
 	deaths map[string]string
@@ -24,7 +23,7 @@ func (c *checker) indexLocks() {
 	byKey := make(map[string]*lockRecord)
 	lock := func(key string) *lockRecord {
 		if byKey[key] == nil {
-			byKey[key] = &lockRecord{key: key, byTerm: make(map[string]*history.Grant), deaths: make(map[string]string)}
+			byKey[key] = &lockRecord{key: key, deaths: make(map[string]string)}
 		}
 		return byKey[key]
 	}
@@ -42,8 +41,8 @@ func (c *checker) indexLocks() {
 		g := &c.run.Grants[i]
 		l := lock(g.Key)
 		l.grants = append(l.grants, g)
-		if l.byTerm[g.Term] == nil {
-			l.byTerm[g.Term], c.grantOf[g.Term] = g, g
+		if c.grantOf[g.Term] == nil {
+			c.grantOf[g.Term] = g
 		}
 		if g.Liveness == "gone" {
 			l.deaths[g.Xid] = g.Term

@@ -14,7 +14,7 @@ const (
 	Unexpected Kind = "unexpected"
 	// Reordered is an event of an earlier version of a row than one before it.
 	Reordered Kind = "reordered"
-	// Gap is a number that a sequence, or the versions of a row, leave out.
+	// Gap is a number that the versions of a row leave out.
 	Gap Kind = "gap"
 	// WrongChange is an event that says something else of a row than what
 	// follows from the events before it, such as "changed" of a row not seen.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/test/torture/history"
@@ -15,22 +14,22 @@ func (c *checker) lease(l *lockRecord) {
 			c.void("the record of the lock %s is broken: lease %d does not begin where the one before it ended", l.key, now.ID)
 			return
 		}
-		age := l.age(i)
+		age := age(now)
 		switch {
 		case now.OldTerm == "":
 		case now.NewTerm == "":
 			c.released(l, now, age)
 		case now.NewTerm == now.OldTerm:
-			if age > l.ttl(c, now)+c.demands.Tolerance {
-				c.blameLease(ResurrectedLease, l, i, "it was renewed %s after it had last been; its TTL is %s", age, l.ttl(c, now))
+			if age > c.ttl(now)+tolerance {
+				c.blameLease(ResurrectedLease, now, "it was renewed %s after it had last been; its TTL is %s", age, c.ttl(now))
 			}
-		case age < l.ttl(c, now)-c.demands.Tolerance:
-			c.blameLease(StolenLease, l, i, "another took it %s after it had last been renewed; its TTL is %s", age, l.ttl(c, now))
+		case age < c.ttl(now)-tolerance:
+			c.blameLease(StolenLease, now, "another took it %s after it had last been renewed; its TTL is %s", age, c.ttl(now))
 		default:
 			c.report.Counts[Expiries]++
 		}
 		if ended[now.NewTerm] {
-			c.blameLease(ResurrectedLease, l, i, "a term that had ended came back")
+			c.blameLease(ResurrectedLease, now, "a term that had ended came back")
 		}
 		if now.OldTerm != "" && now.OldTerm != now.NewTerm {
 			ended[now.OldTerm] = true
@@ -41,21 +40,15 @@ func (c *checker) lease(l *lockRecord) {
 // released judges the end of a lease whose row was deleted: by its holder, by
 // anybody when it had expired, or by those who found its holder dead.
 func (c *checker) released(l *lockRecord, now *history.Lease, age time.Duration) {
-	grant := l.byTerm[now.OldTerm]
+	grant := c.grantOf[now.OldTerm]
 	switch {
-	case now.Node == "" && !c.knowsWhoReleased():
-		c.skip("who ended a lease: no change of INT_LOCK names the node that made it")
 	case grant != nil && grant.Node == now.Node:
-	case age >= l.ttl(c, now)-c.demands.Tolerance:
+	case age >= c.ttl(now)-tolerance:
 		c.report.Counts[Expiries]++
 	case l.foundDead(now):
-		c.freed(l, grant, now)
+		c.freed(grant, now)
 	default:
-		c.blame(Violation{
-			Kind: StolenLease, Subject: l.key,
-			What: fmt.Sprintf("%s deleted it %s after its holder had last renewed it", nobody(now.Node), age),
-			IDs:  []string{leaseID(now), "transaction " + now.Xid}, From: now.OldTouched, To: now.At,
-		})
+		c.blameLease(StolenLease, now, "%s deleted it %s after its holder had last renewed it", nobody(now.Node), age)
 	}
 }
 
@@ -66,29 +59,17 @@ func nobody(node string) string {
 	return node
 }
 
-func (c *checker) knowsWhoReleased() bool {
-	for i := range c.run.Leases {
-		if c.run.Leases[i].Node != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // freed judges a lease that was ended because its holder was found dead.
-func (c *checker) freed(l *lockRecord, grant *history.Grant, now *history.Lease) {
+func (c *checker) freed(grant *history.Grant, now *history.Lease) {
 	c.report.Counts[Freed]++
 	life := c.lifeAt(grant.Node, grant.At)
 	switch {
 	case life == nil:
-		c.skip("whether those found dead had died: the life of a process is not known")
-	case !life.Ended.IsZero() && !life.Ended.After(now.At.Add(c.demands.Tolerance)):
+		c.void("of %s, which lost lease %d as a dead node, no life is known", grant.Node, now.ID)
+	case !life.Ended.IsZero() && !life.Ended.After(now.At.Add(tolerance)):
 	case c.disturbed(grant.Node, now.At): // It lives, but was cut off.
 	default:
-		c.blame(Violation{
-			Kind: FreedAlive, Subject: l.key, What: fmt.Sprintf("%s freed it as a dead node's, but %s lived, and no fault was near", nobody(now.Node), grant.Node),
-			IDs: []string{grantID(grant), leaseID(now)}, From: grant.At, To: now.At,
-		})
+		c.blameLease(FreedAlive, now, "%s freed it as a dead node's, but %s lived, and no fault was near", nobody(now.Node), grant.Node)
 	}
 }
 
@@ -103,22 +84,17 @@ func (c *checker) lifeAt(node string, at time.Time) (found *history.Life) {
 	return found
 }
 
-// age is how long the lease had run at its i-th change since its last renewal.
-func (l *lockRecord) age(i int) time.Duration {
-	now := l.leases[i]
-	before, after := now.OldTouched, now.NewTouched
-	if before.IsZero() && i > 0 {
-		before = l.leases[i-1].At
+// age is how long the lease had run at its change since its last renewal.
+func age(now *history.Lease) time.Duration {
+	if now.NewTouched.IsZero() {
+		return now.At.Sub(now.OldTouched)
 	}
-	if after.IsZero() {
-		after = now.At
-	}
-	return after.Sub(before)
+	return now.NewTouched.Sub(now.OldTouched)
 }
 
 // ttl is that of the lease before the change.
-func (l *lockRecord) ttl(c *checker, now *history.Lease) time.Duration {
-	if g := l.byTerm[now.OldTerm]; g != nil && g.TTL > 0 {
+func (c *checker) ttl(now *history.Lease) time.Duration {
+	if g := c.grantOf[now.OldTerm]; g != nil && g.TTL > 0 {
 		return g.TTL
 	}
 	return c.run.Meta.TTL
@@ -127,15 +103,6 @@ func (l *lockRecord) ttl(c *checker, now *history.Lease) time.Duration {
 // foundDead reports whether the transaction noted that the holder had died.
 func (l *lockRecord) foundDead(now *history.Lease) bool {
 	return l.deaths[now.Xid] == now.OldTerm && now.OldTerm != ""
-}
-
-func (c *checker) blameLease(kind Kind, l *lockRecord, i int, format string, args ...any) {
-	v := Violation{Kind: kind, Subject: l.key, What: fmt.Sprintf(format, args...), IDs: []string{leaseID(l.leases[i])}, To: l.leases[i].At}
-	if i > 0 {
-		v.IDs = []string{leaseID(l.leases[i-1]), leaseID(l.leases[i])}
-		v.From = l.leases[i-1].At
-	}
-	c.blame(v)
 }
 
 // tokens finds fencing tokens of a lock that do not grow from one grant to the
@@ -147,10 +114,7 @@ func (c *checker) tokens(l *lockRecord) {
 		case before != nil && g.Term == before.Term && g.Fence == before.Fence:
 			continue // A note about the holder.
 		case before != nil && g.Fence <= before.Fence:
-			c.blame(Violation{
-				Kind: FenceBackwards, Subject: l.key, What: fmt.Sprintf("the token %d was given after %d", g.Fence, before.Fence),
-				IDs: []string{grantID(before), grantID(g)}, From: before.At, To: g.At,
-			})
+			c.blame(FenceBackwards, l.key, "", g.At, "grant %d: the token %d was given after %d", g.ID, g.Fence, before.Fence)
 		}
 		c.report.Counts[Acquisitions]++
 		before = g

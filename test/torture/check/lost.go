@@ -20,10 +20,7 @@ func (c *checker) lost(s *stream) {
 		}
 		c.report.Counts[Owed]++
 		if missing := s.missing(last, events); missing != "" {
-			c.blame(Violation{
-				Kind: Lost, Subject: s.Name, Key: key, What: missing,
-				IDs: s.around(last.At), From: last.At,
-			})
+			c.blame(Lost, s.Name, key, last.At, "%s", missing)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/observerd/observerd/test/torture/history"
@@ -31,10 +30,7 @@ func (c *checker) overlaps(s *stream) {
 				continue
 			}
 			counts[Outside]++
-			c.blame(Violation{
-				Kind: Overlap, Subject: s.Name, From: p.Begin, To: end,
-				What: fmt.Sprintf("%s and %s read it at once for %s, and no fault was near", earlier.Node, p.Node, end.Sub(p.Begin)),
-			})
+			c.blame(Overlap, s.Name, "", p.Begin, "%s and %s read it at once for %s, and no fault was near", earlier.Node, p.Node, end.Sub(p.Begin))
 		}
 		open = append(open, p)
 	}

@@ -1,10 +1,6 @@
 package check
 
-import (
-	"fmt"
-
-	"github.com/observerd/observerd/test/torture/history"
-)
+import "github.com/observerd/observerd/test/torture/history"
 
 // paused finds commits to a stream between the operator's pause and resume. An
 // act is noted while the cursor's row is locked, so each step lies before or
@@ -24,9 +20,6 @@ func (c *checker) paused(s *stream) {
 		if pause == nil || step.Node == "" || !moved(step) {
 			continue
 		}
-		c.blame(Violation{
-			Kind: PausedCommit, Subject: s.Name, What: fmt.Sprintf("%s committed while the stream was paused", step.Node),
-			IDs: []string{"transaction " + pause.Xid, stepID(step)}, From: pause.At, To: step.At,
-		})
+		c.blameStep(PausedCommit, s, step, "%s committed while the stream was paused, by transaction %s", step.Node, pause.Xid)
 	}
 }

@@ -23,9 +23,6 @@ func (r Report) String() string {
 	for _, reason := range r.Void {
 		fmt.Fprintf(&b, "void: %s\n", reason)
 	}
-	for _, what := range r.Unchecked {
-		fmt.Fprintf(&b, "not checked: %s\n", what)
-	}
 	for _, v := range r.Violations {
 		fmt.Fprintln(&b, v)
 	}
@@ -47,29 +44,15 @@ func (r Report) Markdown() string {
 
 // String is one line.
 func (v Violation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", v.Kind, v.Subject)
+	text := fmt.Sprintf("%s: %s", v.Kind, v.Subject)
 	if v.Key != "" {
-		fmt.Fprintf(&b, " %q", v.Key)
+		text += fmt.Sprintf(" %q", v.Key)
 	}
-	fmt.Fprintf(&b, ": %s", v.What)
-	if len(v.IDs) > 0 {
-		fmt.Fprintf(&b, " (%s)", strings.Join(v.IDs, ", "))
+	text += ": " + v.What
+	if !v.At.IsZero() {
+		text += v.At.UTC().Format(" at 15:04:05.000")
 	}
-	if at := clock(v.From); at != "" {
-		fmt.Fprintf(&b, " from %s", at)
-	}
-	if at := clock(v.To); at != "" {
-		fmt.Fprintf(&b, " to %s", at)
-	}
-	return b.String()
-}
-
-func clock(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("15:04:05.000")
+	return text
 }
 
 type figure struct{ name, value string }

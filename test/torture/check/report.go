@@ -32,8 +32,6 @@ type Report struct {
 	Required map[string]float64
 	// Void are the reasons for which the run proves nothing; empty when it does.
 	Void []string
-	// Unchecked are rules that could not be applied, and what was missing.
-	Unchecked []string
 }
 
 // Verdict sums the report up. A violation is one in a void run, too.
@@ -52,12 +50,11 @@ type Violation struct {
 	Kind Kind
 	// Subject is the stream, lock, type or sink; Key the row, if it is about one.
 	Subject, Key string
-	// What happened, with numbers and never with values of a row.
+	// What happened, with the records around it, such as "step 17", and never
+	// with values of a row.
 	What string
-	// IDs name the records around it, such as "step 17".
-	IDs []string
-	// From and To bound when it happened, as far as is known; zero when not.
-	From, To time.Time
+	// At is when it happened, or was seen; zero when that is not known.
+	At time.Time
 }
 
 // FaultCount is how often a kind of fault was injected, and really happened.

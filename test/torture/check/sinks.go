@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/observerd/observerd/test/torture/history"
 )
@@ -72,11 +73,11 @@ func (k *sink) lacks(s *stream) {
 }
 
 func (k *sink) wrong(kind Kind, e *history.Event, what string) {
-	v := Violation{Kind: kind, Subject: k.name, Key: e.Stream + "/" + e.Subject, What: what, IDs: []string{eventID(e)}}
+	var at time.Time
 	if s := k.byName[e.Stream]; s != nil {
-		v.From = s.when(e.Seq)
+		at = s.when(e.Seq)
 	}
-	k.blame(v)
+	k.blame(kind, k.name, e.Stream+"/"+e.Subject, at, "event %d: %s", e.Seq, what)
 }
 
 // find is the place of the first event with that sequence.

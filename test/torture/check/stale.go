@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"sort"
 	"time"
 
@@ -13,10 +12,7 @@ import (
 func (c *checker) holders(s *stream) {
 	for _, step := range s.steps {
 		if why := stale(step); why != "" {
-			c.blame(Violation{
-				Kind: StaleCommit, Subject: s.Name, What: fmt.Sprintf("%s wrote when %s", step.Node, why),
-				IDs: []string{stepID(step), "transaction " + step.Xid}, From: step.At, To: step.At,
-			})
+			c.blameStep(StaleCommit, s, step, "%s wrote when %s", step.Node, why)
 		}
 	}
 }
@@ -53,22 +49,16 @@ func (c *checker) fences(s *stream) {
 			continue
 		}
 		grant := c.grantOf[step.HolderTerm]
-		v := Violation{Kind: StaleCommit, Subject: s.Name, IDs: []string{stepID(step)}, From: step.At, To: step.At}
 		switch {
 		case grant == nil:
-			v.What = fmt.Sprintf("%s wrote under a term that was never granted", step.Node)
-			c.blame(v)
+			c.blameStep(StaleCommit, s, step, "%s wrote under a term that was never granted", step.Node)
 			continue
 		case grant.Fence < last:
-			v.What = fmt.Sprintf("%s wrote under the token %d after %s had under %d", step.Node, grant.Fence, before.Node, last)
-			v.IDs, v.From = []string{stepID(before), stepID(step)}, before.At
-			c.blame(v)
+			c.blameStep(StaleCommit, s, step, "%s wrote under the token %d after step %d of %s under %d", step.Node, grant.Fence, before.ID, before.Node, last)
 			continue
 		}
 		if ended, ok := c.endOf[step.HolderTerm]; ok && step.At.After(ended) {
-			v.What = fmt.Sprintf("%s wrote under the token %d after its lease had ended", step.Node, grant.Fence)
-			v.From = ended
-			c.blame(v)
+			c.blameStep(StaleCommit, s, step, "%s wrote under the token %d after its lease had ended", step.Node, grant.Fence)
 		}
 		last, before = grant.Fence, step
 	}
@@ -84,7 +74,7 @@ func (c *checker) staleCursors(s *stream) {
 		return // The run is void.
 	}
 	begun := s.begun()
-	foreign := newForeign()
+	var foreign foreign
 	for _, step := range s.steps {
 		if !moved(step) {
 			continue
@@ -96,11 +86,7 @@ func (c *checker) staleCursors(s *stream) {
 		}
 		began, ok := lastBefore(begun[step.Node], step.At.Add(logPrecision))
 		if ok && other.At.After(began.Add(logPrecision)) {
-			c.blame(Violation{
-				Kind: StaleCursor, Subject: s.Name,
-				What: fmt.Sprintf("%s committed from a cursor that it had read before %s moved it", step.Node, who(other)),
-				IDs:  []string{stepID(other), stepID(step)}, From: began, To: step.At,
-			})
+			c.blameStep(StaleCursor, s, step, "%s committed from a cursor that it had read before %s moved it in step %d", step.Node, who(other), other.ID)
 		}
 	}
 }
@@ -132,8 +118,6 @@ func lastBefore(times []time.Time, at time.Time) (time.Time, bool) {
 
 // foreign remembers the last step, and the last one by anybody but its author.
 type foreign struct{ latest, others *history.Step }
-
-func newForeign() *foreign { return &foreign{} }
 
 func (f *foreign) add(step *history.Step) {
 	if f.latest != nil && f.latest.Node != step.Node {

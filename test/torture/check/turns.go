@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,10 +25,7 @@ func (c *checker) turns() {
 			if interval := c.run.Meta.Interval; gap > 0 && (interval == 0 || gap%interval == 0) {
 				continue
 			}
-			c.blame(Violation{
-				Kind: PolledTooOften, Subject: name, What: fmt.Sprintf("%s took the turn %s after the one that %s had taken", now.Node, gap, before.Node),
-				IDs: []string{fmt.Sprintf("turn %d", before.ID), fmt.Sprintf("turn %d", now.ID)}, From: before.At, To: now.At,
-			})
+			c.blame(PolledTooOften, name, "", now.At, "turn %d: %s took it %s after the one that %s had taken", now.ID, now.Node, gap, before.Node)
 		}
 	}
 }
@@ -42,11 +38,7 @@ func (c *checker) parts(s *stream) {
 	var done *history.Part
 	for _, p := range s.notes {
 		if done != nil && !p.Turn.After(done.Turn) && !c.follows(s, done, p) {
-			c.blame(Violation{
-				Kind: PolledTooOften, Subject: s.Name,
-				What: fmt.Sprintf("%s polled it again for a turn of which %s had noted %q", p.Node, done.Node, done.Outcome),
-				IDs:  []string{fmt.Sprintf("part %d", done.ID), fmt.Sprintf("part %d", p.ID)}, From: done.Finished, To: p.Finished,
-			})
+			c.blame(PolledTooOften, s.Name, "", p.Finished, "part %d: %s polled it again for a turn of which %s had noted %q", p.ID, p.Node, done.Node, done.Outcome)
 		}
 		if p.Outcome != "unreachable" && p.Outcome != "outdated" {
 			done = p

@@ -14,7 +14,8 @@ const (
 )
 
 // unexpected finds events of what the source never committed: rolled back, made
-// up, or the end of a row that was there all the time.
+// up, or the end of a row that was there all the time. And it finds events of a
+// version of a row behind those of a later version.
 func (c *checker) unexpected(s *stream) {
 	for _, key := range s.keys {
 		r := s.rows[key]
@@ -34,7 +35,11 @@ func (c *checker) unexpected(s *stream) {
 				what = fmt.Sprintf("the row has no data in version %d: it is gone", e.N)
 			}
 			if what != "" {
-				c.blame(Violation{Kind: Unexpected, Subject: s.Name, Key: key, What: what, IDs: []string{eventID(e)}, From: s.when(e.Seq)})
+				c.blameEvent(Unexpected, s, e, "%s", what)
+			}
+			// A reset does not excuse that: the source has only the last version.
+			if e.N > 0 && e.N < seen {
+				c.blameEvent(Reordered, s, e, "version %d of the row comes after version %d", e.N, seen)
 			}
 			seen = max(seen, e.N)
 		}

@@ -5,14 +5,11 @@ import "strings"
 // voids finds what the run lacks to mean anything.
 func (c *checker) voids() {
 	run := c.run
-	if n := len(run.Writes); n < c.demands.Versions {
-		c.void("the source committed %d versions of rows, at least %d are wanted", n, c.demands.Versions)
-	}
 	for _, record := range []struct {
 		what string
 		n    int
 	}{
-		{"events", len(run.Events)}, {"steps of cursors", len(run.Steps)}, {"changes of INT_LOCK", len(run.Leases)},
+		{"versions of rows", len(run.Writes)}, {"lives of processes", len(run.Lives)}, {"events", len(run.Events)}, {"steps of cursors", len(run.Steps)}, {"changes of INT_LOCK", len(run.Leases)},
 		{"grants", len(run.Grants)}, {"turns", len(run.Turns)}, {"parts of turns", len(run.Parts)},
 		{"reads of the source", len(run.Polls)}, {"sinks", len(run.Delivered)},
 	} {
@@ -20,7 +17,11 @@ func (c *checker) voids() {
 			c.void("the history has no %s", record.what)
 		}
 	}
-	for _, name := range c.demands.Counters {
+	required := run.Meta.Required
+	if required == nil {
+		required = []string{"observerd_stale_commits_refused_total", "observerd_unknown_commits_resolved_total", "observerd_takeovers_total"}
+	}
+	for _, name := range required {
 		value := sum(run.Counters, name)
 		c.report.Required[name] = value
 		if value <= 0 {
