@@ -144,7 +144,7 @@ func (o Options) observers(chunk int, narrow map[string]bool) []string {
 func (c *cluster) config(node, database, source string) daemon.Config {
 	return daemon.Config{
 		Node: node, Database: database, Sources: map[string]string{"source": source}, Observers: c.options.observers(chunks[0], nil),
-		Files: map[string]string{sinkID: c.sink()}, BatchSize: c.options.BatchSize,
+		Files:    map[string]string{sinkID: c.sink()},
 		Interval: c.options.Interval, TTL: c.options.TTL, QueryTimeout: queryTimeout,
 	}
 }

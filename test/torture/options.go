@@ -50,9 +50,8 @@ type Options struct {
 	Failpoints []string
 	// Faults are the kinds that strike; nil is all of [Kinds].
 	Faults []string
-	// ChunkRows and BatchSize are settings of the daemon; 0 leaves them to the
-	// plan and to the daemon.
-	ChunkRows, BatchSize int
+	// ChunkRows is a setting of the daemon; 0 leaves it to the plan.
+	ChunkRows int
 	// Command reproduces the run, for its report.
 	Command string
 	// Progress tells a person who waits what is going on, one thing at a time;

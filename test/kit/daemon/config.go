@@ -28,9 +28,6 @@ type Config struct {
 	Observers []string
 	// Files are the paths of file sinks by id.
 	Files map[string]string
-	// BatchSize is how many events these sinks take at once; 0 leaves it to the
-	// program.
-	BatchSize int
 	// Interval is that of all types, TTL that of their locks. 0 means 1 s and
 	// 15 s.
 	Interval, TTL time.Duration
@@ -74,13 +71,9 @@ func (c Config) text() string {
 	for _, o := range c.Observers {
 		fmt.Fprintf(&b, "  - %s\n", o)
 	}
-	batch := ""
-	if c.BatchSize > 0 {
-		batch = fmt.Sprintf(", batch-size: %d", c.BatchSize)
-	}
 	b.WriteString("sinks:\n")
 	for _, id := range slices.Sorted(maps.Keys(c.Files)) {
-		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q%s}\n", id, c.Files[id], batch)
+		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q}\n", id, c.Files[id])
 	}
 	b.WriteString("http: {listen: \"127.0.0.1:0\"}\nlog: {level: debug, format: json}\n")
 	b.WriteString(c.More)

@@ -32,16 +32,6 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Markdown is the report as a table for a document.
-func (r Report) Markdown() string {
-	var b strings.Builder
-	b.WriteString("| what | figure |\n|---|---|\n")
-	for _, f := range r.figures() {
-		fmt.Fprintf(&b, "| %s | %s |\n", f.name, f.value)
-	}
-	return b.String()
-}
-
 // String is one line.
 func (v Violation) String() string {
 	text := fmt.Sprintf("%s: %s", v.Kind, v.Subject)

@@ -93,27 +93,3 @@ const (
 	Delivered Count = "delivered"
 	Repeated  Count = "repeated"
 )
-
-// Plus adds up two reports, for the figures of many runs. What describes single
-// violations is left out.
-func (r Report) Plus(s Report) Report {
-	sum := Report{Counts: merged(r.Counts, s.Counts), Found: merged(r.Found, s.Found), Required: merged(r.Required, s.Required)}
-	sum.LongestOverlap = max(r.LongestOverlap, s.LongestOverlap)
-	sum.Faults = make(map[string]FaultCount)
-	for _, faults := range []map[string]FaultCount{r.Faults, s.Faults} {
-		for kind, n := range faults {
-			sum.Faults[kind] = FaultCount{sum.Faults[kind].Injected + n.Injected, sum.Faults[kind].Bit + n.Bit}
-		}
-	}
-	return sum
-}
-
-func merged[K comparable, N int | float64](a, b map[K]N) map[K]N {
-	sum := make(map[K]N)
-	for _, all := range []map[K]N{a, b} {
-		for key, n := range all {
-			sum[key] += n
-		}
-	}
-	return sum
-}

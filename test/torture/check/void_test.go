@@ -118,12 +118,7 @@ func TestReportListsSomeAndCountsAll(t *testing.T) {
 	if r.Found[check.Lost] != 50 || len(r.Violations) != 20 {
 		t.Errorf("found %d, described %d", r.Found[check.Lost], len(r.Violations))
 	}
-	for text, want := range map[string]string{
-		r.String():   "lost: 50 in all",
-		r.Markdown(): "| lost | 50 of ",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
+	if text := r.String(); !strings.Contains(text, "lost: 50 in all") {
+		t.Errorf("the report is\n%s", text)
 	}
 }

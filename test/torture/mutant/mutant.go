@@ -60,8 +60,8 @@ type Hints struct {
 	Coordination string
 	// Nodes is their number; 0 is the harness's own.
 	Nodes int
-	// ChunkRows and BatchSize are settings of the daemon; 0 leaves them.
-	ChunkRows, BatchSize int
+	// ChunkRows is a setting of the daemon; 0 leaves it.
+	ChunkRows int
 }
 
 // Missing is what the mutant lacks, for people.

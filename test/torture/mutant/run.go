@@ -16,9 +16,8 @@ import (
 type Trial struct {
 	Mutant Mutant
 	Binary string
-	Seed   int64
-	// Number counts the trials of the mutant, from 1. A later one may last
-	// longer.
+	// Number counts the trials of the mutant, from 1, and is the seed. A later one
+	// may last longer.
 	Number int
 }
 
@@ -29,8 +28,6 @@ type Findings struct {
 	// Void says why the trial proves nothing, as when no fault struck; empty for
 	// one that counts.
 	Void string
-	// Folder is what the trial has left behind.
-	Folder string
 }
 
 // Runner runs mutants.
@@ -40,12 +37,6 @@ type Runner struct {
 	// Try runs a trial and checks it. An error is one of the harness, not of the
 	// mutant. Required.
 	Try func(ctx context.Context, t Trial) (Findings, error)
-	// Seed is that of the first trial of each mutant; the next ones follow.
-	Seed int64
-	// Trials is how often a mutant may get away; 0 means 3.
-	Trials int
-	// Limit bounds a trial; 0 means 5 minutes.
-	Limit time.Duration
 	// Progress hears what goes on; nil does not.
 	Progress func(format string, args ...any)
 }
@@ -64,21 +55,19 @@ type Result struct {
 	// Void and Err are those of the last trial.
 	Void string
 	Err  error
-	// Trials is how many it took, Seed and Folder are those of the last.
+	// Trials is how many it took.
 	Trials int
-	Seed   int64
-	Folder string
 	Took   time.Duration
 }
 
+// A mutant may get away in all trials but the last; limit bounds one.
+const (
+	trials = 3
+	limit  = 15 * time.Minute
+)
+
 // Run runs the mutants one after the other. It ends early only with ctx.
 func (r Runner) Run(ctx context.Context, mutants []Mutant) []Result {
-	if r.Trials == 0 {
-		r.Trials = 3
-	}
-	if r.Limit == 0 {
-		r.Limit = 5 * time.Minute
-	}
 	if r.Progress == nil {
 		r.Progress = func(string, ...any) {}
 	}
@@ -108,10 +97,9 @@ func (r Runner) run(ctx context.Context, m Mutant) Result {
 		result.Err, result.Took = err, time.Since(began)
 		return result
 	}
-	for len(result.Caught) == 0 && result.Trials < r.Trials && ctx.Err() == nil {
+	for len(result.Caught) == 0 && result.Trials < trials && ctx.Err() == nil {
 		result.Trials++
-		result.Seed = r.Seed + int64(result.Trials) - 1
-		result.take(r.try(ctx, Trial{Mutant: m, Binary: binary, Seed: result.Seed, Number: result.Trials}))
+		result.take(r.try(ctx, Trial{Mutant: m, Binary: binary, Number: result.Trials}))
 	}
 	result.Took = time.Since(began)
 	return result
@@ -126,15 +114,15 @@ func (r Runner) build(ctx context.Context, m Mutant) (string, error) {
 }
 
 func (r Runner) try(ctx context.Context, t Trial) (Findings, error) {
-	r.Progress("mutant %s, trial %d, seed %d: %s", t.Mutant.Name, t.Number, t.Seed, t.Mutant.Missing())
-	ctx, cancel := context.WithTimeout(ctx, r.Limit)
+	r.Progress("mutant %s, trial %d: %s", t.Mutant.Name, t.Number, t.Mutant.Missing())
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return r.Try(ctx, t)
 }
 
 // take notes what a trial has found.
 func (r *Result) take(f Findings, err error) {
-	r.Void, r.Err, r.Folder = f.Void, err, f.Folder
+	r.Void, r.Err = f.Void, err
 	r.Other = nil
 	for _, kind := range f.Kinds {
 		if slices.Contains(r.Mutant.Expect, kind) {

@@ -38,14 +38,14 @@ func list(kinds []check.Kind) string {
 // was caught.
 func Summary(out io.Writer, results []Result) error {
 	caught := 0
-	fmt.Fprint(out, "| mutant | the step that is missing | found as | trials | seed | took |\n|---|---|---|---:|---:|---:|\n")
+	fmt.Fprint(out, "| mutant | the step that is missing | found as | trials | took |\n|---|---|---|---:|---:|\n")
 	for _, r := range results {
 		if len(r.Caught) > 0 || r.Witnessed {
 			caught++
 		}
 		verdict, _, _ := strings.Cut(strings.TrimPrefix(r.Verdict(), "caught: "), "\n")
-		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %s |\n",
-			r.Mutant.Name, r.Mutant.Missing(), verdict, r.Trials, r.Seed, r.Took.Round(time.Second))
+		fmt.Fprintf(out, "| %s | %s | %s | %d | %s |\n",
+			r.Mutant.Name, r.Mutant.Missing(), verdict, r.Trials, r.Took.Round(time.Second))
 	}
 	fmt.Fprintf(out, "\nMutants caught: %d of %d\n", caught, len(results))
 	if caught < len(results) {

@@ -21,7 +21,7 @@ func (r Runner) witness(ctx context.Context, m Mutant) (failed bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.Limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r.Progress("mutant %s, by %s: %s", m.Name, m.Witness, m.Missing())
 	passed, output, err := r.test(ctx, m)

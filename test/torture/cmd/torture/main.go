@@ -3,7 +3,6 @@
 //
 //	torture [run] [-seed N] [-minutes N] [-nodes N]   a run, and its report
 //	torture check DIR...                              judges runs again
-//	torture report [-write FILE] DIR...               the figures of many runs
 //	torture mutants                                   wants each missing safety step to be noticed
 //	torture balance [-write FILE]                     how evenly nodes share types
 //	torture takeover [-write FILE]                    how long a node's work stands still
@@ -42,7 +41,6 @@ func commands() map[string]command {
 	return map[string]command{
 		"run":      torment,
 		"check":    checkAgain,
-		"report":   reportAll,
 		"mutants":  hunt,
 		"balance":  measureBalance,
 		"takeover": measureTakeover,

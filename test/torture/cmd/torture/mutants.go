@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,11 +24,7 @@ import (
 func hunt(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("torture mutants", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	h := hunter{progress: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }}
-	flags.StringVar(&h.folder, "folder", filepath.Join("var", "torture", "mutants-"+time.Now().UTC().Format("20060102T150405")), "an empty `folder` for binaries and runs")
-	flags.DurationVar(&h.duration, "duration", 45*time.Second, "how long faults strike in the first trial of a mutant; later ones take longer")
-	seed := flags.Int64("seed", 1, "that of the first trial of each mutant")
-	trials := flags.Int("trials", 3, "how often a mutant may get away")
+	folder := flags.String("folder", filepath.Join("var", "torture", "mutants-"+time.Now().UTC().Format("20060102T150405")), "an empty `folder` for binaries and runs")
 	only := flags.String("only", "", "only these mutants, separated by commas")
 	write := flags.String("write", "", "replace the table in this Markdown `file`")
 	if err := flags.Parse(args); err != nil {
@@ -38,8 +35,9 @@ func hunt(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	runner := mutant.Runner{
-		Root: ".", Folder: filepath.Join(h.folder, "build"), Try: h.try, Seed: *seed, Trials: *trials, Limit: 15 * time.Minute,
-		Progress: h.progress,
+		Root: ".", Folder: filepath.Join(*folder, "build"),
+		Try:      func(ctx context.Context, t mutant.Trial) (mutant.Findings, error) { return try(ctx, *folder, t) },
+		Progress: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) },
 	}
 	var table bytes.Buffer
 	away := mutant.Summary(&table, runner.Run(ctx, mutants))
@@ -69,34 +67,25 @@ func wanted(names string) ([]mutant.Mutant, error) {
 	return some, nil
 }
 
-// hunter tries mutants.
-type hunter struct {
-	folder   string
-	duration time.Duration
-	progress func(format string, args ...any)
-}
-
 // mutantDrain bounds how long a mutant is waited for that has lost something.
 const mutantDrain = 20 * time.Second
 
+// strikes is how long faults strike in the first trial of a mutant; later ones take
+// longer.
+const strikes = 45 * time.Second
+
 // try is one run of a mutant.
-func (h hunter) try(ctx context.Context, t mutant.Trial) (mutant.Findings, error) {
+func try(ctx context.Context, folder string, t mutant.Trial) (mutant.Findings, error) {
 	m := t.Mutant
-	dir := filepath.Join(h.folder, fmt.Sprintf("%s-%d", m.Name, t.Number))
+	dir := filepath.Join(folder, fmt.Sprintf("%s-%d", m.Name, t.Number))
 	out, err := torture.Run(ctx, torture.Options{
-		Seed: t.Seed, Duration: h.duration * time.Duration(t.Number), Every: 2 * time.Second, Drain: mutantDrain,
+		Seed: int64(t.Number), Duration: strikes * time.Duration(t.Number), Every: 2 * time.Second, Drain: mutantDrain,
 		Coordination: m.Hints.Coordination, Nodes: m.Hints.Nodes, Binary: t.Binary, Dir: dir, Mutant: m.Name,
-		Failpoints: m.Hints.Failpoints, Faults: m.Hints.Faults, ChunkRows: m.Hints.ChunkRows, BatchSize: m.Hints.BatchSize,
-		Command: "make torture MUTANTS=1",
+		Failpoints: m.Hints.Failpoints, Faults: m.Hints.Faults, ChunkRows: m.Hints.ChunkRows, Command: "make torture MUTANTS=1",
 	})
 	if err != nil {
-		return mutant.Findings{Folder: dir}, err
+		return mutant.Findings{}, err
 	}
 	report := check.Check(out.History)
-	findings := mutant.Findings{Void: strings.Join(report.Void, "; "), Folder: dir}
-	for kind := range report.Found {
-		findings.Kinds = append(findings.Kinds, kind)
-	}
-	slices.Sort(findings.Kinds)
-	return findings, result{Report: report, Counters: out.History.Counters}.keep(dir)
+	return mutant.Findings{Void: strings.Join(report.Void, "; "), Kinds: slices.Sorted(maps.Keys(report.Found))}, keep(report, dir)
 }

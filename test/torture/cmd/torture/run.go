@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -98,12 +99,20 @@ var errVerdict = errors.New("the run has not passed")
 // folder.
 func judge(done history.Run, dir string, stdout io.Writer) error {
 	report := check.Check(done)
-	if err := (result{report, done.Counters}).keep(dir); err != nil {
+	if err := keep(report, dir); err != nil {
 		return err
 	}
 	fmt.Fprint(stdout, report)
 	if v := report.Verdict(); v != check.Passed {
 		return fmt.Errorf("%w: %s: %s", errVerdict, dir, v)
+	}
+	return nil
+}
+
+// keep writes a report into the folder of its run.
+func keep(report check.Report, dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, "report.txt"), []byte(report.String()), 0o644); err != nil { //nolint:gosec // People read it.
+		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
 }
