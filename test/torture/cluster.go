@@ -159,7 +159,7 @@ func (c *cluster) open(ctx context.Context) (err error) {
 		return err
 	}
 	var roles []string
-	for _, name := range c.plan.Nodes {
+	for _, name := range c.options.names() {
 		roles = append(roles, role(name))
 		statements := append([]string{"CREATE ROLE " + role(name) + " LOGIN PASSWORD '" + password + "'"}, pglog.RoleSettings(role(name))...)
 		if err := c.source.execute(ctx, statements...); err != nil {
@@ -175,7 +175,7 @@ func (c *cluster) open(ctx context.Context) (err error) {
 	if err := audit.Install(ctx, c.url(), c.options.schedule(), c.options.TTL); err != nil {
 		return err
 	}
-	for _, name := range c.plan.Nodes {
+	for _, name := range c.options.names() {
 		n, err := openNode(ctx, c, name)
 		if n != nil {
 			c.nodes = append(c.nodes, n)

@@ -34,11 +34,9 @@ func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed e
 	if run.Polls, err = c.polls(ctx); err != nil {
 		return run, err
 	}
-	delivered, err := readSink(c.sink())
-	if err != nil {
+	if run.Delivered, err = readSink(c.sink()); err != nil {
 		return run, err
 	}
-	run.Delivered = map[string][]history.Event{sinkID: delivered}
 	if run.Disclosures, err = c.listen(ctx); err != nil {
 		return run, err
 	}
@@ -122,9 +120,6 @@ func readSink(path string) ([]history.Event, error) {
 	}
 }
 
-// serverSettings are those on which the promises depend.
-var serverSettings = []string{"fsync", "synchronous_commit", "full_page_writes"}
-
 func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed error) (history.Meta, error) {
 	o := c.options
 	server, required := c.coordination, []string(nil)
@@ -132,28 +127,20 @@ func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed erro
 		// No answer of a file is lost.
 		server, required = c.source, []string{"observerd_stale_commits_refused_total", "observerd_takeovers_total"}
 	}
-	version, err := server.shown(ctx, "server_version")
+	postgres, err := server.shownBy(ctx, "SELECT current_setting('server_version')"+
+		" || ': ' || string_agg(name || ' = ' || current_setting(name), ', ') FROM unnest(ARRAY['fsync', 'synchronous_commit', 'full_page_writes']) AS name")
 	if err != nil {
 		return history.Meta{}, err
 	}
-	settings, err := server.shown(ctx, serverSettings...)
-	if err != nil {
-		return history.Meta{}, err
-	}
-	settings["coordination"] = o.Coordination
-	settings["chunk-size"] = fmt.Sprint(chunks)
-	if o.ChunkRows > 0 {
-		settings["chunk-size"] = fmt.Sprint(o.ChunkRows)
-	}
-	settings["drained"] = drained.Round(time.Millisecond).String()
+	settings := map[string]string{"coordination": o.Coordination, "drained": drained.Round(time.Millisecond).String()}
 	if unhealed != nil {
 		settings["unhealed"] = unhealed.Error()
 	}
 	return history.Meta{
-		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: c.plan.Nodes, Streams: o.schedule(),
+		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: o.names(), Streams: o.schedule(),
 		Interval: o.Interval, TTL: o.TTL, Mutant: o.Mutant, Command: o.Command, Planned: c.plan.often(), Required: required,
 		Versions: map[string]string{
-			"Go": runtime.Version(), "PostgreSQL": version["server_version"], "observerd": c.version(ctx),
+			"Go": runtime.Version(), "PostgreSQL": postgres, "observerd": c.version(ctx),
 			"machine": fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 		},
 		Settings: settings,

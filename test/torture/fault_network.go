@@ -43,7 +43,7 @@ func (n *node) impair(ctx context.Context, f Planned, w netfault.Impairment) (bi
 	for _, g := range n.gates(f.Where) {
 		defer g.impair(w)()
 	}
-	sleep(ctx, time.Duration(f.For))
+	sleep(ctx, f.For)
 	return n.bites(f.Where) > before, f.Where
 }
 
@@ -120,7 +120,7 @@ func (n *node) inCommit(ctx context.Context, f Planned, fault netfault.Fault) (b
 		return false, "another fault waits for a commit"
 	}
 	defer letGo()
-	if !received(ctx, caught, time.Duration(f.For)) {
+	if !received(ctx, caught, f.For) {
 		return false, "there was no commit"
 	}
 	return true, detail

@@ -79,7 +79,7 @@ func stop(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) 
 	if err := n.freeze(p); err != nil {
 		return false, err.Error()
 	}
-	every(ctx, p.Exited(), time.Duration(f.For))
+	every(ctx, p.Exited(), f.For)
 	return p.Running(), ""
 }
 
@@ -113,7 +113,7 @@ func stopInCommit(ctx context.Context, c *cluster, f Planned) (bit bool, detail 
 		n.thaw(p)
 		return false, err.Error()
 	}
-	every(ctx, p.Exited(), time.Duration(f.For))
+	every(ctx, p.Exited(), f.For)
 	// The answer is there when the process wakes, and tells that it is refused.
 	arrive()
 	every(ctx, p.Exited(), answerTime)
@@ -150,7 +150,7 @@ func clock(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 	}
 	n.terminate(ctx, p)
 	bit = n.back(ctx, p)
-	sleep(ctx, time.Duration(f.For))
+	sleep(ctx, f.For)
 	n.with()
 	if p, ok = n.running(ctx); ok {
 		n.terminate(ctx, p)
@@ -181,7 +181,7 @@ func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 	n.terminate(ctx, p)
 	n.back(ctx, p)
 	// The turn has to come to this node.
-	limit := time.Duration(f.For) + time.Duration(turns+c.options.Nodes)*c.options.Interval
+	limit := f.For + time.Duration(turns+c.options.Nodes)*c.options.Interval
 	for end := time.Now().Add(limit); time.Now().Before(end) && sleep(ctx, 100*time.Millisecond); {
 		if now, err := c.shown(ctx, definition); err == nil && now != before {
 			return true, f.Where
@@ -207,7 +207,7 @@ func fullDisk(ctx context.Context, c *cluster, f Planned) (bit bool, detail stri
 			before += refusedWrites(p)
 		}
 	}
-	sleep(ctx, time.Duration(f.For))
+	sleep(ctx, f.For)
 	refused := func() (all int) {
 		for _, p := range limited {
 			all += refusedWrites(p)

@@ -41,7 +41,7 @@ func restartServer(where string, end func(context.Context, *server, int) (string
 			c.fail(fmt.Errorf("end the %s server: %w", s.name, err))
 			return false, detail
 		}
-		sleep(ctx, time.Duration(f.For))
+		sleep(ctx, f.For)
 		if err := s.pg.Start(ctx); err != nil {
 			c.fail(fmt.Errorf("start the %s server again: %w", s.name, err))
 			return false, detail
@@ -70,7 +70,7 @@ func limitSessions(ctx context.Context, c *cluster, f Planned) (bit bool, detail
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '%s' AND pid %% 2 = %d", worker, f.Number%2)); err != nil {
 		c.fail(err)
 	}
-	sleep(ctx, time.Duration(f.For))
+	sleep(ctx, f.For)
 	if err := s.execute(acting, limit(-1)); err != nil {
 		c.fail(err)
 		return false, ""
@@ -84,7 +84,7 @@ func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 	if err := c.operate(ctx, "observers", "pause", f.Where); err != nil {
 		return false, f.Where + ": the command failed"
 	}
-	sleep(ctx, time.Duration(f.For))
+	sleep(ctx, f.For)
 	// The database may be away. Faults that wait for a poll of the stream would wait in
 	// vain if nobody tried again.
 	for end := time.Now().Add(calmLimit); time.Now().Before(end); sleep(ctx, time.Second) {
@@ -124,7 +124,7 @@ func emptyTable(ctx context.Context, c *cluster, f Planned) (bit bool, detail st
 		return false, "the table could not be emptied"
 	}
 	// One poll refuses, one does what was accepted, and each may end early.
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(f.For)+2*turns*c.options.Interval)
+	ctx, cancel := context.WithTimeout(ctx, f.For+2*turns*c.options.Interval)
 	defer cancel()
 	const state = "SELECT CASE WHEN live_count = 0 THEN 'done' WHEN refusal <> '' AND accepted = '' THEN 'refused' ELSE '' END" +
 		" FROM obs_cursor WHERE stream = '" + workload.Stock + "'"

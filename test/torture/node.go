@@ -69,7 +69,7 @@ func (n *node) close() {
 func (n *node) live(ctx context.Context) {
 	for first := true; ; first = false {
 		s := n.cluster.nextStart()
-		if !first && !sleep(ctx, time.Duration(s.After)) || n.cluster.stopping.Load() || ctx.Err() != nil {
+		if !first && !sleep(ctx, s.After) || n.cluster.stopping.Load() || ctx.Err() != nil {
 			return
 		}
 		if n.cluster.calm.Load() {

@@ -1,39 +1,16 @@
 package torture
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
 
-// Span is a duration that reads well in a file.
-type Span time.Duration
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Span) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	*s = Span(d)
-	return err
-}
-
 // Plan is what is to happen in a run. It follows from the options alone: one
 // seed, one plan.
 type Plan struct {
-	Seed     int64
-	Duration Span
-	Nodes    []string
-	TTL      Span
-	// Coordination is that of the options.
-	Coordination string
-	Faults       []Planned
+	Faults []Planned
 	// Starts say how processes are started: the first start of any node takes
 	// the first, the next the second, and so on in turn.
 	Starts []Start
@@ -42,12 +19,12 @@ type Plan struct {
 // Planned is a fault that is to strike.
 type Planned struct {
 	// At is the time since the nodes were ready.
-	At   Span
+	At   time.Duration
 	Kind string
 	// Node is whom it strikes; empty for all.
 	Node string `json:",omitempty"`
 	// For is how long it lasts, where it lasts.
-	For Span `json:",omitempty"`
+	For time.Duration `json:",omitempty"`
 	// Where is what it strikes of a node or of a cluster: coordination, source,
 	// both, or a stream.
 	Where string `json:",omitempty"`
@@ -58,7 +35,7 @@ type Planned struct {
 // Start is how a process is started.
 type Start struct {
 	// After is how long the node was away before.
-	After Span
+	After time.Duration
 	// Failpoints is the value of the variable; empty for none.
 	Failpoints string `json:",omitempty"`
 	// Chunk is how many rows the process commits at once.
@@ -77,14 +54,14 @@ func NewPlan(o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x746f7274757265)) //nolint:gosec // Choices that can be made again.
-	p := Plan{Seed: o.Seed, Duration: Span(o.Duration), Nodes: o.names(), TTL: Span(o.TTL), Coordination: o.Coordination}
+	var p Plan
 	deck := dealer{random: random, kinds: kinds}
 	first := o.Every / 2
 	if o.Faults == nil {
-		p.Faults, first = overture(random, kinds, p), o.TTL+overtureTakes
+		p.Faults, first = overture(random, kinds, o), o.TTL+overtureTakes
 	}
 	for at := first; at < o.Duration && len(kinds) > 0; at += between(random, o.Every/2, o.Every*3/2) {
-		p.Faults = append(p.Faults, draw(random, deck.next(), at, p))
+		p.Faults = append(p.Faults, draw(random, deck.next(), at, o))
 	}
 	for n := range starts {
 		p.Starts = append(p.Starts, drawStart(random, o, n))
@@ -98,19 +75,20 @@ const overtureTakes = 5 * time.Second
 // overture are faults that need nodes which nothing else disturbs for a while,
 // one for each node: a run in which no stale commit was refused, and no answer
 // was lost, would prove nothing.
-func overture(random *rand.Rand, kinds []kind, p Plan) []Planned {
+func overture(random *rand.Rand, kinds []kind, o Options) []Planned {
 	var all []Planned
+	nodes := o.names()
 	for i, name := range []string{"stop-in-commit", "lost-answer", "orphan", "kill"} {
 		k, ok := byName(kinds, name)
 		if !ok {
 			continue
 		}
-		f := draw(random, k, time.Duration(i+1)*time.Second, p)
-		f.Node = p.Nodes[i%len(p.Nodes)]
+		f := draw(random, k, time.Duration(i+1)*time.Second, o)
+		f.Node = nodes[i%len(nodes)]
 		all = append(all, f)
 	}
 	// The one that was stopped is not killed.
-	all[len(all)-1].Node = p.Nodes[1%len(p.Nodes)]
+	all[len(all)-1].Node = nodes[1%len(nodes)]
 	return all
 }
 
@@ -140,21 +118,20 @@ func (d *dealer) next() kind {
 	return k
 }
 
-func draw(random *rand.Rand, k kind, at time.Duration, p Plan) Planned {
-	f := Planned{At: Span(at.Round(time.Millisecond)), Kind: k.name, Number: random.IntN(1000)}
-	node := p.Nodes[random.IntN(len(p.Nodes))]
+func draw(random *rand.Rand, k kind, at time.Duration, o Options) Planned {
+	f := Planned{At: at.Round(time.Millisecond), Kind: k.name, Number: random.IntN(1000)}
+	node := o.names()[random.IntN(o.Nodes)]
 	if !k.everybody {
 		f.Node = node
 	}
 	if n := random.IntN(max(1, len(k.where))); len(k.where) > 0 {
 		f.Where = k.where[n]
 	}
-	if p.Coordination == SQLite && slices.Contains(places, f.Where) {
+	if o.Coordination == SQLite && slices.Contains(places, f.Where) {
 		f.Where = atSource // No network leads to a file.
 	}
-	ttl := time.Duration(p.TTL)
-	least, most := k.lasts(ttl)
-	f.For = Span(between(random, least, most).Round(time.Millisecond))
+	least, most := k.lasts(o.TTL)
+	f.For = between(random, least, most).Round(time.Millisecond)
 	return f
 }
 
@@ -179,16 +156,4 @@ func (p Plan) often() []string {
 		}
 	}
 	return kinds
-}
-
-// Save writes the plan into a folder.
-func (p Plan) Save(folder string) error {
-	text, err := json.MarshalIndent(p, "", " ")
-	if err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "plan.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // People read it.
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
 }

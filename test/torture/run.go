@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := errors.Join(makeFolder(o.Dir), plan.Save(o.Dir), saveOptions(o)); err != nil {
+	if err := errors.Join(makeFolder(o.Dir), savePlan(o, plan)); err != nil {
 		return Outcome{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -46,13 +46,17 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	return out, errors.Join(err, c.close())
 }
 
-func saveOptions(o Options) error {
-	text, err := json.MarshalIndent(o, "", " ")
+// savePlan writes what a run is to do and to meet into its folder.
+func savePlan(o Options, p Plan) error {
+	text, err := json.MarshalIndent(struct {
+		Options Options
+		Plan    Plan
+	}{o, p}, "", " ")
 	if err != nil {
-		return fmt.Errorf("write the options: %w", err)
+		return fmt.Errorf("write the plan: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(o.Dir, "options.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // People read it.
-		return fmt.Errorf("write the options: %w", err)
+	if err := os.WriteFile(filepath.Join(o.Dir, "plan.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // People read it.
+		return fmt.Errorf("write the plan: %w", err)
 	}
 	return nil
 }
@@ -104,7 +108,7 @@ func (c *cluster) injectAll(ctx context.Context) error {
 	began := time.Now()
 	var injecting sync.WaitGroup
 	for _, f := range c.plan.Faults {
-		if !sleep(ctx, time.Until(began.Add(time.Duration(f.At)))) || c.failure() != nil {
+		if !sleep(ctx, time.Until(began.Add(f.At))) || c.failure() != nil {
 			break
 		}
 		injecting.Go(func() { c.inject(ctx, f) })

@@ -66,24 +66,6 @@ func (s *server) shownBy(ctx context.Context, statement string) (value string, e
 	return value, nil
 }
 
-// shown reads settings and the version, for the report.
-func (s *server) shown(ctx context.Context, names ...string) (map[string]string, error) {
-	conn, err := pgx.Connect(ctx, s.url())
-	if err != nil {
-		return nil, fmt.Errorf("connect to the %s server: %w", s.name, err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	values := make(map[string]string)
-	for _, name := range names {
-		var value string
-		if err := conn.QueryRow(ctx, "SELECT current_setting($1)", name).Scan(&value); err != nil {
-			return nil, fmt.Errorf("read a setting of the %s server: %w", s.name, err)
-		}
-		values[name] = value
-	}
-	return values, nil
-}
-
 // keepLog copies a log of the server into the run's folder.
 func keepLog(from, dir, name string) error {
 	in, err := os.Open(from)
@@ -102,16 +84,13 @@ func keepLog(from, dir, name string) error {
 	return nil
 }
 
-// through is a URL with another address, and with what else is given.
+// through is a URL with another address and user, and with what else is given.
 func through(direct, address string, user *url.Userinfo, application string) (string, error) {
 	u, err := url.Parse(direct)
 	if err != nil {
 		return "", fmt.Errorf("read the URL of a server: %w", err)
 	}
-	u.Host = address
-	if user != nil {
-		u.User = user
-	}
+	u.Host, u.User = address, user
 	if application != "" {
 		query := u.Query()
 		query.Set("application_name", application)

@@ -14,7 +14,7 @@ var chunks = []int{100, 300, 5000}
 // step, unless another fault is faster, and some fall asleep there.
 func drawStart(random *rand.Rand, o Options, n int) Start {
 	s := Start{
-		After: Span(between(random, 200*time.Millisecond, 2*time.Second).Round(time.Millisecond)),
+		After: between(random, 200*time.Millisecond, 2*time.Second).Round(time.Millisecond),
 		Chunk: chunks[random.IntN(len(chunks))],
 	}
 	name, hit, dice := steps[random.IntN(len(steps))], 1+random.IntN(8), random.IntN(12)

@@ -71,7 +71,7 @@ func (k *cluster) start(ctx context.Context, n int) error {
 	name := fmt.Sprintf("n%02d", n)
 	config := daemon.Config{
 		Node: name, Database: k.database, Sources: map[string]string{"source": k.source},
-		Interval: k.Interval, TTL: time.Minute,
+		Interval: k.interval(), TTL: time.Minute,
 		Files: map[string]string{"file": filepath.Join(k.testbed.Folder, k.name(), "events.jsonl")},
 	}
 	variables := []string{"OBSERVERD_LOG_LEVEL=info", "OBSERVERD_SCHEDULER_OBSERVER_SPREAD=" + k.Spread.String()}

@@ -14,18 +14,13 @@ type Result struct {
 	// Turns is how many turns there were, Polls how many of them were had; more
 	// polls than turns would be turns that were had twice.
 	Turns, Polls int
-	// Score is [Shares.Overall], WorstScore that of the type WorstType.
-	Score      float64
-	WorstType  string
-	WorstScore float64
-	// Parts are each node's part of all polls; Least and Most are the extremes,
-	// as multiples of a node's fair share.
-	Parts       map[string]float64
+	// Score is [Shares.Overall], WorstScore that of the worst type.
+	Score, WorstScore float64
+	// Least and Most are what a node had, as multiples of its fair share.
 	Least, Most float64
-	// Attempts is how many attempts at locks were sent for each poll, Met in how
-	// many turns of a node it met another holder, for each poll.
-	Attempts, Met float64
-	Changes       []Change
+	// Attempts is how many attempts at locks were sent for each poll.
+	Attempts float64
+	Changes  []Change
 }
 
 // Change is a node that came or went.

@@ -16,10 +16,6 @@ import (
 // Measure runs the clusters and reads who polled what. A goal that is missed is
 // a result, not an error.
 func Measure(ctx context.Context, o Options) (Figures, error) {
-	if o.Testbed == nil {
-		return Figures{}, errors.New("balance: a testbed is required")
-	}
-	o = o.withDefaults()
 	f := Figures{Cycles: o.Cycles, Cases: make([]Result, len(o.Cases))}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(o.Lanes)
@@ -43,7 +39,7 @@ func measure(ctx context.Context, o Options, c Case) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	o.Testbed.Progress("balance: %d cycles of %s with %d nodes and %d types", o.Cycles, c.Interval, c.Nodes, c.Types)
+	o.Testbed.Progress("balance: %d cycles of %s with %d nodes and %d types", o.Cycles, c.interval(), c.Nodes, c.Types)
 	if r, err = k.score(ctx, int64(o.Cycles)); err != nil {
 		return r, err
 	}
@@ -60,7 +56,7 @@ func (k *cluster) score(ctx context.Context, cycles int64) (r Result, err error)
 	if err != nil {
 		return r, err
 	}
-	if err := testbed.Wait(ctx, time.Duration(cycles)*k.Interval-k.Interval/2); err != nil {
+	if err := testbed.Wait(ctx, time.Duration(cycles)*k.interval()-k.interval()/2); err != nil {
 		return r, err
 	}
 	last, after, err := k.counted(ctx)
@@ -72,11 +68,10 @@ func (k *cluster) score(ctx context.Context, cycles int64) (r Result, err error)
 		return r, err
 	}
 	s := Share(polls, k.eligible, first, last)
-	r = Result{Case: k.Case, Turns: int(last-first) * k.Types, Polls: s.Sum(), Score: s.Overall(), Parts: s.Nodes()}
-	r.WorstType, r.WorstScore = s.Worst()
+	r = Result{Case: k.Case, Turns: int(last-first) * k.Types, Polls: s.Sum(), Score: s.Overall()}
+	_, r.WorstScore = s.Worst()
 	r.Least, r.Most = s.extremes()
-	r.Attempts = (after.attempts - before.attempts) / math.Max(1, float64(r.Polls))
-	r.Met = (after.met - before.met) / math.Max(1, float64(r.Polls))
+	r.Attempts = (after - before) / math.Max(1, float64(r.Polls))
 	return r, nil
 }
 
@@ -115,8 +110,8 @@ func (k *cluster) change(ctx context.Context, what string, do func() error) (Cha
 	if err != nil {
 		return c, err
 	}
-	err = testbed.Until(ctx, changeLimit+time.Duration(2+k.eligible.round())*k.Interval, func() error {
-		if err := testbed.Wait(ctx, k.Interval/2); err != nil { // Looks are not to be a burden.
+	err = testbed.Until(ctx, changeLimit+time.Duration(2+k.eligible.round())*k.interval(), func() error {
+		if err := testbed.Wait(ctx, k.interval()/2); err != nil { // Looks are not to be a burden.
 			return err
 		}
 		polls, err := k.polls(ctx, present+1)

@@ -14,7 +14,7 @@ func TestMeasureOnAQuietMachine(t *testing.T) {
 			t.Errorf("%.2f attempts at locks for each poll", r.Attempts)
 		}
 		if r.Score < 50 {
-			t.Errorf("score %.1f, parts %v", r.Score, r.Parts)
+			t.Errorf("score %.1f, %.2f to %.2f of a fair share", r.Score, r.Least, r.Most)
 		}
 	}
 }

@@ -9,24 +9,21 @@ import (
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
-// Options of a measurement.
+// Options of a measurement; all are required.
 type Options struct {
-	// Testbed is where the clusters run. Required.
+	// Testbed is where the clusters run.
 	Testbed *testbed.Testbed
-	// Cycles is how many cycles a score is of; 0 means 100.
+	// Cycles is how many cycles a score is of.
 	Cycles int
-	// Cases are the clusters that are measured; nil means [Cases].
+	// Cases are the clusters that are measured.
 	Cases []Case
-	// Lanes is how many clusters run side by side; 0 means 3.
+	// Lanes is how many clusters run side by side.
 	Lanes int
 }
 
 // Case is a cluster.
 type Case struct {
 	Nodes, Types int
-	// Interval of all types; 0 means 1 s for up to 3 types, 2 s for up to 10 and
-	// 5 s for more: a shorter one would measure the machine.
-	Interval time.Duration
 	// Spread is scheduler.observer.spread.
 	Spread time.Duration
 	// Partial switches each type off on about a third of the nodes.
@@ -63,29 +60,12 @@ func Only(sizes string) []Case {
 	})
 }
 
-func (o Options) withDefaults() Options {
-	if o.Cycles == 0 {
-		o.Cycles = 100
-	}
-	if o.Cases == nil {
-		o.Cases = Cases()
-	}
-	if o.Lanes == 0 {
-		o.Lanes = 3
-	}
-	for i, c := range o.Cases {
-		if c.Interval == 0 {
-			o.Cases[i].Interval = interval(c.Types)
-		}
-	}
-	return o
-}
-
-func interval(types int) time.Duration {
+// interval is that of all types: a shorter one would measure the machine.
+func (c Case) interval() time.Duration {
 	switch {
-	case types <= 3:
+	case c.Types <= 3:
 		return time.Second
-	case types <= 10:
+	case c.Types <= 10:
 		return 2 * time.Second
 	}
 	return 5 * time.Second

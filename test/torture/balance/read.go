@@ -15,7 +15,7 @@ func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
 	rows, err := k.conn.Query(ctx, `
 		SELECT DISTINCT type, node, round(extract(epoch FROM turn_at) * 1000)::bigint / $1
 		  FROM obs_poll
-		 WHERE outcome = 'ok' AND turn_at >= $2`, k.Interval.Milliseconds(), k.tick(from))
+		 WHERE outcome = 'ok' AND turn_at >= $2`, k.interval().Milliseconds(), k.tick(from))
 	if err != nil {
 		return nil, fmt.Errorf("read the polls: %w", err)
 	}
@@ -29,7 +29,7 @@ func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
 // cycle is the number of the present tick, by the database's clock.
 func (k *cluster) cycle(ctx context.Context) (int64, error) {
 	var cycle int64
-	err := k.conn.QueryRow(ctx, `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint / $1`, k.Interval.Milliseconds()).Scan(&cycle)
+	err := k.conn.QueryRow(ctx, `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint / $1`, k.interval().Milliseconds()).Scan(&cycle)
 	if err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
@@ -38,7 +38,7 @@ func (k *cluster) cycle(ctx context.Context) (int64, error) {
 
 // tick is when the cycle of that number begins.
 func (k *cluster) tick(cycle int64) time.Time {
-	return time.Unix(0, cycle*int64(k.Interval))
+	return time.Unix(0, cycle*int64(k.interval()))
 }
 
 // rest waits until three quarters of a cycle are over and returns the number of
@@ -49,7 +49,7 @@ func (k *cluster) rest(ctx context.Context) (next int64, err error) {
 	if err := k.conn.QueryRow(ctx, `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`).Scan(&now); err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
-	step := k.Interval.Milliseconds()
+	step := k.interval().Milliseconds()
 	due := now - now%step + 3*step/4
 	if due < now {
 		due += step
@@ -60,37 +60,33 @@ func (k *cluster) rest(ctx context.Context) (next int64, err error) {
 	return due/step + 1, nil
 }
 
-// counted rests and reads the counters, again where the next cycle has begun before
-// all of them were read: a machine that stands still at the wrong moment does so
-// seldom twice.
-func (k *cluster) counted(ctx context.Context) (next int64, sum counters, err error) {
+// counted rests and counts attempts, again where the next cycle has begun before all
+// nodes were asked: a machine that stands still at the wrong moment does so seldom
+// twice.
+func (k *cluster) counted(ctx context.Context) (next int64, attempts float64, err error) {
 	for try := 1; ; try++ {
 		if next, err = k.rest(ctx); err != nil {
-			return 0, counters{}, err
+			return 0, 0, err
 		}
-		if sum, err = k.counters(ctx); err != nil {
-			return 0, counters{}, err
+		if attempts, err = k.attempts(ctx); err != nil {
+			return 0, 0, err
 		}
 		now, err := k.cycle(ctx)
 		if err != nil || now < next || try == 5 {
-			return next, sum, err
+			return next, attempts, err
 		}
 	}
 }
 
-// counters are what all nodes have counted.
-type counters struct{ attempts, acquired, met float64 }
-
-func (k *cluster) counters(ctx context.Context) (sum counters, err error) {
+// attempts is how many at locks of types all nodes have counted.
+func (k *cluster) attempts(ctx context.Context) (sum float64, err error) {
 	for _, node := range k.nodes {
 		m, err := node.Metrics(ctx)
 		if err != nil {
-			return counters{}, err
+			return 0, err
 		}
-		sum.acquired += m.Sum("scheduler_observer_lock_acquired_total")
-		sum.met += m.Sum("scheduler_observer_lock_failed_total")
 		for i := range k.Types {
-			sum.attempts += m.Sum("observerd_lock_attempts_total", fmt.Sprintf("lock=%q", typeName(i)+"-observer-poll"))
+			sum += m.Sum("observerd_lock_attempts_total", fmt.Sprintf("lock=%q", typeName(i)+"-observer-poll"))
 		}
 	}
 	return sum, nil

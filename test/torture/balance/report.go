@@ -18,7 +18,7 @@ func (f Figures) Markdown() []byte {
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range cases {
 		fmt.Fprintf(&b, "| %d | %s | %s | %d of %d | %.1f | %.1f | %.2f to %.2f | %.2f | %s |\n",
-			r.Nodes, r.types(), r.Interval, r.Polls, r.Turns, r.Score, r.WorstScore, r.Least, r.Most, r.Attempts, r.verdict())
+			r.Nodes, r.types(), r.interval(), r.Polls, r.Turns, r.Score, r.WorstScore, r.Least, r.Most, r.Attempts, r.verdict())
 	}
 	if !slices.ContainsFunc(cases, func(r Result) bool { return len(r.Changes) > 0 }) {
 		return b.Bytes()
@@ -27,7 +27,7 @@ func (f Figures) Markdown() []byte {
 	b.WriteString("| nodes | types | interval | what happens | even from cycle | that is after |\n|---|---|---|---|---|---|\n")
 	for _, r := range cases {
 		for _, c := range r.Changes {
-			fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", r.Nodes, r.types(), r.Interval, c.What, c.again())
+			fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", r.Nodes, r.types(), r.interval(), c.What, c.again())
 		}
 	}
 	return b.Bytes()

@@ -81,15 +81,13 @@ func badEvents() []bad {
 	}
 }
 
-// redeliver lets the sinks have an event as the log has it now.
+// redeliver lets the sink have an event as the log has it now.
 func (b *breaker) redeliver(changed ...*history.Event) {
 	for _, e := range changed {
-		for _, events := range b.Delivered {
-			for i := range events {
-				if o := &events[i]; o.Stream == e.Stream && o.Seq == e.Seq {
-					*o = *e
-					o.Xid = ""
-				}
+		for i := range b.Delivered {
+			if o := &b.Delivered[i]; o.Stream == e.Stream && o.Seq == e.Seq {
+				*o = *e
+				o.Xid = ""
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func Check(run history.Run) Report {
 		c.tokens(l)
 	}
 	c.turns()
-	c.sinks()
+	c.sink()
 	c.disclosed()
 	c.faults()
 	c.voids()

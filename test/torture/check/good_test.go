@@ -43,7 +43,7 @@ func TestGoodHistoryHasEverything(t *testing.T) {
 	run := seeded(1)
 	r := check.Check(run)
 	for _, count := range []check.Count{
-		check.Rows, check.Versions, check.Owed, check.Events, check.Delivered, check.Repeated, check.Commits, check.Acquisitions, check.Expiries,
+		check.Rows, check.Versions, check.Owed, check.Events, check.Delivered, check.Commits, check.Acquisitions, check.Expiries,
 		check.Freed, check.Parts, check.Polls, check.Calm, check.Within,
 	} {
 		if r.Counts[count] == 0 {

@@ -53,13 +53,13 @@ const (
 	// Overlap is two reads of one stream at once, without a fault that explains
 	// it.
 	Overlap Kind = "overlap"
-	// SinkLost is an event of the log that a sink does not have in the end.
+	// SinkLost is an event of the log that the sink does not have in the end.
 	SinkLost Kind = "sink-lost"
-	// SinkDuplicated is an event that a sink has twice.
+	// SinkDuplicated is an event that the sink has twice.
 	SinkDuplicated Kind = "sink-duplicated"
 	// SinkUnexpected is an event that the log does not have, or has otherwise.
 	SinkUnexpected Kind = "sink-unexpected"
-	// SinkReordered is an event of a sink before one that precedes it.
+	// SinkReordered is an event of the sink before one that precedes it.
 	SinkReordered Kind = "sink-reordered"
 	// Disclosed is a key or a value of a row, or a password, where none may be.
 	Disclosed Kind = "disclosed"

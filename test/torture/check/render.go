@@ -66,8 +66,7 @@ func (r Report) figures() []figure {
 		{"polled too often", share(r.Found[PolledTooOften], n[Parts])},
 		{"overlaps at the source", fmt.Sprintf("%d among the %d reads that no fault was near, %d among the %d others, longest %s",
 			n[Outside], n[Calm], n[Within], n[Polls]-n[Calm], r.LongestOverlap.Round(time.Millisecond))},
-		{"delivered to sinks", fmt.Sprintf("%d, %d of them again", n[Delivered], n[Repeated])},
-		{"lost, doubled, mixed up in sinks", share(
+		{"lost, doubled, mixed up in sink", share(
 			r.Found[SinkLost]+r.Found[SinkDuplicated]+r.Found[SinkUnexpected]+r.Found[SinkReordered], n[Delivered])},
 	}
 	for _, counter := range slices.Sorted(maps.Keys(r.Required)) {

@@ -88,8 +88,6 @@ const (
 	Calm    Count = "calm"
 	Outside Count = "outside"
 	Within  Count = "within"
-	// Delivered are events that a sink has, Repeated repeats in one that cannot
-	// refuse them.
+	// Delivered are events that the sink has.
 	Delivered Count = "delivered"
-	Repeated  Count = "repeated"
 )

@@ -46,7 +46,6 @@ func TestRunThatProvesNothingIsVoid(t *testing.T) {
 		"no reads":  {func(b *breaker) { b.Polls = nil }, "no reads of the source"},
 		"no lives":  {func(b *breaker) { b.Lives = nil }, "no lives of processes"},
 		"no parts":  {func(b *breaker) { b.Parts = nil }, "no parts of turns"},
-		"no sinks":  {func(b *breaker) { b.Delivered = nil }, "no sinks"},
 		"no leases": {func(b *breaker) { b.Leases = nil }, "no changes of INT_LOCK"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -167,16 +167,10 @@ func (w *world) someNode(but ...string) string {
 	}
 }
 
-// deliver gives two sinks the log: one refuses repeats, one cannot.
+// deliver gives the sink the log.
 func (w *world) deliver() {
-	w.run.Meta.Repeating = []string{"stdout"}
-	w.run.Delivered = map[string][]history.Event{}
 	for _, e := range w.run.Events {
 		e.Xid = ""
-		w.run.Delivered["file"] = append(w.run.Delivered["file"], e)
-		w.run.Delivered["stdout"] = append(w.run.Delivered["stdout"], e)
-		if w.draw(10) == 0 {
-			w.run.Delivered["stdout"] = append(w.run.Delivered["stdout"], e)
-		}
+		w.run.Delivered = append(w.run.Delivered, e)
 	}
 }

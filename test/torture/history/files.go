@@ -55,7 +55,7 @@ type part struct {
 // parts are the files of the run, in the order in which they are written.
 func (r *Run) parts() []part {
 	return []part{
-		records("writes", &r.Writes), records("events", &r.Events), deliveries(&r.Delivered), records("steps", &r.Steps),
+		records("writes", &r.Writes), records("events", &r.Events), records("delivered", &r.Delivered), records("steps", &r.Steps),
 		records("leases", &r.Leases), records("grants", &r.Grants), records("turns", &r.Turns), records("parts", &r.Parts),
 		records("polls", &r.Polls), records("faults", &r.Faults), records("lives", &r.Lives), records("acts", &r.Acts),
 		records("disclosures", &r.Disclosures), document("counters.json", &r.Counters), document(metaFile, &r.Meta),
@@ -82,59 +82,17 @@ func records[T any](name string, list *[]T) part {
 			return nil
 		},
 		load: func(d *json.Decoder) error {
-			return each(d, func(v T) { *list = append(*list, v) })
-		},
-	}
-}
-
-// delivered is a line of what the sinks have. Each sink begins with a line that
-// has no event, so that one which got nothing is not forgotten.
-type delivered struct {
-	Sink  string
-	Event *Event
-}
-
-// deliveries are the events that sinks have, each in its order.
-func deliveries(sinks *map[string][]Event) part {
-	return part{
-		file: "delivered.jsonl",
-		save: func(e *json.Encoder) error {
-			for sink, events := range *sinks {
-				if err := e.Encode(delivered{Sink: sink}); err != nil {
+			for {
+				var v T
+				switch err := d.Decode(&v); {
+				case errors.Is(err, io.EOF):
+					return nil
+				case err != nil:
 					return err
 				}
-				for i := range events {
-					if err := e.Encode(delivered{sink, &events[i]}); err != nil {
-						return err
-					}
-				}
+				*list = append(*list, v)
 			}
-			return nil
 		},
-		load: func(d *json.Decoder) error {
-			*sinks = make(map[string][]Event)
-			return each(d, func(line delivered) {
-				events := (*sinks)[line.Sink]
-				if line.Event != nil {
-					events = append(events, *line.Event)
-				}
-				(*sinks)[line.Sink] = events
-			})
-		},
-	}
-}
-
-// each calls take with each record up to the end.
-func each[T any](d *json.Decoder, take func(T)) error {
-	for {
-		var v T
-		switch err := d.Decode(&v); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		take(v)
 	}
 }
 

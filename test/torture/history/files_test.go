@@ -53,7 +53,7 @@ func TestSaveReplacesAnotherRun(t *testing.T) {
 	if err := history.Save(dir, filled()); err != nil {
 		t.Fatal(err)
 	}
-	want := history.Run{Delivered: map[string][]history.Event{"file": nil}}
+	want := history.Run{Delivered: []history.Event{{ID: "i"}}}
 	if err := history.Save(dir, want); err != nil {
 		t.Fatal(err)
 	}
@@ -136,12 +136,12 @@ func filled() history.Run {
 		Meta: history.Meta{
 			Seed: 1, Began: at(0), Duration: time.Minute, Nodes: []string{"a"}, Interval: time.Second, TTL: 2 * time.Second,
 			Streams: []history.Stream{{Name: "orders", Type: "order", Mode: history.ModeNew, Table: "orders", LockKey: "l"}},
-			Mutant:  "m", Repeating: []string{"stdout"}, Planned: []string{"kill"}, Required: []string{"c"}, Command: "make torture",
+			Mutant:  "m", Planned: []string{"kill"}, Required: []string{"c"}, Command: "make torture",
 			Versions: map[string]string{"go": "1"}, Settings: map[string]string{"fsync": "on"},
 		},
 		Writes:    []history.Write{{Stream: "orders", Key: event.Subject, N: 1, Gone: true, At: at(1)}},
 		Events:    []history.Event{event},
-		Delivered: map[string][]history.Event{"file": {event}, "nothing": nil},
+		Delivered: []history.Event{event},
 		Steps: []history.Step{{
 			ID: 1, Stream: "orders", OldVersion: 1, NewVersion: 2, OldLow: "a", NewLow: "b", OldSeq: 1, NewSeq: 2, Definition: "d", Accepted: 9, AllRead: true, CommitID: "c",
 			Xid: "7", At: at(2), Node: "a", Holder: "a", HolderTerm: "t", Expired: true,

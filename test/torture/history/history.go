@@ -17,8 +17,8 @@ type Run struct {
 	Meta   Meta
 	Writes []Write
 	Events []Event
-	// Delivered are the events of each sink, in the order in which it has them.
-	Delivered map[string][]Event
+	// Delivered are the events of the sink, in the order in which it has them.
+	Delivered []Event
 	Steps     []Step
 	Leases    []Lease
 	Grants    []Grant
@@ -64,9 +64,6 @@ type Meta struct {
 	Streams  []Stream
 	Interval time.Duration
 	TTL      time.Duration
-	// Repeating are the sinks that cannot refuse a repeat: after a crash they
-	// may have an event twice.
-	Repeating []string
 	// Planned are the kinds of faults that the schedule was to inject; a run in
 	// which one of them never bit is void.
 	Planned []string

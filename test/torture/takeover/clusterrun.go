@@ -86,7 +86,7 @@ func openRun(ctx context.Context, o Options, number int, ttl time.Duration) (n *
 	if _, err := n.source.Exec(ctx, sourceSQL); err != nil {
 		return n, fmt.Errorf("prepare the source: %w", err)
 	}
-	for i := range o.Nodes {
+	for i := range nodes {
 		if err := n.add(ctx, fmt.Sprintf("n%d", i), database, source); err != nil {
 			return n, err
 		}

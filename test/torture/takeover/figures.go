@@ -8,7 +8,6 @@ import (
 
 // Figures are what a measurement has found.
 type Figures struct {
-	Nodes         int
 	TTL, ShortTTL time.Duration
 	Samples       []Sample
 	// Rows is how many rows the sources had, Events how many events came of
@@ -19,14 +18,11 @@ type Figures struct {
 // Sample is one node that was struck.
 type Sample struct {
 	Kind Kind
-	TTL  time.Duration
 	// Took is the time from the strike to the first commit of another node.
 	Took time.Duration
 	// Rule is the rule by which the lease was taken over, as the survivor's log
 	// says: empty when it had been given back.
 	Rule string
-	// Chunk is after which of its commits of the turn the node was struck.
-	Chunk int
 }
 
 // of returns the times of a kind, sorted.

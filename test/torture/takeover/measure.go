@@ -13,11 +13,7 @@ import (
 // Measure strikes nodes and measures. A goal that is missed is a result, not an
 // error.
 func Measure(ctx context.Context, o Options) (Figures, error) {
-	if o.Testbed == nil {
-		return Figures{}, errors.New("takeover: a testbed is required")
-	}
-	o = o.withDefaults()
-	found := &found{Figures: Figures{Nodes: o.Nodes, TTL: o.TTL, ShortTTL: o.ShortTTL}}
+	found := &found{Figures: Figures{TTL: o.TTL, ShortTTL: o.ShortTTL}}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, seen := range []bool{true, false} {
 		ttl := map[bool]time.Duration{true: o.TTL, false: o.ShortTTL}[seen]

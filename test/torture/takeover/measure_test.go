@@ -30,7 +30,8 @@ func TestMeasure(t *testing.T) {
 	})
 	const ttl = 2 * time.Minute
 	f, err := takeover.Measure(t.Context(), takeover.Options{
-		Testbed: b, Samples: map[takeover.Kind]int{takeover.Kill: 1, takeover.Sleep: 1}, Interval: 5 * time.Second, TTL: ttl, ShortTTL: 6 * time.Second,
+		Testbed: b, Samples: map[takeover.Kind]int{takeover.Kill: 1, takeover.Sleep: 1}, Interval: 5 * time.Second,
+		TTL: ttl, ShortTTL: 6 * time.Second, Lanes: 1,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // Markdown is the report for a document.
 func (f Figures) Markdown() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "From the strike, in the middle of a poll, to the first commit by which another of %d nodes goes on with the turn.\n\n", f.Nodes)
+	fmt.Fprintf(&b, "From the strike, in the middle of a poll, to the first commit by which another of %d nodes goes on with the turn.\n\n", nodes)
 	b.WriteString("| what happens | TTL | times | p50 | p95 | max | how the lease was had | goal | |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, kind := range Kinds() {
 		times := f.of(kind)

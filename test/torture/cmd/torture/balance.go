@@ -24,16 +24,11 @@ func measureBalance(ctx context.Context, args []string, stdout, stderr io.Writer
 	cycles := flags.Int("cycles", 100, "how many cycles a score is of")
 	lanes := flags.Int("lanes", 3, "how many clusters run side by side")
 	only := flags.String("only", "", "measure only the clusters of these sizes, separated by commas: 2x3,10x50")
-	quick := flags.Bool("quick", false, "measure two small clusters over few cycles, which proves that it works")
 	if err := flags.Parse(args); err != nil {
 		return usageOf(err)
 	}
 	return m.run(ctx, stdout, stderr, func(b *testbed.Testbed) (results, error) {
-		o := balance.Options{Testbed: b, Cycles: *cycles, Lanes: *lanes, Cases: balance.Only(*only)}
-		if *quick {
-			o.Cycles, o.Cases = 10, []balance.Case{{Nodes: 2, Types: 3}, {Nodes: 3, Types: 3, Change: true}}
-		}
-		return balance.Measure(ctx, o)
+		return balance.Measure(ctx, balance.Options{Testbed: b, Cycles: *cycles, Lanes: *lanes, Cases: balance.Only(*only)})
 	})
 }
 
