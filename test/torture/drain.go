@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/events"
@@ -90,20 +89,14 @@ func (b *backlog) left(ctx context.Context, ledger *audit.DB) (rest int, what st
 	if err != nil {
 		return 0, "", err
 	}
-	said := []string{fmt.Sprintf("%d rows are not told", len(b.missing)), "", fmt.Sprintf("%d events are not delivered", undelivered)}
-	for r := range b.missing {
-		said[0] += fmt.Sprintf(", one of them %s/%s", r.stream, r.key)
-		break
-	}
 	owed := 0
-	for r, owes := range b.gone {
+	for _, owes := range b.gone {
 		if owes {
 			owed++
-			said[1] = fmt.Sprintf(", one of them %s/%s", r.stream, r.key)
 		}
 	}
-	said[1] = fmt.Sprintf("the end of %d rows is not told", owed) + said[1]
-	return len(b.missing) + owed + undelivered, strings.Join(said, "; "), nil
+	what = fmt.Sprintf("%d rows and the end of %d are not told, %d events are not delivered", len(b.missing), owed, undelivered)
+	return len(b.missing) + owed + undelivered, what, nil
 }
 
 // followAll reads the new events of all streams, and counts those that the sink lacks.

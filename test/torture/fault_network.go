@@ -8,24 +8,17 @@ import (
 	"github.com/observerd/observerd/test/kit/netfault"
 )
 
-// cut resets all connections of a node.
-func cut(_ context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	return c.node(f.Node).faultGates(f.Where, (*netfault.Proxy).Reset)
-}
-
-// halfOpen ends the server's side of all connections of a node.
-func halfOpen(_ context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	return c.node(f.Node).faultGates(f.Where, (*netfault.Proxy).HalfOpen)
-}
-
-// faultGates does something to the node's connections, and reports whether
-// there were any.
-func (n *node) faultGates(where string, fault func(*netfault.Proxy)) (bit bool, detail string) {
-	before := n.bites(where)
-	for _, g := range n.gates(where) {
-		fault(g.Proxy)
+// ofConnections is a fault that strikes the connections of a node at once. It bites
+// when there were any.
+func ofConnections(strike func(*netfault.Proxy)) inject {
+	return func(_ context.Context, c *cluster, f Planned) (bit bool, detail string) {
+		n := c.node(f.Node)
+		before := n.bites(f.Where)
+		for _, g := range n.gates(f.Where) {
+			strike(g.Proxy)
+		}
+		return n.bites(f.Where) > before, f.Where
 	}
-	return n.bites(where) > before, where
 }
 
 // bites counts what the faults of the node's ways have really done.
@@ -37,50 +30,45 @@ func (n *node) bites(where string) (sum int64) {
 	return sum
 }
 
-// impair changes the impairment on a node's ways for a while.
-func (n *node) impair(ctx context.Context, f Planned, w netfault.Impairment) (bit bool, detail string) {
-	before := n.bites(f.Where)
-	for _, g := range n.gates(f.Where) {
-		defer g.impair(w)()
+// ofWays is a fault that impairs the ways of a node for a while. The number of the
+// fault varies it.
+func ofWays(impairment func(number int) (w netfault.Impairment, detail string)) inject {
+	return func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+		n := c.node(f.Node)
+		before := n.bites(f.Where)
+		w, detail := impairment(f.Number)
+		for _, g := range n.gates(f.Where) {
+			defer g.impair(w)()
+		}
+		sleep(ctx, f.For)
+		return n.bites(f.Where) > before, f.Where + detail
 	}
-	sleep(ctx, f.For)
-	return n.bites(f.Where) > before, f.Where
 }
 
 // blackHole swallows everything.
-func blackHole(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	return c.node(f.Node).impair(ctx, f, netfault.BlackHole())
-}
+func blackHole(int) (w netfault.Impairment, detail string) { return netfault.BlackHole(), "" }
 
 // oneWay swallows what goes to the server, or what comes from it.
-func oneWay(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	w, way := netfault.Impairment{Up: netfault.Lost}, "requests"
-	if f.Number%2 == 0 {
-		w, way = netfault.Impairment{Down: netfault.Lost}, "answers"
+func oneWay(number int) (w netfault.Impairment, detail string) {
+	if number%2 == 0 {
+		return netfault.Impairment{Down: netfault.Lost}, ", answers"
 	}
-	bit, detail = c.node(f.Node).impair(ctx, f, w)
-	return bit, detail + ", " + way
+	return netfault.Impairment{Up: netfault.Lost}, ", requests"
 }
 
 // stall keeps everything, or only requests, until the network is healed: then
 // they arrive, whatever has become of their senders.
-func stall(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	w, way := netfault.Impairment{Up: netfault.Stalled, Down: netfault.Stalled}, "both ways"
-	if f.Number%2 == 0 {
-		w, way = netfault.Impairment{Up: netfault.Stalled}, "requests"
+func stall(number int) (w netfault.Impairment, detail string) {
+	if number%2 == 0 {
+		return netfault.Impairment{Up: netfault.Stalled}, ", requests"
 	}
-	bit, detail = c.node(f.Node).impair(ctx, f, w)
-	return bit, detail + ", " + way
+	return netfault.Impairment{Up: netfault.Stalled, Down: netfault.Stalled}, ", both ways"
 }
 
 // slow adds latency and narrows the line.
-func slow(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	w := netfault.Impairment{
-		Latency:   time.Duration(5+f.Number%100) * time.Millisecond,
-		Bandwidth: (20 + f.Number%300) << 10,
-	}
-	bit, detail = c.node(f.Node).impair(ctx, f, w)
-	return bit, fmt.Sprintf("%s, %s, %d KiB/s", detail, w.Latency, w.Bandwidth>>10)
+func slow(number int) (w netfault.Impairment, detail string) {
+	w.Latency, w.Bandwidth = time.Duration(5+number%100)*time.Millisecond, (20+number%300)<<10
+	return w, fmt.Sprintf(", %s, %d KiB/s", w.Latency, w.Bandwidth>>10)
 }
 
 // loseAnswer lets a commit happen and loses its answer.

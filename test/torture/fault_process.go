@@ -12,27 +12,32 @@ import (
 	"github.com/observerd/observerd/test/kit/netfault"
 )
 
+// inject is what a kind of fault does: see [kind].
+type inject func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
+
 const notRunning = "the node was not running"
 
-// kill ends a process at once.
-func kill(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	n := c.node(f.Node)
-	p, ok := n.running(ctx)
-	if !ok {
-		return false, notRunning
+// ofProcess is a fault that strikes the process of a node.
+func ofProcess(strike func(ctx context.Context, n *node, p *daemon.Process, f Planned) (bit bool, detail string)) inject {
+	return func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+		n := c.node(f.Node)
+		p, ok := n.running(ctx)
+		if !ok {
+			return false, notRunning
+		}
+		return strike(ctx, n, p, f)
 	}
+}
+
+// kill ends a process at once.
+func kill(ctx context.Context, n *node, p *daemon.Process, _ Planned) (bit bool, detail string) {
 	n.tell(p).Kill()
 	n.back(ctx, p)
 	return p.ExitCode() == -1, ""
 }
 
 // terminate ends a process as a service manager does.
-func terminate(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	n := c.node(f.Node)
-	p, ok := n.running(ctx)
-	if !ok {
-		return false, notRunning
-	}
+func terminate(ctx context.Context, n *node, p *daemon.Process, _ Planned) (bit bool, detail string) {
 	detail = n.terminate(ctx, p)
 	n.back(ctx, p)
 	return true, detail
@@ -69,12 +74,7 @@ func rollingRestart(ctx context.Context, c *cluster, _ Planned) (bit bool, detai
 }
 
 // stop puts a process to sleep for longer than its leases last.
-func stop(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	n := c.node(f.Node)
-	p, ok := n.running(ctx)
-	if !ok {
-		return false, notRunning
-	}
+func stop(ctx context.Context, n *node, p *daemon.Process, f Planned) (bit bool, detail string) {
 	defer n.thaw(p)
 	if err := n.freeze(p); err != nil {
 		return false, err.Error()
@@ -86,12 +86,7 @@ func stop(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) 
 // stopInCommit puts a process to sleep when its commit is on its way, and lets
 // the commit arrive when the lease has ended. It bites when the node has met the
 // refusal.
-func stopInCommit(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	n := c.node(f.Node)
-	p, ok := n.running(ctx)
-	if !ok {
-		return false, notRunning
-	}
+func stopInCommit(ctx context.Context, n *node, p *daemon.Process, f Planned) (bit bool, detail string) {
 	before, err := n.peek(ctx, p)
 	if err != nil {
 		return false, "the node does not answer"
@@ -139,20 +134,14 @@ func received(ctx context.Context, signal <-chan struct{}, limit time.Duration) 
 var offsets = []time.Duration{time.Hour, -time.Hour, 2 * time.Minute, -2 * time.Minute, 25 * time.Hour, -25 * time.Hour, 3 * time.Second, -3 * time.Second}
 
 // clock starts a process with a clock that is wrong, and later with a right one.
-func clock(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	n := c.node(f.Node)
+func clock(ctx context.Context, n *node, p *daemon.Process, f Planned) (bit bool, detail string) {
 	offset := offsets[f.Number%len(offsets)]
 	n.with(fmt.Sprintf("%s=%s", failpoint.ClockVariable, offset))
-	p, ok := n.running(ctx)
-	if !ok {
-		n.with()
-		return false, notRunning
-	}
 	n.terminate(ctx, p)
 	bit = n.back(ctx, p)
 	sleep(ctx, f.For)
 	n.with()
-	if p, ok = n.running(ctx); ok {
+	if p, ok := n.running(ctx); ok {
 		n.terminate(ctx, p)
 		n.back(ctx, p)
 	}
@@ -164,12 +153,8 @@ const turns = 2
 
 // redefine restarts a node with a file that names other columns of a stream, and
 // leaves it at that. It bites when the cluster polls by another definition then.
-func redefine(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
-	n := c.node(f.Node)
-	p, ok := n.running(ctx)
-	if !ok {
-		return false, notRunning
-	}
+func redefine(ctx context.Context, n *node, p *daemon.Process, f Planned) (bit bool, detail string) {
+	c := n.cluster
 	definition := fmt.Sprintf("SELECT definition FROM obs_cursor WHERE stream = '%s'", f.Where)
 	first, cancel := context.WithTimeout(ctx, turns*c.options.Interval)
 	before := c.shows(first, definition)

@@ -22,7 +22,7 @@ func crash(ctx context.Context, s *server, number int) (string, error) {
 }
 
 // restartServer ends a server and starts it again.
-func restartServer(where string, end func(context.Context, *server, int) (string, error)) func(context.Context, *cluster, Planned) (bool, string) {
+func restartServer(where string, end func(context.Context, *server, int) (string, error)) inject {
 	return func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
 		s := c.coordination
 		if where == atSource {
@@ -96,7 +96,7 @@ func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 }
 
 // reset lets an operator set a stream back to the beginning of its source.
-func reset(flags ...string) func(context.Context, *cluster, Planned) (bit bool, detail string) {
+func reset(flags ...string) inject {
 	return func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
 		if err := c.operate(ctx, append([]string{"observers", "reset", f.Where, "--yes"}, flags...)...); err != nil {
 			return false, f.Where + ": the command failed"

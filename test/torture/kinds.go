@@ -1,13 +1,13 @@
 package torture
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/test/kit/netfault"
 )
 
 // steps are the named steps of a node at which it can be killed or stopped.
@@ -28,7 +28,7 @@ type kind struct {
 	lasts func(ttl time.Duration) (least, most time.Duration)
 	// inject does it, and undoes it when its time is over. It reports whether
 	// it bit, and what it did; it returns early when ctx ends.
-	inject func(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
+	inject inject
 }
 
 // The places of faults.
@@ -61,20 +61,20 @@ func kinds() []kind {
 	atOnce := moment(0, 0)
 	short := moment(500*time.Millisecond, 4*time.Second)
 	return []kind{
-		{name: "kill", weight: 10, lasts: atOnce, inject: kill},
-		{name: "terminate", weight: 4, lasts: atOnce, inject: terminate},
-		{name: "stop", weight: 8, lasts: beyondTTL, inject: stop},
-		{name: "stop-in-commit", weight: 6, server: true, lasts: beyondTTL, inject: stopInCommit},
-		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), inject: clock},
+		{name: "kill", weight: 10, lasts: atOnce, inject: ofProcess(kill)},
+		{name: "terminate", weight: 4, lasts: atOnce, inject: ofProcess(terminate)},
+		{name: "stop", weight: 8, lasts: beyondTTL, inject: ofProcess(stop)},
+		{name: "stop-in-commit", weight: 6, server: true, lasts: beyondTTL, inject: ofProcess(stopInCommit)},
+		{name: "clock", weight: 4, lasts: moment(6*time.Second, 15*time.Second), inject: ofProcess(clock)},
 		{name: "full-disk", weight: 4, everybody: true, lasts: short, inject: fullDisk},
 		{name: "rolling-restart", weight: 2, everybody: true, lasts: atOnce, inject: rollingRestart},
-		{name: "other-columns", weight: 3, where: streams, lasts: beyondTTL, inject: redefine},
-		{name: "cut", weight: 6, where: places, lasts: atOnce, inject: cut},
-		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, inject: blackHole},
-		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, inject: oneWay},
-		{name: "stall", weight: 6, where: places, lasts: aroundTTL, inject: stall},
-		{name: "half-open", weight: 5, where: places, lasts: atOnce, inject: halfOpen},
-		{name: "slow", weight: 5, where: places, lasts: moment(2*time.Second, 10*time.Second), inject: slow},
+		{name: "other-columns", weight: 3, where: streams, lasts: beyondTTL, inject: ofProcess(redefine)},
+		{name: "cut", weight: 6, where: places, lasts: atOnce, inject: ofConnections((*netfault.Proxy).Reset)},
+		{name: "black-hole", weight: 6, where: places, lasts: aroundTTL, inject: ofWays(blackHole)},
+		{name: "one-way", weight: 4, where: places, lasts: aroundTTL, inject: ofWays(oneWay)},
+		{name: "stall", weight: 6, where: places, lasts: aroundTTL, inject: ofWays(stall)},
+		{name: "half-open", weight: 5, where: places, lasts: atOnce, inject: ofConnections((*netfault.Proxy).HalfOpen)},
+		{name: "slow", weight: 5, where: places, lasts: moment(2*time.Second, 10*time.Second), inject: ofWays(slow)},
 		{name: "lost-answer", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), inject: loseAnswer},
 		{name: "orphan", weight: 8, server: true, lasts: moment(8*time.Second, 8*time.Second), inject: orphan},
 		{name: "coordination-restart", weight: 2, server: true, everybody: true, lasts: moment(0, 2*time.Second), inject: restartServer(atCoordination, fast)},
