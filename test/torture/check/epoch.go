@@ -11,12 +11,7 @@ import (
 
 // epoch numbers the times between the resets that forgot.
 func (s *stream) epoch(seq int64) int {
-	n, _ := slices.BinarySearchFunc(s.forgot, seq, func(last, seq int64) int {
-		if last < seq {
-			return -1
-		}
-		return 1
-	})
+	n, _ := slices.BinarySearch(s.forgot, seq) // An event at the reset itself is before it.
 	return n
 }
 

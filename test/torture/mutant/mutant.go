@@ -18,7 +18,6 @@ type Edit struct {
 
 // Step is one safety step.
 type Step struct {
-	Name string
 	// What says what is missing without it, in one sentence.
 	What  string
 	Edits []Edit

@@ -11,13 +11,16 @@ import (
 	"github.com/observerd/observerd/test/kit/daemon"
 )
 
-// writeOverlay writes the texts, by their files under root, into the folder,
-// and the overlay that names them.
+// writeOverlay writes the texts, by their files under root, into the folder, which
+// it makes, and the overlay that names them.
 func writeOverlay(root, folder string, texts map[string]string) (path string, err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return "", fmt.Errorf("write overlay: %w", err)
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
+		return "", fmt.Errorf("write overlay: %w", err)
+	}
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return "", fmt.Errorf("write overlay: %w", err)
 	}
 	replace := make(map[string]string, len(texts))

@@ -3,8 +3,6 @@ package mutant
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -92,7 +90,7 @@ func (r Runner) run(ctx context.Context, m Mutant) Result {
 		result.Took = time.Since(began)
 		return result
 	}
-	binary, err := r.build(ctx, m)
+	binary, err := m.Build(ctx, r.Root, filepath.Join(r.Folder, m.Name))
 	if err != nil {
 		result.Err, result.Took = err, time.Since(began)
 		return result
@@ -103,14 +101,6 @@ func (r Runner) run(ctx context.Context, m Mutant) Result {
 	}
 	result.Took = time.Since(began)
 	return result
-}
-
-func (r Runner) build(ctx context.Context, m Mutant) (string, error) {
-	folder := filepath.Join(r.Folder, m.Name)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return "", fmt.Errorf("make a folder for mutant %s: %w", m.Name, err)
-	}
-	return m.Build(ctx, r.Root, folder)
 }
 
 func (r Runner) try(ctx context.Context, t Trial) (Findings, error) {

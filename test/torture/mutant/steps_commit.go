@@ -14,7 +14,6 @@ const (
 
 func leaseInCommit() Step {
 	return Step{
-		Name: "lease-in-commit",
 		What: "the statement that commits does not renew the lease by its term, nor ask for it",
 		Edits: []Edit{{commitOne, `
   UPDATE int_lock l
@@ -30,7 +29,6 @@ func leaseInCommit() Step {
 
 func leaseInFile() Step {
 	return Step{
-		Name:  "lease-in-file",
 		What:  "a commit to SQLite goes on whether it could renew the lease or not",
 		Edits: []Edit{{commitInFile, "\tif !leased {", "\tif !leased && ctx.Err() != nil {"}},
 	}
@@ -38,7 +36,6 @@ func leaseInFile() Step {
 
 func expiryInCommit() Step {
 	return Step{
-		Name: "expiry-in-commit",
 		What: "the commit renews the lease by its term, whether it has expired or not",
 		Edits: []Edit{{commitOne,
 			"AND client_id = $3 AND {alive}\n  RETURNING 1",
@@ -48,7 +45,6 @@ func expiryInCommit() Step {
 
 func leaseInCopy() Step {
 	return Step{
-		Name: "lease-in-copy",
 		What: "a commit that copies ends with COMMIT, whatever the renewal before it said",
 		Edits: []Edit{{commitCopied,
 			"return verdict(renewed.RowsAffected() == 1, advanced.RowsAffected() == 1)",
@@ -61,7 +57,6 @@ func everyCommitCopies() Edit { return Edit{commitOne, "copyFrom  = 2000", "copy
 
 func compareAndSet() Step {
 	return Step{
-		Name: "compare-and-set",
 		What: "the commit advances the cursor whatever its version, paused or not",
 		Edits: []Edit{
 			{commitOne, "WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused", "WHERE c.stream_id = $5 AND $6::bigint IS NOT NULL"},
@@ -72,7 +67,6 @@ func compareAndSet() Step {
 
 func plainInserts() Step {
 	return Step{
-		Name: "plain-inserts",
 		What: "a row that is new to a poll is written over the one that is there",
 		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $11", `FROM seen WHERE n <= $11
   ON CONFLICT (stream_id, key) DO UPDATE
@@ -82,7 +76,6 @@ func plainInserts() Step {
 
 func serverOfLookup() Step {
 	return Step{
-		Name: "server-of-lookup",
 		What: "what was observed is looked up in sessions of their own, which may be with a standby",
 		Edits: []Edit{
 			{poolsFile, "\tdb.Read = db.Main\n", `	db.Read = db.Main
@@ -102,7 +95,6 @@ func serverOfLookup() Step {
 
 func versionOfLookup() Step {
 	return Step{
-		Name:  "version-of-lookup",
 		What:  "what was observed is looked up whatever the version of the cursor beside it",
 		Edits: []Edit{{store, "if err == nil && !current {", "if err == nil && !current && false {"}},
 	}
@@ -110,7 +102,6 @@ func versionOfLookup() Step {
 
 func epochOfIDs() Step {
 	return Step{
-		Name:  "epoch-of-ids",
 		What:  "a stream that is made to forget its rows stays in its epoch",
 		Edits: []Edit{{operatorFile, "row_count = 0, live_count = 0, epoch = epoch + 1", "row_count = 0, live_count = 0"}},
 	}
@@ -118,7 +109,6 @@ func epochOfIDs() Step {
 
 func oneTransaction() Step {
 	return Step{
-		Name: "one-transaction",
 		What: "rows and marks commit first, and their events in a transaction of their own",
 		Edits: []Edit{{store, "err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
 	rows.Events = nil
@@ -135,7 +125,6 @@ func oneTransaction() Step {
 
 func unknownIsNotFailed() Step {
 	return Step{
-		Name: "unknown-is-not-failed",
 		What: "a commit whose answer was lost is taken as failed: the chunk is sent again, from the cursor as it now is",
 		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", `if now, failed := s.Cursor(ctx, ch.Cursor.Stream); failed == nil {
 			ch.Cursor = now
@@ -146,7 +135,6 @@ func unknownIsNotFailed() Step {
 
 func unknownIsNotDone() Step {
 	return Step{
-		Name:  "unknown-is-not-done",
 		What:  "a commit whose answer was lost is taken as done: the poll goes on behind it",
 		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", "err = nil"}},
 	}

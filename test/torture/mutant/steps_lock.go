@@ -15,7 +15,6 @@ const (
 
 func livenessInAcquire() Step {
 	return Step{
-		Name:  "liveness-in-acquire",
 		What:  "an acquisition takes the row whether its lease lives or not",
 		Edits: []Edit{{leasePostgres, "WHERE {expired}\n  RETURNING", "WHERE {expired} OR TRUE\n  RETURNING"}},
 	}
@@ -23,7 +22,6 @@ func livenessInAcquire() Step {
 
 func termBeforeItsRow() Step {
 	return Step{
-		Name: "term-before-its-row",
 		What: "the process knows a term as its own only once the acquisition was answered",
 		Edits: []Edit{
 			{leaseFile, "\tl.terms.enter(g.Term)\n\tfence, before, err := l.attempt(ctx, g)\n", `	fence, before, err := l.attempt(ctx, g)
@@ -37,7 +35,6 @@ func termBeforeItsRow() Step {
 
 func fenceUnderRowLock() Step {
 	return Step{
-		Name: "fence-under-row-lock",
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
 			{leasePostgres, "nextval('obs_fence')", "$10::bigint"},
@@ -55,7 +52,6 @@ func fenceUnderRowLock() Step {
 
 func expiryInRenewal() Step {
 	return Step{
-		Name:  "expiry-in-renewal",
 		What:  "a renewal brings a lease back that had expired",
 		Edits: []Edit{{leasePostgres, "   WHERE {alive}\n   ORDER BY", "   ORDER BY"}},
 	}
@@ -63,7 +59,6 @@ func expiryInRenewal() Step {
 
 func termInRelease() Step {
 	return Step{
-		Name: "term-in-release",
 		What: "a release deletes the lock's row whoever holds it by now",
 		Edits: []Edit{{leaseFile,
 			"WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key",
@@ -73,7 +68,6 @@ func termInRelease() Step {
 
 func trustDeadline() Step {
 	return Step{
-		Name:  "trust-deadline",
 		What:  "the work of a lease goes on when the lease cannot be trusted any more",
 		Edits: []Edit{{heldLease, "if l.ended != nil || time.Now().Before(l.trusted) {", "if l.ended != nil || !l.trusted.IsZero() {"}},
 	}
@@ -81,7 +75,6 @@ func trustDeadline() Step {
 
 func patienceOfRenewal() Step {
 	return Step{
-		Name:  "patience-of-renewal",
 		What:  "a renewal is sent also when trust in its lease is over",
 		Edits: []Edit{{renewals, "d = min(d, l.grant.TTL/4, l.trustedUntil().Sub(now))", "d = min(d, l.grant.TTL/4)"}},
 	}
@@ -89,7 +82,6 @@ func patienceOfRenewal() Step {
 
 func lookUnderLock() Step {
 	return Step{
-		Name:  "look-under-lock",
 		What:  "the turn is not read again under the lock",
 		Edits: []Edit{{turnFile, "\tif err == nil && r.taken(state) {\n\t\terr = errTaken\n\t}\n", ""}},
 	}
@@ -97,7 +89,6 @@ func lookUnderLock() Step {
 
 func turnOfEachObserver() Step {
 	return Step{
-		Name: "turn-of-each-observer",
 		What: "an observer that was polled for this turn is polled again",
 		Edits: []Edit{{readyFile, "return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)",
 			"_ = polled\n\treturn !last.Paused && !r.inBackoff(ctx, o, last, now)"}},
@@ -106,7 +97,6 @@ func turnOfEachObserver() Step {
 
 func absenceOfTheDead() Step {
 	return Step{
-		Name: "absence-of-the-dead",
 		What: "a node whose session is there is judged as one that is gone, and its leases are freed",
 		Edits: []Edit{
 			{whoIsDead, "open[boot], absent[boot] = alive, !alive", "open[boot], absent[boot] = alive, true"},

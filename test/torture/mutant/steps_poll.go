@@ -17,7 +17,6 @@ const (
 
 func horizonBeforeRead() Step {
 	return Step{
-		Name: "horizon-before-read",
 		What: "the horizon is read when the snapshot of the rows is already taken",
 		Edits: []Edit{
 			{pollFile, "\tif err := p.readHorizon(ctx); err != nil {\n\t\treturn err\n\t}\n", ""},
@@ -28,7 +27,6 @@ func horizonBeforeRead() Step {
 
 func horizon() Step {
 	return Step{
-		Name: "horizon",
 		What: "the low-water mark follows the newest row, whatever transactions are open, and stays above a horizon that shows them later",
 		Edits: []Edit{
 			{journalFile, `	if j.src.Compare(cursor, j.horizon.Cursor) > 0 {
@@ -42,7 +40,6 @@ func horizon() Step {
 
 func lowWater() Step {
 	return Step{
-		Name:  "low-water",
 		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
 		Edits: []Edit{{fullReadFile, "began: j.next.low}", "began: j.next.newest}"}},
 	}
@@ -50,7 +47,6 @@ func lowWater() Step {
 
 func wholeGroups() Step {
 	return Step{
-		Name:  "whole-groups",
 		What:  "a poll begins behind the timestamp of the mark, not at it",
 		Edits: []Edit{{selectFile, `w.compare(ts, ">=", bound)`, `w.compare(ts, ">", bound)`}},
 	}
@@ -58,7 +54,6 @@ func wholeGroups() Step {
 
 func dedupe() Step {
 	return Step{
-		Name:  "dedupe",
 		What:  "rows are not compared with what was observed before",
 		Edits: []Edit{{compareFile, "known, err := c.st.Observed(ctx, c.cursor, b.keys)", "known, err := map[string]Observed(nil), ctx.Err()"}},
 	}
@@ -66,7 +61,6 @@ func dedupe() Step {
 
 func definitionOfCluster() Step {
 	return Step{
-		Name:  "definition-of-cluster",
 		What:  "a node polls by its own definition, whatever that of the cluster is",
 		Edits: []Edit{{definitionFile, `case own == "" || own == c.Definition:`, `case own == "" || c.Definition != "":`}},
 	}
@@ -74,7 +68,6 @@ func definitionOfCluster() Step {
 
 func laterDefinition() Step {
 	return Step{
-		Name:  "later-definition",
 		What:  "the definition of a node takes the place of the cluster's, whichever was loaded later",
 		Edits: []Edit{{definitionFile, "case !j.spec.Loaded().After(c.DefinedAt):", "case c.DefinedAt.IsZero() && !j.spec.Loaded().IsZero():"}},
 	}
@@ -82,7 +75,6 @@ func laterDefinition() Step {
 
 func goingOn() Step {
 	return Step{
-		Name:  "going-on",
 		What:  "each poll that reads all rows begins with the first",
 		Edits: []Edit{{generationFile, "if !g.stored || !goesOn {", "if true || !goesOn {"}},
 	}
@@ -90,7 +82,6 @@ func goingOn() Step {
 
 func seenBefore() Step {
 	return Step{
-		Name:  "seen-before",
 		What:  "a poll that goes on does not know which rows the others have met",
 		Edits: []Edit{{generationFile, "g.seen, g.Seen = decodeBitmap(last.Seen), nil", "g.Seen = nil"}},
 	}
@@ -98,7 +89,6 @@ func seenBefore() Step {
 
 func disbelief() Step {
 	return Step{
-		Name:  "disbelief",
 		What:  "rows that a snapshot lacks are gone, however many they are",
 		Edits: []Edit{{goneFile, "if missing <= max(may, g.allowed(RefusalGone)) {", "if missing <= max(may, g.allowed(RefusalGone), before) {"}},
 	}

@@ -10,7 +10,6 @@ const (
 
 func storeBeforeOffset() Step {
 	return Step{
-		Name: "store-before-offset",
 		What: "the offset moves before the sink has stored the batch",
 		Edits: []Edit{{relayFile, "\tstored, err = t.hand(ctx, batch)\n", `	t.unsettled = &Stored{After: after, Events: batch}
 	if err := t.settle(ctx); err != nil {
@@ -23,7 +22,6 @@ func storeBeforeOffset() Step {
 
 func acknowledgedPrefix() Step {
 	return Step{
-		Name:  "acknowledged-prefix",
 		What:  "the offset moves to the end of the batch, however much of it the sink has stored",
 		Edits: []Edit{{relayFile, "Events: batch[:stored]}", "Events: batch}"}},
 	}
@@ -34,7 +32,6 @@ func smallWrites() Edit { return Edit{fileSink, "const maxText = 1 << 20", "cons
 
 func repeatsInSink() Step {
 	return Step{
-		Name:  "repeats-in-sink",
 		What:  "the file takes an event that it holds already",
 		Edits: []Edit{{fileSink, "!twice && !s.recent.has(id)", "!twice"}},
 	}
@@ -42,7 +39,6 @@ func repeatsInSink() Step {
 
 func eventsOfBatch() Step {
 	return Step{
-		Name: "events-of-batch",
 		What: "the offset moves past a batch of the relay whatever events the log has in its place",
 		Edits: []Edit{{logFile, `
          FROM {numbered $7} b
@@ -58,7 +54,6 @@ func eventsOfBatch() Step {
 
 func offsetOfBatch() Step {
 	return Step{
-		Name:  "offset-of-batch",
 		What:  "the offset moves on from wherever it stands, not only from where the batch was read",
 		Edits: []Edit{{logFile, "WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)", "WHERE o.last_seq <= excluded.last_seq"}},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,11 +12,7 @@ import (
 // witness reports whether the witness of a mutant fails on it. That it fails on the
 // source as it is, or does not run, is an error: it would tell nothing.
 func (r Runner) witness(ctx context.Context, m Mutant) (failed bool, err error) {
-	folder := filepath.Join(r.Folder, m.Name)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return false, fmt.Errorf("make a folder for mutant %s: %w", m.Name, err)
-	}
-	overlay, err := m.Apply(r.Root, folder)
+	overlay, err := m.Apply(r.Root, filepath.Join(r.Folder, m.Name))
 	if err != nil {
 		return false, err
 	}
