@@ -18,7 +18,6 @@ const (
 	msgRow             = 7
 	msgParameters      = 8
 	msgDone            = 9
-	msgLOB             = 14
 	msgDescribe        = 16
 	msgPiggyback       = 17
 	msgRepeats         = 21
@@ -27,23 +26,28 @@ const (
 
 // The functions that a client calls.
 const (
-	fnReexecute      = 0x04
-	fnFetch          = 0x05
-	fnLogoff         = 0x09
-	fnCommit         = 0x0E
-	fnRollback       = 0x0F
-	fnVersion        = 0x3B
-	fnReexecuteFetch = 0x4E
-	fnExecute        = 0x5E
-	fnLOB            = 0x60
-	fnCloseCursors   = 0x69
-	fnAuthenticate   = 0x73
-	fnSessionKey     = 0x76
-	fnPing           = 0x93
+	fnFetch        = 0x05
+	fnLogoff       = 0x09
+	fnRollback     = 0x0F
+	fnVersion      = 0x3B
+	fnExecute      = 0x5E
+	fnCloseCursors = 0x69
+	fnAuthenticate = 0x73
+	fnSessionKey   = 0x76
+	fnPing         = 0x93
 )
 
 // next serves the next message of the client.
-func (c *conn) next() error {
+func (c *conn) next() (err error) {
+	defer func() {
+		switch failure := recover().(type) {
+		case nil:
+		case malformed:
+			err = failure.error
+		default:
+			panic(failure)
+		}
+	}()
 	first, err := c.receive()
 	if err != nil {
 		return err
@@ -52,20 +56,13 @@ func (c *conn) next() error {
 	d := &decoder{buf: first, more: c.receive}
 	for {
 		switch kind := d.byte(); {
-		case d.err != nil:
-			return fmt.Errorf("a message: %w", d.err)
 		case kind == msgProtocol:
 			return c.send(c.protocol())
 		case kind == msgTypes:
 			skipTypes(d)
-			if d.err != nil {
-				return fmt.Errorf("the list of types: %w", d.err)
-			}
 			return c.send(c.types())
 		case kind == msgPiggyback:
-			if err := c.piggyback(d); err != nil {
-				return err
-			}
+			c.piggyback(d)
 		case kind == msgFunction:
 			fn := d.byte()
 			d.byte() // the sequence number
@@ -77,18 +74,14 @@ func (c *conn) next() error {
 }
 
 // piggyback serves what comes before a function, and has no answer.
-func (c *conn) piggyback(d *decoder) error {
-	fn := d.byte()
-	d.byte()
-	if fn != fnCloseCursors || c.session == nil {
-		return fmt.Errorf("a piggyback of function %#x", fn)
+func (c *conn) piggyback(d *decoder) {
+	if fn := d.byte(); fn != fnCloseCursors {
+		d.fail("a piggyback of function %#x", fn)
 	}
-	d.byte()
-	d.each(d.int(), func() { c.cursors.close(d.int()) })
-	if d.err != nil {
-		return fmt.Errorf("closing cursors: %w", d.err)
+	d.skip(2)
+	for range d.int() {
+		c.cursors.close(d.int())
 	}
-	return nil
 }
 
 // function serves one call.
@@ -109,16 +102,10 @@ func (c *conn) function(fn byte, d *decoder) error {
 	switch fn {
 	case fnExecute:
 		return c.execute(d)
-	case fnReexecute, fnReexecuteFetch:
-		return c.reexecute(fn, d)
 	case fnFetch:
 		return c.fetch(d)
-	case fnLOB:
-		return c.readLOB(d)
 	case fnPing:
 		return c.simple(Ping, "")
-	case fnCommit:
-		return c.simple(Commit, "COMMIT")
 	case fnRollback:
 		return c.simple(Rollback, "ROLLBACK")
 	case fnLogoff:
@@ -129,22 +116,15 @@ func (c *conn) function(fn byte, d *decoder) error {
 
 func (c *conn) logOn(fn byte, d *decoder) error {
 	r := decodeLogon(d)
-	if d.err != nil {
-		return fmt.Errorf("a logon: %w", d.err)
-	}
 	if fn == fnSessionKey {
-		said, err := c.sessionKey(r)
-		if err != nil {
-			return err
-		}
-		return c.send(said)
+		return c.send(c.sessionKey(r))
 	}
 	var refused *wire.Error
 	return c.call(func(ctx context.Context) ([]byte, error) {
 		err := c.suffer(ctx, Logon, Before, "")
 		var said []byte
 		if err == nil {
-			said, err = c.authenticate(ctx, r)
+			said, err = c.authenticate(r)
 		}
 		if errors.As(err, &refused) {
 			c.server.counters.failedLogons.Add(1)
@@ -154,7 +134,7 @@ func (c *conn) logOn(fn byte, d *decoder) error {
 }
 
 func (c *conn) logOff() error {
-	err := c.call(func(ctx context.Context) ([]byte, error) {
+	return c.call(func(ctx context.Context) ([]byte, error) {
 		err := c.suffer(ctx, Logoff, Before, "")
 		if err == nil {
 			c.cursors.closeAll()
@@ -165,7 +145,6 @@ func (c *conn) logOff() error {
 		e.done()
 		return e.buf, err
 	})
-	return err
 }
 
 // simple serves a call that has no result, and is a statement to the handler.

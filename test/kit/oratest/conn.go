@@ -60,7 +60,7 @@ func newConn(s *Server, raw net.Conn, serial int) *conn {
 		server: s, raw: raw, stream: raw, serial: serial,
 		ctx: ctx, cancel: cancel,
 		packets: make(chan []byte), resets: make(chan struct{}, 1),
-		cursors: cursors{open: &s.counters.cursors},
+		cursors: cursors{all: map[int]*cursor{}},
 	}
 }
 
@@ -131,12 +131,7 @@ func (c *conn) listen() {
 		case packetMarker:
 			c.marked(p.marker())
 		case packetData:
-			body, last, err := p.data()
-			if err != nil {
-				c.report(err)
-				return
-			}
-			if last || !c.pass(body) {
+			if body, last := p.data(); last || !c.pass(body) {
 				return
 			}
 		default:
@@ -206,15 +201,7 @@ func (c *conn) send(said []byte) error {
 	return c.write(out)
 }
 
-// write sends bytes, as soon as the server is not silent.
 func (c *conn) write(out []byte) error {
-	if speaks := c.server.speaking(); speaks != nil {
-		select {
-		case <-speaks:
-		case <-c.ctx.Done():
-			return errGone
-		}
-	}
 	_, err := c.stream.Write(out)
 	return err
 }

@@ -60,11 +60,8 @@ func (c *conn) descriptor() (string, error) {
 	if p, err = readPacket(c.stream, false); err != nil {
 		return "", err
 	}
-	body, _, err := p.data()
-	if err == nil && p.kind != packetData {
-		err = errors.New("the packet after CONNECT is not its descriptor")
-	}
-	return string(body), err
+	body, _ := p.data()
+	return string(body), nil
 }
 
 // known returns the listener's refusal of a descriptor, 0 for none.

@@ -12,17 +12,12 @@ import (
 type Received struct {
 	SQL   string
 	Binds []wire.Value
-	// User and Serial are of the session that sent it.
-	User   string
-	Serial int
-	// Executed says that the handler was asked to execute it, and Code is what
-	// the server refused it with, 0 for nothing so far.
+	// Executed says that the handler was asked to execute it.
 	Executed bool
-	Code     int
 }
 
 type counters struct {
-	connects, logons, failedLogons, fetches, roundTrips, breaks, cursors atomic.Int64
+	connects, logons, failedLogons, fetches, roundTrips, breaks atomic.Int64
 
 	mu         sync.Mutex
 	statements []*Received
@@ -38,12 +33,6 @@ func (c *counters) received(r *Received) {
 func (c *counters) executed(r *Received) {
 	c.mu.Lock()
 	r.Executed = true
-	c.mu.Unlock()
-}
-
-func (c *counters) refused(r *Received, code int) {
-	c.mu.Lock()
-	r.Code = code
 	c.mu.Unlock()
 }
 
@@ -74,9 +63,6 @@ func (s *Server) Breaks() int { return int(s.counters.breaks.Load()) }
 // Open counts the connections that are open, mute ones among them.
 func (s *Server) Open() int { return len(s.open()) }
 
-// Cursors counts the statements that clients have open, in all sessions.
-func (s *Server) Cursors() int { return int(s.counters.cursors.Load()) }
-
 // Statements returns the statements received so far, in their order.
 func (s *Server) Statements() []Received {
 	s.counters.mu.Lock()
@@ -86,13 +72,6 @@ func (s *Server) Statements() []Received {
 		all[i] = *r
 	}
 	return all
-}
-
-// Forget empties the list of statements.
-func (s *Server) Forget() {
-	s.counters.mu.Lock()
-	s.counters.statements = nil
-	s.counters.mu.Unlock()
 }
 
 // Problems returns what clients said that the server did not understand.

@@ -2,28 +2,23 @@ package oratest
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
+	"slices"
 
 	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 // cursor is a statement that a client has open.
 type cursor struct {
-	id     int
-	sql    string
-	binds  []definition
-	commit bool
+	id  int
+	sql string
 
 	columns []wire.Column
 	rows    wire.Rows
 	// long are the columns whose values the client has defined to come whole,
 	// nil before it has.
 	long []bool
-	// before is the row before, and lobs are the values that locators stand
-	// for.
+	// before is the row before.
 	before []wire.Value
-	lobs   []string
 }
 
 // closeRows gives the rows back, once.
@@ -34,51 +29,36 @@ func (cur *cursor) closeRows() {
 	}
 }
 
-// inLocators says that a column's values are LOBs that have not been defined
-// to come whole.
-func (cur *cursor) inLocators(column int) bool {
-	return cur.columns[column].Type == wire.TypeCLOB && (cur.long == nil || !cur.long[column])
-}
-
-// waits says that no row may be sent before the client has seen the columns.
+// waits says that no row may be sent before the client has seen the columns, and has
+// defined its LOBs to come whole.
 func (cur *cursor) waits() bool {
-	for i := range cur.columns {
-		if cur.inLocators(i) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cur.columns, func(c wire.Column) bool { return c.Type == wire.TypeCLOB })
 }
-
-func invalidCursor() *wire.Error { return &wire.Error{Code: 1001} }
 
 // cursors are those of one session, by number.
 type cursors struct {
 	all  map[int]*cursor
 	next int
-	open *atomic.Int64
 }
 
 func (all *cursors) keep(cur *cursor) int {
-	if cur.id == 0 {
-		all.next++
-		cur.id = all.next
-		if all.all == nil {
-			all.all = make(map[int]*cursor)
-		}
-		all.all[cur.id] = cur
-		all.open.Add(1)
-	}
+	all.next++
+	cur.id = all.next
+	all.all[cur.id] = cur
 	return cur.id
 }
 
-func (all *cursors) get(id int) *cursor { return all.all[id] }
+func (all *cursors) get(id int) (*cursor, error) {
+	if cur := all.all[id]; cur != nil {
+		return cur, nil
+	}
+	return nil, &wire.Error{Code: 1001}
+}
 
 func (all *cursors) close(id int) {
 	if cur := all.all[id]; cur != nil {
 		cur.closeRows()
 		delete(all.all, id)
-		all.open.Add(-1)
 	}
 }
 
@@ -88,17 +68,13 @@ func (all *cursors) closeAll() {
 	}
 }
 
-// firstRows answers the execution of a query: the columns, when the client
-// does not know them yet, and as many rows as it has asked for.
+// firstRows answers the execution of a query: the columns, and as many rows as the
+// client has asked for.
 func (c *conn) firstRows(cur *cursor, result wire.Result, fetch int) ([]byte, error) {
-	cur.closeRows()
 	e := &encoder{}
-	described := cur.id != 0
-	cur.columns, cur.rows, cur.before, cur.lobs = result.Columns, result.Rows, nil, nil
+	cur.columns, cur.rows = result.Columns, result.Rows
 	c.cursors.keep(cur)
-	if !described {
-		e.describe(cur.columns)
-	}
+	e.describe(cur.columns)
 	if cur.waits() {
 		e.snapshot()
 		e.summary(summary{cursor: cur.id})
@@ -109,9 +85,9 @@ func (c *conn) firstRows(cur *cursor, result wire.Result, fetch int) ([]byte, er
 
 // define answers how the client wants the columns of an open cursor.
 func (c *conn) define(x execution) ([]byte, error) {
-	cur := c.cursors.get(x.cursor)
-	if cur == nil || len(x.defines) != len(cur.columns) {
-		return nil, invalidCursor()
+	cur, err := c.cursors.get(x.cursor)
+	if err != nil {
+		return nil, err
 	}
 	cur.long = make([]bool, len(x.defines))
 	for i, d := range x.defines {
@@ -125,14 +101,11 @@ func (c *conn) define(x execution) ([]byte, error) {
 // fetch serves a call for more rows.
 func (c *conn) fetch(d *decoder) error {
 	id, n := d.int(), d.int()
-	if d.err != nil {
-		return fmt.Errorf("a fetch: %w", d.err)
-	}
 	c.server.counters.fetches.Add(1)
 	return c.call(func(ctx context.Context) ([]byte, error) {
-		cur := c.cursors.get(id)
-		if cur == nil {
-			return nil, invalidCursor()
+		cur, err := c.cursors.get(id)
+		if err != nil {
+			return nil, err
 		}
 		if err := c.suffer(ctx, Statement, Fetching, cur.sql); err != nil {
 			return nil, err

@@ -26,14 +26,18 @@
 //	srv.On(oratest.SQL("orders"), oratest.Fault{At: oratest.Fetching, Then: oratest.Reset}) // rows end too early, without an error
 //	srv.On(oratest.SQL("orders"), oratest.Fault{Then: oratest.Reset})               // rows that are none: go-ora panics
 //	srv.OnCall(oratest.Logoff, oratest.Fault{Hang: true, Deaf: true})
-//	srv.Refuse(3, 12528); srv.Mute(true); srv.Silence(true); srv.KillSessions(); srv.Cut()
+//	srv.Refuse(3, 12528); srv.Mute(true); srv.KillSessions(); srv.Cut()
 //
 // The counters of [Server] say what clients have done, in round trips and in
 // statements as they were received.
 //
 // # What it does not do
 //
-// Native network encryption, redirects, array binds, PL/SQL with OUT binds,
-// BLOBs, object types, and versions of the session layer below 11: a server of
-// version 11 differs in its banner alone.
+// Native network encryption, redirects, array binds, binds of other types than
+// text and numbers, PL/SQL with OUT binds, statements that are executed again
+// without their text, commits, LOBs in pieces, columns of DATE, of times with a
+// zone and of ROWID, object types, and versions of the session layer below 11: a
+// server of version 11 differs in its banner alone. What it cannot read ends the
+// connection and is one of [Server.Problems]; a value that it cannot send is
+// ORA-00600.
 package oratest

@@ -18,7 +18,6 @@ const (
 	Logon
 	Logoff
 	Ping
-	Commit
 	Rollback
 )
 

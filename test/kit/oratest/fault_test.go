@@ -1,9 +1,9 @@
 package oratest_test
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -14,20 +14,22 @@ import (
 	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
-// These tests show that each fault bites, and so what the bare driver makes of it.
+// These tests show that each fault bites, and so what the bare driver makes of it. What
+// else the server does is in the tests of those who use it.
 
 // counting returns a server with 60 rows in t.
 func counting(t *testing.T) *oratest.Server {
 	t.Helper()
-	s, h := start(t, oratest.Options{})
-	h.on("FROM t", func(_ context.Context, st wire.Statement) (wire.Result, error) {
-		return wire.Result{Columns: idColumn, Rows: &list{rows: ids(60)}}, nil
+	rows := make([][]wire.Value, 60)
+	for i := range rows {
+		rows[i] = []wire.Value{fmt.Sprint(i + 1)}
+	}
+	return start(t, oratest.Options{}, canned{
+		"FROM t": table([]wire.Column{{Name: "ID", Type: wire.TypeNumber, Precision: 38}}, rows...),
+		"FROM binds": func(st wire.Statement) wire.Result {
+			return table([]wire.Column{{Name: "NAME"}}, st.Binds)(st)
+		},
 	})
-	h.on("FROM binds", func(_ context.Context, st wire.Statement) (wire.Result, error) {
-		name := []wire.Column{{Name: "NAME", Type: wire.TypeVarchar}}
-		return wire.Result{Columns: name, Rows: &list{rows: [][]wire.Value{{st.Binds[0]}}}}, nil
-	})
-	return s
 }
 
 func executed(s *oratest.Server) int {
@@ -38,29 +40,6 @@ func executed(s *oratest.Server) int {
 		}
 	}
 	return n
-}
-
-func TestFailAndDelay(t *testing.T) {
-	s := counting(t)
-	db := open(t, s)
-	trap := s.On(oratest.SQL("from T"), oratest.Fault{Times: 1, Then: oratest.Refuse, Err: &wire.Error{Code: 1555, Text: "snapshot too old"}})
-	_, err := all(t, db, "SELECT id FROM t")
-	wantCode(t, err, 1555)
-	if got := s.Statements()[0]; got.Executed || got.Code != 1555 {
-		t.Errorf("statement %+v, want it refused and not executed", got)
-	}
-	slow := s.On(nil, oratest.Fault{Delay: 30 * time.Millisecond})
-	began := time.Now()
-	if got := mustAll(t, db, "SELECT id FROM t"); len(got) != 60 || time.Since(began) < 30*time.Millisecond {
-		t.Errorf("%d rows after %v", len(got), time.Since(began))
-	}
-	if trap.Hits() != 1 || slow.Hits() != 1 || len(s.Faults()) != 2 {
-		t.Errorf("hits %d and %d of %d traps", trap.Hits(), slow.Hits(), len(s.Faults()))
-	}
-	s.ClearFaults()
-	if len(s.Faults()) != 0 {
-		t.Error("faults are left")
-	}
 }
 
 func TestCutBeforeAndAfterTheExecution(t *testing.T) {
@@ -172,35 +151,5 @@ func TestLateAnswer(t *testing.T) {
 	})
 	if got != "slow" {
 		t.Errorf("the answer is %q, want the one that came too late", got)
-	}
-}
-
-func TestCallsThatFail(t *testing.T) {
-	s := counting(t)
-	db := open(t, s)
-	ping := s.OnCall(oratest.Ping, oratest.Fail(3114))
-	if err := db.Ping(); err == nil {
-		t.Error("a ping that failed went well")
-	}
-	ping.Release()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.OnCall(oratest.Rollback, oratest.Fail(600))
-	wantCode(t, tx.Rollback(), 600)
-
-	logoff := s.OnCall(oratest.Logoff, oratest.Fault{Hang: true, Deaf: true})
-	closed := make(chan error, 1)
-	go func() { closed <- db.Close() }()
-	<-logoff.Reached()
-	select {
-	case err := <-closed:
-		t.Errorf("closed with %v while the database was silent", err)
-	default:
-	}
-	logoff.Release()
-	if err := <-closed; err != nil {
-		t.Error(err)
 	}
 }

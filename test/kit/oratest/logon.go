@@ -1,7 +1,6 @@
 package oratest
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -56,9 +55,6 @@ func skipTypes(d *decoder) {
 	d.skip(5)
 	compiled := d.bytes(int(d.byte()))
 	runtime := d.bytes(int(d.byte()))
-	if d.err != nil {
-		return
-	}
 	if len(runtime) > 1 && runtime[1]&1 != 0 {
 		d.skip(11)
 		if len(compiled) > 37 && compiled[37]&2 != 0 {
@@ -67,20 +63,19 @@ func skipTypes(d *decoder) {
 	}
 	d.skip(2)
 	number := func() int { return int(d.byte())<<8 | int(d.byte()) }
-	for number() != 0 && d.err == nil {
+	for number() != 0 {
 		if number() != 0 {
 			d.skip(4)
 		}
 	}
 }
 
-// types answers the client's list of types: all of them are fine. What matters
-// is the time zone of the database.
+// types answers the client's list of types: all of them are fine. The time zone of the
+// database is UTC.
 func (c *conn) types() []byte {
-	minutes := c.server.opts.DBTimeZone / 60
 	e := &encoder{}
 	e.put(msgTypes)
-	e.put(0x80, 0, 0, 0, byte(minutes/60+60), byte(minutes%60+60), 60, 0x80, 0, 0, 0)
+	e.put(0x80, 0, 0, 0, 60, 60, 60, 0x80, 0, 0, 0)
 	e.buf = binary.BigEndian.AppendUint32(e.buf, 0x20)
 	e.put(0, 0)
 	return e.buf
@@ -108,11 +103,8 @@ func decodeLogon(d *decoder) logonRequest {
 }
 
 // sessionKey is the first half of a logon: the server's challenge.
-func (c *conn) sessionKey(r logonRequest) ([]byte, error) {
-	asked, err := c.server.accounts.challenge(r.user)
-	if err != nil {
-		return nil, err
-	}
+func (c *conn) sessionKey(r logonRequest) []byte {
+	asked := c.server.accounts.challenge(r.user)
 	c.logon = logon{asked: asked, pending: true}
 	e := &encoder{}
 	e.put(msgParameters)
@@ -123,11 +115,11 @@ func (c *conn) sessionKey(r logonRequest) ([]byte, error) {
 	e.pair("AUTH_PBKDF2_VGEN_COUNT", strconv.Itoa(generations), 0)
 	e.pair("AUTH_PBKDF2_SDER_COUNT", strconv.Itoa(derivations), 0)
 	e.summary(summary{})
-	return e.buf, nil
+	return e.buf
 }
 
 // authenticate is the second half: the client's answer, and the session.
-func (c *conn) authenticate(_ context.Context, r logonRequest) ([]byte, error) {
+func (c *conn) authenticate(r logonRequest) ([]byte, error) {
 	proof, err := "", error(&wire.Error{Code: 1017})
 	if c.logon.pending {
 		proof, err = c.server.accounts.admit(r.user, c.logon.asked, r.pairs["AUTH_SESSKEY"], r.pairs["AUTH_PASSWORD"])
@@ -177,8 +169,9 @@ func (c *conn) welcome(proof string) []byte {
 func (c *conn) version() []byte {
 	o, e := c.server.opts, &encoder{}
 	e.put(msgParameters)
-	e.ints(len(o.Banner))
-	e.clr([]byte(o.Banner))
+	text := banner(o.Version)
+	e.ints(len(text))
+	e.clr([]byte(text))
 	e.ints(versionNumber(o.Version))
 	e.done()
 	return e.buf

@@ -1,6 +1,7 @@
 package oratest
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -67,20 +68,12 @@ func decimal(text string) (negative bool, digits string, point int, err error) {
 }
 
 // decodeNumber is the exact decimal text of a NUMBER.
-func decodeNumber(b []byte) (string, error) {
-	if len(b) == 0 {
-		return "", fmt.Errorf("a NUMBER without bytes")
-	}
-	if len(b) == 1 && b[0] == 0x80 {
-		return "0", nil
-	}
+func decodeNumber(b []byte) string {
 	negative := b[0]&0x80 == 0
 	exponent := int(b[0]) - 193
 	if negative {
 		exponent = 62 - int(b[0])
-		if b[len(b)-1] == 102 {
-			b = b[:len(b)-1]
-		}
+		b = bytes.TrimSuffix(b, []byte{102})
 	}
 	var digits strings.Builder
 	for _, pair := range b[1:] {
@@ -88,12 +81,9 @@ func decodeNumber(b []byte) (string, error) {
 		if negative {
 			n = 101 - int(pair)
 		}
-		if n < 0 || n > 99 {
-			return "", fmt.Errorf("the NUMBER %x has no such digits", b)
-		}
 		fmt.Fprintf(&digits, "%02d", n)
 	}
-	return pointed(negative, digits.String(), (exponent+1)*2), nil
+	return pointed(negative, digits.String(), (exponent+1)*2)
 }
 
 // pointed writes digits with a point after so many of them.

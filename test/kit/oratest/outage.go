@@ -22,25 +22,3 @@ func (s *Server) KillSessions() {
 		c.kill()
 	}
 }
-
-// Silence stops the server from saying anything, on every connection, until it
-// is called with false. It still listens and executes, as behind a network
-// that loses one direction.
-func (s *Server) Silence(silent bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case silent && s.speech == nil:
-		s.speech = make(chan struct{})
-	case !silent && s.speech != nil:
-		close(s.speech)
-		s.speech = nil
-	}
-}
-
-// speaking returns what is closed once the server speaks again, nil when it does.
-func (s *Server) speaking() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.speech
-}

@@ -60,20 +60,12 @@ func readPacket(r io.Reader, accepted bool) (packet, error) {
 }
 
 // data returns what a data packet carries, and whether it ends the connection.
-func (p packet) data() (body []byte, last bool, err error) {
-	if len(p.body) < 2 {
-		return nil, false, fmt.Errorf("a data packet of %d bytes", len(p.body))
-	}
-	return p.body[2:], binary.BigEndian.Uint16(p.body) == flagClose, nil
+func (p packet) data() (body []byte, last bool) {
+	return p.body[2:], binary.BigEndian.Uint16(p.body) == flagClose
 }
 
-// marker returns what a marker packet says, 0 for one that says nothing.
-func (p packet) marker() byte {
-	if len(p.body) != 3 {
-		return 0
-	}
-	return p.body[2]
-}
+// marker returns what a marker packet says.
+func (p packet) marker() byte { return p.body[2] }
 
 // dataPackets cuts what the server has to say into packets of at most size bytes.
 func dataPackets(said []byte, size int) []byte {

@@ -11,9 +11,6 @@ import (
 // addRow adds a row to an answer. Values that are those of the row before may
 // be left out of any row but the first of an answer.
 func (c *conn) addRow(e *encoder, cur *cursor, row []wire.Value, follows bool) error {
-	if len(row) != len(cur.columns) {
-		return fmt.Errorf("a row of %d values for %d columns", len(row), len(cur.columns))
-	}
 	sent := make([]bool, len(row))
 	for i := range row {
 		sent[i] = !c.server.opts.Repeats || !follows || !same(row[i], cur.before[i])
@@ -26,7 +23,7 @@ func (c *conn) addRow(e *encoder, cur *cursor, row []wire.Value, follows bool) e
 		if !sent[i] {
 			continue
 		}
-		if err := c.addValue(e, cur, i, value); err != nil {
+		if err := cur.addValue(e, i, value); err != nil {
 			return fmt.Errorf("column %s: %w", cur.columns[i].Name, err)
 		}
 	}
@@ -34,15 +31,8 @@ func (c *conn) addRow(e *encoder, cur *cursor, row []wire.Value, follows bool) e
 	return nil
 }
 
-func (c *conn) addValue(e *encoder, cur *cursor, i int, value wire.Value) error {
-	col := cur.columns[i]
-	switch {
-	case cur.inLocators(i):
-		return cur.locator(e, value)
-	case col.Type == wire.TypeRowID:
-		return e.rowID(value)
-	}
-	b, err := encodeValue(col.Type, value, c.server.opts.DBTimeZone)
+func (cur *cursor) addValue(e *encoder, i int, value wire.Value) error {
+	b, err := encodeValue(cur.columns[i].Type, value)
 	if err != nil {
 		return err
 	}

@@ -71,10 +71,8 @@ func (c *conn) failed(err error) error {
 
 // refuse sends an ORA- error, after the markers that come before it.
 func (c *conn) refuse(r *wire.Error) error {
-	if !c.server.opts.DirectErrors {
-		if err := c.reset(); err != nil {
-			return err
-		}
+	if err := c.reset(); err != nil {
+		return err
 	}
 	return c.say(r)
 }

@@ -1,9 +1,9 @@
 package oratest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -19,56 +19,21 @@ type Options struct {
 	Address string
 	// Users are the accounts with their passwords. Names fold to capitals.
 	Users map[string]string
-	// MaxFailedLogons locks an account after so many wrong passwords in a row:
-	// ORA-28000 from then on, for the right one too. 0 never locks.
-	MaxFailedLogons int
 	// Service is the name to ask for; empty is ORCLPDB1. SIDs are what may be
 	// asked for instead of it.
 	Service string
 	SIDs    []string
 	// Version is the major version that the banner shows, 11 for 11.2; 0 is 19.
-	// Banner replaces the text of it.
 	Version int
-	Banner  string
-	// DBTimeZone is the offset in which TIMESTAMP WITH LOCAL TIME ZONE travels.
-	DBTimeZone int
-	// Handler answers the statements; nil refuses all of them with ORA-00900.
+	// Handler answers the statements.
 	Handler wire.Handler
 	// TLS encrypts all connections (TCPS); nil leaves them plain.
 	TLS *tls.Config
 	// PacketSize is the largest packet either way, in bytes; 0 is 8,192.
 	PacketSize int
-	// DirectErrors sends refusals without the markers that a database sends
-	// before them.
-	DirectErrors bool
 	// Repeats leaves values out of rows that are those of the row before, as a
 	// database does.
 	Repeats bool
-}
-
-func (o Options) withDefaults() (Options, error) {
-	if o.Service == "" {
-		o.Service = "ORCLPDB1"
-	}
-	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
-	}
-	if o.Version == 0 {
-		o.Version = 19
-	}
-	if o.Banner == "" {
-		o.Banner = banner(o.Version)
-	}
-	if o.PacketSize == 0 {
-		o.PacketSize = 8192
-	}
-	if o.PacketSize < 512 || o.PacketSize > maxPacket {
-		return o, fmt.Errorf("packets of %d bytes; want 512 to %d", o.PacketSize, maxPacket)
-	}
-	if o.Handler == nil {
-		o.Handler = noHandler{}
-	}
-	return o, nil
 }
 
 // Server is a database on a loopback port, as far as a client can tell. Its
@@ -76,7 +41,7 @@ func (o Options) withDefaults() (Options, error) {
 type Server struct {
 	opts     Options
 	listener net.Listener
-	accounts accounts
+	accounts *accounts
 	traps    traps
 	counters counters
 	work     sync.WaitGroup
@@ -85,7 +50,6 @@ type Server struct {
 	conns    map[*conn]struct{}
 	closed   bool
 	mute     bool
-	speech   chan struct{}
 	refusals int
 	refusal  int
 	serial   int
@@ -109,13 +73,13 @@ func Start(t testing.TB, o Options) *Server {
 
 // Open opens a server. The caller must Close it.
 func Open(o Options) (*Server, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	accounts, err := newAccounts(o)
-	if err != nil {
-		return nil, err
+	o.Service = cmp.Or(o.Service, "ORCLPDB1")
+	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
+	o.Version = cmp.Or(o.Version, 19)
+	o.PacketSize = cmp.Or(o.PacketSize, 8192)
+	accounts := &accounts{all: make(map[string]*account)}
+	for user, password := range o.Users {
+		accounts.add(user, password)
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", o.Address)
 	if err != nil {
@@ -206,12 +170,3 @@ func (s *Server) forget(c *conn) {
 	delete(s.conns, c)
 	s.mu.Unlock()
 }
-
-// noHandler is a database without a SQL engine.
-type noHandler struct{}
-
-func (noHandler) Execute(context.Context, wire.Statement) (wire.Result, error) {
-	return wire.Result{}, &wire.Error{Code: 900, Text: "invalid SQL statement"}
-}
-
-func (noHandler) Closed(*wire.Session) {}

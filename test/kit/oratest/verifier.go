@@ -9,7 +9,6 @@ import (
 	"crypto/sha512"
 	"crypto/subtle"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,15 +28,19 @@ type verifier struct {
 	key  []byte
 }
 
-func newVerifier(password string) (verifier, error) {
+func newVerifier(password string) verifier {
 	salt := random(16)
 	seed := slices.Concat(salt, []byte("AUTH_PBKDF2_SPEEDY_KEY"))
-	speedy, err := pbkdf2.Key(sha512.New, password, seed, generations, 64)
+	hash := sha512.Sum512(slices.Concat(derive(password, seed, generations, 64), salt))
+	return verifier{salt: salt, key: hash[:32]}
+}
+
+func derive(password string, salt []byte, rounds, size int) []byte {
+	key, err := pbkdf2.Key(sha512.New, password, salt, rounds, size)
 	if err != nil {
-		return verifier{}, err
+		panic(err) // None of the sizes above is one that it refuses.
 	}
-	hash := sha512.Sum512(slices.Concat(speedy, salt))
-	return verifier{salt: salt, key: hash[:32]}, nil
+	return key
 }
 
 // challenge is what a server asks of a client that logs on.
@@ -58,54 +61,45 @@ func (c challenge) sessionKey() string {
 
 // answer reports whether a client's half of the key and its password fit, and
 // what the server proves itself with.
-func (c challenge) answer(clientKey, password, want string) (proof string, err error) {
-	half, err := decrypt(c.verifier.key, clientKey)
-	if err != nil || len(half) < 32 {
-		return "", errors.New("the client's half of the session key is not one")
+func (c challenge) answer(clientKey, password, want string) (proof string, ok bool) {
+	half := decrypt(c.verifier.key, clientKey)
+	if len(half) < 32 {
+		return "", false
 	}
 	joined := fmt.Sprintf("%X", slices.Concat(half[:32], c.serverKey))
-	key, err := pbkdf2.Key(sha512.New, joined, c.derivation, derivations, 32)
-	if err != nil {
-		return "", err
-	}
-	plain, err := decrypt(key, password)
-	if err != nil || len(plain) < 32 {
-		return "", errors.New("the password is not encrypted")
-	}
-	given := unpad(plain[16:])
-	if subtle.ConstantTimeCompare(given, []byte(want)) != 1 {
-		return "", errors.New("another password")
+	key := derive(joined, c.derivation, derivations, 32)
+	plain := decrypt(key, password)
+	if len(plain) < 32 || subtle.ConstantTimeCompare(unpad(plain[16:]), []byte(want)) != 1 {
+		return "", false
 	}
 	sealed := encrypt(key, slices.Concat(random(16), []byte("SERVER_TO_CLIENT")))
-	return strings.ToUpper(hex.EncodeToString(sealed)), nil
+	return strings.ToUpper(hex.EncodeToString(sealed)), true
 }
 
 // encrypt and decrypt work on whole blocks, without padding.
 func encrypt(key, plain []byte) []byte {
+	out := make([]byte, len(plain))
+	cipher.NewCBCEncrypter(blocks(key), make([]byte, aes.BlockSize)).CryptBlocks(out, plain)
+	return out
+}
+
+// decrypt returns nothing where sealed is nothing that was encrypted.
+func decrypt(key []byte, sealed string) []byte {
+	in, err := hex.DecodeString(sealed)
+	if err != nil || len(in)%aes.BlockSize != 0 {
+		return nil
+	}
+	out := make([]byte, len(in))
+	cipher.NewCBCDecrypter(blocks(key), make([]byte, aes.BlockSize)).CryptBlocks(out, in)
+	return out
+}
+
+func blocks(key []byte) cipher.Block {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(err) // the keys above are all of 32 bytes
 	}
-	out := make([]byte, len(plain))
-	cipher.NewCBCEncrypter(block, make([]byte, aes.BlockSize)).CryptBlocks(out, plain)
-	return out
-}
-
-func decrypt(key []byte, sealed string) ([]byte, error) {
-	in, err := hex.DecodeString(sealed)
-	if err != nil {
-		return nil, err
-	}
-	if len(in)%aes.BlockSize != 0 {
-		return nil, fmt.Errorf("%d bytes are no whole blocks", len(in))
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, len(in))
-	cipher.NewCBCDecrypter(block, make([]byte, aes.BlockSize)).CryptBlocks(out, in)
-	return out, nil
+	return block
 }
 
 func unpad(b []byte) []byte {

@@ -23,7 +23,6 @@ const (
 	TypeCLOB
 	TypeBinaryFloat
 	TypeBinaryDouble
-	TypeRowID
 	// TypeJSON stands for a type that the driver cannot decode.
 	TypeJSON
 )
@@ -40,7 +39,7 @@ type Column struct {
 }
 
 // Value is what a column holds in a row, or a bind: nil for NULL, else a string
-// (VARCHAR, CHAR, CLOB, ROWID, and NUMBER as exact decimal text), []byte (RAW),
+// (VARCHAR, CHAR, CLOB, and NUMBER as exact decimal text), []byte (RAW),
 // time.Time (DATE and the TIMESTAMPs) or float64 (BINARY_FLOAT, BINARY_DOUBLE).
 // A time without a zone is its wall clock, whatever its location.
 type Value any
@@ -52,10 +51,7 @@ type Statement struct {
 	// say how each of them came: both a VARCHAR2 and a NUMBER are strings.
 	Binds     []Value
 	BindTypes []Type
-	// Commit says that the client wants the statement committed with it, as
-	// it does with DML outside a transaction of its own.
-	Commit  bool
-	Session *Session
+	Session   *Session
 }
 
 // Session is a session of a client. Only the handler of its statements changes
@@ -114,8 +110,7 @@ type Handler interface {
 	// call or the connection is cut; the server then answers ORA-01013, or
 	// nothing. An error that is not an [*Error] is sent as ORA-00600.
 	//
-	// The calls by which a client commits or rolls back come as the statements
-	// COMMIT and ROLLBACK.
+	// The call by which a client rolls back comes as the statement ROLLBACK.
 	Execute(ctx context.Context, s Statement) (Result, error)
 	// Closed says that a session has ended, by a logoff or without one.
 	Closed(s *Session)
