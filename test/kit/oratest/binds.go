@@ -70,14 +70,3 @@ func decodeBind(d *decoder, bind definition) wire.Value {
 	d.fail("a bind of type %d", bind.tns)
 	return nil
 }
-
-// kinds are the types of binds.
-func kinds(binds []definition) []wire.Type {
-	all := make([]wire.Type, len(binds))
-	for i, bind := range binds {
-		if bind.tns == tnsNumber {
-			all[i] = wire.TypeNumber
-		}
-	}
-	return all
-}

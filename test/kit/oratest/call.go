@@ -55,15 +55,15 @@ func (c *conn) next() (err error) {
 	c.server.counters.roundTrips.Add(1)
 	d := &decoder{buf: first, more: c.receive}
 	for {
-		switch kind := d.byte(); {
-		case kind == msgProtocol:
+		switch kind := d.byte(); kind {
+		case msgProtocol:
 			return c.send(c.protocol())
-		case kind == msgTypes:
+		case msgTypes:
 			skipTypes(d)
 			return c.send(c.types())
-		case kind == msgPiggyback:
+		case msgPiggyback:
 			c.piggyback(d)
-		case kind == msgFunction:
+		case msgFunction:
 			fn := d.byte()
 			d.byte() // the sequence number
 			return c.function(fn, d)

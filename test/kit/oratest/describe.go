@@ -7,6 +7,7 @@ const (
 	tnsVarchar       = 1
 	tnsNumber        = 2
 	tnsLong          = 8
+	tnsRowID         = 11
 	tnsDate          = 12
 	tnsRaw           = 23
 	tnsLongRaw       = 24
@@ -45,6 +46,7 @@ var shapes = map[wire.Type]shape{
 	wire.TypeCLOB:         {tns: tnsCLOB, size: defaultSize, text: true},
 	wire.TypeBinaryFloat:  {tns: tnsBinaryFloat, size: 4},
 	wire.TypeBinaryDouble: {tns: tnsBinaryDouble, size: 8},
+	wire.TypeRowID:        {tns: tnsRowID, size: 10},
 	wire.TypeJSON:         {tns: tnsJSON, size: defaultSize},
 }
 

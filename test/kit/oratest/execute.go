@@ -19,7 +19,6 @@ type execution struct {
 	fetch      int
 	sql        string
 	defines    []definition
-	binds      []definition
 	values     []wire.Value
 }
 
@@ -51,13 +50,13 @@ func decodeExecution(d *decoder) execution {
 	}
 	x.fetch = max(x.fetch, options[1])
 	x.defines = decodeDefinitions(d, defines)
-	x.binds = decodeDefinitions(d, binds)
+	kinds := decodeDefinitions(d, binds)
 	switch {
 	case x.op&opDefine != 0:
 	case x.op&opParse == 0:
 		d.fail("a statement that is executed again")
 	case x.op&opExecute != 0:
-		x.values = decodeBinds(d, x.binds)
+		x.values = decodeBinds(d, kinds)
 	}
 	return x
 }
@@ -94,9 +93,7 @@ func (c *conn) run(ctx context.Context, x execution) (wire.Result, error) {
 		return wire.Result{}, errGone
 	}
 	c.server.counters.executed(seen)
-	result, err := c.server.opts.Handler.Execute(ctx, wire.Statement{
-		SQL: x.sql, Binds: x.values, BindTypes: kinds(x.binds), Session: c.session,
-	})
+	result, err := c.server.opts.Handler.Execute(ctx, wire.Statement{SQL: x.sql, Binds: x.values, Session: c.session})
 	if err == nil {
 		err = c.suffer(ctx, Statement, After, x.sql)
 	}

@@ -21,13 +21,12 @@ type access struct {
 	above, below bool
 	notNull      bool
 	// nothing says that the column behind equal is NULL.
-	nothing   bool
-	backwards bool
+	nothing bool
 }
 
 func (bp *blockPlan) add(a *access) int {
 	if len(bp.accesses) == 64 {
-		panic(refuse(3001))
+		panic(unimplemented("more than 64 tables"))
 	}
 	bp.accesses = append(bp.accesses, a)
 	return len(bp.accesses) - 1
@@ -50,7 +49,7 @@ func (bp *blockPlan) choose() {
 		}
 		best, none := 0, *a
 		for _, x := range a.table.def().indexes {
-			if !x.storage.ordered() {
+			if !x.ordered() {
 				continue
 			}
 			try := none
@@ -96,8 +95,6 @@ func (a *access) match(x *index, slot int) int {
 	}
 	if n := bound(conditions, slot, position, "<"); n != nil {
 		a.high, a.below = n, true
-	} else if n := bound(conditions, slot, position, "<="); n != nil {
-		a.high = n
 	}
 	if a.low != nil || a.high != nil {
 		return score + 3
@@ -109,8 +106,6 @@ func (a *access) match(x *index, slot int) int {
 	a.notNull = bound(conditions, slot, position, "IS NOT NULL") != nil
 	return score
 }
-
-var mirrored = map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 // bound finds a condition that compares a bare column with something that is
 // known before the source is read.
@@ -128,9 +123,6 @@ func bound(conditions []*node, slot, position int, op string) *node {
 			if cmp.right.fixed(known) {
 				return cmp.blanks(cmp.right, cmp.left.typ.size)
 			}
-		}
-		if cmp.right != nil && is(cmp.right, slot, position) && mirrored[cmp.op] == op && cmp.left.fixed(known) {
-			return cmp.blanks(cmp.left, cmp.right.typ.size)
 		}
 	}
 	return nil
@@ -155,37 +147,18 @@ func is(n *node, slot, position int) bool {
 
 // orderedBy says whether the index of an access returns the rows in the order
 // of the block: the sort's columns follow the ones that are equal for all rows,
-// all in one direction, and no row is missing from the index.
+// all ascending, and no row is missing from the index.
 func (bp *blockPlan) orderedBy(a *access) bool {
-	if len(bp.sort) == 0 || bp.grouping != nil || a.index == nil {
+	if len(bp.sort) == 0 || bp.grouping != nil || a.index == nil || !a.complete() {
 		return false
 	}
-	x := a.index
-	next := 0
-	forwards, backwards := true, true
-	for _, k := range bp.sort {
-		if k.node.column == nil || k.node.column.slot != 0 {
+	next := a.index.columns[len(a.equal):]
+	for i, k := range bp.sort {
+		if k.descending || i >= len(next) || !is(k.node, 0, next[i]) {
 			return false
 		}
-		position := k.node.column.index
-		if i := slices.Index(x.columns, position); i >= 0 && i < len(a.equal) {
-			continue
-		}
-		i := len(a.equal) + next
-		if i >= len(x.columns) || x.columns[i] != position {
-			return false
-		}
-		// An index has NULL at the end, in descending order at the beginning.
-		leading := i == len(a.equal) && a.bounded()
-		if a.table.def().columns[position].nullable && k.nullsFirst != k.descending && !leading {
-			return false
-		}
-		forwards = forwards && k.descending == x.descending[i]
-		backwards = backwards && k.descending != x.descending[i]
-		next++
 	}
-	a.backwards = !forwards
-	return next > 0 && (forwards || backwards) && a.complete()
+	return true
 }
 
 // complete says that all rows of the table that can match are in the index: a

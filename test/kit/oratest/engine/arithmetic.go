@@ -53,7 +53,7 @@ func (c *compiler) arithmetic(op string, l, r *node) *node {
 	case ranks[x] > 0 && ranks[y] == 0 && (op == "+" || op == "-"):
 		return c.moved(op, l, r)
 	case ranks[x] > 0 || ranks[y] > 0 || x == kindInterval || y == kindInterval || x == kindDouble || y == kindDouble:
-		c.fail(932, "NUMBER", string(r.typ.name))
+		panic(refuse(932, "NUMBER", string(r.typ.name)))
 	}
 	return pair(plain(typeNumber), c.to(l, kindNumber), c.to(r, kindNumber), func(a, b value) value {
 		switch op {

@@ -1,5 +1,7 @@
 package engine
 
+import "strings"
+
 // expr is an expression as it was parsed.
 type expr interface{}
 
@@ -16,7 +18,6 @@ type (
 	}
 	bindExpr struct {
 		index int // of its occurrence, from 0
-		pos   int
 	}
 	negationExpr struct {
 		x expr
@@ -27,9 +28,8 @@ type (
 		l, r expr
 	}
 	callExpr struct {
-		name  []token
-		args  []expr
-		names []string // of arguments passed by name, else empty
+		name []token
+		args []expr
 	}
 	caseExpr struct {
 		operand expr // nil where each WHEN is a condition
@@ -57,6 +57,15 @@ type (
 		x, zone expr
 	}
 )
+
+// path is the name of a function or procedure, without the owner of the system's.
+func (c callExpr) path() string {
+	var all []string
+	for _, p := range c.name {
+		all = append(all, p.text)
+	}
+	return strings.TrimPrefix(strings.Join(all, "."), "SYS.")
+}
 
 // query is a SELECT with everything that follows it.
 type query struct {
@@ -91,10 +100,7 @@ type fromItem struct {
 
 type orderItem struct {
 	x          expr
-	descending bool
-	// nullsFirst holds where NULLS FIRST or LAST was written, or by default for
-	// a descending order.
-	nullsFirst bool
+	descending bool // and NULL first
 }
 
 // statement is anything that can be executed.
@@ -108,11 +114,11 @@ type (
 		id    string
 		inner statement
 	}
-	// insertStatement has rows of values, or a query.
+	// insertStatement has values, or a query.
 	insertStatement struct {
 		schema, table string
 		columns       []string
-		rows          [][]expr
+		values        []expr
 		query         *query
 	}
 	updateStatement struct {
@@ -155,43 +161,39 @@ type (
 		schema, name string
 		columns      []columnDefinition
 		constraints  []constraintDefinition
-		as           *query
-		materialized bool
-		byIndex      bool // ORGANIZATION INDEX
+		as           *query // of a materialized view
+		byIndex      bool   // ORGANIZATION INDEX
 	}
 	columnDefinition struct {
 		name        string
 		typ         dataType
-		hasType     bool
-		nullable    *bool
+		notNull     bool
 		def         expr
 		constraints []constraintDefinition
 	}
 	constraintDefinition struct {
 		name    string
-		kind    byte // P, U, R or C, as CONSTRAINT_TYPE
+		primary bool // or UNIQUE
 		columns []string
 	}
 	createIndex struct {
-		unique        bool
-		schema, name  string
-		tableSchema   string
-		table         string
-		columns       []string
-		descending    []bool
-		hasExpression bool
-		storage       indexStorage
+		unique       bool
+		schema, name string
+		tableSchema  string
+		table        string
+		columns      []string
+		descending   []bool
+		storage      indexStorage
 	}
 	createView struct {
-		replace      bool
 		schema, name string
 		query        *query
 	}
 	createSynonym struct {
-		public, replace bool
-		schema, name    string
-		onSchema, on    string
-		link            string
+		replace      bool
+		schema, name string
+		onSchema, on string
+		link         string
 	}
 	createUser struct {
 		name string
@@ -205,21 +207,19 @@ type (
 	}
 	alterTable struct {
 		schema, name string
-		add          []columnDefinition
-		constraints  []constraintDefinition
-		drop         []string
+		add          columnDefinition
+		drop         string
 		renameFrom   string
 		renameTo     string
 	}
 	dropStatement struct {
-		what         string // TABLE, VIEW, INDEX, SYNONYM, PUBLIC SYNONYM, USER, ROLE, FUNCTION
+		what         string // TABLE, VIEW, SYNONYM or FUNCTION
 		schema, name string
 	}
+	// createFunction makes a function that changes rows.
 	createFunction struct {
 		name string
-		body statement // nil for one that returns a value and does nothing else
 		typ  dataType
-		ret  expr
 	}
 	// noStatement changes nothing that the engine knows of.
 	noStatement struct{}

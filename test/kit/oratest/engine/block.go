@@ -9,7 +9,6 @@ type blockPlan struct {
 	// ROWNUM. stop is set for ROWNUM <= n.
 	always, late []*node
 	stop         *node
-	stopOpen     bool // ROWNUM < n
 	items        []*node
 	grouping     *grouping // nil without aggregates
 	sort         []sortKey
@@ -49,7 +48,7 @@ func (c *compiler) block(parent *scope, b *block, order []orderItem) *compiledQu
 func (c *compiler) item(sc *scope, item selectItem) *node {
 	n := c.expr(sc, item.x)
 	if n.condition {
-		c.fail(923)
+		panic(refuse(923))
 	}
 	if n.typ.name == "" {
 		copied := *n
@@ -73,7 +72,7 @@ func (c *compiler) expand(sc *scope, items []selectItem) []selectItem {
 			continue
 		}
 		if len(items) > 1 {
-			c.fail(923)
+			panic(refuse(923))
 		}
 		for _, s := range sc.sources {
 			for i, column := range s.columns {
@@ -93,10 +92,10 @@ type resolved struct {
 // orderBy compiles ORDER BY: a name of the select list, or any expression.
 func (bp *blockPlan) orderBy(c *compiler, sc *scope, columns []outColumn, order []orderItem) {
 	for _, o := range order {
-		k := sortKey{descending: o.descending, nullsFirst: o.nullsFirst}
+		k := sortKey{descending: o.descending}
 		switch x := o.x.(type) {
 		case literalExpr:
-			c.fail(3001) // The number of an item.
+			panic(unimplemented("ORDER BY the number of an item"))
 		case nameExpr:
 			if len(x.parts) == 1 {
 				for i, column := range columns {
@@ -111,7 +110,7 @@ func (bp *blockPlan) orderBy(c *compiler, sc *scope, columns []outColumn, order 
 			k.node = c.value(sc, o.x)
 		}
 		if k.node.typ.lob() {
-			c.fail(932, "-", "CLOB")
+			panic(refuse(932, "-", "CLOB"))
 		}
 		if !bp.sorts(k.node) {
 			bp.sort = append(bp.sort, k)
@@ -162,8 +161,7 @@ func (bp *blockPlan) stopKey(n *node) {
 	if cmp == nil || cmp.right == nil || !cmp.left.rownum || cmp.right.rownum || cmp.right.slots != 0 {
 		return
 	}
-	switch cmp.op {
-	case "<=", "<", "=":
-		bp.stop, bp.stopOpen = cmp.right, cmp.op == "<"
+	if cmp.op == "<=" || cmp.op == "=" {
+		bp.stop = cmp.right
 	}
 }

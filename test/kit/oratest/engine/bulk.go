@@ -2,7 +2,6 @@ package engine
 
 import (
 	"iter"
-	"math/big"
 	"time"
 )
 
@@ -11,116 +10,68 @@ const loadChunk = 4096
 
 // BulkInsert adds rows to a table of the owner and commits them, as a direct
 // path load does: all or none, without transactions of others in between. The
-// values are in the order of the columns, and as [Engine.Exec] binds them. Keys
+// values are in the order of the columns: text, numbers, and wall clocks. Keys
 // are not checked.
 func (e *Engine) BulkInsert(name string, rows iter.Seq[[]any]) error {
 	tx := e.Begin()
 	defer tx.Rollback()
-	o, err := e.resolve(tx.session, tx.session.user, "", name)
-	if err != nil {
-		return err
-	}
-	if o.table == nil {
-		return refuse(942)
-	}
-	l := loader{engine: e, session: tx.session, table: o.table, definition: o.table.def()}
-	for row := range rows {
-		if err := l.add(row); err != nil {
-			return err
+	return protect(func() {
+		t := tx.session.ownTable("", name)
+		definition := t.def()
+		width := len(definition.columns)
+		var all []*version
+		var versions []version
+		var values []value
+		for row := range rows {
+			if len(row) != width {
+				panic(refuse(947))
+			}
+			if len(versions) == 0 {
+				versions, values = make([]version, loadChunk), make([]value, loadChunk*width)
+			}
+			v := &versions[0]
+			v.values = values[:width:width]
+			versions, values = versions[1:], values[width:]
+			for i, x := range row {
+				v.values[i] = loaded(x)
+			}
+			tx.session.fit(t, definition, v.values, 1400)
+			all = append(all, v)
 		}
-	}
-	l.publish()
-	return nil
+		e.publish(t, all)
+	})
 }
 
-type loader struct {
-	engine     *Engine
-	table      *table
-	definition *tableDefinition
-	session    *session
-	all        []*version
-	versions   []version
-	values     []value
-}
-
-// add converts a row. Rows share blocks of memory.
-func (l *loader) add(row []any) error {
-	width := len(l.definition.columns)
-	if len(row) != width {
-		return refuse(947)
-	}
-	if len(l.versions) == 0 {
-		l.versions, l.values = make([]version, loadChunk), make([]value, loadChunk*width)
-	}
-	v := &l.versions[0]
-	v.values = l.values[:width:width]
-	l.versions, l.values = l.versions[1:], l.values[width:]
-	for i, x := range row {
-		value, err := l.convert(x, l.definition.columns[i].typ)
-		if err != nil {
-			return err
-		}
-		v.values[i] = value
-	}
-	l.all = append(l.all, v)
-	return protect(func() { l.session.fit(l.table, l.definition, v.values, 1400) })
-}
-
-// convert takes the short way for the usual types.
-func (l *loader) convert(x any, typ dataType) (value, error) {
+func loaded(x any) value {
 	switch x := x.(type) {
-	case nil:
-		return null, nil
 	case string:
-		return text(x), nil
-	case int:
-		return integer(int64(x)), nil
+		return text(x)
 	case int64:
-		return integer(x), nil
-	case *big.Int:
-		return number(new(big.Int).Set(x), 0), nil
+		return integer(x)
 	case time.Time:
-		switch k := typ.kind(); k {
-		case kindDate, kindTimestamp:
-			return wall(k, x), nil
-		}
+		return wall(kindTimestamp, x)
 	}
-	b, err := fromGo(x)
-	return b.value, err
+	panic(refuse(932, "VARCHAR2", "OTHER"))
 }
 
-// publish makes the rows visible.
-func (l *loader) publish() {
-	e, t := l.engine, l.table
+// publish makes rows visible.
+func (e *Engine) publish(t *table, all []*version) {
 	e.committing.Lock()
 	defer e.committing.Unlock()
 	scn := e.scn.Load() + 1
 	t.mu.Lock()
-	for _, v := range l.all {
+	for _, v := range all {
 		t.lastID++
 		v.id = t.lastID
 		v.born.Store(scn)
 	}
-	t.heap = append(t.heap, l.all...)
+	t.heap = append(t.heap, all...)
 	for _, x := range t.def().indexes {
-		x.load(l.all)
+		x.load(all)
 	}
 	t.mu.Unlock()
 	e.scn.Store(scn)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.count(t)
-}
-
-// load adds the rows of CREATE TABLE … AS SELECT.
-func (e *Engine) load(t *table, rows [][]value) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	l := loader{engine: e, table: t, definition: t.def()}
-	for _, values := range rows {
-		l.all = append(l.all, &version{values: values})
-	}
-	l.publish()
-	return nil
 }

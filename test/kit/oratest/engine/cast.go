@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// cast converts a value to a type with its sizes: what is too long for it is
-// cut where explicit, and else refused. name is the column's for the message.
-func (s *session) cast(v value, to dataType, explicit bool, name func() string) value {
+// cast converts a value to a type with its sizes, and refuses what is too long for it.
+// name is the column's for the message.
+func (s *session) cast(v value, to dataType, name func() string) value {
 	v = s.convert(v, to.kind())
 	if v.isNull() {
 		return v
@@ -16,7 +16,7 @@ func (s *session) cast(v value, to dataType, explicit bool, name func() string) 
 	case kindNumber:
 		return fitNumber(v, to)
 	case kindText:
-		return fitText(v, to, explicit, name)
+		return fitText(v, to, name)
 	case kindRaw:
 		if to.size > 0 && len(v.s) > to.size {
 			panic(refuse(12899, name(), len(v.s), to.size))
@@ -47,7 +47,7 @@ func fitNumber(v value, to dataType) value {
 	return v
 }
 
-func fitText(v value, to dataType, explicit bool, name func() string) value {
+func fitText(v value, to dataType, name func() string) value {
 	if to.lob() || to.size == 0 {
 		return v
 	}
@@ -56,11 +56,6 @@ func fitText(v value, to dataType, explicit bool, name func() string) value {
 		length = utf8.RuneCountInString(v.s)
 	}
 	switch {
-	case length > to.size && explicit:
-		if to.chars {
-			return text(string([]rune(v.s)[:to.size]))
-		}
-		return text(strings.ToValidUTF8(v.s[:to.size], ""))
 	case length > to.size:
 		panic(refuse(12899, name(), length, to.size))
 	case to.padded():
@@ -78,10 +73,6 @@ func fitTime(v value, digits int) value {
 	for range 9 - digits {
 		unit *= 10
 	}
-	nano := (int64(v.nano) + unit/2) / unit * unit
-	if nano >= 1_000_000_000 {
-		v.n, nano = v.n+1, nano-1_000_000_000
-	}
-	v.nano = int32(nano)
-	return v
+	v.nano = int32((int64(v.nano) + unit/2) / unit * unit)
+	return carry(v)
 }

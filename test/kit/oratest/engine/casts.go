@@ -4,7 +4,7 @@ import "encoding/binary"
 
 func (c *compiler) cast(sc *scope, x castExpr) *node {
 	in, s := c.value(sc, x.x), c.session
-	return derived(x.typ, in, func(v value) value { return s.cast(v, x.typ, true, nil) })
+	return derived(x.typ, in, func(v value) value { return s.cast(v, x.typ, func() string { return "CAST" }) })
 }
 
 // atZone compiles x AT TIME ZONE z.

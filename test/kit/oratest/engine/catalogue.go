@@ -2,108 +2,171 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// defineCatalogue makes the views ALL_… of tables and what they consist of.
+// defineCatalogue makes the views ALL_… of tables and what they consist of, with the
+// columns that the product reads.
 func (e *Engine) defineCatalogue() {
-	e.catalogued("TABLES", "OWNER TABLE_NAME TABLESPACE_NAME STATUS NUM_ROWS:n BLOCKS:n AVG_ROW_LEN:n LAST_ANALYZED:d PARTITIONED TEMPORARY DEPENDENCIES", e.tableRows)
-	e.catalogued("MVIEWS", "OWNER MVIEW_NAME CONTAINER_NAME", e.mviewRows)
-	e.catalogued("OBJECTS", "OWNER OBJECT_NAME OBJECT_ID:n OBJECT_TYPE CREATED:d LAST_DDL_TIME:d STATUS TEMPORARY GENERATED", e.objectRows)
-	e.catalogued("SYNONYMS", "OWNER SYNONYM_NAME TABLE_OWNER TABLE_NAME DB_LINK", e.synonymRows)
-	columns := "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE DATA_TYPE_OWNER DATA_LENGTH:n DATA_PRECISION:n DATA_SCALE:n NULLABLE COLUMN_ID:n " +
-		"DATA_DEFAULT:l CHARACTER_SET_NAME CHAR_LENGTH:n CHAR_COL_DECL_LENGTH:n CHAR_USED"
-	e.catalogued("TAB_COLUMNS", columns, func(r *run) [][]value {
+	e.catalogued("OBJECTS", "OWNER OBJECT_NAME OBJECT_TYPE", func(o *object) [][]value {
+		return [][]value{row(o.owner, o.name, o.kind())}
+	})
+	e.catalogued("SYNONYMS", "OWNER SYNONYM_NAME TABLE_OWNER TABLE_NAME DB_LINK", func(o *object) [][]value {
+		if o.synonym == nil {
+			return nil
+		}
+		return [][]value{row(o.owner, o.name, o.synonym.owner, o.synonym.name, o.link)}
+	})
+	e.catalogued("TAB_COLUMNS", "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE NULLABLE COLUMN_ID:n", columnRows)
+	e.ofTables("TABLES", "OWNER TABLE_NAME NUM_ROWS:n", func(o *object) [][]value {
+		count := null
+		if n := o.table.def().analyzed; n >= 0 {
+			count = integer(n)
+		}
+		return [][]value{row(o.owner, o.name, count)}
+	})
+	e.ofTables("MVIEWS", "OWNER MVIEW_NAME", func(o *object) [][]value {
+		if !o.table.materialized {
+			return nil
+		}
+		return [][]value{row(o.owner, o.name)}
+	})
+	e.ofTables("INDEXES", "OWNER INDEX_NAME INDEX_TYPE TABLE_OWNER TABLE_NAME UNIQUENESS STATUS VISIBILITY", indexRows)
+	e.ofTables("IND_COLUMNS", "INDEX_OWNER INDEX_NAME TABLE_OWNER TABLE_NAME COLUMN_NAME COLUMN_POSITION:n", indexColumnRows)
+	e.ofTables("IND_EXPRESSIONS", "INDEX_OWNER INDEX_NAME TABLE_OWNER TABLE_NAME COLUMN_EXPRESSION:l COLUMN_POSITION:n", func(o *object) [][]value {
 		var all [][]value
-		for _, row := range e.columnRows(r) {
-			if row[15].s == "NO" {
-				all = append(all, row[:15])
-			}
+		for _, f := range o.table.functional() {
+			all = append(all, row(f.index.owner, f.index.name, o.owner, o.name, f.expression(), f.position+1))
 		}
 		return all
 	})
-	// Only this one tells which columns are hidden.
-	e.catalogued("TAB_COLS", columns+" HIDDEN_COLUMN VIRTUAL_COLUMN INTERNAL_COLUMN_ID:n", e.columnRows)
-	e.catalogued("INDEXES", "OWNER INDEX_NAME INDEX_TYPE TABLE_OWNER TABLE_NAME TABLE_TYPE UNIQUENESS STATUS VISIBILITY PARTITIONED NUM_ROWS:n", e.indexRows)
-	e.catalogued("IND_COLUMNS", "INDEX_OWNER INDEX_NAME TABLE_OWNER TABLE_NAME COLUMN_NAME COLUMN_POSITION:n COLUMN_LENGTH:n CHAR_LENGTH:n DESCEND", e.indexColumnRows)
-	e.catalogued("IND_EXPRESSIONS", "INDEX_OWNER INDEX_NAME TABLE_OWNER TABLE_NAME COLUMN_EXPRESSION:l COLUMN_POSITION:n", e.indexExpressionRows)
 	e.public("NLS_DATABASE_PARAMETERS", "PARAMETER VALUE", func(*run) [][]value {
 		return [][]value{row("NLS_CHARACTERSET", cmp.Or(e.options.Charset, "AL32UTF8")), row("NLS_NCHAR_CHARACTERSET", "AL16UTF16")}
 	})
 }
 
-// catalogued defines ALL_name.
-func (e *Engine) catalogued(name, columns string, rows func(*run) [][]value) {
+// catalogued defines ALL_name of the objects that a user may know of, by their names.
+func (e *Engine) catalogued(name, columns string, rows func(*object) [][]value) {
 	e.public("ALL_"+name, columns, func(r *run) [][]value {
 		e.mu.RLock()
 		defer e.mu.RUnlock()
-		return rows(r)
+		names := slices.SortedFunc(maps.Keys(e.objects), func(a, b objectName) int {
+			return cmp.Or(strings.Compare(a.owner, b.owner), strings.Compare(a.name, b.name))
+		})
+		var all [][]value
+		for _, n := range names {
+			o := e.objects[n]
+			if o.synonym != nil && (o.owner == "PUBLIC" || o.owner == r.session.user) ||
+				e.hasOn(r.session.user, o, "SELECT", "READ", "INSERT", "UPDATE", "DELETE", "EXECUTE") {
+				all = append(all, rows(o)...)
+			}
+		}
+		return all
 	})
 }
 
-// visible calls f with the objects that a user may know of, by their names. The
-// caller holds mu.
-func (e *Engine) visible(r *run, f func(*object)) {
-	names := slices.SortedFunc(maps.Keys(e.objects), func(a, b objectName) int {
-		return cmp.Or(strings.Compare(a.owner, b.owner), strings.Compare(a.name, b.name))
+// ofTables is catalogued for the objects that are tables.
+func (e *Engine) ofTables(name, columns string, rows func(*object) [][]value) {
+	e.catalogued(name, columns, func(o *object) [][]value {
+		if o.table == nil {
+			return nil
+		}
+		return rows(o)
 	})
-	for _, n := range names {
-		o := e.objects[n]
-		if o.synonym != nil && (o.owner == "PUBLIC" || o.owner == r.session.user) ||
-			e.hasOn(r.session.user, o, "SELECT", "READ", "INSERT", "UPDATE", "DELETE", "EXECUTE") {
-			f(o)
+}
+
+// columnRows are the columns of a table, a view or a view of the system's own.
+func columnRows(o *object) [][]value {
+	var all [][]value
+	add := func(name string, typ dataType, nullable bool) {
+		all = append(all, row(o.owner, o.name, name, typ.String(), nullable, len(all)+1))
+	}
+	switch {
+	case o.table != nil:
+		for _, c := range o.table.def().columns {
+			if !c.dropped {
+				add(c.name, c.typ, c.nullable)
+			}
+		}
+	case o.view != nil:
+		for _, c := range o.view.result {
+			add(c.name, c.typ, c.nullable)
+		}
+	case o.virtual != nil:
+		for _, c := range o.virtual.columns {
+			add(c.name, c.typ, true)
 		}
 	}
-}
-
-func (e *Engine) tableRows(r *run) [][]value {
-	var all [][]value
-	e.visible(r, func(o *object) {
-		if o.table == nil {
-			return
-		}
-		count, blocks, at := null, null, null
-		if o.table.def().analyzed >= 0 {
-			count, blocks, at = integer(o.table.def().analyzed), integer(o.table.def().analyzed/100+1), wall(kindDate, r.now)
-		}
-		all = append(all, row(o.owner, o.name, "USERS", "VALID", count, blocks, null, at, "NO", "N", "DISABLED"))
-	})
 	return all
 }
 
-func (e *Engine) mviewRows(r *run) [][]value {
-	var all [][]value
-	e.visible(r, func(o *object) {
-		if o.table != nil && o.table.materialized {
-			all = append(all, row(o.owner, o.name, o.name))
+// functional is a column of an index that the database keeps as an expression:
+// a TIMESTAMP WITH TIME ZONE in UTC, or a descending column.
+type functional struct {
+	column   column
+	index    *index
+	position int // in the index
+}
+
+func (t *table) functional() []functional {
+	var all []functional
+	for _, x := range t.def().indexes {
+		for i, position := range x.columns {
+			if c := t.def().columns[position]; x.descending[i] || c.typ.name == typeTimestampTZ {
+				all = append(all, functional{c, x, i})
+			}
 		}
-	})
+	}
 	return all
 }
 
-func (e *Engine) objectRows(r *run) [][]value {
+func (f functional) expression() string {
+	if f.column.typ.name == typeTimestampTZ {
+		return `SYS_EXTRACT_UTC("` + f.column.name + `")`
+	}
+	return strconv.Quote(f.column.name)
+}
+
+func indexRows(o *object) [][]value {
 	var all [][]value
-	e.visible(r, func(o *object) {
-		created := wall(kindDate, o.created)
-		all = append(all, row(o.owner, o.name, o.id, o.kind(), created, created, "VALID", "N", "N"))
-		if o.table == nil {
-			return
+	for _, x := range o.table.def().indexes {
+		kind, unique := x.storage.kind(), "NONUNIQUE"
+		if x.unique {
+			unique = "UNIQUE"
 		}
-		for _, x := range o.table.def().indexes {
-			all = append(all, row(x.owner, x.name, x.id, "INDEX", created, created, "VALID", "N", "N"))
+		if slices.ContainsFunc(o.table.functional(), func(f functional) bool { return f.index == x }) {
+			kind = "FUNCTION-BASED NORMAL"
 		}
-	})
+		status, visibility := "VALID", "VISIBLE"
+		switch {
+		case x.storage.unusable:
+			status = "UNUSABLE"
+		case x.storage.local: // its partitions have the status
+			status = "N/A"
+		case x.storage.invisible:
+			visibility = "INVISIBLE"
+		}
+		all = append(all, row(x.owner, x.name, kind, o.owner, o.name, unique, status, visibility))
+	}
 	return all
 }
 
-func (e *Engine) synonymRows(r *run) [][]value {
+func indexColumnRows(o *object) [][]value {
 	var all [][]value
-	e.visible(r, func(o *object) {
-		if o.synonym != nil {
-			all = append(all, row(o.owner, o.name, o.synonym.owner, o.synonym.name, o.link))
+	for _, x := range o.table.def().indexes {
+		for i, position := range x.columns {
+			name := o.table.def().columns[position].name
+			for n, f := range o.table.functional() {
+				if f.index == x && f.position == i { // The name of the column that holds the expression.
+					name = fmt.Sprintf("SYS_NC%05d$", len(o.table.def().columns)+n+1)
+				}
+			}
+			all = append(all, row(x.owner, x.name, o.owner, o.name, name, i+1))
 		}
-	})
+	}
 	return all
 }

@@ -1,9 +1,7 @@
 package engine
 
-import "fmt"
-
 // change runs whatever is not a SELECT, and counts the rows that it changed.
-func (s *session) change(r *run, c *compiler, st statement, names []string) (int, error) {
+func (s *session) change(r *run, c *compiler, st statement) int {
 	switch st := st.(type) {
 	case insertStatement:
 		return s.insert(r, c, st)
@@ -12,49 +10,43 @@ func (s *session) change(r *run, c *compiler, st statement, names []string) (int
 	case deleteStatement:
 		return s.modify(r, c, st.from, nil, st.cond, "DELETE")
 	case transactionStatement:
-		return 0, s.transact(st.verb)
+		s.transact(st.verb)
 	case alterSession:
 		for _, kv := range st.settings {
-			if err := s.set(kv[0], kv[1]); err != nil {
-				return 0, err
-			}
+			s.set(kv[0], kv[1])
 		}
-		return 0, nil
 	case plsqlBlock:
-		return 0, protect(func() { s.runBlock(r, c, st, names) })
+		s.runBlock(r, c, st)
 	case explainStatement:
-		return 0, s.explain(r, c, st)
+		s.explain(r, c, st)
 	case noStatement:
-		return 0, nil
+	default:
+		// Definitions end the transaction, even those that fail.
+		s.endTransaction(true)
+		s.define(c, r, st)
 	}
-	// Definitions end the transaction, even those that fail.
-	s.endTransaction(true)
-	return 0, asRefusal(s.engine.define(s, c, r, st))
+	return 0
 }
 
-func (s *session) transact(verb string) error {
+func (s *session) transact(verb string) {
 	switch verb {
 	case "COMMIT", "ROLLBACK":
 		s.endTransaction(verb == "COMMIT")
-		return nil
+		return
 	}
 	if s.tx != nil {
-		return refuse(1453)
+		panic(refuse(1453))
 	}
 	t := s.transaction()
 	t.readOnly, t.snapshot = true, s.engine.scn.Load()
-	return nil
 }
 
 // analyze counts the rows of a table for the catalogue.
 func (s *session) analyze(owner, name string) {
-	o, err := s.engine.resolve(s, s.user, owner, name)
-	if err != nil || o.table == nil {
-		panic(refuse(942))
-	}
+	t := s.ownTable(owner, name)
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
-	s.engine.count(o.table)
+	s.engine.count(t)
 }
 
 // count sets NUM_ROWS. The caller holds mu.
@@ -67,17 +59,4 @@ func (e *Engine) count(t *table) {
 		}
 	}
 	t.redefine(func(d *tableDefinition) { d.analyzed = n })
-}
-
-// asBinds makes binds of Go values.
-func asBinds(all []any) ([]boundValue, error) {
-	out := make([]boundValue, len(all))
-	for i, a := range all {
-		v, err := fromGo(a)
-		if err != nil {
-			return nil, fmt.Errorf("bind %d: %w", i+1, err)
-		}
-		out[i] = v
-	}
-	return out, nil
 }

@@ -15,37 +15,23 @@ func (v value) isFalse() bool { return v.kind == kindNumber && v.n == 0 }
 // ranks order the types of times: the lower one is converted to the higher.
 var ranks = map[kind]int{kindDate: 1, kindTimestamp: 2, kindTimestampLTZ: 3, kindTimestampTZ: 4}
 
-// common finds the kind in which two types are compared.
-func (c *compiler) common(a, b dataType) kind {
+// comparable refuses to compare values of different kinds. Oracle would convert one of
+// them, by the formats of the session, and find no index for it.
+func comparable(a, b dataType) {
 	x, y := a.kind(), b.kind()
-	if a.lob() || b.lob() {
-		c.fail(932, "-", "CLOB")
-	}
 	switch {
-	case x == kindNull:
-		return y
-	case y == kindNull || x == y:
-		return x
-	case x == kindText:
-		return y
-	case y == kindText:
-		return x
-	case x == kindDouble && y == kindNumber, x == kindNumber && y == kindDouble:
-		return kindDouble
-	case ranks[x] > 0 && ranks[y] > 0:
-		if ranks[x] > ranks[y] {
-			return x
-		}
-		return y
+	case a.lob() || b.lob():
+		panic(refuse(932, "-", "CLOB"))
+	case x == kindNull || y == kindNull:
+	case x != y || x == kindDouble || a.national() != b.national():
+		panic(refuse(932, string(a.name), string(b.name)))
 	}
-	c.fail(932, string(a.name), string(b.name))
-	return kindNull
 }
 
 // to converts a node implicitly; a node that needs no conversion stays as it is.
 func (c *compiler) to(n *node, k kind) *node {
 	from := n.typ.kind()
-	if from == k || from == kindNull || k == kindNull {
+	if from == k || from == kindNull {
 		return n
 	}
 	s := c.session
@@ -53,17 +39,7 @@ func (c *compiler) to(n *node, k kind) *node {
 		digits := n.typ.scale
 		return derived(varchar(30), n, func(v value) value { return text(intervalText(v, digits)) })
 	}
-	if ranks[from] > 0 && k == kindText {
-		format := withDigits(s.format(from), n.typ.scale)
-		return derived(varchar(75), n, func(v value) value {
-			return text(writeTime(v, format, s))
-		})
-	}
-	out := &node{typ: typeOf(k), nullable: n.nullable}
-	out.eval = func(f *frame) value {
-		return s.convert(n.eval(f), k)
-	}
-	return out.inherit(n)
+	return derived(typeOf(k), n, func(v value) value { return s.convert(v, k) })
 }
 
 // typeOf is the type without sizes of a kind.
@@ -76,17 +52,9 @@ func typeOf(k kind) dataType {
 
 // comparison compiles left op right.
 func (c *compiler) comparison(op string, left, right *node) *node {
-	k := c.common(left.typ, right.typ)
+	comparable(left.typ, right.typ)
 	padded := left.typ.padded() && right.typ.padded()
-	l, r := once(c.to(left, k)), once(c.to(right, k))
-	if k == kindText && left.typ.national() != right.typ.national() {
-		// The side that is not national is converted.
-		if left.typ.national() {
-			r = hidden(r)
-		} else {
-			l = hidden(l)
-		}
-	}
+	l, r := once(left), once(right)
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)
 	n.comparison = &comparison{op, l, r}
 	n.eval = func(f *frame) value {
@@ -123,17 +91,6 @@ func once(n *node) *node {
 		return result
 	}
 	return &out
-}
-
-// hidden is the node behind a conversion that leaves its value alone, but that
-// no index sees through.
-func hidden(n *node) *node {
-	if n.column == nil {
-		return n
-	}
-	h := *n
-	h.column = nil
-	return &h
 }
 
 func holds(op string, d int) bool {

@@ -2,9 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
-
-	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 // run is one execution of a statement.
@@ -120,30 +119,12 @@ type sourceColumn struct {
 // it refuses by a panic.
 type compiler struct {
 	session *session
-	binds   []value
-	types   []dataType
+	binds   []boundValue
 	// user is whose rights count: the session's, or the owner's of a view.
 	user string
 	// nesting bounds views that are made of each other.
 	nesting int
 }
-
-// protect turns a refusal that travels as a panic into an error.
-func protect(f func()) (err error) {
-	defer func() {
-		switch failure := recover().(type) {
-		case nil:
-		case *wire.Error:
-			err = failure
-		default:
-			panic(failure)
-		}
-	}()
-	f()
-	return nil
-}
-
-func (c *compiler) fail(code int, args ...any) { panic(refuse(code, args...)) }
 
 func constant(v value, typ dataType) *node {
 	return &node{typ: typ, nullable: v.isNull(), literal: &v, eval: func(*frame) value { return v }}
@@ -153,7 +134,7 @@ func constant(v value, typ dataType) *node {
 func (c *compiler) value(sc *scope, x expr) *node {
 	n := c.expr(sc, x)
 	if n.condition {
-		c.fail(907)
+		panic(refuse(907))
 	}
 	return n
 }
@@ -162,7 +143,7 @@ func (c *compiler) value(sc *scope, x expr) *node {
 func (c *compiler) condition(sc *scope, x expr) *node {
 	n := c.expr(sc, x)
 	if !n.condition {
-		c.fail(920)
+		panic(refuse(920))
 	}
 	return n
 }
@@ -180,7 +161,7 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 	case literalExpr:
 		return constant(x.value, x.typ)
 	case bindExpr:
-		n := constant(c.binds[x.index], c.types[x.index])
+		n := constant(c.binds[x.index].value, c.binds[x.index].typ)
 		n.literal = nil
 		n.nullable = true
 		return n
@@ -211,8 +192,7 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 		}
 		return x.source.node(x.index, 0)
 	case starExpr:
-		c.fail(936)
+		panic(refuse(936))
 	}
-	c.fail(3001)
-	return nil
+	panic(unimplemented(fmt.Sprintf("%T", x)))
 }

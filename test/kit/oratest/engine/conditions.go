@@ -10,7 +10,7 @@ func (c *compiler) in(sc *scope, x inExpr) *node {
 	}
 	// Before 23ai a list has a thousand expressions at most.
 	if len(x.list) > 1000 && c.session.engine.options.Version < 23 {
-		c.fail(1795)
+		panic(refuse(1795))
 	}
 	var n *node
 	left := c.value(sc, x.x)
@@ -29,16 +29,14 @@ func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 	left := c.value(sc, x.x)
 	q, inner := c.nested(sc, x.sub)
 	if len(q.columns) != 1 {
-		c.fail(913)
+		panic(refuse(913))
 	}
-	k := c.common(left.typ, q.columns[0].typ)
-	l := c.to(left, k)
-	s := c.session
+	comparable(left.typ, q.columns[0].typ)
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true, outer: inner.correlated}).inherit(left)
 	n.slots |= inner.reads()
-	set := memo(inner, func(f *frame) *valueSet { return readSet(f, q, k, s) })
+	set := memo(inner, func(f *frame) *valueSet { return readSet(f, q) })
 	n.eval = func(f *frame) value {
-		v := l.eval(f)
+		v := left.eval(f)
 		all := set(f)
 		switch {
 		case len(all.keys) == 0 && !all.null:
@@ -61,7 +59,7 @@ type valueSet struct {
 	null bool
 }
 
-func readSet(f *frame, q *compiledQuery, k kind, s *session) *valueSet {
+func readSet(f *frame, q *compiledQuery) *valueSet {
 	set := &valueSet{keys: map[string]bool{}}
 	rows := q.open(f.run, f)
 	defer rows.close()
@@ -70,7 +68,7 @@ func readSet(f *frame, q *compiledQuery, k kind, s *session) *valueSet {
 		if row == nil {
 			return set
 		}
-		v := s.convert(row[0], k)
+		v := row[0]
 		if v.isNull() {
 			set.null = true
 			continue
@@ -117,7 +115,7 @@ func (sc *scope) reads() uint64 {
 func (c *compiler) scalar(sc *scope, x subqueryExpr) *node {
 	q, inner := c.nested(sc, x.sub)
 	if len(q.columns) != 1 {
-		c.fail(913)
+		panic(refuse(913))
 	}
 	read := memo(inner, func(f *frame) value {
 		rows := q.open(f.run, f)

@@ -9,70 +9,44 @@ import (
 	"time"
 )
 
-// convert turns a value into one of another kind, as Oracle does by itself.
+// convert turns a value into one of another kind. What Oracle would do by the formats of
+// the session is refused.
 func (s *session) convert(v value, to kind) value {
 	if v.isNull() || v.kind == to || to == kindNull {
 		return v
 	}
-	switch to {
-	case kindText:
-		return text(s.toText(v))
-	case kindNumber:
-		return toNumber(v)
-	case kindDouble:
-		if f, err := strconv.ParseFloat(strings.TrimSpace(v.s), 64); err == nil && v.kind == kindText {
-			return double(f)
-		}
-		return double(toFloat(toNumber(v)))
-	case kindRaw:
-		return toRaw(v)
-	case kindInterval:
-		panic(refuse(932, "INTERVAL", "OTHER"))
-	}
-	if v.kind == kindText {
-		return s.readText(v.s, s.format(to), to)
-	}
-	return s.toTime(v, to)
-}
-
-func toNumber(v value) value {
-	var n value
-	var ok bool
-	switch v.kind {
-	case kindText:
-		n, ok = parseNumber(v.s)
-	case kindNumber:
-		return v
-	case kindDouble:
-		n, ok = fromFloat(v.float())
+	switch {
+	case to == kindText:
+		return text(toText(v))
+	case to == kindNumber && v.kind == kindText:
+		n, ok := parseNumber(v.s)
 		if !ok {
-			panic(refuse(1426))
+			panic(refuse(1722))
 		}
-	default:
-		panic(refuse(932, "NUMBER", "OTHER"))
+		return n
+	case to == kindDouble && v.kind == kindNumber:
+		return double(toFloat(v))
+	case to == kindDouble && v.kind == kindText:
+		f, err := strconv.ParseFloat(strings.TrimSpace(v.s), 64)
+		if err != nil {
+			panic(refuse(1722))
+		}
+		return double(f)
+	case ranks[to] > 0 && ranks[v.kind] > 0:
+		return s.toTime(v, to)
 	}
-	if !ok {
-		panic(refuse(1722))
-	}
-	return n
+	panic(refuse(932, string(typeOf(to).name), string(typeOf(v.kind).name)))
 }
 
 func toRaw(v value) value {
-	if v.kind != kindText {
-		panic(refuse(932, "BINARY", "OTHER"))
-	}
-	digits := v.s
-	if len(digits)%2 == 1 {
-		digits = "0" + digits
-	}
-	b, err := hex.DecodeString(digits)
+	b, err := hex.DecodeString(v.s)
 	if err != nil {
 		panic(refuse(1465))
 	}
 	return raw(string(b))
 }
 
-func (s *session) toText(v value) string {
+func toText(v value) string {
 	switch v.kind {
 	case kindNumber:
 		return numberText(v)
@@ -80,12 +54,8 @@ func (s *session) toText(v value) string {
 		return strings.ToUpper(hex.EncodeToString([]byte(v.s)))
 	case kindDouble:
 		return doubleText(v.float())
-	case kindInterval:
-		return intervalText(v, 9)
-	case kindText, kindNull:
-		return v.s
 	}
-	return writeTime(v, s.format(v.kind), s)
+	panic(refuse(932, "VARCHAR2", string(typeOf(v.kind).name)))
 }
 
 func doubleText(f float64) string {
@@ -115,14 +85,10 @@ func intervalText(v value, digits int) string {
 // readText reads a time of a kind in a format.
 func (s *session) readText(from string, format []element, to kind) value {
 	t, zone := readTime(from, format, s.engine.now().In(s.zone))
-	switch to {
-	case kindDate, kindTimestamp:
-		return wall(to, t)
+	if zone != "" {
+		return s.toTime(inZone(t, zone), to)
 	}
-	if zone == "" {
-		return s.toTime(wall(kindTimestamp, t), to)
-	}
-	return s.toTime(inZone(t, zone), to)
+	return s.toTime(wall(kindTimestamp, t), to)
 }
 
 // inZone makes a TIMESTAMP WITH TIME ZONE from a wall clock.
@@ -141,34 +107,23 @@ func inZone(t time.Time, zone string) value {
 // toTime converts between the kinds of times: a time without a zone is one of
 // the session's.
 func (s *session) toTime(v value, to kind) value {
-	switch v.kind {
-	case kindDate, kindTimestamp, kindTimestampTZ, kindTimestampLTZ:
-	default:
-		panic(refuse(932, "DATE", "OTHER"))
-	}
-	if v.kind == to {
+	switch {
+	case v.kind == to:
 		return v
-	}
-	switch to {
-	case kindDate, kindTimestamp:
-		switch v.kind {
-		case kindTimestampTZ:
+	case to == kindDate || to == kindTimestamp:
+		if v.kind == kindTimestampTZ {
 			return wall(to, v.zoned())
-		case kindTimestampLTZ:
+		}
+		if v.kind == kindTimestampLTZ {
 			return wall(to, v.time().In(s.zone))
 		}
 		return wall(to, v.time())
-	}
-	zone := ""
-	if to == kindTimestampTZ {
-		zone = s.zoneName
-	}
-	if v.kind == kindTimestampTZ || v.kind == kindTimestampLTZ {
-		return instant(to, v.time(), zone)
+	case v.kind == kindTimestampTZ || v.kind == kindTimestampLTZ:
+		return instant(to, v.time(), s.zoneName)
 	}
 	at, ok := civil(v, s.zone)
 	if !ok {
 		panic(refuse(1878))
 	}
-	return instant(to, at, zone)
+	return instant(to, at, s.zoneName)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -9,235 +10,236 @@ import (
 // lock.
 func (t *table) redefine(f func(*tableDefinition)) {
 	d := *t.def()
-	d.columns, d.constraints, d.indexes = slices.Clone(d.columns), slices.Clone(d.constraints), slices.Clone(d.indexes)
+	d.columns, d.indexes = slices.Clone(d.columns), slices.Clone(d.indexes)
 	f(&d)
 	t.definition.Store(&d)
 }
 
-// define runs a statement that changes the catalogue.
-func (e *Engine) define(s *session, c *compiler, r *run, st statement) error {
+// define runs a statement that changes the catalogue, which is the owner's alone.
+func (s *session) define(c *compiler, r *run, st statement) {
+	e := s.engine
+	if !e.owns(s.user) {
+		panic(refuse(1031))
+	}
 	switch st := st.(type) {
 	case createTable:
-		return e.createTable(s, c, r, st)
+		s.createTable(c, r, st)
 	case createIndex:
-		return e.createIndex(s, st)
+		s.createIndex(st)
 	case createView:
-		return e.createView(s, c, st)
+		s.createView(c, st)
 	case createFunction:
-		return e.put(s, s.schema, st.name, "CREATE PROCEDURE", true, &object{routine: &routine{st}})
+		s.put(s.user, st.name, true, &object{routine: &st})
 	case createSynonym:
-		return e.createSynonym(s, st)
+		st.onSchema = cmp.Or(st.onSchema, s.user)
+		s.put(st.schema, st.name, st.replace, &object{synonym: &objectName{st.onSchema, st.on}, link: st.link})
 	case alterTable:
-		return e.alterTable(s, st)
+		s.alterTable(st)
 	case dropStatement:
-		return e.drop(s, st)
-	case createUser, grantStatement:
-		return e.defineRights(s, st)
+		s.drop(st)
+	case createUser:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.users[st.name] = newUser()
+	case grantStatement:
+		s.grant(st)
+	default:
+		panic(refuse(900))
 	}
-	return refuse(900)
 }
 
 // put adds an object to a schema.
-func (e *Engine) put(s *session, schema, name, privilege string, replace bool, o *object) error {
+func (s *session) put(schema, name string, replace bool, o *object) {
+	e := s.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if schema == "" {
-		schema = s.schema
-	}
-	if !e.has(s.user, privilege) || schema != s.user && !e.users[s.user].all {
-		return refuse(1031)
-	}
-	o.objectName = objectName{schema, name}
+	o.objectName = objectName{cmp.Or(schema, s.user), name}
 	if old := e.objects[o.objectName]; old != nil && (!replace || old.kind() != o.kind()) {
-		return refuse(955)
+		panic(refuse(955))
 	}
-	o.id, o.created = e.nextID(), e.now()
 	if o.table != nil {
 		o.table.objectName = o.objectName
 		for _, x := range o.table.def().indexes {
-			x.owner = schema
-			if e.indexes[objectName{schema, x.name}] != nil {
-				return refuse(955)
-			}
-		}
-		for _, x := range o.table.def().indexes {
-			e.indexes[objectName{schema, x.name}] = x
-			x.id = e.nextID()
+			x.owner = o.owner
+			e.lastID++
+			x.name = cmp.Or(x.name, "SYS_C00"+strconv.Itoa(e.lastID))
 		}
 	}
 	e.objects[o.objectName] = o
-	return nil
 }
 
-// systemName names what was given no name. The caller holds mu.
-func (e *Engine) systemName() string { return "SYS_C00" + strconv.Itoa(e.nextID()) }
-
-func (e *Engine) createTable(s *session, c *compiler, r *run, st createTable) error {
-	t := &table{materialized: st.materialized}
+func (s *session) createTable(c *compiler, r *run, st createTable) {
+	t := &table{materialized: st.as != nil}
 	d := &tableDefinition{analyzed: -1}
-	var content [][]value
+	constraints := st.constraints
 	if st.as != nil {
-		var err error
-		if content, err = s.tableAs(r, c, d, st); err != nil {
-			return err
+		for _, column := range s.resultOf(r, c, st.as) {
+			d.add(columnDefinition{name: column.name, typ: column.typ, notNull: !column.nullable})
 		}
 	}
-	constraints := st.constraints
 	for _, definition := range st.columns {
-		if err := addColumn(d, definition); err != nil {
-			return err
-		}
+		d.add(definition)
 		constraints = append(constraints, definition.constraints...)
 	}
-	if len(d.columns) == 0 {
-		return refuse(904, "")
-	}
-	t.definition.Store(d)
-	e.mu.Lock()
-	err := e.addConstraints(t, d, constraints)
-	e.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	for _, k := range d.constraints {
-		if k.kind == 'P' {
-			k.index.storage.rows = st.byIndex
-		}
-	}
-	if err := e.put(s, st.schema, st.name, "CREATE TABLE", false, &object{table: t}); err != nil {
-		return err
-	}
-	return e.load(t, content)
-}
-
-// tableAs takes columns and rows of CREATE TABLE … AS SELECT.
-func (s *session) tableAs(r *run, c *compiler, d *tableDefinition, st createTable) (all [][]value, err error) {
-	refusal := protect(func() {
-		out := c.query(nil, st.as)
-		for _, column := range out.columns {
-			definition := columnDefinition{name: column.name, typ: column.typ, hasType: true, nullable: &column.nullable}
-			if err = addColumn(d, definition); err != nil {
-				return
-			}
-		}
-		r.view = s.view()
-		in := out.open(r, nil)
-		defer in.close()
-		for row := in.next(); row != nil; row = in.next() {
-			all = append(all, slices.Clone(row))
-		}
-	})
-	if refusal != nil {
-		return nil, refusal
-	}
-	return all, err
-}
-
-func addColumn(d *tableDefinition, definition columnDefinition) error {
-	if !definition.hasType {
-		return refuse(902)
-	}
-	if d.column(definition.name) >= 0 {
-		return refuse(957)
-	}
-	c := column{name: definition.name, typ: definition.typ, nullable: true, def: definition.def}
-	if definition.nullable != nil {
-		c.nullable = *definition.nullable
-	}
-	d.columns = append(d.columns, c)
-	return nil
-}
-
-// addConstraints adds constraints with their indexes to a definition that
-// nobody else sees yet. The caller holds the locks of the engine and the table.
-func (e *Engine) addConstraints(t *table, d *tableDefinition, all []constraintDefinition) error {
-	for _, k := range all {
-		if err := e.addConstraint(t, d, k); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *Engine) addConstraint(t *table, d *tableDefinition, definition constraintDefinition) error {
-	k := constraint{name: definition.name, kind: definition.kind}
-	if k.name == "" {
-		k.name = e.systemName()
-	}
-	for _, name := range definition.columns {
-		i := d.column(name)
-		if i < 0 {
-			return refuse(904, `"`+name+`"`)
-		}
-		k.columns = append(k.columns, i)
-	}
-	if k.kind == 'P' || k.kind == 'U' {
-		for _, c := range k.columns {
-			if typ := d.columns[c].typ; typ.name == typeTimestampTZ || typ.lob() {
-				return refuse(2329)
-			}
-			if k.kind == 'P' {
-				d.columns[c].nullable = false
-			}
-		}
-		x := &index{owner: t.owner, name: k.name, columns: k.columns, descending: make([]bool, len(k.columns)), unique: true, constraint: k.name}
-		if err := t.fill(x); err != nil {
-			return refuse(2437)
-		}
-		k.index = x
+	for _, k := range constraints {
+		x := d.constraint(k)
+		x.storage.rows = st.byIndex && k.primary
 		d.indexes = append(d.indexes, x)
 	}
-	d.constraints = append(d.constraints, k)
-	return nil
+	t.definition.Store(d)
+	s.put(st.schema, st.name, false, &object{table: t})
 }
 
-// fill brings the rows of the table into a new index. The caller holds mu.
-func (t *table) fill(x *index) error {
-	if len(t.heap) == 0 {
-		return nil
+// resultOf returns the columns of CREATE MATERIALIZED VIEW … AS SELECT, which has to be of
+// no rows: it is never refreshed.
+func (s *session) resultOf(r *run, c *compiler, q *query) []outColumn {
+	out := c.query(nil, q)
+	r.view = s.view()
+	in := out.open(r, nil)
+	defer in.close()
+	if in.next() != nil {
+		panic(unimplemented("a materialized view of rows"))
+	}
+	return out.columns
+}
+
+func (d *tableDefinition) add(definition columnDefinition) {
+	if d.column(definition.name) >= 0 {
+		panic(refuse(957))
+	}
+	d.columns = append(d.columns, column{
+		name: definition.name, typ: definition.typ, nullable: !definition.notNull, def: definition.def,
+	})
+}
+
+// constraint returns the index of a key of a new table.
+func (d *tableDefinition) constraint(k constraintDefinition) *index {
+	x := &index{name: k.name, unique: true, columns: d.positions(k.columns)}
+	x.descending = make([]bool, len(x.columns))
+	for _, c := range x.columns {
+		if typ := d.columns[c].typ; typ.name == typeTimestampTZ || typ.lob() {
+			panic(refuse(2329))
+		}
+		if k.primary {
+			d.columns[c].nullable = false
+		}
+	}
+	return x
+}
+
+// positions are those of columns by name.
+func (d *tableDefinition) positions(names []string) []int {
+	all := make([]int, len(names))
+	for i, name := range names {
+		if all[i] = d.column(name); all[i] < 0 {
+			panic(refuse(904, strconv.Quote(name)))
+		}
+	}
+	return all
+}
+
+// ownTable finds a table to define.
+func (s *session) ownTable(schema, name string) *table {
+	o := s.engine.resolve(s.user, schema, name)
+	if o.table == nil {
+		panic(refuse(942))
+	}
+	return o.table
+}
+
+func (s *session) createIndex(st createIndex) {
+	e, t := s.engine, s.ownTable(st.tableSchema, st.table)
+	x := &index{
+		owner: t.owner, name: st.name, columns: t.def().positions(st.columns), descending: st.descending,
+		unique: st.unique, storage: st.storage,
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// No row shall come between the filling of the index and its being there.
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.unique && len(t.heap) > 0 {
+		panic(unimplemented("a unique index on rows"))
 	}
 	x.load(t.heap)
-	if !x.unique {
-		return nil
+	t.redefine(func(d *tableDefinition) { d.indexes = append(d.indexes, x) })
+}
+
+func (s *session) createView(c *compiler, st createView) {
+	v := &viewDefinition{query: st.query, result: c.query(nil, st.query).columns}
+	s.put(st.schema, st.name, false, &object{view: v})
+}
+
+func (s *session) alterTable(st alterTable) {
+	e, t := s.engine, s.ownTable(st.schema, st.name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redefine(func(d *tableDefinition) {
+		if st.add.name != "" {
+			if st.add.def != nil || st.add.notNull || len(st.add.constraints) > 0 {
+				panic(unimplemented("ALTER TABLE ADD of more than a name and a type"))
+			}
+			d.add(st.add)
+		}
+		if st.drop != "" {
+			i := d.positions([]string{st.drop})[0]
+			d.columns[i].dropped = true
+			d.indexes = slices.DeleteFunc(d.indexes, func(x *index) bool { return slices.Contains(x.columns, i) })
+		}
+		if st.renameFrom != "" {
+			d.columns[d.positions([]string{st.renameFrom})[0]].name = st.renameTo
+		}
+	})
+}
+
+func (s *session) drop(st dropStatement) {
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	name := objectName{cmp.Or(st.schema, s.user), st.name}
+	if o := e.objects[name]; o == nil || o.kind() != st.what {
+		panic(refuse(942))
 	}
-	var last *version
-	for _, v := range x.runs[0] {
-		if v.born.Load() == aborted || v.dead.Load() != 0 {
+	delete(e.objects, name)
+	for _, u := range e.users {
+		delete(u.objects, name)
+	}
+}
+
+// objectPrivilegesKnown are what GRANT … ON takes.
+var objectPrivilegesKnown = []string{"SELECT", "READ", "INSERT", "UPDATE", "DELETE", "EXECUTE", "ALTER", "REFERENCES", "INDEX", "FLASHBACK", "DEBUG"}
+
+// grant runs GRANT and REVOKE. System privileges open nothing here.
+func (s *session) grant(st grantStatement) {
+	e := s.engine
+	var o *object
+	if st.object != "" {
+		o = e.resolve(s.user, st.schema, st.object)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range st.grantees {
+		u := e.users[name]
+		if u == nil {
+			panic(refuse(1917, name))
+		}
+		if o == nil {
 			continue
 		}
-		if last != nil && x.sameKey(last, v) {
-			return refuse(1452)
+		// A grant goes to a view of the system, never to its public synonym.
+		if st.schema == "" && o.virtual != nil && o.name != st.object {
+			panic(refuse(2030))
 		}
-		last = v
-	}
-	return nil
-}
-
-// sameKey compares keys; NULL throughout is never the same.
-func (x *index) sameKey(a, b *version) bool {
-	nulls := true
-	for _, c := range x.columns {
-		if compareNullsLast(at(a.values, c), at(b.values, c)) != 0 {
-			return false
+		if u.objects[o.objectName] == nil {
+			u.objects[o.objectName] = map[string]bool{}
 		}
-		nulls = nulls && at(a.values, c).isNull()
+		for _, p := range st.privileges {
+			if !slices.Contains(objectPrivilegesKnown, p) || p == "READ" && e.options.Version < 12 {
+				panic(refuse(990))
+			}
+			u.objects[o.objectName][p] = !st.revoke
+		}
 	}
-	return !nulls
-}
-
-// ownTable finds a table that the session may define.
-func (e *Engine) ownTable(s *session, schema, name string) (*object, error) {
-	o, err := e.resolve(s, s.user, schema, name)
-	if err != nil {
-		return nil, err
-	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	switch {
-	case o.table == nil || !e.hasOn(s.user, o, "SELECT", "READ", "ALTER"):
-		return nil, refuse(942)
-	case o.owner != s.user && !e.hasOn(s.user, o, "ALTER"):
-		return nil, refuse(1031)
-	}
-	return o, nil
 }

@@ -15,12 +15,9 @@ func (c *conflict) Error() string { return "another transaction came first" }
 
 // write runs a statement that changes rows: all of it or nothing. Where another
 // transaction is in the way it waits for that one's end and begins again.
-func (s *session) write(r *run, body func(tx *transaction) (int, error)) (int, error) {
+func (s *session) write(r *run, body func(tx *transaction) int) int {
 	if s.tx != nil && s.tx.readOnly {
-		return 0, refuse(1456)
-	}
-	if mode := s.engine.Database().OpenMode; mode != "READ WRITE" {
-		return 0, refuse(16000)
+		panic(refuse(1456))
 	}
 	tx := s.transaction()
 	fresh := tx.begun.IsZero()
@@ -31,34 +28,28 @@ func (s *session) write(r *run, body func(tx *transaction) (int, error)) (int, e
 	for {
 		r.view = s.view()
 		var n int
-		var err error
-		if refusal := protect(func() { n, err = body(tx) }); refusal != nil {
-			err = refusal
-		}
+		err := protect(func() { n = body(tx) })
 		if err == nil {
-			return n, nil
+			return n
 		}
 		tx.undo(keep)
 		var busy *conflict
 		if errors.As(err, &busy) {
-			if err = tx.await(r.ctx, busy.stamp); err == nil {
-				continue
-			}
+			s.engine.await(r.ctx, busy.stamp)
+			continue
 		}
 		if fresh {
 			s.endTransaction(false)
 		}
-		return 0, asRefusal(err)
+		panic(err)
 	}
 }
 
 // insert adds a row of a transaction.
-func (t *table) insert(tx *transaction, values []value, id uint64) error {
+func (t *table) insert(tx *transaction, values []value, id uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.unique(tx, values); err != nil {
-		return err
-	}
+	t.unique(tx, values)
 	if id == 0 {
 		t.lastID++
 		id = t.lastID
@@ -67,60 +58,48 @@ func (t *table) insert(tx *transaction, values []value, id uint64) error {
 	v.born.Store(tx.stamp())
 	t.add(v)
 	tx.changes = append(tx.changes, change{v, true})
-	return nil
 }
 
 // unique looks for rows with the same keys. The caller holds mu.
-func (t *table) unique(tx *transaction, values []value) error {
+func (t *table) unique(tx *transaction, values []value) {
 	for _, x := range t.def().indexes {
-		if !x.unique || !slices.ContainsFunc(x.columns, func(c int) bool { return !at(values, c).isNull() }) {
+		if !x.unique || !slices.ContainsFunc(x.columns, func(c int) bool { return !cell(values, c).isNull() }) {
 			continue
 		}
-		var err error
-		x.equal(values, func(v *version) bool {
-			err = tx.clash(v)
-			return err == nil
-		})
-		var busy *conflict
-		if err != nil && !errors.As(err, &busy) {
-			return refuse(1, x.owner+"."+x.name)
-		}
-		if err != nil {
-			return err
+		for _, v := range x.equal(values) {
+			if tx.clashes(v) {
+				panic(refuse(1, x.owner+"."+x.name))
+			}
 		}
 	}
-	return nil
 }
 
-var errDuplicate = errors.New("duplicate")
-
-// clash says what a version with an equal key means to the transaction.
-func (t *transaction) clash(v *version) error {
+// clashes says whether a version with an equal key is in the way of the transaction.
+func (t *transaction) clashes(v *version) bool {
 	born, dead := v.born.Load(), v.dead.Load()
 	switch own := t.stamp(); {
 	case born == aborted, dead != 0 && dead&uncommitted == 0, dead == own && dead != 0:
-		return nil
+		return false
 	case born&uncommitted != 0 && born != own:
-		return &conflict{born}
+		panic(&conflict{born})
 	case dead&uncommitted != 0:
-		return &conflict{dead}
+		panic(&conflict{dead})
 	}
-	return errDuplicate
+	return true
 }
 
 // remove ends a row.
-func (t *table) remove(tx *transaction, v *version) error {
+func (t *table) remove(tx *transaction, v *version) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if dead := v.dead.Load(); dead != 0 {
 		if dead&uncommitted == 0 {
 			dead = 0
 		}
-		return &conflict{dead}
+		panic(&conflict{dead})
 	}
 	v.dead.Store(tx.stamp())
 	tx.changes = append(tx.changes, change{v, false})
-	return nil
 }
 
 // fit brings the values of a row to the types of its columns.
@@ -130,7 +109,7 @@ func (s *session) fit(t *table, d *tableDefinition, values []value, code int) {
 			continue
 		}
 		name := func() string { return fmt.Sprintf("%q.%q.%q", t.owner, t.name, c.name) }
-		values[i] = s.cast(values[i], c.typ, false, name)
+		values[i] = s.cast(values[i], c.typ, name)
 		if values[i].isNull() && !c.nullable {
 			panic(refuse(code, name()))
 		}
@@ -144,72 +123,55 @@ type found struct {
 }
 
 // modify runs an UPDATE, or a DELETE without assignments.
-func (s *session) modify(r *run, c *compiler, from fromItem, set []assignment, cond expr, privilege string) (int, error) {
-	o, err := s.target(c, from.schema, from.table, privilege)
-	if err != nil {
-		return 0, err
-	}
-	t := o.table
-	return s.write(r, func(tx *transaction) (int, error) {
-		all := s.search(r, c, o, from, set, cond)
+func (s *session) modify(r *run, c *compiler, from fromItem, set []assignment, cond expr, privilege string) int {
+	t := s.target(c, from.schema, from.table, privilege)
+	return s.write(r, func(tx *transaction) int {
+		all := s.search(r, c, t, from, set, cond)
 		for _, f := range all {
-			if err := t.remove(tx, f.version); err != nil {
-				return 0, err
-			}
-		}
-		if set == nil {
-			return len(all), nil
+			t.remove(tx, f.version)
 		}
 		for _, f := range all {
-			if err := t.insert(tx, f.values, f.version.id); err != nil {
-				return 0, err
+			if set != nil {
+				t.insert(tx, f.values, f.version.id)
 			}
 		}
-		return len(all), nil
+		return len(all)
 	})
 }
 
 // target finds the table of a change and checks the right to it.
-func (s *session) target(c *compiler, schema, name, privilege string) (*object, error) {
-	o, err := s.engine.resolve(s, c.user, schema, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.engine.mayChange(c.user, o, privilege); err != nil {
-		return nil, err
-	}
+func (s *session) target(c *compiler, schema, name, privilege string) *table {
+	o := s.engine.resolve(c.user, schema, name)
+	s.engine.may(c.user, o, privilege)
 	if o.table == nil {
-		return nil, refuse(1732)
+		panic(refuse(1732))
 	}
-	return o, nil
+	return o.table
 }
 
 // search finds the rows of an UPDATE or DELETE.
-func (s *session) search(r *run, c *compiler, o *object, from fromItem, set []assignment, cond expr) []found {
+func (s *session) search(r *run, c *compiler, t *table, from fromItem, set []assignment, cond expr) []found {
 	bp, sc := &blockPlan{}, &scope{}
 	conditions := c.from(bp, sc, from)
 	if cond != nil {
 		conditions = append(conditions, c.conjuncts(sc, cond)...)
 	}
-	d := o.table.def()
-	positions := make([]int, len(set))
+	names := make([]string, len(set))
 	for i, a := range set {
-		if positions[i] = d.column(a.column); positions[i] < 0 {
-			c.fail(904, `"`+a.column+`"`)
-		}
+		names[i] = a.column
 		bp.items = append(bp.items, c.value(sc, a.x))
 	}
+	d := t.def()
+	positions := d.positions(names)
 	bp.distribute(conditions)
 	bp.choose()
-	f := &frame{run: r, rows: make([][]value, 1), versions: make([]*version, 1)}
-	j := &joiner{plan: bp, frame: f, inputs: make([]input, 1), stop: -1}
-	j.prepare()
+	j := bp.joiner(r, nil)
 	defer j.close()
 	var all []found
 	for j.next() {
-		one := found{version: f.versions[0]}
+		one := found{version: j.frame.versions[0]}
 		if set != nil {
-			one.values = s.changed(f, o.table, d, bp.items, positions)
+			one.values = s.changed(j.frame, t, d, bp.items, positions)
 		}
 		all = append(all, one)
 	}

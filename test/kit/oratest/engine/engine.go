@@ -41,14 +41,11 @@ type Options struct {
 // Engine is a database. It is safe for concurrent use.
 type Engine struct {
 	options Options
-	owner   *session
 
 	// mu guards what follows.
 	mu       sync.RWMutex
 	objects  map[objectName]*object
-	indexes  map[objectName]*index
 	users    map[string]*user
-	sessions map[*session]bool
 	identity Database
 	revoked  map[string]bool // packages that nobody may execute
 	lastID   int
@@ -78,10 +75,8 @@ func New(o Options) *Engine {
 	e := &Engine{
 		options:  o,
 		objects:  map[objectName]*object{},
-		indexes:  map[objectName]*index{},
 		users:    map[string]*user{},
-		sessions: map[*session]bool{},
-		identity: defaultDatabase(o),
+		identity: Database{DBID: 2912345678, ResetlogsChange: 925702, Name: "ORATEST", UniqueName: "ORATEST", Role: "PRIMARY"},
 		revoked:  map[string]bool{},
 		lastID:   20000,
 	}
@@ -90,46 +85,16 @@ func New(o Options) *Engine {
 	e.defineSystem()
 	e.users[o.Owner] = newUser()
 	e.users[o.Owner].all = true
-	e.owner = e.ownerSession(o.Owner, 1)
 	return e
-}
-
-// ownerSession is a session with the settings of the owner, whose formats are
-// ISO 8601's unless ALTER SESSION changed them.
-func (e *Engine) ownerSession(user string, instance int) *session {
-	s := e.sessionOn(&wire.Session{User: user, Program: "owner"}, instance)
-	if e.owner != nil {
-		e.mu.RLock()
-		defer e.mu.RUnlock()
-		e.owner.settings(s)
-		return s
-	}
-	s.nls["NLS_DATE_FORMAT"] = "YYYY-MM-DD HH24:MI:SS"
-	s.nls["NLS_TIMESTAMP_FORMAT"] = "YYYY-MM-DD HH24:MI:SS.FF"
-	s.nls["NLS_TIMESTAMP_TZ_FORMAT"] = "YYYY-MM-DD HH24:MI:SS.FF TZR"
-	return s
 }
 
 // now is the time of the database's host.
 func (e *Engine) now() time.Time { return e.options.Now().In(e.options.OSZone) }
 
-// Database is what V$DATABASE and V$INSTANCE say of a database.
+// Database is what V$DATABASE and USERENV say of a database.
 type Database struct {
-	DBID                                  int64
-	Name, UniqueName, OpenMode, Role      string
-	ResetlogsChange, ResetlogsID          int64
-	Platform, Instance, Host, FullVersion string
-	Created                               time.Time
-}
-
-func defaultDatabase(o Options) Database {
-	full := map[int]string{11: "11.2.0.4.0", 12: "12.2.0.1.0", 19: "19.0.0.0.0", 23: "23.0.0.0.0"}[o.Version]
-	return Database{
-		DBID: 2912345678, Name: "ORATEST", UniqueName: "ORATEST", OpenMode: "READ WRITE", Role: "PRIMARY",
-		ResetlogsChange: 925702, ResetlogsID: 1009452001, Platform: "Linux x86 64-bit",
-		Instance: "oratest", Host: "oratest", FullVersion: full,
-		Created: time.Date(2019, 5, 27, 9, 0, 1, 0, time.UTC),
-	}
+	DBID, ResetlogsChange  int64
+	Name, UniqueName, Role string
 }
 
 // Database returns what V$DATABASE says.
@@ -153,9 +118,4 @@ func (e *Engine) RevokePackage(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.revoked[name] = true
-}
-
-func (e *Engine) nextID() int {
-	e.lastID++
-	return e.lastID
 }

@@ -3,9 +3,7 @@ package engine
 // open starts a block: its sources are read row by row, and nothing is kept but
 // what ORDER BY has to. Whatever reads rows refuses by a panic, as the compiler does.
 func (bp *blockPlan) open(r *run, parent *frame) rows {
-	f := &frame{run: r, parent: parent, rows: make([][]value, len(bp.accesses)), versions: make([]*version, len(bp.accesses))}
-	j := &joiner{plan: bp, frame: f, inputs: make([]input, len(bp.accesses)), stop: -1}
-	j.prepare()
+	j := bp.joiner(r, parent)
 	if bp.grouping == nil {
 		p := &projection{plan: bp, joiner: j, row: make([]value, len(bp.items)+len(bp.sort))}
 		if len(bp.sort) == 0 {
@@ -65,17 +63,15 @@ type joiner struct {
 	stop   int64 // no row is looked for after so many; -1 for no limit
 }
 
-func (j *joiner) prepare() {
-	j.ended = !all(j.plan.always, j.frame)
-	if j.plan.stop == nil {
-		return
+func (bp *blockPlan) joiner(r *run, parent *frame) *joiner {
+	n := len(bp.accesses)
+	f := &frame{run: r, parent: parent, rows: make([][]value, n), versions: make([]*version, n)}
+	j := &joiner{plan: bp, frame: f, inputs: make([]input, n), stop: -1, ended: !all(bp.always, f)}
+	if bp.stop != nil {
+		stop, _ := bp.stop.eval(f).int64()
+		j.stop = max(stop, 0)
 	}
-	v := j.plan.stop.eval(j.frame)
-	j.stop, _ = floor(v).int64()
-	if j.plan.stopOpen && compareNumbers(floor(v), v) == 0 {
-		j.stop--
-	}
-	j.stop = max(j.stop, 0)
+	return j
 }
 
 func (j *joiner) next() bool {

@@ -1,18 +1,18 @@
 package engine
 
+import (
+	"errors"
+
+	"github.com/observerd/observerd/test/kit/oratest/wire"
+)
+
 // from adds an item of FROM to a block, and returns the conditions that it
 // brings: those of a view that was merged.
 func (c *compiler) from(bp *blockPlan, sc *scope, item fromItem) []*node {
 	if item.sub != nil {
 		return c.subquery(bp, sc, item, item.sub)
 	}
-	o, err := c.session.engine.resolve(c.session, c.user, item.schema, item.table)
-	if err == nil {
-		err = c.session.engine.mayRead(c.user, o)
-	}
-	if err != nil {
-		panic(refuseAt(item.pos, codeOf(err)))
-	}
+	o := c.object(item)
 	s := &source{owner: o.owner, table: item.table, alias: item.alias}
 	switch {
 	case o.view != nil:
@@ -37,10 +37,24 @@ func (c *compiler) from(bp *blockPlan, sc *scope, item fromItem) []*node {
 	return nil
 }
 
+// object finds an item of FROM that the user may read.
+func (c *compiler) object(item fromItem) (o *object) {
+	e := c.session.engine
+	err := protect(func() {
+		o = e.resolve(c.user, item.schema, item.table)
+		e.may(c.user, o, "SELECT", "READ")
+	})
+	var refusal *wire.Error
+	if errors.As(err, &refusal) {
+		panic(refuseAt(item.pos, refusal.Code))
+	}
+	return o
+}
+
 // viewSource reads a view with its owner's rights.
 func (c *compiler) viewSource(bp *blockPlan, sc *scope, item fromItem, o *object) []*node {
 	if c.nesting++; c.nesting > 32 {
-		c.fail(1731)
+		panic(refuse(1731))
 	}
 	user := c.user
 	c.user = o.owner

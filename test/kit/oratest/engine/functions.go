@@ -1,9 +1,5 @@
 package engine
 
-import (
-	"strings"
-)
-
 // function makes the node of a call from its arguments.
 type function struct {
 	least, most int
@@ -25,19 +21,12 @@ func merge(all ...map[string]function) map[string]function {
 }
 
 func (c *compiler) call(sc *scope, x callExpr) *node {
-	names := make([]string, len(x.name))
-	for i, p := range x.name {
-		names[i] = p.text
-	}
-	name := strings.TrimPrefix(strings.Join(names, "."), "SYS.")
+	name := x.path()
 	if aggregates[name] {
 		return c.aggregate(sc, x)
 	}
 	f, ok := functions[name]
 	if !ok {
-		if n := c.routine(sc, names[len(names)-1]); n != nil {
-			return n
-		}
 		panic(invalid(x.name))
 	}
 	args := c.values(sc, x.args)
@@ -47,26 +36,20 @@ func (c *compiler) call(sc *scope, x callExpr) *node {
 	return f.make(c, args)
 }
 
-// routine compiles the call of a function that a test has created.
-func (c *compiler) routine(sc *scope, name string) *node {
-	o, err := c.session.engine.resolve(c.session, c.user, "", name)
-	if err != nil || o.routine == nil {
+// routine compiles the call of a function that a test has created: its change of rows is
+// refused.
+func (c *compiler) routine(name string) *node {
+	o := c.session.engine.find(c.user, "", name)
+	if o == nil || o.routine == nil {
 		return nil
 	}
-	r := o.routine
-	result := c.value(&scope{}, r.ret)
 	s := c.session
-	n := &node{typ: r.typ, nullable: true, rownum: true}
-	n.eval = func(f *frame) value {
-		switch {
-		case r.body == nil:
-			return result.eval(f)
-		case s.tx != nil && s.tx.readOnly:
+	return &node{typ: o.routine.typ, nullable: true, rownum: true, eval: func(*frame) value {
+		if s.tx != nil && s.tx.readOnly {
 			panic(refuse(1456))
 		}
 		panic(refuse(14551))
-	}
-	return n
+	}}
 }
 
 // simple is a function of values that is NULL where one of them is.

@@ -23,16 +23,9 @@ var textFunctions = map[string]function{
 	"TO_CLOB":  {1, 1, simple(plain(typeCLOB), []kind{kindText}, func(_ *session, v []value) value { return v[0] })},
 }
 
-// length is that of text in characters, or of bytes.
+// length is that of text in characters.
 func length(c *compiler, args []*node) *node {
-	in := args[0]
-	if in.typ.kind() != kindRaw {
-		in = c.to(in, kindText)
-	}
-	return derived(plain(typeNumber), in, func(v value) value {
-		if v.kind == kindRaw {
-			return integer(int64(len(v.s)))
-		}
+	return derived(plain(typeNumber), c.to(args[0], kindText), func(v value) value {
 		return integer(int64(utf8.RuneCountInString(v.s)))
 	})
 }

@@ -24,7 +24,7 @@ func (c *compiler) aggregate(sc *scope, x callExpr) *node {
 		panic(refuseAt(x.name[0].pos, 934))
 	}
 	if len(x.args) != 1 {
-		c.fail(909)
+		panic(refuse(909))
 	}
 	a := &aggregate{name: name}
 	typ := plain(typeNumber)

@@ -15,18 +15,18 @@ func (a *access) open(f *frame) input {
 	case a.virtual != nil:
 		return &memoryInput{all: a.virtual.rows(f.run)}
 	case a.index == nil:
-		return &heapInput{run: f.run, left: a.table.live()}
+		return &tableInput{run: f.run, left: a.table.live()}
 	}
 	s, empty := a.span(f)
 	if empty {
 		return &memoryInput{}
 	}
-	return &indexInput{run: f.run, walk: a.table.walk(a.index, s)}
+	return &tableInput{run: f.run, left: a.table.within(a.index, s)}
 }
 
 // span evaluates the bounds of an index. A bound that is NULL matches nothing.
 func (a *access) span(f *frame) (s *span, empty bool) {
-	s = &span{above: a.above, below: a.below, backwards: a.backwards, notNull: a.notNull, nothing: a.nothing}
+	s = &span{above: a.above, below: a.below, notNull: a.notNull, nothing: a.nothing}
 	for _, n := range a.equal {
 		v := n.eval(f)
 		if v.isNull() {
@@ -68,13 +68,13 @@ func (m *memoryInput) next() ([]value, *version) {
 
 func (m *memoryInput) close() {}
 
-// heapInput is a whole table.
-type heapInput struct {
+// tableInput is a table, or what an index has of it.
+type tableInput struct {
 	run  *run
 	left []*version
 }
 
-func (h *heapInput) next() ([]value, *version) {
+func (h *tableInput) next() ([]value, *version) {
 	h.run.check()
 	for len(h.left) > 0 {
 		v := h.left[0]
@@ -86,28 +86,7 @@ func (h *heapInput) next() ([]value, *version) {
 	return nil, nil
 }
 
-func (h *heapInput) close() { h.left = nil }
-
-// indexInput is a span of an index.
-type indexInput struct {
-	run  *run
-	walk *walk
-}
-
-func (x *indexInput) next() ([]value, *version) {
-	x.run.check()
-	for {
-		v := x.walk.next()
-		if v == nil {
-			return nil, nil
-		}
-		if x.run.view.sees(v) {
-			return v.values, v
-		}
-	}
-}
-
-func (x *indexInput) close() { x.walk.runs = nil }
+func (h *tableInput) close() { h.left = nil }
 
 // check ends an execution that was cancelled.
 func (r *run) check() {

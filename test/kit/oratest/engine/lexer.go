@@ -1,6 +1,9 @@
 package engine
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // tokenKind says what a token is.
 type tokenKind uint8
@@ -22,7 +25,7 @@ type token struct {
 	end  int // offset behind it
 }
 
-// lexer cuts a statement into tokens. The first refusal ends it.
+// lexer cuts a statement into tokens.
 type lexer struct {
 	sql       string
 	pos       int
@@ -31,48 +34,36 @@ type lexer struct {
 	tokens    []token
 }
 
-func (l *lexer) run() ([]token, error) {
-	for {
-		if err := l.skip(); err != nil {
-			return nil, err
-		}
-		if l.pos >= len(l.sql) {
-			l.tokens = append(l.tokens, token{kind: tokenEnd, pos: l.pos, end: l.pos})
-			return l.tokens, nil
-		}
-		if err := l.token(); err != nil {
-			return nil, err
-		}
+func (l *lexer) run() []token {
+	for l.skip(); l.pos < len(l.sql); l.skip() {
+		l.token()
 	}
+	return append(l.tokens, token{kind: tokenEnd, pos: l.pos, end: l.pos})
 }
 
 // skip passes blanks and comments.
-func (l *lexer) skip() error {
+func (l *lexer) skip() {
 	for l.pos < len(l.sql) {
 		rest := l.sql[l.pos:]
 		switch {
 		case strings.IndexByte(" \t\r\n\f", rest[0]) >= 0:
 			l.pos++
 		case strings.HasPrefix(rest, "--"):
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			l.pos += end
+			line, _, _ := strings.Cut(rest, "\n")
+			l.pos += len(line)
 		case strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest, "*/")
 			if end < 0 {
-				return refuseAt(l.pos, 1742)
+				panic(refuseAt(l.pos, 1742))
 			}
 			l.pos += end + 2
 		default:
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
-func (l *lexer) token() error {
+func (l *lexer) token() {
 	c := l.sql[l.pos]
 	next := byte(0)
 	if l.pos+1 < len(l.sql) {
@@ -80,21 +71,21 @@ func (l *lexer) token() error {
 	}
 	switch {
 	case c == '\'':
-		return l.quotedString(l.pos)
+		l.quotedString()
 	case (c == 'n' || c == 'N') && next == '\'':
 		l.pos++
-		return l.quotedString(l.pos - 1)
+		l.quotedString()
 	case isLetter(c):
-		return l.word()
+		l.word()
 	case isDigit(c) || c == '.' && isDigit(next):
-		return l.number()
+		l.number()
 	case c == '"':
-		return l.quotedName()
+		l.quotedName()
 	case c == ':' && (isLetter(next) || isDigit(next)):
 		l.scan(tokenBind, 1, isNameByte)
-		return nil
+	default:
+		l.symbol(c)
 	}
-	return l.symbol(c)
 }
 
 func isLetter(c byte) bool {
@@ -121,32 +112,30 @@ func (l *lexer) emit(k tokenKind, text string, pos, end int) {
 	l.pos = end
 }
 
-func (l *lexer) word() error {
+func (l *lexer) word() {
 	start := l.pos
 	l.scan(tokenWord, 0, isNameByte)
 	last := &l.tokens[len(l.tokens)-1]
 	last.text = strings.ToUpper(last.text)
 	if len(last.text) > l.maxName {
-		return refuseAt(start, 972)
+		panic(refuseAt(start, 972))
 	}
-	return nil
 }
 
-func (l *lexer) quotedName() error {
+func (l *lexer) quotedName() {
 	end := strings.IndexByte(l.sql[l.pos+1:], '"')
 	switch {
 	case end < 0:
-		return refuseAt(l.pos, 1740)
+		panic(refuseAt(l.pos, 1740))
 	case end == 0:
-		return refuseAt(l.pos, 1741)
+		panic(refuseAt(l.pos, 1741))
 	case end > l.maxName:
-		return refuseAt(l.pos, 972)
+		panic(refuseAt(l.pos, 972))
 	}
 	l.emit(tokenQuoted, l.sql[l.pos+1:l.pos+1+end], l.pos, l.pos+end+2)
-	return nil
 }
 
-func (l *lexer) quotedString(start int) error {
+func (l *lexer) quotedString() {
 	var b strings.Builder
 	for i := l.pos + 1; i < len(l.sql); i++ {
 		if l.sql[i] != '\'' {
@@ -158,13 +147,13 @@ func (l *lexer) quotedString(start int) error {
 			i++
 			continue
 		}
-		l.emit(tokenString, b.String(), start, i+1)
-		return nil
+		l.emit(tokenString, b.String(), l.pos, i+1)
+		return
 	}
-	return refuseAt(start, 1756)
+	panic(refuseAt(l.pos, 1756))
 }
 
-func (l *lexer) number() error {
+func (l *lexer) number() {
 	end := l.pos
 	digits := func() {
 		for end < len(l.sql) && isDigit(l.sql[end]) {
@@ -187,23 +176,16 @@ func (l *lexer) number() error {
 		}
 	}
 	l.emit(tokenNumber, l.sql[l.pos:end], l.pos, end)
-	return nil
 }
 
-func (l *lexer) symbol(c byte) error {
-	if l.pos+1 < len(l.sql) {
-		switch two := l.sql[l.pos : l.pos+2]; two {
-		case "||", "<=", ">=", "<>", "!=", "^=", "=>", ":=":
-			l.emit(tokenSymbol, two, l.pos, l.pos+2)
-			return nil
-		}
+func (l *lexer) symbol(c byte) {
+	end := l.pos + 1
+	if end < len(l.sql) && slices.Contains([]string{"||", "<=", ">=", "<>", "!=", "^=", "=>", ":="}, l.sql[l.pos:end+1]) {
+		end++
+	} else if c == ';' && l.semicolon != 0 {
+		panic(refuseAt(l.pos, l.semicolon))
+	} else if strings.IndexByte("(),.+-*/=<>;@", c) < 0 {
+		panic(refuseAt(l.pos, 911))
 	}
-	if c == ';' && l.semicolon != 0 {
-		return refuseAt(l.pos, l.semicolon)
-	}
-	if strings.IndexByte("(),.+-*/=<>;@", c) < 0 {
-		return refuseAt(l.pos, 911)
-	}
-	l.emit(tokenSymbol, string(c), l.pos, l.pos+1)
-	return nil
+	l.emit(tokenSymbol, l.sql[l.pos:end], l.pos, end)
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -123,9 +122,6 @@ func round(v value, digits int, down bool) value {
 		return v
 	}
 	c, scale := v.coefficient()
-	if scale <= digits {
-		return v
-	}
 	unit := pow10(scale - digits)
 	if down {
 		return number(c.Quo(c, unit), digits)
@@ -230,18 +226,7 @@ func parseNumber(s string) (value, bool) {
 	return number(c, len(fraction)-shift), true
 }
 
-// fromFloat converts a double by its shortest decimal.
-func fromFloat(f float64) (value, bool) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return null, false
-	}
-	return parseNumber(strconv.FormatFloat(f, 'e', -1, 64))
-}
-
 func toFloat(v value) float64 {
-	f, err := strconv.ParseFloat(v.decimal(), 64)
-	if err != nil {
-		return math.Inf(1)
-	}
+	f, _ := strconv.ParseFloat(v.decimal(), 64)
 	return f
 }

@@ -36,42 +36,28 @@ func (p *parser) alterSession() statement {
 func (p *parser) alterTable() statement {
 	var a alterTable
 	a.schema, a.name = p.qualified(903)
-	for p.peek().kind != tokenEnd {
-		switch {
-		case p.word("ADD"):
-			p.elements(&a.add, &a.constraints)
-		case p.word("DROP", "COLUMN"):
-			a.drop = append(a.drop, p.name(904))
-		case p.word("RENAME", "COLUMN"):
-			a.renameFrom = p.name(904)
-			p.expect(905, "TO")
-			a.renameTo = p.name(904)
-		default:
-			p.fail(1735)
+	switch {
+	case p.word("ADD"):
+		if p.isWord("COLUMN") {
+			p.fail(904, "COLUMN")
 		}
+		a.add = p.columnDefinition()
+	case p.word("DROP", "COLUMN"):
+		a.drop = p.name(904)
+	case p.word("RENAME", "COLUMN"):
+		a.renameFrom = p.name(904)
+		p.expect(905, "TO")
+		a.renameTo = p.name(904)
+	default:
+		p.fail(1735)
 	}
 	return a
 }
 
-// elements reads one column or constraint, or a list of them in parentheses.
-func (p *parser) elements(columns *[]columnDefinition, constraints *[]constraintDefinition) {
-	if p.isWord("COLUMN") {
-		p.fail(904, "COLUMN")
-	}
-	if !p.symbol("(") {
-		p.tableElement(columns, constraints)
-		return
-	}
-	for {
-		p.tableElement(columns, constraints)
-		if !p.symbol(",") {
-			break
-		}
-	}
-	p.expectSymbol(")")
-}
-
 func (p *parser) drop() statement {
+	if !p.isWord("TABLE", "VIEW", "SYNONYM", "FUNCTION") {
+		p.fail(3001)
+	}
 	d := dropStatement{what: p.next().text}
 	d.schema, d.name = p.qualified(903)
 	p.rest()

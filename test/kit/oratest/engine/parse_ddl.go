@@ -19,14 +19,15 @@ func (p *parser) rest() { p.i = len(p.tokens) - 1 }
 
 func (p *parser) create() statement {
 	replace := p.word("OR", "REPLACE")
-	p.word("FORCE")
 	public := p.word("PUBLIC")
 	switch {
-	case p.word("TABLE"), p.word("GLOBAL", "TEMPORARY", "TABLE"):
+	case p.word("TABLE"):
 		return p.createTable()
 	case p.word("MATERIALIZED", "VIEW"):
-		c := p.createTable()
-		c.materialized = true
+		var c createTable
+		c.schema, c.name = p.qualified(903)
+		p.expect(905, "AS")
+		c.as = p.query()
 		return c
 	case p.word("UNIQUE", "INDEX"):
 		return p.createIndex(true)
@@ -37,10 +38,13 @@ func (p *parser) create() statement {
 		c.storage.bitmap = true
 		return c
 	case p.word("VIEW"):
-		return p.createView(replace)
+		return p.createView()
 	case p.word("SYNONYM"):
-		s := createSynonym{public: public, replace: replace}
+		s := createSynonym{replace: replace}
 		s.schema, s.name = p.qualified(995)
+		if public {
+			s.schema = "PUBLIC"
+		}
 		p.expect(905, "FOR")
 		s.onSchema, s.on = p.qualified(903)
 		if p.symbol("@") {
@@ -53,7 +57,7 @@ func (p *parser) create() statement {
 		return u
 	case p.word("FUNCTION"):
 		return p.createFunction()
-	case p.isWord("PROFILE", "SEQUENCE", "DIRECTORY", "TABLESPACE"):
+	case p.isWord("PROFILE"):
 		p.rest()
 		return noStatement{}
 	}
@@ -64,49 +68,33 @@ func (p *parser) create() statement {
 func (p *parser) createTable() createTable {
 	var c createTable
 	c.schema, c.name = p.qualified(903)
-	if p.symbol("(") {
-		for {
-			p.tableElement(&c.columns, &c.constraints)
-			if !p.symbol(",") {
-				break
-			}
+	p.expectSymbol("(")
+	for {
+		if p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK") {
+			c.constraints = append(c.constraints, p.constraint(""))
+		} else {
+			c.columns = append(c.columns, p.columnDefinition())
 		}
-		p.expectSymbol(")")
-	}
-	for p.peek().kind != tokenEnd && !p.isWord("AS") {
-		c.byIndex = c.byIndex || p.isWord("ORGANIZATION") && p.peekAt(1).text == "INDEX"
-		if t := p.next(); t.kind == tokenQuoted || t.text == "LIMIT" {
-			p.i--
-			p.fail(922)
+		if !p.symbol(",") {
+			break
 		}
 	}
-	if p.word("AS") {
-		c.as = p.query()
+	p.expectSymbol(")")
+	c.byIndex = p.word("ORGANIZATION", "INDEX")
+	if p.isWord("PARTITION") {
+		p.rest()
 	}
 	return c
 }
 
-// tableElement reads a column or a constraint of a table.
-func (p *parser) tableElement(columns *[]columnDefinition, constraints *[]constraintDefinition) {
-	if p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK") {
-		*constraints = append(*constraints, p.constraint(""))
-		return
-	}
-	*columns = append(*columns, p.columnDefinition())
-}
-
 func (p *parser) columnDefinition() columnDefinition {
-	c := columnDefinition{name: p.name(904)}
-	if t := p.peek(); t.kind == tokenWord && !p.isWord("NOT", "NULL", "DEFAULT", "CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK") {
-		c.typ, c.hasType = p.dataType(), true
-	}
+	c := columnDefinition{name: p.name(904), typ: p.dataType()}
 	for {
 		switch {
 		case p.word("DEFAULT"):
 			c.def = p.additive()
-		case p.word("NOT", "NULL"), p.isWord("NULL"):
-			nullable := p.word("NULL")
-			c.nullable = &nullable
+		case p.word("NOT", "NULL"):
+			c.notNull = true
 		case p.isWord("CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "REFERENCES"):
 			c.constraints = append(c.constraints, p.constraint(c.name))
 		default:
@@ -123,9 +111,8 @@ func (p *parser) constraint(column string) constraintDefinition {
 	}
 	switch {
 	case p.word("PRIMARY", "KEY"):
-		c.kind = 'P'
+		c.primary = true
 	case p.word("UNIQUE"):
-		c.kind = 'U'
 	default:
 		p.fail(904, "CONSTRAINT")
 	}
@@ -144,13 +131,7 @@ func (p *parser) createIndex(unique bool) createIndex {
 	c.tableSchema, c.table = p.qualified(903)
 	p.expectSymbol("(")
 	for {
-		x := p.expression()
-		name, ok := x.(nameExpr)
-		if ok && len(name.parts) == 1 {
-			c.columns = append(c.columns, name.parts[0].text)
-		} else {
-			c.hasExpression = true
-		}
+		c.columns = append(c.columns, p.name(3001))
 		descending := p.word("DESC")
 		if !descending {
 			p.word("ASC")
@@ -161,9 +142,6 @@ func (p *parser) createIndex(unique bool) createIndex {
 		}
 	}
 	p.expectSymbol(")")
-	if c.hasExpression {
-		p.fail(3001)
-	}
 	for p.peek().kind != tokenEnd {
 		switch p.next().text {
 		case "REVERSE":
@@ -179,29 +157,24 @@ func (p *parser) createIndex(unique bool) createIndex {
 	return c
 }
 
-func (p *parser) createView(replace bool) statement {
-	c := createView{replace: replace}
+func (p *parser) createView() statement {
+	var c createView
 	c.schema, c.name = p.qualified(903)
 	p.expect(905, "AS")
 	c.query = p.query()
 	return c
 }
 
-// createFunction reads a function that runs one statement and returns a value.
+// createFunction reads a function that changes rows and returns a value.
 func (p *parser) createFunction() statement {
 	var f createFunction
 	_, f.name = p.qualified(904)
 	p.expect(905, "RETURN")
 	f.typ = p.functionType()
 	p.expect(905, "IS", "BEGIN")
-	if !p.isWord("RETURN") {
-		f.body = p.change()
-		p.expectSymbol(";")
-	}
-	p.expect(905, "RETURN")
-	f.ret = p.expression()
+	p.change()
 	p.expectSymbol(";")
-	p.expect(905, "END")
+	p.expect(905, "RETURN")
 	p.rest()
 	return f
 }

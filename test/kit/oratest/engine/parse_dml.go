@@ -52,33 +52,15 @@ func (p *parser) insert() statement {
 	if p.isSymbol("(") {
 		ins.columns = p.names()
 	}
-	if !p.word("VALUES") {
-		if !p.isWord("SELECT") {
-			p.fail(926)
-		}
+	if p.isWord("SELECT") {
 		ins.query = p.query()
 		return ins
 	}
-	for {
-		p.expectSymbol("(")
-		ins.rows = append(ins.rows, p.valueList())
-		p.expectSymbol(")")
-		// Only 23ai takes several rows.
-		if p.version < 23 || !p.symbol(",") {
-			return ins
-		}
-	}
-}
-
-// valueList reads the values of a row.
-func (p *parser) valueList() []expr {
-	var all []expr
-	for {
-		all = append(all, p.expression())
-		if !p.symbol(",") {
-			return all
-		}
-	}
+	p.expect(926, "VALUES")
+	p.expectSymbol("(")
+	ins.values = p.expressions()
+	p.expectSymbol(")")
+	return ins
 }
 
 func (p *parser) explain() statement {

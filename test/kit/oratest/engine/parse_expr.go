@@ -139,8 +139,8 @@ func (p *parser) primary() expr {
 		return literalExpr{text(t.text), dataType{name: typeChar, size: max(len(t.text), 1)}}
 	case tokenBind:
 		p.next()
-		p.binds = append(p.binds, t.text)
-		return bindExpr{len(p.binds) - 1, t.pos}
+		p.binds++
+		return bindExpr{p.binds - 1}
 	case tokenSymbol:
 		if t.text == "(" {
 			return p.parenthesis()
@@ -204,27 +204,11 @@ func (p *parser) call(name []token) expr {
 	if p.symbol("*") {
 		c.args = []expr{starExpr{}}
 	} else if !p.isSymbol(")") {
-		for {
-			c.arg(p)
-			if !p.symbol(",") {
-				break
-			}
-		}
+		c.args = p.expressions()
 	}
 	p.expectSymbol(")")
 	if p.isWord("OVER") {
 		p.fail(3001)
 	}
 	return c
-}
-
-// arg reads an argument, which may be passed by name.
-func (c *callExpr) arg(p *parser) {
-	name := ""
-	if next := p.peekAt(1); isName(p.peek()) && next.kind == tokenSymbol && next.text == "=>" {
-		name = p.next().text
-		p.next()
-	}
-	c.args = append(c.args, p.expression())
-	c.names = append(c.names, name)
 }

@@ -6,35 +6,26 @@ func (p *parser) plsql() statement {
 	var b plsqlBlock
 	if p.word("DECLARE") {
 		for !p.isWord("BEGIN") {
-			v := columnDefinition{name: p.name(6550), typ: p.functionType(), hasType: true}
+			v := columnDefinition{name: p.name(6550), typ: p.functionType()}
 			p.precision()
-			if p.assigned() || p.word("DEFAULT") {
-				v.def = p.expression()
-			}
 			p.expectSymbol(";")
 			b.variables = append(b.variables, v)
 		}
 	}
 	p.expect(900, "BEGIN")
 	for !p.word("END") {
-		if st := p.plsqlStatement(); st != nil {
-			b.statements = append(b.statements, st)
-		}
+		b.statements = append(b.statements, p.plsqlStatement())
 		p.expectSymbol(";")
 	}
 	p.symbol(";")
 	return b
 }
 
-func (p *parser) assigned() bool { return p.symbol(":=") }
-
-// plsqlStatement reads one statement of a block; NULL is none.
+// plsqlStatement reads one statement of a block.
 func (p *parser) plsqlStatement() statement {
 	switch {
 	case p.peek().kind == tokenEnd:
 		p.fail(6550, "end-of-file")
-	case p.word("NULL"):
-		return nil
 	case p.isWord("SELECT"):
 		p.into = nil
 		q := p.query()
@@ -46,7 +37,7 @@ func (p *parser) plsqlStatement() statement {
 	for p.symbol(".") {
 		name = append(name, p.next())
 	}
-	if len(name) == 1 && p.assigned() {
+	if len(name) == 1 && p.symbol(":=") {
 		return assignStatement{name[0], p.expression()}
 	}
 	if p.isSymbol("(") {

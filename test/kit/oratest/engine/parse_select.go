@@ -120,15 +120,12 @@ func (p *parser) orderItems() []orderItem {
 	for {
 		o := orderItem{x: p.expression()}
 		if p.word("DESC") {
-			o.descending, o.nullsFirst = true, true
+			o.descending = true
 		} else {
 			p.word("ASC")
 		}
-		switch {
-		case p.word("NULLS", "FIRST"):
-			o.nullsFirst = true
-		case p.word("NULLS", "LAST"):
-			o.nullsFirst = false
+		if p.isWord("NULLS") {
+			p.fail(3001)
 		}
 		all = append(all, o)
 		if !p.symbol(",") {

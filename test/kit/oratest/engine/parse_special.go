@@ -98,7 +98,7 @@ func (p *parser) intervalLiteral(s token) value {
 	field := p.next().text
 	unit, ok := units[field]
 	if !ok {
-		panic(refuseAt(s.pos, 3001))
+		panic(unimplemented("INTERVAL " + field))
 	}
 	p.precision()
 	n, ok := parseNumber(s.text)

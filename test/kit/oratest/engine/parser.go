@@ -3,18 +3,15 @@ package engine
 import (
 	"slices"
 	"strings"
-
-	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
-// parser reads one statement by recursive descent. A refusal travels up as a
-// panic with a *[wire.Error], which parse turns into an error.
+// parser reads one statement by recursive descent.
 type parser struct {
 	sql     string
 	tokens  []token
 	i       int
 	version int
-	binds   []string // the names of the occurrences
+	binds   int // the occurrences of placeholders
 	// block is the SELECT that is being read.
 	block *block
 	// plsqlText says that a SELECT may have an INTO.
@@ -22,8 +19,9 @@ type parser struct {
 	into      []token
 }
 
-// parse reads a statement as the version of the database would.
-func parse(sql string, version int) (st statement, binds []string, err error) {
+// parse reads a statement as the version of the database would, and counts its
+// placeholders.
+func parse(sql string, version int) (st statement, binds int) {
 	p := &parser{sql: sql, version: version}
 	l := lexer{sql: sql, maxName: 128, semicolon: 933}
 	if version < 12 {
@@ -32,42 +30,27 @@ func parse(sql string, version int) (st statement, binds []string, err error) {
 	if isBlock(sql) {
 		l.semicolon = 0
 	}
-	if p.tokens, err = l.run(); err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		switch failure := recover().(type) {
-		case nil:
-		case *wire.Error:
-			st, err = nil, failure
-		default:
-			panic(failure)
-		}
-	}()
+	p.tokens = l.run()
 	st = p.statement()
-	if _, block := st.(plsqlBlock); p.peek().kind != tokenEnd && !block {
+	if p.peek().kind != tokenEnd {
 		p.fail(933)
 	}
-	return st, p.binds, nil
+	return st, p.binds
 }
 
 // isBlock tells PL/SQL, where semicolons belong, from SQL.
 func isBlock(sql string) bool {
 	words := strings.Fields(strings.ToUpper(sql[:min(len(sql), 200)]))
-	if len(words) == 0 {
-		return false
-	}
-	switch words[0] {
-	case "BEGIN", "DECLARE":
-		return true
-	case "CREATE":
-		return slices.Contains(words[:min(4, len(words))], "FUNCTION")
-	}
-	return false
+	words = words[:min(4, len(words))]
+	return slices.Contains(words, "BEGIN") || slices.Contains(words, "DECLARE") || slices.Contains(words, "FUNCTION")
 }
 
-// fail refuses the statement at the present token.
+// fail refuses the statement at the present token, which is named where the engine does not
+// do it.
 func (p *parser) fail(code int, args ...any) {
+	if code == 3001 {
+		args = []any{p.peek().text}
+	}
 	panic(refuseAt(p.peek().pos, code, args...))
 }
 

@@ -5,7 +5,7 @@ import "strings"
 // planNode is one step of a plan, as EXPLAIN PLAN names it.
 type planNode struct {
 	operation, options, object string
-	cost, rows                 int64
+	rows                       int64
 	children                   []*planNode
 }
 
@@ -37,27 +37,24 @@ func (a *access) describe() *planNode {
 	case a.query != nil:
 		return &planNode{operation: "VIEW", children: []*planNode{a.query.plan}}
 	case a.virtual != nil && a.virtual.name == "DUAL":
-		return &planNode{operation: "FAST DUAL", cost: 2, rows: 1}
+		return &planNode{operation: "FAST DUAL", rows: 1}
 	case a.virtual != nil:
-		return &planNode{operation: "FIXED TABLE", options: "FULL", object: a.virtual.name, cost: 1, rows: 100}
+		return &planNode{operation: "FIXED TABLE", options: "FULL", object: a.virtual.name, rows: 100}
 	}
 	rows := a.table.cardinality()
 	if a.index == nil {
-		return &planNode{operation: a.operation(), options: "FULL", object: a.table.name, cost: 2 + rows/50, rows: rows}
+		return &planNode{operation: a.operation(), options: "FULL", object: a.table.name, rows: rows}
 	}
-	step := &planNode{operation: "INDEX", options: "RANGE SCAN", object: a.index.name, cost: 2, rows: max(rows/20, 1)}
+	step := &planNode{operation: "INDEX", options: "RANGE SCAN", object: a.index.name, rows: max(rows/20, 1)}
 	switch {
 	case len(a.equal) == len(a.index.columns) && a.index.unique:
-		step.options, step.cost, step.rows = "UNIQUE SCAN", 1, 1
+		step.options, step.rows = "UNIQUE SCAN", 1
 	case len(a.equal) == 0 && a.low == nil && a.high == nil && !a.nothing:
-		step.options, step.cost, step.rows = "FULL SCAN", 1+rows/200, rows
-	}
-	if a.backwards {
-		step.options += " DESCENDING"
+		step.options, step.rows = "FULL SCAN", rows
 	}
 	return &planNode{
 		operation: a.operation(), options: "BY INDEX ROWID", object: a.table.name,
-		cost: step.cost + 1 + step.rows/50, rows: step.rows, children: []*planNode{step},
+		rows: step.rows, children: []*planNode{step},
 	}
 }
 
@@ -74,23 +71,6 @@ func (t *table) cardinality() int64 {
 		return t.def().analyzed
 	}
 	return int64(len(t.live()))
-}
-
-// total fills in cost and rows of the steps above.
-func (p *planNode) total() {
-	for _, child := range p.children {
-		child.total()
-	}
-	if p.cost > 0 {
-		return
-	}
-	for _, child := range p.children {
-		p.cost += child.cost
-		p.rows = max(p.rows, child.rows)
-	}
-	if p.operation == "SORT" {
-		p.cost += p.rows/100 + 1
-	}
 }
 
 // lines writes a plan with a line for each step, deeper ones further right.

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"fmt"
-	"strconv"
+	"strings"
 )
 
 // blockRun is the execution of a PL/SQL block. Its variables are to the names
@@ -16,38 +16,20 @@ type blockRun struct {
 	variables *source
 }
 
-// runBlock runs a PL/SQL block, and refuses by a panic.
-func (s *session) runBlock(r *run, c *compiler, b plsqlBlock, names []string) {
+// runBlock runs a PL/SQL block.
+func (s *session) runBlock(r *run, c *compiler, b plsqlBlock) {
 	vars := &source{}
 	x := &blockRun{
-		session: s, run: r, compiler: c.each(names), variables: vars,
+		session: s, run: r, compiler: c, variables: vars,
 		scope: &scope{sources: []*source{vars}},
 		frame: &frame{run: r, rows: [][]value{make([]value, len(b.variables))}},
 	}
 	for i, v := range b.variables {
 		vars.columns = append(vars.columns, sourceColumn{name: v.name, typ: v.typ, nullable: true, index: i})
-		if v.def != nil {
-			x.assign(i, v.def)
-		}
 	}
 	for _, st := range b.statements {
 		x.step(st)
 	}
-}
-
-// each is a compiler with a value for each occurrence of a bind, where PL/SQL
-// takes one for each name.
-func (c *compiler) each(names []string) *compiler {
-	block := *c
-	block.binds, block.types = nil, nil
-	for _, name := range names {
-		for i, unique := range distinctNames(names) {
-			if unique == name {
-				block.binds, block.types = append(block.binds, c.binds[i]), append(block.types, c.types[i])
-			}
-		}
-	}
-	return &block
 }
 
 func (x *blockRun) step(st statement) {
@@ -55,18 +37,21 @@ func (x *blockRun) step(st statement) {
 	case callStatement:
 		x.call(st.call)
 	case assignStatement:
-		_, i := x.scope.find([]token{st.name})
-		if i < 0 {
-			panic(refuse(6550, st.name.text))
-		}
-		x.assign(i, st.x)
+		x.assign(x.variable(st.name), st.x)
 	case selectInto:
 		x.selectInto(st)
 	default:
-		if _, err := x.session.change(x.run, x.compiler, st, nil); err != nil {
-			panic(asRefusal(err))
-		}
+		x.session.change(x.run, x.compiler, st)
 	}
+}
+
+// variable is the position of a variable.
+func (x *blockRun) variable(name token) int {
+	_, i := x.scope.find([]token{name})
+	if i < 0 {
+		panic(refuse(6550, name.text))
+	}
+	return i
 }
 
 func (x *blockRun) assign(i int, value expr) {
@@ -75,7 +60,7 @@ func (x *blockRun) assign(i int, value expr) {
 		return
 	}
 	column := x.variables.columns[i]
-	x.frame.rows[0][i] = x.session.cast(x.evaluate(value), column.typ, false, func() string { return column.name })
+	x.frame.rows[0][i] = x.session.cast(x.evaluate(value), column.typ, func() string { return column.name })
 }
 
 func (x *blockRun) evaluate(e expr) value { return x.compiler.value(x.scope, e).eval(x.frame) }
@@ -87,12 +72,10 @@ func (x *blockRun) transactionID(begin bool) value {
 	if s.tx != nil && s.tx.readOnly {
 		panic(refuse(1456))
 	}
-	if begin {
-		s.transaction().begin(s.engine.now())
+	if !begin {
+		panic(unimplemented("LOCAL_TRANSACTION_ID without an argument"))
 	}
-	if s.tx == nil || s.tx.begun.IsZero() {
-		return null
-	}
+	s.transaction().begin(s.engine.now())
 	segment, slot, sequence := s.tx.xid()
 	return text(fmt.Sprintf("%d.%d.%d", segment, slot, sequence))
 }
@@ -115,11 +98,7 @@ func (x *blockRun) selectInto(st selectInto) {
 		panic(refuse(1403))
 	}
 	for i, name := range st.into {
-		_, at := x.scope.find([]token{name})
-		if at < 0 {
-			panic(refuse(6550, name.text))
-		}
-		x.frame.rows[0][at] = row[i]
+		x.frame.rows[0][x.variable(name)] = row[i]
 	}
 	if in.next() != nil {
 		panic(refuse(1422))
@@ -128,27 +107,29 @@ func (x *blockRun) selectInto(st selectInto) {
 
 // call runs a procedure of a package.
 func (x *blockRun) call(call callExpr) {
-	parts := call.name
-	if len(parts) > 2 && parts[0].text == "SYS" {
-		parts = parts[1:]
-	}
-	if len(parts) != 2 {
-		panic(refuse(6550, parts[0].text))
-	}
-	e := x.session.engine
+	e, name := x.session.engine, call.path()
 	e.mu.RLock()
-	revoked := e.revoked[parts[0].text]
+	revoked := e.revoked[call.name[0].text]
 	e.mu.RUnlock()
 	if revoked {
-		panic(refuse(6550, parts[0].text))
+		panic(refuse(6550, name))
 	}
-	args := map[string]string{}
+	args := make([]string, len(call.args))
 	for i, a := range call.args {
-		name := strconv.Itoa(i + 1)
-		if i < len(call.names) && call.names[i] != "" {
-			name = call.names[i]
-		}
-		args[name] = x.session.toText(x.evaluate(a))
+		args[i] = x.session.convert(x.evaluate(a), kindText).s
 	}
-	x.session.packageCall(x.run, parts[0].text+"."+parts[1].text, args)
+	w := x.session.wire
+	switch {
+	case name == "DBMS_APPLICATION_INFO.SET_MODULE" && len(args) == 2:
+		w.Module, w.Action = label(args[0]), label(args[1])
+	case name == "DBMS_SESSION.SET_IDENTIFIER" && len(args) == 1:
+		w.ClientID = label(args[0])
+	case name == "DBMS_STATS.GATHER_TABLE_STATS" && len(args) == 2:
+		x.session.analyze(strings.ToUpper(args[0]), strings.ToUpper(args[1]))
+	default:
+		panic(refuse(6550, name))
+	}
 }
+
+// label is as much of a text as V$SESSION keeps.
+func label(s string) string { return s[:min(len(s), 64)] }

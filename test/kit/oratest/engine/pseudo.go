@@ -21,7 +21,7 @@ func (c *compiler) pseudo(sc *scope, parts []token) *node {
 			return instant(kindTimestampTZ, r.now.Truncate(time.Microsecond), offsetName(offset))
 		})
 	}
-	return c.routine(sc, parts[0].text)
+	return c.routine(parts[0].text)
 }
 
 // perRun is a node that has one value for each execution.

@@ -4,8 +4,8 @@ import "slices"
 
 // sortKey is one column of ORDER BY.
 type sortKey struct {
-	node                   *node
-	descending, nullsFirst bool
+	node       *node
+	descending bool
 	// position is that of the key in the rows, of which the first visible
 	// columns are the result; 0 for all of them.
 	position, visible int
@@ -16,7 +16,7 @@ func (k sortKey) compare(a, b value) int {
 	case a.isNull() && b.isNull():
 		return 0
 	case a.isNull() != b.isNull():
-		if a.isNull() == k.nullsFirst {
+		if a.isNull() == k.descending {
 			return -1
 		}
 		return 1

@@ -15,8 +15,8 @@ type virtualColumn struct {
 	typ  dataType
 }
 
-// columnsOf reads "NAME NUM_ROWS:n CREATED:d …": n is a number, d a DATE, r a
-// RAW, l a LONG, t a TIMESTAMP WITH TIME ZONE, and the others are text.
+// columnsOf reads "NAME NUM_ROWS:n CREATED:d …": n is a number, d a DATE, l a LONG, and the
+// others are text.
 func columnsOf(spec string) []virtualColumn {
 	var all []virtualColumn
 	for _, field := range strings.Fields(spec) {
@@ -27,12 +27,8 @@ func columnsOf(spec string) []virtualColumn {
 			c.typ = plain(typeNumber)
 		case "d":
 			c.typ = plain(typeDate)
-		case "r":
-			c.typ = dataType{name: typeRaw, size: 8}
 		case "l":
 			c.typ = plain(typeLong)
-		case "x":
-			c.typ = varchar(4000)
 		}
 		all = append(all, c)
 	}
@@ -61,7 +57,7 @@ func row(all ...any) []value {
 
 // defineSystem makes the views of the system and their public synonyms.
 func (e *Engine) defineSystem() {
-	e.users["SYS"], e.users["PUBLIC"] = newUser(), newUser()
+	e.users["SYS"] = newUser()
 	e.public("DUAL", "DUMMY", func(*run) [][]value { return dual })
 	e.defineCatalogue()
 	e.defineFixed()
@@ -77,12 +73,12 @@ func (e *Engine) public(name, columns string, rows func(*run) [][]value) {
 
 // fixed defines V$name, which needs a grant on SYS.V_$name, and GV$name, which
 // has the number of the instance before the other columns.
-func (e *Engine) fixed(name, columns string, rows func(r *run, instance int) [][]value) {
-	e.system("V_$"+name, "V$"+name, columns, false, func(r *run) [][]value { return rows(r, r.session.instance) })
-	e.system("GV_$"+name, "GV$"+name, "INST_ID:n "+columns, false, func(r *run) [][]value {
+func (e *Engine) fixed(name, columns string, rows func(instance int) [][]value) {
+	e.system("V_$"+name, "V$"+name, columns, false, func(*run) [][]value { return rows(1) })
+	e.system("GV_$"+name, "GV$"+name, "INST_ID:n "+columns, false, func(*run) [][]value {
 		var all [][]value
 		for i := 1; i <= e.options.Instances; i++ {
-			for _, one := range rows(r, i) {
+			for _, one := range rows(i) {
 				all = append(all, append(row(i), one...))
 			}
 		}
@@ -92,9 +88,8 @@ func (e *Engine) fixed(name, columns string, rows func(r *run, instance int) [][
 
 func (e *Engine) system(name, synonym, columns string, public bool, rows func(*run) [][]value) {
 	own := objectName{"SYS", name}
-	created := e.identity.Created
-	e.objects[own] = &object{objectName: own, id: e.nextID(), created: created, virtual: &virtual{
+	e.objects[own] = &object{objectName: own, virtual: &virtual{
 		name: name, columns: columnsOf(columns), rows: rows, public: public}}
 	alias := objectName{"PUBLIC", synonym}
-	e.objects[alias] = &object{objectName: alias, id: e.nextID(), created: created, synonym: &own}
+	e.objects[alias] = &object{objectName: alias, synonym: &own}
 }

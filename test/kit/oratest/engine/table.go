@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // objectName names anything in a schema.
@@ -18,14 +17,6 @@ type column struct {
 	dropped  bool
 	// def is written where INSERT names no value.
 	def expr
-}
-
-// constraint is a constraint of a table.
-type constraint struct {
-	name    string
-	kind    byte
-	columns []int
-	index   *index
 }
 
 // table is a table with its rows.
@@ -44,9 +35,8 @@ type table struct {
 }
 
 type tableDefinition struct {
-	columns     []column
-	constraints []constraint
-	indexes     []*index
+	columns []column
+	indexes []*index
 	// analyzed is NUM_ROWS of the catalogue, or -1.
 	analyzed int64
 }
@@ -65,10 +55,12 @@ func (t *table) live() []*version {
 	return t.heap[:len(t.heap):len(t.heap)]
 }
 
-func (t *table) walk(x *index, s *span) *walk {
+// within returns the entries of an index in a span, as they are now.
+func (t *table) within(x *index, s *span) []*version {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return x.walk(s)
+	x.shared = true
+	return x.within(s)
 }
 
 // add makes a version visible to its transaction. The caller holds mu.
@@ -83,13 +75,11 @@ func (t *table) add(v *version) {
 // set.
 type object struct {
 	objectName
-	id      int
-	created time.Time
 	table   *table
 	view    *viewDefinition
 	synonym *objectName
 	virtual *virtual
-	routine *routine
+	routine *createFunction
 	// link is the database link of a synonym. Each leads back to this database.
 	link string
 }
@@ -97,11 +87,6 @@ type object struct {
 type viewDefinition struct {
 	query  *query
 	result []outColumn // as they were when the view was created
-}
-
-// routine is a function that runs a statement.
-type routine struct {
-	createFunction
 }
 
 // kind is OBJECT_TYPE of the catalogue.

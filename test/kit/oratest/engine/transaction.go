@@ -12,16 +12,10 @@ type transaction struct {
 	id     uint64
 	// begun is when the first change was made; zero before.
 	begun    time.Time
-	startSCN uint64
-	session  *session
-	instance int
 	readOnly bool
 	snapshot uint64 // of a read only transaction
 	changes  []change
 	done     chan struct{}
-	// waits is the transaction that this one waits for; the engine's lock of
-	// transactions guards it.
-	waits *transaction
 }
 
 // change is what has to be undone by a rollback.
@@ -54,16 +48,13 @@ func (t *transaction) begin(now time.Time) {
 	e.open.mu.Lock()
 	defer e.open.mu.Unlock()
 	e.open.last++
-	t.id, t.begun, t.startSCN = e.open.last, now, e.scn.Load()
+	t.id, t.begun = e.open.last, now
 	t.done = make(chan struct{})
 	e.open.open[t.id] = t
 }
 
 // commit makes the changes visible, all at once.
 func (t *transaction) commit() {
-	if t.begun.IsZero() {
-		return
-	}
 	e := t.engine
 	e.committing.Lock()
 	scn := e.scn.Load() + 1
@@ -80,9 +71,6 @@ func (t *transaction) commit() {
 }
 
 func (t *transaction) rollback() {
-	if t.begun.IsZero() {
-		return
-	}
 	t.undo(0)
 	t.end()
 }
@@ -107,32 +95,18 @@ func (t *transaction) end() {
 	close(t.done)
 }
 
-// await waits until the transaction of a stamp has ended.
-func (t *transaction) await(ctx context.Context, stamp uint64) error {
-	e := t.engine
+// await waits until the transaction of a stamp has ended. Two that wait for each other do so
+// until the context ends.
+func (e *Engine) await(ctx context.Context, stamp uint64) {
 	e.open.mu.Lock()
 	other := e.open.open[stamp&^uncommitted]
-	if other == nil {
-		e.open.mu.Unlock()
-		return nil
-	}
-	for w := other; w != nil; w = w.waits {
-		if w == t {
-			e.open.mu.Unlock()
-			return refuse(60)
-		}
-	}
-	t.waits = other
 	e.open.mu.Unlock()
-	defer func() {
-		e.open.mu.Lock()
-		t.waits = nil
-		e.open.mu.Unlock()
-	}()
+	if other == nil {
+		return
+	}
 	select {
 	case <-other.done:
-		return nil
 	case <-ctx.Done():
-		return refuse(1013)
+		panic(refuse(1013))
 	}
 }

@@ -148,7 +148,7 @@ var wireTypes = map[typeName]wire.Type{
 	typeNumber: wire.TypeNumber, typeFloat: wire.TypeNumber, typeChar: wire.TypeChar, typeNChar: wire.TypeChar,
 	typeDate: wire.TypeDate, typeTimestamp: wire.TypeTimestamp, typeTimestampTZ: wire.TypeTimestampTZ,
 	typeTimestampLTZ: wire.TypeTimestampLTZ, typeRaw: wire.TypeRaw, typeBLOB: wire.TypeRaw,
-	typeCLOB: wire.TypeCLOB, typeNCLOB: wire.TypeCLOB, typeLong: wire.TypeCLOB,
+	typeCLOB: wire.TypeCLOB, typeNCLOB: wire.TypeCLOB, typeLong: wire.TypeCLOB, typeRowID: wire.TypeRowID,
 	typeJSON: wire.TypeJSON, typeDouble: wire.TypeBinaryDouble, typeSingle: wire.TypeBinaryFloat,
 }
 

@@ -55,15 +55,11 @@ func offsetName(seconds int) string {
 }
 
 // zoneName is how a TIMESTAMP WITH TIME ZONE spells a location.
-func zoneName(loc *time.Location, at time.Time) string {
+func zoneName(loc *time.Location) string {
 	if loc == time.UTC {
 		return "UTC"
 	}
-	if name := loc.String(); name != "Local" {
-		return name
-	}
-	_, offset := at.In(loc).Zone()
-	return offsetName(offset)
+	return loc.String()
 }
 
 // civil returns the fields of a wall clock in a zone as an instant. A time that
@@ -76,9 +72,6 @@ func civil(v value, loc *time.Location) (time.Time, bool) {
 
 // zoned returns a TIMESTAMP WITH TIME ZONE as a time in its zone.
 func (v value) zoned() time.Time {
-	loc, ok := location(v.s)
-	if !ok {
-		loc = time.UTC
-	}
+	loc, _ := location(v.s)
 	return v.time().In(loc)
 }

@@ -23,6 +23,7 @@ const (
 	TypeCLOB
 	TypeBinaryFloat
 	TypeBinaryDouble
+	TypeRowID
 	// TypeJSON stands for a type that the driver cannot decode.
 	TypeJSON
 )
@@ -47,11 +48,9 @@ type Value any
 // Statement is a statement that a client asks to have executed.
 type Statement struct {
 	SQL string
-	// Binds are in the order of the placeholders' occurrences, and BindTypes
-	// say how each of them came: both a VARCHAR2 and a NUMBER are strings.
-	Binds     []Value
-	BindTypes []Type
-	Session   *Session
+	// Binds are in the order of the placeholders' occurrences.
+	Binds   []Value
+	Session *Session
 }
 
 // Session is a session of a client. Only the handler of its statements changes
