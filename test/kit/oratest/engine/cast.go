@@ -31,17 +31,13 @@ func fitNumber(v value, to dataType) value {
 	if !to.exact {
 		return v
 	}
-	precision := to.precision
-	if precision == 0 {
-		precision = 38
-	}
-	if v.s == "" && v.scale == 0 && precision-to.scale >= 19 {
+	if v.s == "" && v.scale == 0 && to.precision-to.scale >= 19 {
 		return v // It fits whatever it is.
 	}
 	v = round(v, to.scale, false)
 	c, scale := v.coefficient()
 	digits := len(strings.TrimPrefix(c.Text(10), "-")) - scale
-	if !v.isZero() && digits > precision-to.scale {
+	if !v.isZero() && digits > to.precision-to.scale {
 		panic(refuse(1438))
 	}
 	return v
@@ -75,4 +71,21 @@ func fitTime(v value, digits int) value {
 	}
 	v.nano = int32((int64(v.nano) + unit/2) / unit * unit)
 	return carry(v)
+}
+
+func (c *compiler) cast(sc *scope, x castExpr) *node {
+	in, s := c.value(sc, x.x), c.session
+	return derived(x.typ, in, func(v value) value { return s.cast(v, x.typ, func() string { return "CAST" }) })
+}
+
+// atZone compiles x AT TIME ZONE z.
+func (c *compiler) atZone(sc *scope, x zoneExpr) *node {
+	in := c.to(c.value(sc, x.x), kindTimestampTZ)
+	return pair(in.typ, in, c.to(c.value(sc, x.zone), kindText), func(v, zone value) value {
+		if _, ok := location(zone.s); !ok {
+			panic(refuse(1882))
+		}
+		v.s = zone.s
+		return v
+	})
 }

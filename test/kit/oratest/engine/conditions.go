@@ -43,7 +43,7 @@ func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 			return truth(false)
 		case v.isNull():
 			return null
-		case all.keys[keyOf(v)]:
+		case all.keys[v]:
 			return truth(true)
 		case all.null:
 			return null
@@ -55,26 +55,22 @@ func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 
 // valueSet is what a subquery of IN returned.
 type valueSet struct {
-	keys map[string]bool
+	keys map[value]bool
 	null bool
 }
 
 func readSet(f *frame, q *compiledQuery) *valueSet {
-	set := &valueSet{keys: map[string]bool{}}
+	set := &valueSet{keys: map[value]bool{}}
 	rows := q.open(f.run, f)
 	defer rows.close()
-	for {
-		row := rows.next()
-		if row == nil {
-			return set
-		}
-		v := row[0]
-		if v.isNull() {
+	for row := rows.next(); row != nil; row = rows.next() {
+		if row[0].isNull() {
 			set.null = true
-			continue
+		} else {
+			set.keys[row[0]] = true
 		}
-		set.keys[keyOf(v)] = true
 	}
+	return set
 }
 
 // memo keeps the result of a subquery that reads nothing of its surroundings,

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"strings"
 	"sync"
 )
@@ -10,7 +9,7 @@ import (
 type element struct {
 	field   string // in capitals, of fields; empty for text
 	literal string
-	digits  int // of FF1 to FF9; -1 for FF, which has those of the type
+	digits  int // of FF1 to FF9
 }
 
 // fields are the elements of a date format that the engine knows; any other is
@@ -50,24 +49,13 @@ func nextElement(s string) (element, int) {
 		}
 		e, n := element{field: f}, len(f)
 		if f == "FF" {
-			e.digits = -1
-			if n < len(s) && s[n] >= '1' && s[n] <= '9' {
-				e.digits = int(s[n] - '0')
-				n++
+			if n == len(s) || s[n] < '1' || s[n] > '9' {
+				panic(unimplemented("FF without digits"))
 			}
+			e.digits = int(s[n] - '0')
+			n++
 		}
 		return e, n
 	}
 	return element{}, 0
-}
-
-// withDigits gives FF the digits of a type.
-func withDigits(format []element, digits int) []element {
-	all := slices.Clone(format)
-	for i := range all {
-		if all[i].field == "FF" && all[i].digits < 0 {
-			all[i].digits = digits
-		}
-	}
-	return all
 }

@@ -64,9 +64,6 @@ func (r *reader) number(e element) {
 	case "YYYY", "SYYYY":
 		width = 4
 	case "FF":
-		width = 9
-	}
-	if e.field == "FF" && e.digits > 0 {
 		width = e.digits
 	}
 	rest, before := strings.CutPrefix(r.rest, "-")

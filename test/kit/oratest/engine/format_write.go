@@ -56,17 +56,8 @@ func appendField(b []byte, e element, t time.Time) []byte {
 	case "TZM":
 		return append(b, offsetName(offset)[4:]...)
 	}
-	return append(b, fraction(t, e.digits)...)
+	return append(b, appendPadded(nil, t.Nanosecond(), 9)[:e.digits]...)
 }
-
-func fraction(t time.Time, digits int) string {
-	if digits < 0 {
-		digits = 9
-	}
-	return pad(t.Nanosecond(), 9)[:digits]
-}
-
-func pad(n, width int) string { return string(appendPadded(nil, n, width)) }
 
 func appendPadded(b []byte, n, width int) []byte {
 	if n < 0 {

@@ -38,7 +38,7 @@ func toChar(c *compiler, args []*node) *node {
 	case f == nil:
 		panic(unimplemented("TO_CHAR with a format that is no literal"))
 	case ranks[k] > 0:
-		format := withDigits(parseFormat(f.s), in.typ.scale)
+		format := parseFormat(f.s)
 		return derived(varchar(75), in, func(v value) value { return text(writeTime(v, format, s)) })
 	}
 	return derived(varchar(75), c.to(in, kindNumber), func(v value) value { return text(writeNumber(v, f.s)) })

@@ -8,19 +8,14 @@ func (p *parser) dataType() dataType {
 		p.fail(902)
 	}
 	switch t.text {
-	case "NUMBER", "DECIMAL", "NUMERIC", "DEC":
-		return p.numberType(t.text)
-	case "INTEGER", "INT", "SMALLINT":
-		return dataType{name: typeNumber, exact: true}
-	case "FLOAT", "REAL":
+	case "NUMBER":
+		return p.numberType()
+	case "FLOAT":
 		d := dataType{name: typeFloat, precision: 126}
 		if sizes := p.sizes(); len(sizes) > 0 {
 			d.precision = sizes[0]
 		}
 		return d
-	case "DOUBLE":
-		p.expect(905, "PRECISION")
-		return dataType{name: typeFloat, precision: 126}
 	case "TIMESTAMP":
 		return p.timestampType()
 	case "INTERVAL":
@@ -29,23 +24,17 @@ func (p *parser) dataType() dataType {
 		p.expect(905, "TO", "SECOND")
 		p.precision()
 		return dataType{name: typeInterval, scale: 6}
-	case "LONG":
-		if p.word("RAW") {
-			return dataType{name: typeBLOB}
-		}
-		return dataType{name: typeLong}
 	case "DATE", "CLOB", "NCLOB", "BLOB", "ROWID", "JSON", "BINARY_DOUBLE", "BINARY_FLOAT":
 		return dataType{name: typeName(t.text)}
 	}
 	return p.textType(t)
 }
 
-func (p *parser) numberType(word string) dataType {
+func (p *parser) numberType() dataType {
 	d := dataType{name: typeNumber}
 	sizes := p.sizes()
 	switch {
 	case len(sizes) == 0:
-		d.exact = word != "NUMBER"
 		return d
 	case len(sizes) > 1:
 		d.scale = sizes[1]
@@ -76,11 +65,11 @@ var longest = map[typeName]int{typeVarchar: 4000, typeNVarchar: 2000, typeChar: 
 func (p *parser) textType(t token) dataType {
 	d := dataType{size: 1}
 	switch t.text {
-	case "VARCHAR2", "VARCHAR":
+	case "VARCHAR2":
 		d.name = typeVarchar
 	case "NVARCHAR2":
 		d.name = typeNVarchar
-	case "CHAR", "CHARACTER":
+	case "CHAR":
 		d.name = typeChar
 	case "NCHAR":
 		d.name = typeNChar

@@ -158,9 +158,6 @@ func (d dataType) column(name string, nullable bool) wire.Column {
 	switch d.name {
 	case typeNumber:
 		c.Precision, c.Scale = d.precision, d.scale
-		if d.exact && d.precision == 0 {
-			c.Precision = 38
-		}
 	case typeTimestamp, typeTimestampTZ, typeTimestampLTZ:
 		c.Scale = d.scale
 	case typeVarchar, typeChar, typeNVarchar, typeNChar:
