@@ -9,6 +9,7 @@ import (
 	"time"
 
 	go_ora "github.com/sijms/go-ora/v2"
+	"github.com/sijms/go-ora/v2/network"
 
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/wire"
@@ -89,6 +90,24 @@ func TestFetchFaults(t *testing.T) {
 				t.Errorf("executed %d times", executed(s))
 			}
 		})
+	}
+}
+
+// failing are rows that end too early.
+type failing struct{ list }
+
+func (*failing) Err() error { return &wire.Error{Code: 1555} }
+
+// TestRowsThatFail shows that such rows are no whole result.
+func TestRowsThatFail(t *testing.T) {
+	columns := []wire.Column{{Name: "ID", Type: wire.TypeNumber}}
+	s := start(t, oratest.Options{}, canned{"FROM t": func(wire.Statement) wire.Result {
+		return wire.Result{Columns: columns, Rows: &failing{list{[][]wire.Value{{"1"}, {"2"}, {"3"}}}}}
+	}})
+	got, err := all(t, open(t, s, "PREFETCH_ROWS", "2"), "SELECT id FROM t")
+	var refused *network.OracleError
+	if !errors.As(err, &refused) || refused.ErrCode != 1555 || len(got) != 2 {
+		t.Errorf("%d rows, error %v; want the two of the first fetch, and ORA-01555", len(got), err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 // access is how a block reads one source.
 type access struct {
-	alias   string
 	table   *table
 	virtual *virtual
 	query   *compiledQuery
@@ -30,14 +29,6 @@ func (bp *blockPlan) add(a *access) int {
 	}
 	bp.accesses = append(bp.accesses, a)
 	return len(bp.accesses) - 1
-}
-
-func (bp *blockPlan) addTable(t *table, alias string) int {
-	return bp.add(&access{table: t, alias: alias})
-}
-
-func (bp *blockPlan) addVirtual(v *virtual) int {
-	return bp.add(&access{virtual: v, alias: v.name})
 }
 
 // choose finds the index for each table, and whether one of them spares the

@@ -98,7 +98,7 @@ func (e *Engine) Plan(sql string) (plan string, err error) {
 		for range names {
 			c.binds = append(c.binds, boundValue{typ: varchar(4000)})
 		}
-		plan = c.query(nil, q.query).plan.String()
+		plan = c.query(q.query).plan.String()
 	})
 	return plan, err
 }

@@ -15,9 +15,9 @@ type blockPlan struct {
 }
 
 // block compiles a SELECT; order is the ORDER BY of its query.
-func (c *compiler) block(parent *scope, b *block, order []orderItem) *compiledQuery {
+func (c *compiler) compileBlock(b *block, order []orderItem) *compiledQuery {
 	bp := &blockPlan{}
-	sc := &scope{parent: parent}
+	sc := &scope{}
 	var conditions []*node
 	for _, item := range b.from {
 		conditions = append(conditions, c.from(bp, sc, item)...)
@@ -40,7 +40,7 @@ func (c *compiler) block(parent *scope, b *block, order []orderItem) *compiledQu
 	bp.distribute(conditions)
 	bp.choose()
 	out.plan = bp.describe()
-	out.start = bp.open
+	out.open = bp.open
 	return out
 }
 

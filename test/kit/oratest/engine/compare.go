@@ -54,7 +54,7 @@ func typeOf(k kind) dataType {
 func (c *compiler) comparison(op string, left, right *node) *node {
 	comparable(left.typ, right.typ)
 	padded := left.typ.padded() && right.typ.padded()
-	l, r := once(left), once(right)
+	l, r := kept(left), kept(right)
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)
 	n.comparison = &comparison{op, l, r}
 	n.eval = func(f *frame) value {
@@ -74,22 +74,14 @@ func (c *compiler) comparison(op string, left, right *node) *node {
 	return n
 }
 
-// once is the node with its value remembered for an execution, where it reads
+// kept is the node with its value remembered for an execution, where it reads
 // no row: a bound is not to be parsed again for each of a million rows.
-func once(n *node) *node {
-	if !n.fixed(0) || n.outer || n.literal != nil {
+func kept(n *node) *node {
+	if !n.fixed(0) || n.literal != nil {
 		return n
 	}
-	var last *run
-	var result value
 	out := *n
-	out.eval = func(f *frame) value {
-		if last == f.run {
-			return result
-		}
-		last, result = f.run, n.eval(f)
-		return result
-	}
+	out.eval = once(n.eval)
 	return &out
 }
 

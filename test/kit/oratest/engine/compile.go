@@ -12,25 +12,15 @@ type run struct {
 	session *session
 	now     time.Time
 	view    view
-	// writing is set while a DML statement evaluates its expressions.
-	writing bool
 }
 
 // frame holds the rows at which the expressions of one block are evaluated.
 type frame struct {
 	run      *run
-	parent   *frame // of the enclosing block
 	rows     [][]value
 	versions []*version
 	rownum   int64
 	groups   []value // results of the aggregates
-}
-
-func (f *frame) up(depth int) *frame {
-	for range depth {
-		f = f.parent
-	}
-	return f
 }
 
 // node is an expression that is ready to be evaluated.
@@ -40,13 +30,11 @@ type node struct {
 	// condition says that the value is true (1), false (0) or unknown (NULL).
 	condition bool
 	nullable  bool
-	// slots are the sources of its own block that it reads; outer says that it
-	// reads an enclosing block too.
+	// slots are the sources of its block that it reads.
 	slots     uint64
-	outer     bool
 	rownum    bool
 	aggregate bool
-	// column is set for a bare column of a table in its own block.
+	// column is set for a bare column of a table.
 	column *columnRef
 	// comparison is set for conditions that an index could serve.
 	comparison *comparison
@@ -74,35 +62,25 @@ func (n *node) fixed(known uint64) bool {
 // inherit notes what a node made of others reads.
 func (n *node) inherit(from ...*node) *node {
 	for _, o := range from {
-		if o == nil {
-			continue
-		}
 		n.slots |= o.slots
-		n.outer = n.outer || o.outer
 		n.rownum = n.rownum || o.rownum
 		n.aggregate = n.aggregate || o.aggregate
 	}
 	return n
 }
 
-// scope is what names mean within a block.
+// scope is what names mean within a block. A subquery does not see the blocks around it.
 type scope struct {
-	parent  *scope
 	sources []*source
-	// grouping is set while expressions behind GROUP BY are compiled.
+	// grouping is set while the items of a block with aggregates are compiled.
 	grouping *grouping
-	// correlated says that a name was found in an enclosing scope.
-	correlated bool
-	// boundary marks the scope around a subquery, which has no rows of its own.
-	boundary bool
 }
 
 // source is one item of FROM as names see it.
 type source struct {
-	owner, table, alias string
-	columns             []sourceColumn
-	slot                int
-	base                *table // of a real table
+	alias   string
+	columns []sourceColumn
+	slot    int
 	// merged holds the expressions of the columns where a subquery or a view
 	// was merged into its block.
 	merged []*node
@@ -120,6 +98,8 @@ type sourceColumn struct {
 type compiler struct {
 	session *session
 	binds   []boundValue
+	// block is the PL/SQL block whose variables can be named, or nil.
+	block *blockRun
 	// user is whose rights count: the session's, or the owner's of a view.
 	user string
 	// nesting bounds views that are made of each other.
@@ -181,7 +161,7 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 	case nullExpr:
 		return c.isNull(sc, x)
 	case subqueryExpr:
-		return c.scalar(sc, x)
+		return c.scalar(x)
 	case castExpr:
 		return c.cast(sc, x)
 	case zoneExpr:
@@ -190,7 +170,7 @@ func (c *compiler) expr(sc *scope, x expr) *node {
 		if g := sc.grouping; g != nil && !g.inside {
 			g.refuse(0)
 		}
-		return x.source.node(x.index, 0)
+		return x.source.node(x.index)
 	case starExpr:
 		panic(refuse(936))
 	}

@@ -1,7 +1,5 @@
 package engine
 
-import "math"
-
 // in compiles x IN (…) as the comparisons that it stands for, or as a look into
 // the result of a subquery.
 func (c *compiler) in(sc *scope, x inExpr) *node {
@@ -26,18 +24,11 @@ func (c *compiler) in(sc *scope, x inExpr) *node {
 }
 
 func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
-	left := c.value(sc, x.x)
-	q, inner := c.nested(sc, x.sub)
-	if len(q.columns) != 1 {
-		panic(refuse(913))
-	}
+	left, q := c.value(sc, x.x), c.nested(x.sub)
 	comparable(left.typ, q.columns[0].typ)
-	n := (&node{typ: plain(typeNumber), condition: true, nullable: true, outer: inner.correlated}).inherit(left)
-	n.slots |= inner.reads()
-	set := memo(inner, func(f *frame) *valueSet { return readSet(f, q) })
-	n.eval = func(f *frame) value {
-		v := left.eval(f)
-		all := set(f)
+	set := once(func(f *frame) *valueSet { return readSet(f, q) })
+	n := &node{typ: plain(typeNumber), condition: true, nullable: true, eval: func(f *frame) value {
+		v, all := left.eval(f), set(f)
 		switch {
 		case len(all.keys) == 0 && !all.null:
 			return truth(false)
@@ -49,8 +40,8 @@ func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 			return null
 		}
 		return truth(false)
-	}
-	return n
+	}}
+	return n.inherit(left)
 }
 
 // valueSet is what a subquery of IN returned.
@@ -61,7 +52,7 @@ type valueSet struct {
 
 func readSet(f *frame, q *compiledQuery) *valueSet {
 	set := &valueSet{keys: map[value]bool{}}
-	rows := q.open(f.run, f)
+	rows := q.open(f.run)
 	defer rows.close()
 	for row := rows.next(); row != nil; row = rows.next() {
 		if row[0].isNull() {
@@ -73,48 +64,32 @@ func readSet(f *frame, q *compiledQuery) *valueSet {
 	return set
 }
 
-// memo keeps the result of a subquery that reads nothing of its surroundings,
-// for the execution.
-func memo[T any](sc *scope, read func(*frame) T) func(*frame) T {
+// once keeps a result for an execution.
+func once[T any](read func(*frame) T) func(*frame) T {
 	var last *run
 	var result T
 	return func(f *frame) T {
-		if last == f.run && !sc.correlated {
-			return result
+		if last != f.run {
+			last, result = f.run, read(f)
 		}
-		r := read(f)
-		last, result = f.run, r
-		return r
+		return result
 	}
 }
 
-// nested compiles a subquery within an expression.
-func (c *compiler) nested(sc *scope, q *query) (*compiledQuery, *scope) {
-	if g := sc.grouping; g != nil && !g.inside {
-		g.inside = true
-		defer func() { g.inside = false }()
+// nested compiles a subquery of one column within an expression.
+func (c *compiler) nested(q *query) *compiledQuery {
+	out := c.query(q)
+	if len(out.columns) != 1 {
+		panic(refuse(913))
 	}
-	boundary := &scope{parent: sc, boundary: true}
-	return c.query(boundary, q), boundary
-}
-
-// reads says which sources of the surrounding block a subquery may read: all of
-// them, where it reads one.
-func (sc *scope) reads() uint64 {
-	if sc.correlated {
-		return math.MaxUint64
-	}
-	return 0
+	return out
 }
 
 // scalar compiles a subquery that stands for one value.
-func (c *compiler) scalar(sc *scope, x subqueryExpr) *node {
-	q, inner := c.nested(sc, x.sub)
-	if len(q.columns) != 1 {
-		panic(refuse(913))
-	}
-	read := memo(inner, func(f *frame) value {
-		rows := q.open(f.run, f)
+func (c *compiler) scalar(x subqueryExpr) *node {
+	q := c.nested(x.sub)
+	return &node{typ: q.columns[0].typ, nullable: true, eval: once(func(f *frame) value {
+		rows := q.open(f.run)
 		defer rows.close()
 		row := rows.next()
 		if row == nil {
@@ -125,6 +100,5 @@ func (c *compiler) scalar(sc *scope, x subqueryExpr) *node {
 			panic(refuse(1427))
 		}
 		return v
-	})
-	return &node{typ: q.columns[0].typ, nullable: true, outer: inner.correlated, slots: inner.reads(), eval: read}
+	})}
 }

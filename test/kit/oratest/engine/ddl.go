@@ -93,9 +93,9 @@ func (s *session) createTable(c *compiler, r *run, st createTable) {
 // resultOf returns the columns of CREATE MATERIALIZED VIEW … AS SELECT, which has to be of
 // no rows: it is never refreshed.
 func (s *session) resultOf(r *run, c *compiler, q *query) []outColumn {
-	out := c.query(nil, q)
+	out := c.query(q)
 	r.view = s.view()
-	in := out.open(r, nil)
+	in := out.open(r)
 	defer in.close()
 	if in.next() != nil {
 		panic(unimplemented("a materialized view of rows"))
@@ -166,7 +166,7 @@ func (s *session) createIndex(st createIndex) {
 }
 
 func (s *session) createView(c *compiler, st createView) {
-	v := &viewDefinition{query: st.query, result: c.query(nil, st.query).columns}
+	v := &viewDefinition{query: st.query, result: c.query(st.query).columns}
 	s.put(st.schema, st.name, false, &object{view: v})
 }
 

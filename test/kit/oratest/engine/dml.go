@@ -23,7 +23,7 @@ func (s *session) write(r *run, body func(tx *transaction) int) int {
 	fresh := tx.begun.IsZero()
 	// The transaction can be seen before it takes the time for its rows.
 	tx.begin(s.engine.now())
-	r.now, r.writing = s.engine.now(), true
+	r.now = s.engine.now()
 	keep := len(tx.changes)
 	for {
 		r.view = s.view()
@@ -165,7 +165,7 @@ func (s *session) search(r *run, c *compiler, t *table, from fromItem, set []ass
 	positions := d.positions(names)
 	bp.distribute(conditions)
 	bp.choose()
-	j := bp.joiner(r, nil)
+	j := bp.joiner(r)
 	defer j.close()
 	var all []found
 	for j.next() {

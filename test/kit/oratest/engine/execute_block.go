@@ -2,8 +2,8 @@ package engine
 
 // open starts a block: its sources are read row by row, and nothing is kept but
 // what ORDER BY has to. Whatever reads rows refuses by a panic, as the compiler does.
-func (bp *blockPlan) open(r *run, parent *frame) rows {
-	j := bp.joiner(r, parent)
+func (bp *blockPlan) open(r *run) rows {
+	j := bp.joiner(r)
 	if bp.grouping == nil {
 		p := &projection{plan: bp, joiner: j, row: make([]value, len(bp.items)+len(bp.sort))}
 		if len(bp.sort) == 0 {
@@ -63,9 +63,9 @@ type joiner struct {
 	stop   int64 // no row is looked for after so many; -1 for no limit
 }
 
-func (bp *blockPlan) joiner(r *run, parent *frame) *joiner {
+func (bp *blockPlan) joiner(r *run) *joiner {
 	n := len(bp.accesses)
-	f := &frame{run: r, parent: parent, rows: make([][]value, n), versions: make([]*version, n)}
+	f := &frame{run: r, rows: make([][]value, n), versions: make([]*version, n)}
 	j := &joiner{plan: bp, frame: f, inputs: make([]input, n), stop: -1, ended: !all(bp.always, f)}
 	if bp.stop != nil {
 		stop, _ := bp.stop.eval(f).int64()

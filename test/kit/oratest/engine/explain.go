@@ -25,7 +25,7 @@ func (s *session) explain(r *run, c *compiler, st explainStatement) {
 	if !ok {
 		panic(unimplemented("EXPLAIN PLAN of more than a SELECT"))
 	}
-	out := c.query(nil, q.query)
+	out := c.query(q.query)
 	s.write(r, func(*transaction) int {
 		s.addPlan(out.plan, st.id)
 		return 1

@@ -13,18 +13,17 @@ func (c *compiler) from(bp *blockPlan, sc *scope, item fromItem) []*node {
 		return c.subquery(bp, sc, item, item.sub)
 	}
 	o := c.object(item)
-	s := &source{owner: o.owner, table: item.table, alias: item.alias}
+	s := &source{alias: item.alias}
 	switch {
 	case o.view != nil:
 		return c.viewSource(bp, sc, item, o)
 	case o.virtual != nil:
-		s.slot = bp.addVirtual(o.virtual)
+		s.slot = bp.add(&access{virtual: o.virtual})
 		for i, column := range o.virtual.columns {
 			s.columns = append(s.columns, sourceColumn{name: column.name, typ: column.typ, nullable: true, index: i})
 		}
 	case o.table != nil:
-		s.base = o.table
-		s.slot = bp.addTable(o.table, item.alias)
+		s.slot = bp.add(&access{table: o.table})
 		for i, column := range o.table.def().columns {
 			if !column.dropped {
 				s.columns = append(s.columns, sourceColumn{column.name, column.typ, column.nullable, i})
@@ -72,7 +71,7 @@ func (c *compiler) subquery(bp *blockPlan, sc *scope, item fromItem, q *query) [
 	defer func() { sc.sources = append(sc.sources, s) }()
 	if q.mergeable() {
 		b := q.block
-		inner := &scope{parent: sc.parent}
+		inner := &scope{}
 		var conditions []*node
 		for _, f := range b.from {
 			conditions = append(conditions, c.from(bp, inner, f)...)
@@ -85,15 +84,10 @@ func (c *compiler) subquery(bp *blockPlan, sc *scope, item fromItem, q *query) [
 			s.merged = append(s.merged, n)
 			s.columns = append(s.columns, sourceColumn{name: it.alias, typ: n.typ, nullable: n.nullable})
 		}
-		sc.correlated = sc.correlated || inner.correlated
 		return conditions
 	}
-	parent := sc.parent
-	if parent == nil {
-		parent = &scope{boundary: true}
-	}
-	out := c.query(parent, q)
-	s.slot = bp.add(&access{query: out, alias: item.alias})
+	out := c.query(q)
+	s.slot = bp.add(&access{query: out})
 	for i, column := range out.columns {
 		s.columns = append(s.columns, sourceColumn{
 			name: column.name, typ: column.typ, nullable: column.nullable, index: i,

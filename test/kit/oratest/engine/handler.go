@@ -55,9 +55,9 @@ func (s *session) execute(ctx context.Context, sql string, binds []wire.Value) (
 
 // query starts a SELECT; its rows come as they are asked for.
 func (s *session) query(r *run, c *compiler, q *query) wire.Result {
-	out := c.query(nil, q)
+	out := c.query(q)
 	r.view = s.view()
-	in := out.open(r, nil)
+	in := out.open(r)
 	columns := make([]wire.Column, len(out.columns))
 	for i, column := range out.columns {
 		columns[i] = column.typ.column(column.name, column.nullable)

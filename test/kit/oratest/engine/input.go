@@ -11,7 +11,7 @@ type input interface {
 func (a *access) open(f *frame) input {
 	switch {
 	case a.query != nil:
-		return queryInput{a.query.open(f.run, f.parent)}
+		return queryInput{a.query.open(f.run)}
 	case a.virtual != nil:
 		return &memoryInput{all: a.virtual.rows(f.run)}
 	case a.index == nil:

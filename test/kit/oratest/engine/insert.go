@@ -64,9 +64,9 @@ func (s *session) insertRow(f *frame, c *compiler, tx *transaction, in *insertio
 }
 
 func (s *session) insertQuery(r *run, c *compiler, tx *transaction, in *insertion, q *query) int {
-	out := c.query(nil, q)
+	out := c.query(q)
 	in.count(len(out.columns))
-	source := out.open(r, nil)
+	source := out.open(r)
 	defer source.close()
 	f := &frame{run: r}
 	count := 0

@@ -8,22 +8,16 @@ import (
 
 // name compiles a column, a pseudo-column or a function without arguments.
 func (c *compiler) name(sc *scope, x nameExpr) *node {
-	depth := 0
-	for at := sc; at != nil; at = at.parent {
-		s, i := at.find(x.parts)
-		if s == nil {
-			if !at.boundary {
-				depth++
-			}
-			continue
-		}
-		for inner := sc; inner != at; inner = inner.parent {
-			inner.correlated = true
-		}
-		if g := at.grouping; g != nil && !g.inside {
+	if s, i := sc.find(x.parts); s != nil {
+		if g := sc.grouping; g != nil && !g.inside {
 			g.refuse(x.parts[0].pos)
 		}
-		return s.node(i, depth)
+		return s.node(i)
+	}
+	if c.block != nil && len(x.parts) == 1 {
+		if v := c.block.variable(x.parts[0]); v != nil {
+			return &node{typ: v.typ, nullable: true, eval: func(*frame) value { return v.value }}
+		}
 	}
 	if n := c.pseudo(sc, x.parts); n != nil {
 		return n
@@ -73,29 +67,16 @@ func (s *source) matches(qualifier []token) bool {
 	return false
 }
 
-// node reads a column of a source so many blocks further out.
-func (s *source) node(i, depth int) *node {
-	column := s.columns[i]
+// node reads a column of a source.
+func (s *source) node(i int) *node {
 	if s.merged != nil {
-		inner := s.merged[i]
-		if depth == 0 {
-			return inner
-		}
-		return &node{typ: inner.typ, nullable: inner.nullable, outer: true, eval: func(f *frame) value {
-			return inner.eval(f.up(depth))
-		}}
+		return s.merged[i]
 	}
-	n := &node{typ: column.typ, nullable: column.nullable}
-	slot, index := s.slot, column.index
-	if depth > 0 {
-		n.outer = true
-		n.eval = func(f *frame) value { return cell(f.up(depth).rows[slot], index) }
-		return n
+	column, slot := s.columns[i], s.slot
+	return &node{
+		typ: column.typ, nullable: column.nullable, slots: 1 << slot, column: &columnRef{slot, column.index},
+		eval: func(f *frame) value { return cell(f.rows[slot], column.index) },
 	}
-	n.slots = 1 << slot
-	n.column = &columnRef{slot, index}
-	n.eval = func(f *frame) value { return cell(f.rows[slot], index) }
-	return n
 }
 
 // cell is a value of a row, NULL in a column that was added later.

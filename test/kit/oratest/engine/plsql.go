@@ -2,30 +2,30 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// blockRun is the execution of a PL/SQL block. Its variables are to the names
-// of its statements like the row of an enclosing query.
+// blockRun is the execution of a PL/SQL block.
 type blockRun struct {
 	session   *session
 	run       *run
 	compiler  *compiler
-	scope     *scope
-	frame     *frame
-	variables *source
+	variables []*variable
+}
+
+type variable struct {
+	name  string
+	typ   dataType
+	value value
 }
 
 // runBlock runs a PL/SQL block.
 func (s *session) runBlock(r *run, c *compiler, b plsqlBlock) {
-	vars := &source{}
-	x := &blockRun{
-		session: s, run: r, compiler: c, variables: vars,
-		scope: &scope{sources: []*source{vars}},
-		frame: &frame{run: r, rows: [][]value{make([]value, len(b.variables))}},
-	}
-	for i, v := range b.variables {
-		vars.columns = append(vars.columns, sourceColumn{name: v.name, typ: v.typ, nullable: true, index: i})
+	x := &blockRun{session: s, run: r, compiler: c}
+	c.block = x
+	for _, v := range b.variables {
+		x.variables = append(x.variables, &variable{name: v.name, typ: v.typ})
 	}
 	for _, st := range b.statements {
 		x.step(st)
@@ -37,7 +37,7 @@ func (x *blockRun) step(st statement) {
 	case callStatement:
 		x.call(st.call)
 	case assignStatement:
-		x.assign(x.variable(st.name), st.x)
+		x.assign(x.declared(st.name), st.x)
 	case selectInto:
 		x.selectInto(st)
 	default:
@@ -45,25 +45,32 @@ func (x *blockRun) step(st statement) {
 	}
 }
 
-// variable is the position of a variable.
-func (x *blockRun) variable(name token) int {
-	_, i := x.scope.find([]token{name})
+// variable finds a variable; nil for none.
+func (x *blockRun) variable(name token) *variable {
+	i := slices.IndexFunc(x.variables, func(v *variable) bool { return v.name == name.text })
 	if i < 0 {
+		return nil
+	}
+	return x.variables[i]
+}
+
+func (x *blockRun) declared(name token) *variable {
+	v := x.variable(name)
+	if v == nil {
 		panic(refuse(6550, name.text))
 	}
-	return i
+	return v
 }
 
-func (x *blockRun) assign(i int, value expr) {
-	if call, ok := value.(callExpr); ok && len(call.name) == 2 && call.name[1].text == "LOCAL_TRANSACTION_ID" {
-		x.frame.rows[0][i] = x.transactionID(len(call.args) > 0)
+func (x *blockRun) assign(to *variable, from expr) {
+	if call, ok := from.(callExpr); ok && call.path() == "DBMS_TRANSACTION.LOCAL_TRANSACTION_ID" {
+		to.value = x.transactionID(len(call.args) > 0)
 		return
 	}
-	column := x.variables.columns[i]
-	x.frame.rows[0][i] = x.session.cast(x.evaluate(value), column.typ, func() string { return column.name })
+	to.value = x.session.cast(x.evaluate(from), to.typ, func() string { return to.name })
 }
 
-func (x *blockRun) evaluate(e expr) value { return x.compiler.value(x.scope, e).eval(x.frame) }
+func (x *blockRun) evaluate(e expr) value { return x.compiler.evaluate(&frame{run: x.run}, e) }
 
 // transactionID is DBMS_TRANSACTION.LOCAL_TRANSACTION_ID, which may begin a
 // transaction.
@@ -86,19 +93,19 @@ func (t *transaction) xid() (segment, slot, sequence int) {
 }
 
 func (x *blockRun) selectInto(st selectInto) {
-	q := x.compiler.query(x.scope, st.query)
+	q := x.compiler.query(st.query)
 	if len(st.into) != len(q.columns) {
 		panic(refuse(947))
 	}
 	x.run.view = x.session.view()
-	in := q.open(x.run, x.frame)
+	in := q.open(x.run)
 	defer in.close()
 	row := in.next()
 	if row == nil {
 		panic(refuse(1403))
 	}
 	for i, name := range st.into {
-		x.frame.rows[0][x.variable(name)] = row[i]
+		x.declared(name).value = row[i]
 	}
 	if in.next() != nil {
 		panic(refuse(1422))

@@ -17,15 +17,13 @@ type outColumn struct {
 // compiledQuery is a SELECT that is ready to run, any number of times.
 type compiledQuery struct {
 	columns []outColumn
-	start   func(r *run, parent *frame) rows
+	open    func(r *run) rows
 	plan    *planNode
 }
 
-func (q *compiledQuery) open(r *run, parent *frame) rows { return q.start(r, parent) }
-
-// query compiles a SELECT within a scope.
-func (c *compiler) query(parent *scope, q *query) *compiledQuery {
-	out := c.block(parent, q.block, q.order)
+// query compiles a SELECT.
+func (c *compiler) query(q *query) *compiledQuery {
+	out := c.compileBlock(q.block, q.order)
 	if q.fetch != nil {
 		out = c.limited(out, q.fetch)
 	}
@@ -34,18 +32,12 @@ func (c *compiler) query(parent *scope, q *query) *compiledQuery {
 
 // limited is FETCH FIRST.
 func (c *compiler) limited(q *compiledQuery, limit expr) *compiledQuery {
-	fetch := c.to(c.value(&scope{}, limit), kindNumber)
-	out := *q
-	out.plan = &planNode{operation: "VIEW", children: []*planNode{{
+	plan := &planNode{operation: "VIEW", children: []*planNode{{
 		operation: "WINDOW", options: "NOSORT STOPKEY", children: []*planNode{q.plan}}}}
-	out.start = func(r *run, f *frame) rows {
-		most := fetch.eval(&frame{run: r, parent: f})
-		l := &limitedRows{}
-		l.left, _ = most.int64()
-		l.rows = q.open(r, f)
-		return l
-	}
-	return &out
+	return &compiledQuery{columns: q.columns, plan: plan, open: func(r *run) rows {
+		most, _ := c.evaluate(&frame{run: r}, limit).int64()
+		return &limitedRows{q.open(r), most}
+	}}
 }
 
 type limitedRows struct {
