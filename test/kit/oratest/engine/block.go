@@ -14,7 +14,7 @@ type blockPlan struct {
 	sort         []sortKey
 }
 
-// block compiles a SELECT; order is the ORDER BY of its query.
+// compileBlock compiles a SELECT; order is the ORDER BY of its query.
 func (c *compiler) compileBlock(b *block, order []orderItem) *compiledQuery {
 	bp := &blockPlan{}
 	sc := &scope{}

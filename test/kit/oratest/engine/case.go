@@ -17,17 +17,19 @@ func (c *compiler) caseOf(sc *scope, x caseExpr) *node {
 	if x.other != nil {
 		results = append(results, c.value(sc, x.other))
 	}
+	return c.firstOf(conditions, results)
+}
+
+// firstOf is the result of the first condition that is true, or a last one without a
+// condition.
+func (c *compiler) firstOf(conditions, results []*node) *node {
 	results, typ := c.unify(results)
 	n := (&node{typ: typ, nullable: true}).inherit(conditions...).inherit(results...)
 	n.eval = func(f *frame) value {
-		for i, condition := range conditions {
-			v := condition.eval(f)
-			if v.isTrue() {
-				return results[i].eval(f)
+		for i, result := range results {
+			if i == len(conditions) || conditions[i].eval(f).isTrue() {
+				return result.eval(f)
 			}
-		}
-		if len(results) > len(conditions) {
-			return results[len(conditions)].eval(f)
 		}
 		return null
 	}

@@ -15,9 +15,9 @@ func (v value) isFalse() bool { return v.kind == kindNumber && v.n == 0 }
 // ranks order the types of times: the lower one is converted to the higher.
 var ranks = map[kind]int{kindDate: 1, kindTimestamp: 2, kindTimestampLTZ: 3, kindTimestampTZ: 4}
 
-// comparable refuses to compare values of different kinds. Oracle would convert one of
+// compatible refuses to compare values of different kinds. Oracle would convert one of
 // them, by the formats of the session, and find no index for it.
-func comparable(a, b dataType) {
+func compatible(a, b dataType) {
 	x, y := a.kind(), b.kind()
 	switch {
 	case a.lob() || b.lob():
@@ -52,7 +52,7 @@ func typeOf(k kind) dataType {
 
 // comparison compiles left op right.
 func (c *compiler) comparison(op string, left, right *node) *node {
-	comparable(left.typ, right.typ)
+	compatible(left.typ, right.typ)
 	padded := left.typ.padded() && right.typ.padded()
 	l, r := kept(left), kept(right)
 	n := (&node{typ: plain(typeNumber), condition: true, nullable: true}).inherit(l, r)

@@ -25,7 +25,7 @@ func (c *compiler) in(sc *scope, x inExpr) *node {
 
 func (c *compiler) inSubquery(sc *scope, x inExpr) *node {
 	left, q := c.value(sc, x.x), c.nested(x.sub)
-	comparable(left.typ, q.columns[0].typ)
+	compatible(left.typ, q.columns[0].typ)
 	set := once(func(f *frame) *valueSet { return readSet(f, q) })
 	n := &node{typ: plain(typeNumber), condition: true, nullable: true, eval: func(f *frame) value {
 		v, all := left.eval(f), set(f)

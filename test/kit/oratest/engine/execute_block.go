@@ -9,19 +9,9 @@ func (bp *blockPlan) open(r *run) rows {
 		if len(bp.sort) == 0 {
 			return p
 		}
-		return sortRows(p, bp.sortPositions())
+		return bp.sorted(p)
 	}
 	return bp.gather(j)
-}
-
-// sortPositions are the sort's columns behind the visible ones.
-func (bp *blockPlan) sortPositions() []sortKey {
-	keys := make([]sortKey, len(bp.sort))
-	for i, k := range bp.sort {
-		k.position, k.visible = len(bp.items)+i, len(bp.items)
-		keys[i] = k
-	}
-	return keys
 }
 
 // project evaluates the items and the sort's columns.

@@ -106,22 +106,5 @@ func decode(c *compiler, args []*node) *node {
 		equals = append(equals, c.comparison("=", args[0], args[i]))
 		results = append(results, args[i+1])
 	}
-	if i < len(args) {
-		results = append(results, args[i])
-	}
-	results, typ := c.unify(results)
-	n := (&node{typ: typ, nullable: true}).inherit(args...)
-	n.eval = func(f *frame) value {
-		for k, equal := range equals {
-			same := equal.eval(f)
-			if same.isTrue() {
-				return results[k].eval(f)
-			}
-		}
-		if len(results) > len(equals) {
-			return results[len(equals)].eval(f)
-		}
-		return null
-	}
-	return n
+	return c.firstOf(equals, append(results, args[i:]...))
 }

@@ -6,9 +6,6 @@ import "slices"
 type sortKey struct {
 	node       *node
 	descending bool
-	// position is that of the key in the rows, of which the first visible
-	// columns are the result; 0 for all of them.
-	position, visible int
 }
 
 func (k sortKey) compare(a, b value) int {
@@ -26,22 +23,24 @@ func (k sortKey) compare(a, b value) int {
 	return compare(a, b)
 }
 
-// sortRows reads all rows and returns them in order.
-func sortRows(in rows, keys []sortKey) rows {
+// sorted reads all rows, which have the sort's columns behind the visible ones, and returns
+// them in order.
+func (bp *blockPlan) sorted(in rows) rows {
 	defer in.close()
 	var all [][]value
 	for row := in.next(); row != nil; row = in.next() {
 		all = append(all, slices.Clone(row))
 	}
+	visible := len(bp.items)
 	slices.SortStableFunc(all, func(a, b []value) int {
-		for _, k := range keys {
-			if d := k.compare(a[k.position], b[k.position]); d != 0 {
+		for i, k := range bp.sort {
+			if d := k.compare(a[visible+i], b[visible+i]); d != 0 {
 				return d
 			}
 		}
 		return 0
 	})
-	return &sorted{all: all, visible: keys[0].visible}
+	return &sorted{all: all, visible: visible}
 }
 
 type sorted struct {
@@ -55,10 +54,7 @@ func (s *sorted) next() []value {
 	}
 	row := s.all[0]
 	s.all = s.all[1:]
-	if s.visible > 0 {
-		row = row[:s.visible]
-	}
-	return row
+	return row[:s.visible]
 }
 
 func (s *sorted) close() { s.all = nil }
