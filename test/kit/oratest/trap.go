@@ -54,16 +54,12 @@ func (s *Server) lay(t *Trap) *Trap {
 	return t
 }
 
-// Faults returns the traps that lie in wait.
-func (s *Server) Faults() []*Trap {
-	s.traps.mu.Lock()
-	defer s.traps.mu.Unlock()
-	return slices.Clone(s.traps.all)
-}
-
 // ClearFaults takes all traps away and releases what hangs in them.
 func (s *Server) ClearFaults() {
-	for _, t := range s.Faults() {
+	s.traps.mu.Lock()
+	all := slices.Clone(s.traps.all)
+	s.traps.mu.Unlock()
+	for _, t := range all {
 		t.Release()
 	}
 }

@@ -4,8 +4,14 @@
 // rights, and when an index serves. It keeps all rows in memory.
 //
 // It does what the tests of a client ask for, and refuses all else with a number of
-// Oracle's, most of it with 03001 (unimplemented feature): joins by name, GROUP BY,
-// DISTINCT, UNION, WITH, LIKE, EXISTS, FOR UPDATE, roles, formats with names of months.
+// Oracle's, most of it with 03001 (unimplemented feature) and a word about it: joins by
+// name, GROUP BY, DISTINCT, UNION, WITH, LIKE, EXISTS, FOR UPDATE, roles, formats with
+// names of months. Where Oracle would convert one side of a comparison, or a time and
+// text by the formats of the session, it refuses with 00932, since no index would serve.
+// A subquery does not see the blocks around it, an index with a descending column and
+// one that would be read backwards do not serve, and of V$ and ALL_ views there are the
+// columns that the product reads. Only the owner defines anything, system privileges
+// open nothing, and two transactions that wait for each other do so until they give up.
 //
 // It answers the statements of a test server as its [wire.Handler], and tests
 // change its tables directly as the owner of the schema.

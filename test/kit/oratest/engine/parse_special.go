@@ -108,15 +108,10 @@ func (p *parser) intervalLiteral(s token) value {
 	return scaled(n, unit)
 }
 
-// scaled is n units as an interval, exact to the nanosecond.
+// scaled is n units as an interval, exact to the nanosecond, of less than three centuries.
 func scaled(n value, unit time.Duration) value {
-	nanos := round(multiply(n, integer(int64(unit))), 0, false)
-	total, ok := nanos.int64()
-	if !ok {
-		seconds, _ := multiply(n, integer(int64(unit/time.Second))).int64()
-		return value{kind: kindInterval, n: seconds}
-	}
-	return interval(time.Duration(total))
+	nanos, _ := round(multiply(n, integer(int64(unit))), 0, false).int64()
+	return interval(time.Duration(nanos))
 }
 
 // precision skips (n) or (n, m).
