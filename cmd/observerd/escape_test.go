@@ -176,7 +176,6 @@ func TestNoCommandLetsATerminalObey(t *testing.T) {
 		{"observers", "backfill", "nobody" + hostile},
 		{"observers", "nothing" + hostile},
 		{"healthcheck", "--set", "http.listen=" + stranger.Listener.Addr().String()},
-		{"reload", "--pid", strconv.Itoa(os.Getpid()), "--config", elsewhere},
 		{"validate", "--config", elsewhere},
 		{"sample", "--steps", "1", "--path", elsewhere},
 		{"migrate", "status", "--set", "database.url=sqlite:" + elsewhere + "/o.db"},

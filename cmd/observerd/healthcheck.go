@@ -51,7 +51,7 @@ user may not use the socket, 78: the configuration leaves nothing to ask.`,
 		if err != nil {
 			return err
 		}
-		where, err := reach("healthcheck", cfg.HTTP)
+		where, err := reach(cfg.HTTP)
 		if err != nil {
 			return err
 		}
@@ -82,11 +82,10 @@ var (
 type place struct{ network, address string }
 
 // reach returns where the node of the configuration can be asked from its own
-// host, without TLS and without a password. Its error is a
-// [*config.Error] that names the command.
-func reach(command string, h config.HTTP) (place, error) {
+// host, without TLS and without a password. Its error is a [*config.Error].
+func reach(h config.HTTP) (place, error) {
 	refused := func(key, text string) error {
-		return &config.Error{Problems: []config.Problem{{Key: key, Text: command + ": " + text}}}
+		return &config.Error{Problems: []config.Problem{{Key: key, Text: "healthcheck: " + text}}}
 	}
 	host, port, _ := net.SplitHostPort(h.Listen)
 	switch {
@@ -117,7 +116,7 @@ func ownAddress(host string) string {
 
 // ask returns nil when the page gives its good answer.
 func (p place) ask(ctx context.Context, c check) error {
-	code, text, err := p.get(ctx, c.path, 1<<10)
+	code, text, err := p.get(ctx, c.path)
 	answer := oneLine(text)
 	switch {
 	case err != nil:
@@ -135,8 +134,8 @@ func (p place) stranger() error {
 	return unhealthyError{p.String() + " answers, but not as observerd does: does another program listen there?"}
 }
 
-// get returns what the page says, no more than limit bytes of it.
-func (p place) get(ctx context.Context, path string, limit int64) (code int, text string, err error) {
+// get returns what the page says, or its beginning.
+func (p place) get(ctx context.Context, path string) (code int, text string, err error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, p.network, p.address)
 	}
@@ -152,7 +151,7 @@ func (p place) get(ctx context.Context, path string, limit int64) (code int, tex
 		return 0, "", p.explain(ctx, err)
 	}
 	defer response.Body.Close() // It was only read: there is nothing to lose.
-	body, err := io.ReadAll(io.LimitReader(response.Body, limit))
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 	if err != nil {
 		return 0, "", p.explain(ctx, err)
 	}

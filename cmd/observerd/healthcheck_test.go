@@ -104,11 +104,11 @@ func TestWhereANodeIsAsked(t *testing.T) {
 		"0.0.0.0:80": "127.0.0.1:80", ":80": "127.0.0.1:80", "[::]:80": "[::1]:80", "10.0.0.5:80": "10.0.0.5:80",
 		"[::1]:80": "[::1]:80", "node-a:80": "node-a:80", "localhost:80": "localhost:80",
 	} {
-		if got, err := reach("healthcheck", config.HTTP{Listen: listen}); err != nil || got.String() != want || got.network != "tcp" {
+		if got, err := reach(config.HTTP{Listen: listen}); err != nil || got.String() != want || got.network != "tcp" {
 			t.Errorf("%s: %v, %v", listen, got, err)
 		}
 	}
-	if got, err := reach("healthcheck", config.HTTP{Listen: "127.0.0.1:80", Socket: "/run/s"}); err != nil || got != (place{"unix", "/run/s"}) {
+	if got, err := reach(config.HTTP{Listen: "127.0.0.1:80", Socket: "/run/s"}); err != nil || got != (place{"unix", "/run/s"}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }

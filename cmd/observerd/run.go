@@ -62,10 +62,15 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 		manager.Ending(exitStatus(err))
 		manager.Close()
 	}()
+	requests := make(chan chan<- reloadAnswer)
+	stop, deaf := serveReloads(ctx, requests)
+	if deaf == nil {
+		defer stop()
+	}
 	ctx, out := watchPipe(ctx, jsonWriter(c.stdout))
 	s := &supervisor{
 		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
-		manager: manager, reloads: app.NewReloads(), hangups: hangups, attended: isTerminal(c.stderr),
+		manager: manager, reloads: app.NewReloads(), hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
 	}
 	return s.run(ctx)
 }

@@ -34,24 +34,33 @@ type supervisor struct {
 	// hangups are the signals that ask for a reload. One that comes during a
 	// reload waits for its end.
 	hangups <-chan os.Signal
+	// requests ask for a reload, too, and have room for what is said of it.
+	requests <-chan chan<- reloadAnswer
+	// deaf is why there are no requests.
+	deaf error
 	// attended says that the log goes to a terminal.
 	attended bool
 
 	// Those of the present node.
-	cfg         *config.Config
+	present     loadedConfig
 	log         *slog.Logger
 	node        *app.App
 	stopFeeding func() error
 	running     bool // neither of them was stopped
 	// former is what to go back to while it is not sure that the present node can
-	// work with its configuration; nil otherwise.
-	former *provenConfig
+	// work with its configuration; nil otherwise. A node has worked with it, or it is
+	// the first one.
+	former *loadedConfig
+	// waiting are to be told whether the present node can work with its configuration,
+	// which has so many other keys than that before.
+	waiting []chan<- reloadAnswer
+	changed int
 }
 
-// provenConfig is a configuration with which a node has worked, or the first one.
-type provenConfig struct {
-	cfg *config.Config
-	at  time.Time // when it was loaded
+// loadedConfig is a configuration, and when it was loaded.
+type loadedConfig struct {
+	*config.Config
+	at time.Time
 }
 
 // run returns when ctx ends or no node can go on.
@@ -61,8 +70,13 @@ func (s *supervisor) run(ctx context.Context) error {
 		warn(s.stderr, warnings)
 		return err
 	}
-	if err := s.begin(ctx, cfg, warnings); err != nil {
+	first := loadedConfig{cfg, time.Now()}
+	s.reloads.Set(exitOK, first.at)
+	if err := s.begin(ctx, first, warnings); err != nil {
 		return err
+	}
+	if s.deaf != nil {
+		s.log.Warn("'observerd reload' does not reach this process; SIGHUP does", "err", s.deaf)
 	}
 	for !ended(ctx) {
 		select {
@@ -71,9 +85,11 @@ func (s *supervisor) run(ctx context.Context) error {
 			if s.abandoned() {
 				return s.end(ctx)
 			}
-			err = s.reload(ctx)
+			err = s.reload(ctx, make(chan reloadAnswer, 2))
+		case asks := <-s.requests:
+			err = s.reload(ctx, asks)
 		case <-s.proven():
-			s.former = nil
+			s.works()
 		case <-s.node.Done():
 			if s.former == nil {
 				return s.end(ctx)
@@ -100,7 +116,8 @@ func (s *supervisor) proven() <-chan struct{} {
 }
 
 // begin makes a node and starts it. When it fails, the fields are as they were.
-func (s *supervisor) begin(ctx context.Context, cfg *config.Config, warnings []config.Problem) error {
+func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []config.Problem) error {
+	cfg := loaded.Config
 	log := newLogger(s.stderr, cfg.Log, cfg.Log.SlogLevel())
 	for _, p := range warnings {
 		log.Warn("Configuration can be improved", "warning", p.String())
@@ -116,14 +133,14 @@ func (s *supervisor) begin(ctx context.Context, cfg *config.Config, warnings []c
 	if err != nil {
 		return errors.Join(fmt.Errorf("start: %w", err), stopFeeding())
 	}
-	s.cfg, s.log, s.node, s.stopFeeding, s.running = cfg, log, node, stopFeeding, true
+	s.present, s.log, s.node, s.stopFeeding, s.running = loaded, log, node, stopFeeding, true
 	node.Start()
 	s.manager.Watch(node, log.With("component", "systemd"))
 	return nil
 }
 
 // stopTimeout is how long the present node may take to stop.
-func (s *supervisor) stopTimeout() time.Duration { return s.cfg.Scheduler.ShutdownTimeout + stopGrace }
+func (s *supervisor) stopTimeout() time.Duration { return s.present.Scheduler.ShutdownTimeout + stopGrace }
 
 // stop ends the present node, also when ctx has ended. A second call does
 // nothing.
@@ -152,45 +169,48 @@ func (s *supervisor) end(ctx context.Context) error {
 }
 
 // reload replaces the node by one with the present configuration, unless that is
-// wrong. An error means that no node runs any more.
-func (s *supervisor) reload(ctx context.Context) error {
-	s.reloads.Begin()
+// wrong, and lets the one who asks know. An error means that no node runs any more.
+func (s *supervisor) reload(ctx context.Context, asks chan<- reloadAnswer) error {
 	s.manager.Reloading()
 	next := s.readInTime(ctx)
 	if ended(ctx) {
 		return nil // This was the last node.
 	}
 	if why := next.why; why != nil {
-		s.refused(why)
+		s.refused(why, asks)
 		return nil
 	}
-	present, proven, changed := s.cfg, s.lastProven(), config.Changed(s.cfg, next.cfg)
+	select {
+	case <-s.proven():
+		s.works()
+	default:
+	}
+	present, changed := s.present, config.Changed(s.present.Config, next.cfg)
 	s.log.Info("Reloading the configuration: the node stops, and another one takes its place", "changed", changed)
 	s.stopFormer(ctx)
 	if ended(ctx) {
 		return nil
 	}
-	if err := s.begin(ctx, next.cfg, next.warnings); err != nil {
-		return s.revert(ctx, present, err)
+	if err := s.begin(ctx, loadedConfig{next.cfg, time.Now()}, next.warnings); err != nil {
+		return s.revert(ctx, present, err, asks)
 	}
-	s.former = proven
+	if s.former == nil {
+		s.former = &present
+	}
+	s.waiting, s.changed = append(s.waiting, asks), len(changed)
 	s.log.Info("Configuration reloaded")
-	s.reloads.Done(len(changed))
+	s.reloads.Set(exitOK, s.present.at)
 	s.manager.Reloaded("")
+	asks <- reloadAnswer{Waiting: true}
 	return nil
 }
 
-// lastProven is the last configuration with which a node has worked; before any
-// has, that of the present node.
-func (s *supervisor) lastProven() *provenConfig {
-	select {
-	case <-s.node.Polling():
-	default:
-		if s.former != nil {
-			return s.former
-		}
+// works notes that the present node works with its configuration.
+func (s *supervisor) works() {
+	for _, asks := range s.waiting {
+		asks <- reloadAnswer{Changed: s.changed}
 	}
-	return &provenConfig{s.cfg, s.reloads.Loaded()}
+	s.former, s.waiting = nil, nil
 }
 
 // reading is a configuration that was loaded anew, with what is to say about it, or
@@ -241,21 +261,20 @@ func (s *supervisor) stopFormer(ctx context.Context) {
 // undo goes back from a node that was begun by a reload and cannot go on.
 func (s *supervisor) undo(ctx context.Context, why error) error {
 	s.manager.Reloading()
-	former := s.former
-	s.former = nil
-	s.reloads.Undo(former.at) // Before the former node shows how the reload went.
+	former, waiting := *s.former, s.waiting
+	s.former, s.waiting = nil, nil
 	s.stopFormer(ctx)
-	return s.revert(ctx, former.cfg, why)
+	return s.revert(ctx, former, why, waiting...)
 }
 
 // revert begins a node with the former configuration, because of why.
-func (s *supervisor) revert(ctx context.Context, former *config.Config, why error) error {
+func (s *supervisor) revert(ctx context.Context, former loadedConfig, why error, asked ...chan<- reloadAnswer) error {
 	err := s.begin(ctx, former, nil)
 	if err != nil && !ended(ctx) { // When it need not begin, it cannot either.
 		return errors.Join(why, fmt.Errorf("go back to the former configuration: %w", err))
 	}
 	if err == nil {
-		s.refused(why)
+		s.refused(why, asked...)
 	}
 	return nil
 }
@@ -264,7 +283,7 @@ func (s *supervisor) revert(ctx context.Context, former *config.Config, why erro
 func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // refused tells of a reload that has changed nothing.
-func (s *supervisor) refused(why error) {
+func (s *supervisor) refused(why error, asked ...chan<- reloadAnswer) {
 	var mistakes *config.Error
 	if errors.As(why, &mistakes) {
 		for _, p := range mistakes.Problems {
@@ -273,6 +292,9 @@ func (s *supervisor) refused(why error) {
 	} else {
 		s.log.Error("Reload refused: the former configuration goes on", "err", why)
 	}
-	s.reloads.Refused(exitCode(why))
+	s.reloads.Set(exitCode(why), s.present.at)
 	s.manager.Reloaded(summary(why))
+	for _, asks := range asked {
+		asks <- reloadAnswer{ExitCode: exitCode(why), Why: "the node has refused the new configuration, and goes on with the former one: " + summary(why)}
+	}
 }

@@ -107,7 +107,7 @@ func TestUnitSpeaksWithTheProgram(t *testing.T) {
 		lines[strings.TrimSpace(line)] = true
 	}
 	for _, want := range []string{
-		"Type=notify", "NotifyAccess=main", "WatchdogSec=30s", "ExecReload=/usr/bin/observerd reload --config /etc/observerd/config.yaml --pid $MAINPID", "Restart=on-failure",
+		"Type=notify", "NotifyAccess=main", "WatchdogSec=30s", "ExecReload=/usr/bin/observerd reload --pid $MAINPID", "Restart=on-failure",
 		"RestartPreventExitStatus=77 78", "KillMode=mixed", "TimeoutStartSec=90s", "TimeoutStopSec=45s", "User=observerd",
 		"Environment=OBSERVERD_HTTP_SOCKET=%t/observerd/http.sock", "LoadCredential=secret:/etc/observerd/credentials",
 	} {

@@ -134,7 +134,7 @@ func (s *story) reloadsToADatabaseThatIsDown(t *testing.T) {
 		t.Errorf("the service is %s while it waits for its database", state)
 	}
 	until(t, "the journal to say why", func() error {
-		if s.logged(t, "Control process exited", "status=69/UNAVAILABLE") != 1 || s.logged(t, "the coordination database does not answer") == 0 {
+		if s.logged(t, "Control process exited", "status=69/UNAVAILABLE") != 1 || s.logged(t, "the node waits for its coordination database") == 0 {
 			return errors.New(s.journal(t))
 		}
 		return nil

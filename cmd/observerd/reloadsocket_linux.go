@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/observerd/observerd/internal/wait"
+)
+
+// requestTimeout is how long a client may take to write its request.
+const requestTimeout = 5 * time.Second
+
+// reloadSocket is where the process of that number takes requests for a reload: an
+// abstract Unix socket, of which no file is left behind. Its name has the namespace
+// that the number belongs to, as containers may share a network.
+func reloadSocket(pid int) (string, error) {
+	namespace, err := os.Readlink("/proc/self/ns/pid")
+	return fmt.Sprintf("@observerd/%s/%d/reload", namespace, pid), err
+}
+
+// serveReloads passes on the requests for a reload of this process. Each comes as the
+// channel for its answers, which has room for all of them. stop waits for the end.
+func serveReloads(ctx context.Context, requests chan<- chan<- reloadAnswer) (stop func(), err error) {
+	name, err := reloadSocket(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for ctx.Err() == nil {
+			conn, err := listener.Accept()
+			if err != nil {
+				wait.For(ctx, time.Second) // There may be too many open files.
+				continue
+			}
+			serving.Go(func() { serveReload(ctx, conn, requests) })
+		}
+	})
+	return func() {
+		cancel()
+		_ = listener.Close()
+		serving.Wait()
+	}, nil
+}
+
+// serveReload answers one client. It ends when the client leaves, too.
+func serveReload(ctx context.Context, conn net.Conn, requests chan<- chan<- reloadAnswer) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	encoder := json.NewEncoder(conn)
+	client, err := peer(conn)
+	if err != nil || client.Uid != 0 && int(client.Uid) != os.Geteuid() {
+		_ = encoder.Encode(reloadAnswer{ExitCode: exitDenied, Why: "only the user of the node, and root, may reload it"})
+		return
+	}
+	if conn.SetReadDeadline(time.Now().Add(requestTimeout)) != nil {
+		return
+	}
+	if text, err := bufio.NewReader(conn).ReadString('\n'); err != nil || text != reloadRequest {
+		return
+	}
+	if conn.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	answers := make(chan reloadAnswer, 2)
+	select {
+	case requests <- answers:
+	case <-ctx.Done():
+		return
+	}
+	for {
+		select {
+		case answer := <-answers:
+			if encoder.Encode(answer) != nil || !answer.Waiting {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// dialReload connects to the process of that number, and to no other.
+func dialReload(ctx context.Context, pid int) (net.Conn, error) {
+	name, err := reloadSocket(pid)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", name)
+	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return nil, fmt.Errorf("process %d does not listen: it has ended, has only begun, is no node or an older one, or is in a container; call the command in there", pid)
+	case err != nil:
+		return nil, err
+	}
+	if server, err := peer(conn); err != nil || int(server.Pid) != pid {
+		return nil, errors.Join(fmt.Errorf("another process listens in the place of process %d", pid), err, conn.Close())
+	}
+	return conn, nil
+}
+
+// peer is the process at the other end of a Unix socket.
+func peer(conn net.Conn) (*unix.Ucred, error) {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var unknown error
+	err = raw.Control(func(fd uintptr) { cred, unknown = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return cred, errors.Join(err, unknown)
+}
