@@ -137,7 +137,7 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 		Types: types, Keeper: a.keeper, Store: a.db.Schedule(), Liveness: a.liveness, Enabled: shared.Enabled, Concurrency: shared.Concurrency,
 		Connections:     a.cfg.Database.PoolSize,
 		ShutdownTimeout: shared.ShutdownTimeout, Logger: a.bare.With("component", "schedule"), Registerer: a.registry, Beat: a.loops.Beat,
-	})
+	}), nil
 }
 
 func (a *App) newType(t config.Type, sources map[string]*access.Source, found *prometheus.CounterVec) (schedule.Type, error) {

@@ -49,10 +49,13 @@ const (
 // most at last. Zero leaves it to the interval of the type.
 type pause struct{ least, most time.Duration }
 
+// LongestPause is the longest pause of any class.
+const LongestPause = 30 * time.Minute
+
 var pauses = map[Class]pause{
 	ClassResource:    {30 * time.Second, 10 * time.Minute},
 	ClassKilled:      {time.Minute, 10 * time.Minute},
-	ClassCredentials: {30 * time.Minute, 30 * time.Minute},
+	ClassCredentials: {LongestPause, LongestPause},
 	ClassSettings:    {time.Minute, 15 * time.Minute},
 	ClassQuery:       {time.Minute, 15 * time.Minute},
 	ClassData:        {time.Minute, 15 * time.Minute},

@@ -232,10 +232,7 @@ func newNode(t *testing.T, db *memory, name string, setups ...setup) *node {
 			n.streams[s.ID()] = s.(*stream)
 		}
 	}
-	var err error
-	if n.sched, err = schedule.New(o); err != nil {
-		t.Fatal(err)
-	}
+	n.sched = schedule.New(o)
 	n.quit = sync.OnceFunc(func() { n.stop(t) })
 	return n
 }

@@ -231,34 +231,3 @@ func TestStopGivesUpOnAPollThatDoesNotEnd(t *testing.T) {
 		a.sched.ShutGocronDown()
 	})
 }
-
-func TestOptionsAreChecked(t *testing.T) {
-	t.Parallel()
-	good := func() schedule.Options {
-		return schedule.Options{
-			Node: turn.Node{BootID: "1", Name: "a"}, Store: newMemory(), Keeper: lock.NewKeeper(lock.KeeperOptions{}),
-			Types: []schedule.Type{{Name: "order", Interval: interval, Request: request("order", "a")}},
-		}
-	}
-	if _, err := schedule.New(good()); err != nil {
-		t.Fatal(err)
-	}
-	for name, spoil := range map[string]func(o *schedule.Options){
-		"no keeper":         func(o *schedule.Options) { o.Keeper = nil },
-		"no store":          func(o *schedule.Options) { o.Store = nil },
-		"no name":           func(o *schedule.Options) { o.Node.Name = "" },
-		"negative":          func(o *schedule.Options) { o.Heartbeat = -1 },
-		"type twice":        func(o *schedule.Options) { o.Types = append(o.Types, o.Types[0]) },
-		"type without name": func(o *schedule.Options) { o.Types[0].Name = "" },
-		"interval":          func(o *schedule.Options) { o.Types[0].Interval = time.Second / 2 },
-		"lock":              func(o *schedule.Options) { o.Types[0].Request.TTL = 0 },
-		"wait":              func(o *schedule.Options) { o.Types[0].Wait = -1 },
-	} {
-		o := good()
-		if spoil(&o); noError(schedule.New(o)) {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-func noError(_ *schedule.Scheduler, err error) bool { return err == nil }

@@ -1,8 +1,6 @@
 package schedule
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,7 +22,7 @@ const (
 // callTimeout limits one call of the store.
 const callTimeout = 10 * time.Second
 
-// Options configure a scheduler.
+// Options configure a scheduler. The configuration that they come from is checked.
 type Options struct {
 	// Node describes this process; BootID and Name are required. Types,
 	// Unreachable and SeenAt are filled in by the scheduler.
@@ -66,7 +64,9 @@ type Options struct {
 type Type struct {
 	// Name is the name of the type, such as "order". Required, and unique.
 	Name string
-	// Interval is the time between the starts of two polls in the whole cluster. Required; at least a second, in whole milliseconds.
+	// Interval is the time between the starts of two polls in the whole cluster. Required;
+	// at least a second, in whole milliseconds: the database keeps milliseconds, and gocron
+	// full seconds apart.
 	Interval time.Duration
 	// Shift is how long after each tick the type fires, which keeps types
 	// apart that are due together; 0 means at the tick. Less than Interval.
@@ -123,43 +123,4 @@ func (o Options) withDefaults() Options {
 	}
 	o.Types = types
 	return o
-}
-
-func (o Options) validate() error {
-	var errs []error
-	if o.Keeper == nil || o.Store == nil {
-		errs = append(errs, errors.New("a keeper and a store are required"))
-	}
-	if o.Node.BootID == "" || o.Node.Name == "" {
-		errs = append(errs, errors.New("the node needs a boot id and a name"))
-	}
-	if o.Concurrency < 0 || o.Connections < 0 || o.Heartbeat < 0 || o.ShutdownTimeout < 0 {
-		errs = append(errs, errors.New("concurrency, connections, heartbeat and shutdown timeout may not be negative"))
-	}
-	known := make(map[string]bool)
-	for _, typ := range o.Types {
-		if known[typ.Name] {
-			errs = append(errs, fmt.Errorf("type %q occurs twice", typ.Name))
-		}
-		known[typ.Name] = true
-		errs = append(errs, typ.validate())
-	}
-	return errors.Join(errs...)
-}
-
-func (t Type) validate() error {
-	switch {
-	case t.Name == "":
-		return errors.New("a type has no name")
-	case t.Interval < time.Second || t.Interval%time.Millisecond != 0:
-		// The database keeps milliseconds, and gocron full seconds apart.
-		return fmt.Errorf("type %q: interval %s is not at least a second, in whole milliseconds", t.Name, t.Interval)
-	case t.Shift < 0 || t.Shift >= t.Interval:
-		return fmt.Errorf("type %q: shift %s does not lie between 0 and the interval, %s", t.Name, t.Shift, t.Interval)
-	case t.Request.Key == "" || t.Request.Region == "" || t.Request.TTL <= 0:
-		return fmt.Errorf("type %q: its lock needs a key, a region and a TTL", t.Name)
-	case t.Wait < 0 || t.PollTimeout < 0:
-		return fmt.Errorf("type %q: wait and poll timeout may not be negative", t.Name)
-	}
-	return nil
 }

@@ -20,19 +20,6 @@ func pauseAfter(err error, failures int, interval time.Duration) time.Duration {
 	return max(backoff(failures, interval), observer.ClassOf(err).Pause(failures))
 }
 
-// longestPause returns the longest pause of any class of failure.
-func longestPause(failures int, interval time.Duration) time.Duration {
-	longest := backoff(failures, interval)
-	for _, class := range []observer.Class{
-		observer.ClassUnreachable, observer.ClassResource, observer.ClassKilled, observer.ClassTimeout,
-		observer.ClassCredentials, observer.ClassSettings, observer.ClassQuery, observer.ClassData,
-		observer.ClassRetry, observer.ClassDriver, observer.ClassUnknown,
-	} {
-		longest = max(longest, class.Pause(failures))
-	}
-	return longest
-}
-
 // Reason returns the text of a failure for the history and for status. A failure
 // that the source has classified begins with its class.
 func Reason(err error) string {
@@ -53,7 +40,7 @@ type Recoverable interface {
 // the future, a backoff longer than the longest comes from a clock that has gone back.
 func (r *run) inBackoff(ctx context.Context, o Observer, last turn.Stream, now time.Time) bool {
 	left := last.RetryAt.Sub(now)
-	if left <= 0 || left > longestPause(last.Failures, r.typ.Interval) {
+	if left <= 0 || left > max(backoff(last.Failures, r.typ.Interval), observer.LongestPause) {
 		return false
 	}
 	recoverable, ok := o.(Recoverable)

@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -50,10 +49,7 @@ type Scheduler struct {
 }
 
 // New returns a scheduler that does nothing yet.
-func New(o Options) (*Scheduler, error) {
-	if err := o.validate(); err != nil {
-		return nil, fmt.Errorf("schedule: %w", err)
-	}
+func New(o Options) *Scheduler {
 	o = o.withDefaults()
 	o.Logger = o.Logger.With("node", o.Node.Name)
 	if !o.Enabled {
@@ -81,7 +77,7 @@ func New(o Options) (*Scheduler, error) {
 	for _, typ := range o.Types {
 		typ.Activity.beat = func() { o.Beat(loopName(typ.Name), s.stuckAfter(typ)) }
 	}
-	return s, nil
+	return s
 }
 
 // Start begins, and returns at once: a database that is down is waited for.

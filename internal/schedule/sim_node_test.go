@@ -71,10 +71,7 @@ func startSimNode(w *simWorld, p simPlan, number int) (*simNode, error) {
 		}
 		o.Types = append(o.Types, t)
 	}
-	var err error
-	if n.sched, err = schedule.New(o); err != nil {
-		return nil, err
-	}
+	n.sched = schedule.New(o)
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()

@@ -1,7 +1,6 @@
 package schedule_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -117,15 +116,4 @@ func TestNodesWithDifferentShiftsDoNoHarm(t *testing.T) {
 			noTurnTwice(t, db, typ, interval)
 		}
 	})
-}
-
-func TestShiftLiesWithinTheInterval(t *testing.T) {
-	t.Parallel()
-	for _, shift := range []time.Duration{-time.Second, interval} {
-		typ := schedule.Type{Name: "order", Interval: interval, Request: request("order", "a"), Shift: shift}
-		if _, err := schedule.New(schedule.Options{Types: []schedule.Type{typ}}); err == nil ||
-			!strings.Contains(err.Error(), "does not lie between 0 and the interval") {
-			t.Errorf("a shift of %s: %v", shift, err)
-		}
-	}
 }

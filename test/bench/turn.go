@@ -83,14 +83,14 @@ func newTurns(ctx context.Context, s *suite) (t *turns, err error) {
 		return t, err
 	}
 	t.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: timedLeases{t.db.Leases(), t.meter}})
-	t.sched, err = schedule.New(schedule.Options{
+	t.sched = schedule.New(schedule.Options{
 		Node:    turn.Node{BootID: "bench", Name: "bench", Backend: t.db.Backend()},
 		Types:   []schedule.Type{t.typ()},
 		Keeper:  t.keeper,
 		Store:   timedStore{t.db.Schedule(), t.meter},
 		Enabled: true,
 	})
-	return t, err
+	return t, nil
 }
 
 func (t *turns) typ() schedule.Type {

@@ -57,14 +57,11 @@ func join(t *testing.T, m memory, name string, jobs ...job) *node {
 		t.Fatal(err)
 	}
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: n.db.Leases()})
-	n.schedule, err = schedule.New(schedule.Options{
+	n.schedule = schedule.New(schedule.Options{
 		Node:   turn.Node{BootID: uuid.NewString(), Name: name, Backend: m.dialect},
 		Types:  n.types(jobs),
 		Keeper: n.keeper, Store: n.db.Schedule(), Enabled: true, Heartbeat: 300 * time.Millisecond, Registerer: n.metrics,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := n.schedule.Start(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
