@@ -101,10 +101,10 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 // work does the backfill and shows how far it is on stderr; stdout has the
 // result.
 func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin.BackfillOptions) error {
-	shown := newProgress(b.stderr, *b.output == formatJSON)
-	o.Progress = shown.report
+	if *b.output != formatJSON {
+		o.Progress = newProgress(b.stderr).report
+	}
 	done, err := operator.Backfill(ctx, o)
-	shown.end()
 	if done.State == "" {
 		return err
 	}

@@ -21,8 +21,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/lmittmann/tint"
-
-	"github.com/observerd/observerd/internal/admin"
 )
 
 func TestTextIsEscaped(t *testing.T) {
@@ -179,7 +177,6 @@ func TestNoCommandLetsATerminalObey(t *testing.T) {
 		{"validate", "--config", elsewhere},
 		{"sample", "--steps", "1", "--path", elsewhere},
 		{"migrate", "status", "--set", "database.url=sqlite:" + elsewhere + "/o.db"},
-		{"run", "--with-sample", "--sample-source", hostile},
 		{"version", "--set" + hostile},
 		{"nothing" + hostile},
 	} {
@@ -227,18 +224,5 @@ func TestTheLogOfATerminal(t *testing.T) {
 	}
 	if obeyedIn(rest) || strings.Count(rest, "u001b") != 4 || !strings.Contains(rest, `"a b"`) {
 		t.Errorf("the log is %q", out.String())
-	}
-}
-
-// TestTheBarIsDrawn sees that the text beside the bar is not obeyed, and that the bar
-// may still go back to the beginning of its line.
-func TestTheBarIsDrawn(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	p := newProgress(textWriter{&out}, false)
-	p.bar = newBar(asIs(p.w))
-	p.report(admin.Backfill{Observer: "orders", Part: 0.5, Waiting: hostile})
-	if text := out.String(); !strings.Contains(text, "\r") || strings.Contains(text, `\u000d`) || !strings.Contains(text, `\u001b`) || strings.Contains(text, "\x1b[31m") {
-		t.Errorf("drawn: %q", text)
 	}
 }

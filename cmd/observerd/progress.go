@@ -6,25 +6,16 @@ import (
 	"math"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/observerd/observerd/internal/admin"
 )
 
-// lineEvery is the time between two lines where no bar can be drawn.
+// lineEvery is the time between two lines.
 const lineEvery = 5 * time.Second
 
-// permille is the length of the bar: what is done of the range, not of its
-// rows, whose number is unknown.
-const permille = 1000
-
-// progress shows how far a backfill is: as a bar where a person looks at it,
-// as lines elsewhere.
+// progress shows how far a backfill is, in lines: what is done of the range, not of
+// its rows, whose number is unknown.
 type progress struct {
 	w     io.Writer
-	quiet bool
-	bar   *progressbar.ProgressBar // nil where there are lines
-
 	began time.Time
 	rows  int64     // when it began
 	seen  bool      // there was a report
@@ -35,26 +26,10 @@ type progress struct {
 	at   time.Time
 }
 
-func newProgress(w io.Writer, quiet bool) *progress {
-	p := &progress{w: w, quiet: quiet, began: time.Now(), part: -1}
-	if isTerminal(w) && !quiet {
-		p.bar = newBar(asIs(w))
-	}
-	return p
-}
-
-// newBar draws nothing but the bar itself: the rest is in its description.
-func newBar(w io.Writer) *progressbar.ProgressBar {
-	return progressbar.NewOptions(permille,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(24), progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-}
+func newProgress(w io.Writer) *progress { return &progress{w: w, began: time.Now(), part: -1} }
 
 // report takes the news of a step.
 func (p *progress) report(b admin.Backfill) {
-	if p.quiet {
-		return
-	}
 	if !p.seen {
 		p.rows, p.seen = b.Rows, true
 	}
@@ -64,15 +39,9 @@ func (p *progress) report(b admin.Backfill) {
 	if p.part < 0 {
 		p.part, p.at = b.Part, time.Now()
 	}
-	text := p.text(b)
-	if p.bar != nil {
-		p.bar.Describe(escaped(text))
-		_ = p.bar.Set(int(math.Max(b.Part, 0) * (permille - 1)))
-		return
-	}
 	if now := time.Now(); now.Sub(p.last) >= lineEvery || b.Waiting != "" && b.Waiting != p.said {
 		p.last, p.said = now, b.Waiting
-		fmt.Fprintf(p.w, "%s: %s\n", b.Observer, text)
+		fmt.Fprintf(p.w, "%s: %s\n", b.Observer, p.text(b))
 	}
 }
 
@@ -91,11 +60,4 @@ func (p *progress) text(b admin.Backfill) string {
 		text += " (" + b.Waiting + ")"
 	}
 	return text
-}
-
-// end leaves the line of the bar.
-func (p *progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-	}
 }

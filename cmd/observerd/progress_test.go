@@ -23,14 +23,13 @@ func steps(p *progress) {
 		p.report(b)
 		time.Sleep(time.Second)
 	}
-	p.end()
 }
 
 func TestProgressInLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		steps(newProgress(&out, false))
+		steps(newProgress(&out))
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		// One in five seconds, and one that says what is waited for.
 		if len(lines) < 20 || len(lines) > 23 {
@@ -47,37 +46,5 @@ func TestProgressInLines(t *testing.T) {
 				t.Errorf("no line %q in\n%s", want, out.String())
 			}
 		}
-		if strings.ContainsAny(out.String(), "\r\x1b█") {
-			t.Errorf("there is a bar in\n%q", out.String())
-		}
 	})
-}
-
-func TestProgressAsABar(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		p := newProgress(&out, false)
-		p.bar = newBar(&out)
-		steps(p)
-		for _, want := range []string{"\r", "█", "100 rows/s", " left"} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("no %q in\n%q", want, out.String())
-			}
-		}
-		if strings.Contains(out.String(), "\n") {
-			t.Errorf("the bar does not stay on its line: %q", out.String())
-		}
-	})
-}
-
-func TestNoProgressBesideJSON(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	p := newProgress(&out, true)
-	p.report(admin.Backfill{Observer: "orders", Rows: 1})
-	p.end()
-	if out.Len() > 0 {
-		t.Errorf("printed %q", out.String())
-	}
 }

@@ -36,15 +36,9 @@ Logs go to stderr. stdout carries the events of stdout sinks, one JSON a line.`,
   observerd run --config /etc/observerd/config.yaml
   observerd run --with-sample | jq .data`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("with-sample") && cmd.Flags().Changed("sample-source") {
-				return usageError{errors.New("--sample-source needs --with-sample")}
-			}
-			return c.runNode(cmd.Context(), feed)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runNode(cmd.Context(), feed) },
 	}
-	cmd.Flags().BoolVar(&feed.wanted, "with-sample", false, "make and feed the sample warehouse while the node runs")
-	cmd.Flags().StringVar(&feed.source, "sample-source", "warehouse", "the `source` that is the sample warehouse, an SQLite file")
+	cmd.Flags().BoolVar((*bool)(&feed), "with-sample", false, "make and feed the sample warehouse, an SQLite file that is the source warehouse, while the node runs")
 	return cmd
 }
 
@@ -75,18 +69,18 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 	return s.run(ctx)
 }
 
-// feeder keeps the sample warehouse moving beside a node.
-type feeder struct {
-	wanted bool
-	source string
-}
+// feeder keeps the sample warehouse moving beside a node, if that is wanted.
+type feeder bool
+
+// sampleSource is the source that is the sample warehouse.
+const sampleSource = "warehouse"
 
 // start returns the function that ends the feeding and waits for it.
 func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger) (stop func() error, err error) {
-	if !f.wanted {
+	if !f {
 		return func() error { return nil }, nil
 	}
-	path, err := f.path(cfg)
+	path, err := samplePath(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -112,25 +106,25 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 
 // check reports whether there would be something to feed.
 func (f feeder) check(cfg *config.Config) error {
-	if !f.wanted {
+	if !f {
 		return nil
 	}
-	_, err := f.path(cfg)
+	_, err := samplePath(cfg)
 	return err
 }
 
-// path is the file of the source that is the sample warehouse.
-func (f feeder) path(cfg *config.Config) (string, error) {
-	src, ok := cfg.Sources[f.source]
+// samplePath is the file of the sample warehouse.
+func samplePath(cfg *config.Config) (string, error) {
+	src, ok := cfg.Sources[sampleSource]
 	if !ok {
-		return "", usageError{fmt.Errorf("--sample-source: the configuration has no source %q", f.source)}
+		return "", usageError{errors.New("--with-sample: the configuration has no source " + sampleSource)}
 	}
 	src, err := src.Resolve()
 	if err != nil {
 		return "", err
 	}
 	if src.URL.Dialect() != config.SQLite {
-		return "", usageError{fmt.Errorf("--sample-source: the source %s is no SQLite file; the sample warehouse is one", f.source)}
+		return "", usageError{errors.New("--with-sample: the source " + sampleSource + " is no SQLite file; the sample warehouse is one")}
 	}
 	return src.URL.Path(), nil
 }

@@ -4,67 +4,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/sample"
 )
 
-// sampler is one run of sample.
-type sampler struct {
-	*cli
-	path       string
-	steps      int
-	every, end time.Duration
-}
-
 func (c *cli) sampleCommand() *cobra.Command {
-	s := &sampler{cli: c}
+	var path string
+	var steps int
 	cmd := &cobra.Command{
 		Use:   "sample",
 		Short: "Make and feed a sample warehouse: orders, stock and tasks that move",
 		Long: `Make an SQLite file with the orders, stock and picking tasks of a warehouse, if it
-is not there, and move them: until interrupted, for a time, or by some steps.`,
+is not there, and move them: every second until interrupted, or by some steps.`,
 		Example: `  observerd sample
-  observerd sample --path /tmp/warehouse.db --steps 1000
-  observerd sample --every 200ms --for 1m`,
+  observerd sample --path /tmp/warehouse.db --steps 1000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case s.steps < 0 || s.every <= 0 || s.end < 0:
-				return usageError{errors.New("--steps and --for cannot be negative, --every must be positive")}
-			case cmd.Flags().Changed("steps") && (cmd.Flags().Changed("every") || cmd.Flags().Changed("for")):
-				return usageError{errors.New("--steps is done at once; leave --every and --for out")}
+			if steps < 0 {
+				return usageError{errors.New("--steps cannot be negative")}
 			}
-			return s.feed(cmd.Context(), cmd.Flags().Changed("steps"))
+			return c.feedSample(cmd.Context(), path, steps, cmd.Flags().Changed("steps"))
 		},
 	}
-	cmd.Flags().StringVar(&s.path, "path", "var/warehouse.db", "the SQLite `file`")
-	cmd.Flags().IntVar(&s.steps, "steps", 0, "make so many movements at once, and return; 0 makes the warehouse only")
-	cmd.Flags().DurationVar(&s.every, "every", time.Second, "the time between movements")
-	cmd.Flags().DurationVar(&s.end, "for", 0, "return after this time; 0: when interrupted")
+	cmd.Flags().StringVar(&path, "path", "var/warehouse.db", "the SQLite `file`")
+	cmd.Flags().IntVar(&steps, "steps", 0, "make so many movements at once, and return; 0 makes the warehouse only")
 	return cmd
 }
 
-func (s *sampler) feed(ctx context.Context, steps bool) (err error) {
-	warehouse, err := sample.Open(ctx, s.path)
+func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool) (err error) {
+	warehouse, err := sample.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, warehouse.Close()) }()
-	if steps {
-		if err := warehouse.Step(ctx, s.steps); err != nil {
-			return err
-		}
-		fmt.Fprintf(s.stdout, "%s: %d movements made\n", s.path, s.steps)
-		return nil
+	if !once {
+		fmt.Fprintf(c.stderr, "feeding %s; interrupt to end\n", path)
+		return warehouse.Run(ctx, 0)
 	}
-	if s.end > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.end)
-		defer cancel()
+	if err := warehouse.Step(ctx, steps); err != nil {
+		return err
 	}
-	fmt.Fprintf(s.stderr, "feeding %s; interrupt to end\n", s.path)
-	return warehouse.Run(ctx, s.every)
+	fmt.Fprintf(c.stdout, "%s: %d movements made\n", path, steps)
+	return nil
 }

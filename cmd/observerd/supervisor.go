@@ -140,7 +140,9 @@ func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []
 }
 
 // stopTimeout is how long the present node may take to stop.
-func (s *supervisor) stopTimeout() time.Duration { return s.present.Scheduler.ShutdownTimeout + stopGrace }
+func (s *supervisor) stopTimeout() time.Duration {
+	return s.present.Scheduler.ShutdownTimeout + stopGrace
+}
 
 // stop ends the present node, also when ctx has ended. A second call does
 // nothing.
