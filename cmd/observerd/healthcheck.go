@@ -18,13 +18,6 @@ import (
 	"github.com/observerd/observerd/internal/config"
 )
 
-// unhealthyError is an answer that is not the good one, or none. Whatever has
-// led to it, the exit code is 1: that is what a service manager asks.
-type unhealthyError struct{ text string }
-
-// Error is the answer.
-func (e unhealthyError) Error() string { return e.text }
-
 func (c *cli) healthcheckCommand() *cobra.Command {
 	var ready bool
 	cmd := &cobra.Command{
@@ -114,48 +107,35 @@ func ownAddress(host string) string {
 	return host
 }
 
-// ask returns nil when the page gives its good answer.
+// ask returns nil when the page gives its good answer. Otherwise the exit code is 1,
+// whatever has led to it: that is what a service manager asks.
 func (p place) ask(ctx context.Context, c check) error {
-	code, text, err := p.get(ctx, c.path)
-	answer := oneLine(text)
-	switch {
-	case err != nil:
-		return err
-	case code == http.StatusOK && answer == c.answer:
-		return nil
-	case code == http.StatusOK:
-		return p.stranger()
-	}
-	return unhealthyError{fmt.Sprintf("%s (%s, %d)", answer, p, code)}
-}
-
-// stranger is who answers well, and not as a node does.
-func (p place) stranger() error {
-	return unhealthyError{p.String() + " answers, but not as observerd does: does another program listen there?"}
-}
-
-// get returns what the page says, or its beginning.
-func (p place) get(ctx context.Context, path string) (code int, text string, err error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, p.network, p.address)
 	}
 	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true} // And no proxy: this is our own host.
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	// Every node goes by this name, wherever it is reached.
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+c.path, http.NoBody)
 	if err != nil {
-		return 0, "", unhealthyError{p.String() + " cannot be asked: " + err.Error()}
+		return errors.New(p.String() + " cannot be asked: " + err.Error())
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return 0, "", p.explain(ctx, err)
+		return p.explain(ctx, err)
 	}
 	defer response.Body.Close() // It was only read: there is nothing to lose.
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-	if err != nil {
-		return 0, "", p.explain(ctx, err)
+	answer := oneLine(string(body))
+	switch {
+	case err != nil:
+		return p.explain(ctx, err)
+	case response.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s (%s, %d)", answer, p, response.StatusCode)
+	case answer != c.answer:
+		return errors.New(p.String() + " answers, but not as observerd does: does another program listen there?")
 	}
-	return response.StatusCode, string(body), nil
+	return nil
 }
 
 // explain words why there is no answer.
@@ -164,14 +144,14 @@ func (p place) explain(ctx context.Context, err error) error {
 	case p.network == "unix" && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("http.socket: only the user of the node, and root, may use %s; ask as one of them: %w", p.address, fs.ErrPermission)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		return unhealthyError{"no node listens on " + p.String()}
+		return errors.New("no node listens on " + p.String())
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		// The connection has the same deadline, and may be the first to notice.
-		return unhealthyError{"no answer from " + p.String() + " within --timeout"}
+		return errors.New("no answer from " + p.String() + " within --timeout")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return unhealthyError{"no answer from " + p.String() + ": " + strings.TrimSpace(err.Error())}
+	return errors.New("no answer from " + p.String() + ": " + strings.TrimSpace(err.Error()))
 }
 
 // String is the address or path.

@@ -10,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // ErrPollTimeout is the cause with which a poll ends that took too long.
@@ -100,21 +101,15 @@ func (p *observerPoll) begin(ctx context.Context) (poll context.Context, end fun
 // keepAlive notes that the type's loop is alive until stop is called: a poll that waits
 // for others is not stuck. The others are watched themselves.
 func (p *observerPoll) keepAlive() (stop func()) {
-	ticker, done := time.NewTicker(p.typ.Interval), make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				p.typ.Activity.alive()
-			}
+		for wait.For(ctx, p.typ.Interval) {
+			p.typ.Activity.alive()
 		}
 	})
 	return func() {
-		ticker.Stop()
-		close(done)
+		cancel()
 		watch.Wait()
 		p.typ.Activity.alive()
 	}
@@ -127,15 +122,10 @@ func (p *observerPoll) withPollTimeout(ctx context.Context) (context.Context, co
 	began := time.Now()
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		for left := p.typ.PollTimeout; left > 0; {
-			timer := time.NewTimer(left)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
+		for left := p.typ.PollTimeout; left > 0; left = p.typ.PollTimeout - min(time.Since(began), p.typ.Activity.age(active)) {
+			if !wait.For(ctx, left) {
 				return
-			case <-timer.C:
 			}
-			left = p.typ.PollTimeout - min(time.Since(began), p.typ.Activity.age(active))
 		}
 		cancel(ErrPollTimeout)
 	})
