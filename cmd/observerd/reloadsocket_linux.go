@@ -67,7 +67,8 @@ func serveReload(ctx context.Context, conn net.Conn, requests chan<- chan<- relo
 	defer func() { _ = conn.Close() }()
 	encoder := json.NewEncoder(conn)
 	client, err := peer(conn)
-	if err != nil || client.Uid != 0 && int(client.Uid) != os.Geteuid() {
+	// Outside of this container a process has no number here, and its user may show as nobody.
+	if err != nil || client.Pid == 0 || client.Uid != 0 && int(client.Uid) != os.Geteuid() {
 		_ = encoder.Encode(reloadAnswer{ExitCode: exitDenied, Why: "only the user of the node, and root, may reload it"})
 		return
 	}
