@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 )
 
 // TestOneLine has texts that others have written: of each a terminal shows all,
@@ -20,25 +19,6 @@ func TestOneLine(t *testing.T) {
 	} {
 		if got := oneLine(text); got != want {
 			t.Errorf("oneLine(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestNextTry(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
-	for _, tc := range []struct {
-		until time.Time
-		never bool
-		want  string
-	}{
-		{now.Add(90 * time.Second), false, "in 1m30s"},
-		{now, false, "at the next poll"},
-		{now.Add(-time.Hour), true, "never, until 'observerd observers resume'"},
-		{now.Add(time.Hour), true, "never, until 'observerd observers resume'"},
-	} {
-		if got := nextTry(now, tc.until, tc.never); got != tc.want {
-			t.Errorf("%v, never %v: %q, want %q", tc.until, tc.never, got, tc.want)
 		}
 	}
 }

@@ -174,11 +174,11 @@ func sweepSection(r admin.Report) section {
 	return s
 }
 
-// accountSection has the refused accounts, which no node tries.
+// accountSection has the accounts that no node tries before 'observerd observers resume'.
 func accountSection(r admin.Report) section {
-	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "TIMES", "NEXT TRY", "WHY"}}
+	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "WHY"}}
 	for _, a := range r.Accounts {
-		s.rows = append(s.rows, []string{a.ID, a.Node, ago(r.At, a.Since), strconv.Itoa(a.Failures), nextTry(r.At, a.Until, a.Never), orDash(oneLine(a.Reason))})
+		s.rows = append(s.rows, []string{a.ID, a.Node, ago(r.At, a.Since), orDash(oneLine(a.Reason))})
 	}
 	return s
 }
@@ -190,17 +190,6 @@ func wentBackSection(r admin.Report) section {
 		s.rows = append(s.rows, []string{b.Observer, orDash(b.Node), ago(r.At, b.At), oneLine(b.Detail)})
 	}
 	return s
-}
-
-// nextTry words when a refused account is tried again.
-func nextTry(now, until time.Time, never bool) string {
-	switch {
-	case never:
-		return "never, until 'observerd observers resume'"
-	case until.After(now):
-		return "in " + span(until.Sub(now))
-	}
-	return "at the next poll"
 }
 
 // oneLine keeps a text from breaking a table, and a terminal from obeying it:

@@ -99,7 +99,7 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 	if err := op.ready(ctx); err != nil {
 		return Report{}, err
 	}
-	return wiring.Report(ctx, op.db)
+	return op.db.Report(ctx)
 }
 
 // ready checks the precondition of everything but a migration: a database that answers

@@ -52,8 +52,8 @@ func (s scheduled) Poll(ctx context.Context, g lock.Grant) (observer.Stats, erro
 }
 
 // Recovered implements schedule.Recoverable: an observer whose account was refused
-// need not wait for half an hour once this node has another secret, or the account
-// was fixed and accepted on another node.
+// need not wait for half an hour once this node has another secret, or somebody has
+// resumed an observer with that account.
 func (s scheduled) Recovered(ctx context.Context) bool {
 	if !s.source.HasGoodAccount(ctx) {
 		return false

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/examine"
@@ -48,11 +47,11 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 		c = mustCommit(t, s, step(c, n, sweep.ID, "2021"))
 	}
 	a := lockdb.Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte{1}}
-	refuse(t, db, a, time.Hour)
+	refuse(t, db, a)
 	acts := []func() error{
 		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, "bob") },
 		func() error { _, err := db.Report(t.Context()); return err },
-		func() error { return db.Accounts().AcceptAccount(t.Context(), a.ID, a.Digest) },
+		func() error { _, err := db.Accounts().ForgetAccount(t.Context(), a.ID); return err },
 		func() error {
 			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})
 		},

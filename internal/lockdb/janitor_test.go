@@ -88,14 +88,14 @@ func TestCleanKeepsTheLastSweeps(t *testing.T) {
 		sweeps(observer.SweepReconcile, 3)
 		sweeps(observer.SweepBackfill, 2)
 		running := startSweep(t, db, "orders", observer.SweepBackfill)
-		refuse(t, db, lockdb.Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte{1}}, time.Hour)
+		refuse(t, db, lockdb.Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte{1}})
 		if _, err := db.Clean(t.Context(), retention()); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_sweep`); n != 6 {
 			t.Errorf("%d of the 6 sweeps of the last hour are left", n)
 		}
-		for _, column := range []string{"obs_sweep updated_at", "obs_account refused_at", "obs_account retry_at"} {
+		for _, column := range []string{"obs_sweep updated_at", "obs_account refused_at"} {
 			table, column, _ := strings.Cut(column, " ")
 			age(t, url, table, column)
 		}

@@ -161,9 +161,7 @@ func (r *reporter) generations(ctx context.Context) error {
 func (r *reporter) accounts(ctx context.Context) error {
 	accounts, err := r.db.Accounts().accounts(ctx, "")
 	for _, a := range accounts {
-		r.Accounts = append(r.Accounts, status.Account{
-			ID: a.ID, Since: a.RefusedAt, Until: a.RetryAt, Failures: a.Failures, Node: a.Node, Reason: a.Reason,
-		})
+		r.Accounts = append(r.Accounts, status.Account{ID: a.ID, Since: a.RefusedAt, Node: a.Node, Reason: a.Reason})
 	}
 	return err
 }

@@ -28,7 +28,7 @@ func TestReasonsOfAnyBytesAreNoted(t *testing.T) {
 		if polls, err := db.Turns().Polls(t.Context(), 1); err != nil || polls[0].Reason != noted {
 			t.Errorf("history %+v, %v", polls, err)
 		}
-		if a := refuse(t, db, lockdb.Account{ID: "erp", Salt: []byte{1}, Digest: []byte{1}, Reason: said}, time.Hour); a.Reason != noted {
+		if a := refuse(t, db, lockdb.Account{ID: "erp", Salt: []byte{1}, Digest: []byte{1}, Reason: said}); a.Reason != noted {
 			t.Errorf("account %+v", a)
 		}
 	})

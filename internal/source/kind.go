@@ -30,9 +30,6 @@ type Kind struct {
 	HasDefaults bool
 	// Fetches says that FetchSize has an effect.
 	Fetches bool
-	// WrongPassword are the database's codes of a logon that was refused because the
-	// secret is wrong, and not because the account is locked, expired or unknown.
-	WrongPassword []string
 	// Open opens a source without connecting to it. The error is of the URL, or of the
 	// files that it names.
 	Open func(o Options) (Database, error)

@@ -168,15 +168,10 @@ type WentBack struct {
 // secret do not log on. There may be several secrets for one account.
 type Account struct {
 	ID string `json:"account"`
-	// Since is when its secret was first refused, Until when one node may try it
-	// again; with Never, which the database does not know, no node does until
-	// 'observerd observers resume'.
+	// Since is when its secret was refused. It is not tried again before 'observerd
+	// observers resume'.
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until"`
-	Never bool      `json:"never"`
-	// Failures counts the refusals of this secret.
-	Failures int `json:"failures"`
-	// Node is the node of the last refusal, Reason the text of the source.
+	// Node is the node that was refused, Reason the text of the source.
 	Node   string `json:"node"`
 	Reason string `json:"reason"`
 }

@@ -55,11 +55,6 @@ func Kinds() config.Kinds {
 	return kinds
 }
 
-// wrongPassword reports whether some kind of source calls a secret wrong by that code.
-func wrongPassword(code string) bool {
-	return slices.ContainsFunc(sources, func(kind source.Kind) bool { return slices.Contains(kind.WrongPassword, code) })
-}
-
 // OpenSource opens a source of the kind that the scheme names. It does not connect. The
 // error is of the URL, or of the files that it names.
 func OpenSource(scheme string, o source.Options) (source.Database, error) {

@@ -33,7 +33,7 @@ func NewOpener(cfg *config.Config, accounts access.Accounts, lenient bool, log *
 			},
 		}, nil
 	}
-	return access.NewOpener(access.Options{Node: cfg.Node.Name, Find: find, Accounts: accounts, Lenient: lenient, WrongPassword: wrongPassword, Logger: log})
+	return access.NewOpener(access.Options{Node: cfg.Node.Name, Find: find, Accounts: accounts, Lenient: lenient, Logger: log})
 }
 
 // unopenedError is why a source cannot be opened: its URL is wrong, in a way that only

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,8 +49,9 @@ func TestWrongPasswordStopsEveryNode(t *testing.T) {
 	})
 }
 
-func TestWrongPasswordIsProbedThreeTimes(t *testing.T) {
-	for code, want := range map[string]int{"ORA-01017": 1 + MaxProbes, "28P01": 1 + MaxProbes, "1045": 1 + MaxProbes, "ORA-28000": 25, "ORA-28001": 25} {
+// TestRefusedSecretIsTriedOnceUntilItIsResumed has two nodes ask for half a day.
+func TestRefusedSecretIsTriedOnceUntilItIsResumed(t *testing.T) {
+	for _, code := range []string{"ORA-01017", "28P01", "1045", "ORA-28000", "ORA-28001"} {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, v := newBook(), &vault{code: code}
@@ -64,10 +64,17 @@ func TestWrongPasswordIsProbedThreeTimes(t *testing.T) {
 					}
 					time.Sleep(30 * time.Second)
 				}
-				// One in half an hour and the node's own delay, so 24 at most in
-				// twelve hours, beside the first.
-				if low := want - want/12; v.failed > want || v.failed < low {
-					t.Errorf("%d failed logons in twelve hours, want %d to %d", v.failed, low, want)
+				if v.failed != 1 {
+					t.Errorf("%d failed logons in twelve hours, want 1", v.failed)
+				}
+				v.code, b.rows = "", nil // As by resume.
+				for _, g := range nodes {
+					if err := v.logon(g); err != nil {
+						t.Errorf("after that: %v", err)
+					}
+				}
+				if b.writes != 1 {
+					t.Errorf("%d writes, want that of the refusal", b.writes)
 				}
 			})
 		})
@@ -108,103 +115,30 @@ func TestTwoWrongPasswordsAreTriedOnceEach(t *testing.T) {
 			t.Errorf("%d failed logons after the right one, want 2", v.failed)
 		}
 		turns(nodes, 12*60*2, 30*time.Second)
-		if want := 2 * (1 + MaxProbes); v.failed != want {
-			t.Errorf("%d failed logons in twelve hours, want %d", v.failed, want)
-		}
-		for _, row := range b.rows {
-			if !GivenUp(row, wrongPassword) {
-				t.Errorf("row %+v", row)
-			}
+		if v.failed != 2 {
+			t.Errorf("%d failed logons in twelve hours, want 2", v.failed)
 		}
 	})
 }
 
-// TestSecretThatIsAcceptedMakesNoOtherRight has the password over there become one
-// of two that were wrong.
-func TestSecretThatIsAcceptedMakesNoOtherRight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, v := newBook(), &vault{password: "right"}
-		wrong, typo := gateOf(b, "a", "wrong"), gateOf(b, "b", "typo")
-		_, _ = v.logon(wrong), v.logon(typo)
-		v.password = "typo"
-		time.Sleep(31*time.Minute + probeSpread)
-		if err := v.logon(typo); err != nil {
-			t.Fatalf("the probe: %v", err)
-		}
-		if err := v.logon(wrong); !isRefusal(err) || v.failed != 3 {
-			t.Errorf("the other's probe: %v, %d failed logons", err, v.failed)
-		}
-		for range 10 {
-			time.Sleep(askEvery)
-			if err := v.logon(typo); err != nil {
-				t.Error(err)
-			}
-			if err := v.logon(wrong); !isRefusal(err) || v.failed != 3 {
-				t.Fatalf("after it: %v, %d failed logons", err, v.failed)
-			}
-		}
-		if len(b.rows) != 1 || b.rows[0].Node != "a" || b.rows[0].Failures != 2 {
-			t.Errorf("rows %+v", b.rows)
-		}
-		// Nobody has that secret any more, most likely.
-		time.Sleep(otherSecretFor)
-		if err := v.logon(typo); err != nil || len(b.rows) != 0 {
-			t.Errorf("a day later: %v, rows %+v", err, b.rows)
-		}
-	})
-}
-
-// TestTwoRefusalsOfOneSecretCountAsOne is of nodes that were refused first at one
-// instant, and have chosen two salts.
-func TestTwoRefusalsOfOneSecretCountAsOne(t *testing.T) {
+// TestTwoRefusalsOfOneSecret is of nodes that were refused at one instant, and
+// have chosen two salts.
+func TestTwoRefusalsOfOneSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{password: "right"}
 		_ = v.logon(gateOf(b, "a", "wrong"))
 		first := b.rows
 		b.rows = nil
-		time.Sleep(time.Minute)
 		_ = v.logon(gateOf(b, "b", "wrong"))
 		b.rows = append(b.rows, first...)
-		g := gateOf(b, "c", "wrong")
-		g.delay = 0
-		time.Sleep(29*time.Minute + askEvery)
-		if err := v.logon(g); !isRefusal(err) || v.failed != 2 {
-			t.Errorf("before the later pause is over: %v, %d failed logons", err, v.failed)
+		_ = v.logon(gateOf(b, "c", "typo"))
+		if len(b.rows) != 3 || v.failed != 3 {
+			t.Fatalf("rows %+v, %d failed logons", b.rows, v.failed)
 		}
-		time.Sleep(time.Minute)
-		if err := v.logon(g); !isRefusal(err) || v.failed != 3 || b.rows[0].Failures+b.rows[1].Failures != 3 {
-			t.Errorf("the probe: %v, %d failed logons, rows %+v", err, v.failed, b.rows)
-		}
-		v.password = "wrong"
-		time.Sleep(31 * time.Minute)
-		if err := v.logon(g); err != nil || len(b.rows) != 0 {
-			t.Errorf("the second probe: %v, rows %+v", err, b.rows)
-		}
-	})
-}
-
-func TestAccountThatIsFixedIsAcceptedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, v := newBook(), &vault{code: "ORA-28000"}
-		a, other := gateOf(b, "a", "secret"), gateOf(b, "b", "secret")
-		_ = v.logon(a)
-		v.code = ""
-		if err := v.logon(other); !isRefusal(err) {
-			t.Fatalf("before the next probe: %v", err)
-		}
-		time.Sleep(31*time.Minute + probeSpread)
-		if err := v.logon(a); err != nil || len(b.rows) != 0 {
-			t.Errorf("the probe: %v; rows %v", err, b.rows)
-		}
-		time.Sleep(askEvery)
-		writes := b.writes
-		for range 10 {
-			if err := errors.Join(v.logon(other), v.logon(a)); err != nil {
-				t.Error(err)
+		for _, secret := range []string{"wrong", "typo"} {
+			if err := v.logon(gateOf(b, "d", secret)); !isRefusal(err) || v.failed != 3 {
+				t.Errorf("%s: %v, %d failed logons", secret, err, v.failed)
 			}
-		}
-		if b.writes != writes {
-			t.Errorf("%d writes of logons that nobody had refused", b.writes-writes)
 		}
 	})
 }
@@ -221,7 +155,8 @@ func TestManyLogonsOfOneProcess(t *testing.T) {
 			var work sync.WaitGroup
 			for range 8 {
 				work.Go(func() {
-					if g.Allow(t.Context()) != nil {
+					ended, err := g.Allow(t.Context())
+					if err != nil {
 						return
 					}
 					tried.Add(1)
@@ -229,10 +164,10 @@ func TestManyLogonsOfOneProcess(t *testing.T) {
 					time.Sleep(askEvery / 10) // The logon takes its time.
 					inside.Add(-1)
 					if name == "right" {
-						g.Accepted(t.Context())
+						ended(nil)
 						return
 					}
-					g.Refused(t.Context(), &observer.Fault{Class: observer.ClassCredentials, Err: errors.New("denied")})
+					ended(&observer.Fault{Class: observer.ClassCredentials, Err: errors.New("denied")})
 				})
 			}
 			work.Wait()
@@ -253,36 +188,33 @@ func TestManyLogonsOfOneProcess(t *testing.T) {
 // password was changed: nodes that worked until then open their pools anew, and
 // the database takes its time to refuse them.
 func TestPasswordThatIsChangedCostsOneLogonOfEachNode(t *testing.T) {
-	called := func(t *testing.T) context.Context { ctx, _ := asCall(t.Context()); return ctx }
-	pooled := func(t *testing.T) context.Context { return t.Context() }
-	for name, ctxOf := range map[string]func(*testing.T) context.Context{"calls": called, "pools": pooled} {
-		for _, takes := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
-			t.Run(fmt.Sprintf("%s, %v", name, takes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { changePassword(t, takes, ctxOf) })
-			})
-		}
+	for _, takes := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
+		t.Run(takes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { changePassword(t, takes) })
+		})
 	}
 }
 
-func changePassword(t *testing.T, takes time.Duration, ctxOf func(*testing.T) context.Context) {
+func changePassword(t *testing.T, takes time.Duration) {
 	b := newBook()
 	var tried atomic.Int64
 	var work sync.WaitGroup
 	for _, node := range []string{"a", "b", "c", "d"} {
 		g := gateOf(b, node, "old")
-		if err := g.Allow(t.Context()); err != nil {
+		ended, err := g.Allow(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
-		g.Accepted(t.Context())
+		ended(nil)
 		for range 8 {
 			work.Go(func() {
-				ctx := ctxOf(t)
-				if g.Allow(ctx) != nil {
+				ended, err := g.Allow(t.Context())
+				if err != nil {
 					return
 				}
 				tried.Add(1)
 				time.Sleep(takes)
-				g.Refused(ctx, &observer.Fault{Class: observer.ClassCredentials, Code: "28P01", Err: errors.New("denied")})
+				ended(&observer.Fault{Class: observer.ClassCredentials, Code: "28P01", Err: errors.New("denied")})
 			})
 		}
 	}
@@ -290,27 +222,15 @@ func changePassword(t *testing.T, takes time.Duration, ctxOf func(*testing.T) co
 	if tried.Load() != 4 {
 		t.Errorf("%d logons of 4 nodes", tried.Load())
 	}
-	for _, row := range b.rows {
-		if row.Failures != 1 {
-			t.Errorf("they count as %d refusals, so the account is soon tried no more", row.Failures)
-		}
-	}
 }
 
 func TestGateWithoutItsDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, v := newBook(), &vault{password: "right"}
 		down := func(err error) { b.set(func(b *book) { b.down = err }) }
-		proven, unproven := gateOf(b, "a", "right"), gateOf(b, "b", "right")
-		if err := v.logon(proven); err != nil {
-			t.Fatal(err)
-		}
+		g, other := gateOf(b, "a", "right"), gateOf(b, "b", "right")
 		down(errors.New("down"))
-		time.Sleep(askEvery)
-		if err := v.logon(proven); err != nil {
-			t.Errorf("an account that was accepted: %v", err)
-		}
-		if err := v.logon(unproven); err == nil || isRefusal(err) || observer.ClassOf(err) != observer.ClassUnknown {
+		if err := v.logon(g); err == nil || isRefusal(err) || observer.ClassOf(err) != observer.ClassUnknown {
 			t.Errorf("an account that nobody knows: %v", err)
 		}
 		lenient := gateOf(b, "c", "right")
@@ -320,18 +240,22 @@ func TestGateWithoutItsDatabase(t *testing.T) {
 		}
 		// A refusal that cannot be written holds for this process, and is
 		// written as soon as it can be.
-		v.password = "changed"
-		if err := v.logon(proven); !isRefusal(err) {
+		down(nil)
+		if err := v.logon(g); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.logon(proven); !isRefusal(err) || v.failed != 1 {
-			t.Errorf("again: %v, %d failed logons", err, v.failed)
+		down(errors.New("down"))
+		v.password = "changed"
+		for range 2 {
+			if err := v.logon(g); !isRefusal(err) || v.failed != 1 {
+				t.Errorf("%v, %d failed logons", err, v.failed)
+			}
 		}
 		down(nil)
-		if err := v.logon(proven); !isRefusal(err) || v.failed != 1 || len(b.rows) != 1 {
+		if err := v.logon(g); !isRefusal(err) || v.failed != 1 || len(b.rows) != 1 {
 			t.Errorf("with the database: %v, %d failed logons, rows %v", err, v.failed, b.rows)
 		}
-		if err := v.logon(unproven); !isRefusal(err) || v.failed != 1 {
+		if err := v.logon(other); !isRefusal(err) || v.failed != 1 {
 			t.Errorf("another node: %v, %d failed logons", err, v.failed)
 		}
 	})
@@ -352,8 +276,8 @@ func TestRefusalIsNotWrittenAfterTheResume(t *testing.T) {
 			t.Fatalf("%v, rows %v", err, b.rows)
 		}
 		b.set(func(b *book) { b.down = nil })
-		if refused, err := g.Standing(t.Context()); !refused || err != nil || len(b.rows) != 1 {
-			t.Errorf("refused %v, %v, rows %v", refused, err, b.rows)
+		if err := g.Refusal(t.Context()); !isRefusal(err) || len(b.rows) != 1 {
+			t.Errorf("%v, rows %v", err, b.rows)
 		}
 		v.password, b.rows = "right", nil // As by resume.
 		time.Sleep(askEvery)

@@ -23,8 +23,7 @@ type Target struct {
 	Open func(gate source.Gate) (source.Database, error)
 }
 
-// Options say how the sources of a process are opened. Find, WrongPassword and
-// Logger are required.
+// Options say how the sources of a process are opened. Find and Logger are required.
 type Options struct {
 	// Node is the name of this node, which others read beside an account that it found
 	// to be refused.
@@ -35,14 +34,11 @@ type Options struct {
 	// Accounts remembers refused accounts; nil where there is no such memory yet.
 	Accounts Accounts
 	// Lenient lets a logon pass where Accounts cannot be asked: a person is there, who
-	// may not have made the database yet. A node refuses then, unless the account was
-	// accepted before: without that database it can commit nothing, so no poll is lost,
-	// and it cannot know that it is the only one that tries.
+	// may not have made the database yet. A node refuses then: without that database it
+	// can commit nothing, so no poll is lost, and it cannot know that it is the only one
+	// that tries.
 	Lenient bool
-	// WrongPassword reports whether a code, of any kind of database, means that the
-	// secret is wrong, and not that the account is locked, expired or unknown.
-	WrongPassword func(code string) bool
-	Logger        *slog.Logger
+	Logger  *slog.Logger
 }
 
 // Opener opens the sources of a process. Sources with one account share its gate.

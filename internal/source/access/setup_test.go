@@ -36,14 +36,13 @@ func (b *book) Account(ctx context.Context, id string) (found []lockdb.Account, 
 	b.asked++
 	for _, a := range b.rows {
 		if a.ID == id {
-			a.Now = time.Now()
 			found = append(found, a)
 		}
 	}
 	return found, b.down
 }
 
-func (b *book) RefuseAccount(ctx context.Context, a lockdb.Account, pause time.Duration) error {
+func (b *book) RefuseAccount(ctx context.Context, a lockdb.Account) error {
 	if err := b.wait(ctx); err != nil {
 		return err
 	}
@@ -53,26 +52,11 @@ func (b *book) RefuseAccount(ctx context.Context, a lockdb.Account, pause time.D
 		return b.down
 	}
 	b.writes++
-	i := slices.IndexFunc(b.rows, func(old lockdb.Account) bool { return old.ID == a.ID && bytes.Equal(old.Digest, a.Digest) })
-	if i < 0 {
+	if !slices.ContainsFunc(b.rows, func(old lockdb.Account) bool { return old.ID == a.ID && bytes.Equal(old.Digest, a.Digest) }) {
 		a.RefusedAt = time.Now()
 		b.rows = append(b.rows, a)
-		i = len(b.rows) - 1
 	}
-	row := &b.rows[i]
-	if !time.Now().Before(row.RetryAt) {
-		row.Failures++
-	}
-	row.RetryAt, row.Node, row.Reason = time.Now().Add(pause), a.Node, a.Reason
 	return nil
-}
-
-func (b *book) AcceptAccount(_ context.Context, id string, digest []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.writes++
-	b.rows = slices.DeleteFunc(b.rows, func(a lockdb.Account) bool { return a.ID == id && bytes.Equal(a.Digest, digest) })
-	return b.down
 }
 
 // wait lets the time of an answer pass.
@@ -105,16 +89,17 @@ type vault struct {
 // or the refusal.
 func (v *vault) logon(g *credentialGate) error {
 	ctx := context.Background()
-	if err := g.Allow(ctx); err != nil {
+	ended, err := g.Allow(ctx)
+	if err != nil {
 		return err
 	}
-	if v.code == "" && strings.HasPrefix(g.secret.secret, v.password) {
-		g.Accepted(ctx)
+	if v.code == "" && strings.HasPrefix(g.secret, v.password) {
+		ended(nil)
 		return nil
 	}
 	v.failed++
-	err := error(&observer.Fault{Class: observer.ClassCredentials, Code: orDefault(v.code, "ORA-01017"), Err: errors.New("logon denied")})
-	g.Refused(ctx, err)
+	err = error(&observer.Fault{Class: observer.ClassCredentials, Code: orDefault(v.code, "ORA-01017"), Err: errors.New("logon denied")})
+	ended(err)
 	return err
 }
 
@@ -125,11 +110,9 @@ func orDefault(text, other string) string {
 	return text
 }
 
-func wrongPassword(code string) bool { return code == "ORA-01017" || code == "28P01" || code == "1045" }
-
 func gateOf(b *book, node, secret string) *credentialGate {
-	g := newGate("oracle://app@h/svc", secret, Options{Node: node, Accounts: b, WrongPassword: wrongPassword, Logger: slog.New(slog.DiscardHandler)})
-	g.secret.rounds = 100
+	g := newGate("oracle://app@h/svc", secret, Options{Node: node, Accounts: b, Logger: slog.New(slog.DiscardHandler)})
+	g.rounds = 100
 	return g
 }
 

@@ -98,11 +98,7 @@ func (s *Source) Target(ctx context.Context) (Target, error) {
 // refused, as far as this node or the coordination database knows: it tries no logon.
 func (s *Source) HasGoodAccount(ctx context.Context) bool {
 	g := s.current().gate
-	if g == nil {
-		return false
-	}
-	refused, err := g.Standing(ctx)
-	return err == nil && !refused
+	return g != nil && g.Refusal(ctx) == nil
 }
 
 // Begin waits until a poll of this source may begin. The calls of the poll have the
@@ -158,17 +154,12 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 
 // Read implements [observer.Source].
 func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (rows observer.Rows, err error) {
-	var mine *call
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error {
-		mine = callOf(ctx)
-		rows, err = src.Read(ctx, q, in)
-		return err
-	})
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { rows, err = src.Read(ctx, q, in); return err })
 	if err != nil {
 		return nil, err
 	}
 	source.Begun(ctx)
-	return &recordedRows{Rows: rows, source: s, call: mine}, nil
+	return &recordedRows{Rows: rows, source: s}, nil
 }
 
 // Describe implements [source.Database].
@@ -189,28 +180,23 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 	return p, err
 }
 
-// try calls the source, unless its breaker is open. The context that it gives to
-// the call tells the gate whose logons these are.
+// try calls the source, unless its breaker is open.
 func (s *Source) try(ctx context.Context, do func(context.Context, source.Database) error) error {
 	if err := s.breaker.allow(); err != nil {
 		return err
 	}
-	ctx, c := asCall(ctx)
 	src, err := s.open()
 	if err == nil {
 		err = do(ctx, src.Database)
 	}
-	s.record(c, err)
+	s.record(err)
 	return err
 }
 
 // record keeps the books of a call that has ended. An error without a class is
 // that of the caller, such as the end of a context, and says nothing of the source.
-func (s *Source) record(c *call, err error) {
+func (s *Source) record(err error) {
 	class := observer.ClassOf(err)
-	if g := s.current().gate; g != nil {
-		g.Settle(c, class != "")
-	}
 	if err != nil && class == "" {
 		return
 	}
@@ -233,7 +219,6 @@ func NoSession(class observer.Class) bool {
 type recordedRows struct {
 	observer.Rows
 	source   *Source
-	call     *call
 	recorded bool
 }
 
@@ -242,7 +227,7 @@ func (r *recordedRows) Err() error {
 	err := r.Rows.Err()
 	if err != nil && !r.recorded {
 		r.recorded = true
-		r.source.record(r.call, err)
+		r.source.record(err)
 	}
 	return err
 }

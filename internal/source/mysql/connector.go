@@ -86,7 +86,8 @@ func setup(timeout time.Duration) []string {
 
 // Connect implements [driver.Connector].
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if err := c.gate.Allow(ctx); err != nil {
+	ended, err := c.gate.Allow(ctx)
+	if err != nil {
 		return nil, err
 	}
 	caller := ctx
@@ -99,10 +100,10 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		if errors.Is(err, errPanic) && opened.socket != nil {
 			_ = opened.socket.Close()
 		}
-		c.failed(caller, opened, err)
+		failed(caller, opened, err, ended)
 		return nil, err
 	}
-	c.gate.Accepted(ctx)
+	ended(nil)
 	inner, ok := raw.(driverConn)
 	if !ok {
 		return nil, errors.Join(errInterface, raw.Close())
@@ -122,19 +123,19 @@ func (c *connector) logOn(ctx context.Context) (_ driver.Conn, err error) {
 	return c.Connector.Connect(ctx)
 }
 
-// failed reports a logon that did not go well to the gate; ctx is the caller's. One
+// failed tells ended of a logon that did not go well; ctx is the caller's. One
 // that was given up once there was a socket has not ended for sure: the server
 // may have the password already, and take its time to refuse it.
-func (c *connector) failed(ctx context.Context, opened dialed, err error) {
+func failed(ctx context.Context, opened dialed, err error, ended func(error)) {
 	var server *mysql.MySQLError
 	said := errors.As(err, &server)
 	switch {
 	case said && classOf(server.Number, source.Connecting) == observer.ClassCredentials:
-		c.gate.Refused(ctx, &observer.Fault{
+		ended(&observer.Fault{
 			Class: observer.ClassCredentials, Code: code(server.Number), Err: fmt.Errorf("connect: %w", serverError(server, source.Connecting)),
 		})
 	case said, opened.socket == nil, ctx.Err() == nil:
-		c.gate.Failed(ctx)
+		ended(err)
 	}
 }
 

@@ -9,16 +9,22 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
 // ends is a gate that counts the logons that have failed.
 type ends struct{ failed, other int }
 
-func (e *ends) Allow(context.Context) error    { return nil }
-func (e *ends) Refused(context.Context, error) { e.other++ }
-func (e *ends) Accepted(context.Context)       { e.other++ }
-func (e *ends) Failed(context.Context)         { e.failed++ }
+func (e *ends) Allow(context.Context) (func(error), error) { return e.ended, nil }
+
+func (e *ends) ended(err error) {
+	if err == nil || observer.ClassOf(err) == observer.ClassCredentials {
+		e.other++
+		return
+	}
+	e.failed++
+}
 
 // slow is a server that accepts a socket, and answers no sooner than the logon's
 // context ends.

@@ -12,7 +12,7 @@ func named(scheme string) source.Kind {
 	return source.Kind{
 		Scheme: scheme, Example: scheme + "://USER:PASSWORD@HOST:PORT/DATABASE",
 		Harmless: []string{"socket", "ssl-ca", "ssl-cert", "ssl-server-name", "tls"},
-		Account:  []string{"socket"}, WrongPassword: []string{"1045", "ER_ACCESS_DENIED_ERROR"},
-		Open: func(o source.Options) (source.Database, error) { return Open(o) },
+		Account:  []string{"socket"},
+		Open:     func(o source.Options) (source.Database, error) { return Open(o) },
 	}
 }

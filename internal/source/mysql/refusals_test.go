@@ -31,20 +31,25 @@ func (b *book) record(call string) {
 	b.calls = append(b.calls, call)
 }
 
-func (b *book) Allow(context.Context) error {
+func (b *book) Allow(context.Context) (func(error), error) {
 	b.record("allow")
 	if b.shut == nil && b.asked != nil {
 		b.asked()
 	}
-	return b.shut
+	return b.ended, b.shut
 }
 
-func (b *book) Refused(_ context.Context, err error) {
-	b.record("refused")
-	b.fault = err
+func (b *book) ended(err error) {
+	switch {
+	case err == nil:
+		b.record("accepted")
+	case observer.ClassOf(err) == observer.ClassCredentials:
+		b.record("refused")
+		b.fault = err
+	default:
+		b.record("failed")
+	}
 }
-func (b *book) Accepted(context.Context) { b.record("accepted") }
-func (b *book) Failed(context.Context)   { b.record("failed") }
 
 func (b *book) said() string {
 	b.mu.Lock()

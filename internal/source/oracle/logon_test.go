@@ -43,28 +43,25 @@ type gate struct {
 	refused, accepted int
 }
 
-func (g *gate) Allow(context.Context) error {
+func (g *gate) Allow(context.Context) (func(error), error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.refused > 0 {
-		return &observer.Fault{Class: observer.ClassCredentials, Code: "ORA-01017", Err: errors.New("nobody may try before noon")}
+		return nil, &observer.Fault{Class: observer.ClassCredentials, Code: "ORA-01017", Err: errors.New("nobody may try before noon")}
 	}
-	return nil
+	return g.ended, nil
 }
 
-func (g *gate) Refused(context.Context, error) {
+func (g *gate) ended(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refused++
+	switch {
+	case err == nil:
+		g.accepted++
+	case observer.ClassOf(err) == observer.ClassCredentials:
+		g.refused++
+	}
 }
-
-func (g *gate) Accepted(context.Context) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.accepted++
-}
-
-func (g *gate) Failed(context.Context) {}
 
 // A wrong password is tried once, however many ask for however much.
 func TestWrongPasswordIsTriedOnce(t *testing.T) {

@@ -37,8 +37,8 @@ var Kind = source.Kind{
 	Harmless:   []string{"connect", "server", "sid", "ssl", "ssl-verify", "wallet"},
 	Account:    []string{"connect", "server", "sid"},
 	LooseNames: true,
-	Fetches:    true, WrongPassword: []string{"ORA-01017", "ORA-01005"},
-	Open: func(o source.Options) (source.Database, error) { return Open(o) },
+	Fetches:    true,
+	Open:       func(o source.Options) (source.Database, error) { return Open(o) },
 }
 
 // Options is what a source is opened with.

@@ -3,34 +3,46 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // gate notes what it is told, and refuses once it is shut.
 type gate struct {
 	shut              atomic.Bool
 	refused, accepted atomic.Int64
+	failed            atomic.Int64
 }
 
 var errShut = &observer.Fault{Class: observer.ClassCredentials, Err: errors.New("the account was refused before")}
 
-func (g *gate) Allow(context.Context) error {
+func (g *gate) Allow(context.Context) (func(error), error) {
 	if g.shut.Load() {
-		return errShut
+		return nil, errShut
 	}
-	return nil
+	return g.ended, nil
 }
 
-func (g *gate) Refused(context.Context, error) { g.refused.Add(1) }
-func (g *gate) Accepted(context.Context)       { g.accepted.Add(1) }
-func (g *gate) Failed(context.Context)         {}
+func (g *gate) ended(err error) {
+	switch {
+	case err == nil:
+		g.accepted.Add(1)
+	case observer.ClassOf(err) == observer.ClassCredentials:
+		g.refused.Add(1)
+	default:
+		g.failed.Add(1)
+	}
+}
 
 func TestLogonsPassTheGate(t *testing.T) {
 	t.Parallel()
@@ -60,6 +72,41 @@ func TestLogonsPassTheGate(t *testing.T) {
 	if _, err = s.Identity(t.Context()); !errors.Is(err, errShut) || g.refused.Load() != 1 {
 		t.Errorf("behind a shut gate: %v; %d refused", err, g.refused.Load())
 	}
+}
+
+// TestGateHearsOfLogonsThatFail has no server, and one that accepts a connection and
+// says no more, for which the caller does not wait: the pool does.
+func TestGateHearsOfLogonsThatFail(t *testing.T) {
+	t.Parallel()
+	g := &gate{}
+	_, err := open(t, postgres.Options{URL: "postgres://u@127.0.0.1:1/db", Gate: g}).Identity(t.Context())
+	if !errors.Is(err, observer.ErrUnreachable) || g.failed.Load() != 1 || g.accepted.Load()+g.refused.Load() != 0 {
+		t.Errorf("nobody listens: %v; %d failed", err, g.failed.Load())
+	}
+
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	g = &gate{}
+	s := open(t, postgres.Options{URL: "postgres://u@" + mute.Addr().String() + "/db?sslmode=disable", Gate: g})
+	ctx, giveUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer giveUp()
+	if _, err := s.Identity(ctx); !errors.Is(err, context.DeadlineExceeded) || g.failed.Load() != 0 {
+		t.Errorf("given up: %v; %d failed", err, g.failed.Load())
+	}
+	conn, err := mute.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	waittest.Eventually(t, 10*time.Second, func() error {
+		if n := g.failed.Load(); n != 1 {
+			return fmt.Errorf("the gate was told of %d failed logons, want 1", n)
+		}
+		return nil
+	})
 }
 
 // TestRestoredDatabaseIsAnother drops a database and makes it anew.

@@ -8,6 +8,6 @@ var Kind = source.Kind{
 	Harmless: []string{"application_name", "connect_timeout", "dbname", "host", "port", "search_path", "sslmode",
 		"sslrootcert", "target_session_attrs", "user"},
 	Account:     []string{"user", "host", "port", "dbname"},
-	HasDefaults: true, WrongPassword: []string{"28P01"},
-	Open: func(o source.Options) (source.Database, error) { return Open(o) },
+	HasDefaults: true,
+	Open:        func(o source.Options) (source.Database, error) { return Open(o) },
 }

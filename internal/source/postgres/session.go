@@ -2,12 +2,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -23,12 +21,7 @@ type session struct {
 func (s *Source) acquire(ctx context.Context) (*session, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
-		err = s.translate(ctx, source.Connecting, "connect", err)
-		var refused *Error // not what the gate itself has said
-		if observer.ClassOf(err) == observer.ClassCredentials && errors.As(err, &refused) {
-			s.options.Gate.Refused(ctx, err)
-		}
-		return nil, err
+		return nil, s.translate(ctx, source.Connecting, "connect", err)
 	}
 	return &session{source: s, pooled: pooled, conn: pooled.Conn().PgConn()}, nil
 }

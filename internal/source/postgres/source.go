@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -67,32 +66,26 @@ func Open(options Options) (*Source, error) {
 	// Nothing else is asked for at the start of a session: a pooler would refuse
 	// it, or drop it. Each transaction sets what it needs.
 	config.ConnConfig.RuntimeParams["application_name"] = sessionName(o.Name)
-	config.BeforeConnect = func(ctx context.Context, _ *pgx.ConnConfig) error { return o.Gate.Allow(ctx) }
-	config.AfterConnect = func(ctx context.Context, _ *pgx.Conn) error {
-		o.Gate.Accepted(ctx)
-		return nil
+	s := &Source{
+		options: o, sockets: new(source.Sockets), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
+		target: fmt.Sprintf("%s:%d/%s", config.ConnConfig.Host, config.ConnConfig.Port, config.ConnConfig.Database),
 	}
-	sockets := new(source.Sockets)
+	config.BeforeConnect = s.beforeConnect
 	dial := config.ConnConfig.DialFunc
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return sockets.Add(conn)
+		return s.sockets.Add(conn)
 	}
 	config.ConnConfig.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		return pgproto3.NewFrontend(bufio.NewReaderSize(r, receiveBuffer), w)
 	}
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
+	if s.pool, err = pgxpool.NewWithConfig(context.Background(), config); err != nil {
 		return nil, errors.New("prepare the connection pool: the settings are not accepted")
 	}
-	c := config.ConnConfig
-	return &Source{
-		options: o, pool: pool, sockets: sockets, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
-		target: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database),
-	}, nil
+	return s, nil
 }
 
 // milliseconds words a time limit of the server, for which 0 would be none.

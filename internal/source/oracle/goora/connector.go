@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	go_ora "github.com/sijms/go-ora/v2"
 	"github.com/sijms/go-ora/v2/network"
@@ -17,23 +16,15 @@ import (
 	"github.com/observerd/observerd/internal/source/oracle/client"
 )
 
-// gateTimeout bounds what a gate may take to note a logon's outcome, which is
-// noted even when the logon's own context has ended.
-const gateTimeout = 5 * time.Second
-
-// connector opens sessions of one target, one at a time: sessions that were
-// opened side by side would try a wrong password side by side, too.
+// connector opens sessions of one target, one at a time: what the driver keeps of a
+// target is not safe for several.
 type connector struct {
 	target client.Target
 	inner  *go_ora.OracleConnector
 	turn   chan struct{} // holds one token
 
-	mu sync.Mutex
-	// refused is the latest refusal of the account, refusals how many there
-	// were: those who were waiting meanwhile share it.
-	refused  error
-	refusals int
-	warning  error
+	mu      sync.Mutex
+	warning error
 }
 
 var _ client.Warner = (*connector)(nil)
@@ -50,62 +41,34 @@ func (c *connector) Driver() driver.Driver { return c.inner.Driver() }
 
 // Connect implements [driver.Connector].
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	known := c.known()
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: others were still trying: %w", client.ErrConnect, ended(ctx))
 	}
-	if err := c.since(known); err != nil {
-		return nil, err
-	}
-	if err := c.target.Gate.Allow(ctx); err != nil {
+	ended, err := c.target.Gate.Allow(ctx)
+	if err != nil {
 		return nil, err
 	}
 	a := newAttempt()
 	opened, err := c.logOn(ctx, a)
-	c.tell(ctx, a, err)
+	a.tell(ctx, err, ended)
 	if err != nil {
 		return nil, err
 	}
 	return opened, nil
 }
 
-func (c *connector) known() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.refusals
-}
-
-// since returns the refusal that came after that many were known; nil for none.
-func (c *connector) since(known int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refusals > known {
-		return c.refused
-	}
-	return nil
-}
-
-// tell passes the outcome of a logon on to the gate.
-func (c *connector) tell(caller context.Context, a *attempt, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), gateTimeout)
-	defer cancel()
+// tell passes the outcome of a logon on to its gate; ctx is the caller's.
+func (a *attempt) tell(ctx context.Context, err error, ended func(error)) {
 	if err == nil {
-		c.target.Gate.Accepted(ctx)
+		ended(nil)
 		return
 	}
 	fault := client.Classify(err)
-	switch {
-	case fault.Class == observer.ClassCredentials:
-		c.mu.Lock()
-		c.refused = err
-		c.refusals++
-		c.mu.Unlock()
-		c.target.Gate.Refused(ctx, fault)
-	case caller.Err() == nil || a.known(err):
-		c.target.Gate.Failed(ctx)
+	if fault.Class == observer.ClassCredentials || ctx.Err() == nil || a.known(err) {
+		ended(fault)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/sijms/go-ora/v2/network"
 
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/oracle/client"
 )
 
@@ -25,27 +24,19 @@ func TestRefusalAtTheEndOfTheCaller(t *testing.T) {
 	}
 }
 
-// ends is a gate that counts the logons that have failed.
-type ends struct {
-	source.Open
-	failed int
-}
-
-func (e *ends) Failed(context.Context) { e.failed++ }
-
 // What the database has said of another kind has ended the logon as well.
 func TestAnswerAtTheEndOfTheCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	gate, a := &ends{}, &attempt{last: &socket{}}
-	c := &connector{target: client.Target{Gate: gate}}
-	c.tell(ctx, a, c.explain(ctx, a, &network.OracleError{ErrCode: 12514, ErrMsg: "ORA-12514: no such service"}))
-	if gate.failed != 1 {
-		t.Errorf("the gate was told of %d, want 1", gate.failed)
+	told, a, c := 0, &attempt{last: &socket{}}, &connector{}
+	ended := func(error) { told++ }
+	a.tell(ctx, c.explain(ctx, a, &network.OracleError{ErrCode: 12514, ErrMsg: "ORA-12514: no such service"}), ended)
+	if told != 1 {
+		t.Errorf("the gate was told of %d, want 1", told)
 	}
-	c.tell(ctx, a, c.explain(ctx, a, io.EOF))
-	if gate.failed != 1 {
+	a.tell(ctx, c.explain(ctx, a, io.EOF), ended)
+	if told != 1 {
 		t.Error("the gate was told of a logon that was given up without an answer")
 	}
 }

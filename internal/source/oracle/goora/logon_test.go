@@ -13,7 +13,6 @@ import (
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/oracle/client"
-	"github.com/observerd/observerd/internal/source/oracle/goora"
 	"github.com/observerd/observerd/test/kit/oratest"
 )
 
@@ -26,35 +25,30 @@ type gate struct {
 	asked func()
 }
 
-func (g *gate) Allow(context.Context) error {
+func (g *gate) Allow(context.Context) (func(error), error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.allow++; g.held != nil {
-		return g.held
+		return nil, g.held
 	}
 	if g.asked != nil {
 		g.asked()
 	}
-	return nil
+	return g.ended, nil
 }
 
-func (g *gate) Refused(_ context.Context, fault error) {
+func (g *gate) ended(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refusals++
-	g.held = &observer.Fault{Class: observer.ClassCredentials, Err: fmt.Errorf("held back: %w", fault)}
-}
-
-func (g *gate) Accepted(context.Context) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.accepted++
-}
-
-func (g *gate) Failed(context.Context) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.failed++
+	switch {
+	case err == nil:
+		g.accepted++
+	case observer.ClassOf(err) == observer.ClassCredentials:
+		g.refusals++
+		g.held = &observer.Fault{Class: observer.ClassCredentials, Err: fmt.Errorf("held back: %w", err)}
+	default:
+		g.failed++
+	}
 }
 
 // together asks eight times at once and returns the errors.
@@ -86,61 +80,6 @@ func TestWrongPasswordIsTriedOnce(t *testing.T) {
 	if !eventually(func() bool { return s.Open() == 0 }) {
 		t.Error("a failed logon left its socket open")
 	}
-}
-
-// Without a gate, those who waited for the refused logon share its refusal.
-func TestRefusalIsShared(t *testing.T) {
-	s := start(t)
-	at := target(s)
-	at.Password = "wrong"
-	trap := s.OnCall(oratest.Logon, oratest.Fault{Hang: true})
-	connector, err := goora.Open(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var work sync.WaitGroup
-	connect := func() {
-		work.Go(func() {
-			if _, err := connector.Connect(t.Context()); client.Classify(err).Code != "ORA-01017" {
-				t.Error(err)
-			}
-		})
-	}
-	connect()
-	<-trap.Reached()
-	waiting := make(chan struct{}, 7)
-	for range 7 {
-		ctx := noticed{t.Context(), sync.OnceFunc(func() { waiting <- struct{}{} })}
-		work.Go(func() {
-			if _, err := connector.Connect(ctx); client.Classify(err).Code != "ORA-01017" {
-				t.Error(err)
-			}
-		})
-	}
-	for range 7 {
-		<-waiting
-	}
-	trap.Release()
-	work.Wait()
-	if s.FailedLogons() != 1 {
-		t.Error(s.FailedLogons(), "logons failed")
-	}
-	connect() // Somebody who comes later tries again: there is no gate.
-	work.Wait()
-	if s.FailedLogons() != 2 {
-		t.Error(s.FailedLogons(), "logons failed")
-	}
-}
-
-// noticed is a context that tells when it is waited for.
-type noticed struct {
-	context.Context
-	notice func()
-}
-
-func (n noticed) Done() <-chan struct{} {
-	n.notice()
-	return n.Context.Done()
 }
 
 func TestGateIsAsked(t *testing.T) {
