@@ -37,7 +37,7 @@ const (
 	// ClassData is a statement that fails over the content of a row.
 	ClassData Class = "data"
 	// ClassRetry is a read that the database could not go on with, as after
-	// ORA-01555: it is read again from the low-water mark, in smaller pieces.
+	// ORA-01555: it is read again from the low-water mark.
 	ClassRetry Class = "retry"
 	// ClassDriver is an answer that the driver did not understand.
 	ClassDriver Class = "driver"

@@ -15,7 +15,7 @@ const (
 // late ones. So a light poll reads only new rows, and moves no low-water mark; and the
 // further the horizon is behind, the rarer are the full reads.
 func newTimeline(j *journal) *timeline {
-	t := &timeline{span: span{journal: j, limit: j.limit.get()}, began: j.next.low}
+	t := &timeline{span: span{journal: j}, began: j.next.low}
 	switch {
 	case j.isLight():
 		t.light, t.began = true, j.next.newest

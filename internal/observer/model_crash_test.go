@@ -97,8 +97,8 @@ func (m *model) try(ctx context.Context, st observer.Store) {
 	}
 	if now := m.src.Ranges()[reads:]; stats.HorizonLag > time.Minute && now[0].From == before.Newest && before.Low < before.Newest {
 		m.tally.Count("light poll")
-	} else if len(now) > 1 && now[0].Limit > 0 {
-		m.tally.Count("limited read")
+	} else if len(now) > 1 && now[1].From > now[0].From {
+		m.tally.Count("several statements")
 	}
 }
 

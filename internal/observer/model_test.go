@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -34,7 +35,7 @@ func TestSimulatedPolls(t *testing.T) {
 					demand = append(demand, "time went back")
 				}
 				if timestamp != "" && detect != observer.DetectSnapshot {
-					demand = append(demand, "light poll", "step of a sweep", "sweep found a row", "limited read")
+					demand = append(demand, "light poll", "step of a sweep", "sweep found a row", "several statements")
 				}
 				tally.Demand(t, demand...)
 			})
@@ -66,7 +67,7 @@ func newModel(t *rapid.T, tally *simtest.Tally, detect observer.Detect, timestam
 		s.Query.Timestamp = timestamp
 		s.ChunkRows = rapid.IntRange(1, 6).Draw(t, "rows a chunk")
 		s.MaxChanged = rapid.IntRange(0, 8).Draw(t, "changed rows a poll, 0 for any")
-		s.Limit = rapid.IntRange(0, 8).Draw(t, "rows a read, 0 for any")
+		s.StatementTime = rapid.SampledFrom([]time.Duration{0, time.Nanosecond}).Draw(t, "time of a statement")
 		s.MaxGone = 1
 	})
 	m.src.SetIdentity("db:0")

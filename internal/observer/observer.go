@@ -9,14 +9,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Observer polls one stream. Between two polls it remembers only how much the source
-// can bear and what was logged, so any node may do the next one. It is safe for
+// Observer polls one stream. Between two polls it remembers only what spares the source
+// work and what was logged, so any node may do the next one. It is safe for
 // concurrent use; of two polls at a time, one fails at its next commit.
 type Observer struct {
 	spec        Spec
 	log         *slog.Logger
 	fingerprint string
-	limit       limit
 	identities  identityHistory
 	// tried is when a full read above a standing horizon was begun last.
 	tried atomic.Pointer[time.Time]
@@ -34,7 +33,7 @@ func New(spec Spec) (*Observer, error) {
 	}
 	o := &Observer{
 		spec: spec, log: spec.Logger.With("stream", spec.Stream),
-		fingerprint: fingerprint(spec), limit: limit{most: spec.Limit},
+		fingerprint: fingerprint(spec),
 	}
 	if spec.MaxRate > 0 {
 		o.rate = rate.NewLimiter(rate.Limit(spec.MaxRate), spec.ChunkRows)

@@ -20,9 +20,10 @@ type poll struct {
 	timeline   *timeline
 	generation *generation
 	apart      apart
-	// outcome is that of the reading so far, last that of its last statement.
-	outcome outcome
-	last    statementResult
+	outcome    outcome // of the reading so far
+	// tied is how many rows the last statement has had, if all of them have the
+	// timestamp at which it began and no other can begin among them.
+	tied int
 	// arrived grows with each row that was read and each chunk that was done.
 	arrived atomic.Int64
 }
@@ -58,7 +59,7 @@ func (o *Observer) begin(src Source, st Store) *poll {
 // any error.
 func (o *Observer) Poll(ctx context.Context, src Source, st Store) (stats Stats, err error) {
 	p := o.begin(src, st)
-	defer func() { stats = p.end(ctx, err) }()
+	defer func() { stats = p.end(ctx) }()
 	err = p.run(ctx)
 	if p.timeline.mayGoOn(err) {
 		err = p.goOn(ctx)
@@ -199,16 +200,15 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 		p.outcome = full
 		p.log.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on", slog.Int64("rows", p.stats.Rows))
 		return nil
-	case p.last.tied > 0:
+	case p.tied > 0:
 		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+
-			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.last.tied)
+			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.tied)
 	}
 	return err
 }
 
-// end sums up, and lets the next poll learn from this one.
-func (p *poll) end(ctx context.Context, err error) Stats {
-	p.limit.adapt(err, p.last.rows)
+// end sums up.
+func (p *poll) end(ctx context.Context) Stats {
 	p.warnFuture(ctx)
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact

@@ -40,24 +40,15 @@ type reader struct {
 	// hurry asks for the batch at the next row, full or not.
 	hurry atomic.Bool
 
-	// count is the number of rows, dated of those that a limit may have counted. last is
-	// the highest timestamp, lastKey the last key of those with it. cut says that the
-	// reader ended the statement because of its time. They are for others once batches
-	// is closed.
-	count, dated  int
+	// dated is the number of rows that a limit may have counted. last is the highest
+	// timestamp, lastKey the last key of those with it. cut says that the reader ended
+	// the statement because of its time. They are for others once batches is closed.
+	dated         int
 	last, lastKey string
 	cut           bool
 
 	err      error
 	panicked any
-}
-
-// statementResult is what a statement has had.
-type statementResult struct {
-	rows int
-	// tied is how many rows there were, if all of them have the timestamp at which the
-	// statement began and no other can begin among them.
-	tied int
 }
 
 func (p *poll) startReading(ctx context.Context, by reading) (*reader, error) {
@@ -80,13 +71,12 @@ func (p *poll) startReading(ctx context.Context, by reading) (*reader, error) {
 	return r, nil
 }
 
-// result is known once the reading has ended.
-func (r *reader) result() statementResult {
-	res := statementResult{rows: r.count}
+// tied is [poll.tied], once the reading has ended.
+func (r *reader) tied() int {
 	if r.order == "" && r.last != "" && r.last == r.from {
-		res.tied = r.dated
+		return r.dated
 	}
-	return res
+	return 0
 }
 
 // failure is why the batches ended before all rows were read; nil if they did not.
@@ -213,7 +203,6 @@ func (r *reader) throttle(ctx context.Context, rows int) bool {
 // without a cursor counts as dated, because its timestamp may be what cannot be read:
 // else a statement that its limit has ended would pass for a complete one.
 func (r *reader) follow(row *Row) (ordered bool) {
-	r.count++
 	r.arrived.Add(1)
 	dated := r.by.part() == PartDated
 	if dated && (row.Cursor != "" || row.Err != nil) {

@@ -3,6 +3,7 @@ package observer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -307,4 +308,20 @@ func TestPollThatGetsNowhereSaysWhy(t *testing.T) {
 		s.poll()
 		equal(t, "events", len(s.story()), 200)
 	})
+}
+
+// A poll that ends full says how far its last row lies behind the source.
+func TestFullPollTellsItsLag(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.MaxChanged = 4 })
+	s.src.SetClock(1000)
+	for i := range 10 {
+		s.src.Add(observertest.At(key(i), "a", 100*int64(i)+1))
+	}
+	for i, want := range []time.Duration{699 * time.Second, 299 * time.Second, 0} {
+		stats := s.poll()
+		equal(t, fmt.Sprint("full after poll ", i), stats.Full, want > 0)
+		equal(t, fmt.Sprint("lag after poll ", i), stats.Lag, want)
+	}
+	equal(t, "events", len(s.checkLog()), 10)
 }

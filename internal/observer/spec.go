@@ -74,11 +74,6 @@ type Spec struct {
 	// database has taken the source's place, At counts again, and Now means where the
 	// stream began. DetectSnapshot and queries without a timestamp have no Start.
 	Start Start
-	// Limit bounds the rows of one statement of a query with a timestamp; a poll runs
-	// as many as it needs, under one horizon. After an error of ClassRetry a node makes
-	// its statements smaller, down to 1,000 rows, and larger again with each poll that
-	// succeeds. 0 means no limit. Polls that read all rows have none.
-	Limit int
 	// StatementTime is how long a statement hands over rows before another goes on
 	// under the same horizon: an open statement holds a lock on its tables, and a
 	// snapshot. It begins with the first row, because a source may sort before that.
@@ -176,7 +171,6 @@ func (s Spec) validate() error {
 	check(len(s.Query.Key) > 0, "key is empty")
 	check(s.ChunkRows > 0 && s.ChunkBytes > 0, "chunk size is negative")
 	check(s.MaxChanged >= 0, "limit of changed rows is negative")
-	check(s.Limit >= 0, "limit of rows is negative")
 	check(s.MaxRate >= 0, "rate of rows is negative")
 	check(!s.Start.Now || s.Start.At.IsZero(), "start is both now and a timestamp")
 	check(s.Start.isZero() || !s.readsAll(), "start needs a timestamp and another detection than snapshot, which reads every row")

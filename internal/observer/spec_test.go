@@ -11,7 +11,7 @@ import (
 func TestNewReportsEveryMistake(t *testing.T) {
 	t.Parallel()
 	_, err := observer.New(observer.Spec{Detect: "sometimes", ChunkRows: -1, MaxChanged: -1, MaxGone: 1.5, CommitTimeout: -1,
-		Limit: -1, MaxRate: -1, Start: observer.Start{Now: true, At: time.Unix(1, 0)},
+		MaxRate: -1, Start: observer.Start{Now: true, At: time.Unix(1, 0)},
 	})
 	if err == nil {
 		t.Fatal("accepted")
@@ -26,7 +26,6 @@ func TestNewReportsEveryMistake(t *testing.T) {
 		"limit of changed rows",
 		"may be gone",
 		"commit timeout",
-		"limit of rows",
 		"rate of rows",
 		"start is both",
 		"start needs a timestamp",

@@ -36,7 +36,7 @@ func (p *poll) readStatement(ctx context.Context, by reading) (outcome, error) {
 	}
 	defer func() {
 		rows.stop()
-		p.last = rows.result()
+		p.tied = rows.tied()
 	}()
 	// Chunks are read ahead, but compared in order, each with what the one
 	// before it has committed.

@@ -212,18 +212,6 @@ func TestSweepAboveTheMarkIsDone(t *testing.T) {
 	equal(t, "position", s.db.Sweep(id).Position, observertest.CursorAt(1000))
 }
 
-func TestSweepIsLimitedLikeAPoll(t *testing.T) {
-	t.Parallel()
-	s := history(t, observer.DetectNew, 40, withLimit(4))
-	before := len(s.src.Ranges())
-	id := s.db.StartSweep(stream, observer.SweepBackfill, "", "").ID
-	s.sweep(id, observer.Budget{Rows: 8})
-	for _, limit := range s.limits(before) {
-		equal(t, "limit", limit, "4")
-	}
-	equal(t, "events", len(s.checkLog()), 40)
-}
-
 // The limit of changed rows is one of polls; a step has its own budget.
 func TestSweepIsNotBoundByTheChangedRowsOfAPoll(t *testing.T) {
 	t.Parallel()
@@ -235,17 +223,17 @@ func TestSweepIsNotBoundByTheChangedRowsOfAPoll(t *testing.T) {
 }
 
 // Timestamps that cannot be read, such as zero dates, come first and use up the
-// limit of a read, which is then not the last.
+// rows of a step, which is then not the last.
 func TestSweepGoesOnBehindTimestampsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	s := history(t, observer.DetectNew, 40, withLimit(5))
+	s := history(t, observer.DetectNew, 40)
 	for i := range 7 {
 		s.src.Add(bad(key(100+i), 0))
 	}
 	id := s.db.StartSweep(stream, observer.SweepBackfill, "", observertest.CursorAt(21)).ID
 	src := &zeroDates{Source: s.src}
 	for s.db.Sweep(id).State == observer.SweepRunning {
-		if _, _, err := s.observer().Sweep(t.Context(), src, s.db.Acquire(), s.db.Sweep(id), observer.Budget{}); err != nil {
+		if _, _, err := s.observer().Sweep(t.Context(), src, s.db.Acquire(), s.db.Sweep(id), observer.Budget{Rows: 5}); err != nil {
 			t.Fatal(err)
 		}
 	}

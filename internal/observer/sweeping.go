@@ -33,7 +33,7 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 		return s, stats, ErrNotSwept
 	}
 	p := o.begin(src, st)
-	defer func() { stats = p.end(ctx, err) }()
+	defer func() { stats = p.end(ctx) }()
 
 	if err := p.prepareSweep(ctx); err != nil || p.next.low == "" {
 		return s, stats, err
@@ -76,12 +76,9 @@ func (p *poll) prepareSweep(ctx context.Context) error {
 // planSweep bounds the step, which is complete at once if nothing is left below the
 // low-water mark.
 func (p *poll) planSweep(s Sweep, b Budget) *sweepSpan {
-	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: p.limit.get()}}
+	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: b.Rows}}
 	if in.before == "" || p.src.Compare(p.next.low, in.before) < 0 {
 		in.before = p.next.low
-	}
-	if b.Rows > 0 && (in.limit == 0 || b.Rows < in.limit) {
-		in.limit = b.Rows
 	}
 	p.sweep = &sweepProgress{Sweep: s, budget: b, start: s.Position, position: s.Position, began: time.Now()}
 	if p.src.Compare(s.Position, in.before) >= 0 {

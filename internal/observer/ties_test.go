@@ -286,7 +286,6 @@ func simulateTies(t *rapid.T, tally *simtest.Tally) {
 	s := setup(t, rapid.SampledFrom([]observer.Detect{observer.DetectNew, observer.DetectChange}).Draw(t, "detect"), func(s *observer.Spec) {
 		s.ChunkRows = rapid.IntRange(1, 6).Draw(t, "rows a chunk")
 		s.MaxChanged = rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "changes a poll")
-		s.Limit = rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "rows a read")
 		s.StatementTime = time.Duration(rapid.IntRange(1, 8).Draw(t, "seconds a statement")) * time.Second
 		s.PollTime = time.Duration(rapid.IntRange(3, 20).Draw(t, "seconds a poll")) * time.Second
 	})

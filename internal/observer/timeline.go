@@ -15,7 +15,7 @@ type position struct{ cursor, key, order string }
 type span struct {
 	*journal
 	// from is where the next statement begins and before where it ends, limit how
-	// many rows it may have.
+	// many rows it may have in a step of a sweep; 0 means any number.
 	from   position
 	before string
 	limit  int

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/postgres"
@@ -37,7 +38,7 @@ func TestPollOfManyStatements(t *testing.T) {
 		}
 	}()
 	spec := orderSpec(stream, 50)
-	spec.Limit = 100
+	spec.StatementTime = time.Nanosecond // so that polls have several statements
 	o, err := observer.New(spec)
 	if err != nil {
 		t.Fatal(err)

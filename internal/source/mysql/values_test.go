@@ -219,7 +219,7 @@ func TestSweepGoesOnBehindZeroDates(t *testing.T) {
 	s := open(t, mysql.Options{URL: url})
 	db := observertest.NewDB()
 	o, err := observer.New(observer.Spec{
-		Stream: "old", EventType: "Seen", Detect: observer.DetectNew, Limit: 5,
+		Stream: "old", EventType: "Seen", Detect: observer.DetectNew,
 		Query: observer.Query{Table: "old", Key: []string{"id"}, Timestamp: "at"},
 		Start: observer.Start{At: time.Date(2024, 6, 1, 0, 0, 0, 0, time.UTC)},
 	})
@@ -231,7 +231,7 @@ func TestSweepGoesOnBehindZeroDates(t *testing.T) {
 	}
 	sweep := db.StartSweep("old", observer.SweepBackfill, "", "")
 	for db.Sweep(sweep.ID).State == observer.SweepRunning {
-		if _, _, err := o.Sweep(t.Context(), s, db.Acquire(), db.Sweep(sweep.ID), observer.Budget{}); err != nil {
+		if _, _, err := o.Sweep(t.Context(), s, db.Acquire(), db.Sweep(sweep.ID), observer.Budget{Rows: 5}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -175,7 +175,7 @@ func (f Fixture) oddTable(place int, kind strange) (good []string) {
 func (f Fixture) pollOdd(t *testing.T, kind strange, q observer.Query, detect observer.Detect, good []string) {
 	t.Helper()
 	p := f.polls(detect)
-	p.spec.Query, p.spec.ChunkRows, p.spec.MaxChanged, p.spec.Limit = q, 100, oddPoll, 190
+	p.spec.Query, p.spec.ChunkRows, p.spec.MaxChanged = q, 100, oddPoll
 	polls := 1
 	for p.poll(t).Full {
 		if polls++; polls > 50 {
