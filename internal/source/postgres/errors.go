@@ -119,8 +119,9 @@ var classes = map[string]observer.Class{
 	"53":             observer.ClassResource,
 	"55":             observer.ClassResource,
 	lockNotAvailable: observer.ClassTimeout,
-	"28":             observer.ClassCredentials,
-	"3D":             observer.ClassSettings, // There is no such database.
+	"28P01":          observer.ClassCredentials, // A wrong password.
+	"28":             observer.ClassSettings,    // No line of pg_hba.conf fits this host, or the role may not log on.
+	"3D":             observer.ClassSettings,    // There is no such database.
 	"57014":          observer.ClassTimeout,
 	"22":             observer.ClassData,
 	"21":             observer.ClassData,  // A subquery returned more than one row.
@@ -132,6 +133,9 @@ var classes = map[string]observer.Class{
 }
 
 func classOf(code string, p source.Phase) observer.Class {
+	if p != source.Connecting && classPrefix(code) == "28" {
+		return observer.ClassQuery // It is that of another server; see [source.Phase.Class].
+	}
 	class, ok := classes[code]
 	if !ok {
 		class = cmp.Or(classes[classPrefix(code)], observer.ClassUnknown)

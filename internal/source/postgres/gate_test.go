@@ -74,6 +74,25 @@ func TestLogonsPassTheGate(t *testing.T) {
 	}
 }
 
+// TestLogonThatIsNotAllowedIsNoWrongPassword has a role that may not log on, as where
+// pg_hba.conf has no line for this host: another one may have.
+func TestLogonThatIsNotAllowedIsNoWrongPassword(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	role := pgtest.NewRole(t, address)
+	parsed, err := url.Parse(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, connect(t, address), `ALTER ROLE "`+parsed.User.Username()+`" NOLOGIN`)
+	g := &gate{}
+	_, err = open(t, postgres.Options{URL: role, Gate: g}).Identity(t.Context())
+	var f *observer.Fault
+	if !errors.As(err, &f) || f.Class != observer.ClassSettings || f.Code != "28000" || g.failed.Load() != 1 || g.refused.Load() != 0 {
+		t.Errorf("%v; %d failed, %d refused", err, g.failed.Load(), g.refused.Load())
+	}
+}
+
 // TestGateHearsOfLogonsThatFail has no server, and one that accepts a connection and
 // says no more, for which the caller does not wait: the pool does.
 func TestGateHearsOfLogonsThatFail(t *testing.T) {
