@@ -1,8 +1,6 @@
 package cluster_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,39 +8,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	process "github.com/observerd/observerd/test/kit/daemon"
 )
 
 // abroad is a host whose source has accounts of its own.
-type abroad struct {
-	host
-	// url has the account and no password; owner is what the names of tables
-	// begin with.
-	url, owner string
-}
-
-const abroadYAML = `
-node: {name: %q}
-database: {url: %q}
-scheduler: {observer: {fixed-delay: 1s, shutdown-timeout: %s, lock: {ttl: %s, wait: 1s}}}
-sources: {shop: {url: %q, password-file: password, fetch-size: 4, query-timeout: 20s}}
-observers:
-  - {id: orders, type: order, source: shop, table: %sorders, key: order_id, timestamp: updated_at, chunk-size: 5}
-  - {id: tasks, type: wes, source: shop, table: %stasks, key: task_id, timestamp: updated_at, chunk-size: 5}
-  - {id: stock, type: inventory, source: shop, table: %sstock, key: sku, chunk-size: 5}
-sinks: [{id: file, type: file, path: %q}]
-http: {listen: "127.0.0.1:0"}
-log: {level: debug, format: json}
-`
+type abroad struct{ host }
 
 // start runs a node that knows the password.
 func (a abroad) start(t *testing.T, name, password string) *daemon {
 	t.Helper()
-	folder := filepath.Join(a.folder, name)
-	must(t, os.MkdirAll(folder, 0o700))
-	text := fmt.Appendf(nil, abroadYAML, name, a.memory.url, shutdownTimeout, a.memory.ttl(), a.url, a.owner, a.owner, a.owner, a.sink())
-	must(t, os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o600))
+	a.access = "password-file: password, fetch-size: 4, query-timeout: 20s"
+	folder := a.configure(t, name, settings{})
 	must(t, os.WriteFile(filepath.Join(folder, "password"), []byte(password), 0o600))
 	return run(t, name, folder, syscall.SysProcAttr{}, "run")
 }
@@ -60,17 +35,11 @@ func (a abroad) pair(t *testing.T, password string) map[string]*daemon {
 // says complains unless `observerd status` has all of these texts in one line.
 func (a abroad) says(t *testing.T, parts ...string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var out bytes.Buffer
-	err := process.Run(ctx, process.Options{
-		Binary: os.Getenv(envBinary), Name: "status", Folder: filepath.Join(a.folder, "a"), Args: []string{"status"}, Stdout: &out,
-		LogFile: filepath.Join(t.TempDir(), "log"),
-	})
+	text, err := a.status(t, "a")
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(text) {
 		said := true
 		for _, part := range parts {
 			said = said && strings.Contains(line, part)
@@ -79,7 +48,7 @@ func (a abroad) says(t *testing.T, parts ...string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no line has all of %q:\n%s", parts, out.String())
+	return fmt.Errorf("no line has all of %q:\n%s", parts, text)
 }
 
 // told waits until these keys of a stream are in the event log.

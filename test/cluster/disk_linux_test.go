@@ -18,13 +18,13 @@ func TestFullDisk(t *testing.T) {
 		"there is room again": func(t *testing.T, _ host, d *daemon) { t.Helper(); limit(t, d, unix.RLIM_INFINITY) },
 		"killed and restarted": func(t *testing.T, h host, d *daemon) {
 			t.Helper()
-			d.kill()
+			d.Kill()
 			h.start(t, "a", settings{}).ready(t)
 		},
 		"stopped and restarted": func(t *testing.T, h host, d *daemon) {
 			t.Helper()
 			d.signal(t, syscall.SIGTERM)
-			d.ends(t, patience)
+			d.ends(t, patience) // With any code.
 			h.start(t, "a", settings{}).ready(t)
 		},
 	} {
@@ -38,7 +38,7 @@ func TestFullDisk(t *testing.T) {
 			limit(t, d, walSize(t, h.memory))
 			source.orders(t, "full", 2000)
 			eventually(t, func() error {
-				if d.log.count("SQLITE_FULL")+d.log.count("disk is full")+d.log.count("disk I/O error") == 0 {
+				if d.Log.Count("SQLITE_FULL")+d.Log.Count("disk is full")+d.Log.Count("disk I/O error") == 0 {
 					return errNothingYet
 				}
 				return d.answers(t, "/healthz", 200)

@@ -57,13 +57,7 @@ func (p *pair) waitsFor(t *testing.T) {
 	t.Helper()
 	says(t, p.primary, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
 	m := remember(t, p.primary.URL("postgres"))
-	eventually(t, func() error {
-		n, err := m.number(t, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`)
-		if err == nil && n == 0 {
-			err = errNothingYet
-		}
-		return err
-	})
+	m.becomes(t, `SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`)
 }
 
 // promote makes the standby the primary, and one of nobody.

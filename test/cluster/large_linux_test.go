@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	process "github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
@@ -31,20 +32,12 @@ const (
 // and more.
 const most = 200 << 20
 
-const largeYAML = `
-node: {name: a}
-database: {url: %q}
-scheduler: {observer: {fixed-delay: 1s}}
-sources: {shop: {url: %q}}
-observers:
-  - {id: table, type: order, source: shop, table: papers, key: id, timestamp: updated_at}
-  - {id: view, type: order, source: shop, table: shown, key: id, timestamp: updated_at}
-  - {id: query, type: order, source: shop, query: SELECT * FROM papers, key: id, timestamp: updated_at}
-  - {id: by-key, type: order, source: shop, table: papers, key: id, timestamp: updated_at, detect: snapshot}
-sinks: [{id: file, type: file, path: %q}]
-http: {listen: "127.0.0.1:0"}
-log: {level: debug, format: json}
-`
+var paperObservers = []string{
+	"{id: table, type: order, source: shop, table: papers, key: id, timestamp: updated_at}",
+	"{id: view, type: order, source: shop, table: shown, key: id, timestamp: updated_at}",
+	"{id: query, type: order, source: shop, query: SELECT * FROM papers, key: id, timestamp: updated_at}",
+	"{id: by-key, type: order, source: shop, table: papers, key: id, timestamp: updated_at, detect: snapshot}",
+}
 
 // papers are what each of the databases is filled by: text, bytes and long words.
 type papers struct {
@@ -164,9 +157,8 @@ func TestLargeRowsFitIntoMemory(t *testing.T) {
 			t.Parallel()
 			p.fill(t)
 			m := remember(t, pgtest.New(t))
-			folder := t.TempDir()
-			text := fmt.Appendf(nil, largeYAML, m.url, p.url, filepath.Join(folder, "events.jsonl"))
-			must(t, os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o600))
+			h := newHost(t, m, p.url)
+			folder := h.write(t, process.Config{Node: "a", Sources: map[string]string{"shop": p.url}, Observers: paperObservers})
 			d := run(t, "a", folder, syscall.SysProcAttr{}, "run")
 			for _, stream := range []string{"table", "view", "query", "by-key"} {
 				eventually(t, func() error { return m.papers(t, stream) })

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/url"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -80,7 +79,7 @@ func (d mariadb) host(t *testing.T, m memory, direct string) abroad {
 	u, err := url.Parse(direct)
 	must(t, err)
 	u.User = url.User(d.user)
-	return abroad{host: newHost(t, m, ""), url: u.String()}
+	return abroad{newHost(t, m, u.String())}
 }
 
 // TestMariaDBThroughAKill lets two nodes poll a MariaDB in the midst of writers,
@@ -100,18 +99,13 @@ func TestMariaDBThroughAKill(t *testing.T) {
 	commit := d.late(t, "late")
 	nodes := h.pair(t, d.password)
 	quiet := d.busy(t)
+	m.becomes(t, `SELECT count(*) FROM obs_event WHERE stream = 'orders'`)
 	var name string
-	eventually(t, func() error {
-		n, err := m.number(t, `SELECT count(*) FROM obs_event WHERE stream = 'orders'`)
-		if err == nil && n == 0 {
-			err = errNothingYet
-		}
-		if err == nil {
-			name, err = m.pollsNow(t, "order")
-		}
+	eventually(t, func() (err error) {
+		name, err = m.pollsNow(t, "order")
 		return err
 	})
-	nodes[name].kill()
+	nodes[name].Kill()
 	slowed := proxy.Stats().Slowed
 	proxy.SetImpairment(netfault.Impairment{})
 	committed, err := m.number(t, `SELECT count(*) FROM obs_event WHERE stream = 'orders'`)
@@ -145,9 +139,8 @@ func TestMariaDBInThePlaceOfAnother(t *testing.T) {
 	rows := former.rows(t)
 	checkToldOnce(t, m, h.sink(), rows)
 
-	nodes["a"].signal(t, syscall.SIGTERM)
-	nodes["a"].ends(t, patience)
-	h.url = next.host(t, m, next.url).url
+	nodes["a"].stops(t)
+	h.source = next.host(t, m, next.url).source
 	nodes["a"] = h.start(t, "a", next.password).ready(t)
 	for stream, all := range next.rows(t) {
 		maps.Copy(rows[stream], all)
@@ -169,7 +162,7 @@ func TestMariaDBInThePlaceOfAnother(t *testing.T) {
 	if err := polledTwice(m.mustPolls(t)); err != nil {
 		t.Error(err)
 	}
-	if n := nodes["a"].log.count("Source is another database", `"stream":"orders"`); n != 1 {
+	if n := nodes["a"].Log.Count("Source is another database", `"stream":"orders"`); n != 1 {
 		t.Errorf("the orders were read from their beginning %d times", n)
 	}
 }

@@ -106,6 +106,18 @@ func (m memory) number(t *testing.T, query string) (n int64, err error) {
 	return n, err
 }
 
+// becomes waits until the number of a query is not 0.
+func (m memory) becomes(t *testing.T, query string) {
+	t.Helper()
+	eventually(t, func() error {
+		n, err := m.number(t, query)
+		if err == nil && n == 0 {
+			err = errNothingYet
+		}
+		return err
+	})
+}
+
 // exec changes something behind the back of the nodes.
 func (m memory) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()

@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 )
 
@@ -20,14 +19,7 @@ func TestStagingSurvivesAKill(t *testing.T) {
 		}
 		quiet := s.busy(t)
 		eventually(t, func() error { return m.shared(t, 3, []string{"a", "b", "c"}, 1, 1, 3) })
-		eventually(t, func() error {
-			held, err := m.polling(t, "b")
-			if err == nil && held == 0 {
-				err = errNothingYet
-			}
-			return err
-		})
-		nodes["b"].kill()
+		killInPoll(t, m, nodes["b"])
 		before := len(m.mustPolls(t))
 		eventually(t, func() error {
 			types := map[string]int{}
@@ -52,10 +44,7 @@ func TestStagingSurvivesAKill(t *testing.T) {
 			t.Error(err)
 		}
 		for _, name := range []string{"a", "c"} {
-			nodes[name].signal(t, syscall.SIGTERM)
-			if code := nodes[name].ends(t, patience); code != 0 {
-				t.Errorf("%s: exit code %d", name, code)
-			}
+			nodes[name].stops(t)
 		}
 	})
 }

@@ -2,12 +2,12 @@ package cluster_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	process "github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
@@ -60,32 +60,20 @@ func rehearse(t *testing.T, g springtest.Generation) *rehearsal {
 	return r
 }
 
-const migrationYAML = `
-node: {name: %q}
-database: {url: %q}
-scheduler: {observer: {enabled: %t, fixed-delay: 1s, lock: {ttl: %s, wait: 1s, key-format: spring}}}
-sources: {shop: {url: %q}}
-observers:
-  - {id: orders, type: order, source: shop, table: watched_orders, key: order_id, timestamp: updated_at}
-  - {id: tasks, type: wes, source: shop, table: watched_tasks, key: task_id, timestamp: updated_at}
-  - {id: stock, type: inventory, source: shop, table: watched_stock, key: sku}
-sinks: [{id: file, type: file, path: %q}]
-http: {listen: "127.0.0.1:0"}
-log: {level: debug, format: json}
-`
+var watchedObservers = []string{
+	"{id: orders, type: order, source: shop, table: watched_orders, key: order_id, timestamp: updated_at}",
+	"{id: tasks, type: wes, source: shop, table: watched_tasks, key: task_id, timestamp: updated_at}",
+	"{id: stock, type: inventory, source: shop, table: watched_stock, key: sku}",
+}
 
 // begin starts a Go node, switched on or off; one of that name is stopped first.
 func (r *rehearsal) begin(t *testing.T, name string, enabled bool) {
 	t.Helper()
 	r.end(t, name)
-	folder := filepath.Join(r.folder, name)
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	text := fmt.Appendf(nil, migrationYAML, name, r.memory.url, enabled, javaTTL, r.source.url, r.sink())
-	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	folder := r.write(t, process.Config{
+		Node: name, Sources: map[string]string{"shop": r.source.url}, Observers: watchedObservers,
+		TTL: javaTTL, KeyFormat: "spring", Disabled: !enabled,
+	})
 	r.nodes[name] = run(t, name, folder, syscall.SysProcAttr{}, "run").ready(t)
 }
 
@@ -93,10 +81,7 @@ func (r *rehearsal) begin(t *testing.T, name string, enabled bool) {
 func (r *rehearsal) end(t *testing.T, name string) {
 	t.Helper()
 	if d := r.nodes[name]; d != nil {
-		d.signal(t, syscall.SIGTERM)
-		if code := d.ends(t, patience); code != 0 {
-			t.Errorf("%s: exit code %d", name, code)
-		}
+		d.stops(t)
 	}
 }
 

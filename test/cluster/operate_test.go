@@ -2,33 +2,8 @@ package cluster_test
 
 import (
 	"errors"
-	"syscall"
 	"testing"
 )
-
-// TestDisabledNodeTakesNoTurn keeps a canary beside a node that works.
-func TestDisabledNodeTakesNoTurn(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, m memory) {
-		source := openPostgres(t)
-		h := newHost(t, m, source.url)
-		canary := h.start(t, "canary", settings{disabled: true}).ready(t)
-		healthy(t, canary)
-		if polls := m.mustPolls(t); len(polls) != 0 {
-			t.Errorf("the canary has polled: %v", polls)
-		}
-		h.start(t, "a", settings{}).ready(t)
-		eventually(t, func() error { return m.shared(t, 5, []string{"a"}, 3, 3, 3) })
-		if n, err := canary.metric(t, "scheduler_observer_lock_acquired_total"); err != nil || n != 0 {
-			t.Errorf("the canary has taken %v locks: %v", n, err)
-		}
-		for _, p := range m.mustPolls(t) {
-			if p.node != "a" {
-				t.Errorf("polled by %s: %+v", p.node, p)
-			}
-		}
-	})
-}
 
 // TestPauseActsOnAllNodes pauses an observer of a cluster and lets it go on.
 func TestPauseActsOnAllNodes(t *testing.T) {
@@ -44,10 +19,7 @@ func TestPauseActsOnAllNodes(t *testing.T) {
 		ofOrders := func(p polled) bool { return p.stream == "orders" }
 		// The others go on for some turns more, and a node that was started anew
 		// knows of the pause.
-		nodes[1].signal(t, syscall.SIGTERM)
-		if code := nodes[1].ends(t, patience); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		nodes[1].stops(t)
 		h.start(t, "b", settings{}).ready(t)
 		eventually(t, func() error {
 			others := func(p polled) bool { return p.stream == "tasks" }

@@ -157,7 +157,9 @@ func oracleMarket(e *engine.Engine) market {
 func (o *oracle) host(t *testing.T, m memory) abroad {
 	t.Helper()
 	u := url.URL{Scheme: "oracle", User: url.User("reader"), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)), Path: "/ORCLPDB1"}
-	return abroad{host: newHost(t, m, ""), url: u.String(), owner: "app."}
+	h := newHost(t, m, u.String())
+	h.owner = "app."
+	return abroad{h}
 }
 
 // restored is the database as a backup has it: another incarnation, with the

@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"fmt"
 	"maps"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestOracleThroughAKill(t *testing.T) {
 	received(t, hang.Reached(), "the read that hangs")
 	name, err := m.pollsNow(t, "order")
 	must(t, err)
-	nodes[name].kill()
+	nodes[name].Kill()
 	hang.Release()
 	o.do(t, o.say.order, "after the kill")
 	m.told(t, "orders", "after the kill")
@@ -88,10 +87,7 @@ func TestOraclePasswordIsChanged(t *testing.T) {
 	o.leavesAlone(t, h, nodes, "ORA-01017", 20)
 	before := o.server.FailedLogons()
 	for _, name := range []string{"a", "b"} {
-		nodes[name].signal(t, syscall.SIGTERM)
-		if code := nodes[name].ends(t, patience); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		nodes[name].stops(t)
 		nodes[name] = h.start(t, name, changed).ready(t)
 		o.do(t, o.say.order, "told to "+name)
 		checkHistory(t, m, h.sink(), o.rows(t))
@@ -117,14 +113,11 @@ func TestOracleTwoWrongPasswords(t *testing.T) {
 	}
 	pass(t, nodes, 30)
 	for name, password := range wrong {
-		nodes[name].kill()
+		nodes[name].Kill()
 		nodes[name] = h.start(t, name, password).ready(t)
 	}
 	pass(t, nodes, 30)
-	nodes["a"].signal(t, syscall.SIGTERM)
-	if code := nodes["a"].ends(t, patience); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	nodes["a"].stops(t)
 	nodes["a"] = h.start(t, "a", oraclePassword).ready(t)
 	checkHistory(t, m, h.sink(), o.rows(t))
 	pass(t, nodes, 20)
@@ -194,7 +187,7 @@ func TestOracleComesBack(t *testing.T) {
 	checkToldOnce(t, m, h.sink(), rows)
 	announced := 0
 	for _, d := range nodes {
-		announced += d.log.count("Source is another database than the cursor knows")
+		announced += d.Log.Count("Source is another database than the cursor knows")
 	}
 	if announced < 2 { // one for each stream with marks
 		t.Errorf("the restored database was announced %d times", announced)

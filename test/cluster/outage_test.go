@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -44,12 +42,7 @@ func TestCoordinationDatabaseGoesAndComesBack(t *testing.T) {
 	down(t, server, pgtest.Fast)
 	d := h.start(t, "a", settings{})
 	eventually(t, func() error { return d.answers(t, "/readyz", http.StatusServiceUnavailable) })
-	eventually(t, func() error {
-		if d.log.count("Waiting for the coordination database") == 0 {
-			return errNothingYet
-		}
-		return nil
-	})
+	d.says(t, "Waiting for the coordination database")
 	healthy(t, d)
 	up(t, server)
 	d.ready(t)
@@ -79,20 +72,15 @@ func TestTypeGoesOnAfterARestartInItsPoll(t *testing.T) {
 	source.order(t, "unfinished")
 	proxied, proxy := through(t, source.url)
 	release := make(chan struct{})
-	reading := strike(proxy, func(request []byte) bool { return bytes.Contains(request, []byte("orders")) }, 1, netfault.Fault{Hold: release})
+	reading := holdRead(proxy, "orders", release)
 	d := h.start(t, "a", settings{source: proxied, ttl: longTTL})
 	received(t, reading, "the poll")
 	down(t, server, pgtest.Immediate)
 	close(release)
-	eventually(t, func() error {
-		if d.log.count("Error releasing lock", "order-observer-poll") == 0 {
-			return errNothingYet
-		}
-		return nil
-	})
+	d.says(t, "Error releasing lock", "order-observer-poll")
 	up(t, server)
 	takenOver(t, m, time.Now())
-	if d.log.count("Lease freed", `"rule":"own-term-ended"`) == 0 {
+	if d.Log.Count("Lease freed", `"rule":"own-term-ended"`) == 0 {
 		t.Error("the node does not say that it freed its own lease")
 	}
 	checkHistory(t, m, h.sink(), source.rows(t))
@@ -104,7 +92,7 @@ func healthy(t *testing.T, d *daemon) {
 	eventually(t, func() error { // A machine with much else to do may not answer in time.
 		code, text, err := d.get(t, "/healthz")
 		if errors.Is(err, errEnded) || err == nil && code != http.StatusOK {
-			t.Fatalf("%s is not well: %d %s %v", d.name, code, text, err)
+			t.Fatalf("%s is not well: %d %s %v", d.Name(), code, text, err)
 		}
 		return err
 	})
@@ -138,13 +126,7 @@ func TestSourceGoesAndComesBack(t *testing.T) {
 	h := newHost(t, m, source.url)
 	d := h.start(t, "a", settings{}).ready(t)
 	source.orders(t, "before", 20)
-	eventually(t, func() error {
-		n, err := m.number(t, `SELECT count(*) FROM obs_event WHERE stream = 'orders'`)
-		if err == nil && n < 20 {
-			err = errNothingYet
-		}
-		return err
-	})
+	m.becomes(t, `SELECT (count(*) >= 20)::int FROM obs_event WHERE stream = 'orders'`)
 	down(t, server, pgtest.Immediate)
 	eventually(t, func() error {
 		return d.counted(t, "scheduler_observer_polls_total", `type="order"`, `outcome="error"`)

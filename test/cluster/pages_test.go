@@ -14,7 +14,7 @@ var errEnded = errors.New("the process has ended")
 func (d *daemon) get(t *testing.T, path string) (int, string, error) {
 	t.Helper()
 	if !d.Running() {
-		return 0, "", fmt.Errorf("%s: %w with %d", d.name, errEnded, d.ExitCode())
+		return 0, "", fmt.Errorf("%s: %w with %d", d.Name(), errEnded, d.ExitCode())
 	}
 	code, text, err := d.Get(t.Context(), path)
 	return code, string(text), err
@@ -25,7 +25,7 @@ func (d *daemon) answers(t *testing.T, path string, want int) error {
 	t.Helper()
 	code, text, err := d.get(t, path)
 	if err == nil && code != want {
-		err = fmt.Errorf("%s of %s: %d %s, want %d", path, d.name, code, text, want)
+		err = fmt.Errorf("%s of %s: %d %s, want %d", path, d.Name(), code, text, want)
 	}
 	if errors.Is(err, errEnded) {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func (d *daemon) counted(t *testing.T, name string, labels ...string) error {
 	t.Helper()
 	n, err := d.metric(t, name, labels...)
 	if err == nil && n < 1 {
-		err = fmt.Errorf("%s%v of %s is %v, want 1 or more", name, labels, d.name, n)
+		err = fmt.Errorf("%s%v of %s is %v, want 1 or more", name, labels, d.Name(), n)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,17 +13,7 @@ import (
 )
 
 // daemon is a node that runs as a process of its own.
-type daemon struct {
-	*process.Process
-	name string
-	log  logbook
-}
-
-// logbook is what a process writes to stderr.
-type logbook struct{ *process.Log }
-
-// count returns how many records hold all of these texts.
-func (l logbook) count(parts ...string) int { return l.Count(parts...) }
+type daemon struct{ *process.Process }
 
 // run starts the program in a folder. It is killed when the test ends, or the
 // tests do, whichever way.
@@ -42,7 +33,7 @@ func run(t *testing.T, name, folder string, attributes syscall.SysProcAttr, args
 			t.Logf("log of %s:\n%s", name, p.Log.Tail(most))
 		}
 	})
-	return &daemon{p, name, logbook{p.Log}}
+	return &daemon{p}
 }
 
 // signal sends a signal to a process that runs.
@@ -52,9 +43,6 @@ func (d *daemon) signal(t *testing.T, s syscall.Signal) {
 		t.Fatal(err)
 	}
 }
-
-// kill ends the process at once and waits for that. It may be called twice.
-func (d *daemon) kill() { d.Kill() }
 
 // ends waits for the end of the process and returns its exit code.
 func (d *daemon) ends(t *testing.T, limit time.Duration) int {
@@ -66,4 +54,24 @@ func (d *daemon) ends(t *testing.T, limit time.Duration) int {
 		t.Fatal(err)
 	}
 	return code
+}
+
+// stops asks the process to end, and wants that to go well.
+func (d *daemon) stops(t *testing.T) {
+	t.Helper()
+	d.signal(t, syscall.SIGTERM)
+	if code := d.ends(t, patience); code != 0 {
+		t.Errorf("%s: exit code %d", d.Name(), code)
+	}
+}
+
+// says waits for a record of its log that holds all of these texts.
+func (d *daemon) says(t *testing.T, parts ...string) {
+	t.Helper()
+	eventually(t, func() error {
+		if d.Log.Count(parts...) == 0 {
+			return fmt.Errorf("%s has not said %q", d.Name(), parts)
+		}
+		return nil
+	})
 }

@@ -26,39 +26,36 @@ func TestReloadsLoseAndRepeatNothing(t *testing.T) {
 		quiet := source.busy(t)
 		for n := range reloads {
 			for i, d := range nodes {
-				h.switchTasks(t, d.name, n%2 != i)
-				begun, ready := d.log.count("Reloading the configuration"), d.log.count(`"msg":"Ready"`)
+				h.switchTasks(t, d.Name(), n%2 != i)
+				begun, ready := d.Log.Count("Reloading the configuration"), d.Log.Count(`"msg":"Ready"`)
 				d.signal(t, syscall.SIGHUP)
 				switch n % 3 {
 				case 0: // The next one may come before this one is done.
 				case 1: // The next one comes while this one is under way.
-					eventually(t, func() error { return more(d.log.count("Reloading the configuration"), begun) })
+					eventually(t, func() error { return more(d.Log.Count("Reloading the configuration"), begun) })
 					d.signal(t, syscall.SIGHUP)
 				case 2: // It works for a while.
-					eventually(t, func() error { return more(d.log.count(`"msg":"Ready"`), ready) })
+					eventually(t, func() error { return more(d.Log.Count(`"msg":"Ready"`), ready) })
 					grows(t, m)
 				}
 			}
 		}
 		for _, d := range nodes {
-			h.switchTasks(t, d.name, true)
+			h.switchTasks(t, d.Name(), true)
 			d.signal(t, syscall.SIGHUP)
 		}
 		quiet()
 		checkHistory(t, m, h.sink(), source.rows(t))
 		for _, d := range nodes {
-			if n := d.log.count("Configuration reloaded"); n < reloads/2 {
-				t.Errorf("%s: %d reloads took effect", d.name, n)
+			if n := d.Log.Count("Configuration reloaded"); n < reloads/2 {
+				t.Errorf("%s: %d reloads took effect", d.Name(), n)
 			}
-			if n := d.log.count("did not stop as it should") + d.log.count("Reload refused"); n > 0 {
-				t.Errorf("%s: %d reloads went wrong", d.name, n)
+			if n := d.Log.Count("did not stop as it should") + d.Log.Count("Reload refused"); n > 0 {
+				t.Errorf("%s: %d reloads went wrong", d.Name(), n)
 			}
-			d.signal(t, syscall.SIGTERM)
 		}
 		for _, d := range nodes {
-			if code := d.ends(t, patience); code != 0 {
-				t.Errorf("%s: exit code %d", d.name, code)
-			}
+			d.stops(t)
 		}
 		checkHistory(t, m, h.sink(), source.rows(t))
 		if n, err := m.number(t, `SELECT count(*) FROM obs_node`); err != nil || n != 0 {

@@ -42,10 +42,10 @@ func TestUserWithoutRights(t *testing.T) {
 				return
 			}
 			if code := node.ends(t, patience); code != 77 {
-				t.Errorf("exit code %d, want 77:\n%s", code, node.log)
+				t.Errorf("exit code %d, want 77:\n%s", code, node.Log)
 			}
-			if node.log.count("cannot be written by this user") == 0 {
-				t.Errorf("the log does not say why:\n%s", node.log)
+			if node.Log.Count("cannot be written by this user") == 0 {
+				t.Errorf("the log does not say why:\n%s", node.Log)
 			}
 		})
 	}

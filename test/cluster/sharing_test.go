@@ -133,39 +133,6 @@ func TestLockIsReleasedAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestLeaseOfACrashedNodeEndsWithItsTTL leaves a lease behind, as a node does
-// that dies in a poll.
-func TestLeaseOfACrashedNodeEndsWithItsTTL(t *testing.T) {
-	t.Parallel()
-	const ttl = 4 * time.Second
-	onBoth(t, func(t *testing.T, m memory) {
-		witness := join(t, m, "witness", idle("wes"))
-		began, err := witness.db.Now(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := witness.db.Leases().Acquire(t.Context(), request("order", "dead", ttl)); err != nil {
-			t.Fatal(err)
-		}
-		order := idle("order")
-		order.ttl = ttl
-		join(t, m, "b", order)
-		var first polled
-		eventually(t, func() error {
-			of := selected(m.mustPolls(t), func(p polled) bool { return p.typ == "order" })
-			if len(of) == 0 {
-				return errNothingYet
-			}
-			first = of[0]
-			return nil
-		})
-		// SQLite tells the time in milliseconds; one of them is lost on the way.
-		if after := time.Duration(first.started-began.UnixMilli())*time.Millisecond + time.Millisecond; after < ttl {
-			t.Errorf("the type was polled %s after a lease of %s began", after, ttl)
-		}
-	})
-}
-
 func TestNodeWithoutASourceLosesNoTurn(t *testing.T) {
 	t.Parallel()
 	const turns = 12

@@ -1,13 +1,12 @@
 package cluster_test
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
@@ -27,9 +26,7 @@ func stuckInPoll(t *testing.T, h host, source postgresMarket) (stuck, other *dae
 	proxied, proxy := through(t, source.url)
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	reading := strike(proxy, func(request []byte) bool {
-		return bytes.Contains(request, []byte("orders"))
-	}, 1, netfault.Fault{Hold: release})
+	reading := holdRead(proxy, "orders", release)
 	stuck = h.start(t, "a", settings{source: proxied, ttl: longTTL})
 	received(t, reading, "the poll")
 	other = h.start(t, "b", settings{ttl: longTTL}).ready(t)
@@ -61,11 +58,11 @@ func TestTurnOfAKilledNodeDoesNotWaitForTheTTL(t *testing.T) {
 		h := newHost(t, m, source.url)
 		a, b := stuckInPoll(t, h, source)
 		began := time.Now()
-		a.kill()
+		a.Kill()
 		takenOver(t, m, began)
 		eventually(t, func() error { return b.counted(t, "observerd_takeovers_total", `rule="session-gone"`) })
 		eventually(t, func() error {
-			if b.log.count("Lease freed", `"from":"a"`) == 0 || b.log.count("Lease taken over", `"rule":"session-gone"`, `"from":"a"`) == 0 {
+			if b.Log.Count("Lease freed", `"from":"a"`) == 0 || b.Log.Count("Lease taken over", `"rule":"session-gone"`, `"from":"a"`) == 0 {
 				return errors.New("the log does not say by which rule")
 			}
 			return nil
@@ -76,6 +73,8 @@ func TestTurnOfAKilledNodeDoesNotWaitForTheTTL(t *testing.T) {
 	})
 }
 
+// TestTurnOfAStoppedNodeIsTakenAtOnce asks a node to stop while it reads a source that
+// does not answer.
 func TestTurnOfAStoppedNodeIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, m memory) {
@@ -83,13 +82,31 @@ func TestTurnOfAStoppedNodeIsTakenAtOnce(t *testing.T) {
 		h := newHost(t, m, source.url)
 		a, b := stuckInPoll(t, h, source)
 		began := time.Now()
+		if n, err := m.polling(t, "a"); err != nil || n == 0 {
+			t.Fatalf("%d locks of types are held in the poll: %v", n, err)
+		}
 		a.signal(t, syscall.SIGTERM)
+		// The locks are given back at once, however long the process then waits
+		// for a source that says nothing.
+		err := waittest.Within(t.Context(), shutdownTimeout, func() error {
+			n, err := m.held(t, "a")
+			if err == nil && n != 0 {
+				err = fmt.Errorf("%d locks are held after %s", n, shutdownTimeout)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 		takenOver(t, m, began)
 		if code := a.ends(t, patience); code != 0 { // It has a limit of its own, and would say so.
 			t.Errorf("exit code %d", code)
 		}
+		if n, err := m.number(t, `SELECT count(*) FROM obs_node WHERE name = 'a'`); err != nil || n != 0 {
+			t.Errorf("the stopped node counts as alive %d times: %v", n, err)
+		}
 		checkHistory(t, m, h.sink(), source.rows(t))
-		if n := b.log.count("Lease freed"); n != 0 {
+		if n := b.Log.Count("Lease freed"); n != 0 {
 			t.Errorf("%d leases were taken from a node that gave them back", n)
 		}
 	})

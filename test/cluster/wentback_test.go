@@ -2,15 +2,10 @@ package cluster_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-
-	process "github.com/observerd/observerd/test/kit/daemon"
 )
 
 // TestRestoreUnderANodeIsNoticed takes the coordination database of a node at work back to
@@ -31,35 +26,29 @@ func TestRestoreUnderANodeIsNoticed(t *testing.T) {
 		orders("before")
 		m.exec(t, saving(m.dialect))
 		m.exec(t, draws(m.dialect))
-		a.signal(t, syscall.SIGTERM)
-		if code := a.ends(t, patience); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		a.stops(t)
 		a = h.start(t, "a", settings{}).ready(t) // Its claim of the sink is undone.
 		orders("undone")
-		if n := a.log.count(line); n != 0 {
+		if n := a.Log.Count(line); n != 0 {
 			t.Fatalf("said %d times that the log went back, which it did not", n)
 		}
 		m.exec(t, restoring(m.dialect))
 		orders("after")
 		eventually(t, func() error { return a.counted(t, counter) })
 		orders("later")
-		if n := a.log.count(line, `"level":"ERROR"`, `"first":"orders"`); n != 1 {
+		if n := a.Log.Count(line, `"level":"ERROR"`, `"first":"orders"`); n != 1 {
 			t.Errorf("said %d times that the log went back, want once", n)
 		}
 		if n, err := a.metric(t, counter); err != nil || n != 1 {
 			t.Errorf("counted %v times that the log went back, want once: %v", n, err)
 		}
-		if said := h.status(t, "a"); !strings.Contains(said, "EVENT LOG WENT BACK\nOBSERVER") {
-			t.Errorf("the status does not say that the log went back:\n%s", said)
+		if said, err := h.status(t, "a"); err != nil || !strings.Contains(said, "EVENT LOG WENT BACK\nOBSERVER") {
+			t.Errorf("the status does not say that the log went back: %v\n%s", err, said)
 		}
-		a.signal(t, syscall.SIGTERM)
-		if code := a.ends(t, patience); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		a.stops(t)
 		b := h.start(t, "b", settings{}).ready(t)
 		orders("last")
-		if n := b.log.count(line); n != 0 {
+		if n := b.Log.Count(line); n != 0 {
 			t.Errorf("the next process said so %d times", n)
 		}
 		checkDelivered(t, m, h.sink(), source.rows(t))
@@ -115,20 +104,4 @@ func (h host) stored(id string) error {
 		err = fmt.Errorf("%s is not delivered yet", id)
 	}
 	return err
-}
-
-// status returns what `observerd status` says with the configuration of a node.
-func (h host) status(t *testing.T, name string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var out bytes.Buffer
-	err := process.Run(ctx, process.Options{
-		Binary: os.Getenv(envBinary), Name: "status", Folder: filepath.Join(h.folder, name), Args: []string{"status"}, Stdout: &out,
-		LogFile: filepath.Join(t.TempDir(), "log"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
 }

@@ -20,6 +20,8 @@ type Config struct {
 	Database string
 	// Sources are URLs by name.
 	Sources map[string]string
+	// Access are more settings of each source, such as "password-file: password".
+	Access string
 	// QueryTimeout is how long a source may keep silent; 0 leaves it to the
 	// program.
 	QueryTimeout time.Duration
@@ -31,6 +33,8 @@ type Config struct {
 	// Interval is that of all types, TTL that of their locks. 0 means 1 s and
 	// 15 s.
 	Interval, TTL time.Duration
+	// KeyFormat is that of the keys of locks; empty leaves it to the program.
+	KeyFormat string
 	// Shutdown is how long a poll may take to finish at a stop; 0 means 8 s.
 	Shutdown time.Duration
 	// Disabled nodes take no turn.
@@ -57,15 +61,22 @@ func (c Config) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "node: {name: %q}\n", c.Node)
 	fmt.Fprintf(&b, "database: {url: %q}\n", c.Database)
-	fmt.Fprintf(&b, "scheduler: {observer: {enabled: %t, fixed-delay: %s, shutdown-timeout: %s, lock: {ttl: %s, wait: 1s}}}\n",
-		!c.Disabled, cmp.Or(c.Interval, time.Second), cmp.Or(c.Shutdown, 8*time.Second), cmp.Or(c.TTL, 15*time.Second))
-	timeout := ""
+	keys := ""
+	if c.KeyFormat != "" {
+		keys = ", key-format: " + c.KeyFormat
+	}
+	fmt.Fprintf(&b, "scheduler: {observer: {enabled: %t, fixed-delay: %s, shutdown-timeout: %s, lock: {ttl: %s, wait: 1s%s}}}\n",
+		!c.Disabled, cmp.Or(c.Interval, time.Second), cmp.Or(c.Shutdown, 8*time.Second), cmp.Or(c.TTL, 15*time.Second), keys)
+	more := ""
 	if c.QueryTimeout > 0 {
-		timeout = fmt.Sprintf(", query-timeout: %s", c.QueryTimeout)
+		more = fmt.Sprintf(", query-timeout: %s", c.QueryTimeout)
+	}
+	if c.Access != "" {
+		more += ", " + c.Access
 	}
 	b.WriteString("sources:\n")
 	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {
-		fmt.Fprintf(&b, "  %s: {url: %q%s}\n", name, c.Sources[name], timeout)
+		fmt.Fprintf(&b, "  %s: {url: %q%s}\n", name, c.Sources[name], more)
 	}
 	b.WriteString("observers:\n")
 	for _, o := range c.Observers {
