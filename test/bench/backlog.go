@@ -70,16 +70,21 @@ func measureBacklog(ctx context.Context, s *suite) ([]figure, error) {
 func contenders(chunks, loops []int) []*contender {
 	all := []*contender{
 		{label: "hand-written loop", job: job{Kind: "loop", Chunk: loopChunk}},
-		{label: "poll, default chunk", job: job{Kind: "poll"}},
+		{label: "poll, default chunk", job: pollOf(0)},
 		{label: "bare COPY of encoded rows", job: job{Kind: "copy"}},
 	}
 	for _, n := range chunks {
-		all = append(all, &contender{label: "poll, chunks of " + thousands(n), job: job{Kind: "poll", Chunk: n}})
+		all = append(all, &contender{label: "poll, chunks of " + thousands(n), job: pollOf(n)})
 	}
 	for _, n := range loops {
 		all = append(all, &contender{label: "hand-written loop, chunks of " + thousands(n), job: job{Kind: "loop", Chunk: n}})
 	}
 	return all
+}
+
+// pollOf is the poll of the orders in chunks of that size.
+func pollOf(chunk int) job {
+	return job{Kind: "poll", Chunk: chunk, Origin: kindPostgres, Table: "orders"}
 }
 
 // prepare proves that loop and poll store the same rows, and keeps them for

@@ -22,14 +22,8 @@ func (o *bareOrder) targets() []any {
 	return []any{&o.id, &o.customer, &o.status, &o.total, &o.note, &o.updatedAt}
 }
 
-func (v visitor) see(o *bareOrder) {
-	if v != nil {
-		v(o.id, o.status)
-	}
-}
-
 // loopSQL is the bare loop over database/sql, on one connection.
-func loopSQL(ctx context.Context, db *sql.DB, table string, watch *stopwatch, visit visitor) (n int64, err error) {
+func loopSQL(ctx context.Context, db *sql.DB, table string, watch *stopwatch) (n int64, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
 	if err := db.PingContext(ctx); err != nil {
@@ -48,7 +42,6 @@ func loopSQL(ctx context.Context, db *sql.DB, table string, watch *stopwatch, vi
 		if err := rows.Scan(targets...); err != nil {
 			return n, err
 		}
-		visit.see(&o)
 	}
 	return n, rows.Err()
 }

@@ -13,17 +13,6 @@ import (
 	"github.com/observerd/observerd/test/kit/daemon"
 )
 
-// startTimeout bounds how long a daemon may take until it is ready, and until
-// it has ended.
-const startTimeout = time.Minute
-
-// ready waits until the daemon says that it is.
-func ready(ctx context.Context, p *daemon.Process) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	return p.Ready(ctx)
-}
-
 // live lets the daemon run for that long.
 func live(ctx context.Context, p *daemon.Process, long time.Duration) error {
 	timer := time.NewTimer(long)
@@ -62,19 +51,4 @@ func cpuOf(p *daemon.Process) (time.Duration, error) {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
-}
-
-// stop ends the daemon as systemd does. When something had gone wrong before,
-// the end of the daemon's log says more.
-func stop(ctx context.Context, p *daemon.Process, before error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
-	defer cancel()
-	code, err := p.Stop(ctx)
-	if err == nil && code != 0 {
-		err = fmt.Errorf("the daemon ended with %d", code)
-	}
-	if err := errors.Join(before, err); err != nil {
-		return fmt.Errorf("%w; its log ends with:\n%s", err, p.Log.Tail(2000))
-	}
-	return nil
 }

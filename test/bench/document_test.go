@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -83,6 +84,7 @@ func TestSomeFiguresAreReplacedAlone(t *testing.T) {
 // measurements, its flags, and the chunks of the loop.
 func TestPerformanceIsWhatIsMeasured(t *testing.T) {
 	t.Setenv(pgtest.EnvURL, "postgres://nobody@127.0.0.1:1/postgres")
+	t.Setenv(mariatest.EnvURL, "mysql://nobody@127.0.0.1:1/")
 	file, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)

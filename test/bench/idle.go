@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/testbed"
+	"github.com/observerd/observerd/test/kit/workload"
 )
 
 const goalIdle = 0.01
@@ -21,19 +23,20 @@ func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	binary := filepath.Join(folder, "observerd")
-	if err := daemon.Build(ctx, daemon.BuildOptions{Out: binary}); err != nil {
+	bed := testbed.Testbed{Options: testbed.Options{Folder: folder}}
+	if bed.Binary, err = testbed.Binary(ctx, "", folder); err != nil {
 		return nil, err
 	}
-	if err := s.idleConfig(ctx, folder); err != nil {
+	c, err := s.idleConfig(ctx, folder)
+	if err != nil {
 		return nil, err
 	}
-	p, err := daemon.Start(ctx, daemon.Options{Binary: binary, Name: "observerd", Folder: folder})
+	p, err := bed.Start(ctx, "idle", c)
 	if err != nil {
 		return nil, err
 	}
 	used, span, err := s.measureDaemon(ctx, p)
-	if err := stop(ctx, p, err); err != nil {
+	if err := errors.Join(err, testbed.Stop(ctx, p)); err != nil {
 		return nil, err
 	}
 	part := used.Seconds() / span.Seconds()
@@ -46,55 +49,34 @@ func measureIdle(ctx context.Context, s *suite) ([]figure, error) {
 	}}, nil
 }
 
-// quietSQL makes the tables of three types, with some rows in each.
-const quietSQL = `
-CREATE TABLE orders (order_id bigint PRIMARY KEY, status text NOT NULL, updated_at timestamptz NOT NULL);
-CREATE TABLE inventory (warehouse text, sku text, quantity int NOT NULL, PRIMARY KEY (warehouse, sku));
-CREATE TABLE wes_tasks (task_id bigint PRIMARY KEY, status text NOT NULL, updated_at timestamptz NOT NULL);
-INSERT INTO orders SELECT i, 'RELEASED', '2026-01-01Z'::timestamptz + i * interval '1 second' FROM generate_series(1, 1000) AS i;
-INSERT INTO inventory SELECT 'W' || i % 4, 'SKU-' || i, i FROM generate_series(1, 1000) AS i;
-INSERT INTO wes_tasks SELECT i, 'DONE', '2026-01-01Z'::timestamptz + i * interval '1 second' FROM generate_series(1, 1000) AS i;
-CREATE INDEX ON orders (updated_at, order_id);
-CREATE INDEX ON wes_tasks (updated_at, task_id)`
-
-const idleYAML = `
-database: {url: "%s"}
-scheduler: {observer: {fixed-delay: 30s}}
-sources:
-  warehouse: {url: "%s"}
-observers:
-  - {id: warehouse-orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}
-  - {id: warehouse-stock, type: inventory, source: warehouse, table: inventory, key: [warehouse, sku]}
-  - {id: warehouse-tasks, type: wes, source: warehouse, table: wes_tasks, key: task_id, timestamp: updated_at}
-sinks:
-  - {id: file, type: file, path: "%s"}
-http: {listen: "127.0.0.1:0"}
-log: {format: json}
-`
-
-// idleConfig makes both databases and the file of the configuration.
-func (s *suite) idleConfig(ctx context.Context, folder string) error {
+// idleConfig makes both databases. The intervals are those that the program has by
+// itself.
+func (s *suite) idleConfig(ctx context.Context, folder string) (daemon.Config, error) {
 	source, err := s.cluster.database(ctx, "quiet")
 	if err != nil {
-		return err
+		return daemon.Config{}, err
 	}
-	if err := testbed.Execute(ctx, source, quietSQL); err != nil {
-		return fmt.Errorf("fill the quiet source: %w", err)
+	err = errors.Join(workload.Create(ctx, source, 0), testbed.Execute(ctx, source,
+		`INSERT INTO orders SELECT i, 1, 'RELEASED', '2026-01-01Z'::timestamptz + i * interval '1 second' FROM generate_series(1, 1000) AS i`))
+	if err != nil {
+		return daemon.Config{}, fmt.Errorf("fill the quiet source: %w", err)
 	}
 	coordination, err := s.cluster.database(ctx, "idle")
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf(idleYAML, coordination, source, filepath.Join(folder, "events.jsonl"))
-	return os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600)
+	return daemon.Config{
+		Node: "observerd", Database: coordination, Sources: map[string]string{"warehouse": source},
+		Observers: []string{
+			"{id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}",
+			"{id: stock, type: inventory, source: warehouse, table: stock, key: sku}",
+			"{id: tasks, type: wes, source: warehouse, table: tasks, key: task_id, timestamp: updated_at}",
+		},
+		Files:    map[string]string{"file": filepath.Join(folder, "events.jsonl")},
+		Interval: 30 * time.Second, TTL: time.Minute, LogLevel: "info",
+	}, err
 }
 
-// measureDaemon waits until the daemon is ready and warm, and then says how
-// much CPU it has used in how much time.
+// measureDaemon waits until the daemon is warm, and then says how much CPU it has
+// used in how much time.
 func (s *suite) measureDaemon(ctx context.Context, p *daemon.Process) (used, span time.Duration, err error) {
-	if err := ready(ctx, p); err != nil {
-		return 0, 0, err
-	}
 	s.progress("idle: the node is ready; measuring for %s after %s", s.idle, s.warmup)
 	if err := live(ctx, p, s.warmup); err != nil {
 		return 0, 0, err

@@ -33,12 +33,12 @@ func TestLoopStoresWhatThePollStores(t *testing.T) {
 	c := newCluster(t)
 	source := makeTable(t, c, "INSERT INTO orders"+ordersOf(70), oddOrdersSQL)
 	stored := map[string][]string{}
-	for name, do := range map[string]func(context.Context, job, *stopwatch) (int64, error){"loop": loopBacklog, "poll": pollBacklog} {
+	for name, do := range map[string]func(context.Context, job, *stopwatch) (int64, error){"loop": loopBacklog, "poll": pollSource} {
 		database, err := c.coordination(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := do(t.Context(), job{Source: source, Database: database, Chunk: 33}, &stopwatch{})
+		n, err := do(t.Context(), job{Source: source, Database: database, Chunk: 33, Origin: kindPostgres, Table: "orders"}, &stopwatch{})
 		if err != nil || n != 70+11*30+5 {
 			t.Fatalf("%s handled %d rows: %v", name, n, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -15,16 +14,13 @@ type pollable interface {
 	Close() error
 }
 
-// visitor is shown each row that a bare loop has read.
-type visitor func(id int64, status string)
-
 // reading is how a kind of database is read.
 type reading struct {
 	// open opens our source.
 	open func(url string) (pollable, error)
 	// loop reads a table by the bare driver, in the order of a poll. The watch
-	// runs from when it is connected. visit may be nil.
-	loop func(ctx context.Context, url, table string, watch *stopwatch, visit visitor) (int64, error)
+	// runs from when it is connected.
+	loop func(ctx context.Context, url, table string, watch *stopwatch) (int64, error)
 }
 
 // readings are by the kind of the origin.
@@ -44,19 +40,9 @@ func readingOf(kind string) (reading, error) {
 	return r, nil
 }
 
-// sourceSpec describes the poll of a table of orders.
-func sourceSpec(table string, detect observer.Detect) observer.Spec {
-	if detect == "" {
-		detect = observer.DetectNew
-	}
-	return observer.Spec{
-		Stream: stream, EventType: events.TypeNewOrder, Detect: detect,
-		Query: observer.Query{Table: table, Key: []string{"id"}, Timestamp: "updated_at"},
-	}
-}
-
-// pollSource is one poll of a source, into the event log or into nothing. It
-// counts the rows that were read, be they new or not.
+// pollSource is our side: one poll, from the cursor to the last commit, under a lease,
+// into the event log, or into nothing. Of rows that are all new it counts the events:
+// a poll of several statements reads some rows twice. A snapshot counts what it reads.
 func pollSource(ctx context.Context, j job, watch *stopwatch) (n int64, err error) {
 	r, err := readingOf(j.Origin)
 	if err != nil {
@@ -67,7 +53,9 @@ func pollSource(ctx context.Context, j job, watch *stopwatch) (n int64, err erro
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	o, err := observer.New(sourceSpec(j.Table, j.Detect))
+	spec := orderSpec(j.Table, j.Detect, j.Chunk)
+	spec.StatementTime = j.StatementTime
+	o, err := observer.New(spec)
 	if err != nil {
 		return 0, err
 	}
@@ -80,7 +68,10 @@ func pollSource(ctx context.Context, j job, watch *stopwatch) (n int64, err erro
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	stats, err := pollLeased(ctx, o, src, db, watch)
-	return stats.Rows, err
+	if j.Detect == observer.DetectSnapshot {
+		return stats.Rows, err
+	}
+	return stats.Events, err
 }
 
 func pollNowhere(ctx context.Context, o *observer.Observer, src observer.Source, watch *stopwatch) (int64, error) {
@@ -96,5 +87,5 @@ func loopSource(ctx context.Context, j job, watch *stopwatch) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.loop(ctx, j.Source, j.Table, watch, nil)
+	return r.loop(ctx, j.Source, j.Table, watch)
 }

@@ -145,7 +145,9 @@ func (*freshPoller) ID() string { return stream }
 
 // Poll implements [schedule.Observer].
 func (p *freshPoller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
-	o, err := observer.New(orderSpec(fmt.Sprintf("%s-%d", stream, p.n.Add(1)), 0))
+	spec := orderSpec("orders", observer.DetectNew, 0)
+	spec.Stream = fmt.Sprintf("%s-%d", stream, p.n.Add(1))
+	o, err := observer.New(spec)
 	if err != nil {
 		return observer.Stats{}, err
 	}

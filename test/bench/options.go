@@ -18,7 +18,7 @@ import (
 // options are the flags of the command.
 type options struct {
 	// admin is the URL of a superuser of the throw-away cluster, maria that of
-	// a throw-away MariaDB; empty starts one where it is needed.
+	// a throw-away MariaDB.
 	admin, maria string
 	// write is the Markdown file whose figures are replaced; empty for none.
 	write string
@@ -54,8 +54,6 @@ type sizes struct {
 	sources, emulated []int
 	// sourceRounds is how often each side of their comparison runs.
 	sourceRounds int
-	// late is how long the writers write whose transactions commit late.
-	late time.Duration
 	// listen is how long the machine is listened to before a run.
 	listen time.Duration
 }
@@ -64,7 +62,7 @@ func fullSizes() sizes {
 	return sizes{
 		rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
 		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
-		late: 8 * time.Second, listen: 5 * time.Second,
+		listen: 5 * time.Second,
 	}
 }
 
@@ -72,7 +70,7 @@ func fullSizes() sizes {
 func quickSizes() sizes {
 	return sizes{
 		rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second,
-		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, late: 300 * time.Millisecond, listen: 100 * time.Millisecond,
+		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, listen: 100 * time.Millisecond,
 	}
 }
 
@@ -126,8 +124,8 @@ func (o options) check(rest []string) error {
 			return fmt.Errorf("no measurement is named %q: there are %s", name, strings.Join(names(), ", "))
 		}
 	}
-	if o.admin == "" {
-		return errors.New(pgtest.EnvURL + " is not set: run `make bench`, or `bin/pgtest go run ./test/bench`")
+	if o.admin == "" || o.maria == "" {
+		return errors.New(pgtest.EnvURL + " or " + mariatest.EnvURL + " is not set: run `make bench`, or `bin/pgtest go run ./test/bench`")
 	}
 	return nil
 }

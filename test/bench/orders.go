@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -53,11 +54,11 @@ func (s *suite) makeOrders(ctx context.Context, rows int) (string, error) {
 	return where, nil
 }
 
-// orderSpec describes the poll of the orders. A chunk of 0 rows is the default
-// size.
-func orderSpec(name string, chunk int) observer.Spec {
+// orderSpec describes the poll of a table of orders. A chunk of 0 rows is the default
+// size, and no way to detect is [observer.DetectNew].
+func orderSpec(table string, detect observer.Detect, chunk int) observer.Spec {
 	return observer.Spec{
-		Stream: name, EventType: events.TypeNewOrder, Detect: observer.DetectNew, ChunkRows: chunk,
-		Query: observer.Query{Table: "orders", Key: []string{"id"}, Timestamp: "updated_at"},
+		Stream: stream, EventType: events.TypeNewOrder, Detect: cmp.Or(detect, observer.DetectNew), ChunkRows: chunk,
+		Query: observer.Query{Table: table, Key: []string{"id"}, Timestamp: "updated_at"},
 	}
 }

@@ -23,30 +23,11 @@ type origin interface {
 	name() string
 	// url is what polls connect to.
 	url() string
-	// fill makes tables of orders with so many rows each, as tableOf names
-	// them, and an empty one named lateTable.
+	// fill makes tables of orders with so many rows each, as tableOf names them.
 	fill(ctx context.Context, sizes []int) error
-	// dialect is how its owner writes.
-	dialect() dialect
-	// session opens a session of its owner, who is somebody else.
-	session(ctx context.Context) (session, error)
 	// counted returns a URL by which requests are counted.
 	counted(ctx context.Context) (counted, error)
 	close()
-}
-
-// dialect holds what the owner's statements differ in.
-type dialect struct {
-	// begin begins a transaction; empty where each statement does.
-	begin string
-	// now is the time that a row gets.
-	now string
-}
-
-// session is one connection of the owner.
-type session struct {
-	exec  func(ctx context.Context, statement string) error
-	close func()
 }
 
 // counted is a way to a database on which requests are counted.
@@ -79,6 +60,3 @@ func countRequests(ctx context.Context, where string) (counted, error) {
 
 // tableOf is the table of so many orders.
 func tableOf(rows int) string { return fmt.Sprintf("orders_%d", rows) }
-
-// lateTable is where transactions commit late.
-const lateTable = "orders_late"

@@ -12,7 +12,6 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/observerd/observerd/internal/source/mysql"
-	"github.com/observerd/observerd/test/kit/mariatest"
 )
 
 // mariadbOrigin is a database of its own on a throw-away MariaDB.
@@ -20,21 +19,12 @@ type mariadbOrigin struct {
 	db      *sql.DB
 	where   string
 	version string
-	// server is nil where somebody else has started it.
-	server *mariatest.Server
 }
 
-func openMariaDB(ctx context.Context, s *suite) (_ origin, err error) {
+func openMariaDB(ctx context.Context, s *suite) (origin, error) {
 	o := &mariadbOrigin{}
-	admin := s.maria
-	if admin == "" {
-		if o.server, err = mariatest.Open(ctx, mariatest.Options{}); err != nil {
-			return nil, err
-		}
-		admin = o.server.URL("")
-	}
 	name := "bench_" + strings.ToLower(rand.Text())
-	if err := o.make(ctx, admin, name); err != nil {
+	if err := o.make(ctx, s.maria, name); err != nil {
 		o.close()
 		return nil, fmt.Errorf("make a database of MariaDB: %w", err)
 	}
@@ -70,10 +60,6 @@ func (o *mariadbOrigin) name() string {
 	return "MariaDB " + version
 }
 
-func (*mariadbOrigin) dialect() dialect {
-	return dialect{begin: "START TRANSACTION", now: "UTC_TIMESTAMP(6)"}
-}
-
 // mariadbColumns have the index that polling by a timestamp wants.
 const mariadbColumns = ` (
   id         bigint PRIMARY KEY,
@@ -96,9 +82,6 @@ SELECT 1000000 + seq,
   FROM seq_1_to_%d`
 
 func (o *mariadbOrigin) fill(ctx context.Context, sizes []int) error {
-	if _, err := o.db.ExecContext(ctx, "CREATE TABLE "+lateTable+mariadbColumns); err != nil {
-		return err
-	}
 	for _, rows := range sizes {
 		table := tableOf(rows)
 		for _, statement := range []string{
@@ -117,20 +100,6 @@ func (o *mariadbOrigin) fill(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-func (o *mariadbOrigin) session(ctx context.Context) (session, error) {
-	conn, err := o.db.Conn(ctx)
-	if err != nil {
-		return session{}, err
-	}
-	return session{
-		exec: func(ctx context.Context, statement string) error {
-			_, err := conn.ExecContext(ctx, statement)
-			return err
-		},
-		close: func() { _ = conn.Close() },
-	}, nil
-}
-
 func (o *mariadbOrigin) counted(ctx context.Context) (counted, error) {
 	return countRequests(ctx, o.where)
 }
@@ -142,9 +111,6 @@ func (o *mariadbOrigin) close() {
 		defer cancel()
 		_, _ = o.db.ExecContext(ctx, "DROP DATABASE "+strings.TrimPrefix(pathOf(o.where), "/"))
 		_ = o.db.Close()
-	}
-	if o.server != nil {
-		_ = o.server.Close()
 	}
 }
 
@@ -179,10 +145,10 @@ func openMariaDBSource(where string) (pollable, error) {
 }
 
 // loopMariaDB is the bare loop over go-sql-driver.
-func loopMariaDB(ctx context.Context, where, table string, watch *stopwatch, visit visitor) (int64, error) {
+func loopMariaDB(ctx context.Context, where, table string, watch *stopwatch) (int64, error) {
 	db, err := openMariaDBDriver(where)
 	if err != nil {
 		return 0, err
 	}
-	return loopSQL(ctx, db, table, watch, visit)
+	return loopSQL(ctx, db, table, watch)
 }

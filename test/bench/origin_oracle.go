@@ -12,7 +12,6 @@ import (
 	"github.com/observerd/observerd/internal/source/oracle"
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
-	"github.com/observerd/observerd/test/kit/oratest/wire"
 )
 
 // The owner of the emulated tables, and the fetch size of both sides.
@@ -43,9 +42,6 @@ func (*oracleOrigin) name() string  { return "Oracle, through the emulator" }
 func (o *oracleOrigin) url() string { return o.server.URL(oracleUser, oraclePassword) }
 func (o *oracleOrigin) close()      { o.server.Close() }
 
-// A transaction begins with its first change.
-func (*oracleOrigin) dialect() dialect { return dialect{now: "SYS_EXTRACT_UTC(SYSTIMESTAMP)"} }
-
 // oracleColumns are those of ordersColumns.
 const oracleColumns = ` (
   id         NUMBER(19) PRIMARY KEY,
@@ -67,47 +63,22 @@ SELECT 1000000 + i,
        TIMESTAMP '2026-01-01 00:00:00' + NUMTODSINTERVAL(i * 0.007, 'SECOND')
   FROM (SELECT ROWNUM AS i FROM digits a, digits b, digits c, digits d, digits e, digits f WHERE ROWNUM <= %d)`
 
-func (o *oracleOrigin) fill(ctx context.Context, sizes []int) error {
-	s, err := o.session(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (o *oracleOrigin) fill(_ context.Context, sizes []int) error {
 	statements := []string{"CREATE TABLE digits (n NUMBER)"}
 	for n := range 10 {
 		statements = append(statements, fmt.Sprintf("INSERT INTO digits VALUES (%d)", n))
 	}
-	statements = append(statements, "COMMIT")
-	statements = append(statements, oracleTable(lateTable)...)
 	for _, rows := range sizes {
-		statements = append(statements, oracleTable(tableOf(rows))...)
-		statements = append(statements, "INSERT INTO "+tableOf(rows)+fmt.Sprintf(oracleOrders, rows), "COMMIT")
+		table := tableOf(rows)
+		statements = append(statements, "CREATE TABLE "+table+oracleColumns, "CREATE INDEX "+table+"_updated ON "+table+" (updated_at, id)",
+			"INSERT INTO "+table+fmt.Sprintf(oracleOrders, rows))
 	}
 	for _, statement := range statements {
-		if err := s.exec(ctx, statement); err != nil {
+		if err := o.engine.Exec(statement); err != nil {
 			return fmt.Errorf("fill the emulator: %w", err)
 		}
 	}
 	return nil
-}
-
-func oracleTable(name string) []string {
-	return []string{
-		"CREATE TABLE " + name + oracleColumns,
-		"CREATE INDEX " + name + "_updated ON " + name + " (updated_at, id)",
-	}
-}
-
-// session is one of the engine itself: the owner needs no network.
-func (o *oracleOrigin) session(context.Context) (session, error) {
-	s := &wire.Session{User: oracleUser, Program: "bench"}
-	return session{
-		exec: func(ctx context.Context, statement string) error {
-			_, err := o.engine.Execute(ctx, wire.Statement{SQL: statement, Session: s})
-			return err
-		},
-		close: func() { o.engine.Closed(s) },
-	}, nil
 }
 
 // counted asks the emulator, which knows better than the network.
@@ -121,7 +92,7 @@ func openOracleSource(where string) (pollable, error) {
 
 // loopOracle is the bare loop over go-ora, which fetches as many rows at once
 // as a poll does.
-func loopOracle(ctx context.Context, where, table string, watch *stopwatch, visit visitor) (int64, error) {
+func loopOracle(ctx context.Context, where, table string, watch *stopwatch) (int64, error) {
 	parsed, err := url.Parse(where)
 	if err != nil {
 		return 0, err
@@ -129,5 +100,5 @@ func loopOracle(ctx context.Context, where, table string, watch *stopwatch, visi
 	parsed.RawQuery = url.Values{
 		"PREFETCH_ROWS": {strconv.Itoa(oracleFetchSize)}, "SERVER LOCATION": {"UTC"},
 	}.Encode()
-	return loopSQL(ctx, sql.OpenDB(go_ora.NewConnector(parsed.String())), table, watch, visit)
+	return loopSQL(ctx, sql.OpenDB(go_ora.NewConnector(parsed.String())), table, watch)
 }

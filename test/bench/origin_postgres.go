@@ -24,44 +24,16 @@ func (postgresOrigin) name() string  { return "PostgreSQL" }
 func (o postgresOrigin) url() string { return o.where }
 func (postgresOrigin) close()        {}
 
-// The time of a row is that of the beginning of its transaction, which is the
-// hardest.
-func (postgresOrigin) dialect() dialect { return dialect{begin: "BEGIN", now: "now()"} }
-
 func (o postgresOrigin) fill(ctx context.Context, sizes []int) error {
-	if err := testbed.Execute(ctx, o.where, postgresTable(lateTable)...); err != nil {
-		return err
-	}
 	for _, rows := range sizes {
 		table := tableOf(rows)
-		statements := append(postgresTable(table),
-			"INSERT INTO "+table+ordersOf(rows), "VACUUM (FREEZE, ANALYZE) "+table)
-		if err := testbed.Execute(ctx, o.where, statements...); err != nil {
+		err := testbed.Execute(ctx, o.where, "CREATE TABLE "+table+ordersColumns, "INSERT INTO "+table+ordersOf(rows),
+			"CREATE INDEX "+table+"_updated ON "+table+" (updated_at, id)", "VACUUM (FREEZE, ANALYZE) "+table)
+		if err != nil {
 			return fmt.Errorf("fill %s: %w", table, err)
 		}
 	}
 	return nil
-}
-
-func postgresTable(name string) []string {
-	return []string{
-		"CREATE TABLE " + name + ordersColumns,
-		"CREATE INDEX " + name + "_updated ON " + name + " (updated_at, id)",
-	}
-}
-
-func (o postgresOrigin) session(ctx context.Context) (session, error) {
-	conn, err := pgx.Connect(ctx, o.where)
-	if err != nil {
-		return session{}, err
-	}
-	return session{
-		exec: func(ctx context.Context, statement string) error {
-			_, err := conn.Exec(ctx, statement)
-			return err
-		},
-		close: func() { _ = conn.Close(context.WithoutCancel(ctx)) },
-	}, nil
 }
 
 func (o postgresOrigin) counted(ctx context.Context) (counted, error) {
@@ -73,7 +45,7 @@ func openPostgresSource(where string) (pollable, error) {
 }
 
 // loopPostgres is the bare loop over pgx.
-func loopPostgres(ctx context.Context, where, table string, watch *stopwatch, visit visitor) (n int64, err error) {
+func loopPostgres(ctx context.Context, where, table string, watch *stopwatch) (n int64, err error) {
 	conn, err := pgx.Connect(ctx, where)
 	if err != nil {
 		return 0, err
@@ -92,7 +64,6 @@ func loopPostgres(ctx context.Context, where, table string, watch *stopwatch, vi
 		if err := rows.Scan(targets...); err != nil {
 			return n, err
 		}
-		visit.see(&o)
 	}
 	return n, rows.Err()
 }

@@ -80,3 +80,12 @@ func TestWorkBetween(t *testing.T) {
 		t.Errorf("no time at all is %v of work", got)
 	}
 }
+
+func TestMemories(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[string][]int64{"": nil, "1 MiB": {1 << 20}, "1 MiB, 2 MiB and 3 MiB": {1 << 20, 2 << 20, 3 << 20}} {
+		if got := memories(values).String(); got != want {
+			t.Errorf("%d values are listed as %q, want %q", len(values), got, want)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (b *sourceBench) measure(ctx context.Context) (figures []figure, err error)
 	if err := b.fill(ctx, b.sizes); err != nil {
 		return nil, err
 	}
-	for _, measure := range []func(context.Context) ([]figure, error){b.pace, b.trips, b.snapshot, b.late} {
+	for _, measure := range []func(context.Context) ([]figure, error){b.pace, b.trips, b.snapshot} {
 		f, err := measure(ctx)
 		if err != nil {
 			return nil, err
@@ -79,9 +79,9 @@ func (b *sourceBench) say(format string, args ...any) {
 // pace lets the bare loop, the poll that keeps nothing and the poll into the
 // event log read the largest table in turns, and then polls the others.
 func (b *sourceBench) pace(ctx context.Context) ([]figure, error) {
-	loop := &contender{label: "bare driver loop", job: job{Kind: "source loop"}}
-	nothing := &contender{label: "poll that keeps nothing", job: job{Kind: "source poll"}}
-	log := &contender{label: "poll into the event log", job: job{Kind: "source poll", Database: b.database}}
+	loop := &contender{label: "bare driver loop", job: job{Kind: "bare loop"}}
+	nothing := &contender{label: "poll that keeps nothing", job: job{Kind: "poll"}}
+	log := &contender{label: "poll into the event log", job: job{Kind: "poll", Database: b.database}}
 	for round := range b.sourceRounds {
 		for _, c := range []*contender{loop, nothing, log} {
 			o, err := b.once(ctx, c.job, b.largest())
@@ -183,7 +183,7 @@ func (b *sourceBench) snapshot(ctx context.Context) ([]figure, error) {
 		return nil, nil
 	}
 	sizes := b.sizes[len(b.sizes)-2:]
-	j := job{Kind: "source poll", Database: b.database, Detect: observer.DetectSnapshot}
+	j := job{Kind: "poll", Database: b.database, Detect: observer.DetectSnapshot}
 	var peaks []int64
 	for _, rows := range sizes {
 		b.say("two snapshots of %s rows", thousands(rows))

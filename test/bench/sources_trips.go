@@ -52,7 +52,7 @@ func (b *sourceBench) countPoll(ctx context.Context, rows int) (n int64, err err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	o, err := observer.New(sourceSpec(tableOf(rows), observer.DetectNew))
+	o, err := observer.New(orderSpec(tableOf(rows), observer.DetectNew, 0))
 	if err != nil {
 		return 0, err
 	}
@@ -82,6 +82,6 @@ func (b *sourceBench) countLoop(ctx context.Context, rows int) (int64, error) {
 		return 0, err
 	}
 	watch, count := way.counting()
-	_, err = r.loop(ctx, way.url, tableOf(rows), watch, nil)
+	_, err = r.loop(ctx, way.url, tableOf(rows), watch)
 	return count(), err
 }

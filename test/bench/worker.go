@@ -25,8 +25,10 @@ type job struct {
 	// Source and Database are URLs. Where the poll of a source has no
 	// database, it keeps nothing.
 	Source, Database string
-	// Chunk is how many rows commit together; 0 means the default of a poll.
-	Chunk int
+	// Chunk is how many rows commit together, and StatementTime how long a statement
+	// hands over rows; 0 means the default of a poll.
+	Chunk         int
+	StatementTime time.Duration
 	// Origin is the kind of the source, Table what is read of it, and Detect
 	// how, where a job is about sources; empty is [observer.DetectNew].
 	Origin, Table string
@@ -83,8 +85,7 @@ func work(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	doing, known := map[string]func(context.Context, job, *stopwatch) (int64, error){
-		"poll": pollBacklog, "loop": loopBacklog, "copy": copyBacklog,
-		"source poll": pollSource, "source loop": loopSource,
+		"poll": pollSource, "loop": loopBacklog, "copy": copyBacklog, "bare loop": loopSource,
 	}[j.Kind]
 	if !known {
 		return fmt.Errorf("no job is named %q", j.Kind)

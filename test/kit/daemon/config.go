@@ -37,6 +37,8 @@ type Config struct {
 	KeyFormat string
 	// Shutdown is how long a poll may take to finish at a stop; 0 means 8 s.
 	Shutdown time.Duration
+	// LogLevel is "debug" unless it says otherwise.
+	LogLevel string
 	// Disabled nodes take no turn.
 	Disabled bool
 	// More is added to the end: top-level sections that are not listed here.
@@ -86,7 +88,7 @@ func (c Config) text() string {
 	for _, id := range slices.Sorted(maps.Keys(c.Files)) {
 		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q}\n", id, c.Files[id])
 	}
-	b.WriteString("http: {listen: \"127.0.0.1:0\"}\nlog: {level: debug, format: json}\n")
+	fmt.Fprintf(&b, "http: {listen: \"127.0.0.1:0\"}\nlog: {level: %s, format: json}\n", cmp.Or(c.LogLevel, "debug"))
 	b.WriteString(c.More)
 	return b.String()
 }
