@@ -13,10 +13,6 @@ import (
 // errNoProgram means that this machine has no PgBouncer.
 var errNoProgram = errors.New("no PgBouncer (pgbouncer) found")
 
-// folders are where packages put the program, beside those of PATH: a daemon is no
-// command for users.
-var folders = []string{"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"}
-
 // program returns the path of pgbouncer, and installs it first where there is none.
 func program(ctx context.Context) (string, error) {
 	return product().Program(ctx, "BOUNCERTEST_BINDIR", "pgbouncer")
@@ -28,17 +24,10 @@ func product() servertest.Product {
 		packages[manager] = "pgbouncer"
 	}
 	return servertest.Product{
-		Name: "PgBouncer", Packages: packages, Missing: errNoProgram,
-		Find:    func(context.Context) (string, error) { return locate() },
+		Name: "PgBouncer", Packages: packages, Missing: errNoProgram, Commands: []string{"pgbouncer"},
+		Folders: []string{"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"},
 		Instead: "put pgbouncer into PATH, or set BOUNCERTEST_BINDIR to its folder",
 	}
-}
-
-func locate() (string, error) {
-	if dir := servertest.FolderWith(folders, "pgbouncer"); dir != "" {
-		return dir, nil
-	}
-	return "", errNoProgram
 }
 
 // Prepares reports whether the PgBouncer of this machine can keep prepared statements

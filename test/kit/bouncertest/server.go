@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,15 +20,14 @@ import (
 	"github.com/observerd/observerd/test/kit/servertest"
 )
 
-const (
-	// startTimeout bounds a start, which takes a moment on a machine that has
-	// nothing else to do.
-	startTimeout = 2 * time.Minute
-	stopTimeout  = 30 * time.Second
-)
+// startTimeout bounds a start, which takes a moment on a machine that has
+// nothing else to do.
+const startTimeout = 2 * time.Minute
 
-// kind tells the folders of this package from others.
-var kind = servertest.Kind{Prefix: "observerd-bouncertest-", Alive: alive}
+// kind is PgBouncer.
+var kind = servertest.Kind{
+	Name: "PgBouncer", Prefix: "observerd-bouncertest-", Users: []string{"postgres", "nobody"}, Pid: "pgbouncer.pid", End: syscall.SIGKILL,
+}
 
 // Mode is PgBouncer's pool_mode: for how long a client has a session of the server.
 type Mode string
@@ -52,13 +49,10 @@ type Options struct {
 
 // Pooler is a PgBouncer before one database, on a port of 127.0.0.1.
 type Pooler struct {
+	*servertest.Instance
 	program string
-	who     servertest.Account
-	dir     servertest.Workdir
 	options Options
 	server  *url.URL
-	port    int
-	process *servertest.Process // nil before the start
 }
 
 // Start puts a PgBouncer before the database of a URL. It knows the role of that URL
@@ -73,7 +67,7 @@ func Start(t testing.TB, databaseURL string, options Options) *Pooler {
 // URL is that of the database, through the pooler.
 func (p *Pooler) URL() string {
 	through := *p.server
-	through.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port))
+	through.Host = p.Address()
 	return through.String()
 }
 
@@ -86,16 +80,12 @@ func open(ctx context.Context, databaseURL string, options Options) (*Pooler, er
 	if err != nil {
 		return nil, errors.New("read the URL of the database: it is none") // Its text may hold a password.
 	}
-	who, err := servertest.AccountOf("PgBouncer", "postgres", "nobody")
+	instance, err := servertest.NewInstance(kind, "")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := servertest.NewWorkdir(kind, "", who)
-	if err != nil {
-		return nil, err
-	}
-	p := &Pooler{program: path, who: who, dir: dir, options: options, server: server}
-	err = os.WriteFile(dir.Log(), nil, 0o644)
+	p := &Pooler{Instance: instance, program: path, options: options, server: server}
+	err = os.WriteFile(p.Dir.Log(), nil, 0o644)
 	if err == nil {
 		err = servertest.StartOnFreePort(ctx, func(port int) error { return p.start(ctx, port) })
 	}
@@ -107,33 +97,27 @@ func open(ctx context.Context, databaseURL string, options Options) (*Pooler, er
 
 // start returns when the pooler lets a client through.
 func (p *Pooler) start(ctx context.Context, port int) error {
-	p.port = port
+	p.Port = port
 	password, _ := p.server.User.Password()
-	config := filepath.Join(p.dir.Data(), "pgbouncer.ini")
+	config := filepath.Join(p.Dir.Data(), "pgbouncer.ini")
 	for path, text := range map[string]string{
 		config:    p.config(),
 		p.users(): fmt.Sprintf("%q %q\n", p.server.User.Username(), password),
 	} {
-		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), p.who.Own(path)); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), p.Who.Own(path)); err != nil {
 			return fmt.Errorf("configure PgBouncer: %w", err)
 		}
 	}
 	// The pooler outlives ctx, which bounds its start alone.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), p.program, config)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = p.dir.Path, []string{"LC_ALL=C", "TZ=UTC"}, p.who.Attributes(syscall.SIGKILL)
-	var err error
-	if p.process, err = p.dir.Serve(ctx, cmd, p.ping, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("start PgBouncer: %w", err)
-	}
-	return nil
+	return p.Instance.Start(ctx, p.Command(context.WithoutCancel(ctx), syscall.SIGKILL, p.program, config), p.ping)
 }
 
-func (p *Pooler) users() string { return filepath.Join(p.dir.Data(), "users.txt") }
+func (p *Pooler) users() string { return filepath.Join(p.Dir.Data(), "users.txt") }
 
 func (p *Pooler) config() string {
 	settings := map[string]string{
-		"listen_addr": "127.0.0.1", "listen_port": strconv.Itoa(p.port), "unix_socket_dir": "",
-		"auth_type": "trust", "auth_file": p.users(), "pidfile": filepath.Join(p.dir.Data(), "pgbouncer.pid"),
+		"listen_addr": "127.0.0.1", "listen_port": strconv.Itoa(p.Port), "unix_socket_dir": "",
+		"auth_type": "trust", "auth_file": p.users(), "pidfile": filepath.Join(p.Dir.Data(), "pgbouncer.pid"),
 		"pool_mode": string(p.options.Mode), "max_client_conn": "500", "default_pool_size": "100",
 	}
 	maps.Copy(settings, p.options.Settings)
@@ -151,24 +135,4 @@ func (p *Pooler) ping(ctx context.Context) error {
 		return err
 	}
 	return conn.Close(ctx)
-}
-
-// LogTail returns the last lines of the pooler's log.
-func (p *Pooler) LogTail() string { return p.dir.LogTail() }
-
-// Close ends the pooler without mercy and removes all that it wrote.
-func (p *Pooler) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	var err error
-	if p.process != nil {
-		err = p.process.End(ctx, syscall.SIGKILL)
-	}
-	return errors.Join(err, p.dir.Remove())
-}
-
-// alive reports whether a pooler runs on this folder of data.
-func alive(data string) bool {
-	pid := servertest.ReadPid(filepath.Join(data, "pgbouncer.pid"))
-	return pid != 0 && servertest.Alive(pid)
 }

@@ -3,8 +3,8 @@ package mariatest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/observerd/observerd/test/kit/servertest"
@@ -15,44 +15,11 @@ var errNoBinaries = errors.New("no MariaDB server program (mariadbd) with its sy
 
 // programs are what a server needs.
 type programs struct {
-	server string // mariadbd or mysqld
+	server string // mariadbd
 	// tables are the scripts that make and fill its system tables, in order.
 	// What mariadb-install-db does beyond running them is of no use to tests,
 	// and takes longer than they do.
 	tables []string
-}
-
-// folders are where packages put the program, beside those of PATH: a daemon
-// is no command for users.
-var folders = []string{
-	"/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/libexec", "/usr/local/bin",
-	"/usr/local/mysql/bin", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin",
-}
-
-// locate looks into bindir alone, when it is set, or everywhere.
-func locate(bindir string) (programs, error) {
-	where := append(filepath.SplitList(os.Getenv("PATH")), folders...)
-	if bindir != "" {
-		where = []string{bindir}
-	}
-	for _, name := range []string{"mariadbd", "mysqld"} {
-		for _, dir := range where {
-			// The scripts lie beside the real program, not beside a link to it.
-			server, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-			if err != nil {
-				continue
-			}
-			if tables := scripts(filepath.Dir(server)); tables != nil && executable(server) {
-				return programs{server, tables}, nil
-			}
-		}
-	}
-	return programs{}, errNoBinaries
-}
-
-func executable(path string) bool {
-	_, err := exec.LookPath(path)
-	return err == nil
 }
 
 // scripts returns those of the server in bindir, or nil where one is missing.
@@ -75,15 +42,20 @@ func scripts(bindir string) []string {
 }
 
 // binaries returns the programs, and installs them first where there are none.
-// A folder that was named is not replaced by another.
 func binaries(ctx context.Context) (programs, error) {
-	bindir := os.Getenv("MARIATEST_BINDIR")
-	if bindir == "" {
-		if _, err := product().Programs(ctx); err != nil {
-			return programs{}, err
-		}
+	server, err := product().Program(ctx, "MARIATEST_BINDIR", "mariadbd")
+	if err != nil {
+		return programs{}, err
 	}
-	return locate(bindir)
+	// The scripts lie beside the real program, not beside a link to it.
+	if server, err = filepath.EvalSymlinks(server); err != nil {
+		return programs{}, err
+	}
+	tables := scripts(filepath.Dir(server))
+	if tables == nil {
+		return programs{}, fmt.Errorf("%w: beside %s", errNoBinaries, server)
+	}
+	return programs{server, tables}, nil
 }
 
 // product names packages without a system service where there are such: what
@@ -100,9 +72,10 @@ func product() servertest.Product {
 			"pacman":  "mariadb",
 			"brew":    "mariadb",
 		},
-		Find: func(context.Context) (string, error) {
-			found, err := locate("")
-			return filepath.Dir(found.server), err
+		Commands: []string{"mariadbd"},
+		Folders: []string{
+			"/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/libexec", "/usr/local/bin",
+			"/usr/local/mysql/bin", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin",
 		},
 		Missing: errNoBinaries,
 		Instead: "put mariadbd into PATH, or set MARIATEST_BINDIR to its folder, or MARIATEST_URL to a server",

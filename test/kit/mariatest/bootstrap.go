@@ -18,9 +18,9 @@ func (s *Server) initialise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := s.command(ctx, s.programs.server, s.arguments(map[string]string{"bootstrap": ""})...)
+	cmd := s.command(ctx, s.arguments(map[string]string{"bootstrap": ""})...)
 	cmd.Stdin = input
-	if err := s.dir.Prepare(cmd); err != nil {
+	if err := s.Dir.Prepare(cmd); err != nil {
 		return fmt.Errorf("make the system tables: %w", err)
 	}
 	return nil
@@ -44,9 +44,9 @@ func (p programs) script() (io.Reader, error) {
 // ever read the data again.
 func (s *Server) arguments(more map[string]string) []string {
 	settings := map[string]string{
-		"datadir":                        s.dir.Data(),
-		"tmpdir":                         s.dir.Data(), // Servers would meet in a common one.
-		"port":                           strconv.Itoa(s.port),
+		"datadir":                        s.Dir.Data(),
+		"tmpdir":                         s.Dir.Data(), // Servers would meet in a common one.
+		"port":                           strconv.Itoa(s.Port),
 		"bind-address":                   "127.0.0.1",
 		"socket":                         "server.sock", // In the data folder: a long path is no socket's.
 		"pid-file":                       "server.pid",

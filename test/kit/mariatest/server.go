@@ -3,13 +3,8 @@ package mariatest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -17,12 +12,9 @@ import (
 	"github.com/observerd/observerd/test/kit/servertest"
 )
 
-const (
-	// startTimeout bounds the making and the start of a server, which take two
-	// seconds on a machine that has nothing else to do.
-	startTimeout = 2 * time.Minute
-	stopTimeout  = 30 * time.Second
-)
+// startTimeout bounds the making and the start of a server, which take two
+// seconds on a machine that has nothing else to do.
+const startTimeout = 2 * time.Minute
 
 // owner is the account that may do everything; it needs no password.
 const owner = "root"
@@ -31,8 +23,10 @@ const owner = "root"
 // database of zones.
 const systemZone = "CET-1CEST,M3.5.0,M10.5.0/3"
 
-// kind tells the folders of this package from others.
-var kind = servertest.Kind{Prefix: "observerd-mariatest-", Alive: serverAlive}
+// kind is MariaDB. A killed server has nothing to save.
+var kind = servertest.Kind{
+	Name: "MariaDB", Prefix: "observerd-mariatest-", Users: []string{"mysql", "nobody"}, Pid: "server.pid", End: syscall.SIGKILL,
+}
 
 // Options of a server. The zero value is what most tests want.
 type Options struct {
@@ -47,12 +41,9 @@ type Options struct {
 // Server is a MariaDB of our own, on one port of 127.0.0.1. Its methods are not
 // for concurrent use.
 type Server struct {
+	*servertest.Instance
 	programs programs
-	who      servertest.Account
-	dir      servertest.Workdir
 	options  Options
-	port     int
-	process  *servertest.Process // nil before the start
 }
 
 // Start gives a test a server of its own and removes it when the test ends. A
@@ -70,45 +61,33 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, err := servertest.AccountOf("MariaDB", "mysql", "nobody")
+	instance, err := servertest.NewInstance(kind, options.Dir)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := servertest.NewWorkdir(kind, options.Dir, who)
+	s := &Server{Instance: instance, programs: found, options: options}
+	if err = s.initialise(ctx); err == nil {
+		err = servertest.StartOnFreePort(ctx, func(port int) error { return s.start(ctx, port) })
+	}
 	if err != nil {
-		return nil, err
-	}
-	s := &Server{programs: found, who: who, dir: dir, options: options}
-	if err := s.initialise(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if err := servertest.StartOnFreePort(ctx, func(port int) error { return s.start(ctx, port) }); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// command prepares a server program. It inherits no environment, in which
-// options could stand. A killed server has nothing to save.
-func (s *Server) command(ctx context.Context, program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = s.dir.Path
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "HOME=" + s.dir.Path, "LC_ALL=C", "TZ=" + systemZone}
-	cmd.SysProcAttr = s.who.Attributes(syscall.SIGKILL)
+// command prepares the server's program.
+func (s *Server) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := s.Command(ctx, syscall.SIGKILL, s.programs.server, args...)
+	cmd.Env = append(cmd.Env, "TZ="+systemZone)
 	return cmd
 }
 
 // start returns when the server answers queries.
 func (s *Server) start(ctx context.Context, port int) error {
-	s.port = port
+	s.Port = port
 	// The server outlives ctx, which bounds its start alone.
-	cmd := s.command(context.WithoutCancel(ctx), s.programs.server, s.arguments(s.options.Settings)...)
-	ping := func(ctx context.Context) error { return Ping(ctx, s.URL("")) }
-	var err error
-	if s.process, err = s.dir.Serve(ctx, cmd, ping, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("start MariaDB: %w", err)
-	}
-	return nil
+	cmd := s.command(context.WithoutCancel(ctx), s.arguments(s.options.Settings)...)
+	return s.Instance.Start(ctx, cmd, func(ctx context.Context) error { return Ping(ctx, s.URL("")) })
 }
 
 // URL of a database of this server, as the account that may do everything.
@@ -117,27 +96,7 @@ func (s *Server) URL(database string) string {
 	return (&url.URL{
 		Scheme: "mysql",
 		User:   url.User(owner),
-		Host:   net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)),
+		Host:   s.Address(),
 		Path:   "/" + database,
 	}).String()
-}
-
-// LogTail returns the last lines of the server's log.
-func (s *Server) LogTail() string { return s.dir.LogTail() }
-
-// Close ends the server without mercy and removes all that it wrote.
-func (s *Server) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	var err error
-	if s.process != nil {
-		err = s.process.End(ctx, syscall.SIGKILL)
-	}
-	return errors.Join(err, s.dir.Remove())
-}
-
-// serverAlive reports whether a server runs on this data folder.
-func serverAlive(data string) bool {
-	pid := servertest.ReadPid(filepath.Join(data, "server.pid"))
-	return pid != 0 && servertest.Alive(pid)
 }

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
-
-// stopTimeout bounds a shutdown that nobody else bounds.
-const stopTimeout = 30 * time.Second
 
 // Mode says how a server is stopped, in PostgreSQL's own words.
 type Mode syscall.Signal
@@ -32,16 +29,12 @@ const (
 // Start starts a server that was stopped or killed, on the port that it had,
 // and returns when it answers queries.
 func (s *Server) Start(ctx context.Context) error {
-	if s.process != nil && s.process.Running() {
+	if s.Process != nil && s.Process.Running() {
 		return errors.New("start PostgreSQL: it runs already")
 	}
 	// The server outlives ctx, which bounds its start alone.
-	cmd := s.command(context.WithoutCancel(ctx), "postgres", syscall.SIGQUIT, s.arguments()...)
-	var err error
-	if s.process, err = s.dir.Serve(ctx, cmd, s.ping, syscall.SIGQUIT); err != nil {
-		return fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	return nil
+	cmd := s.Command(context.WithoutCancel(ctx), syscall.SIGQUIT, filepath.Join(s.bindir, "postgres"), s.arguments()...)
+	return s.Instance.Start(ctx, cmd, s.ping)
 }
 
 // arguments carry all settings, so that the files of the cluster stay as
@@ -62,7 +55,7 @@ func (s *Server) arguments() []string {
 		"max_prepared_transactions": "20",
 	}
 	maps.Copy(settings, s.options.Settings)
-	args := []string{"-D", s.dir.Data(), "-p", strconv.Itoa(s.port)}
+	args := []string{"-D", s.Dir.Data(), "-p", strconv.Itoa(s.Port())}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}
@@ -80,13 +73,7 @@ func (s *Server) ping(ctx context.Context) error {
 // Stop stops the server and returns when it has ended; a server that does not
 // run is left alone. It is killed when ctx ends first, which is an error.
 func (s *Server) Stop(ctx context.Context, mode Mode) error {
-	if s.process == nil {
-		return nil
-	}
-	if err := s.process.End(ctx, syscall.Signal(mode)); err != nil {
-		return fmt.Errorf("stop PostgreSQL: %w", err)
-	}
-	return nil
+	return s.Instance.Stop(ctx, syscall.Signal(mode))
 }
 
 // Kill ends the server and all its backends with SIGKILL, as a machine does
@@ -94,10 +81,10 @@ func (s *Server) Stop(ctx context.Context, mode Mode) error {
 // what it was doing. Start recovers it. The logger alone, where there is one,
 // may write down what it was told; it ends when nobody is left to tell it more.
 func (s *Server) Kill(ctx context.Context) error {
-	if s.process == nil || !s.process.Running() {
+	if s.Process == nil || !s.Process.Running() {
 		return nil
 	}
-	pid := s.process.Pid()
+	pid := s.Process.Pid()
 	// Stopped, it cannot give birth to a backend between our look and the kill.
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("kill PostgreSQL: %w", err)
@@ -111,7 +98,7 @@ func (s *Server) Kill(ctx context.Context) error {
 			return fmt.Errorf("kill PostgreSQL: %w", err)
 		}
 	}
-	if err := s.process.Wait(ctx); err != nil {
+	if err := s.Process.Wait(ctx); err != nil {
 		return fmt.Errorf("kill PostgreSQL: %w", err)
 	}
 	return vanished(ctx, backends)

@@ -21,7 +21,7 @@ func TestKillLeavesTheLoggerItsWork(t *testing.T) {
 		"logging_collector": "on", "log_directory": "log", "log_filename": "server.log", "log_statement": "all",
 	}})
 	logger := 0
-	for _, child := range family(server.process.Pid()) {
+	for _, child := range family(server.Process.Pid()) {
 		if isLogger(child) {
 			logger = child
 		}
@@ -51,7 +51,7 @@ func TestKillLeavesTheLoggerItsWork(t *testing.T) {
 	if err := vanished(t.Context(), []int{logger}); err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.ReadFile(filepath.Join(server.dir.Data(), "log", "server.log"))
+	log, err := os.ReadFile(filepath.Join(server.Dir.Data(), "log", "server.log"))
 	if err != nil || !strings.Contains(string(log), "last words") {
 		t.Errorf("the log has no last words: %v", err)
 	}

@@ -22,12 +22,6 @@ func postmasterLines(data string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// serverAlive reports whether a server runs on this data folder.
-func serverAlive(data string) bool {
-	pid := servertest.ReadPid(filepath.Join(data, "postmaster.pid"))
-	return pid != 0 && servertest.Alive(pid)
-}
-
 // family returns the process ids of the children of pid.
 func family(pid int) []int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // The pattern is well formed.

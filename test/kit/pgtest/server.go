@@ -3,9 +3,8 @@ package pgtest
 import (
 	"context"
 	"errors"
-	"net"
 	"net/url"
-	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,8 +15,11 @@ import (
 // a second on a machine that has nothing else to do.
 const startTimeout = 2 * time.Minute
 
-// kind tells the folders of this package, and what a killed cluster has left.
-var kind = servertest.Kind{Prefix: "observerd-pgtest-", Alive: serverAlive, Free: removeSegment}
+// kind is PostgreSQL, and what a killed cluster has left.
+var kind = servertest.Kind{
+	Name: "PostgreSQL", Prefix: "observerd-pgtest-", Users: []string{"postgres", "nobody"}, Pid: "postmaster.pid",
+	End: syscall.SIGQUIT, Free: removeSegment,
+}
 
 // superuser is the role that owns a cluster; it needs no password.
 const superuser = "postgres"
@@ -36,13 +38,9 @@ type Options struct {
 // Server is a PostgreSQL cluster of our own, on one port of 127.0.0.1 that
 // stays the same over restarts. Its methods are not for concurrent use.
 type Server struct {
+	*servertest.Instance
 	bindir  string
-	who     servertest.Account
-	dir     servertest.Workdir
 	options Options
-	port    int
-	// process is nil before the first start.
-	process *servertest.Process
 }
 
 // Start gives a test a server of its own and removes it when the test ends. A
@@ -60,19 +58,15 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	who, err := servertest.AccountOf("PostgreSQL", "postgres", "nobody")
+	instance, err := servertest.NewInstance(kind, options.Dir)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := servertest.NewWorkdir(kind, options.Dir, who)
+	s := &Server{Instance: instance, bindir: bindir, options: options}
+	if err = s.initialise(ctx); err == nil {
+		err = s.startAnywhere(ctx)
+	}
 	if err != nil {
-		return nil, err
-	}
-	s := &Server{bindir: bindir, who: who, dir: dir, options: options}
-	if err := s.initialise(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	if err := s.startAnywhere(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -81,13 +75,13 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 // startAnywhere starts the server for the first time, on a port that is free.
 func (s *Server) startAnywhere(ctx context.Context) error {
 	return servertest.StartOnFreePort(ctx, func(port int) error {
-		s.port = port
+		s.Instance.Port = port
 		return s.Start(ctx)
 	})
 }
 
 // Port of the server on 127.0.0.1.
-func (s *Server) Port() int { return s.port }
+func (s *Server) Port() int { return s.Instance.Port }
 
 // URL of a database of this server, as its superuser and without TLS. The
 // database "postgres" always exists.
@@ -95,18 +89,8 @@ func (s *Server) URL(database string) string {
 	return (&url.URL{
 		Scheme:   "postgres",
 		User:     url.User(superuser),
-		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)),
+		Host:     s.Address(),
 		Path:     "/" + database,
 		RawQuery: "sslmode=disable",
 	}).String()
-}
-
-// LogTail returns the last lines of the server's log.
-func (s *Server) LogTail() string { return s.dir.LogTail() }
-
-// Close stops the server without mercy and removes all that it wrote.
-func (s *Server) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	return errors.Join(s.Stop(ctx, Immediate), removeSegment(s.dir.Data()), s.dir.Remove())
 }

@@ -19,11 +19,11 @@ func (s *Server) Demote(ctx context.Context) error {
 	if err := s.Stop(ctx, Fast); err != nil {
 		return err
 	}
-	signal := filepath.Join(s.dir.Data(), "standby.signal")
+	signal := filepath.Join(s.Dir.Data(), "standby.signal")
 	if err := os.WriteFile(signal, nil, 0o600); err != nil {
 		return fmt.Errorf("make PostgreSQL a standby: %w", err)
 	}
-	if err := s.who.Own(signal); err != nil {
+	if err := s.Who.Own(signal); err != nil {
 		return fmt.Errorf("make PostgreSQL a standby: %w", err)
 	}
 	return s.Start(ctx)
@@ -40,11 +40,11 @@ func (s *Server) Standby(t testing.TB) *Server {
 // Follow makes a copy of this server and starts it as its standby, as
 // [Server.Standby] does. The caller must Close it.
 func (s *Server) Follow(ctx context.Context) (*Server, error) {
-	dir, err := servertest.NewWorkdir(kind, s.options.Dir, s.who)
+	instance, err := servertest.NewInstance(kind, s.options.Dir)
 	if err != nil {
 		return nil, err
 	}
-	standby := &Server{bindir: s.bindir, who: s.who, dir: dir, options: s.options}
+	standby := &Server{Instance: instance, bindir: s.bindir, options: s.options}
 	if err = standby.copyOf(ctx, s); err == nil {
 		err = standby.startAnywhere(ctx)
 	}
@@ -57,9 +57,9 @@ func (s *Server) Follow(ctx context.Context) (*Server, error) {
 // Rejoin makes the server, which does not run, a standby of another one, on the port
 // that it had. What it held is gone.
 func (s *Server) Rejoin(ctx context.Context, primary *Server) error {
-	files, err := os.ReadDir(s.dir.Data())
+	files, err := os.ReadDir(s.Dir.Data())
 	for _, file := range files {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir.Data(), file.Name())))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.Dir.Data(), file.Name())))
 	}
 	if err != nil {
 		return fmt.Errorf("make PostgreSQL a standby: %w", err)
@@ -72,10 +72,10 @@ func (s *Server) Rejoin(ctx context.Context, primary *Server) error {
 
 // copyOf fills the folder, which is empty, as that of a standby.
 func (s *Server) copyOf(ctx context.Context, primary *Server) error {
-	cmd := s.command(ctx, "pg_basebackup", syscall.SIGKILL,
-		"--host", "127.0.0.1", "--port", strconv.Itoa(primary.port), "--username", superuser, "--pgdata", s.dir.Data(),
+	cmd := s.Command(ctx, syscall.SIGKILL, filepath.Join(s.bindir, "pg_basebackup"),
+		"--host", "127.0.0.1", "--port", strconv.Itoa(primary.Port()), "--username", superuser, "--pgdata", s.Dir.Data(),
 		"--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
-	if err := s.dir.Prepare(cmd); err != nil {
+	if err := s.Dir.Prepare(cmd); err != nil {
 		return fmt.Errorf("pg_basebackup: %w", err)
 	}
 	return nil

@@ -19,9 +19,9 @@ type Account struct {
 	Credential *syscall.Credential
 }
 
-// AccountOf returns whom root runs the product as: the first of these users
+// accountOf returns whom root runs the product as: the first of these users
 // that exists.
-func AccountOf(product string, users ...string) (Account, error) {
+func accountOf(product string, users ...string) (Account, error) {
 	if os.Geteuid() != 0 {
 		return Account{}, nil
 	}

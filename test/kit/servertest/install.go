@@ -25,7 +25,11 @@ type Product struct {
 	// spaces, are unpacked; they are not installed. Any user may do that, and
 	// it brings no services. Find looks below it. Empty: they are installed.
 	Unpack string
-	// Find looks for the programs and returns their folder, or Missing.
+	// Commands are what it needs, and Folders where packages put them, beside those of
+	// PATH: a daemon is no command for users. They are patterns; of what matches one,
+	// the last is looked at first, so that a later version wins.
+	Commands, Folders []string
+	// Find looks in another way and returns the folder of the programs, or Missing.
 	Find func(ctx context.Context) (string, error)
 	// Missing is the error of a machine without the programs.
 	Missing error
@@ -56,14 +60,24 @@ var managers = []manager{
 // Programs returns the folder of the server's programs, and installs them
 // first where there are none.
 func (p Product) Programs(ctx context.Context) (string, error) {
-	dir, err := p.Find(ctx)
+	dir, err := p.find(ctx)
 	if err == nil || !errors.Is(err, p.Missing) {
 		return dir, err
 	}
 	if err := p.installOnce(ctx); err != nil {
 		return "", err
 	}
-	return p.Find(ctx)
+	return p.find(ctx)
+}
+
+func (p Product) find(ctx context.Context) (string, error) {
+	if p.Find != nil {
+		return p.Find(ctx)
+	}
+	if dir := FolderWith(p.Folders, p.Commands...); dir != "" {
+		return dir, nil
+	}
+	return "", p.Missing
 }
 
 // installOnce installs under a lock that all products share: `go test` starts
@@ -75,7 +89,7 @@ func (p Product) installOnce(ctx context.Context) error {
 		return fmt.Errorf("wait for another installation: %w", err)
 	}
 	defer lock.Close()
-	if _, err := p.Find(ctx); err == nil {
+	if _, err := p.find(ctx); err == nil {
 		return nil
 	}
 	return p.install(ctx)
@@ -148,9 +162,15 @@ func (p Product) Program(ctx context.Context, variable, name string) (string, er
 }
 
 // FolderWith returns the first folder of PATH, or of those beside it, that has all of
-// the programs; empty for none.
+// the programs; empty for none. Those beside it are patterns, as Folders of [Product].
 func FolderWith(beside []string, programs ...string) string {
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), beside...) {
+	where := filepath.SplitList(os.Getenv("PATH"))
+	for _, pattern := range beside {
+		found, _ := filepath.Glob(pattern) // The patterns are well formed.
+		slices.Reverse(found)
+		where = append(where, found...)
+	}
+	for _, dir := range where {
 		if !slices.ContainsFunc(programs, func(name string) bool {
 			_, err := exec.LookPath(filepath.Join(dir, name))
 			return err != nil

@@ -128,3 +128,22 @@ case "$*" in *"download one two") touch one.deb two.deb;; esac`, root, "bin", "a
 		wantWords(t, p.install(t.Context()), "no such mirror", "EXAMPLE_BINDIR")
 	})
 }
+
+func TestFolderWithTakesTheNewestVersion(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("PATH", filepath.Join(root, "nothing"))
+	for _, version := range []string{"15", "16", "17"} {
+		script(t, "", root, version, "bin", "initdb")
+		if version != "17" { // It has no server: somebody installed the client alone.
+			script(t, "", root, version, "bin", "postgres")
+		}
+	}
+	pattern := []string{filepath.Join(root, "*", "bin")}
+	if dir, want := FolderWith(pattern, "initdb", "postgres"), filepath.Join(root, "16", "bin"); dir != want {
+		t.Errorf("found %q, want %s", dir, want)
+	}
+	t.Setenv("PATH", filepath.Join(root, "15", "bin"))
+	if dir, want := FolderWith(pattern, "initdb", "postgres"), filepath.Join(root, "15", "bin"); dir != want {
+		t.Errorf("found %q although it is in PATH, want %s", dir, want)
+	}
+}

@@ -125,41 +125,15 @@ func makeOld(t *testing.T, dir string) {
 	}
 }
 
-// openPrefix begins the names of the folders of OpenDir.
-const openPrefix = "servertest-parent-"
-
-// sweepOpened removes what tests that were killed have left in folders of OpenDir,
-// and the folders, once nothing of another kind is in them.
-func (k Kind) sweepOpened() {
-	dirs, _ := filepath.Glob(filepath.Join("/tmp", openPrefix+"*")) // The pattern is well formed.
-	for _, dir := range dirs {
-		if !ownAndOld(dir) {
-			continue
-		}
-		lock, err := tryLockDir(dir)
-		if err != nil {
-			continue // It is in use.
-		}
-		k.sweep(dir)
-		_ = os.Remove(dir) // Unless it holds something.
-		_ = lock.Close()
-	}
-}
-
 // OpenDir makes a folder that a server's user can enter, which those of
 // t.TempDir are not, and removes it when the test ends.
 func OpenDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", openPrefix)
+	dir, err := os.MkdirTemp("/tmp", "servertest-parent-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	lock, err := tryLockDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = lock.Close() })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

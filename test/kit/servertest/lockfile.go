@@ -21,18 +21,6 @@ func tryLockFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// tryLockDir locks a folder for this process, or fails at once.
-func tryLockDir(path string) (*os.File, error) {
-	dir, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), dir.Close())
-	}
-	return dir, nil
-}
-
 // lockFile waits until path is free, then locks it.
 func lockFile(ctx context.Context, path string) (*os.File, error) {
 	ticker := time.NewTicker(100 * time.Millisecond)

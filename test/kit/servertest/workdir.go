@@ -10,18 +10,6 @@ import (
 	"time"
 )
 
-// Kind says how the folders of one kind of server are told from others, and
-// what those of a killed run have left.
-type Kind struct {
-	// Prefix begins the name of each folder, such as "observerd-pgtest-".
-	Prefix string
-	// Alive reports whether a server still runs on a folder of data.
-	Alive func(data string) bool
-	// Free gives back what a killed server keeps outside of its folder of
-	// data; nil means nothing.
-	Free func(data string) error
-}
-
 // Workdir is the one folder that a server writes to.
 type Workdir struct {
 	// Path is the folder.
@@ -50,7 +38,7 @@ func (w Workdir) LogTail() string {
 
 // NewWorkdir makes a folder below parent, or below the temporary directory
 // when parent is empty, that the account may use. It removes what killed runs
-// have left there, and in folders of [OpenDir].
+// have left there.
 func NewWorkdir(kind Kind, parent string, who Account) (Workdir, error) {
 	parent, err := chooseParent(parent, who)
 	if err != nil {
@@ -58,7 +46,6 @@ func NewWorkdir(kind Kind, parent string, who Account) (Workdir, error) {
 	}
 	kind.sweep(parent)
 	kind.sweepMemory()
-	kind.sweepOpened()
 	path, err := os.MkdirTemp(parent, kind.Prefix)
 	if err != nil {
 		return Workdir{}, fmt.Errorf("make a folder for the server: %w", err)
@@ -118,9 +105,7 @@ func (k Kind) sweep(parent string) {
 		if !k.leftover(dir) {
 			continue
 		}
-		if k.Free != nil {
-			_ = k.Free(filepath.Join(dir, "data"))
-		}
+		_ = k.free(filepath.Join(dir, "data"))
 		_ = os.RemoveAll(dir)
 	}
 }
@@ -147,5 +132,5 @@ func (k Kind) leftover(dir string) bool {
 		return false
 	}
 	defer lock.Close()
-	return !k.Alive(filepath.Join(dir, "data"))
+	return !k.alive(filepath.Join(dir, "data"))
 }
