@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // recorded is an event as the event log or a sink has it.
@@ -142,9 +143,6 @@ func missing(from string, history []recorded, of string, others []recorded) erro
 	return nil
 }
 
-// errWrong marks a complaint that no time can heal.
-var errWrong = errors.New("wrong for ever")
-
 // story reads the event log and the file, and complains until the log tells the
 // whole story of the rows. rows has the status of each row by stream.
 func (m memory) story(t *testing.T, path string, rows map[string]map[string]string) (log, file []recorded, err error) {
@@ -154,7 +152,7 @@ func (m memory) story(t *testing.T, path string, rows map[string]map[string]stri
 		return nil, nil, err
 	}
 	if err := disorder(log); err != nil {
-		return nil, nil, fmt.Errorf("%w: event log: %w", errWrong, err)
+		return nil, nil, waittest.Final(fmt.Errorf("event log: %w", err))
 	}
 	for stream, want := range rows {
 		if err := difference(stream, lastStatus(log, stream), want); err != nil {
@@ -169,13 +167,13 @@ func (m memory) story(t *testing.T, path string, rows map[string]map[string]stri
 // the rows, and makes sure that both tell it once and nothing else.
 func checkHistory(t *testing.T, m memory, path string, rows map[string]map[string]string) {
 	t.Helper()
-	settle(t, func() error {
+	eventually(t, func() error {
 		log, file, err := m.story(t, path, rows)
 		if err != nil {
 			return err
 		}
 		if err := disorder(file); err != nil {
-			return fmt.Errorf("%w: file: %w", errWrong, err)
+			return waittest.Final(fmt.Errorf("file: %w", err))
 		}
 		return errors.Join(missing("the event log", log, "the file", file), missing("the file", file, "the event log", log))
 	})
@@ -185,7 +183,7 @@ func checkHistory(t *testing.T, m memory, path string, rows map[string]map[strin
 // than the log has, but nothing twice.
 func checkDelivered(t *testing.T, m memory, path string, rows map[string]map[string]string) {
 	t.Helper()
-	settle(t, func() error {
+	eventually(t, func() error {
 		log, file, err := m.story(t, path, rows)
 		if err != nil {
 			return err
@@ -193,23 +191,10 @@ func checkDelivered(t *testing.T, m memory, path string, rows map[string]map[str
 		ids := make(map[string]bool, len(file))
 		for _, e := range file {
 			if ids[e.id] {
-				return fmt.Errorf("%w: file: event %s of %s/%s is there twice", errWrong, e.id, e.stream, e.subject)
+				return waittest.Final(fmt.Errorf("file: event %s of %s/%s is there twice", e.id, e.stream, e.subject))
 			}
 			ids[e.id] = true
 		}
 		return missing("the file", file, "the event log", log)
-	})
-}
-
-// settle waits until the check is content; a complaint that is wrong for ever ends
-// the test at once.
-func settle(t *testing.T, check func() error) {
-	t.Helper()
-	eventually(t, func() error {
-		err := check()
-		if errors.Is(err, errWrong) {
-			t.Fatal(err)
-		}
-		return err
 	})
 }

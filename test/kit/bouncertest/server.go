@@ -109,7 +109,7 @@ func (p *Pooler) start(ctx context.Context, port int) error {
 		}
 	}
 	// The pooler outlives ctx, which bounds its start alone.
-	return p.Instance.Start(ctx, p.Command(context.WithoutCancel(ctx), syscall.SIGKILL, p.program, config), p.ping)
+	return p.Start(ctx, p.Command(context.WithoutCancel(ctx), syscall.SIGKILL, p.program, config), p.ping)
 }
 
 func (p *Pooler) users() string { return filepath.Join(p.Dir.Data(), "users.txt") }

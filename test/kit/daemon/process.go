@@ -8,9 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
+
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 // Options of a process.
@@ -72,7 +73,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	p.cmd.Env = append([]string{"HOME=" + o.Folder, "TMPDIR=" + o.Folder}, o.Env...)
 	// A group of its own keeps Ctrl-C from reaching it before its owner.
 	o.Attributes.Setpgid = true
-	dieWithParent(&o.Attributes)
+	servertest.DieWithParent(&o.Attributes, syscall.SIGKILL)
 	p.cmd.SysProcAttr = &o.Attributes
 	err = p.launch(stderr)
 	if err != nil {
@@ -81,27 +82,26 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// launch starts the process on a thread that lives as long as it does: the
-// kernel's signal at the parent's death follows the thread. Only the process
-// keeps its end of the pipe.
+// launch starts the process. Only it keeps its end of the pipe.
 func (p *Process) launch(stderr io.Closer) error {
-	started := make(chan error)
 	var draining sync.WaitGroup
 	draining.Go(p.Log.drain.run)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	process, err := servertest.Launch(p.cmd)
+	_ = stderr.Close()
+	ended := func() {
 		defer close(p.exited)
-		err := p.cmd.Start()
-		_ = stderr.Close()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // How it ended stands in cmd.ProcessState.
-		}
 		draining.Wait()
 		_ = p.Log.drain.log.Close()
+	}
+	if err != nil {
+		ended()
+		return err
+	}
+	go func() {
+		<-process.Exited()
+		ended()
 	}()
-	return <-started
+	return nil
 }
 
 // Name is that of the options.

@@ -87,7 +87,7 @@ func (s *Server) start(ctx context.Context, port int) error {
 	s.Port = port
 	// The server outlives ctx, which bounds its start alone.
 	cmd := s.command(context.WithoutCancel(ctx), s.arguments(s.options.Settings)...)
-	return s.Instance.Start(ctx, cmd, func(ctx context.Context) error { return Ping(ctx, s.URL("")) })
+	return s.Start(ctx, cmd, func(ctx context.Context) error { return Ping(ctx, s.URL("")) })
 }
 
 // URL of a database of this server, as the account that may do everything.

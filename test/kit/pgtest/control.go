@@ -16,10 +16,8 @@ import (
 // Mode says how a server is stopped, in PostgreSQL's own words.
 type Mode syscall.Signal
 
-// The three ways to stop a server in order; for the fourth see [Server.Kill].
+// Two ways to stop a server in order; for the third see [Server.Kill].
 const (
-	// Smart waits for all clients to leave.
-	Smart = Mode(syscall.SIGTERM)
 	// Fast rolls open transactions back and disconnects the clients.
 	Fast = Mode(syscall.SIGINT)
 	// Immediate quits at once; the next start recovers from the log.

@@ -40,6 +40,15 @@ func accountOf(product string, users ...string) (Account, error) {
 	return Account{}, fmt.Errorf("root may not run %s, and there is no user %s to run it as", product, strings.Join(users, " or "))
 }
 
+// Attributes of a child process: whom it runs as, and the signal for [DieWithParent].
+// A process group of its own keeps Ctrl-C, which ends the tests, from reaching the
+// server first.
+func (a Account) Attributes(onDeath syscall.Signal) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Credential: a.Credential, Setpgid: true}
+	DieWithParent(attributes, onDeath)
+	return attributes
+}
+
 // Own gives path to the account.
 func (a Account) Own(path string) error {
 	if a.Credential == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/waittest"
 )
 
 // patience bounds what has no figure of its own: the start of a node, its end,
@@ -85,35 +86,16 @@ func Stop(ctx context.Context, nodes ...*daemon.Process) error {
 	return errors.Join(errs...)
 }
 
-// Until asks every now and then, until there is no complaint, or a final one.
-// The last one is part of the error when the limit is over.
+// Until is [waittest.Within], with an error that says how long that was.
 func Until(ctx context.Context, limit time.Duration, complaint func() error) error {
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		err := complaint()
-		var f final
-		if err == nil || errors.As(err, &f) {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-deadline.C:
-			return fmt.Errorf("not within %s: %w", limit, err)
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		}
+	if err := waittest.Within(ctx, limit, complaint); err != nil {
+		return errors.Join(context.Cause(ctx), fmt.Errorf("within %s: %w", limit, err))
 	}
+	return nil
 }
 
-// Final makes a complaint one that waiting cannot fix.
-func Final(err error) error { return final{err} }
-
-type final struct{ error }
-
-func (f final) Unwrap() error { return f.error }
+// Final is [waittest.Final].
+func Final(err error) error { return waittest.Final(err) }
 
 // Wait lets time pass.
 func Wait(ctx context.Context, d time.Duration) error {

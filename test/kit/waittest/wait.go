@@ -5,6 +5,7 @@ package waittest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 )
@@ -18,12 +19,12 @@ const every = 20 * time.Millisecond
 func Eventually(t testing.TB, limit time.Duration, complaint func() error) {
 	t.Helper()
 	if err := Within(t.Context(), limit, complaint); err != nil {
-		t.Fatalf("not within %s: %v", limit, err)
+		t.Fatalf("waited for up to %s: %v", limit, err)
 	}
 }
 
-// Within asks again until there is no complaint, and returns the last one when
-// the limit or ctx is over.
+// Within asks again until there is no complaint, or a final one, and returns the last
+// one when the limit or ctx is over.
 func Within(ctx context.Context, limit time.Duration, complaint func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -31,8 +32,9 @@ func Within(ctx context.Context, limit time.Duration, complaint func() error) er
 	defer tick.Stop()
 	for {
 		err := complaint()
-		if err == nil {
-			return nil
+		var f final
+		if err == nil || errors.As(err, &f) {
+			return err
 		}
 		select {
 		case <-tick.C:
@@ -41,3 +43,10 @@ func Within(ctx context.Context, limit time.Duration, complaint func() error) er
 		}
 	}
 }
+
+// Final makes a complaint one that waiting cannot fix.
+func Final(err error) error { return final{err} }
+
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }

@@ -26,6 +26,10 @@ func TestWithin(t *testing.T) {
 		if err := waittest.Within(t.Context(), time.Minute, never); !errors.Is(err, late) {
 			t.Errorf("%v, want the last complaint", err)
 		}
+		final := errors.New("for ever")
+		if err := waittest.Within(t.Context(), time.Hour, func() error { return waittest.Final(final) }); !errors.Is(err, final) || time.Since(began) > 5*time.Minute {
+			t.Errorf("%v after %s, want the final complaint at once", err, time.Since(began))
+		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := waittest.Within(ended, time.Hour, never); !errors.Is(err, late) {

@@ -70,7 +70,8 @@ func execute(ctx context.Context, servers servers, args []string) (int, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), servers.environ()...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = dieTogether()
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	servertest.DieWithParent(cmd.SysProcAttr, syscall.SIGTERM) // Its database ends at the same moment.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
 	err := cmd.Run()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // contender is one thread of ours.
@@ -82,6 +83,6 @@ func (c *contender) work(ctx context.Context, lease *lock.Lease, name string) er
 		c.tally.long.Add(1)
 		d = ttl + ttl/2
 	}
-	pause(lease.Context(), d)
+	_ = testbed.Wait(lease.Context(), d) // The lease may end first.
 	return c.witness.leave(ctx, name, c.holder, count)
 }

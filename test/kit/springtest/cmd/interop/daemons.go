@@ -62,10 +62,8 @@ func (t *trial) daemons(ctx context.Context) (err error) {
 	if err := t.drained(ctx, written); err != nil {
 		return err
 	}
-	for _, p := range running {
-		if code, err := p.Stop(ctx); err != nil || code != 0 {
-			return fmt.Errorf("%s ends with %d: %w\n%s", p.Name(), code, err, p.Log.Tail(4000))
-		}
+	if err := testbed.Stop(ctx, running...); err != nil {
+		return err
 	}
 	return errors.Join(java.verdict(), t.judgeDaemons(ctx, java, written))
 }
@@ -139,9 +137,9 @@ func (t *trial) startDaemons(ctx context.Context, source string) (running []*dae
 		c := daemon.Config{
 			Node: fmt.Sprintf("node-%d", n), Database: t.url, Sources: map[string]string{"source": source}, Observers: observers,
 			Files:    map[string]string{"file": filepath.Join(t.settings.cache, t.generation.String(), fmt.Sprintf("events-%d.jsonl", n))},
-			Interval: time.Second, TTL: ttl,
+			Interval: time.Second, TTL: ttl, KeyFormat: string(lock.KeySpring),
 		}
-		p, err := bed.Start(ctx, t.generation.String(), c, "OBSERVERD_SCHEDULER_OBSERVER_LOCK_KEY_FORMAT="+string(lock.KeySpring))
+		p, err := bed.Start(ctx, t.generation.String(), c)
 		if err != nil {
 			return running, err
 		}
@@ -152,21 +150,14 @@ func (t *trial) startDaemons(ctx context.Context, source string) (running []*dae
 
 // drained waits until each order is an event.
 func (t *trial) drained(ctx context.Context, orders int) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	for {
+	return testbed.Until(ctx, 2*time.Minute, func() error {
 		var n int
 		err := t.witness.db.QueryRowContext(ctx, `SELECT count(DISTINCT subject) FROM obs_event WHERE stream = 'order'`).Scan(&n)
-		if err != nil {
-			return fmt.Errorf("%d of %d orders are events: %w", n, orders, err)
+		if err == nil && n < orders {
+			err = fmt.Errorf("%d of %d orders are events", n, orders)
 		}
-		if n >= orders {
-			return nil
-		}
-		if !pause(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("%d of %d orders are events: %w", n, orders, context.Cause(ctx))
-		}
-	}
+		return err
+	})
 }
 
 func (t *trial) judgeDaemons(ctx context.Context, java summary, orders int) error {

@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
+
+	"github.com/observerd/observerd/test/kit/servertest"
 )
 
 // java is a built program.
@@ -38,7 +41,7 @@ func (j java) start(ctx context.Context, args ...string) (*process, error) {
 	p.cmd = exec.CommandContext(ctx, "java", append([]string{"-Duser.timezone=UTC", "-Xmx256m", "-jar", j.jar}, args...)...)
 	// Names of locks are not ASCII alone.
 	p.cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	p.cmd.SysProcAttr = attributes()
+	p.cmd.SysProcAttr = servertest.Account{}.Attributes(syscall.SIGKILL)
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err == nil {

@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
 
@@ -78,7 +80,7 @@ func (t tools) build(ctx context.Context, s settings, g springtest.Generation) (
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "mvn", append(args, "package")...)
 	cmd.Dir = s.project
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = servertest.Account{}.Attributes(syscall.SIGKILL)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return java{}, fmt.Errorf("build with Maven: %w\n%s", err, output)
 	}

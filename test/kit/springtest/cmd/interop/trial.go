@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // The driver of the witness.
 
@@ -177,14 +176,4 @@ func (t *trial) otherTable(ctx context.Context) error {
 		return fmt.Errorf("on the table of %s the application is told %s, want %s", other, got, told)
 	}
 	return nil
-}
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
