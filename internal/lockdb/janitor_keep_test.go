@@ -13,6 +13,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -170,7 +171,7 @@ func TestCleanEndsWithItsTime(t *testing.T) {
 	})
 	t.Run("nobody answers", func(t *testing.T) {
 		t.Parallel()
-		proxied, proxy := through(t, pgtest.New(t))
+		proxied, proxy := netfault.StartBefore(t, pgtest.New(t))
 		db := open(t, proxied)
 		if err := db.Migrate(t.Context()); err != nil {
 			t.Fatal(err)

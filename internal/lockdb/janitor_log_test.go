@@ -98,7 +98,7 @@ func TestCleanReadsNoEventTwice(t *testing.T) {
 // would not end the wait.
 func TestJanitorOutlastsALostConnection(t *testing.T) {
 	t.Parallel()
-	proxied, proxy := through(t, pgtest.New(t))
+	proxied, proxy := netfault.StartBefore(t, pgtest.New(t))
 	db := open(t, proxied)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestJanitorOutlastsALostConnection(t *testing.T) {
 func TestCleanSparesASinkThatIsFedAgain(t *testing.T) {
 	t.Parallel()
 	direct := pgtest.New(t)
-	proxied, proxy := through(t, direct)
+	proxied, proxy := netfault.StartBefore(t, direct)
 	db, other := open(t, proxied), open(t, direct)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -127,7 +127,7 @@ func (l *logged) String() string {
 func TestReleaseHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	direct := pgtest.New(t)
-	proxied, proxy := through(t, direct)
+	proxied, proxy := netfault.StartBefore(t, direct)
 	db := open(t, proxied)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,7 +44,7 @@ func TestCommitWhoseAnswerIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			direct := pgtest.New(t)
-			proxied, proxy := through(t, direct)
+			proxied, proxy := netfault.StartBefore(t, direct)
 			db := open(t, proxied)
 			if err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
@@ -140,24 +139,12 @@ func checkFate(t *testing.T, direct string, s observer.Store, before, after obse
 	}
 }
 
-// through puts a proxy before the server of a URL.
-func through(t *testing.T, direct string) (string, *netfault.Proxy) {
-	t.Helper()
-	u, err := url.Parse(direct)
-	if err != nil {
-		t.Fatal(fmt.Errorf("parse the test's URL"))
-	}
-	proxy := netfault.Start(t, u.Host)
-	u.Host = proxy.Addr()
-	return u.String(), proxy
-}
-
 // TestAcquisitionThatIsGivenUpLeavesNoLock cancels an attempt while its
 // statement is on the way. It is carried out all the same, and given back.
 func TestAcquisitionThatIsGivenUpLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	direct := pgtest.New(t)
-	proxied, proxy := through(t, direct)
+	proxied, proxy := netfault.StartBefore(t, direct)
 	db := open(t, proxied)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"sync/atomic"
 
 	"github.com/observerd/observerd/test/kit/netfault"
@@ -41,11 +40,7 @@ type counted struct {
 // countRequests leads through a proxy. A request is what a client sends at
 // once, which it follows with a wait for the answer.
 func countRequests(ctx context.Context, where string) (counted, error) {
-	parsed, err := url.Parse(where)
-	if err != nil {
-		return counted{}, fmt.Errorf("read the URL of the source: %w", err)
-	}
-	proxy, err := netfault.Open(ctx, parsed.Host)
+	proxied, proxy, err := netfault.OpenBefore(ctx, where)
 	if err != nil {
 		return counted{}, err
 	}
@@ -54,8 +49,7 @@ func countRequests(ctx context.Context, where string) (counted, error) {
 		requests.Add(1)
 		return netfault.Fault{}
 	})
-	parsed.Host = proxy.Addr()
-	return counted{url: parsed.String(), trips: requests.Load, close: proxy.Close}, nil
+	return counted{url: proxied, trips: requests.Load, close: proxy.Close}, nil
 }
 
 // tableOf is the table of so many orders.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -17,9 +16,10 @@ type abroad struct{ host }
 func (a abroad) start(t *testing.T, name, password string) *daemon {
 	t.Helper()
 	a.access = "password-file: password, fetch-size: 4, query-timeout: 20s"
-	folder := a.configure(t, name, settings{})
+	folder := filepath.Join(a.Folder, name)
+	must(t, os.MkdirAll(folder, 0o700))
 	must(t, os.WriteFile(filepath.Join(folder, "password"), []byte(password), 0o600))
-	return run(t, name, folder, syscall.SysProcAttr{}, "run")
+	return a.host.start(t, name, settings{})
 }
 
 // pair runs two nodes, and returns them when both are ready.

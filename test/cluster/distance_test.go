@@ -20,7 +20,7 @@ func TestNodeFarFromItsDatabaseIsPassedOver(t *testing.T) {
 		jobs[i].interval = 2 * time.Second // Room for a turn at that distance.
 	}
 	m := remember(t, pgtest.New(t))
-	url, proxy := through(t, m.url)
+	url, proxy := netfault.StartBefore(t, m.url)
 	near := join(t, m, "near", jobs...)
 	distant := m
 	distant.url = url

@@ -2,25 +2,12 @@ package cluster_test
 
 import (
 	"bytes"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/observerd/observerd/test/kit/netfault"
 )
-
-// through puts a proxy before the server of a URL.
-func through(t *testing.T, direct string) (string, *netfault.Proxy) {
-	t.Helper()
-	u, err := url.Parse(direct)
-	if err != nil {
-		t.Fatal("the URL of a test's database cannot be read")
-	}
-	proxy := netfault.Start(t, u.Host)
-	u.Host = proxy.Addr()
-	return u.String(), proxy
-}
 
 // holdRead holds the first read of a table until it is released, and closes the
 // channel that it returns when that has come.
@@ -58,7 +45,7 @@ func TestRowCommitsBelowAChunkThatACrashLeft(t *testing.T) {
 		source.orders(t, "early", 2000)
 		// Beyond the margin that a source allows for clocks.
 		eventually(t, source.olderThan(t, 2500*time.Millisecond))
-		proxied, proxy := through(t, source.url)
+		proxied, proxy := netfault.StartBefore(t, source.url)
 		proxy.SetImpairment(netfault.Impairment{Bandwidth: 10_000}) // The orders take some ten seconds.
 		a := h.start(t, "a", settings{source: proxied})
 		first := killBetweenChunks(t, m, a, 2000)

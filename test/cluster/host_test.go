@@ -12,6 +12,7 @@ import (
 	"time"
 
 	process "github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // shutdownTimeout is that of the configuration of a [host]'s nodes.
@@ -19,7 +20,7 @@ const shutdownTimeout = 8 * time.Second
 
 // host is a machine: a folder for nodes that share the file of a sink.
 type host struct {
-	folder string
+	testbed.Testbed
 	source string
 	memory memory
 	// owner is what the names of tables begin with, and access are more settings of
@@ -29,19 +30,23 @@ type host struct {
 
 func newHost(t *testing.T, m memory, source string) host {
 	t.Helper()
-	return host{folder: t.TempDir(), source: source, memory: m}
+	return hostIn(t.TempDir(), m, source)
+}
+
+func hostIn(folder string, m memory, source string) host {
+	bed := testbed.Testbed{Options: testbed.Options{Binary: os.Getenv(envBinary), Folder: folder}}
+	return host{Testbed: bed, source: source, memory: m}
 }
 
 // sink is the file with all events.
-func (h host) sink() string { return filepath.Join(h.folder, "events.jsonl") }
+func (h host) sink() string { return filepath.Join(h.Folder, "events.jsonl") }
 
 // settings of one node; the zero value is what most stories want.
 type settings struct {
 	// database and source are URLs in the place of the host's.
 	database, source string
 	// ttl of the leases in the place of the shortest that is allowed.
-	ttl        time.Duration
-	attributes syscall.SysProcAttr
+	ttl time.Duration
 }
 
 // observed are the observers of a host's nodes, of tables whose names begin with that.
@@ -56,32 +61,30 @@ func observed(prefix string) []string {
 // start runs a node in a working directory of its own.
 func (h host) start(t *testing.T, name string, s settings) *daemon {
 	t.Helper()
-	return run(t, name, h.configure(t, name, s), s.attributes, "run")
+	return h.launch(t, h.config(name, s))
 }
 
-// configure writes the configuration of a node and returns its folder.
-func (h host) configure(t *testing.T, name string, s settings) string {
-	t.Helper()
-	return h.write(t, process.Config{
-		Node: name, Database: s.database, Sources: map[string]string{"shop": cmp.Or(s.source, h.source)}, Access: h.access,
-		Observers: observed(h.owner), TTL: cmp.Or(s.ttl, h.memory.ttl()), Shutdown: shutdownTimeout,
-	})
+// config is the configuration of a node. All of a host share its sink.
+func (h host) config(name string, s settings) process.Config {
+	return process.Config{
+		Node: name, Database: cmp.Or(s.database, h.memory.url), Sources: map[string]string{"shop": cmp.Or(s.source, h.source)},
+		Access: h.access, Observers: observed(h.owner), Files: map[string]string{"file": h.sink()},
+		TTL: cmp.Or(s.ttl, h.memory.ttl()), Shutdown: shutdownTimeout,
+	}
 }
 
-// write writes a configuration whose nodes share the host's sink and, unless it names
-// another, the host's coordination database. It returns the node's folder.
-func (h host) write(t *testing.T, c process.Config) string {
+// launch runs a node with that configuration.
+func (h host) launch(t *testing.T, c process.Config) *daemon {
 	t.Helper()
-	c.Database, c.Files = cmp.Or(c.Database, h.memory.url), map[string]string{"file": h.sink()}
-	folder := filepath.Join(h.folder, c.Node)
-	must(t, c.Write(folder))
-	return folder
+	p, err := h.Launch(context.WithoutCancel(t.Context()), "", c)
+	must(t, err)
+	return kept(t, p)
 }
 
 // command runs a one-shot command with the configuration of a node.
 func (h host) command(t *testing.T, name string, args ...string) {
 	t.Helper()
-	d := run(t, name+" "+strings.Join(args, " "), filepath.Join(h.folder, name), syscall.SysProcAttr{}, args...)
+	d := run(t, name+" "+strings.Join(args, " "), filepath.Join(h.Folder, name), syscall.SysProcAttr{}, args...)
 	if code := d.ends(t, patience); code != 0 {
 		t.Fatalf("%v: exit code %d", args, code)
 	}
@@ -94,7 +97,7 @@ func (h host) status(t *testing.T, name string) (string, error) {
 	defer cancel()
 	var out bytes.Buffer
 	err := process.Run(ctx, process.Options{
-		Binary: os.Getenv(envBinary), Name: "status", Folder: filepath.Join(h.folder, name), Args: []string{"status"}, Stdout: &out,
+		Binary: os.Getenv(envBinary), Name: "status", Folder: filepath.Join(h.Folder, name), Args: []string{"status"}, Stdout: &out,
 		LogFile: filepath.Join(t.TempDir(), "log"),
 	})
 	return out.String(), err

@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
-	process "github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/oratest"
 	"github.com/observerd/observerd/test/kit/oratest/engine"
@@ -158,8 +156,9 @@ func TestLargeRowsFitIntoMemory(t *testing.T) {
 			p.fill(t)
 			m := remember(t, pgtest.New(t))
 			h := newHost(t, m, p.url)
-			folder := h.write(t, process.Config{Node: "a", Sources: map[string]string{"shop": p.url}, Observers: paperObservers})
-			d := run(t, "a", folder, syscall.SysProcAttr{}, "run")
+			c := h.config("a", settings{})
+			c.Observers = paperObservers
+			d := h.launch(t, c)
 			for _, stream := range []string{"table", "view", "query", "by-key"} {
 				eventually(t, func() error { return m.papers(t, stream) })
 			}

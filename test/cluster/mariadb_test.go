@@ -92,7 +92,7 @@ func TestMariaDBThroughAKill(t *testing.T) {
 	const backlog = 1000
 	d.run(t, mariatest.Connect(t, d.url, nil), `
 		INSERT INTO orders SELECT CONCAT('early-', LPAD(seq, 4, '0')), 'NEW', NOW() - INTERVAL 1 HOUR + INTERVAL seq DIV 7 SECOND FROM seq_1_to_1000`)
-	proxied, proxy := through(t, d.url)
+	proxied, proxy := netfault.StartBefore(t, d.url)
 	proxy.SetImpairment(netfault.Impairment{Bandwidth: 10_000}) // The orders take some seconds.
 	h := d.host(t, m, proxied)
 	began := time.Now()

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	process "github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
@@ -70,11 +69,9 @@ var watchedObservers = []string{
 func (r *rehearsal) begin(t *testing.T, name string, enabled bool) {
 	t.Helper()
 	r.end(t, name)
-	folder := r.write(t, process.Config{
-		Node: name, Sources: map[string]string{"shop": r.source.url}, Observers: watchedObservers,
-		TTL: javaTTL, KeyFormat: "spring", Disabled: !enabled,
-	})
-	r.nodes[name] = run(t, name, folder, syscall.SysProcAttr{}, "run").ready(t)
+	c := r.config(name, settings{ttl: javaTTL})
+	c.Observers, c.KeyFormat, c.Disabled = watchedObservers, "spring", !enabled
+	r.nodes[name] = r.launch(t, c).ready(t)
 }
 
 // end stops a Go node, if there is one of that name.
@@ -89,7 +86,7 @@ func (r *rehearsal) end(t *testing.T, name string) {
 func (r *rehearsal) doctor(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, func() error {
-		d := run(t, name+" doctor", filepath.Join(r.folder, name), syscall.SysProcAttr{}, "doctor", "--watch", "2s")
+		d := run(t, name+" doctor", filepath.Join(r.Folder, name), syscall.SysProcAttr{}, "doctor", "--watch", "2s")
 		if code := d.ends(t, patience); code != 0 {
 			return fmt.Errorf("doctor: exit code %d", code)
 		}

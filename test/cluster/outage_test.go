@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -70,7 +71,7 @@ func TestTypeGoesOnAfterARestartInItsPoll(t *testing.T) {
 	source := openPostgres(t)
 	h := newHost(t, m, source.url)
 	source.order(t, "unfinished")
-	proxied, proxy := through(t, source.url)
+	proxied, proxy := netfault.StartBefore(t, source.url)
 	release := make(chan struct{})
 	reading := holdRead(proxy, "orders", release)
 	d := h.start(t, "a", settings{source: proxied, ttl: longTTL})

@@ -15,22 +15,25 @@ import (
 // daemon is a node that runs as a process of its own.
 type daemon struct{ *process.Process }
 
-// run starts the program in a folder. It is killed when the test ends, or the
-// tests do, whichever way.
+// run starts the program in a folder.
 func run(t *testing.T, name, folder string, attributes syscall.SysProcAttr, args ...string) *daemon {
 	t.Helper()
 	p, err := process.Start(context.WithoutCancel(t.Context()), process.Options{
 		Binary: os.Getenv(envBinary), Name: name, Folder: folder, Args: args, Attributes: attributes,
 		LogFile: filepath.Join(t.TempDir(), "log"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return kept(t, p)
+}
+
+// kept kills a process when the test ends. The tests' own end kills it too.
+func kept(t *testing.T, p *process.Process) *daemon {
+	t.Helper()
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
 			const most = 40_000
-			t.Logf("log of %s:\n%s", name, p.Log.Tail(most))
+			t.Logf("log of %s:\n%s", p.Name(), p.Log.Tail(most))
 		}
 	})
 	return &daemon{p}

@@ -80,7 +80,7 @@ func more(now, before int) error {
 // replaced at once: a reload must not read half of it.
 func (h host) switchTasks(t *testing.T, node string, on bool) {
 	t.Helper()
-	path := filepath.Join(h.folder, node, "config.yaml")
+	path := filepath.Join(h.Folder, node, "config.yaml")
 	text, err := os.ReadFile(path)
 	must(t, err)
 	plain := regexp.MustCompile(`enabled: \w+, type: wes`).ReplaceAllString(string(text), "type: wes")

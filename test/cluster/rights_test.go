@@ -24,9 +24,9 @@ func TestUserWithoutRights(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(folder) })
 			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) })
-			h := host{folder: folder, source: source.url}
-			h.memory = remember(t, "sqlite:"+filepath.Join(folder, "observerd.db"))
-			d := h.configure(t, "a", settings{})
+			h := hostIn(folder, remember(t, "sqlite:"+filepath.Join(folder, "observerd.db")), source.url)
+			d := filepath.Join(folder, "a")
+			must(t, h.config("a", settings{}).Write(d))
 			if err := os.Chmod(folder, mode); err != nil {
 				t.Fatal(err)
 			}

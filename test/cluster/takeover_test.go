@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
@@ -23,7 +24,7 @@ const (
 func stuckInPoll(t *testing.T, h host, source postgresMarket) (stuck, other *daemon) {
 	t.Helper()
 	source.order(t, "unfinished")
-	proxied, proxy := through(t, source.url)
+	proxied, proxy := netfault.StartBefore(t, source.url)
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	reading := holdRead(proxy, "orders", release)

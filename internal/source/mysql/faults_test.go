@@ -3,7 +3,6 @@ package mysql_test
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -136,13 +135,8 @@ func TestSlowReader(t *testing.T) {
 // A server that went away without a word keeps nobody waiting.
 func TestCloseDoesNotWaitForAServerThatIsGone(t *testing.T) {
 	t.Parallel()
-	address, err := url.Parse(mariatest.New(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := netfault.Start(t, address.Host)
-	address.Host = proxy.Addr()
-	s, err := mysql.Open(mysql.Options{URL: address.String()})
+	proxied, proxy := netfault.StartBefore(t, mariatest.New(t))
+	s, err := mysql.Open(mysql.Options{URL: proxied})
 	if err != nil {
 		t.Fatal(err)
 	}

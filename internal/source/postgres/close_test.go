@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"net/url"
 	"testing"
 	"time"
 
@@ -15,13 +14,8 @@ import (
 // gone away without a word. The driver would wait for it for 15 seconds.
 func TestCloseDoesNotWaitForAServerThatIsGone(t *testing.T) {
 	t.Parallel()
-	address, err := url.Parse(pgtest.New(t))
-	if err != nil {
-		t.Fatal("the URL of a test's database cannot be read")
-	}
-	proxy := netfault.Start(t, address.Host)
-	address.Host = proxy.Addr()
-	s, err := postgres.Open(postgres.Options{URL: address.String()})
+	proxied, proxy := netfault.StartBefore(t, pgtest.New(t))
+	s, err := postgres.Open(postgres.Options{URL: proxied})
 	if err != nil {
 		t.Fatal(err)
 	}

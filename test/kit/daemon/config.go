@@ -41,8 +41,6 @@ type Config struct {
 	LogLevel string
 	// Disabled nodes take no turn.
 	Disabled bool
-	// More is added to the end: top-level sections that are not listed here.
-	More string
 }
 
 // Write writes config.yaml into a folder, which it makes. It holds passwords if
@@ -89,6 +87,5 @@ func (c Config) text() string {
 		fmt.Fprintf(&b, "  - {id: %s, type: file, path: %q}\n", id, c.Files[id])
 	}
 	fmt.Fprintf(&b, "http: {listen: \"127.0.0.1:0\"}\nlog: {level: %s, format: json}\n", cmp.Or(c.LogLevel, "debug"))
-	b.WriteString(c.More)
 	return b.String()
 }

@@ -6,8 +6,10 @@ package netfault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +58,31 @@ func Start(t testing.TB, target string) *Proxy {
 	}
 	t.Cleanup(p.Close)
 	return p
+}
+
+// StartBefore is Start for the server of a URL. It returns the URL that leads through
+// the proxy.
+func StartBefore(t testing.TB, direct string) (proxied string, p *Proxy) {
+	t.Helper()
+	proxied, p, err := OpenBefore(t.Context(), direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return proxied, p
+}
+
+// OpenBefore is Open for the server of a URL, as [StartBefore].
+func OpenBefore(ctx context.Context, direct string) (proxied string, p *Proxy, err error) {
+	u, err := url.Parse(direct)
+	if err != nil {
+		return "", nil, errors.New("the URL of a server cannot be read") // Its text may hold a password.
+	}
+	if p, err = Open(ctx, u.Host); err != nil {
+		return "", nil, err
+	}
+	u.Host = p.Addr()
+	return u.String(), p, nil
 }
 
 // Open runs a proxy before the target, a host and a port. The caller must Close

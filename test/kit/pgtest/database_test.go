@@ -125,17 +125,6 @@ func TestNewFromBeginsAHalfMadeTemplateAgain(t *testing.T) {
 	}
 }
 
-func TestNewFromRefusesNamesThatPostgresWouldCut(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"", "Upper", "with space", strings.Repeat("x", 49)} {
-		probe := &failing{TB: t}
-		probe.run(func() { pgtest.NewFrom(probe, name, nil) })
-		if probe.message == "" {
-			t.Errorf("the name %q was accepted", name)
-		}
-	}
-}
-
 func TestNewRoleHasItsGrantsAndNoMore(t *testing.T) {
 	t.Parallel()
 	databaseURL := pgtest.New(t)

@@ -20,10 +20,9 @@ const patience = 2 * time.Minute
 // starts tells the logs of several starts of one node apart.
 var starts atomic.Int64
 
-// Start starts a node in a folder of its own under that of the cluster, and
-// waits until it is ready. The process is killed when ctx ends. Variables have
-// the form OBSERVERD_…=….
-func (b *Testbed) Start(ctx context.Context, cluster string, c daemon.Config, variables ...string) (*daemon.Process, error) {
+// Launch starts a node in a folder of its own under that of the cluster. The process is
+// killed when ctx ends. Variables have the form OBSERVERD_…=….
+func (b *Testbed) Launch(ctx context.Context, cluster string, c daemon.Config, variables ...string) (*daemon.Process, error) {
 	folder, err := filepath.Abs(filepath.Join(b.Folder, cluster, c.Node))
 	if err != nil {
 		return nil, err
@@ -35,10 +34,15 @@ func (b *Testbed) Start(ctx context.Context, cluster string, c daemon.Config, va
 	if err != nil {
 		return nil, err
 	}
-	p, err := daemon.Start(ctx, daemon.Options{
+	return daemon.Start(ctx, daemon.Options{
 		Binary: binary, Name: c.Node, Folder: folder, Env: variables,
 		LogFile: filepath.Join(folder, fmt.Sprintf("%s-%d.log", c.Node, starts.Add(1))),
 	})
+}
+
+// Start launches a node and waits until it is ready.
+func (b *Testbed) Start(ctx context.Context, cluster string, c daemon.Config, variables ...string) (*daemon.Process, error) {
+	p, err := b.Launch(ctx, cluster, c, variables...)
 	if err != nil {
 		return nil, err
 	}
