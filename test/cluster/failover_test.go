@@ -44,12 +44,7 @@ func bothHosts(t *testing.T, servers ...*pgtest.Server) string {
 // says runs statements on one server, each by itself.
 func says(t *testing.T, server *pgtest.Server, statements ...string) {
 	t.Helper()
-	m := remember(t, server.URL("postgres"))
-	for _, statement := range statements {
-		if _, err := m.db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
+	must(t, pgtest.Execute(t.Context(), server.URL("postgres"), statements...))
 }
 
 // waitsFor makes the primary answer a commit only when the standby has it too.

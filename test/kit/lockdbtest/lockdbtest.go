@@ -16,8 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/migrations"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -60,7 +58,7 @@ func Postgres(t testing.TB, before string) string {
 		t.Fatal(err)
 	}
 	return pgtest.NewFrom(t, name, func(ctx context.Context, url string) error {
-		if err := run(ctx, url, before); err != nil {
+		if err := pgtest.Execute(ctx, url, before); err != nil {
 			return err
 		}
 		return migrate(ctx, url)
@@ -84,18 +82,6 @@ func template(before string) (string, error) {
 		_, _ = fmt.Fprintln(hash, name, string(text))
 	}
 	return fmt.Sprintf("coordination_%x", hash.Sum(nil)), nil
-}
-
-func run(ctx context.Context, url, statements string) error {
-	if statements == "" {
-		return nil
-	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statements)
-	return errors.Join(err, conn.Close(ctx))
 }
 
 func migrate(ctx context.Context, url string) error {

@@ -32,23 +32,23 @@ func clone(t testing.TB, admin, template string) string {
 	name := "test_" + strings.ToLower(rand.Text())
 	ctx, cancel := context.WithTimeout(t.Context(), databaseTimeout)
 	defer cancel()
-	err := execute(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template))
+	err := Execute(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template))
 	if err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
 		defer cancel()
-		if err := execute(ctx, admin, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
+		if err := Execute(ctx, admin, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
 			t.Errorf("drop the database of the test: %v", err)
 		}
 	})
 	return servertest.WithDatabase(admin, name)
 }
 
-// execute runs statements without parameters on a connection of their own,
+// Execute runs statements without parameters on a connection of their own,
 // each of them outside of a transaction.
-func execute(ctx context.Context, url string, statements ...string) error {
+func Execute(ctx context.Context, url string, statements ...string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

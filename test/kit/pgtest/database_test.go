@@ -83,7 +83,7 @@ func TestNewFromPreparesOnceForAll(t *testing.T) {
 	var preparations atomic.Int32
 	prepare := func(ctx context.Context, databaseURL string) error {
 		preparations.Add(1)
-		return run(ctx, databaseURL, "CREATE TABLE prepared (n int); INSERT INTO prepared VALUES (42)")
+		return pgtest.Execute(ctx, databaseURL, "CREATE TABLE prepared (n int); INSERT INTO prepared VALUES (42)")
 	}
 	t.Run("side by side", func(t *testing.T) {
 		for i := range 4 {
@@ -110,7 +110,7 @@ func TestNewFromBeginsAHalfMadeTemplateAgain(t *testing.T) {
 		probe := &failing{TB: t}
 		probe.run(func() {
 			pgtest.NewFrom(probe, name, func(ctx context.Context, databaseURL string) error {
-				return errors.Join(run(ctx, databaseURL, "CREATE TABLE half (n int)"), broken)
+				return errors.Join(pgtest.Execute(ctx, databaseURL, "CREATE TABLE half (n int)"), broken)
 			})
 		})
 		if !strings.Contains(probe.message, "broken") {
@@ -118,7 +118,7 @@ func TestNewFromBeginsAHalfMadeTemplateAgain(t *testing.T) {
 		}
 	})
 	conn := connect(t, pgtest.NewFrom(t, name, func(ctx context.Context, databaseURL string) error {
-		return run(ctx, databaseURL, "CREATE TABLE whole (n int)")
+		return pgtest.Execute(ctx, databaseURL, "CREATE TABLE whole (n int)")
 	}))
 	if table := query[*string](t, conn, "SELECT to_regclass('half')::text"); table != nil {
 		t.Error("the copy holds what the failed preparation left")
@@ -173,15 +173,6 @@ func (f *failing) run(do func()) {
 		}
 	}()
 	do()
-}
-
-func run(ctx context.Context, databaseURL, statements string) error {
-	conn, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, statements)
-	return errors.Join(err, conn.Close(ctx))
 }
 
 func uniqueName(t *testing.T) string {

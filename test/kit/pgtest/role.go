@@ -26,7 +26,7 @@ func NewRole(t testing.TB, databaseURL string, grants ...string) string {
 	// Rights on one object that two tests grant at once fail, with "tuple
 	// concurrently updated".
 	granting.Lock()
-	err := execute(ctx, databaseURL, statements...)
+	err := Execute(ctx, databaseURL, statements...)
 	granting.Unlock()
 	if err != nil {
 		t.Fatalf("create a role for the test: %v", err)
@@ -47,7 +47,7 @@ func dropRole(t testing.TB, databaseURL, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), databaseTimeout)
 	defer cancel()
 	granting.Lock()
-	err := execute(ctx, databaseURL, "DROP OWNED BY "+quote(name), "DROP ROLE "+quote(name))
+	err := Execute(ctx, databaseURL, "DROP OWNED BY "+quote(name), "DROP ROLE "+quote(name))
 	granting.Unlock()
 	if err != nil {
 		t.Errorf("drop the role of the test: %v", err)

@@ -22,7 +22,7 @@ func TestServerKeepsCommitsAndPortOverEveryEnd(t *testing.T) {
 		"immediate": func(ctx context.Context) error { return server.Stop(ctx, pgtest.Immediate) },
 		"kill":      server.Kill,
 	} {
-		if err := run(t.Context(), databaseURL, "INSERT INTO ends VALUES ('"+name+"')"); err != nil {
+		if err := pgtest.Execute(t.Context(), databaseURL, "INSERT INTO ends VALUES ('"+name+"')"); err != nil {
 			t.Fatalf("before %s: %v", name, err)
 		}
 		restart(t, server, name, end)

@@ -78,19 +78,9 @@ func (b *Testbed) Database(ctx context.Context, name string) (string, error) {
 	return b.URL(name), nil
 }
 
-// Execute runs statements on a connection of their own.
+// Execute is [pgtest.Execute].
 func Execute(ctx context.Context, where string, statements ...string) error {
-	conn, err := pgx.Connect(ctx, where)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	for _, statement := range statements {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pgtest.Execute(ctx, where, statements...)
 }
 
 // Through returns the URL with another address in the place of the server's, as
