@@ -47,10 +47,6 @@ func binaries(ctx context.Context) (programs, error) {
 	if err != nil {
 		return programs{}, err
 	}
-	// The scripts lie beside the real program, not beside a link to it.
-	if server, err = filepath.EvalSymlinks(server); err != nil {
-		return programs{}, err
-	}
 	tables := scripts(filepath.Dir(server))
 	if tables == nil {
 		return programs{}, fmt.Errorf("%w: beside %s", errNoBinaries, server)

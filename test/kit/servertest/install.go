@@ -145,7 +145,8 @@ func (p Product) run(ctx context.Context, prefix []string, commands ...[]string)
 }
 
 // Program returns the path of one program of the product, which is installed first
-// where there is none. A folder that the variable names is not replaced by another.
+// where there is none. A folder that the variable names is not replaced by another. What
+// comes with the program lies beside it, and not beside a link to it: those are followed.
 func (p Product) Program(ctx context.Context, variable, name string) (string, error) {
 	dir := os.Getenv(variable)
 	if dir == "" {
@@ -158,7 +159,7 @@ func (p Product) Program(ctx context.Context, variable, name string) (string, er
 	if err != nil {
 		return "", fmt.Errorf("%w in %s: %w", p.Missing, variable, err)
 	}
-	return path, nil
+	return filepath.EvalSymlinks(path)
 }
 
 // FolderWith returns the first folder of PATH, or of those beside it, that has all of

@@ -147,3 +147,18 @@ func TestFolderWithTakesTheNewestVersion(t *testing.T) {
 		t.Errorf("found %q although it is in PATH, want %s", dir, want)
 	}
 }
+
+func TestProgramIsNotALinkToIt(t *testing.T) {
+	root := t.TempDir()
+	folder := script(t, "", root, "real", "initdb")
+	links := filepath.Join(root, "links")
+	if err := errors.Join(os.Mkdir(links, 0o755), os.Symlink(filepath.Join(folder, "initdb"), filepath.Join(links, "initdb"))); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", links)
+	p := product()
+	p.Find, p.Commands = nil, []string{"initdb"}
+	if path, err := p.Program(t.Context(), "EXAMPLE_BINDIR", "initdb"); err != nil || path != filepath.Join(folder, "initdb") {
+		t.Errorf("found %q, %v, want that in %s", path, err, folder)
+	}
+}
