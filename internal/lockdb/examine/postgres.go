@@ -36,11 +36,13 @@ func (x *examiner) postgres() {
 func (x *examiner) reach(ctx context.Context) error {
 	err := x.db.Main.PingContext(ctx)
 	if errors.Is(err, sqldb.ErrReadOnly) && len(x.db.Hosts()) == 1 {
-		closed := x.db.Close()
-		if x.db, err = sqldb.Inspect(x.options.URL, true); err == nil {
-			err = x.db.Main.PingContext(ctx)
+		var readable *sqldb.Inspection
+		if readable, err = sqldb.Inspect(x.options.URL, true); err != nil {
+			return err
 		}
-		err = errors.Join(closed, err)
+		closed := x.db.Close()
+		x.db = readable
+		err = errors.Join(closed, x.db.Main.PingContext(ctx))
 	}
 	x.found.Server.Pooling = x.db.Pooling()
 	return err
