@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/net/netutil"
 )
 
 // ErrSetting is wrapped by an error of [New] when a setting does not suit this
@@ -38,7 +39,7 @@ func (s *Server) openAddress(ctx context.Context) error {
 	if err != nil {
 		return explainListen(o.Listen, err)
 	}
-	tcp = newLimitListener(tcp, maxConnections) // Refused clients hold a connection, too.
+	tcp = netutil.LimitListener(tcp, maxConnections) // Refused clients hold a connection, too.
 	l := &listener{Listener: tcp, http: s.newServer(s.addressHandler(tcp.Addr()))}
 	l.serve = func() error {
 		return toolkit.Serve(tcp, l.http, &toolkit.FlagConfig{WebConfigFile: &o.WebConfig}, quieter(o.Logger))
