@@ -25,7 +25,7 @@ func (c httpChecker) checkHTTP(h *HTTP) {
 	}
 	written := h.WebConfig
 	if h.WebConfig = c.fileName("http.web-config", written); h.WebConfig != "" && c.OK("http.web-config") {
-		w := webConfig{yamlfile.NewReport(h.WebConfig), c.options, written}
+		w := webConfig{Report: yamlfile.NewReport(h.WebConfig), options: c.options, written: written}
 		w.check()
 		c.Include("http.web-config", w.Report)
 	}

@@ -2,16 +2,15 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
-	"time"
 
-	promconfig "github.com/prometheus/common/config"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/bcrypt"
@@ -19,128 +18,108 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// webConfig is one reading of a web configuration. The file belongs to
-// Prometheus' exporter-toolkit, whose types are its schema and whose Validate
-// decides in the end; but its errors name no line, and repeat passwords.
+const (
+	// verifiedClients is the client_auth_type that requires a verified
+	// certificate of every client.
+	verifiedClients = "RequireAndVerifyClientCert"
+	// oldestTLS is the oldest version that is accepted.
+	oldestTLS = tls.VersionTLS12
+
+	tlsSection, usersSection = "tls_server_config", "basic_auth_users"
+	// seeToolkit is what to do about a mistake that only the library knows.
+	seeToolkit = "; see the documentation of Prometheus' exporter-toolkit"
+)
+
+// webConfig is one reading of a web configuration. The file belongs to Prometheus'
+// exporter-toolkit, which checks it. Checked here is what its errors would repeat of
+// a password or a key, what it accepts and we do not, and which right is missing.
 type webConfig struct {
 	*yamlfile.Report
 	options Options
 	// written is the name of the file as its key has it.
 	written string
+	root    *yaml.Node
 }
 
-// check reports every mistake, with its place in the file.
 func (w webConfig) check() {
 	text, info, why := yamlfile.Read(w.File)
 	if why != nil {
 		w.RejectFile("", forCredential(w.written, *why))
 		return
 	}
-	root := w.Document(text, "the file is empty; write tls_server_config and basic_auth_users, or remove web-config",
+	w.root = w.Document(text, "the file is empty; write tls_server_config and basic_auth_users, or remove web-config",
 		"this is not a web configuration; write keys such as tls_server_config: and basic_auth_users:")
-	if root == nil {
-		return
-	}
-	w.section(root, reflect.TypeFor[toolkit.Config](), "")
-	if len(w.Problems) > 0 {
+	if w.root == nil {
 		return
 	}
 	c, err := decodeWebConfig(text, filepath.Dir(w.File))
 	if err != nil {
-		w.RejectAt(yamlfile.Start(), "", err.Error())
+		w.unreadable(err)
 		return
 	}
 	w.users(c)
 	w.tls(c.TLSConfig)
 	if c.TLSConfig.TLSKey != "" {
-		w.options.warnOfReaders(w.Report, join(tlsSection, "key"), w.File, info)
+		w.options.warnOfReaders(w.Report, "", w.File, info)
 	}
-	if len(w.Problems) == 0 {
-		w.validate()
-	}
-}
-
-// validate lets the library check the file.
-func (w webConfig) validate() {
-	err := toolkit.Validate(w.File)
-	if err == nil {
+	if len(w.Problems) > 0 {
 		return
 	}
-	text := err.Error()
-	if strings.HasPrefix(text, "yaml:") {
-		text = "the file cannot be read" // The parser repeats values.
-	}
-	w.RejectAt(yamlfile.Start(), "", text+"; see the documentation of Prometheus' exporter-toolkit")
-}
-
-// section checks a mapping against the struct that the library reads it into.
-func (w webConfig) section(n *yaml.Node, t reflect.Type, path string) {
-	known, names := make(map[string]reflect.Type), []string(nil)
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-		known[name], names = t.Field(i).Type, append(names, name)
-	}
-	w.Entries(n, path, func(key, value *yaml.Node) {
-		typ, ok := known[key.Value]
-		if !ok {
-			w.RejectAt(yamlfile.Position(key), "", "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+suggestion(key.Value, names))
-			return
-		}
-		at := join(path, key.Value)
-		w.SetOrigin(at, yamlfile.Position(key))
-		w.value(value, typ, at)
-	})
-}
-
-// value checks a value against its type. Its text is not repeated: it may be a
-// password or a key.
-func (w webConfig) value(n *yaml.Node, t reflect.Type, path string) {
-	switch {
-	case t.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
-		w.section(n, t, path)
-	case t.Kind() == reflect.Struct && yamlfile.IsNull(n): // A section without keys.
-	case t.Kind() == reflect.Struct:
-		w.Reject(path, yamlfile.LastKey(path)+" is a section; write its keys below it")
-	case t.Kind() == reflect.Map && n.Kind == yaml.MappingNode && !w.names(n, path): // One of them was reported.
-	case n.Decode(reflect.New(t).Interface()) != nil:
-		w.Reject(path, yamlfile.LastKey(path)+" cannot be read; write "+webValue(t))
+	if err := toolkit.Validate(w.File); err != nil {
+		w.RejectAt(yamlfile.Start(), "", err.Error()+seeToolkit)
 	}
 }
 
-// names notes where the entries of a mapping are, and reports those that are
-// there twice. Then it returns false.
-func (w webConfig) names(n *yaml.Node, path string) bool {
-	before := len(w.Problems)
-	w.Entries(n, path, func(key, _ *yaml.Node) { w.SetOrigin(join(path, key.Value), yamlfile.Position(key)) })
-	return len(w.Problems) == before
+// unreadable reports the lines that the parser cannot read. Its own texts repeat
+// values.
+func (w webConfig) unreadable(err error) {
+	lines := []string{""} // A cipher or version that is unknown has none.
+	if typed := new(yaml.TypeError); errors.As(err, &typed) {
+		lines = typed.Errors
+	}
+	for _, text := range lines {
+		place := yamlfile.Start()
+		_, _ = fmt.Sscanf(text, "line %d:", &place.Line)
+		w.RejectAt(place, "", "a key or value cannot be read"+seeToolkit)
+	}
 }
 
-// webValue says how a value of a type is written.
-func webValue(t reflect.Type) string {
-	switch t {
-	case reflect.TypeFor[toolkit.TLSVersion]():
-		return "TLS12 or TLS13"
-	case reflect.TypeFor[[]toolkit.Cipher]():
-		return "a list of Go's names of secure suites, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, or remove it"
-	case reflect.TypeFor[[]toolkit.Curve]():
-		return "a list of CurveP256, CurveP384, CurveP521 and X25519, or remove it"
-	case reflect.TypeFor[time.Duration]():
-		return "a duration such as 1s"
-	case reflect.TypeFor[map[string]promconfig.Secret]():
-		return "NAME: HASH for each user below it"
-	}
-	words := map[reflect.Kind]string{
-		reflect.Bool: "true or false", reflect.Int: "a number", reflect.Slice: "a list of texts",
-		reflect.Map: "NAME: TEXT for each header below it",
-	}
-	return cmp.Or(words[t.Kind()], "one text")
+// at is the place of a key below a section.
+func (w webConfig) at(section, key string) yamlfile.Origin {
+	return yamlfile.Position(yamlfile.Child(yamlfile.Child(w.root, section), key))
 }
 
 // users checks that passwords are stored as hashes.
 func (w webConfig) users(c *toolkit.Config) {
-	for name, hash := range c.Users {
-		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
-			w.Reject(join("basic_auth_users", name), `the password of this user is not a bcrypt hash; make one with: htpasswd -nBC 10 ""`)
+	for _, name := range slices.Sorted(maps.Keys(c.Users)) {
+		if _, err := bcrypt.Cost([]byte(c.Users[name])); err != nil {
+			w.RejectAt(w.at(usersSection, name), "", `the password of this user is not a bcrypt hash; make one with: htpasswd -nBC 10 ""`)
+		}
+	}
+}
+
+// tls checks the oldest version, and that the files can be read: the library's errors
+// do not say that a right is missing.
+func (w webConfig) tls(t toolkit.TLSConfig) {
+	if t.MinVersion < oldestTLS {
+		w.RejectAt(w.at(tlsSection, "min_version"), "", "TLS before 1.2 is not safe; write TLS12 or TLS13")
+	}
+	for _, f := range []struct{ key, name string }{{"cert_file", t.TLSCertPath}, {"key_file", t.TLSKeyPath}, {"client_ca_file", t.ClientCAs}} {
+		at := join(tlsSection, f.key)
+		w.SetOrigin(at, w.at(tlsSection, f.key))
+		if strings.Contains(f.name, "-----") {
+			w.Reject(at, f.key+" is not the name of a file; name one, or write the text at "+strings.TrimSuffix(f.key, "_file"))
+			continue
+		}
+		if f.name == "" {
+			continue
+		}
+		_, info, why := yamlfile.Read(f.name)
+		if why != nil {
+			why.Text = f.name + ": " + why.Text
+			w.RejectFile(at, *why)
+		} else if f.key == "key_file" {
+			w.options.warnOfReaders(w.Report, at, f.name, info)
 		}
 	}
 }
@@ -152,16 +131,20 @@ func loadWebConfig(path string) (*toolkit.Config, error) {
 	if why != nil {
 		return nil, errors.New("the file cannot be read")
 	}
-	return decodeWebConfig(text, filepath.Dir(path))
+	c, err := decodeWebConfig(text, filepath.Dir(path))
+	if err != nil {
+		return nil, errors.New("the file cannot be read" + seeToolkit) // The parser repeats values.
+	}
+	return c, nil
 }
 
-// decodeWebConfig has the defaults of the library.
+// decodeWebConfig has the defaults of the library. Its errors repeat values.
 func decodeWebConfig(text []byte, dir string) (*toolkit.Config, error) {
 	c := &toolkit.Config{TLSConfig: toolkit.TLSConfig{MinVersion: oldestTLS, MaxVersion: tls.VersionTLS13}}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.New("the file cannot be read; see the documentation of Prometheus' exporter-toolkit") // The parser repeats values.
+		return nil, err //nolint:wrapcheck // It is not shown.
 	}
 	c.TLSConfig.SetDirectory(dir)
 	return c, nil
