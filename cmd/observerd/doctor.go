@@ -27,10 +27,10 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Short: "Examine the coordination database, its lock table and the nodes on it",
 		Long: `Examine the coordination database and the place of a node in it: the lock
 table INT_LOCK and its rows, clocks, TTLs, keys, the other nodes, the settings of
-the server, the rights of the role; and whether a source is a standby. Nothing is
-written, but that a source has refused its account, and no lock is taken. The
+the server, the rights of the role. Nothing is written, and no lock is taken. The
 tables of observerd need not be there yet: it can be run against the database of
-Java nodes before the first node of observerd.
+Java nodes before the first node of observerd. 'observerd validate' examines the
+sources.
 
 Each finding is ok, a note, a warning or a problem. Problems end with exit code 3,
 warnings too with --strict. Where nothing can be seen there are no findings: a

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -34,9 +33,8 @@ type Diagnosis struct {
 }
 
 // Doctor examines the coordination database of the configuration, and the place
-// that a node with this configuration would have in it, and checks which sources
-// are standbys. It reads only, except that it notes a refused account of a source,
-// as a node does. It needs no schema of ours: there may be only Java nodes. watch
+// that a node with this configuration would have in it; [Validate] asks the sources.
+// It reads only, and needs no schema of ours: there may be only Java nodes. watch
 // is how long INT_LOCK is watched for writes. The error says why nothing can be
 // examined, see [wiring.FaultOf]; findings are no error.
 func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagnosis, error) {
@@ -49,22 +47,13 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 			return d, fmt.Errorf("look at %s: %w", cfg.Database.URL.Path(), err)
 		}
 	}
-	looking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var sources []doctor.Finding
-	var work sync.WaitGroup
-	work.Go(func() { sources = checkSources(looking, cfg) })
 	found, err := examine.Run(ctx, examine.Options{URL: cfg.Database.URL.Reveal(), Watch: watch})
-	if err != nil {
-		cancel()
-	}
-	work.Wait()
 	if err != nil {
 		// SQLite makes files beside its own even to read.
 		return d, cmp.Or(mayWriteDatabase(cfg), err)
 	}
 	d.Backend, d.At = found.Backend, found.At
-	d.Findings = slices.Concat(mayRun(cfg), doctor.Judge(found, expectation(cfg)), sources)
+	d.Findings = slices.Concat(mayRun(cfg), doctor.Judge(found, expectation(cfg)))
 	for _, f := range d.Findings {
 		switch f.Severity {
 		case doctor.Problem:

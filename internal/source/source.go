@@ -59,10 +59,6 @@ type Description struct {
 	// HorizonExact says whether the horizon comes from the open transactions
 	// of the source; if not, it is the source's clock less the overlap.
 	HorizonExact bool
-	// Standby says that the server follows another one, and so does not know the
-	// open transactions of that one. It is only looked at for a query with a
-	// timestamp.
-	Standby bool
 	// Warnings are full sentences on what will work, but worse than it could.
 	Warnings []string
 	// Risks are of the source and its account, whatever the query.

@@ -48,7 +48,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	if err != nil {
 		return d, err
 	}
-	d.HorizonExact, d.Standby = !a.inexact, a.replica
+	d.HorizonExact = !a.inexact
 	d.Warnings = append(d.Warnings, a.warnings...)
 	return d, nil
 }

@@ -55,7 +55,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	}
 	r := p.relation
 	a, err := s.activity(ctx, r)
-	d.HorizonExact, d.Standby, d.Warnings = a.exact(), err == nil && a.replica(), a.warnings()
+	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
 	if q.Overlap <= 0 {
 		d.Warnings = append(d.Warnings, r.others.warnings()...)
 	}

@@ -84,7 +84,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
 	a, err := c.activity(ctx, r, p.steps)
-	d.HorizonExact, d.Standby, d.Warnings = a.exact(), a.replica, a.warnings()
+	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
 	return d, err
 }
 

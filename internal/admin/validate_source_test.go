@@ -1,0 +1,79 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+)
+
+const pathYAML = `
+database: {url: %q}
+sources: {erp: {url: %q}, mrp: {url: %q}}
+observers:
+  - {id: a, type: order, source: erp, table: orders, key: id}
+  - {id: b, type: inventory, source: erp, table: orders, key: id}
+  - {id: c, type: order, source: mrp, table: orders, key: id}
+  - {id: d, type: order, source: mrp, table: orders, key: id, timestamp: at}
+sinks: [{id: screen, type: stdout}]
+`
+
+// TestPathOfASource has a schema in which every role may create. Each source is named
+// once, however many observers it has.
+func TestPathOfASource(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	run(t, url, `CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL); GRANT CREATE ON SCHEMA public TO PUBLIC`)
+	cfg := load(t, fmt.Appendf(nil, pathYAML, lockdbtest.SQLite(t), url, url))
+	const saw, remedy = "others than its owner may create in schema public", "REVOKE CREATE ON SCHEMA public FROM PUBLIC"
+	var said []string
+	for _, f := range admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute}).Findings {
+		if strings.Contains(f.Text, saw) && strings.Contains(f.Text, remedy) {
+			said = append(said, string(f.Severity)+" "+f.Subject)
+		}
+	}
+	if want := []string{"warning source erp", "warning source mrp"}; !slices.Equal(said, want) {
+		t.Errorf("validate tells of %q, want %q", said, want)
+	}
+}
+
+func load(t *testing.T, yaml []byte) *config.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, yaml, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// run runs a script in the database of that URL.
+func run(t *testing.T, url, script string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	for _, text := range strings.Split(script, ";") {
+		if _, err := conn.Exec(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+}
