@@ -103,8 +103,7 @@ type check struct {
 // checks returns all checks, in the order in which findings are reported.
 func checks() []check {
 	const postgres, sqlite = "postgres", "sqlite"
-	form := []string{status.PartTable, status.PartColumns}
-	rows := append([]string{status.PartRows, status.PartSchema}, form...)
+	rows := []string{status.PartRows, status.PartSchema, status.PartTable}
 	members := []string{status.PartSchema, status.PartNodes}
 	return []check{
 		{"look", "", looked, nil},
@@ -116,7 +115,7 @@ func checks() []check {
 		{"search-path", postgres, searchPath, []string{status.PartConnections, status.PartPath}},
 		{"schema", "", schema, []string{status.PartSchema}},
 		{"clock", "", clock, []string{status.PartClock}},
-		{"lock-table", "", table, append([]string{status.PartForm, status.PartHangers, status.PartSchema}, form...)},
+		{"lock-table", "", table, []string{status.PartForm, status.PartHangers, status.PartSchema, status.PartTable}},
 		{"rows-in-the-future", "", future, append([]string{status.PartNodes, status.PartTime}, rows...)},
 		{"rows-in-the-past", "", past, rows},
 		{"holders", "", holders, append([]string{status.PartLocks}, rows...)},

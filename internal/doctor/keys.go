@@ -81,7 +81,7 @@ func holders(x *input, f *findings) {
 		if s.Ours {
 			continue
 		}
-		if _, ok := x.Table.Has(expiredAfter); ok && s.Expires.IsZero() {
+		if x.Table.Has(expiredAfter) && s.Expires.IsZero() {
 			f.add(Problem, fmt.Sprintf("%s: the row of holder %s has no EXPIRED_AFTER", x.lock(s), s.Term),
 				"A node of "+springSix+" wrote it, on a table of "+springSeven+". The two do not exclude each other.", "Upgrade or stop the nodes of "+springSix+"; remove the row: "+removal(s))
 		}

@@ -52,7 +52,7 @@ func (x *input) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 		return
 	}
 	why := fmt.Sprintf("The clock of holder %s is ahead. Should it die, its lock stands %s longer than the TTL, for everyone, and nothing is polled under it until then.", s.Term, words(ahead))
-	if _, ok := x.Table.Has(expiredAfter); ok {
+	if x.Table.Has(expiredAfter) {
 		why = fmt.Sprintf("The clock of holder %s was ahead when it made the row. What it writes to EXPIRED_AFTER is as far ahead: should it die, its lock stands longer by as much, for everyone.", s.Term)
 	}
 	severity, do := Warning, clockCause
@@ -107,7 +107,7 @@ func past(x *input, f *findings) {
 // been there for the time between two looks.
 func (x *input) behind(s status.Sighting) time.Duration {
 	age := s.First.Sub(s.Created) - s.Gap
-	if _, ok := x.Table.Has(expiredAfter); !ok || s.Inserted {
+	if !x.Table.Has(expiredAfter) || s.Inserted {
 		return age
 	}
 	// Spring 7 leaves CREATED_DATE as it is when it renews or takes over.

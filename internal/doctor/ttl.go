@@ -23,7 +23,7 @@ func ttls(x *input, f *findings) {
 
 // whyTTL describes the effect of different TTLs.
 func (x *input) whyTTL() string {
-	if _, ok := x.Table.Has(expiredAfter); ok {
+	if x.Table.Has(expiredAfter) {
 		return "Each row has its own expiry, so every node respects the other's; but a dead node is waited for longer or shorter, depending on which it was."
 	}
 	return "With 4 columns the TTL is in the reader: the node with the shorter one takes the lock of a holder that is alive and slow."
@@ -35,7 +35,7 @@ func (x *input) springTTL(f *findings) {
 	if len(foreign) == 0 && !x.shares() {
 		return
 	}
-	if _, ok := x.Table.Has(expiredAfter); !ok {
+	if !x.Table.Has(expiredAfter) {
 		f.add(Note, "the TTL of Java nodes cannot be seen: with 4 columns it is in the reader, not in the row",
 			fmt.Sprintf("A Java node with a shorter TTL takes locks of living nodes. Ours renew every third of their TTL, so one below %s would take them between two renewals; Spring's default is 10s.", words(x.want.TTL/3)),
 			fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))

@@ -2,6 +2,7 @@ package status
 
 import (
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/pgpath"
@@ -118,11 +119,8 @@ type SchemaVersion struct{ Current, Target int64 }
 type LockTable struct {
 	// Schema is empty when there is no such table in the search path.
 	Schema string
-	// Kind is "table", or the kind of another relation of that name.
-	Kind    string
-	Columns []Column
-	// Unique are the columns of each primary key or unique index.
-	Unique [][]string
+	// Columns are the names, in lower case.
+	Columns []string
 	// Unlogged reports whether the table is empty after a crash of the server.
 	Unlogged bool
 	Triggers []string
@@ -137,26 +135,8 @@ type LockTable struct {
 	Elsewhere []string
 }
 
-// Column is a column of INT_LOCK.
-type Column struct {
-	// Name and Type are in lower case, Type in the words of the catalogue.
-	Name, Type string
-	// Length is the most characters of a text, 0 for no limit.
-	Length   int
-	Nullable bool
-	// Default is the expression of a default; empty: none.
-	Default string
-}
-
-// Has reports whether there is a column of that name, and returns it.
-func (t LockTable) Has(name string) (Column, bool) {
-	for _, c := range t.Columns {
-		if c.Name == name {
-			return c, true
-		}
-	}
-	return Column{}, false
-}
+// Has reports whether there is a column of that name.
+func (t LockTable) Has(column string) bool { return slices.Contains(t.Columns, column) }
 
 // Sighting is one state of a row of INT_LOCK. Each write of the row while it is watched
 // makes another sighting.
@@ -205,8 +185,7 @@ const (
 	PartSchema      = "the schema"
 	PartTable       = "the table INT_LOCK"
 	PartForm        = "the form of INT_LOCK"
-	PartColumns     = "the columns of INT_LOCK"
-	PartHangers     = "the indexes and triggers of INT_LOCK"
+	PartHangers     = "the triggers of INT_LOCK"
 	PartRole        = "the role"
 	PartPath        = "the search_path"
 	PartRows        = "the rows of INT_LOCK"

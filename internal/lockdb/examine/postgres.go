@@ -24,7 +24,6 @@ func (x *examiner) postgres() {
 		{status.PartSchema, (*examiner).schema},
 		{status.PartTable, (*examiner).postgresTable},
 		{status.PartForm, (*examiner).postgresVerdict},
-		{status.PartColumns, (*examiner).postgresColumns},
 		{status.PartHangers, (*examiner).postgresHangers},
 		{status.PartRole, (*examiner).postgresRole},
 		{status.PartPath, (*examiner).postgresPath},
@@ -82,12 +81,17 @@ func (x *examiner) postgresServer(ctx context.Context) error {
 func (x *examiner) postgresTable(ctx context.Context) error {
 	t := &x.found.Table
 	err := x.visit(ctx, `
-		SELECT n.nspname::text, CASE WHEN c.relkind IN ('r', 'p') THEN 'table' WHEN c.relkind = 'v' THEN 'view' ELSE c.relkind::text END,
-		       c.relpersistence = 'u', c.relrowsecurity
+		SELECT n.nspname::text, c.relpersistence = 'u', c.relrowsecurity,
+		       array_to_string(ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), ',')
 		  FROM pg_class c
 		  JOIN pg_namespace n ON n.oid = c.relnamespace
 		 WHERE c.oid = to_regclass('int_lock')`,
-		func(scan func(...any) error) error { return scan(&t.Schema, &t.Kind, &t.Unlogged, &t.RowSecurity) })
+		func(scan func(...any) error) error {
+			var columns string
+			err := scan(&t.Schema, &t.Unlogged, &t.RowSecurity, &columns)
+			t.Columns = sqldb.SplitList(columns)
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -117,42 +121,9 @@ func (x *examiner) postgresVerdict(ctx context.Context) error {
 	return err
 }
 
-func (x *examiner) postgresColumns(ctx context.Context) error {
-	return x.visit(ctx, `
-		SELECT a.attname::text, format_type(a.atttypid, NULL),
-		       CASE WHEN a.atttypid IN ('bpchar'::regtype, 'varchar'::regtype) AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
-		       NOT a.attnotnull, coalesce(pg_get_expr(d.adbin, d.adrelid), '')
-		  FROM pg_attribute a
-		  LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-		 WHERE a.attrelid = to_regclass('int_lock') AND a.attnum > 0 AND NOT a.attisdropped
-		 ORDER BY a.attnum`,
-		func(scan func(...any) error) error {
-			var c status.Column
-			err := scan(&c.Name, &c.Type, &c.Length, &c.Nullable, &c.Default)
-			x.found.Table.Columns = append(x.found.Table.Columns, c)
-			return err
-		})
-}
-
-// postgresHangers reads what hangs on INT_LOCK: the keys that keep its rows
-// apart, and what its owner may have added.
+// postgresHangers reads what the owner of INT_LOCK may have added.
 func (x *examiner) postgresHangers(ctx context.Context) error {
 	t := &x.found.Table
-	err := x.visit(ctx, `
-		SELECT array_to_string(ARRAY(
-		         SELECT a.attname FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) ORDER BY a.attname), ',')
-		  FROM pg_index i
-		 WHERE i.indrelid = to_regclass('int_lock') AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
-		 ORDER BY 1`,
-		func(scan func(...any) error) error {
-			var columns string
-			err := scan(&columns)
-			t.Unique = append(t.Unique, sqldb.SplitList(columns))
-			return err
-		})
-	if err != nil {
-		return err
-	}
 	named := func(names *[]string) func(scan func(...any) error) error {
 		return func(scan func(...any) error) error {
 			var name string
@@ -161,14 +132,15 @@ func (x *examiner) postgresHangers(ctx context.Context) error {
 			return err
 		}
 	}
-	err = x.visit(ctx, `
+	err := x.visit(ctx, `
 		SELECT t.tgname || CASE WHEN `+sqldb.PathlessTrigger+` THEN ' (' || p.oid::regprocedure || ' has no search_path)' ELSE '' END
 		  FROM pg_trigger t
 		  JOIN pg_proc p ON p.oid = t.tgfoid
 		 WHERE t.tgrelid = to_regclass('int_lock') AND NOT t.tgisinternal
 		 ORDER BY t.tgname`, named(&t.Triggers))
-	if err != nil || t.Kind != "table" { // A view is made by a rule.
+	if err != nil {
 		return err
 	}
-	return x.visit(ctx, `SELECT rulename::text FROM pg_rewrite WHERE ev_class = to_regclass('int_lock') ORDER BY rulename`, named(&t.Rules))
+	// A view is made by a rule.
+	return x.visit(ctx, `SELECT rulename::text FROM pg_rewrite WHERE ev_class = to_regclass('int_lock') AND rulename <> '_RETURN' ORDER BY rulename`, named(&t.Rules))
 }

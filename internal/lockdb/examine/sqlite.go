@@ -3,9 +3,7 @@ package examine
 import (
 	"context"
 	"os"
-	"strings"
 
-	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -38,37 +36,13 @@ func (x *examiner) sqliteServer(ctx context.Context) error {
 	return nil
 }
 
+// sqliteTable looks for the table that our migration makes.
 func (x *examiner) sqliteTable(ctx context.Context) error {
 	t := &x.found.Table
-	err := x.visit(ctx, `SELECT type FROM sqlite_master WHERE lower(name) = 'int_lock'`, func(scan func(...any) error) error {
-		t.Schema = "main"
-		return scan(&t.Kind)
+	return x.visit(ctx, `SELECT lower(name) FROM pragma_table_info('int_lock')`, func(scan func(...any) error) error {
+		var column string
+		err := scan(&column)
+		t.Schema, t.Columns = "main", append(t.Columns, column)
+		return err
 	})
-	if err != nil {
-		return err
-	}
-	// SQLite enforces no length, so none is told.
-	err = x.visit(ctx, `SELECT lower(name), lower(type), "notnull" = 0, coalesce(dflt_value, '') FROM pragma_table_info('int_lock')`,
-		func(scan func(...any) error) error {
-			var c status.Column
-			err := scan(&c.Name, &c.Type, &c.Nullable, &c.Default)
-			c.Type, _, _ = strings.Cut(c.Type, "(")
-			t.Columns = append(t.Columns, c)
-			return err
-		})
-	if err != nil {
-		return err
-	}
-	return x.visit(ctx, `
-		SELECT group_concat(lower(c.name))
-		  FROM pragma_index_list('int_lock') i, pragma_index_info(i.name) c
-		 WHERE i."unique" AND NOT i.partial
-		 GROUP BY i.name
-		 ORDER BY i.name`,
-		func(scan func(...any) error) error {
-			var columns string
-			err := scan(&columns)
-			t.Unique = append(t.Unique, sqldb.SplitList(columns))
-			return err
-		})
 }

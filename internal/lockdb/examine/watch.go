@@ -63,7 +63,7 @@ func (x *examiner) watch(ctx context.Context) error {
 // readable reports whether the table has the columns that every generation has.
 func readable(table status.LockTable) bool {
 	for _, name := range []string{"lock_key", "region", "client_id", "created_date"} {
-		if _, ok := table.Has(name); !ok {
+		if !table.Has(name) {
 			return false
 		}
 	}
@@ -116,7 +116,7 @@ func (w *watcher) note(s status.Sighting) {
 // with or without our own table beside it.
 func (w *watcher) locksSQL() string {
 	expires, ours, join := "NULL", "NULL, NULL, NULL", ""
-	if _, ok := w.found.Table.Has("expired_after"); ok {
+	if w.found.Table.Has("expired_after") {
 		expires = w.finite("l.expired_after")
 	}
 	if w.migrated() {
