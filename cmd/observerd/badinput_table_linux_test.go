@@ -45,19 +45,16 @@ func unwritable(where string) []string {
 var badSecrets = map[string]badInput{
 	"a credential is missing": {
 		database: ofSystem, environ: []string{"CREDENTIALS_DIRECTORY={folder}/open"}, code: exitConfiguration,
-		says: []string{"config.yaml:1:22: database.url-file: ", "has not given this process the credential database-url", "LoadCredential=database-url:/FILE"},
+		says: []string{"config.yaml:1:22: database.url-file: ", "the file does not exist", "create it, or name the right file"},
 	},
 	"no credentials at all": {
 		database: ofSystem, code: exitConfiguration,
-		says: []string{
-			"config.yaml:1:22: database.url-file: ", "CREDENTIALS_DIRECTORY is not set", "has not started this process with credentials",
-			"LoadCredential=database-url:/FILE",
-		},
+		says: []string{"config.yaml:1:22: ", "CREDENTIALS_DIRECTORY is not set", "set it in the environment, or write the name itself"},
 	},
 	"a credential of somebody else": {
 		database: `{url-file: "${CREDENTIALS_DIRECTORY}/secret"}`, environ: []string{"CREDENTIALS_DIRECTORY={folder}"},
 		closed: map[string]os.FileMode{"secret": 0}, forRoot: true, code: exitDenied,
-		says: []string{"config.yaml:1:22: database.url-file: ", "the credential secret may not be read by this user (", "run this as that user or as root"},
+		says: []string{"config.yaml:1:22: database.url-file: ", "the file may not be read by this user (", "run this as a user who may"},
 	},
 	"a file is missing": {
 		database: `{url-file: "{folder}/none"}`, code: exitConfiguration,

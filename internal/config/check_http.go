@@ -23,9 +23,8 @@ func (c httpChecker) checkHTTP(h *HTTP) {
 	if h.Socket = c.fileName("http.socket", h.Socket); c.OK("http.socket") {
 		c.checkSocket(h.Socket)
 	}
-	written := h.WebConfig
-	if h.WebConfig = c.fileName("http.web-config", written); h.WebConfig != "" && c.OK("http.web-config") {
-		w := webConfig{Report: yamlfile.NewReport(h.WebConfig), options: c.options, written: written}
+	if h.WebConfig = c.fileName("http.web-config", h.WebConfig); h.WebConfig != "" && c.OK("http.web-config") {
+		w := webConfig{Report: yamlfile.NewReport(h.WebConfig), options: c.options}
 		w.check()
 		c.Include("http.web-config", w.Report)
 	}

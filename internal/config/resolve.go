@@ -61,8 +61,7 @@ func (r resolver) parseURL(key, text string, parse func(string) (URL, error)) (U
 // fromFile reads a URL or a password from its file. The file's name is not
 // repeated: it may be the secret itself, in the wrong place.
 func (r resolver) fromFile(key, what string) string {
-	written := r.k.String(key)
-	name := r.fileName(key, written)
+	name := r.fileName(key, r.k.String(key))
 	if !r.OK(key) {
 		return ""
 	}
@@ -72,9 +71,8 @@ func (r resolver) fromFile(key, what string) string {
 	}
 	text, info, why := yamlfile.Read(name)
 	if why != nil {
-		refused := forCredential(written, *why)
-		refused.Text = key + ": " + refused.Text
-		r.RejectFile(key, refused)
+		why.Text = key + ": " + why.Text
+		r.RejectFile(key, *why)
 		return ""
 	}
 	content := strings.TrimRight(string(text), "\r\n")

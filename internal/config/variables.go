@@ -23,10 +23,7 @@ func (r resolver) expand(key, text, otherwise string) string {
 			return ""
 		}
 		value, ok := r.lookup(name)
-		switch {
-		case name == credentials && value == "":
-			r.Reject(key, key+": "+whyNoCredentials(text))
-		case !ok:
+		if !ok {
 			r.Reject(key, "the variable "+name+" is not set; set it in the environment, or write "+otherwise)
 		}
 		return value

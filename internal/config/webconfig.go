@@ -36,15 +36,13 @@ const (
 type webConfig struct {
 	*yamlfile.Report
 	options Options
-	// written is the name of the file as its key has it.
-	written string
 	root    *yaml.Node
 }
 
 func (w webConfig) check() {
 	text, info, why := yamlfile.Read(w.File)
 	if why != nil {
-		w.RejectFile("", forCredential(w.written, *why))
+		w.RejectFile("", *why)
 		return
 	}
 	w.root = w.Document(text, "the file is empty; write tls_server_config and basic_auth_users, or remove web-config",

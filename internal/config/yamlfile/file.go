@@ -24,9 +24,8 @@ type Unreadable struct {
 	// Text says what to do. It does not name the file, which may be a secret that
 	// was written in the wrong place.
 	Text string
-	// Missing says that there is no such file, Denied that this user may not
-	// read it.
-	Missing, Denied bool
+	// Denied says that this user may not read it.
+	Denied bool
 }
 
 // pipeTimeout is how long the writer of a pipe may take, as in --config <(program).
@@ -59,7 +58,7 @@ func Read(path string) ([]byte, fs.FileInfo, *Unreadable) {
 func whyUnreadable(path string, err error) *Unreadable {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Unreadable{Text: "the file does not exist; create it, or name the right file", Missing: true}
+		return &Unreadable{Text: "the file does not exist; create it, or name the right file"}
 	case errors.Is(err, fs.ErrPermission):
 		return &Unreadable{Text: whyDenied(path), Denied: true}
 	case errors.Is(err, syscall.EISDIR):
