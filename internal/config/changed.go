@@ -1,10 +1,34 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 )
+
+// Hash identifies what nodes of one cluster have in common: 12 hexadecimal
+// digits that change with every key but those of node, http and log, which differ
+// by node. Secrets are not part of it, so that it can be shown, nor is a URL that
+// came from a file.
+func (c *Config) Hash() string {
+	all := make(flat)
+	all.section(reflect.ValueOf(c).Elem(), "")
+	hash := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		section, _, _ := strings.Cut(key, ".")
+		above, isURL := strings.CutSuffix(key, ".url")
+		file, _ := all[above+".url-file"].(string)
+		if slices.Contains([]string{"node", "http", "log"}, section) || isURL && file != "" {
+			continue
+		}
+		fmt.Fprintf(hash, "%s=%#v\n", key, reflect.Indirect(reflect.ValueOf(all[key])))
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:6])
+}
 
 // Changed returns the dotted keys in which two configurations differ, sorted,
 // for messages about a reload; secrets count, and no value is part of it.
@@ -76,4 +100,43 @@ func (f flat) value(entry setting, at string) {
 func (f flat) named(v reflect.Value, at string) {
 	f[at] = nil
 	f.section(v, at)
+}
+
+// setting is a key with its value.
+type setting struct {
+	field
+	value reflect.Value
+}
+
+func entriesOf(v reflect.Value) []setting {
+	var entries []setting
+	for _, f := range namesIn(v).fieldsOf(v.Type()) {
+		value := f.of(v)
+		if f.entry == "" {
+			entries = append(entries, setting{f, value})
+			continue
+		}
+		for _, name := range sortedKeys(value) {
+			f.key = name + "-observer"
+			entries = append(entries, setting{f, value.MapIndex(reflect.ValueOf(name))})
+		}
+	}
+	return entries
+}
+
+// namesIn are the names for a section that has its values.
+func namesIn(v reflect.Value) names {
+	n := names{types: []string{"<type>"}}
+	if sink, ok := v.Interface().(Sink); ok && sink.Settings != nil {
+		n.sinks = []SinkKind{{Name: sink.Type, Settings: func() SinkSettings { return sink.Settings }}}
+	}
+	return n
+}
+
+func sortedKeys(m reflect.Value) []string {
+	keys := make([]string, 0, m.Len())
+	for _, key := range m.MapKeys() {
+		keys = append(keys, key.String())
+	}
+	return slices.Sorted(slices.Values(keys))
 }

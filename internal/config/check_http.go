@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -83,20 +82,6 @@ func (c httpChecker) checkSocket(path string) {
 	case len(path) > most:
 		c.Reject(key, fmt.Sprintf("this path has %d bytes, and that of a Unix socket at most %d; write a shorter one, such as /run/observerd/http.sock",
 			len(path), most))
-	default:
-		c.checkSocketPlace(key, path)
-	}
-}
-
-// checkSocketPlace refuses to put a socket where something else is.
-func (c httpChecker) checkSocketPlace(key, path string) {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil: // Nothing there, or a right that is missing; binding it says so.
-	case info.IsDir():
-		c.Reject(key, "this is a directory; write a path in it, such as "+strings.TrimRight(path, "/")+"/http.sock")
-	case info.Mode()&os.ModeSocket == 0:
-		c.Reject(key, "the file at this path is not a socket; write another path, or remove the file")
 	}
 }
 
@@ -133,13 +118,5 @@ func badHost(name string) string {
 	if _, err := netip.ParseAddr(name); err == nil || hostPattern.MatchString(name) {
 		return ""
 	}
-	switch {
-	case strings.Contains(name, "/"):
-		return "is not the name of a host; write the name alone, without http:// and path"
-	case strings.Contains(name, ":"):
-		return "is not the name of a host; write it without the port"
-	case strings.Contains(name, "*"):
-		return "has a wildcard, which is not read here; write out each name"
-	}
-	return "is not the name of a host; write for example metrics.example.org, other alphabets as xn--…"
+	return "is not the name of a host; write the name alone, such as metrics.example.org, without scheme, port, path and wildcard, and other alphabets as xn--…"
 }

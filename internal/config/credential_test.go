@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,7 @@ func TestCredentialsOfSystemd(t *testing.T) {
 	if got, want := cfg.Sinks[0].Written()["path"], "/var/lib/observerd/${lines}.jsonl"; got != want {
 		t.Errorf("path %s, want %s", got, want)
 	}
-	if text := cfg.String(); strings.Contains(text, canary) || !strings.Contains(text, "${CREDENTIALS_DIRECTORY}/warehouse") {
+	if text := fmt.Sprintf("%+v", cfg); strings.Contains(text, canary) || !strings.Contains(text, "${CREDENTIALS_DIRECTORY}/warehouse") {
 		t.Errorf("printed\n%s", text)
 	}
 	// Two units on one host have their credentials in two folders.

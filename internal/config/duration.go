@@ -3,13 +3,10 @@ package config
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
-
-var days = regexp.MustCompile(`^(\d{1,5})\s*(d|day|days)$`)
 
 // duration reads "1m30s", or a number of milliseconds.
 func duration(text string, f field) (time.Duration, string) {
@@ -17,11 +14,11 @@ func duration(text string, f field) (time.Duration, string) {
 	least, _ := time.ParseDuration(f.tag.Get("min"))
 	switch {
 	case err != nil:
-		return 0, quote(text) + " is not a duration; write " + better(text)
+		return 0, quote(text) + " is not a duration; write for example 30s, 1m30s, 168h or 30000 (milliseconds)"
 	case d < 0:
-		return 0, quote(text) + " is negative; write " + better(strings.TrimPrefix(text, "-"))
+		return 0, quote(text) + " is negative; write " + short(-d)
 	case d < least:
-		return 0, fmt.Sprintf("%s is too short; write %s or more%s", quote(text), short(least), milliseconds(text))
+		return 0, fmt.Sprintf("%s is too short; write %s or more (a bare number is in milliseconds)", quote(text), short(least))
 	}
 	return d, ""
 }
@@ -35,27 +32,6 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, strconv.ErrRange
 	}
 	return time.Duration(n) * time.Millisecond, nil
-}
-
-// better is the duration that was probably meant.
-func better(text string) string {
-	if m := days.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		return strconv.Itoa(24*n) + "h"
-	}
-	if d, err := parseDuration(text); err == nil && d > 0 {
-		return short(d)
-	}
-	return "for example 30s, 1m30s or 30000 (milliseconds)"
-}
-
-// milliseconds reminds of the unit of a bare number, which is easily taken for
-// seconds.
-func milliseconds(text string) string {
-	if _, err := strconv.ParseInt(text, 10, 64); err == nil && text != "0" {
-		return " (a bare number is in milliseconds)"
-	}
-	return ""
 }
 
 // short prints a duration without zero parts: 1m, not 1m0s.

@@ -23,7 +23,7 @@ func TestEnvironmentOverFileAndFlagsOverBoth(t *testing.T) {
 	ty := cfg.Types()[0]
 	if cfg.Log.Level != "error" || cfg.Log.Format != "json" || cfg.HTTP.Listen != "" || cfg.Database.PoolSize != 12 ||
 		cfg.Node.Name != "n1" || cfg.Scheduler.Enabled || cfg.Database.JanitorInterval != 3*time.Minute {
-		t.Errorf("configuration\n%s", cfg)
+		t.Errorf("configuration\n%+v", cfg)
 	}
 	if ty.Interval != 20*time.Second || ty.TTL != 50*time.Second {
 		t.Errorf("type %+v", ty)
@@ -43,7 +43,7 @@ sinks: [{id: s, type: stdout}]
 	cfg := load(t, text, environ("OBSERVERD_SCHEDULER_STOCK_COUNT_OBSERVER_ENABLED=false",
 		"OBSERVERD_SOURCES_NORTH_HALL_URL=sqlite:other.db"))
 	if cfg.Types()[0].Enabled || cfg.Sources["north-hall"].URL.Path() != "other.db" {
-		t.Errorf("configuration\n%s", cfg)
+		t.Errorf("configuration\n%+v", cfg)
 	}
 }
 

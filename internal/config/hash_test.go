@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,38 +39,6 @@ func TestHash(t *testing.T) {
 	}
 	if got := load(t, strings.Replace(minimal, "updated_at}", "updated_at, overlap: 0}", 1)).Hash(); got == base {
 		t.Error("the hash does not change with an overlap that is set")
-	}
-}
-
-// The printed configuration means the same.
-func TestPrintedConfigurationLoads(t *testing.T) {
-	t.Parallel()
-	first := load(t, `
-http: {listen: ""}
-scheduler: {returns-observer: {fixed-delay: 90s, lock: {ttl: 2m}}}
-sources: {"123": {url: "sqlite:w.db", timezone: Europe/Berlin}}
-observers:
-  - {id: "true", type: returns, source: "123", query: "SELECT a: FROM b", key: [a, "null"], timestamp: u, event: E, overlap: 0, max-lookback: 0}
-sinks: [{id: s, type: stdout}]
-`)
-	// It is spelt out, with keys that have no effect: warnings are expected.
-	second, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, first.String())})
-	if err != nil {
-		t.Fatalf("printed\n%s\nwhich has mistakes\n%v", first, err)
-	}
-	if first.String() != second.String() || first.Hash() != second.Hash() {
-		t.Errorf("printed\n%s\nand read again\n%s", first, second)
-	}
-	text, err := json.Marshal(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	third, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, string(text))}) // JSON is YAML.
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.Hash() != third.Hash() {
-		t.Errorf("as JSON\n%s", text)
 	}
 }
 

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -52,7 +53,7 @@ sinks: [{id: screen, type: stdout}]
 			t.Errorf("%s is shown as %s, want %s", name, u, want)
 		}
 	}
-	if text := cfg.String(); strings.Contains(text, "p@ss") {
+	if text := fmt.Sprintf("%+v", cfg); strings.Contains(text, "p@ss") {
 		t.Errorf("the password is printed:\n%s", text)
 	}
 }

@@ -69,10 +69,6 @@ func boolean(text string) (bool, string) {
 		return true, ""
 	case "false":
 		return false, ""
-	case "yes", "on", "y", "1":
-		return false, quote(text) + " is not true or false; write true"
-	case "no", "off", "n", "0":
-		return false, quote(text) + " is not true or false; write false"
 	}
 	return false, quote(text) + " is not true or false; write one of them"
 }
