@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,40 +84,15 @@ func printDiagnosis(w io.Writer, d admin.Diagnosis, f format) error {
 	return nil
 }
 
-// textWidth is how wide texts become that are no words by themselves.
-const textWidth = 96
-
 // printFinding prints one line for what is fine, and a paragraph for the rest.
 func printFinding(w io.Writer, f admin.DoctorFinding) {
-	const margin = "          "
-	fmt.Fprintf(w, "%-8s  %s\n", f.Severity, wrapped(f.Check+": "+f.Saw, margin))
+	fmt.Fprintf(w, "%-8s  %s: %s\n", f.Severity, f.Check, f.Saw)
 	if f.Why != "" {
-		fmt.Fprintf(w, "%swhy: %s\n", margin, wrapped(f.Why, margin+"     "))
+		fmt.Fprintf(w, "          why: %s\n", f.Why)
 	}
 	if f.Do != "" {
-		fmt.Fprintf(w, "%sdo:  %s\n", margin, wrapped(f.Do, margin+"     "))
+		fmt.Fprintf(w, "          do:  %s\n", f.Do)
 	}
-}
-
-// wrapped breaks a text between words; the lines after the first begin with the
-// margin.
-func wrapped(text, margin string) string {
-	var b strings.Builder
-	width := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case width+1+len(word) > textWidth:
-			b.WriteString("\n" + margin)
-			width = 0
-		default:
-			b.WriteString(" ")
-			width++
-		}
-		b.WriteString(word)
-		width += len(word)
-	}
-	return b.String()
 }
 
 func counted(n int, what string) string {

@@ -60,13 +60,13 @@ func mayWrite(key, path string) error {
 // mayMakeIn checks that files can be made in the folder. A missing folder is made when
 // it is needed, with its parents.
 func mayMakeIn(key, folder string) error {
-	for beyond := ""; ; folder = filepath.Dir(folder) {
+	for beyond := false; ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
 		switch {
 		case err == nil && !info.IsDir():
 			return place(key, "%s is a file, so that no file can be below it; write another place, or move it away", folder)
-		case err == nil && beyond != "":
-			return beyondReach(key, beyond, folder)
+		case err == nil && beyond: // This user may not enter it.
+			return refusedPath(key, folder, fs.ErrPermission)
 		case err == nil:
 			if err := checkWritable(folder, true); err != nil {
 				return refusedPath(key, folder, err)
@@ -75,7 +75,7 @@ func mayMakeIn(key, folder string) error {
 		case errors.Is(err, fs.ErrNotExist) && isLink(folder):
 			return place(key, "%s is a link to a place that does not exist; make that, or correct the link", folder)
 		case errors.Is(err, fs.ErrPermission):
-			beyond = folder
+			beyond = true
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			return nil // No question of rights: the part that opens it says why, and waits.
 		}
@@ -105,13 +105,6 @@ func refusedPath(key, path string, err error) error {
 	}
 	return fmt.Errorf("%s: %s cannot be written by %s%s; change owner or mode with chown or chmod, run this as its owner, "+
 		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), whose(path), err)
-}
-
-// beyondReach is for a path of which not even the existence can be seen.
-func beyondReach(key, path, folder string) error {
-	path, folder = absolute(path), absolute(folder)
-	return fmt.Errorf("%s: %s cannot be reached by %s, who may not enter %s%s; change its mode with chmod, run this as its owner, "+
-		"or write another place (under systemd, StateDirectory= makes one): %w", key, path, fileowner.Me(), folder, whose(folder), fs.ErrPermission)
 }
 
 // absolute makes a path complete: a reader of the log does not know in which folder
