@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
@@ -53,7 +52,7 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 		return d, cmp.Or(mayWriteDatabase(cfg), err)
 	}
 	d.Backend, d.At = found.Backend, found.At
-	d.Findings = slices.Concat(mayRun(cfg), doctor.Judge(found, expectation(cfg)))
+	d.Findings = doctor.Judge(found, expectation(cfg))
 	for _, f := range d.Findings {
 		switch f.Severity {
 		case doctor.Problem:
@@ -65,19 +64,6 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 		}
 	}
 	return d, nil
-}
-
-// mayRun checks the files that a node writes.
-func mayRun(cfg *config.Config) []doctor.Finding {
-	const name = "files"
-	err := CheckRights(cfg)
-	if err == nil {
-		return []doctor.Finding{{Severity: doctor.OK, Check: name, Saw: "this user may write every file that a node writes"}}
-	}
-	return []doctor.Finding{{
-		Severity: doctor.Problem, Check: name, Saw: err.Error(), Why: "A node that this user starts ends at once.",
-		Do: "Change the owner or the mode, or run doctor as the user that the node has.",
-	}}
 }
 
 // expectation is a node's place in a cluster according to the configuration.
@@ -95,7 +81,6 @@ func expectation(cfg *config.Config) doctor.Expectation {
 	}
 	want.Locks = append(want.Locks, other(wiring.JanitorLock))
 	for _, s := range cfg.Sinks {
-		want.Sinks = append(want.Sinks, s.ID)
 		want.Locks = append(want.Locks, other(wiring.SinkLock(s.ID)))
 	}
 	return want

@@ -117,7 +117,6 @@ func TestChecksOfWhatIsHidden(t *testing.T) {
 	p.migrate(t)
 	node, a := p.observerd(t), member("a")
 	polled(t, node, 0)
-	p.exec(t, waitingEvent...)
 	tables := []string{"int_lock", "obs_lock", "obs_node", "obs_schedule", "obs_sink_offset", "obs_cursor", "obs_event", "obs_migration"}
 	rows := []string{"rows-in-the-future", "rows-in-the-past", "holders", "keys", "ttl"}
 	members := []string{"nodes", "configuration", "types", "sinks"}
@@ -126,10 +125,9 @@ func TestChecksOfWhatIsHidden(t *testing.T) {
 		"obs_lock":        rows,
 		"obs_node":        append([]string{"rows-in-the-future"}, members...),
 		"obs_schedule":    {"types"},
-		"obs_sink_offset": {"sinks", "delivery"},
-		"obs_cursor":      {"sinks", "delivery"},
-		"obs_event":       {"delivery"},
-		"obs_migration":   slices.Concat([]string{"schema", "lock-table", "delivery"}, rows, members),
+		"obs_sink_offset": {"sinks"},
+		"obs_cursor":      {"sinks"},
+		"obs_migration":   slices.Concat([]string{"schema", "lock-table"}, rows, members),
 	} {
 		// Grants on one database get in each other's way, so they are made here.
 		var grants []string
@@ -147,7 +145,7 @@ func TestChecksOfWhatIsHidden(t *testing.T) {
 			says(t, found, "look", doctor.Problem, hidden)
 			says(t, found, "rights", doctor.Problem, "SELECT on "+hidden)
 			says(t, found, "durability", doctor.OK)
-			for _, check := range slices.Concat(rows, members, []string{"schema", "lock-table", "server", "clock", "delivery"}) {
+			for _, check := range slices.Concat(rows, members, []string{"schema", "lock-table", "server", "clock"}) {
 				judged := slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Check == check })
 				if hush := slices.Contains(silent, check); judged == hush {
 					t.Errorf("whether %s is judged is %t in\n%s", check, judged, printed(found))

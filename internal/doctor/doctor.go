@@ -47,8 +47,6 @@ type Finding struct {
 type Expectation struct {
 	// Locks are all locks that the node would take.
 	Locks []Lock
-	// Sinks are the ids of its sinks.
-	Sinks []string
 	// ConfigHash is the hash that the node would publish.
 	ConfigHash string
 	// AutoMigrate says that nodes migrate by themselves.
@@ -125,7 +123,6 @@ func checks() []check {
 		{"configuration", "", configuration, members},
 		{"types", "", types, append([]string{status.PartSchedule, status.PartTime}, members...)},
 		{"sinks", "", sinks, append([]string{status.PartOffsets}, members...)},
-		{"delivery", "", delivery, []string{status.PartSchema, status.PartLog, status.PartTime}},
 	}
 }
 

@@ -65,7 +65,7 @@ func admit(t *testing.T, url string) *subject {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return &subject{url: url, db: db, want: doctor.Expectation{
-		AutoMigrate: true, TTL: time.Minute, ConfigHash: "aaaaaaaaaaaa", Sinks: []string{"file"},
+		AutoMigrate: true, TTL: time.Minute, ConfigHash: "aaaaaaaaaaaa",
 		Locks: []doctor.Lock{{
 			Name: orderLock, Region: "DEFAULT", KeyFormat: lock.KeySpring, TTL: time.Minute,
 			Type: "order", Interval: 30 * time.Second, Enabled: true,

@@ -85,7 +85,7 @@ func TestTTLs(t *testing.T) {
 	})
 }
 
-// TestTTLsOfJavaNodes can be seen on the table of Spring 7 alone.
+// TestTTLsOfJavaNodes do no harm on the table of Spring 7.
 func TestTTLsOfJavaNodes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -95,7 +95,6 @@ func TestTTLsOfJavaNodes(t *testing.T) {
 	}{
 		{"6", springSix, held("0"), doctor.Note, []string{"cannot be seen", "setTimeToLive(60000)", "one below 20s"}},
 		{"7", springSeven, heldSeven("0", "60 seconds"), doctor.OK, nil},
-		{"7 by its default", springSeven, heldSeven("0", "10 seconds"), doctor.Note, []string{"with a TTL of 10s; this configuration says 1m", "Duration.ofMillis(60000)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

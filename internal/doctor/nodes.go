@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/observerd/observerd/internal/status"
 )
@@ -28,17 +27,6 @@ func nodes(x *input, f *findings) {
 	}
 	if versions := group(alive, func(m status.Member) string { return m.Version }); len(versions) > 1 {
 		f.add(Warning, "nodes have different versions: "+groups(versions), "That is what an upgrade looks like; it should not last.", "Finish the upgrade.")
-	}
-	named := group(alive, func(m status.Member) string { return m.Name })
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if n := len(named[name]); n > 1 {
-			saw := fmt.Sprintf("%d live nodes are named %s", n, name)
-			if slices.ContainsFunc(alive, func(m status.Member) bool { return m.Name == name && m.Hidden }) {
-				saw += ", or one of them was killed and started anew within the last minute"
-			}
-			f.add(Note, saw,
-				"Nothing depends on the name, but logs, metrics and the audit table do not tell them apart.", "Give each its own node.name.")
-		}
 	}
 	for _, m := range working {
 		if m.Hidden {
@@ -86,11 +74,6 @@ func types(x *input, f *findings) {
 	if len(working) > 0 {
 		x.overdue(f, by)
 	}
-	for _, t := range x.Turns {
-		if ahead := t.TurnAt.Sub(x.At); ahead > x.interval(t.Name+"-observer-poll") {
-			f.add(Warning, fmt.Sprintf("the turn of the type %s lies %s ahead", t.Name, words(ahead)), "The database's clock went back, or the interval was shortened. Nodes ignore it.", "Nothing, if you know why.")
-		}
-	}
 	if len(working) > 0 {
 		f.fine("each type of this configuration is polled in time")
 	}
@@ -132,11 +115,6 @@ func sinks(x *input, f *findings) {
 	for _, s := range slices.Sorted(maps.Keys(count)) {
 		if count[s] < len(working) {
 			f.add(Warning, fmt.Sprintf("the sink %s is known to %d of %d nodes", s, count[s], len(working)), "Only these can feed it.", "Give all nodes the same sinks.")
-		}
-	}
-	for _, s := range x.Fed {
-		if count[s] == 0 && len(working) > 0 && !slices.Contains(x.want.Sinks, s) {
-			f.add(Note, "the sink "+s+" has an offset, and no node feeds it", "Events are kept for it until its offset is forgotten (database.retention.events).", "Nothing, if it was taken out on purpose.")
 		}
 	}
 	for _, s := range x.Beyond {
@@ -190,21 +168,4 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// standsStill is how long an event may wait for a sink that stores nothing meanwhile.
-const standsStill = 10 * time.Minute
-
-// delivery checks that events reach the sinks of this configuration.
-func delivery(x *input, f *findings) {
-	for _, w := range x.Waiting {
-		if still := x.At.Sub(w.Since); still > standsStill && slices.Contains(x.want.Sinks, w.Sink) {
-			f.add(Problem, fmt.Sprintf("the sink %s stands still in the stream %s: it has not stored the event %d in %s", w.Sink, w.Stream, w.Seq, words(still)),
-				"Events wait in the log and do not reach the sink.",
-				"Start a node that feeds the sink if none runs; otherwise its log says why the sink or its lock does not answer.")
-		}
-	}
-	if len(x.Waiting) > 0 {
-		f.fine("no sink stands still")
-	}
 }

@@ -8,10 +8,23 @@ import (
 )
 
 const (
-	zoneCause = "A whole number of hours is a time zone. Spring Integration up to 5.5 writes the local time of its JVM: start it with -Duser.timezone=UTC, or upgrade. " +
+	zoneCause = "A whole or half number of hours is a time zone. Spring Integration up to 5.5 writes the local time of its JVM: start it with -Duser.timezone=UTC, or upgrade. " +
 		"6.1.8 to 6.5.8 (from 6.2.4 in 6.2) and 7.0.0 to 7.0.4 write an hour too much in the hour in which summer time begins in the zone of the JVM: start them with -Duser.timezone=UTC, or upgrade to 7.0.5 or later."
 	clockCause = "Synchronize the clock of the Java node's host (NTP)."
 )
+
+// likeZone reports whether a clock is off by so much that it may be a time zone.
+func likeZone(off time.Duration) bool {
+	return off.Abs() > 25*time.Minute && off.Abs() < 15*time.Hour
+}
+
+// causeOf says what to do about a Java node whose times are off.
+func causeOf(off time.Duration) string {
+	if likeZone(off) {
+		return zoneCause + " Otherwise: " + clockCause
+	}
+	return clockCause
+}
 
 // future finds rows that were written by a clock ahead of the database's.
 func future(x *input, f *findings) {
@@ -55,20 +68,17 @@ func (x *input) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 	if x.Table.Has(expiredAfter) {
 		why = fmt.Sprintf("The clock of holder %s was ahead when it made the row. What it writes to EXPIRED_AFTER is as far ahead: should it die, its lock stands longer by as much, for everyone.", s.Term)
 	}
-	severity, do := Warning, clockCause
+	severity := Warning
 	if ahead > x.ttlOf(s)/2 {
 		severity = Problem
 	}
-	if z, ok := zone(ahead, x.late(s)); ok {
-		severity, do = Problem, signed(z)+". "+zoneCause
-	}
-	f.add(severity, saw, why, do+" If the holder is dead, remove the row: "+removal(s))
+	f.add(severity, saw, why, causeOf(ahead)+" If the holder is dead, remove the row: "+removal(s))
 }
 
 func (x *input) farAway(f *findings, s status.Sighting, left time.Duration) {
 	do := "Which TTL does that node ask for (JdbcLockRegistry, expireAfter)? "
-	if z, ok := zone(left-x.ttlOf(s), x.ttlOf(s)); ok {
-		do = "It is " + signed(z) + " beyond the TTL. " + zoneCause + " "
+	if likeZone(left - x.ttlOf(s)) {
+		do += zoneCause + " "
 	}
 	f.add(Problem, fmt.Sprintf("%s: EXPIRED_AFTER is %s away; the TTL here is %s", x.lock(s), words(left), words(x.ttlOf(s))),
 		fmt.Sprintf("Should holder %s die, nobody gets the lock before.", s.Term), do+"If the holder is dead, remove the row: "+removal(s))
@@ -116,15 +126,12 @@ func (x *input) behind(s status.Sighting) time.Duration {
 
 func (x *input) lagging(f *findings, s status.Sighting, behind time.Duration) {
 	why := "To everybody else this lock is older than it is, and free that much too early: another node may poll while this one does."
-	severity, do := Warning, clockCause
+	severity := Warning
 	if behind >= x.ttlOf(s) {
 		why = "To everybody else this lock has expired before it was taken: it excludes nobody. Another node may poll while this one does."
 		severity = Problem
 	}
-	if z, ok := zone(-behind-s.Gap, s.Gap); ok {
-		severity, do = Problem, signed(z)+". "+zoneCause
-	}
-	f.add(severity, fmt.Sprintf("%s: holder %s has just written a time that is %s ago", x.lock(s), s.Term, words(behind)), why, do)
+	f.add(severity, fmt.Sprintf("%s: holder %s has just written a time that is %s ago", x.lock(s), s.Term, words(behind)), why, causeOf(behind))
 }
 
 // stale reports a row that was not written for long. That is no defect by itself:
@@ -138,19 +145,11 @@ func (x *input) stale(f *findings, s status.Sighting) {
 		return
 	}
 	why, do := "Its holder is dead, or does not renew it. Anyone who wants the lock takes it.", ""
-	if z, ok := zone(-age, x.late(s)); ok {
-		why = "Its holder is dead; or it is alive and its clock is behind by about " + words(-z) + ", which looks like a time zone. Then the lock excludes nobody."
+	if likeZone(age) {
+		why = "Its holder is dead; or it is alive and its clock is behind, perhaps by a time zone. Then the lock excludes nobody."
 		do = "Watch for longer than the interval of the Java nodes, with --watch 1m: what is written meanwhile tells the two apart."
 	}
 	f.add(Note, fmt.Sprintf("%s: the row of holder %s is %s old", x.lock(s), s.Term, words(age)), why, do)
-}
-
-// late returns how long before a sighting the row may have been written.
-func (x *input) late(s status.Sighting) time.Duration {
-	if s.Written {
-		return s.Gap
-	}
-	return max(x.ttlOf(s), time.Minute)
 }
 
 // worst returns the sighting of each lock and holder for which the measure is

@@ -42,14 +42,14 @@ func TestRowsOfClocksThatAreAhead(t *testing.T) {
 		{"in time", springSix, held("0"), doctor.OK, nil},
 		{"some seconds", springSix, held("20 seconds"), doctor.Warning, []string{"lock order-observer-poll (key 57509ec6-", "ahead of the database's clock", "NTP", "DELETE FROM INT_LOCK"}},
 		{"longer than half the TTL", springSix, held("50 seconds"), doctor.Problem, []string{"longer than the TTL"}},
-		{"two hours", springSix, held("2 hours"), doctor.Problem, []string{"+2h.", "Spring Integration up to 5.5", "-Duser.timezone=UTC"}},
-		{"five hours and a half", springSix, held("5 hours 30 minutes"), doctor.Problem, []string{"+5h30m."}},
-		{"one hour, by summer time", springSix, held("1 hour"), doctor.Problem, []string{"+1h.", "6.1.8 to 6.5.8", "upgrade to 7.0.5 or later"}},
-		{"no zone", springSix, held("2 hours 7 minutes"), doctor.Problem, []string{"Synchronize the clock"}},
+		{"two hours", springSix, held("2 hours"), doctor.Problem, []string{"2h", "Spring Integration up to 5.5", "-Duser.timezone=UTC"}},
+		{"five hours and a half", springSix, held("5 hours 30 minutes"), doctor.Problem, []string{"5h30m", "time zone"}},
+		{"one hour, by summer time", springSix, held("1 hour"), doctor.Problem, []string{"1h", "6.1.8 to 6.5.8", "upgrade to 7.0.5 or later"}},
+		{"no zone", springSix, held("17 minutes"), doctor.Problem, []string{"Synchronize the clock"}},
 		{"for ever", springSix, `INSERT INTO INT_LOCK VALUES ('` + orderKey + `', 'DEFAULT', '` + javaA + `', 'infinity')`, doctor.Problem, []string{"days ahead"}},
 		{"7, in time", springSeven, heldSeven("0", "60 seconds"), doctor.OK, nil},
-		{"7, two hours", springSeven, heldSeven("2 hours", "2 hours 60 seconds"), doctor.Problem, []string{"was ahead when it made the row", "+2h."}},
-		{"7, renewed by summer time", springSeven, heldSeven("-10 minutes", "1 hour 60 seconds"), doctor.Problem, []string{"EXPIRED_AFTER is 1h", "+1h beyond the TTL"}},
+		{"7, two hours", springSeven, heldSeven("2 hours", "2 hours 60 seconds"), doctor.Problem, []string{"was ahead when it made the row", "time zone"}},
+		{"7, renewed by summer time", springSeven, heldSeven("-10 minutes", "1 hour 60 seconds"), doctor.Problem, []string{"EXPIRED_AFTER is 1h", "time zone"}},
 		{"7, absurd TTL", springSeven, heldSeven("0", "10 days"), doctor.Problem, []string{"EXPIRED_AFTER is 10 days away", "expireAfter"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,9 +100,9 @@ func TestRowsOfClocksThatAreBehind(t *testing.T) {
 		{"in time", springSix, "0 minutes", doctor.OK, []string{"the clocks of foreign holders are right"}},
 		{"some seconds", springSix, "-20 seconds", doctor.Warning, []string{"holder " + javaA, "free that much too early", "NTP"}},
 		{"longer than the TTL", springSix, "-100 seconds", doctor.Problem, []string{"it excludes nobody"}},
-		{"five hours", springSix, "-5 hours", doctor.Problem, []string{"it excludes nobody", "-5h.", "Spring Integration up to 5.5"}},
+		{"five hours", springSix, "-5 hours", doctor.Problem, []string{"it excludes nobody", "5h", "Spring Integration up to 5.5"}},
 		{"7, in time", springSeven, "0 minutes", doctor.OK, []string{"the clocks of foreign holders are right"}},
-		{"7, five hours", springSeven, "-5 hours", doctor.Problem, []string{"it excludes nobody", "-5h."}},
+		{"7, five hours", springSeven, "-5 hours", doctor.Problem, []string{"it excludes nobody", "time zone"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -218,5 +218,5 @@ func TestStaleRowsAreNoFault(t *testing.T) {
 	healthy(t, found, superuser, "nodes")
 	says(t, found, "rows-in-the-past", doctor.Note, "is 3 days old", "Anyone who wants the lock takes it")
 	p.exec(t, `DELETE FROM INT_LOCK`, held("-5 hours"))
-	says(t, p.examine(t, 0), "rows-in-the-past", doctor.Note, "looks like a time zone", "--watch 1m")
+	says(t, p.examine(t, 0), "rows-in-the-past", doctor.Note, "perhaps by a time zone", "--watch 1m")
 }

@@ -234,8 +234,8 @@ func clock(x *input, f *findings) {
 	saw := fmt.Sprintf("this host's clock is %s the database's (± %s)", direction(c.Ahead), c.Within.Round(time.Millisecond))
 	why := "Nodes of observerd use the database's clock for everything, so nothing is wrong with them. Java nodes lock by their host's clock: one that is ahead keeps its locks too long when it dies, one that is behind loses them while it works."
 	do := "Synchronize both clocks (NTP)."
-	if z, ok := zone(c.Ahead, c.Within); ok {
-		do = fmt.Sprintf("%s looks like a time zone: one of the two hosts has its clock set to local time. %s", signed(z), do)
+	if likeZone(c.Ahead) {
+		do = "If it is a time zone, one of the two hosts has its clock set to local time. " + do
 	}
 	severity := Warning
 	if skew > x.want.TTL/2 {

@@ -25,8 +25,8 @@ func TestClocksOfSpring(t *testing.T) {
 		parts      []string
 	}{
 		{"5 in UTC", springtest.Spring5, nil, nil, "rows-in-the-past", doctor.OK, []string{"the clocks of foreign holders are right"}},
-		{"5 in India", springtest.Spring5, east, nil, "rows-in-the-future", doctor.Problem, []string{"+5h30m.", "Spring Integration up to 5.5"}},
-		{"5 in New York", springtest.Spring5, west, nil, "rows-in-the-past", doctor.Problem, []string{"-5h.", "it excludes nobody"}},
+		{"5 in India", springtest.Spring5, east, nil, "rows-in-the-future", doctor.Problem, []string{"5h30m", "Spring Integration up to 5.5"}},
+		{"5 in New York", springtest.Spring5, west, nil, "rows-in-the-past", doctor.Problem, []string{"time zone", "it excludes nobody"}},
 		{"6 in New York", springtest.Spring6, west, nil, "rows-in-the-past", doctor.OK, []string{"the clocks of foreign holders are right"}},
 		{"6 with a slow clock", springtest.Spring6, nil, slow, "rows-in-the-past", doctor.Warning, []string{"free that much too early"}},
 		{"7 in New York", springtest.Spring7, west, nil, "rows-in-the-past", doctor.OK, []string{"the clocks of foreign holders are right"}},

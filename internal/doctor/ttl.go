@@ -2,9 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"time"
-
-	"github.com/observerd/observerd/internal/status"
 )
 
 // ttls compares the TTLs of nodes, as far as they are known.
@@ -29,36 +26,15 @@ func (x *input) whyTTL() string {
 	return "With 4 columns the TTL is in the reader: the node with the shorter one takes the lock of a holder that is alive and slow."
 }
 
-// springTTL reports what is known of the TTL of Java nodes.
+// springTTL says that the TTL of Java nodes is unknown where it matters.
 func (x *input) springTTL(f *findings) {
-	foreign := x.foreign()
-	if len(foreign) == 0 && !x.shares() {
+	if x.Table.Has(expiredAfter) || len(x.foreign()) == 0 && !x.shares() {
 		return
 	}
-	if !x.Table.Has(expiredAfter) {
-		f.add(Note, "the TTL of Java nodes cannot be seen: with 4 columns it is in the reader, not in the row",
-			fmt.Sprintf("A Java node with a shorter TTL takes locks of living nodes. Ours renew every third of their TTL, so one below %s would take them between two renewals; Spring's default is 10s.", words(x.want.TTL/3)),
-			fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
-		return
-	}
-	reported := map[string]bool{}
-	for _, s := range foreign {
-		ttl, known := springsTTL(s)
-		if l, ok := x.wanted(s.Key, s.Region); ok && known && !near(ttl, l.TTL) && !reported[s.Key] {
-			reported[s.Key] = true
-			f.add(Note, fmt.Sprintf("a Java node takes %s with a TTL of %s; this configuration says %s", l.Name, words(ttl), words(l.TTL)), x.whyTTL(),
-				fmt.Sprintf("If they should be the same: new JdbcLockRegistry(repository, Duration.ofMillis(%d)).", l.TTL.Milliseconds()))
-		}
-	}
+	f.add(Note, "the TTL of Java nodes cannot be seen: with 4 columns it is in the reader, not in the row",
+		fmt.Sprintf("A Java node with a shorter TTL takes locks of living nodes. Ours renew every third of their TTL, so one below %s would take them between two renewals; Spring's default is 10s.", words(x.want.TTL/3)),
+		fmt.Sprintf("Look at their code: DefaultLockRepository.setTimeToLive(%d) on every Java node, the same as lock.ttl here.", x.want.TTL.Milliseconds()))
 }
-
-// springsTTL reads the TTL from a row that a Java node has just made: only then
-// do both of its times come from the same moment.
-func springsTTL(s status.Sighting) (time.Duration, bool) {
-	return s.Expires.Sub(s.Created), s.Inserted && !s.Expires.IsZero()
-}
-
-func near(a, b time.Duration) bool { return (a - b).Abs() <= tolerable }
 
 // shares reports whether this configuration is made for Java nodes beside it.
 func (x *input) shares() bool {

@@ -31,22 +31,10 @@ type Examination struct {
 	Acquired []Acquisition
 	Members  []Member
 	Turns    []Type
-	// Fed are the sinks that have an offset.
-	Fed []string
 	// Beyond are the offsets that lie above the end of their stream.
 	Beyond []Sink
-	// Waiting are the first events of each stream that a sink has not stored.
-	Waiting []Waiting
 	// Blind are the parts that could not be examined.
 	Blind []Blind
-}
-
-// Waiting is an event that a sink has not stored, the first of its stream.
-type Waiting struct {
-	Sink, Stream string
-	Seq          int64
-	// Since is when the event was logged or, if later, when the sink's offset moved.
-	Since time.Time
 }
 
 // Clock compares the clock of this host with the database's.
@@ -193,7 +181,6 @@ const (
 	PartNodes       = "obs_node"
 	PartSchedule    = "obs_schedule"
 	PartOffsets     = "obs_sink_offset"
-	PartLog         = "obs_event"
 	PartTime        = "the time"
 )
 

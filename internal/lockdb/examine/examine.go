@@ -110,8 +110,7 @@ func ourParts() []part {
 		{status.PartLocks, (*examiner).acquisitions},
 		{status.PartNodes, (*examiner).members},
 		{status.PartSchedule, (*examiner).turns},
-		{status.PartOffsets, (*examiner).fed},
-		{status.PartLog, (*examiner).waiting},
+		{status.PartOffsets, (*examiner).beyond},
 		{status.PartTime, (*examiner).time},
 	}
 }

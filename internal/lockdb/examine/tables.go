@@ -88,18 +88,10 @@ func (x *examiner) turns(ctx context.Context) error {
 		})
 }
 
-func (x *examiner) fed(ctx context.Context) error {
+// beyond reads the offsets that lie above the end of their stream.
+func (x *examiner) beyond(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
-	}
-	err := x.visit(ctx, `SELECT DISTINCT sink FROM obs_sink_offset ORDER BY sink`, func(scan func(...any) error) error {
-		var sink string
-		err := scan(&sink)
-		x.found.Fed = append(x.found.Fed, sink)
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	return x.visit(ctx, `
 		SELECT o.sink, o.stream, o.last_seq, c.last_seq
@@ -110,30 +102,6 @@ func (x *examiner) fed(ctx context.Context) error {
 		var s status.Sink
 		err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
 		x.found.Beyond = append(x.found.Beyond, s)
-		return err
-	})
-}
-
-// waiting reads what the sinks lack, of each stream the first event.
-func (x *examiner) waiting(ctx context.Context) error {
-	if !x.migrated() {
-		return nil
-	}
-	return x.visit(ctx, `
-		SELECT s.sink, c.stream, e.seq, e.logged_at, o.updated_at
-		  FROM obs_sink_offset s
-		 CROSS JOIN obs_cursor c
-		  LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream
-		  JOIN obs_event e ON e.stream = c.stream AND e.seq = coalesce(o.last_seq, 0) + 1
-		 WHERE s.stream = ''
-		 ORDER BY s.sink, c.stream`, func(scan func(...any) error) error {
-		var w status.Waiting
-		var logged, moved time.Time
-		err := scan(&w.Sink, &w.Stream, &w.Seq, sqldb.ScanTime(&logged), sqldb.ScanTime(&moved))
-		if w.Since = logged; moved.After(logged) {
-			w.Since = moved
-		}
-		x.found.Waiting = append(x.found.Waiting, w)
 		return err
 	})
 }
