@@ -20,10 +20,7 @@ func looked(x *input, f *findings) {
 		}
 		parts[b.Reason] = append(parts[b.Reason], b.Part)
 	}
-	why := "A node may fail at the same place, and what is wrong there stays hidden."
-	if all := x.unjudged(); len(all) > 0 {
-		why += " Nothing is said below of " + strings.Join(all, ", ") + "."
-	}
+	const why = "A node may fail at the same place, and what is wrong there stays hidden. But for rights, nothing else is judged."
 	for _, reason := range reasons {
 		f.add(Problem, fmt.Sprintf("%s could not be looked at: %s", strings.Join(parts[reason], ", "), reason), why, x.remedy())
 	}
@@ -37,17 +34,6 @@ func (x *input) remedy() string {
 		return "Fix what the message says; if the file is damaged, move it away and bring back a backup. Then run doctor again."
 	}
 	return "Grant the role what it lacks, or fix what the message says; then run doctor again."
-}
-
-// unjudged returns the names of the checks that could not be made.
-func (x *input) unjudged() []string {
-	var all []string
-	for _, c := range checks() {
-		if (c.only == "" || c.only == x.Backend) && x.blindFor(c) {
-			all = append(all, c.name)
-		}
-	}
-	return all
 }
 
 // leastPostgres is the first version with all features that the schema uses.
@@ -179,6 +165,9 @@ func limits(x *input, f *findings) {
 }
 
 func rights(x *input, f *findings) {
+	if slices.ContainsFunc(x.Blind, func(b status.Blind) bool { return b.Part == status.PartRole }) {
+		return
+	}
 	r := x.Role
 	lacks := r.Missing
 	if x.want.AutoMigrate {

@@ -75,7 +75,7 @@ func TestReplication(t *testing.T) {
 	primary.Standby(t)
 	says(t, p.examine(t, 0), "durability", doctor.Warning, "1 standby streams from this server, and synchronous_standby_names is empty")
 	q := *p
-	q.url = pgtest.NewRole(t, p.url, "SELECT ON int_lock")
+	q.url = pgtest.NewRole(t, p.url, "SELECT ON ALL TABLES IN SCHEMA public")
 	says(t, q.examine(t, 0), "durability", doctor.Note, "1 session for replication is open", "may not see")
 	p.exec(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
 	waittest.Eventually(t, time.Minute, func() error { // The server reads it when it comes to that.

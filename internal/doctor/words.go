@@ -9,7 +9,7 @@ import (
 func words(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
+		return fmt.Sprintf("%d days", d.Round(24*time.Hour)/(24*time.Hour))
 	case d >= 10*time.Second:
 		return d.Round(time.Second).String()
 	}
