@@ -10,6 +10,8 @@ func words(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d days", d.Round(24*time.Hour)/(24*time.Hour))
+	case d >= 10*time.Minute: // A row is seen some seconds after it was written.
+		return d.Round(time.Minute).String()
 	case d >= 10*time.Second:
 		return d.Round(time.Second).String()
 	}
