@@ -67,9 +67,9 @@ func TestAnotherKindOfSink(t *testing.T) {
 	for sinks, want := range map[string]string{
 		`{id: mine, type: collecting}`:                        "label is missing; write it",
 		`{id: mine, type: collecting, label: a, most: 0}`:     "not a number of events from 1 to 100",
-		`{id: mine, type: collecting, label: a, path: b}`:     `unknown key "path"; there is `,
+		`{id: mine, type: collecting, label: a, path: b}`:     "a sink of type collecting has none; remove it, or write type: file",
 		`{id: mine, type: collectin, label: a}`:               "write collecting",
-		`{id: mine, type: stdout, label: a}`:                  `unknown key "label"; there is `,
+		`{id: mine, type: stdout, label: a}`:                  "a sink of type stdout has none; remove it, or write type: collecting",
 		`{id: mine, type: stdout}, {id: yours, type: stdout}`: "a sink that writes to this place is there already",
 		`{id: mine, type: collecting, label: a, colour: red}`: "there is id, type, label, most, batch-size",
 		`{id: mine, type: file, path: ""}`:                    "path is empty; write the name of a file",

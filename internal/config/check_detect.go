@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 )
 
 // presets fills in what depends on the type.
@@ -28,10 +30,22 @@ func (c observerChecker) checkEvent(path string, o *Observer) {
 	switch {
 	case !c.OK(key, path+".type"):
 	case o.Event == "" && !c.IsSet(key):
-		c.Reject(key, "event is missing, and "+quote(o.Type)+" is not a built-in type; write one, such as event: StockCountObservedEvent")
+		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write for example event: %sObservedEvent",
+			quote(o.Type), camel(o.Type)))
 	case !eventType.MatchString(o.Event):
 		c.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
 	}
+}
+
+// camel is "StockCount" for stock-count.
+func camel(name string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
 }
 
 // checkDetection checks the detection, which may need a timestamp.

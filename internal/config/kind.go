@@ -54,6 +54,18 @@ func (n names) settingsOf(index int) []field {
 	return fields
 }
 
+// kindWith returns the name of a kind of sink that has the key.
+func (n names) kindWith(key string) (string, bool) {
+	for _, kind := range n.sinks {
+		for _, f := range n.fieldsOf(reflect.TypeOf(kind.Settings()).Elem()) {
+			if f.key == key {
+				return kind.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
 // newSettings returns settings for a sink of that kind, nil for an unknown one.
 func (n names) newSettings(kind string) SinkSettings {
 	for _, k := range n.sinks {

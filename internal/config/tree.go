@@ -117,6 +117,9 @@ func (r reader) suggest(key string, t reflect.Type, path string) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
 		return "write each part as a key of its own, one below the other"
 	}
+	if kind, ok := r.names.kindWith(key); ok && t == reflect.TypeFor[Sink]() {
+		return "a sink of type " + r.names.sink + " has none; remove it, or write type: " + kind
+	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {
 		return suggestion(key, r.names.keysOf(t))

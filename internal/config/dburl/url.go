@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -49,8 +50,11 @@ func (k Kinds) supported() string {
 	return "write sqlite:PATH, or " + list + "://USER@HOST/DATABASE"
 }
 
+// unsupported are schemes of databases that are known, and not supported yet.
+var unsupported = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
+
 // ParseURL reads the URL of a database. The text of an error repeats nothing of the
-// URL.
+// URL but the name of an unsupported kind of database.
 func (k Kinds) ParseURL(text string) (URL, error) { return k.parseURL(text, k.supported()) }
 
 // ParseCoordination reads the URL of the coordination database.
@@ -88,6 +92,9 @@ func (k Kinds) parseURL(text, instead string) (URL, error) {
 	}
 	if kind, ok := k.Of(scheme); ok {
 		return parseNetwork(text, kind)
+	}
+	if m := unsupported.FindStringSubmatch(text); m != nil {
+		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], instead)
 	}
 	return URL{}, errors.New("this is not the URL of a supported database; " + instead)
 }
