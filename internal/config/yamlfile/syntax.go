@@ -3,9 +3,13 @@ package yamlfile
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // The parser's messages are fixed texts, but for the name of an anchor, which
@@ -58,9 +62,64 @@ func splitMessage(err error) (line int, message string) {
 	return max(line, 1), m[2]
 }
 
-// locate is the line that the parser names: sometimes that of the block in which the
-// mistake is.
+// locate finds the line of a syntax error. What the parser reports is often
+// the line where the enclosing block began. The parser had to read as far as
+// the error, and the line to correct is the one before which the text was
+// well-formed: so the search goes back from where the parser stopped.
 func locate(text []byte, err error) Origin {
-	line, _ := splitMessage(err)
-	return Origin{FromFile, min(line, bytes.Count(text, []byte("\n"))+1), 1, ""}
+	// Lines to search. Each costs one parse, so there are fewer in a large file.
+	far := max(1, min(100, 4*maxFile/(len(text)+1)))
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	line := parsedLines(lines)
+	reported, _ := splitMessage(err)
+	for n := line; n >= 1 && n > line-far; n-- {
+		if wellFormed(bytes.Join(lines[:n-1], nil)) {
+			return Origin{FromFile, n, firstColumn(lines[n-1]), ""}
+		}
+	}
+	reported = min(reported, len(lines))
+	return Origin{FromFile, reported, firstColumn(lines[reported-1]), ""}
+}
+
+// parsedLines returns how many lines the parser reads before it fails.
+func parsedLines(lines [][]byte) int {
+	r := &lineReader{lines: lines}
+	decoder := yaml.NewDecoder(r)
+	for decoder.Decode(new(yaml.Node)) == nil { // The reader counts.
+	}
+	return min(r.taken, len(lines))
+}
+
+func wellFormed(text []byte) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		if err := decoder.Decode(new(yaml.Node)); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// firstColumn is the first column that is not blank, in characters.
+func firstColumn(line []byte) int {
+	return len(line) - len(bytes.TrimLeft(line, " \t")) + 1
+}
+
+// lineReader returns one line at a time and counts them.
+type lineReader struct {
+	lines [][]byte
+	taken int
+	rest  []byte
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.taken == len(r.lines) {
+			return 0, io.EOF
+		}
+		r.rest = r.lines[r.taken]
+		r.taken++
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }
