@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // observerChecker checks the section observers, and fills in what depends on the type.
@@ -46,7 +47,7 @@ func (c observerChecker) checkSource(path, source string, sources map[string]Sou
 		c.Reject(key, "there is no source; write one below sources")
 		return
 	}
-	c.Reject(key, "there is no source "+quote(source)+"; "+suggestion(source, known))
+	c.Reject(key, "there is no source "+quote(source)+"; "+nearest.Suggest(source, known))
 }
 
 func (c observerChecker) checkQuery(path string, o *Observer) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
 	"github.com/observerd/observerd/internal/failpoint"
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // EnvPrefix begins the name of every variable that sets a key.
@@ -61,7 +62,7 @@ func (l *loader) unknownVariable(name string, known map[string]string) {
 		return
 	}
 	text := "this variable sets no key; "
-	if near := nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
+	if near := nearest.Name(name, slices.Sorted(maps.Keys(known))); near != "" {
 		text += "write " + near
 	} else {
 		text += "remove it, or see the keys in docs/configuration.md"
@@ -96,7 +97,7 @@ func (l *loader) overrides() {
 }
 
 func nearestKey(key string, known map[string]bool) string {
-	if near := nearest(key, slices.Sorted(maps.Keys(known))); near != "" {
+	if near := nearest.Name(key, slices.Sorted(maps.Keys(known))); near != "" {
 		return "write " + near
 	}
 	return "see docs/configuration.md"

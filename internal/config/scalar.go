@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // Percent is a part of a whole; 20 is a fifth.
@@ -49,7 +51,7 @@ func word(text string, f field) (string, string) {
 			return text, ""
 		}
 	}
-	if near := nearest(text, words); near != "" {
+	if near := nearest.Name(text, words); near != "" {
 		return "", fmt.Sprintf("%s is not %s; write %s", quote(text), either(words), near)
 	}
 	return "", fmt.Sprintf("%s is not a %s; write %s", quote(text), f.key, either(words))

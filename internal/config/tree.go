@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // reader checks YAML nodes against the schema. It returns nested maps of texts
@@ -122,9 +123,9 @@ func (r reader) suggest(key string, t reflect.Type, path string) string {
 	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {
-		return suggestion(key, r.names.keysOf(t))
+		return nearest.Suggest(key, r.names.keysOf(t))
 	}
-	if near := nearest(name, r.names.types); near != "" {
+	if near := nearest.Name(name, r.names.types); near != "" {
 		return "write " + near + "-observer"
 	}
 	return "no observer has this type: correct the name, or remove the section"

@@ -1,4 +1,5 @@
-package config
+// Package nearest finds the name that was meant by one with a typing mistake.
+package nearest
 
 import (
 	"strings"
@@ -6,10 +7,10 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// nearest returns the candidate that name was probably meant to be, or "" when
+// Name returns the candidate that name was probably meant to be, or "" when
 // none is near: at most every third letter may differ. Case and separators do
 // not count, so fixedDelay and fixed_delay are fixed-delay.
-func nearest(name string, candidates []string) string {
+func Name(name string, candidates []string) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(plain(name), plain(c)); d < least {
@@ -23,9 +24,9 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// suggestion says what to write: the nearest candidate, or else all of them.
-func suggestion(name string, candidates []string) string {
-	if near := nearest(name, candidates); near != "" {
+// Suggest says what to write: the nearest candidate, or else all of them.
+func Suggest(name string, candidates []string) string {
+	if near := Name(name, candidates); near != "" {
 		return "write " + near
 	}
 	if len(candidates) == 0 {
