@@ -9,7 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -72,12 +72,12 @@ func expectation(cfg *config.Config) doctor.Expectation {
 	want := doctor.Expectation{ConfigHash: cfg.Hash(), AutoMigrate: cfg.Database.AutoMigrate, TTL: shared.TTL}
 	for _, t := range cfg.Types() {
 		want.Locks = append(want.Locks, doctor.Lock{
-			Name: t.LockName, Region: t.Region, KeyFormat: lock.KeyFormat(t.KeyFormat), TTL: t.TTL,
+			Name: t.LockName, Region: t.Region, KeyFormat: lockdb.KeyFormat(t.KeyFormat), TTL: t.TTL,
 			Type: t.Name, Interval: t.Interval, Enabled: t.Enabled && cfg.Scheduler.Enabled,
 		})
 	}
 	other := func(name string) doctor.Lock {
-		return doctor.Lock{Name: name, Region: shared.Region, KeyFormat: lock.KeyFormat(shared.KeyFormat), TTL: shared.TTL}
+		return doctor.Lock{Name: name, Region: shared.Region, KeyFormat: lockdb.KeyFormat(shared.KeyFormat), TTL: shared.TTL}
 	}
 	want.Locks = append(want.Locks, other(wiring.JanitorLock))
 	for _, s := range cfg.Sinks {

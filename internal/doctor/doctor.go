@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -58,7 +58,7 @@ type Expectation struct {
 // Lock is a lock of the configuration.
 type Lock struct {
 	Name, Region string
-	KeyFormat    lock.KeyFormat
+	KeyFormat    lockdb.KeyFormat
 	TTL          time.Duration
 	// Type is the observer type whose lock it is, Interval the distance between
 	// its turns; empty and 0 for other locks. Enabled is the switch of the type
@@ -69,7 +69,7 @@ type Lock struct {
 }
 
 // Key returns the key of the lock's row.
-func (l Lock) Key() string { return lock.Key(l.KeyFormat, l.Name) }
+func (l Lock) Key() string { return lockdb.Key(l.KeyFormat, l.Name) }
 
 // Judge runs all checks.
 func Judge(e status.Examination, want Expectation) []Finding {

@@ -11,7 +11,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // The driver "pgx".
 
 	"github.com/observerd/observerd/internal/doctor"
-	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -42,7 +41,7 @@ const (
 	javaB     = "9e1b6a77-1c0f-4d5d-8a31-5b2f0c9d8e02"
 )
 
-var orderKey = lock.Key(lock.KeySpring, orderLock)
+var orderKey = lockdb.Key(lockdb.KeySpring, orderLock)
 
 // subject is a database that is examined.
 type subject struct {
@@ -67,7 +66,7 @@ func admit(t *testing.T, url string) *subject {
 	return &subject{url: url, db: db, want: doctor.Expectation{
 		AutoMigrate: true, TTL: time.Minute, ConfigHash: "aaaaaaaaaaaa",
 		Locks: []doctor.Lock{{
-			Name: orderLock, Region: "DEFAULT", KeyFormat: lock.KeySpring, TTL: time.Minute,
+			Name: orderLock, Region: "DEFAULT", KeyFormat: lockdb.KeySpring, TTL: time.Minute,
 			Type: "order", Interval: 30 * time.Second, Enabled: true,
 		}},
 	}}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -27,10 +27,10 @@ func (x *input) names() []string {
 }
 
 // nameOf finds the name and the format behind a key; empty: unknown.
-func (x *input) nameOf(key string) (name string, format lock.KeyFormat) {
+func (x *input) nameOf(key string) (name string, format lockdb.KeyFormat) {
 	for _, name := range x.names() {
-		for _, format := range []lock.KeyFormat{lock.KeyPlain, lock.KeySpring} {
-			if lock.Key(format, name) == key {
+		for _, format := range []lockdb.KeyFormat{lockdb.KeyPlain, lockdb.KeySpring} {
+			if lockdb.Key(format, name) == key {
 				return name, format
 			}
 		}
@@ -150,7 +150,7 @@ const fresh = 5
 // twoFormats finds locks that nodes of observerd take under both keys.
 func (x *input) twoFormats(f *findings) {
 	for _, name := range x.names() {
-		plain, spring := lock.Key(lock.KeyPlain, name), lock.Key(lock.KeySpring, name)
+		plain, spring := lockdb.Key(lockdb.KeyPlain, name), lockdb.Key(lockdb.KeySpring, name)
 		if plain == spring {
 			continue
 		}

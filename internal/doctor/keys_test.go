@@ -10,10 +10,10 @@ import (
 )
 
 // take has a node of ours take and release the lock of the orders.
-func take(t *testing.T, db *lockdb.DB, node string, format lock.KeyFormat, ttl time.Duration) {
+func take(t *testing.T, db *lockdb.DB, node string, format lockdb.KeyFormat, ttl time.Duration) {
 	t.Helper()
 	g, err := db.Leases().Acquire(t.Context(), lock.Request{
-		Key: lock.Key(format, orderLock), Region: "DEFAULT", TTL: ttl, Name: orderLock, Node: node,
+		Key: lockdb.Key(format, orderLock), Region: "DEFAULT", TTL: ttl, Name: orderLock, Node: node,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -28,9 +28,9 @@ func TestKeysThatDiffer(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *subject) {
 		db := p.observerd(t)
-		take(t, db, "a", lock.KeySpring, time.Minute)
+		take(t, db, "a", lockdb.KeySpring, time.Minute)
 		says(t, p.examine(t, 0), "keys", doctor.OK)
-		take(t, db, "b", lock.KeyPlain, time.Minute)
+		take(t, db, "b", lockdb.KeyPlain, time.Minute)
 		says(t, p.examine(t, 0), "keys", doctor.Problem, "order-observer-poll was taken under both keys: plain by b", "spring by a", "key-format differs between nodes")
 		// Once it was the other, and nobody is left who takes it so.
 		past := `acquired_at - interval '1 hour'`
@@ -50,10 +50,10 @@ func TestJavaNodesLockOtherRows(t *testing.T) {
 	p := postgres(t, springSix, held("0"))
 	says(t, p.examine(t, 0), "keys", doctor.OK)
 
-	p.want.Locks[0].KeyFormat = lock.KeyPlain
+	p.want.Locks[0].KeyFormat = lockdb.KeyPlain
 	says(t, p.examine(t, 0), "keys", doctor.Problem, "holds order-observer-poll under the key 57509ec6-", "key-format: plain", "Write scheduler.observer.lock.key-format: spring.")
 
-	p.want.Locks[0].KeyFormat, p.want.Locks[0].Region = lock.KeySpring, "WMS"
+	p.want.Locks[0].KeyFormat, p.want.Locks[0].Region = lockdb.KeySpring, "WMS"
 	says(t, p.examine(t, 0), "keys", doctor.Problem, "in the region DEFAULT; this configuration says region: WMS")
 
 	// pathFor may be overridden from Spring 7 on, so that keys are plain there.
@@ -80,7 +80,7 @@ func TestHolders(t *testing.T) {
 func TestTTLs(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *subject) {
-		take(t, p.observerd(t), "b", lock.KeySpring, 45*time.Second)
+		take(t, p.observerd(t), "b", lockdb.KeySpring, 45*time.Second)
 		says(t, p.examine(t, 0), "ttl", doctor.Warning, "was last taken by node b", "with a TTL of 45s; this configuration says 1m", "the TTL is in the reader")
 	})
 }
@@ -113,7 +113,7 @@ func TestTTLsOfJavaNodes(t *testing.T) {
 	}
 	// Nobody is told of Java nodes who has none.
 	p := postgres(t, springSix)
-	p.want.Locks[0].KeyFormat = lock.KeyPlain
+	p.want.Locks[0].KeyFormat = lockdb.KeyPlain
 	for _, f := range p.examine(t, 0) {
 		if f.Check == "ttl" && f.Severity != doctor.OK {
 			t.Errorf("without Java nodes: %s", f.Saw)

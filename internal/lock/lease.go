@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // releaseTimeout limits a release. The caller's own deadline and cancellation do not,
 // because a lease that is not released lasts until its TTL is over.
 const releaseTimeout = 5 * time.Second
 
+// renewalPause is how often an extension looks whether a renewal has ended.
+const renewalPause = 10 * time.Millisecond
+
 // Lease is a lock that this process holds, as far as it can know. Its context ends when
 // that can no longer be trusted.
 type Lease struct {
 	keeper *Keeper
-	grant  Grant
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -24,6 +28,7 @@ type Lease struct {
 	releaseErr error
 
 	mu       sync.Mutex
+	grant    Grant       // its TTL may change
 	timer    *time.Timer // fires when trust ends
 	trusted  time.Time
 	due      time.Time // of the next renewal
@@ -44,10 +49,14 @@ func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
 }
 
 // Grant returns the acquisition, whose term every fenced write names.
-func (l *Lease) Grant() Grant { return l.grant }
+func (l *Lease) Grant() Grant {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grant
+}
 
 // Fence returns the fencing token.
-func (l *Lease) Fence() int64 { return l.grant.Fence }
+func (l *Lease) Fence() int64 { return l.Grant().Fence }
 
 // Context is the work's context. It ends with the cause [ErrLost] at the
 // moment the lease cannot be trusted any more, and with [context.Canceled] at
@@ -65,21 +74,88 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) releaseOnce(ctx context.Context) error {
 	lost := l.end(nil)
 	l.keeper.remove(l)
+	g := l.Grant()
 	if l.isGone() {
-		return fmt.Errorf("release lock %s: %w", l.grant.Key, ErrLost)
+		return fmt.Errorf("release lock %s: %w", g.Key, ErrLost)
 	}
 	// A lease that was given up because no renewal was answered may still exist at the
 	// provider, and block the next holder.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	err := l.keeper.provider.Release(ctx, l.grant)
+	err := l.keeper.provider.Release(ctx, g)
 	switch {
 	case errors.Is(lost, ErrLost) && !errors.Is(err, ErrLost):
-		return errors.Join(fmt.Errorf("release lock %s: %w", l.grant.Key, ErrLost), err)
+		return errors.Join(fmt.Errorf("release lock %s: %w", g.Key, ErrLost), err)
 	case lost == nil && errors.Is(err, ErrLost):
 		l.keeper.metrics.lost.Inc() // It is noticed only here.
 	}
 	return err
+}
+
+// Extend lets the lease run for ttl from now, and from each later renewal. The error is
+// [ErrUnsupported] when the provider is no [Extender], and [ErrLost] when the lease has
+// ended. After any other error the lease is held, and lives by the shorter TTL: the
+// answer alone may have been lost.
+func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
+	provider, ok := l.keeper.provider.(Extender)
+	if !ok {
+		return fmt.Errorf("extend lock %s: %w", l.Grant().Key, ErrUnsupported)
+	}
+	if err := l.pauseRenewal(ctx); err != nil {
+		return err
+	}
+	defer l.keeper.wakeLoop()
+	began, g := time.Now(), l.Grant()
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout([]*Lease{l}, began))
+	defer cancel()
+	err := provider.Extend(ctx, g, ttl)
+	switch {
+	case err == nil:
+		l.setTTL(ttl, began)
+		l.renewed(Renewed, began, true)
+	case errors.Is(err, ErrLost):
+		l.renewed(Lost, began, true)
+	default:
+		l.setTTL(min(ttl, g.TTL), began)
+		l.renewed(Unknown, began, false)
+	}
+	return err
+}
+
+// pauseRenewal keeps the lease from being renewed with its present TTL until it was
+// extended. It waits for a renewal that runs.
+func (l *Lease) pauseRenewal(ctx context.Context) error {
+	for {
+		paused, err := l.tryPauseRenewal()
+		if paused || err != nil {
+			return err
+		}
+		if !wait.For(ctx, renewalPause) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (l *Lease) tryPauseRenewal() (paused bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended != nil {
+		return false, fmt.Errorf("extend lock %s: %w", l.grant.Key, ErrLost)
+	}
+	paused = !l.renewing
+	l.renewing = true
+	return paused, nil
+}
+
+// setTTL makes the lease live by another TTL since that moment.
+func (l *Lease) setTTL(ttl time.Duration, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.grant.TTL = ttl
+	if until := since.Add(l.grant.trust()); until.Before(l.trusted) {
+		l.trusted = until
+		l.timer.Reset(time.Until(until))
+	}
 }
 
 // end ends the lease for the given reason, unless it has ended before, and returns the

@@ -26,19 +26,30 @@ var (
 	// ErrFenced reports that a fenced write was refused because the lease had
 	// ended before the write arrived. Nothing was written.
 	ErrFenced = errors.New("stale commit refused: the lease had ended")
+	// ErrUnsupported reports that a provider cannot do what was asked for.
+	ErrUnsupported = errors.New("not supported by this lock provider")
 )
+
+// Mode is what holders of the same key let each other do. The zero value is exclusive.
+type Mode string
+
+// Exclusive lets no other holder in. Every provider knows it.
+const Exclusive Mode = "exclusive"
 
 // Request describes a lock that is wanted.
 type Request struct {
-	// Key names the lock's row, at most 36 bytes (see [Key]). Required.
+	// Key is what is locked. Required.
 	Key string
 	// Region separates applications that share a table. Required.
 	Region string
 	// TTL is how long the lease lives without a renewal. Required, positive.
 	TTL time.Duration
+	// Mode is exclusive by default.
+	Mode Mode
 	// Name is the lock's readable name, Node the readable name of the holder,
-	// Descriptor a description of the lock. For people; all may be empty.
-	Name, Node, Descriptor string
+	// Descriptor a description of the lock, and Metadata a JSON object of texts. For
+	// people; all may be empty.
+	Name, Node, Descriptor, Metadata string
 }
 
 // Grant is one acquisition of a lock, as the provider gave it.
@@ -93,7 +104,8 @@ const (
 // concurrent use, and every call ends when its context does.
 type Provider interface {
 	// Acquire tries once. It returns an error that is [ErrHeld] when another
-	// term holds the lock. Two acquisitions never share a term, so a lock is
+	// term holds the lock, and one that is [ErrUnsupported] for a mode that the
+	// provider does not have. Two acquisitions never share a term, so a lock is
 	// not re-entrant.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 	// Renew extends each lease by its own TTL, if its term still holds it; an
@@ -103,4 +115,39 @@ type Provider interface {
 	// Release ends the lease. It returns an error that is [ErrLost] when
 	// the term did not hold it any more.
 	Release(ctx context.Context, g Grant) error
+}
+
+// Extender is a provider that can change the TTL of a lease while it is held.
+type Extender interface {
+	// Extend lets the lease run for ttl from now, and from each later renewal. The
+	// grant has the TTL of before. It returns an error that is [ErrLost] when the term
+	// does not hold the lock any more.
+	Extend(ctx context.Context, g Grant, ttl time.Duration) error
+}
+
+// Guard is a provider that keeps its leases in a database whose transactions can be
+// made to depend on them.
+type Guard interface {
+	// GuardSQL returns a statement for such a transaction, and its arguments. It
+	// changes one row when the term holds the lock, which then stays held until the
+	// transaction ends, and no row otherwise.
+	GuardSQL(g Grant) (text string, args []any)
+}
+
+// Process is a provider that shows to others that its process lives, so that they need
+// not wait for the TTL of a lease whose holder has died.
+type Process interface {
+	// Start begins to show the process, and returns when it is shown, or cannot be yet,
+	// or when ctx ends. While it cannot be, renewNow is called, which renews all leases
+	// and does not wait; see [Keeper.RenewNow]. Call it once.
+	Start(ctx context.Context, renewNow func())
+	// Close ends it, and gives back all that the provider has. Call it when all leases
+	// were released.
+	Close(ctx context.Context) error
+}
+
+// Floor is a provider that cannot keep leases which are shorter than a certain TTL.
+type Floor interface {
+	// MinTTL is the shortest TTL; what is less counts as that.
+	MinTTL() time.Duration
 }

@@ -92,7 +92,7 @@ func (k *Keeper) renew(batch []*Lease) {
 	defer k.wakeLoop()
 	grants := make([]Grant, len(batch))
 	for i, l := range batch {
-		grants[i] = l.grant
+		grants[i] = l.Grant()
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(k.ctx, renewTimeout(batch, began))
@@ -129,7 +129,7 @@ func (k *Keeper) logFailure(leases int, err error) {
 func renewTimeout(batch []*Lease, now time.Time) time.Duration {
 	d := maxAttempt
 	for _, l := range batch {
-		d = min(d, l.grant.TTL/4, l.trustedUntil().Sub(now))
+		d = min(d, l.Grant().TTL/4, l.trustedUntil().Sub(now))
 	}
 	return d
 }

@@ -26,8 +26,6 @@ func (r Request) validate() error {
 	switch {
 	case r.Key == "" || r.Region == "":
 		return errors.New("a lock needs a key and a region")
-	case len(r.Key) > maxKey:
-		return fmt.Errorf("key %q of a lock is longer than %d bytes", r.Key, maxKey)
 	case r.TTL <= 0:
 		return fmt.Errorf("TTL %s of lock %s is not positive", r.TTL, r.Key)
 	}

@@ -95,7 +95,7 @@ func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant,
 	if err := e.step(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.db.NativeSQL(e.db.LockSQL(renewOneSQL, "l", "$4::float8")), g.Key, g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.db.NativeSQL(e.db.LockSQL(renewOneSQL, "l", "$4::float8")), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func verdict(leased, current bool) error {
 
 func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 	return []any{
-		g.Key, g.Region, g.Term, g.TTL.Seconds(),
+		rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds(),
 		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events), ch.Low, ch.Newest,
 		len(ch.New), ch.Live, ch.Fingerprint,
 	}

@@ -171,7 +171,7 @@ func fencedSQL(db *sqldb.DB, text string) string {
 
 // fencedArgs are the parameters of such a statement.
 func fencedArgs(g lock.Grant, args ...any) []any {
-	return append([]any{g.Key, g.Region, g.Term, g.TTL.Seconds()}, args...)
+	return append([]any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}, args...)
 }
 
 // wrote reads the result of such a statement: no row means [lock.ErrFenced].

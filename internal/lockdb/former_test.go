@@ -70,6 +70,14 @@ UPDATE obs_cursor
    SET version = version + 1, low_ts = '', newest_ts = '', query_fingerprint = '', failures = 0, retry_at = NULL
  WHERE stream = $1`
 
+// formerTakeSQL and formerDescribeSQL acquire a lock as that release does.
+const (
+	formerTakeSQL     = `INSERT INTO int_lock (lock_key, region, client_id, created_date) VALUES ('order-observer-poll', 'DEFAULT', $1, {utc})`
+	formerDescribeSQL = `
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
+VALUES ('order-observer-poll', 'DEFAULT', $1, 1, 'order-observer-poll', 'node-a', '', 30000, {now}, '', $1, '')`
+)
+
 // formerAdvance commits no rows, as the transaction of that release does.
 func formerAdvance(ctx context.Context, db *DB, ch *observer.Chunk) error {
 	return db.db.InTx(ctx, "former advance", func(tx *sql.Tx) error {
@@ -161,11 +169,13 @@ func (u *upgrade) run() {
 func (u *upgrade) begin() *Store {
 	ctx := u.t.Context()
 	u.upTo(2)
-	var err error
-	u.grant, err = u.db.Leases().Acquire(ctx, lock.Request{
+	u.grant = lock.Grant{Request: lock.Request{
 		Key: "order-observer-poll", Region: "DEFAULT", TTL: 30 * time.Second, Name: "order-observer-poll", Node: "node-a",
-	})
-	u.must(err)
+	}, Term: uuid.NewString(), Fence: 1, Began: time.Now()}
+	for _, text := range []string{formerTakeSQL, formerDescribeSQL} {
+		_, err := u.db.db.Exec(ctx, "former acquisition", text, u.grant.Term)
+		u.must(err)
+	}
 	s := u.db.Store(u.grant)
 	u.must(s.create(ctx, "orders"))
 	return s

@@ -118,7 +118,7 @@ func (c *cleaner) chores() []chore {
 			                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id)`,
 			[]any{c.Polls.Seconds()}},
 		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{c.Nodes.Seconds()}},
-		{"int_lock", staleLocksSQL + c.db.StaleLockSQL("l", "o.ttl_ms / 1000.0", "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{c.StaleLocks.Seconds()}},
+		{"int_lock", staleLocksSQL + c.db.StaleLockSQL("l", sqldb.HolderTTL, "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{c.StaleLocks.Seconds()}},
 		{"obs_lock", `
 			DELETE FROM obs_lock
 			 WHERE acquired_at < {ago $1}

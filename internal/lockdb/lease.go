@@ -56,6 +56,9 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	if ctx.Err() != nil {
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	}
+	if r.Mode != "" && r.Mode != lock.Exclusive {
+		return lock.Grant{}, fmt.Errorf("acquire lock %s in mode %s: %w", r.Key, r.Mode, lock.ErrUnsupported)
+	}
 	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
 	l.terms.enter(g.Term)
 	fence, before, err := l.attempt(ctx, g)
@@ -79,6 +82,12 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	return g, nil
 }
 
+// stored is the grant as its row has it.
+func stored(g lock.Grant) lock.Grant {
+	g.Key = rowKey(g.Key)
+	return g
+}
+
 // attempt runs to its end, whatever becomes of ctx, but for its deadline.
 func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before previousHolder, err error) {
 	limit := acquireGrace
@@ -88,7 +97,7 @@ func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	acquire := func() (err error) {
-		fence, before, err = l.engine.acquire(ctx, g, l.self())
+		fence, before, err = l.engine.acquire(ctx, stored(g), l.self())
 		return err
 	}
 	if err := l.db.Fits(ctx); err != nil {
@@ -134,8 +143,11 @@ type Holder struct {
 	Left time.Duration
 }
 
+// holderTTL is the TTL of the holder, and that of the request for a foreign one.
+const holderTTL = `COALESCE(` + sqldb.HolderTTL + `, CAST($3 AS DOUBLE PRECISION))`
+
 const holderSQL = `
-SELECT l.client_id, {unexpired}, {began}, {utc}, o.node, o.fence, {future}
+SELECT l.client_id, {unexpired}, ` + holderTTL + `, {began}, {utc}, o.node, o.fence, {future}
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2`
@@ -148,10 +160,11 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var node sql.NullString
 	var fence sql.NullInt64
 	var touched, now time.Time
+	var ttl float64
 	var future string
-	err := l.db.Acquire.QueryRowContext(ctx, l.db.LockSQL(holderSQL, "l", "$3"),
-		r.Key, r.Region, r.TTL.Seconds()).
-		Scan(&h.Term, &h.Held, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, sqldb.ScanText(&future))
+	err := l.db.Acquire.QueryRowContext(ctx, l.db.LockSQL(holderSQL, "l", holderTTL),
+		rowKey(r.Key), r.Region, r.TTL.Seconds()).
+		Scan(&h.Term, &h.Held, &ttl, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, sqldb.ScanText(&future))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Holder{}, nil
 	}
@@ -160,7 +173,7 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	}
 	h.Term, h.Node, h.Fence = sqldb.Unpadded(h.Term), node.String, fence.Int64
 	if h.Held {
-		h.Left = max(0, r.TTL-now.Sub(touched))
+		h.Left = max(0, time.Duration(ttl*float64(time.Second))-now.Sub(touched))
 	}
 	l.futures.tell(r, h.Term, future, now)
 	return h, nil
@@ -171,9 +184,13 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	if len(grants) == 0 {
 		return nil, nil
 	}
+	rows := make([]lock.Grant, len(grants))
+	for i, g := range grants {
+		rows[i] = stored(g)
+	}
 	var renewals []lock.Renewal
 	err := sqldb.RetryConflicts(ctx, func() (err error) {
-		renewals, err = l.engine.renew(ctx, grants)
+		renewals, err = l.engine.renew(ctx, rows)
 		return err
 	})
 	if err != nil {
@@ -194,7 +211,7 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.terms.leave(g.Term)
 	err := retryLocked(ctx, func() error {
-		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, g) })
+		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, stored(g)) })
 	})
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)

@@ -23,19 +23,20 @@ WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired}, FA
    WHERE {expired}
   RETURNING lock_key, region, client_id
 )
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
-SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9, $10
   FROM l
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness
+       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
 func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
 	text := e.db.LockSQL(acquireSQL, "l", "$4::float8")
 	err = e.db.Acquire.QueryRowContext(ctx, text,
-		g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness).
+		g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata).
 		Scan(append([]any{&fence}, before.scan()...)...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

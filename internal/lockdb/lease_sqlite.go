@@ -23,12 +23,13 @@ ON CONFLICT (lock_key, region) DO UPDATE
 RETURNING client_id`
 
 const describeSQL = `
-INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $3, $10)
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $3, $10, $11)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness`
+       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       metadata = excluded.metadata`
 
 func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
 	tx, err := e.db.Acquire.BeginTx(ctx, nil)
@@ -53,14 +54,9 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 		return 0, before, err
 	}
 	_, err = tx.ExecContext(ctx, e.db.SQL(describeSQL),
-		g.Key, g.Region, g.Term, fence, g.Name, g.Node, g.Descriptor, g.TTL.Milliseconds(), by.boot, by.liveness)
+		g.Key, g.Region, g.Term, fence, g.Name, g.Node, g.Descriptor, g.TTL.Milliseconds(), by.boot, by.liveness, g.Metadata)
 	return fence, before, err
 }
-
-const touchSQL = `
-UPDATE int_lock AS l
-   SET {touch}
- WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
 
 func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals []lock.Renewal, err error) {
 	tx, err := e.db.Lease.BeginTx(ctx, nil)
@@ -80,8 +76,7 @@ func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals
 
 // touch makes the lease run anew; false when it has ended.
 func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
-	result, err := tx.ExecContext(ctx, e.db.LockSQL(touchSQL, "l", "$4"),
-		g.Key, g.Region, g.Term, g.TTL.Seconds())
+	result, err := tx.ExecContext(ctx, e.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)...)
 	if err != nil {
 		return false, err
 	}

@@ -131,7 +131,7 @@ func (c *contest) ours(t *testing.T, db *lockdb.DB, seed int) {
 	for i := 0; i < c.sections && !t.Failed(); i++ {
 		which := (i + seed) % len(c.locks)
 		r := lock.Request{
-			Key: lock.Key(lock.KeySpring, c.locks[which]), Region: "DEFAULT", TTL: contestTTL,
+			Key: lockdb.Key(lockdb.KeySpring, c.locks[which]), Region: "DEFAULT", TTL: contestTTL,
 			Name: c.locks[which], Node: fmt.Sprintf("node-%d", seed),
 		}
 		if (i+seed)%29 == 0 {

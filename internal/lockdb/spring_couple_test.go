@@ -43,7 +43,7 @@ func couples(t *testing.T, test func(c *couple, g springtest.Generation)) {
 
 func newCouple(t *testing.T, o springtest.Options) *couple {
 	t.Helper()
-	c := &couple{t: t, key: lock.Key(lock.KeySpring, shared)}
+	c := &couple{t: t, key: lockdb.Key(lockdb.KeySpring, shared)}
 	c.db, c.url = springDB(t, o.Generation)
 	o.URL, o.Clock = c.url, func() time.Time { return time.Now().Add(c.ahead) }
 	var err error

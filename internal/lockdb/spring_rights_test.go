@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
@@ -64,7 +65,7 @@ func works(t *testing.T, where string) {
 	lost := acquire(t, w.db, "wes-observer-poll")
 	expire(t.Context(), t, where, lost)
 	acquire(t, w.db, "wes-observer-poll")
-	lease, err := w.keeper.Acquire(t.Context(), request(lock.Key(lock.KeySpring, shared)))
+	lease, err := w.keeper.Acquire(t.Context(), request(lockdb.Key(lockdb.KeySpring, shared)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestSpringNeedsRightsOnItsTableAlone(t *testing.T) {
 			t.Parallel()
 			db, where := springDB(t, g)
 			theirs := pgtest.NewRole(t, where, dml+"int_lock")
-			c := &couple{t: t, url: where, db: db, key: lock.Key(lock.KeySpring, shared)}
+			c := &couple{t: t, url: where, db: db, key: lockdb.Key(lockdb.KeySpring, shared)}
 			var err error
 			c.spring, err = springtest.NewRepository(springtest.Options{
 				URL: theirs, Generation: g, TTL: shareTTL, Clock: func() time.Time { return time.Now().Add(c.ahead) },

@@ -52,7 +52,7 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 	var s turn.State
 	var term, holder, boot, future string
 	query := t.db.LockSQL(turnSQL, "l", "$4")
-	err := t.db.Read.QueryRowContext(ctx, query, typ, r.Key, r.Region, r.TTL.Seconds()).
+	err := t.db.Read.QueryRowContext(ctx, query, typ, rowKey(r.Key), r.Region, r.TTL.Seconds()).
 		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), sqldb.ScanText(&term), sqldb.ScanText(&holder), sqldb.ScanText(&boot), sqldb.ScanText(&future))
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))

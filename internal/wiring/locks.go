@@ -3,6 +3,7 @@ package wiring
 import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 )
 
 // JanitorLock is the name of the lock under which a node cleans.
@@ -14,13 +15,13 @@ func SinkLock(id string) string { return "sink-" + id }
 // LockRequest describes a lock of this node that is no observer type's.
 func LockRequest(cfg *config.Config, name string) lock.Request {
 	l := cfg.Scheduler.Lock
-	return lock.Request{Key: lock.Key(lock.KeyFormat(l.KeyFormat), name), Region: l.Region, TTL: l.TTL, Name: name, Node: cfg.Node.Name}
+	return lock.Request{Key: lockdb.Key(lockdb.KeyFormat(l.KeyFormat), name), Region: l.Region, TTL: l.TTL, Name: name, Node: cfg.Node.Name}
 }
 
 // TypeLockRequest describes the lock under which a type is polled.
 func TypeLockRequest(t config.Type, node string) lock.Request {
 	return lock.Request{
-		Key: lock.Key(lock.KeyFormat(t.KeyFormat), t.LockName), Region: t.Region, TTL: t.TTL, Name: t.LockName, Node: node,
+		Key: lockdb.Key(lockdb.KeyFormat(t.KeyFormat), t.LockName), Region: t.Region, TTL: t.TTL, Name: t.LockName, Node: node,
 	}
 }
 

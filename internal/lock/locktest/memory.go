@@ -46,6 +46,9 @@ func (m *Memory) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
 	}
 	m.count(r.Key)
+	if r.Mode != "" && r.Mode != lock.Exclusive {
+		return lock.Grant{}, fmt.Errorf("lock %s in mode %s: %w", r.Key, r.Mode, lock.ErrUnsupported)
+	}
 	if h := m.taken(r); h != nil {
 		return lock.Grant{}, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.ends().Sub(m.now())}
 	}
@@ -74,6 +77,21 @@ func (m *Memory) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 		}
 	}
 	return renewals, nil
+}
+
+// Extend implements [lock.Extender].
+func (m *Memory) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.unavailable(ctx); err != nil {
+		return fmt.Errorf("extend lock %s: %w", g.Key, err)
+	}
+	h := m.live(g.Request)
+	if h == nil || h.grant.Term != g.Term {
+		return fmt.Errorf("extend lock %s: %w", g.Key, lock.ErrLost)
+	}
+	h.grant.TTL, h.touched = ttl, m.now()
+	return nil
 }
 
 // Release implements [lock.Provider].

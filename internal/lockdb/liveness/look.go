@@ -11,6 +11,9 @@ import (
 // look is one look: it notes who is absent, judges, frees the leases of the
 // dead, and wakes the waiting goroutines.
 func (m *Monitor) look(ctx context.Context) error {
+	if m.opts.ShowOnly {
+		return m.attempt(ctx, 2*m.opts.Every, m.p.check)
+	}
 	var s snapshot
 	began := time.Now()
 	err := m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) (err error) {

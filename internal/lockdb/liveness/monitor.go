@@ -29,6 +29,9 @@ type Options struct {
 	// Active is 1 while others can see this process, else 0. Required.
 	Active prometheus.Gauge
 
+	// ShowOnly leaves the looking to others: this process shows that it lives, judges
+	// nobody and frees no lease.
+	ShowOnly bool
 	// Every is the time between two looks. 0 means 250 ms: the death of a node
 	// is found out so much later than Absence, at most.
 	Every time.Duration

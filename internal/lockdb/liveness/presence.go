@@ -30,6 +30,8 @@ type Presence interface {
 	// look looks at all leases of ours and all nodes. After an error the
 	// process may not be seen any more: vanish, and appear again.
 	look(ctx context.Context) (snapshot, error)
+	// check fails when this process may not be seen any more, as a look does.
+	check(ctx context.Context) error
 	// free takes the lease from its holder, if the holder is still absent and
 	// the lease was not renewed since the look.
 	free(ctx context.Context, l lease) (bool, error)
@@ -96,7 +98,7 @@ func NewPresence(db *sqldb.DB, bootID string) Presence {
 }
 
 // snapshotText is snapshotSQL for the table as it is now.
-func snapshotText(db *sqldb.DB) string { return db.LockSQL(snapshotSQL, "l", "o.ttl_ms / 1000.0") }
+func snapshotText(db *sqldb.DB) string { return db.LockSQL(snapshotSQL, "l", sqldb.HolderTTL) }
 
 // add reads one row of snapshotSQL; a row of another kind is handed to other.
 func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) error) error {

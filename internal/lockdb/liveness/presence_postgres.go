@@ -142,13 +142,28 @@ func (p *SessionPresence) look(ctx context.Context) (snapshot, error) {
 		p.pooler.NoteShared()
 	}
 	if self != p.PID || !shown[self] {
-		return snapshot{}, fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
+		return snapshot{}, errPooled
 	}
 	s.alive = func(bootID string) (bool, bool) {
 		return present[strconv.FormatUint(uint64(advisoryKey(bootID)), 10)], true
 	}
 	return s, nil
 }
+
+func (p *SessionPresence) check(ctx context.Context) error {
+	var self string
+	if err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text`).Scan(&self); err != nil {
+		return fmt.Errorf("show this process: %w", err)
+	}
+	if self != p.PID {
+		p.pooler.NoteShared()
+		return errPooled
+	}
+	return nil
+}
+
+// errPooled reports that our session is not ours alone.
+var errPooled = fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
 
 // presentSQL returns the keys of the sessions that hold an advisory lock of ours,
 // and whether this is a standby, on which they cannot be seen.

@@ -63,9 +63,16 @@ func (p *filePresence) appear(ctx context.Context) error {
 	return nil
 }
 
-func (p *filePresence) look(ctx context.Context) (snapshot, error) {
+func (p *filePresence) check(context.Context) error {
 	if !p.shown() {
-		return snapshot{}, errors.New("look who is alive: the file that shows this node was removed")
+		return errors.New("look who is alive: the file that shows this node was removed")
+	}
+	return nil
+}
+
+func (p *filePresence) look(ctx context.Context) (snapshot, error) {
+	if err := p.check(ctx); err != nil {
+		return snapshot{}, err
 	}
 	var s snapshot
 	err := p.db.Query(ctx, "look who is alive", snapshotText(p.db), func(scan func(...any) error) error {

@@ -97,8 +97,10 @@ func (db *DB) recognise(ctx context.Context) error {
 // {expired} says that they may take it, {unexpired} that they may not, {ahead}
 // that its time is why they may. {alive} says that its term may still renew it
 // and write under it. {future} is the time, as text, of a row that is not ours and
-// so far ahead; it needs o, the row of obs_lock with the row's term. ttl is the
-// placeholder of the TTL in seconds, row the alias of the INT_LOCK row.
+// so far ahead; it needs o, the row of obs_lock with the row's term. row is the alias
+// of the INT_LOCK row, and ttl the placeholder of the TTL in seconds. Of a lease as
+// others see it, the TTL is that of its holder, which is in obs_lock; ttl counts for a
+// foreign holder alone.
 func (db *DB) LockSQL(text, row, ttl string) string { return db.SQL(db.table.sql(text, row, ttl)) }
 
 // StaleLockSQL is the condition, before [DB.SQL], that row is ours and has been expired
@@ -131,7 +133,9 @@ func (f *lockTableSQL) sql(text, row, ttl string) string {
 func (k formKey) fill() string {
 	row, ttl := k.row, k.ttl
 	cols, vals, touch := "created_date", "{utc}", "created_date = {utc}"
-	over, alive := row+".created_date < {utcago "+ttl+"}", row+".created_date >= {utcago "+ttl+"}"
+	alive := row + ".created_date >= {utcago " + ttl + "}"
+	holder := holderTTL(row, ttl)
+	over, unexpired := row+".created_date < {utcago "+holder+"}", row+".created_date >= {utcago "+holder+"}"
 	began := row + ".created_date"
 	if k.perRow {
 		later := "({utc} + make_interval(secs => " + ttl + "))"
@@ -140,15 +144,29 @@ func (k formKey) fill() string {
 		cols, vals = "created_date, expired_after", "{utc}, "+later
 		touch = "created_date = {utc}, expired_after = " + later
 		over, alive = row+".expired_after < {utc}"+used, row+".expired_after >= {utc}"+used
+		unexpired = alive
 		// Spring does not touch CREATED_DATE when it renews or takes over.
 		began = "(" + row + ".expired_after - make_interval(secs => " + ttl + "))"
 	}
 	ahead := aheadSQL(row)
 	return strings.NewReplacer(
 		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{began}", began, "{alive}", alive,
-		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+alive+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
+		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+unexpired+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
 		"{future}", "CASE WHEN o.term IS NULL AND "+row+".created_date > {utcin 2 * CAST("+ttl+" AS DOUBLE PRECISION)} THEN CAST("+row+".created_date AS TEXT) END",
 	).Replace(k.text)
+}
+
+// HolderTTL is the TTL of a holder whose row of obs_lock is o.
+const HolderTTL = "o.ttl_ms / 1000.0"
+
+// holderTTL is the TTL of the holder of row, in seconds, or other for a foreign one.
+func holderTTL(row, other string) string {
+	if strings.Contains(other, HolderTTL) {
+		return other
+	}
+	return fmt.Sprintf(`COALESCE((
+       SELECT own.ttl_ms / 1000.0 FROM obs_lock own
+        WHERE own.lock_key = %[1]s.lock_key AND own.region = %[1]s.region AND own.term = %[1]s.client_id), %[2]s)`, row, other)
 }
 
 // aheadSQL is the condition that row is ours and more than two of its own TTLs

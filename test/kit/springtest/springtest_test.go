@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 	"github.com/observerd/observerd/test/kit/waittest"
@@ -77,7 +77,7 @@ func TestKeysAreThoseOfTheLibraries(t *testing.T) {
 				t.Errorf("%s: the key of %q is %s, want %s", g, name, got, key)
 			}
 		}
-		if got := lock.Key(lock.KeySpring, name); got != v.since6 {
+		if got := lockdb.Key(lockdb.KeySpring, name); got != v.since6 {
 			t.Errorf("our key of %q is %s, want %s", name, got, v.since6)
 		}
 	}

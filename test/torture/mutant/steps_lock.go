@@ -37,14 +37,14 @@ func fenceUnderRowLock() Step {
 	return Step{
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
-			{leasePostgres, "nextval('obs_fence')", "$10::bigint"},
+			{leasePostgres, "nextval('obs_fence')", "$11::bigint"},
 			{leasePostgres, "\ttext := e.db.LockSQL(acquireSQL", `	var early int64
 	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
 		return 0, before, err
 	}
 	failpoint.Hit("lease.wanted")
 	text := e.db.LockSQL(acquireSQL`},
-			{leasePostgres, "by.liveness).\n", "by.liveness, early).\n"},
+			{leasePostgres, "g.Metadata).\n", "g.Metadata, early).\n"},
 			{leasePostgres, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
 	}
@@ -76,7 +76,7 @@ func trustDeadline() Step {
 func patienceOfRenewal() Step {
 	return Step{
 		What:  "a renewal is sent also when trust in its lease is over",
-		Edits: []Edit{{renewals, "d = min(d, l.grant.TTL/4, l.trustedUntil().Sub(now))", "d = min(d, l.grant.TTL/4)"}},
+		Edits: []Edit{{renewals, "d = min(d, l.Grant().TTL/4, l.trustedUntil().Sub(now))", "d = min(d, l.Grant().TTL/4)"}},
 	}
 }
 

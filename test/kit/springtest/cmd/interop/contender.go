@@ -16,7 +16,7 @@ type contender struct {
 	witness witness
 	db      *lockdb.DB
 	keeper  *lock.Keeper
-	format  lock.KeyFormat
+	format  lockdb.KeyFormat
 	names   []string
 	holder  string
 	random  *rand.Rand
@@ -26,7 +26,7 @@ type contender struct {
 func (c *contender) run(ctx context.Context, end time.Time) error {
 	for time.Now().Before(end) && ctx.Err() == nil {
 		name := c.names[c.random.IntN(len(c.names))]
-		r := lock.Request{Key: lock.Key(c.format, name), Region: "DEFAULT", TTL: ttl, Name: name, Node: c.holder}
+		r := lock.Request{Key: lockdb.Key(c.format, name), Region: "DEFAULT", TTL: ttl, Name: name, Node: c.holder}
 		var err error
 		if c.random.IntN(abandonEvery) == 0 {
 			err = c.abandon(ctx, r)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 )
 
 // The contest, alike on both sides: nodes, threads of each, and how a lock is
@@ -46,7 +47,7 @@ type tally struct {
 // contention is Java's side of a contest.
 type contention struct {
 	names  []string
-	format lock.KeyFormat
+	format lockdb.KeyFormat
 	// hold and pause are the longest times under a lock and between two.
 	time, hold, pause time.Duration
 	// Once in so many rounds a lock is held beyond its TTL, or abandoned; 0 is
@@ -57,7 +58,7 @@ type contention struct {
 
 func (t *trial) contend(ctx context.Context, c contention) (*process, error) {
 	keys := "hashed"
-	if c.format == lock.KeyPlain {
+	if c.format == lockdb.KeyPlain {
 		keys = "plain"
 	}
 	args := []string{"contend", "url=" + t.jdbc, "locks=" + strings.Join(c.names, ","), "keys=" + keys}
@@ -76,7 +77,7 @@ func (t *trial) contend(ctx context.Context, c contention) (*process, error) {
 }
 
 // contest lets both sides contend for the locks.
-func (t *trial) contest(ctx context.Context, format lock.KeyFormat, d time.Duration) error {
+func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, d time.Duration) error {
 	if err := t.witness.clear(ctx); err != nil {
 		return err
 	}
@@ -120,9 +121,9 @@ func (s summary) verdict() error {
 }
 
 // contested leaves out the names that are too long to be plain keys, in bytes.
-func contested(format lock.KeyFormat) (names []string) {
+func contested(format lockdb.KeyFormat) (names []string) {
 	for _, name := range locks {
-		if format == lock.KeySpring && name == "1-1-1-1-1" {
+		if format == lockdb.KeySpring && name == "1-1-1-1-1" {
 			continue // Spring 5 and the others hash it to different keys.
 		}
 		names = append(names, name)
@@ -131,7 +132,7 @@ func contested(format lock.KeyFormat) (names []string) {
 }
 
 // ours runs our side until the end.
-func (t *trial) ours(ctx context.Context, format lock.KeyFormat, names []string, end time.Time) (*tally, error) {
+func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, names []string, end time.Time) (*tally, error) {
 	counts := &tally{}
 	var mu sync.Mutex
 	var errs []error

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/testbed"
 	"github.com/observerd/observerd/test/kit/workload"
@@ -48,7 +48,7 @@ func (t *trial) daemons(ctx context.Context) (err error) {
 		return err
 	}
 	p, err := t.contend(ctx, contention{
-		names: []string{"order-observer-poll", "inventory-observer-poll", "wes-observer-poll"}, format: lock.KeySpring,
+		names: []string{"order-observer-poll", "inventory-observer-poll", "wes-observer-poll"}, format: lockdb.KeySpring,
 		time: t.settings.time, hold: 200 * time.Millisecond, pause: time.Second, longEvery: 60, abandonEvery: 60, threads: 1,
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ func (t *trial) startDaemons(ctx context.Context, source string) (running []*dae
 		c := daemon.Config{
 			Node: fmt.Sprintf("node-%d", n), Database: t.url, Sources: map[string]string{"source": source}, Observers: observers,
 			Files:    map[string]string{"file": filepath.Join(t.settings.cache, t.generation.String(), fmt.Sprintf("events-%d.jsonl", n))},
-			Interval: time.Second, TTL: ttl, KeyFormat: string(lock.KeySpring),
+			Interval: time.Second, TTL: ttl, KeyFormat: string(lockdb.KeySpring),
 		}
 		p, err := bed.Start(ctx, t.generation.String(), c)
 		if err != nil {

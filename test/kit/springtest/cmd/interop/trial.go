@@ -11,7 +11,6 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // The driver of the witness.
 
-	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
@@ -62,7 +61,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return err
 	}
 	errs := []error{t.compareKeys(ctx), t.otherTable(ctx)}
-	errs = append(errs, t.contest(ctx, lock.KeySpring, t.settings.time), t.contest(ctx, lock.KeyPlain, t.settings.time/3), t.daemons(ctx))
+	errs = append(errs, t.contest(ctx, lockdb.KeySpring, t.settings.time), t.contest(ctx, lockdb.KeyPlain, t.settings.time/3), t.daemons(ctx))
 	after, err := springtest.Catalogue(ctx, t.url)
 	if err == nil && after != before {
 		err = fmt.Errorf("the catalogue says of INT_LOCK\n%s\nand before us\n%s", after, before)
@@ -129,7 +128,7 @@ func (t *trial) compareKeys(ctx context.Context) error {
 		if got := t.generation.Key(name); got != theirs[i] {
 			errs = append(errs, fmt.Errorf("springtest: the key of %q is %s, the library's %s", name, got, theirs[i]))
 		}
-		if got := lock.Key(lock.KeySpring, name); got != theirs[i] {
+		if got := lockdb.Key(lockdb.KeySpring, name); got != theirs[i] {
 			differ++
 			if t.generation != springtest.Spring5 {
 				errs = append(errs, fmt.Errorf("our key of %q is %s, the library's %s", name, got, theirs[i]))

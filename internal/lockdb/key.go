@@ -1,4 +1,4 @@
-package lock
+package lockdb
 
 import (
 	"crypto/md5" //nolint:gosec // Not for security: the format of Spring's UUIDConverter.
@@ -20,6 +20,9 @@ const (
 
 // maxKey is the width of INT_LOCK.LOCK_KEY.
 const maxKey = 36
+
+// rowKey returns the key of the row for a lock of any key.
+func rowKey(key string) string { return Key(KeyPlain, key) }
 
 // Key returns the key of the row for the lock of that name.
 func Key(format KeyFormat, name string) string {

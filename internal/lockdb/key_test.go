@@ -1,10 +1,10 @@
-package lock_test
+package lockdb_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 )
 
 // The vectors were computed by a JDK: UUID.nameUUIDFromBytes, as Spring
@@ -19,7 +19,7 @@ func TestSpringKeyIsThatOfSpring(t *testing.T) {
 		"ünï→":                                 "0957775c-4918-315c-ab75-a646257d37f7",
 		"ACBD18DB-4CC2-385C-ADEF-654FCCC4A4D8": "acbd18db-4cc2-385c-adef-654fccc4a4d8",
 	} {
-		if got := lock.Key(lock.KeySpring, name); got != want {
+		if got := lockdb.Key(lockdb.KeySpring, name); got != want {
 			t.Errorf("key of %q is %s, want %s", name, got, want)
 		}
 	}
@@ -29,11 +29,11 @@ func TestPlainKeyStaysReadableWhileItFits(t *testing.T) {
 	t.Parallel()
 	fits, long := strings.Repeat("x", 36), strings.Repeat("x", 37)
 	for _, name := range []string{"order-observer-poll", fits, "ACBD18DB-4CC2-385C-ADEF-654FCCC4A4D8"} {
-		if got := lock.Key(lock.KeyPlain, name); got != name {
+		if got := lockdb.Key(lockdb.KeyPlain, name); got != name {
 			t.Errorf("key of %q is %q", name, got)
 		}
 	}
-	if got := lock.Key(lock.KeyPlain, long); got != lock.Key(lock.KeySpring, long) || len(got) != 36 {
+	if got := lockdb.Key(lockdb.KeyPlain, long); got != lockdb.Key(lockdb.KeySpring, long) || len(got) != 36 {
 		t.Errorf("key of a name that does not fit is %q", got)
 	}
 }

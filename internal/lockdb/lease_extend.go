@@ -1,0 +1,64 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// touchSQL makes a lease run anew if its term still holds it.
+const touchSQL = `
+UPDATE int_lock AS l
+   SET {touch}
+ WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
+
+// touchArgs are the parameters of touchSQL.
+func touchArgs(g lock.Grant) []any { return []any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()} }
+
+// Extend implements [lock.Extender]. The lease is renewed by its present TTL first,
+// which also locks the row, and then dated for the new one.
+func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
+	touch := l.db.LockSQL(touchSQL, "l", "$4")
+	longer := g
+	longer.TTL = ttl
+	err := l.db.InTx(ctx, fmt.Sprintf("extend lock %s", g.Key), func(tx *sql.Tx) error {
+		for _, args := range [][]any{touchArgs(g), touchArgs(longer)} {
+			result, err := tx.ExecContext(ctx, touch, args...)
+			if err != nil {
+				return err
+			}
+			if n, err := result.RowsAffected(); n == 0 || err != nil {
+				return errors.Join(err, lock.ErrLost)
+			}
+		}
+		_, err := tx.ExecContext(ctx, l.db.SQL(`
+			UPDATE obs_lock SET ttl_ms = $4 WHERE lock_key = $1 AND region = $2 AND term = $3`),
+			rowKey(g.Key), g.Region, g.Term, ttl.Milliseconds())
+		return err
+	})
+	return err
+}
+
+// GuardSQL implements [lock.Guard].
+func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
+	return l.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)
+}
+
+// The shortest TTLs that are kept: another process may block SQLite for seconds, and a
+// renewal with it.
+const (
+	minTTLSQLite   = 15 * time.Second
+	minTTLPostgres = time.Second
+)
+
+// MinTTL implements [lock.Floor].
+func (l *Leases) MinTTL() time.Duration {
+	if l.db.Backend() == "sqlite" {
+		return minTTLSQLite
+	}
+	return minTTLPostgres
+}
