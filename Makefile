@@ -45,7 +45,7 @@ go_test      = failed=; \
 # tests of schedule run. So are two contracts of Oracle's source, for which the
 # emulator, in one goroutine, takes a minute there, and the contest with Spring's locks,
 # whose leases other tests of lockdb race for.
-RACE_PACKAGES ?= $(addprefix ./internal/,admin app events/... lock/... lockdb/... observer/... schedule source/... systemd web wiring)
+RACE_PACKAGES ?= $(addprefix ./internal/,admin app events/... lock/... lockdb/... observer/... schedule source/... systemd web wiring) ./locks/...
 RACE_SKIP     ?= ^TestBalance|^TestSpringAndOursExcludeEachOther$$|^TestContract/./polls:_(rows_without_a_timestamp_have_a_share|statements_end_among_equal_timestamps)
 # SQLite's C, translated to Go, is five times slower under the detector and has no
 # races of ours: it is left out. Its driver, which shares memory with us, is not.

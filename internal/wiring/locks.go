@@ -4,6 +4,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks"
 )
 
 // JanitorLock is the name of the lock under which a node cleans.
@@ -22,6 +23,7 @@ func LockRequest(cfg *config.Config, name string) lock.Request {
 func TypeLockRequest(t config.Type, node string) lock.Request {
 	return lock.Request{
 		Key: lockdb.Key(lockdb.KeyFormat(t.KeyFormat), t.LockName), Region: t.Region, TTL: t.TTL, Name: t.LockName, Node: node,
+		Descriptor: locks.Descriptor{Subject: "observer", Predicate: "polling", Resources: []string{t.Name}}.String(),
 	}
 }
 

@@ -1,0 +1,246 @@
+package database_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/observerd/observerd/locks"
+	"github.com/observerd/observerd/locks/database"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/servertest"
+	"github.com/observerd/observerd/test/kit/waittest"
+)
+
+func TestMain(m *testing.M) {
+	servertest.SideBySide()
+	waittest.VerifyNoLeaks(pgtest.Wrap(m))
+}
+
+// springSeven is INT_LOCK as Spring Integration 7 makes it.
+const springSeven = `CREATE TABLE INT_LOCK (
+	LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36),
+	CREATED_DATE TIMESTAMP NOT NULL, EXPIRED_AFTER TIMESTAMP NOT NULL, PRIMARY KEY (LOCK_KEY, REGION))`
+
+// onBoth runs a test on migrated databases.
+func onBoth(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	for name, url := range map[string]func(*testing.T) string{
+		"sqlite":                      func(t *testing.T) string { return lockdbtest.SQLite(t) },
+		"postgres":                    func(t *testing.T) string { return lockdbtest.Postgres(t, "") },
+		"postgres with EXPIRED_AFTER": func(t *testing.T) string { return lockdbtest.Postgres(t, springSeven) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, url(t))
+		})
+	}
+}
+
+// open returns a manager as another process would have it.
+func open(t *testing.T, url, node string) *locks.Manager {
+	t.Helper()
+	p, err := database.Open(t.Context(), url, database.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := locks.Open(t.Context(), locks.Options{Provider: p, Node: node})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return m
+}
+
+var audit = locks.Descriptor{
+	Subject: "audit", Predicate: "processing", Resources: []string{"status-reconciliation"}, TTL: 5 * time.Minute,
+	Metadata: map[string]string{"purpose": "quarterly \"audit\"", "scope": "all"},
+}
+
+func acquire(t *testing.T, m *locks.Manager, d locks.Descriptor) *locks.Lease {
+	t.Helper()
+	l, err := m.Acquire(t.Context(), d, locks.FailFast())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// pool is the database as the caller of the library has it.
+func pool(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	driver, source := "pgx", url
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_txlock=immediate"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func TestLocksOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string) {
+		a, b := open(t, url, "a"), open(t, url, "b")
+		l := acquire(t, a, audit)
+		_, err := b.Acquire(t.Context(), audit, locks.FailFast())
+		var held *locks.HeldError
+		if !errors.As(err, &held) || held.Node != "a" || held.Left <= 4*time.Minute || held.Left > audit.TTL {
+			t.Errorf("%v: %+v", err, held)
+		}
+		db := pool(t, url)
+		var name, descriptor, metadata string
+		if err := db.QueryRowContext(t.Context(), `SELECT name, descriptor, metadata FROM obs_lock`).Scan(&name, &descriptor, &metadata); err != nil {
+			t.Fatal(err)
+		}
+		if name != audit.Key() || descriptor != audit.String() || metadata != `{"purpose":"quarterly \"audit\"","scope":"all"}` {
+			t.Errorf("the row says %s, %s, %s", name, descriptor, metadata)
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		next := acquire(t, b, audit)
+		if next.Fence() <= l.Fence() || next.Term() == l.Term() {
+			t.Errorf("fence %d after %d", next.Fence(), l.Fence())
+		}
+	})
+}
+
+// A contender with a short TTL waits for the holder's, which was extended.
+func TestExtendedLeaseKeepsContendersOut(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string) {
+		a, b := open(t, url, "a"), open(t, url, "b")
+		short := audit
+		short.TTL = time.Second
+		l := acquire(t, a, audit)
+		if err := l.Extend(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		var held *locks.HeldError
+		if _, err := b.Acquire(t.Context(), short, locks.FailFast()); !errors.As(err, &held) || held.Left < 59*time.Minute {
+			t.Errorf("%v: %+v", err, held)
+		}
+	})
+}
+
+func TestShortestTTL(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string) {
+		short, least := audit, time.Second
+		short.TTL = time.Millisecond
+		if strings.HasPrefix(url, "sqlite:") {
+			least = 15 * time.Second
+		}
+		if l := acquire(t, open(t, url, "a"), short); l.TTL() != least || l.Descriptor().TTL != least {
+			t.Errorf("TTL %s, want %s", l.TTL(), least)
+		}
+	})
+}
+
+// The lease is lost in the middle of the caller's work: what it writes after that must
+// not be committed.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string) {
+		m, db := open(t, url, "a"), pool(t, url)
+		l := acquire(t, m, audit)
+		write := func() error {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			if err := l.Guard(t.Context(), tx); err != nil {
+				return err
+			}
+			return tx.Commit()
+		}
+		if err := write(); err != nil {
+			t.Fatalf("under the lock: %v", err)
+		}
+		if _, err := db.ExecContext(t.Context(), `DELETE FROM int_lock`); err != nil { // As an operator may release it.
+			t.Fatal(err)
+		}
+		if err := write(); !errors.Is(err, locks.ErrFenced) {
+			t.Errorf("after the lease has ended: %v, want ErrFenced", err)
+		}
+		acquire(t, open(t, url, "b"), audit)
+		if err := write(); !errors.Is(err, locks.ErrFenced) {
+			t.Errorf("after another has the lock: %v, want ErrFenced", err)
+		}
+	})
+}
+
+// A transaction that is guarded keeps a thief out until it ends.
+func TestGuardedTransactionIsNotOvertaken(t *testing.T) {
+	t.Parallel()
+	url := lockdbtest.Postgres(t, "")
+	m, other := open(t, url, "a"), open(t, url, "b")
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	l := acquire(t, m, audit)
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Guard(t.Context(), database.Tx(tx)); err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan error, 1)
+	go func() { released <- l.Release(t.Context()) }() // The row is locked: it waits.
+	if _, err := other.Acquire(t.Context(), audit, locks.Within(500*time.Millisecond)); !errors.Is(err, locks.ErrHeld) {
+		t.Errorf("the lock was taken beside a guarded transaction: %v", err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Errorf("release: %v", err)
+	}
+	if _, err := other.Acquire(t.Context(), audit, locks.Within(10*time.Second)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDatabasesThatAreNotReady(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "none.db")
+	if _, err := database.Open(t.Context(), "sqlite:"+path, database.Options{}); !errors.Is(err, database.ErrPending) {
+		t.Errorf("without a file: %v, want ErrPending", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the library has made a database: %v", err)
+	}
+	if _, err := database.Open(t.Context(), pgtest.New(t), database.Options{}); !errors.Is(err, database.ErrPending) {
+		t.Errorf("without tables: %v, want ErrPending", err)
+	}
+	for url, want := range map[string]string{
+		"mysql://x":                              "write sqlite:PATH or postgres://",
+		"postgres://nobody:secret@127.0.0.1:1/x": "coordination database",
+	} {
+		if _, err := database.Open(t.Context(), url, database.Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}

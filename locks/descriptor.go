@@ -1,0 +1,185 @@
+package locks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/observerd/observerd/internal/nearest"
+)
+
+// Mode is what holders of the same resources let each other do. The zero value is
+// [Exclusive].
+type Mode string
+
+// The modes. A provider that has no shared modes answers [ErrUnsupported].
+const (
+	// Exclusive lets no other holder in.
+	Exclusive Mode = "exclusive"
+	// Shared lets other shared holders in, as readers do.
+	Shared Mode = "shared"
+	// Intent says that work goes on below the resources. It keeps no reader out.
+	Intent Mode = "intent"
+	// IntentExclusive says that something below the resources is being changed.
+	IntentExclusive Mode = "intent-exclusive"
+)
+
+var modes = []Mode{Exclusive, Shared, Intent, IntentExclusive}
+
+// DefaultTTL is the TTL of a descriptor that has none.
+const DefaultTTL = 30 * time.Second
+
+// Limits of a descriptor.
+const (
+	// MaxText is the longest text of a descriptor, in bytes. See [Descriptor.String].
+	MaxText = 1024
+	// MaxMetadata is the size of all metadata of a lock, names and values, in bytes.
+	MaxMetadata = 4096
+)
+
+// Descriptor describes a lock.
+type Descriptor struct {
+	// Subject is the kind of thing that is protected, such as page. Required.
+	Subject string
+	// Predicate is what is done, such as extracting. It describes the work and is no
+	// part of what is locked: a reader and a writer of the same resources meet.
+	// Required.
+	Predicate string
+	// Resources name the thing, from the general to the particular. At least one;
+	// none may be empty.
+	Resources []string
+	// Mode is [Exclusive] by default.
+	Mode Mode
+	// TTL is how long the lock outlives a holder that cannot renew it. 0 means
+	// [DefaultTTL].
+	TTL time.Duration
+	// Metadata is kept beside the lock for people, such as a purpose. It may be nil,
+	// is readable by all who may list the locks, and decides nothing.
+	Metadata map[string]string
+}
+
+// String returns the descriptor's text, lock:MODE:SUBJECT:PREDICATE:RESOURCE:…, which
+// [Parse] reads. In a part, ":" is written as %3A and "%" as %25. TTL and metadata are
+// not in it.
+func (d Descriptor) String() string {
+	mode := d.Mode
+	if mode == "" {
+		mode = Exclusive
+	}
+	return join(append([]string{"lock", string(mode), d.Subject, d.Predicate}, d.Resources...))
+}
+
+// Key returns what is locked: the subject and the resources, escaped as in
+// [Descriptor.String].
+func (d Descriptor) Key() string {
+	return join(append([]string{d.Subject}, d.Resources...))
+}
+
+// Parse reads the text of a descriptor, as [Descriptor.String] writes it; the TTL is
+// [DefaultTTL]. The error is a [*DescriptorError]. Whether subject and predicate are
+// known is checked by the [Manager].
+func Parse(text string) (Descriptor, error) {
+	parts := strings.Split(text, ":")
+	if parts[0] != "lock" || len(parts) < 5 {
+		return Descriptor{}, &DescriptorError{"lock", text, "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3"}
+	}
+	for i, part := range parts {
+		parts[i] = unescaper.Replace(part)
+		if escaper.Replace(parts[i]) != part {
+			return Descriptor{}, &DescriptorError{"lock", text, fmt.Sprintf("has %q in it; in a part, write %%25 for %% and %%3A for a colon", part)}
+		}
+	}
+	d := Descriptor{Mode: Mode(parts[1]), Subject: parts[2], Predicate: parts[3], Resources: parts[4:]}
+	if d.Mode == "" {
+		return Descriptor{}, d.wrongMode()
+	}
+	if err := d.check(); err != nil {
+		return Descriptor{}, err
+	}
+	return d, nil
+}
+
+var (
+	escaper   = strings.NewReplacer("%", "%25", ":", "%3A")
+	unescaper = strings.NewReplacer("%25", "%", "%3A", ":")
+)
+
+func join(parts []string) string {
+	escaped := make([]string, len(parts))
+	for i, part := range parts {
+		escaped[i] = escaper.Replace(part)
+	}
+	return strings.Join(escaped, ":")
+}
+
+// normal returns the descriptor with its defaults, and copies of what the caller could
+// change. The error is a [*DescriptorError].
+func (d Descriptor) normal() (Descriptor, error) {
+	if d.Mode == "" {
+		d.Mode = Exclusive
+	}
+	if d.TTL == 0 {
+		d.TTL = DefaultTTL
+	}
+	d.Resources, d.Metadata = slices.Clone(d.Resources), maps.Clone(d.Metadata)
+	return d, d.check()
+}
+
+// check returns the first mistake in a descriptor. A mode and a TTL that are not there
+// have their defaults.
+func (d Descriptor) check() error {
+	switch {
+	case d.Subject == "":
+		return &DescriptorError{"subject", "", "is missing; name what is protected"}
+	case d.Predicate == "":
+		return &DescriptorError{"predicate", "", "is missing; name what is done"}
+	case d.Mode != "" && !slices.Contains(modes, d.Mode):
+		return d.wrongMode()
+	case len(d.Resources) == 0:
+		return &DescriptorError{"resources", "", "are missing; name at least one"}
+	case d.TTL < 0:
+		return &DescriptorError{"ttl", d.TTL.String(), "is not positive; write 30s, for example, or leave it out"}
+	}
+	for i, r := range d.Resources {
+		if r == "" {
+			return &DescriptorError{"resources", "", fmt.Sprintf("have nothing as number %d; each must name something", i+1)}
+		}
+	}
+	if text := d.String(); len(text) > MaxText {
+		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d", len(text), MaxText)}
+	} else if !printable(text) {
+		return &DescriptorError{"lock", text, "has a control character in it, or is not UTF-8"}
+	}
+	return d.checkMetadata()
+}
+
+func (d Descriptor) checkMetadata() error {
+	size := 0
+	for name, value := range d.Metadata {
+		size += len(name) + len(value)
+		if name == "" || !printable(name) || !printable(value) {
+			return &DescriptorError{"metadata", name, "has no name, a control character in it, or is not UTF-8"}
+		}
+	}
+	if size > MaxMetadata {
+		return &DescriptorError{"metadata", "", fmt.Sprintf("have %d bytes, more than %d", size, MaxMetadata)}
+	}
+	return nil
+}
+
+func (d Descriptor) wrongMode() error {
+	names := make([]string, len(modes))
+	for i, m := range modes {
+		names[i] = string(m)
+	}
+	return &DescriptorError{"mode", string(d.Mode), "is no mode; " + nearest.Suggest(string(d.Mode), names)}
+}
+
+// printable reports whether every database and terminal can take the text.
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}

@@ -1,0 +1,132 @@
+package locks_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/observerd/observerd/locks"
+)
+
+func TestTextsOfDescriptors(t *testing.T) {
+	t.Parallel()
+	for text, d := range map[string]locks.Descriptor{
+		"lock:exclusive:consolidation-job:triggering:fs-abc123:VA-IRRL-LIN": {
+			Subject: "consolidation-job", Predicate: "triggering", Resources: []string{"fs-abc123", "VA-IRRL-LIN"},
+		},
+		"lock:exclusive:page:extracting:fs-abc123:doc-456:3": {
+			Subject: "page", Predicate: "extracting", Resources: []string{"fs-abc123", "doc-456", "3"}, Mode: locks.Exclusive,
+		},
+		"lock:shared:schema:reading:tenant-123:VA-IRRL-LIN": {
+			Subject: "schema", Predicate: "reading", Resources: []string{"tenant-123", "VA-IRRL-LIN"}, Mode: locks.Shared,
+		},
+		"lock:intent:fileset:processing:fs-abc123": {
+			Subject: "fileset", Predicate: "processing", Resources: []string{"fs-abc123"}, Mode: locks.Intent,
+		},
+		"lock:intent-exclusive:fileset:writing:100%25:a%3Ab": {
+			Subject: "fileset", Predicate: "writing", Resources: []string{"100%", "a:b"}, Mode: locks.IntentExclusive,
+		},
+	} {
+		if got := d.String(); got != text {
+			t.Errorf("String() = %s, want %s", got, text)
+		}
+		parsed, err := locks.Parse(text)
+		if err != nil || parsed.String() != text || !slices.Equal(parsed.Resources, d.Resources) {
+			t.Errorf("Parse(%s) = %+v, %v", text, parsed, err)
+		}
+	}
+}
+
+// The key leaves out what a reader and a writer differ in, and two locks that differ
+// in a resource never share one.
+func TestKeysOfDescriptors(t *testing.T) {
+	t.Parallel()
+	reader := locks.Descriptor{Subject: "schema", Predicate: "reading", Resources: []string{"a", "b"}, Mode: locks.Shared}
+	writer := locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{"a", "b"}}
+	if reader.Key() != writer.Key() || reader.Key() != "schema:a:b" {
+		t.Errorf("keys %s and %s", reader.Key(), writer.Key())
+	}
+	joined := locks.Descriptor{Subject: "schema", Predicate: "reading", Resources: []string{"a:b"}}
+	if joined.Key() == reader.Key() {
+		t.Errorf("%v and %v share a key", joined, reader)
+	}
+}
+
+func TestEveryTextIsReadBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.StringMatching(`[a-z:%ü 0-9A-F]{1,8}`)
+		d := locks.Descriptor{
+			Subject: part.Draw(t, "subject"), Predicate: part.Draw(t, "predicate"),
+			Resources: rapid.SliceOfN(part, 1, 4).Draw(t, "resources"),
+			Mode:      rapid.SampledFrom([]locks.Mode{locks.Exclusive, locks.Shared, locks.Intent, locks.IntentExclusive}).Draw(t, "mode"),
+		}
+		got, err := locks.Parse(d.String())
+		if err != nil || got.Subject != d.Subject || got.Predicate != d.Predicate || got.Mode != d.Mode || !slices.Equal(got.Resources, d.Resources) {
+			t.Fatalf("%s was read as %+v, %v", d, got, err)
+		}
+	})
+}
+
+func TestTextsThatAreNoLocks(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                      `lock is not a lock; write lock:MODE:`,
+		"page":                                  "is not a lock",
+		"lock:exclusive:page:extracting":        "is not a lock",
+		"lock:exclusive:page:extracting:":       "resources have nothing as number 1",
+		"lock:exclusive::extracting:a":          "subject is missing",
+		"lock:exclusive:page::a":                "predicate is missing",
+		"lock::page:extracting:a":               "mode is no mode; there is exclusive, shared, intent, intent-exclusive",
+		"lock:exclusiv:page:extracting:a":       `mode "exclusiv" is no mode; write exclusive`,
+		"lock:exclusive:page:extracting:100%":   `has "100%" in it; in a part, write %25 for %`,
+		"lock:exclusive:page:extracting:%41":    "write %25 for %",
+		"lock:exclusive:page:extracting:a\nb":   "control character",
+		"lock:exclusive:page:extracting:a\xffb": "is not UTF-8",
+		"lock:exclusive:page:extracting:" + strings.Repeat("x", locks.MaxText): "more than 1024",
+	} {
+		_, err := locks.Parse(text)
+		var mistake *locks.DescriptorError
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%.60q): %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestDescriptorsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	m, p := open(t, locks.Options{Subjects: []string{"invoice"}})
+	good := locks.Descriptor{Subject: "invoice", Predicate: "processing", Resources: []string{"1"}}
+	if l, err := m.Acquire(t.Context(), good, locks.FailFast()); err != nil {
+		t.Fatal(err)
+	} else if d := l.Descriptor(); d.TTL != locks.DefaultTTL || d.Mode != locks.Exclusive {
+		t.Errorf("defaults: %+v", d)
+	}
+	for want, spoil := range map[string]func(*locks.Descriptor){
+		"ttl \"-1s\" is not positive":                       func(d *locks.Descriptor) { d.TTL = -time.Second },
+		`subject "invoise" is not known; write invoice`:     func(d *locks.Descriptor) { d.Subject = "invoise" },
+		`predicate "procesing" is not known; write process`: func(d *locks.Descriptor) { d.Predicate = "procesing" },
+		"resources are missing":                             func(d *locks.Descriptor) { d.Resources = nil },
+		"number 2":                                          func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
+		`mode "share" is no mode; write shared`:             func(d *locks.Descriptor) { d.Mode = "share" },
+		"metadata have 5000 bytes":                          func(d *locks.Descriptor) { d.Metadata = map[string]string{"": ""} },
+	} {
+		d := good
+		d.Resources = []string{"2"}
+		if spoil(&d); d.Metadata != nil {
+			d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)}
+		}
+		_, err := m.Acquire(t.Context(), d)
+		var mistake *locks.DescriptorError
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if n := p.Attempts("invoice:2"); n != 0 {
+		t.Errorf("the provider was asked %d times for a lock that no descriptor names", n)
+	}
+}

@@ -1,0 +1,93 @@
+package locks
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+var (
+	// ErrHeld reports that the lock is held by another. It comes as a [*HeldError].
+	ErrHeld = lock.ErrHeld
+	// ErrLost reports that a lease has ended against the will of its holder. It is the
+	// cause of the end of the lease's context.
+	ErrLost = lock.ErrLost
+	// ErrFenced reports that a guarded transaction must not be committed, because the
+	// lease has ended.
+	ErrFenced = lock.ErrFenced
+	// ErrClosed reports that the manager was closed.
+	ErrClosed = lock.ErrClosed
+	// ErrUnsupported reports that the provider cannot do what was asked for.
+	ErrUnsupported = lock.ErrUnsupported
+)
+
+// DescriptorError reports a descriptor that no lock can have.
+type DescriptorError struct {
+	// Field is the part that is wrong, such as "ttl"; Value is what it was, and Reason
+	// what is wrong with it and what to write instead.
+	Field, Value, Reason string
+}
+
+// Error says what is wrong where, and what to write instead.
+func (e *DescriptorError) Error() string {
+	if e.Value == "" {
+		return e.Field + " " + e.Reason
+	}
+	return fmt.Sprintf("%s %q %s", e.Field, e.Value, e.Reason)
+}
+
+// HeldError is [ErrHeld] with what is known of the holder.
+type HeldError struct {
+	// Lock is the descriptor that was asked for.
+	Lock Descriptor
+	// Node is the holder's readable name, and Left the time until its lease ends if it
+	// is not renewed. Both are empty when they are not known.
+	Node string
+	Left time.Duration
+	// Tries says how often the lock was tried.
+	Tries int
+}
+
+// Error names the lock and its holder.
+func (e *HeldError) Error() string {
+	text := e.Lock.String() + " is held by "
+	if e.Node == "" {
+		text += "another"
+	} else {
+		text += e.Node
+	}
+	if e.Tries > 1 {
+		text += fmt.Sprintf(", tried %d times", e.Tries)
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrHeld) true.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// NestedError reports that a caller asked for a lock that it holds already, in a mode
+// that its own does not cover. To wait for it would be to wait for itself.
+type NestedError struct {
+	// Lock is the descriptor that was asked for, and Held the mode that is held.
+	Lock Descriptor
+	Held Mode
+}
+
+// Error says which modes do not go together.
+func (e *NestedError) Error() string {
+	return fmt.Sprintf("%s was asked for by the holder of the same resources in mode %s; release them first, or take the wider mode at once", e.Lock, e.Held)
+}
+
+// asHeld returns a HeldError for a refusal of the provider, and any other error as it is.
+func asHeld(err error, d Descriptor, tries int) error {
+	var held *lock.HeldError
+	switch {
+	case errors.As(err, &held):
+		return &HeldError{d, held.Node, held.Left, tries}
+	case errors.Is(err, ErrHeld):
+		return &HeldError{Lock: d, Tries: tries}
+	}
+	return fmt.Errorf("%s: %w", d, err)
+}

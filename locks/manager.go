@@ -1,0 +1,179 @@
+package locks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// Provider grants the leases. The packages below this one open providers, such as
+// [github.com/observerd/observerd/locks/database]; a program links the drivers of those
+// alone that it imports.
+type Provider = lock.Provider
+
+// DefaultRegion keeps general locks apart from those of the pollers.
+const DefaultRegion = "LOCKS"
+
+// Options configure a manager.
+type Options struct {
+	// Provider grants the leases. Required. It belongs to the manager, which closes it.
+	Provider Provider
+	// Region separates applications that share a provider; those of one region compete.
+	// Empty means [DefaultRegion].
+	Region string
+	// Node is the readable name of this process, as others see the holder of a lock.
+	// Empty means the name of the host.
+	Node string
+	// Subjects and Predicates are known beside the built-in ones; see [Subjects] and
+	// [Predicates].
+	Subjects, Predicates []string
+	// Logger receives records of leases that are lost and renewals that fail; nil
+	// discards them.
+	Logger *slog.Logger
+}
+
+func (o *Options) setDefaults() (err error) {
+	if o.Region == "" {
+		o.Region = DefaultRegion
+	}
+	if o.Node == "" {
+		if o.Node, err = os.Hostname(); err != nil {
+			return fmt.Errorf("locks: this host has no name; set Options.Node: %w", err)
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Manager acquires locks and renews their leases. It is safe for concurrent use.
+type Manager struct {
+	opts   Options
+	words  vocabulary
+	keeper *lock.Keeper
+}
+
+// Open returns a manager of the provider's locks. It waits for the provider to show this
+// process to others, where it can: they take the locks of a process that has died without
+// waiting for a TTL. The error says which option is wrong; the provider is the caller's
+// then.
+func Open(ctx context.Context, o Options) (*Manager, error) {
+	if o.Provider == nil {
+		return nil, errors.New("locks: Options.Provider is missing; open one with locks/database")
+	}
+	if err := o.setDefaults(); err != nil {
+		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
+	}
+	m := &Manager{opts: o, words: newVocabulary(o)}
+	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
+	if process, ok := o.Provider.(lock.Process); ok {
+		process.Start(ctx, m.keeper.RenewNow)
+	}
+	return m, nil
+}
+
+// Close releases all leases, whose contexts end with [ErrClosed], and closes the
+// provider. It tries to release each of them also when ctx has ended.
+func (m *Manager) Close(ctx context.Context) error {
+	return errors.Join(m.keeper.Close(ctx), closeProvider(ctx, m.opts.Provider))
+}
+
+func closeProvider(ctx context.Context, p Provider) error {
+	if process, ok := p.(lock.Process); ok {
+		return process.Close(ctx)
+	}
+	return nil
+}
+
+// Acquire takes a lock, and waits for it as the options say. The lease is renewed until
+// it is released, and its context derives from ctx.
+//
+// A caller whose ctx is that of a lease of the same lock, or derives from it, gets the
+// lock at once, as another [Lease] of the same term; the lock is free when all of them
+// were released. If it asks for a mode that the held one does not cover, the error is a
+// [*NestedError]. Any other caller, also of this process, waits.
+//
+// The error is a [*DescriptorError] for a descriptor that no lock can have, a
+// [*HeldError] when another has kept the lock for as long as Acquire was to wait, and
+// ctx's cause when ctx has ended. Any other error is the provider's: nothing is known
+// then of who has the lock.
+func (m *Manager) Acquire(ctx context.Context, d Descriptor, options ...Option) (*Lease, error) {
+	d, err := m.prepare(d)
+	if err != nil {
+		return nil, err
+	}
+	if h := m.heldBy(ctx, d); h != nil {
+		return h.nest(ctx, d)
+	}
+	held, err := m.wait(ctx, d, waitingOf(options))
+	if err != nil {
+		return nil, err
+	}
+	return newHold(ctx, m, d, held), nil
+}
+
+// Do runs f under a lock. The context that f gets ends when the lease cannot be trusted
+// any more. The lock is released when f returns or panics.
+//
+// The error is that of [Manager.Acquire], or of f. It is also [ErrLost] when the lease
+// ended before f did: another may have had the lock meanwhile.
+func (m *Manager) Do(ctx context.Context, d Descriptor, f func(ctx context.Context, l *Lease) error, options ...Option) (err error) {
+	l, err := m.Acquire(ctx, d, options...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		switch released := l.Release(ctx); {
+		case errors.Is(released, ErrLost):
+			err = errors.Join(err, released)
+		case released != nil:
+			// f has run under the lock to its end.
+			m.opts.Logger.Warn("Lock not released; it ends with its TTL", "lock", d.String(), "err", released)
+		}
+	}()
+	return f(l.Context(), l)
+}
+
+// prepare returns the descriptor as the provider is asked for it.
+func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
+	d, err := d.normal()
+	if err != nil {
+		return d, err
+	}
+	if err := m.words.check(d); err != nil {
+		return d, err
+	}
+	d.TTL = m.inForce(d.TTL)
+	return d, nil
+}
+
+// inForce is the TTL that a lease gets which is to have ttl.
+func (m *Manager) inForce(ttl time.Duration) time.Duration {
+	if floor, ok := m.opts.Provider.(lock.Floor); ok {
+		return max(ttl, floor.MinTTL())
+	}
+	return ttl
+}
+
+// request is what the provider is asked for.
+func (m *Manager) request(d Descriptor) (lock.Request, error) {
+	r := lock.Request{
+		Key: d.Key(), Region: m.opts.Region, TTL: d.TTL, Mode: lock.Mode(d.Mode),
+		Name: d.Key(), Node: m.opts.Node, Descriptor: d.String(),
+	}
+	if len(d.Metadata) > 0 {
+		text, err := json.Marshal(d.Metadata)
+		if err != nil {
+			return r, fmt.Errorf("metadata of %s: %w", d, err)
+		}
+		r.Metadata = string(text)
+	}
+	return r, nil
+}

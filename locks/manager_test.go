@@ -1,0 +1,373 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock/locktest"
+	"github.com/observerd/observerd/locks"
+)
+
+// open returns a manager of locks in memory, which is closed at the end of the test.
+func open(t *testing.T, o locks.Options) (*locks.Manager, *locktest.Memory) {
+	t.Helper()
+	p := &locktest.Memory{}
+	o.Provider = p
+	m, err := locks.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return m, p
+}
+
+var page = locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"fs-1", "doc-2", "3"}, TTL: 2 * time.Minute}
+
+func acquire(t *testing.T, m *locks.Manager, ctx context.Context, d locks.Descriptor) *locks.Lease { //nolint:revive // The context is the subject of the tests.
+	t.Helper()
+	l, err := m.Acquire(ctx, d, locks.FailFast())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func release(t *testing.T, l *locks.Lease) {
+	t.Helper()
+	if err := l.Release(t.Context()); err != nil {
+		t.Errorf("release: %v", err)
+	}
+}
+
+func isHeld(t *testing.T, m *locks.Manager, d locks.Descriptor) bool {
+	t.Helper()
+	l, err := m.Acquire(t.Context(), d, locks.FailFast())
+	if err == nil {
+		release(t, l)
+	} else if !errors.Is(err, locks.ErrHeld) {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
+func TestLeaseSaysWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{Node: "a"})
+	l := acquire(t, m, t.Context(), page)
+	if d := l.Descriptor(); d.String() != page.String() || l.TTL() != page.TTL || l.Term() == "" || l.Fence() <= 0 {
+		t.Errorf("lease of %v for %s, term %q, fence %d", d, l.TTL(), l.Term(), l.Fence())
+	}
+	_, err := m.Acquire(t.Context(), page, locks.FailFast())
+	var held *locks.HeldError
+	if !errors.As(err, &held) || held.Node != "a" || held.Lock.String() != page.String() || held.Left <= 0 || held.Tries != 1 {
+		t.Errorf("refusal %v: %+v", err, held)
+	}
+	first := l.Fence()
+	release(t, l)
+	again := acquire(t, m, t.Context(), page)
+	if again.Fence() <= first {
+		t.Errorf("fence %d after %d", again.Fence(), first)
+	}
+	release(t, again)
+}
+
+// A reader and a writer of the same resources meet, whatever they call their work.
+func TestPredicateIsNoPartOfTheKey(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{})
+	l := acquire(t, m, t.Context(), page)
+	other := page
+	other.Predicate = "validating"
+	if !isHeld(t, m, other) {
+		t.Error("another predicate got the same page")
+	}
+	other.Resources = []string{"fs-1", "doc-2", "4"}
+	if isHeld(t, m, other) {
+		t.Error("another page is held too")
+	}
+	release(t, l)
+}
+
+func TestModesThatTheProviderLacks(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{})
+	for _, mode := range []locks.Mode{locks.Shared, locks.Intent, locks.IntentExclusive} {
+		d := page
+		d.Mode = mode
+		if _, err := m.Acquire(t.Context(), d); !errors.Is(err, locks.ErrUnsupported) || errors.Is(err, locks.ErrHeld) {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		option      []locks.Option
+		least, most time.Duration
+		tries       int
+	}{
+		"by default": {nil, 28 * time.Second, 35 * time.Second, 6},
+		"backoff":    {[]locks.Option{locks.Retry(locks.Backoff(100*time.Millisecond, 3))}, 630 * time.Millisecond, 770 * time.Millisecond, 4},
+		"fixed":      {[]locks.Option{locks.Retry(locks.Fixed(time.Second, 3))}, 3 * time.Second, 3 * time.Second, 4},
+		"fail fast":  {[]locks.Option{locks.FailFast()}, 0, 0, 1},
+		"no time":    {[]locks.Option{locks.Within(0)}, 0, 0, 1},
+		"the last":   {[]locks.Option{locks.Within(time.Hour), locks.FailFast()}, 0, 0, 1},
+		"within":     {[]locks.Option{locks.Within(10 * time.Second)}, 10 * time.Second, 10 * time.Second, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, p := open(t, locks.Options{})
+				l := acquire(t, m, t.Context(), page)
+				began := time.Now()
+				_, err := m.Acquire(t.Context(), page, tc.option...)
+				took := time.Since(began)
+				var held *locks.HeldError
+				if !errors.As(err, &held) {
+					t.Fatal(err)
+				}
+				if took < tc.least || took > tc.most || tc.tries > 0 && held.Tries != tc.tries || held.Tries != p.Attempts(page.Key())-1 {
+					t.Errorf("%d attempts of %d in %s, want %d in %s to %s", held.Tries, p.Attempts(page.Key())-1, took, tc.tries, tc.least, tc.most)
+				}
+				release(t, l)
+			})
+		})
+	}
+}
+
+func TestWaitingEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		l := acquire(t, m, t.Context(), page)
+		stopping := errors.New("stopping")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(5*time.Second, func() { cancel(stopping) })
+		if _, err := m.Acquire(ctx, page, locks.Within(time.Hour)); !errors.Is(err, stopping) || errors.Is(err, locks.ErrHeld) {
+			t.Errorf("%v, want the cause of the end", err)
+		}
+		time.AfterFunc(5*time.Second, func() { release(t, l) })
+		began := time.Now()
+		next, err := m.Acquire(t.Context(), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 9*time.Second {
+			t.Errorf("waited %s for a lock that was free after 5 s", took)
+		}
+		release(t, next)
+
+		down := errors.New("database is down")
+		p.Fail(down)
+		if _, err := m.Acquire(t.Context(), page); !errors.Is(err, down) || errors.Is(err, locks.ErrHeld) {
+			t.Errorf("%v, want the error of the database", err)
+		}
+		p.Fail(nil)
+	})
+}
+
+func TestDo(t *testing.T) {
+	t.Parallel()
+	m, p := open(t, locks.Options{})
+	failed := errors.New("failed")
+	if err := m.Do(t.Context(), page, func(ctx context.Context, l *locks.Lease) error {
+		if !isHeld(t, m, page) || ctx.Err() != nil || l.Fence() <= 0 {
+			t.Error("the function runs without its lock")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := m.Do(t.Context(), page, func(context.Context, *locks.Lease) error { return failed }); !errors.Is(err, failed) || errors.Is(err, locks.ErrLost) {
+		t.Errorf("%v, want the function's error", err)
+	}
+	func() {
+		defer func() {
+			if err, _ := recover().(error); !errors.Is(err, failed) {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = m.Do(t.Context(), page, func(context.Context, *locks.Lease) error { panic(failed) })
+	}()
+	if isHeld(t, m, page) {
+		t.Error("the lock was not released")
+	}
+	err := m.Do(t.Context(), page, func(ctx context.Context, l *locks.Lease) error {
+		g, _ := p.Holder(requestOf(l))
+		p.Expire(g)
+		_, err := p.Acquire(ctx, g.Request) // Another has the lock from now on.
+		return err
+	})
+	if !errors.Is(err, locks.ErrLost) {
+		t.Errorf("%v after the lease had ended", err)
+	}
+}
+
+func TestLossEndsTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		l := acquire(t, m, t.Context(), page)
+		nested := acquire(t, m, l.Context(), page)
+		r, _ := p.Holder(requestOf(l))
+		p.Expire(r)
+		<-nested.Context().Done()
+		for _, lease := range []*locks.Lease{l, nested} {
+			if cause := context.Cause(lease.Context()); !errors.Is(cause, locks.ErrLost) {
+				t.Errorf("context ended because of %v", cause)
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, locks.ErrLost) {
+				t.Errorf("release: %v", err)
+			}
+		}
+	})
+}
+
+func TestNestedCallsShareTheLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		outer := acquire(t, m, t.Context(), page)
+		between := acquire(t, m, outer.Context(), locks.Descriptor{Subject: "audit", Predicate: "processing", Resources: []string{"x"}})
+		ctx, cancel := context.WithTimeout(between.Context(), time.Minute)
+		defer cancel()
+		inner := acquire(t, m, ctx, page)
+		if inner.Term() != outer.Term() || p.Attempts(page.Key()) != 1 {
+			t.Errorf("terms %s and %s, %d attempts", inner.Term(), outer.Term(), p.Attempts(page.Key()))
+		}
+		release(t, outer)
+		release(t, outer)
+		if !isHeld(t, m, page) || inner.Context().Err() != nil {
+			t.Error("the lock was released while a nested lease is held")
+		}
+		release(t, inner)
+		if isHeld(t, m, page) || !errors.Is(context.Cause(inner.Context()), context.Canceled) || outer.Context().Err() == nil {
+			t.Error("the lock is held after all leases were released")
+		}
+		release(t, between)
+		// A context of a lease that was released opens nothing.
+		l := acquire(t, m, t.Context(), page)
+		if _, err := m.Acquire(context.WithoutCancel(outer.Context()), page, locks.FailFast()); !errors.Is(err, locks.ErrHeld) {
+			t.Errorf("%v", err)
+		}
+		release(t, l)
+	})
+}
+
+// Two goroutines of one process are as strange to each other as two processes.
+func TestOtherCallersOfTheProcessWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := open(t, locks.Options{})
+		var inside, done atomic.Int32
+		for range 8 {
+			go func() {
+				err := m.Do(t.Context(), page, func(ctx context.Context, _ *locks.Lease) error {
+					if inside.Add(1) != 1 {
+						t.Error("two are inside")
+					}
+					defer inside.Add(-1)
+					return m.Do(ctx, page, func(context.Context, *locks.Lease) error {
+						time.Sleep(time.Second)
+						return nil
+					})
+				}, locks.Within(time.Minute))
+				if err != nil {
+					t.Error(err)
+				}
+				done.Add(1)
+			}()
+		}
+		time.Sleep(time.Minute)
+		if done.Load() != 8 {
+			t.Errorf("%d of 8 have had the lock", done.Load())
+		}
+	})
+}
+
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		l := acquire(t, m, t.Context(), page)
+		if err := l.Extend(t.Context(), 0); err == nil || errors.Is(err, locks.ErrLost) {
+			t.Errorf("extension by nothing: %v", err)
+		}
+		if err := l.Extend(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if l.TTL() != time.Hour || l.Descriptor().TTL != time.Hour {
+			t.Errorf("TTL %s", l.TTL())
+		}
+		p.Fail(errors.New("database is down"))
+		time.Sleep(50 * time.Minute)
+		if l.Context().Err() != nil {
+			t.Errorf("the lease ended before its new TTL: %v", context.Cause(l.Context()))
+		}
+		p.Fail(nil)
+		time.Sleep(time.Minute)
+		if err := l.Extend(t.Context(), time.Second); err != nil || l.TTL() != time.Second {
+			t.Errorf("shorter: %v, TTL %s", err, l.TTL())
+		}
+		p.Fail(errors.New("database is down"))
+		time.Sleep(time.Second)
+		if !errors.Is(context.Cause(l.Context()), locks.ErrLost) {
+			t.Error("the lease outlived its shorter TTL")
+		}
+		p.Fail(nil)
+		if err := l.Extend(t.Context(), time.Hour); !errors.Is(err, locks.ErrLost) {
+			t.Errorf("extension of a lost lease: %v", err)
+		}
+	})
+}
+
+func TestCloseEndsTheLeases(t *testing.T) {
+	t.Parallel()
+	m, p := open(t, locks.Options{})
+	l := acquire(t, m, t.Context(), page)
+	if err := m.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if cause := context.Cause(l.Context()); !errors.Is(cause, locks.ErrClosed) {
+		t.Errorf("context ended because of %v", cause)
+	}
+	if _, held := p.Holder(requestOf(l)); held {
+		t.Error("the lock was not released")
+	}
+	if _, err := m.Acquire(t.Context(), page); !errors.Is(err, locks.ErrClosed) {
+		t.Errorf("%v, want ErrClosed", err)
+	}
+}
+
+func TestOpenRefusesNoProvider(t *testing.T) {
+	t.Parallel()
+	if _, err := locks.Open(t.Context(), locks.Options{}); err == nil {
+		t.Error("opened without a provider")
+	}
+}
+
+func TestGuardNeedsADatabase(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{})
+	l := acquire(t, m, t.Context(), page)
+	if err := l.Guard(t.Context(), nil); !errors.Is(err, locks.ErrUnsupported) {
+		t.Errorf("%v, want ErrUnsupported", err)
+	}
+	release(t, l)
+}
+
+func ExampleParse() {
+	d, err := locks.Parse("lock:exclusive:page:extracting:fs-abc123:doc-456:3")
+	fmt.Println(d.Subject, d.Resources, err)
+	// Output: page [fs-abc123 doc-456 3] <nil>
+}

@@ -1,0 +1,97 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wait"
+)
+
+// Pauses are those between the attempts to take a lock that another holds. After the last
+// of them, and one more attempt, waiting is over.
+type Pauses = iter.Seq[time.Duration]
+
+// Backoff returns pauses that begin at first and double, each longer or shorter by up to
+// a tenth, so that attempts of several processes spread.
+func Backoff(first time.Duration, pauses int) Pauses {
+	return func(yield func(time.Duration) bool) {
+		for i, d := 0, first; i < pauses && yield(spread(d)); i, d = i+1, 2*d {
+		}
+	}
+}
+
+// Fixed returns that many pauses of the same length.
+func Fixed(d time.Duration, pauses int) Pauses {
+	return func(yield func(time.Duration) bool) {
+		for i := 0; i < pauses && yield(d); i++ {
+		}
+	}
+}
+
+// spread returns a time between nine and eleven tenths of d.
+func spread(d time.Duration) time.Duration {
+	tenth := d / 10
+	return d - tenth + rand.N(2*tenth+1)
+}
+
+// Option changes how [Manager.Acquire] waits for a lock that is held. Without one it tries
+// again after about 1, 2, 4, 8 and 16 seconds. The last of several options counts.
+type Option func(*waiting)
+
+// waiting is how long a caller waits.
+type waiting struct{ pauses Pauses }
+
+// FailFast does not wait.
+func FailFast() Option { return Retry(Fixed(0, 0)) }
+
+// Retry tries again after each of the pauses.
+func Retry(pauses Pauses) Option { return func(w *waiting) { w.pauses = pauses } }
+
+// Within tries again, after short pauses, until that time is over.
+func Within(limit time.Duration) Option {
+	return Retry(func(yield func(time.Duration) bool) {
+		end := time.Now().Add(limit)
+		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+			left := time.Until(end)
+			if left <= 0 || !yield(min(spread(pause), left)) {
+				return
+			}
+		}
+	})
+}
+
+func waitingOf(options []Option) waiting {
+	w := waiting{Backoff(time.Second, 5)}
+	for _, o := range options {
+		o(&w)
+	}
+	return w
+}
+
+// wait takes the lock from the provider.
+func (m *Manager) wait(ctx context.Context, d Descriptor, how waiting) (*lock.Lease, error) {
+	r, err := m.request(d)
+	if err != nil {
+		return nil, err
+	}
+	tries := 1
+	l, err := m.keeper.Acquire(ctx, r)
+	for pause := range how.pauses {
+		if !errors.Is(err, ErrHeld) {
+			break
+		}
+		if !wait.For(ctx, pause) {
+			return nil, context.Cause(ctx)
+		}
+		tries++
+		l, err = m.keeper.Acquire(ctx, r)
+	}
+	if err != nil {
+		return nil, asHeld(err, d, tries)
+	}
+	return l, nil
+}
