@@ -21,8 +21,12 @@ const (
 	exitUsage         = 2
 	exitFindings      = 3
 	exitUnavailable   = 69
+	exitNotAcquired   = 75
+	exitLost          = 76
 	exitDenied        = 77
 	exitConfiguration = 78
+	exitNotExecutable = 126
+	exitNotFound      = 127
 	exitPipe          = 128 + int(syscall.SIGPIPE)
 )
 
@@ -38,6 +42,8 @@ func exitCodesTopic() *cobra.Command {
     2  the command line is wrong
     3  'observerd doctor' has found problems
    69  a database cannot be reached, or has pending migrations; try again later
+   75  'observerd exec' did not get the lock: another holds it
+   76  'observerd exec' has lost the lock while the command ran
    77  a right is missing: a folder that cannot be written, a file (also one that
        holds a secret) that cannot be read, a port that needs a privilege
    78  the configuration is wrong, or does not suit this host: a port in use, a
@@ -45,6 +51,7 @@ func exitCodesTopic() *cobra.Command {
        a password that a database refuses ('observerd run' waits for that of the
        coordination database), a file that is no SQLite database; or the schema
        is newer than this binary. Trying again will not help
+  126  'observerd exec' cannot execute the command; 127: there is no such command
   130  ended by SIGINT before the work was done; 143 by SIGTERM, 141 because
        stdout has no reader any more
 
@@ -69,7 +76,10 @@ func exitCode(err error) int {
 	var usage usageError
 	var signal signalError
 	var reload reloadError
+	var coded codeError
 	switch {
+	case errors.As(err, &coded):
+		return coded.code
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &reload):

@@ -20,9 +20,16 @@ func main() {
 	// the process with its leases in hand.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
-		cancel(signalError{<-signals})
-		second := <-signals
-		os.Exit(signalError{second}.code())
+		for stopping := false; ; {
+			switch s := (signalError{<-signals}); {
+			case passedOn.Load():
+			case stopping:
+				os.Exit(s.code())
+			default:
+				stopping = true
+				cancel(s)
+			}
+		}
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

@@ -16,6 +16,7 @@ func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
 	databaseChecker{l.resolver}.checkDatabase(&cfg.Database)
 	schedulerChecker{l.Report}.checkScheduler(cfg)
+	l.checkLocks(cfg.Locks)
 	databaseChecker{l.resolver}.checkSources(cfg.Sources)
 	observerChecker{l.Report}.checkObservers(cfg)
 	sinkChecker{l.resolver}.checkSinks(cfg.Sinks)
@@ -31,6 +32,20 @@ func (l *loader) checkNode(cfg *Config) {
 		cfg.Node.Name = name
 	}
 	checkLabel(l.Report, "node.name", cfg.Node.Name)
+}
+
+func (l *loader) checkLocks(o Locks) {
+	if o.Region == "" {
+		l.Reject("locks.region", "region is empty; write LOCKS")
+	}
+	checkLabel(l.Report, "locks.region", o.Region)
+	for key, words := range map[string][]string{"locks.subjects": o.Subjects, "locks.predicates": o.Predicates} {
+		for _, word := range words {
+			if why := badName(word); why != "" {
+				l.Reject(key, fmt.Sprintf("%q: %s", word, why))
+			}
+		}
+	}
 }
 
 // checkLabel accepts a short text that can stand in one line of a log.

@@ -11,6 +11,7 @@ type Config struct {
 	Node      Node              `key:"node"`
 	Database  Database          `key:"database"`
 	Scheduler Scheduler         `key:"scheduler"`
+	Locks     Locks             `key:"locks"`
 	Sources   map[string]Source `key:"sources"`
 	// Observers and Sinks are in the order of the file.
 	Observers []Observer `key:"observers"`

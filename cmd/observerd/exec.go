@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/admin/lockexec"
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/locks"
+)
+
+// closeTimeout bounds how long the lock's release may take.
+const closeTimeout = 10 * time.Second
+
+// execution is one run of exec.
+type execution struct {
+	*cli
+	text               string
+	subject, predicate string
+	resources          []string
+	metadata           map[string]string
+	ttl, wait, grace   time.Duration
+}
+
+func (c *cli) locksCommand() *cobra.Command {
+	return group("locks", "Use the lock system for other work", c.execCommand())
+}
+
+func (c *cli) execCommand() *cobra.Command {
+	e := &execution{cli: c}
+	cmd := &cobra.Command{
+		Use:   "exec (--lock LOCK | --subject S --predicate P --resource R …) [--] COMMAND [ARGUMENT …]",
+		Short: "Run a command under a lock of the cluster",
+		Long: `Run a command while this process holds a lock in the coordination database. The lock
+is renewed while the command runs, and released when it has ended. If the lock is
+lost, the command gets SIGTERM, and SIGKILL after the grace.
+
+The command inherits stdin, stdout and stderr. Signals are passed on to it and to what
+it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
+
+Without --wait, a lock that is held is tried again after about 1, 2, 4, 8 and 16
+seconds. The exit code is the command's; 75 if the lock was not to be had, 76 if it was
+lost, 127 if there is no such command and 126 if it cannot be executed. See
+'observerd help exit-codes' for the others.`,
+		Example: `  observerd exec --lock lock:exclusive:audit:processing:status-reconciliation --ttl 300s --wait 30s -- ./audit.sh
+  observerd exec --subject page --predicate extracting --resource fs-1 --resource doc-2 --resource 3 -- make extract`,
+		RunE: e.run,
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false)
+	flags.StringVar(&e.text, "lock", "", "the whole lock, as `lock:MODE:SUBJECT:PREDICATE:RESOURCE:…`")
+	flags.StringVar(&e.subject, "subject", "", "what is protected, such as page")
+	flags.StringVar(&e.predicate, "predicate", "", "what is done, such as extracting")
+	flags.StringArrayVar(&e.resources, "resource", nil, "the `name` of what is protected, from the general to the particular; repeat it")
+	flags.StringToStringVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
+	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
+	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
+	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")
+	return cmd
+}
+
+func (e *execution) run(cmd *cobra.Command, args []string) error {
+	d, err := e.descriptor()
+	if err != nil {
+		return usageError{err}
+	}
+	if len(args) == 0 {
+		return usageError{errors.New("the command to run is missing; write it after --")}
+	}
+	if e.wait < 0 || e.grace <= 0 {
+		return usageError{errors.New("--wait is negative, or --grace is not positive")}
+	}
+	if err := lockexec.Find(args[0]); err != nil {
+		return notRunnable(err)
+	}
+	var options []locks.Option
+	if cmd.Flags().Changed("wait") {
+		options = append(options, locks.Within(e.wait))
+	}
+	// Warnings are for those who configure, and not for those whom cron tells of each line.
+	cfg, _, err := e.loadConfig()
+	if err != nil {
+		return err
+	}
+	m, err := e.openLocks(cmd.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), closeTimeout)
+		defer cancel()
+		if closed := m.Close(ctx); closed != nil {
+			fmt.Fprintf(e.stderr, "observerd: the lock may stand until its TTL is over: %v\n", closed)
+		}
+	}()
+	l, err := m.Acquire(cmd.Context(), d, options...)
+	if err != nil {
+		return notAcquired(err)
+	}
+	return e.hold(cmd.Context(), l, args)
+}
+
+func (e *execution) openLocks(ctx context.Context, cfg *config.Config) (*locks.Manager, error) {
+	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
+	defer cancel()
+	return admin.OpenLocks(ctx, cfg, e.quietLogger(cfg.Log))
+}
+
+// hold runs the command and releases the lock.
+func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) error {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
+	defer signal.Stop(signals)
+	passedOn.Store(true)
+	defer passedOn.Store(false)
+	code, err := 0, context.Cause(ctx) // A signal that came before.
+	if err == nil {
+		code, err = lockexec.Run(l, lockexec.Options{
+			Command: command, Environ: e.environ, Signals: signals, Grace: e.grace,
+			Stdin: e.stdin, Stdout: asIs(e.stdout), Stderr: asIs(e.stderr), Terminal: isTerminal(e.stdin),
+		})
+	}
+	released := l.Release(ctx)
+	switch {
+	case errors.Is(err, locks.ErrLost), errors.Is(released, locks.ErrLost):
+		return codeError{exitLost, fmt.Errorf("%s was lost while the command ran, which ended with %d", l.Descriptor(), code)}
+	case err != nil:
+		return notRunnable(err)
+	case released != nil:
+		fmt.Fprintf(e.stderr, "observerd: the lock stands until its TTL is over: %v\n", released)
+	}
+	if code != 0 {
+		return codeError{code, saidError{fmt.Errorf("the command ended with %d", code)}}
+	}
+	return nil
+}
+
+// passedOn says that signals are the business of a command that runs under a lock.
+var passedOn atomic.Bool
+
+// descriptor returns the lock that the flags describe.
+func (e *execution) descriptor() (locks.Descriptor, error) {
+	d := locks.Descriptor{Subject: e.subject, Predicate: e.predicate, Resources: e.resources}
+	parts := e.subject != "" || e.predicate != "" || len(e.resources) > 0
+	switch {
+	case e.text != "" && parts:
+		return d, errors.New("--lock is the whole lock; leave out --subject, --predicate and --resource")
+	case e.text == "" && !parts:
+		return d, errors.New("the lock is missing; write --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
+	case e.ttl <= 0:
+		return d, fmt.Errorf("--ttl %s is not positive; write 30s, for example", e.ttl)
+	case e.text != "":
+		var err error
+		if d, err = locks.Parse(e.text); err != nil {
+			return d, err
+		}
+	}
+	d.TTL, d.Metadata = e.ttl, e.metadata
+	return d, nil
+}
+
+// notAcquired gives the reasons why the lock was not taken their exit codes.
+func notAcquired(err error) error {
+	var mistake *locks.DescriptorError
+	switch {
+	case errors.Is(err, locks.ErrHeld):
+		return codeError{exitNotAcquired, err}
+	case errors.As(err, &mistake), errors.Is(err, locks.ErrUnsupported):
+		return usageError{err}
+	}
+	return err
+}
+
+// notRunnable gives the reasons why a command does not start the exit codes of shells.
+func notRunnable(err error) error {
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return codeError{exitNotFound, err}
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
+		return codeError{exitNotExecutable, err}
+	}
+	return err
+}
+
+// codeError is an error with an exit code of its own.
+type codeError struct {
+	code int
+	error
+}
+
+// Unwrap returns the error itself.
+func (e codeError) Unwrap() error { return e.error }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/test/kit/lockdbtest"
+	"github.com/observerd/observerd/test/kit/waittest"
+)
+
+// observerd is this binary as observerd in a folder with a configuration of the database
+// alone.
+func observerd(t *testing.T, folder, url string, args ...string) *exec.Cmd {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte("database: {url: '"+url+"'}\nhttp: {listen: ''}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/proc/self/exe")
+	cmd.Args, cmd.Dir = append([]string{"observerd"}, args...), folder
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// start starts it, and kills it at the end of the test.
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+}
+
+func waitForFile(t *testing.T, path string) {
+	t.Helper()
+	waittest.Eventually(t, time.Minute, func() error {
+		_, err := os.Stat(path)
+		return err
+	})
+}
+
+// A node that runs sees the death of a process that runs a command, and the lock is free
+// long before its TTL is over.
+func TestLockOfADeadProcessIsFreed(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"sqlite": lockdbtest.SQLite(t), "postgres": lockdbtest.Postgres(t, "")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			start(t, observerd(t, folder, url, "run"))
+			lock := []string{"exec", "--lock", "lock:exclusive:audit:processing:a", "--ttl", "1h"}
+			holder := observerd(t, folder, url, append(lock, "--", "sh", "-c", "echo >held; sleep 3600")...)
+			start(t, holder)
+			waitForFile(t, filepath.Join(folder, "held"))
+			if err := holder.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if output, err := observerd(t, folder, url, append(lock, "--wait", "2m", "--", "true")...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, output)
+			}
+		})
+	}
+}
+
+// Ctrl-C at a terminal reaches the command from the terminal, and once.
+func TestCommandAtATerminal(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	window, terminal := openTerminal(t)
+	cmd := observerd(t, folder, lockdbtest.SQLite(t), "exec", "--lock", "lock:exclusive:audit:processing:a", "--",
+		"sh", "-c", `trap 'echo INT >>signals' INT; echo >held; while [ $(wc -l <signals 2>/dev/null || echo 0) = 0 ]; do sleep 0.1; done; sleep 0.5; exit 5`)
+	var complaints bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, &complaints
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	start(t, cmd)
+	waitForFile(t, filepath.Join(folder, "held"))
+	if _, err := window.Write([]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 5 {
+		t.Errorf("%v, want exit code 5: %s", err, &complaints)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, "signals")); err != nil || string(text) != "INT\n" {
+		t.Errorf("the command got %q, %v", text, err)
+	}
+}
