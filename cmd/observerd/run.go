@@ -14,7 +14,7 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/systemd"
 )
 

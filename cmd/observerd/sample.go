@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/admin/sample"
 )
 
 func (c *cli) sampleCommand() *cobra.Command {

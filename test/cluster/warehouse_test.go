@@ -9,7 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/source/sqlite"
 )

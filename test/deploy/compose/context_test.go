@@ -20,7 +20,7 @@ var junk = []string{
 	".env", ".git/config", ".git/objects/pack/pack-1.pack", ".cache/cover.out", "bin/observerd", "var/observerd.db",
 	"var/observerd.db-wal", "secret.yaml", "config.local.yaml", "events.jsonl", "go.work", "cmd/observerd/.env",
 	"cmd/observerd/observerd", "internal/app/password", "internal/app/prod.env", "internal/lockdb/copy.db", "migrations/backup.sql",
-	"migrations/postgres/dump.db", "internal/sample/customers.sql", "internal/config/testdata/real.yaml",
+	"migrations/postgres/dump.db", "internal/admin/sample/customers.sql", "internal/config/testdata/real.yaml",
 	"internal/web/server.key", "deploy/compose/.env", "node_modules/x/index.js", "id_ed25519",
 }
 

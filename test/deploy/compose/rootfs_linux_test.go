@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/servertest"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/observerd/observerd/internal/sample"
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/test/kit/daemon"
 	"github.com/observerd/observerd/test/kit/servertest"
 	"github.com/observerd/observerd/test/kit/waittest"
