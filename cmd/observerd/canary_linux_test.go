@@ -315,6 +315,7 @@ func (n *nest) visit(t *testing.T) {
 var calls = map[string][]string{
 	"poll": {"--once"}, "doctor": {"--watch", "0"}, "sample": {"--steps", "1", "--path", "sample.db"},
 	"observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
+	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 }
 
 // commandLines are calls of every command of the program but run.
@@ -331,13 +332,13 @@ func commandLines(t *testing.T, pid string) [][]string {
 			return
 		}
 		line := append(strings.Fields(path), "--log-level", "debug")
-		for _, word := range strings.Fields(cmd.Use)[1:] {
-			if word == strings.ToUpper(word) && !strings.HasPrefix(word, "[") {
-				line = append(line, map[string]string{"ID": "erp"}[word]+map[string]string{"FOLDER": "."}[word])
-			}
-		}
 		for _, word := range calls[path] {
 			line = append(line, strings.Replace(word, "PID", pid, 1))
+		}
+		for _, word := range strings.Fields(cmd.Use)[1:] {
+			if word == strings.ToUpper(word) && !strings.HasPrefix(word, "[") {
+				line = append(line, map[string]string{"ID": "erp", "FOLDER": ".", "COMMAND": "true"}[word])
+			}
 		}
 		lines = append(lines, line)
 		if cmd.Flag("output") != nil {

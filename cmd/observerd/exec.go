@@ -40,7 +40,7 @@ func (c *cli) locksCommand() *cobra.Command {
 func (c *cli) execCommand() *cobra.Command {
 	e := &execution{cli: c}
 	cmd := &cobra.Command{
-		Use:   "exec (--lock LOCK | --subject S --predicate P --resource R …) [--] COMMAND [ARGUMENT …]",
+		Use:   "exec COMMAND [ARGUMENT …]",
 		Short: "Run a command under a lock of the cluster",
 		Long: `Run a command while this process holds a lock in the coordination database. The lock
 is renewed while the command runs, and released when it has ended. If the lock is
