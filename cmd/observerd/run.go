@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/systemd"
 )
 

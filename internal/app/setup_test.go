@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
-	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/waittest"

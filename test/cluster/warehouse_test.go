@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
-	"github.com/observerd/observerd/internal/admin/sample"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/source/sqlite"
 )
