@@ -118,6 +118,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		l.end()
 		if l.hold.leave() {
 			l.err = l.hold.lease.Release(ctx)
+			l.hold.manager.policies.leave(l.hold.lock)
 		} else if l.hold.lease.Context().Err() != nil {
 			l.err = ErrLost
 		}

@@ -33,6 +33,9 @@ type Options struct {
 	// Subjects and Predicates are known beside the built-in ones; see [Subjects] and
 	// [Predicates].
 	Subjects, Predicates []string
+	// Policies are the rules of a team beside [DefaultPolicies]. A lock must keep all of
+	// those that are for it.
+	Policies []Policy
 	// Logger receives records of leases that are lost and renewals that fail; nil
 	// discards them.
 	Logger *slog.Logger
@@ -55,9 +58,10 @@ func (o *Options) setDefaults() (err error) {
 
 // Manager acquires locks and renews their leases. It is safe for concurrent use.
 type Manager struct {
-	opts   Options
-	words  vocabulary
-	keeper *lock.Keeper
+	opts     Options
+	words    vocabulary
+	policies *policies
+	keeper   *lock.Keeper
 }
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
@@ -72,6 +76,10 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
 	}
 	m := &Manager{opts: o, words: newVocabulary(o)}
+	var err error
+	if m.policies, err = newPolicies(o.Policies, m.words); err != nil {
+		return nil, errors.Join(fmt.Errorf("locks: Options.Policies: %w", err), closeProvider(ctx, o.Provider))
+	}
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
 	if process, ok := o.Provider.(lock.Process); ok {
 		process.Start(ctx, m.keeper.RenewNow)
@@ -101,7 +109,7 @@ func closeProvider(ctx context.Context, p Provider) error {
 // [*NestedError]. Any other caller, also of this process, waits.
 //
 // The error is a [*DescriptorError] for a descriptor that no lock can have, a
-// [*HeldError] when another has kept the lock for as long as Acquire was to wait, and
+// [*PolicyError] for one that a policy refuses, a [*HeldError] when another has kept the lock for as long as Acquire was to wait, and
 // ctx's cause when ctx has ended. Any other error is the provider's: nothing is known
 // then of who has the lock.
 func (m *Manager) Acquire(ctx context.Context, d Descriptor, options ...Option) (*Lease, error) {
@@ -112,10 +120,15 @@ func (m *Manager) Acquire(ctx context.Context, d Descriptor, options ...Option) 
 	if h := m.heldBy(ctx, d); h != nil {
 		return h.nest(ctx, d)
 	}
-	held, err := m.wait(ctx, d, waitingOf(options))
-	if err != nil {
+	if err := m.policies.enter(d); err != nil {
 		return nil, err
 	}
+	held, err := m.wait(ctx, d, waitingOf(options))
+	if err != nil {
+		m.policies.leave(d)
+		return nil, err
+	}
+	m.warnOfKinds(d)
 	return newHold(ctx, m, d, held), nil
 }
 
@@ -141,13 +154,24 @@ func (m *Manager) Do(ctx context.Context, d Descriptor, f func(ctx context.Conte
 	return f(l.Context(), l)
 }
 
+// warnOfKinds logs the kinds of locks that have no policy, once there are many.
+func (m *Manager) warnOfKinds(d Descriptor) {
+	if without := m.policies.use(d); len(without) > 0 {
+		m.opts.Logger.Warn("Many kinds of locks are in use; write a policy for those that have none", "without", without)
+	}
+}
+
 // prepare returns the descriptor as the provider is asked for it.
 func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
+	explicit := d.TTL != 0
 	d, err := d.normal()
 	if err != nil {
 		return d, err
 	}
 	if err := m.words.check(d); err != nil {
+		return d, err
+	}
+	if err := m.policies.allow(d, explicit); err != nil {
 		return d, err
 	}
 	d.TTL = m.inForce(d.TTL)

@@ -173,10 +173,11 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 // notAcquired gives the reasons why the lock was not taken their exit codes.
 func notAcquired(err error) error {
 	var mistake *locks.DescriptorError
+	var refused *locks.PolicyError
 	switch {
 	case errors.Is(err, locks.ErrHeld):
 		return codeError{exitNotAcquired, err}
-	case errors.As(err, &mistake), errors.Is(err, locks.ErrUnsupported):
+	case errors.As(err, &mistake), errors.As(err, &refused), errors.Is(err, locks.ErrUnsupported):
 		return usageError{err}
 	}
 	return err

@@ -1,0 +1,217 @@
+package locks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// manyKinds is how many kinds of locks, by subject and predicate, a team can know by
+// heart: from there on, each should have a policy.
+const manyKinds = 12
+
+// kind is what a team has a policy for.
+type kind struct{ subject, predicate string }
+
+// policies are the rules of a manager, and what it holds by them.
+type policies struct {
+	rules []Policy
+
+	mu sync.Mutex
+	// held counts the locks by the names of the rules that limit them.
+	held map[string]int
+	used map[kind]bool
+}
+
+// newPolicies returns the default rules and those of a team. The error is a
+// [*DescriptorError] for a rule that no lock is meant by, else a [*PolicyConflictError].
+func newPolicies(own []Policy, words vocabulary) (*policies, error) {
+	var rules []Policy
+	for _, rule := range DefaultPolicies() {
+		if !slices.ContainsFunc(own, func(p Policy) bool { return p.Name == rule.Name }) {
+			rules = append(rules, rule)
+		}
+	}
+	rules = append(rules, own...)
+	for i, rule := range rules {
+		if err := rule.check(words); err != nil {
+			return nil, err
+		}
+		for _, other := range rules[:i] {
+			if reason := rule.conflict(other); reason != "" {
+				return nil, &PolicyConflictError{[]string{other.Name, rule.Name}, reason}
+			}
+		}
+	}
+	return &policies{rules: rules, held: make(map[string]int), used: make(map[kind]bool)}, nil
+}
+
+// check returns an error for a rule that can be of no lock, or that no lock can keep.
+func (p Policy) check(words vocabulary) error {
+	if p.Name == "" {
+		return &PolicyConflictError{[]string{"without a name"}, "it has no name; write one, such as extraction-ttl"}
+	}
+	if p.Subject != "" && !slices.Contains(words.subjects, p.Subject) {
+		return unknown("subject", p.Subject, words.subjects)
+	}
+	if p.Predicate != "" && !slices.Contains(words.predicates, p.Predicate) {
+		return unknown("predicate", p.Predicate, words.predicates)
+	}
+	for _, mode := range append([]Mode{p.Mode}, p.Modes...) {
+		if mode != "" && !slices.Contains(modes, mode) {
+			return Descriptor{Mode: mode}.wrongMode()
+		}
+	}
+	reason := ""
+	switch {
+	case p.MinTTL < 0, p.MaxTTL < 0, p.PerNode < 0:
+		reason = "a bound is negative; write 0 for none"
+	case p.MaxTTL > 0 && p.MinTTL > p.MaxTTL:
+		reason = fmt.Sprintf("the least TTL %s is longer than the greatest, %s", p.MinTTL, p.MaxTTL)
+	case p.Mode != "" && len(p.Modes) > 0 && !slices.Contains(p.Modes, p.Mode):
+		reason = fmt.Sprintf("it is for locks in mode %s, and does not allow that mode", p.Mode)
+	}
+	if reason != "" {
+		return &PolicyConflictError{[]string{p.Name}, reason}
+	}
+	return nil
+}
+
+// conflict says what no lock can be that two rules are for; empty for nothing.
+func (p Policy) conflict(other Policy) string {
+	apart := func(a, b string) bool { return a != "" && b != "" && a != b }
+	switch {
+	case p.Name == other.Name:
+		return "they have one name; write another"
+	case apart(p.Subject, other.Subject), apart(p.Predicate, other.Predicate), apart(string(p.Mode), string(other.Mode)):
+		return ""
+	case p.MaxTTL > 0 && other.MinTTL > p.MaxTTL, other.MaxTTL > 0 && p.MinTTL > other.MaxTTL:
+		return fmt.Sprintf("the least TTL of one, %s, is longer than the greatest of the other, %s",
+			max(p.MinTTL, other.MinTTL), min(orLongest(p.MaxTTL), orLongest(other.MaxTTL)))
+	}
+	inBoth := func(mode Mode) bool { return slices.Contains(other.Modes, mode) }
+	if len(p.Modes) > 0 && len(other.Modes) > 0 && !slices.ContainsFunc(p.Modes, inBoth) {
+		return "there is no mode that both allow"
+	}
+	return ""
+}
+
+func orLongest(d time.Duration) time.Duration {
+	if d == 0 {
+		return 1<<63 - 1
+	}
+	return d
+}
+
+// covers reports whether the rule is for the lock.
+func (p Policy) covers(d Descriptor) bool {
+	return (p.Subject == "" || p.Subject == d.Subject) && (p.Predicate == "" || p.Predicate == d.Predicate) && (p.Mode == "" || p.Mode == d.Mode)
+}
+
+// breach says which bound the descriptor breaks; empty for none. It has its defaults;
+// explicit says that its TTL is none of them.
+func (p Policy) breach(d Descriptor, explicit bool) string {
+	detail := ""
+	switch {
+	case p.ExplicitTTL && !explicit && p.MaxTTL > 0:
+		return fmt.Sprintf("the TTL is missing; write one of at most %s", p.MaxTTL)
+	case p.ExplicitTTL && !explicit:
+		return "the TTL is missing; write one"
+	case p.MaxTTL > 0 && d.TTL > p.MaxTTL:
+		detail = fmt.Sprintf("the TTL is %s; write %s or less", d.TTL, p.MaxTTL)
+	case d.TTL < p.MinTTL:
+		detail = fmt.Sprintf("the TTL is %s; write %s or more", d.TTL, p.MinTTL)
+	case len(p.Modes) > 0 && !slices.Contains(p.Modes, d.Mode):
+		detail = fmt.Sprintf("the mode is %s; write %s", d.Mode, listed(p.Modes))
+	default:
+		i := slices.IndexFunc(p.Metadata, func(name string) bool { return d.Metadata[name] == "" })
+		if i < 0 {
+			return ""
+		}
+		detail = fmt.Sprintf("the metadata %s is missing; write it", p.Metadata[i])
+	}
+	return p.because(detail)
+}
+
+// because puts the reason of the team before the detail.
+func (p Policy) because(detail string) string {
+	if p.Reason == "" {
+		return detail
+	}
+	return p.Reason + " (" + detail + ")"
+}
+
+func listed(modes []Mode) string {
+	names := make([]string, len(modes))
+	for i, mode := range modes {
+		names[i] = string(mode)
+	}
+	return strings.Join(names, " or ")
+}
+
+// allow returns a [*PolicyError] for a lock that breaks a rule.
+func (p *policies) allow(d Descriptor, explicit bool) error {
+	for _, rule := range p.rules {
+		if !rule.covers(d) {
+			continue
+		}
+		if reason := rule.breach(d, explicit); reason != "" {
+			return &PolicyError{d, rule.Name, reason}
+		}
+	}
+	return nil
+}
+
+// enter counts the lock as held, until leave. The error is a [*PolicyError] where as many
+// are held as may be.
+func (p *policies) enter(d Descriptor) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, rule := range p.rules {
+		if rule.PerNode > 0 && rule.covers(d) && p.held[rule.Name] >= rule.PerNode {
+			return &PolicyError{d, rule.Name, rule.because(fmt.Sprintf("this process holds %d such locks, and may hold no more", rule.PerNode))}
+		}
+	}
+	p.count(d, 1)
+	return nil
+}
+
+func (p *policies) leave(d Descriptor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count(d, -1)
+}
+
+func (p *policies) count(d Descriptor, n int) {
+	for _, rule := range p.rules {
+		if rule.PerNode > 0 && rule.covers(d) {
+			p.held[rule.Name] += n
+		}
+	}
+}
+
+// use notes a kind of lock that is in use, and returns those without a rule when it is a
+// new one and there are many.
+func (p *policies) use(d Descriptor) (ungoverned []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := kind{d.Subject, d.Predicate}
+	if p.used[k] {
+		return nil
+	}
+	p.used[k] = true
+	if len(p.used) < manyKinds {
+		return nil
+	}
+	for k := range p.used {
+		if !slices.ContainsFunc(p.rules, func(r Policy) bool {
+			return r.Subject != "" && r.Subject == k.subject && (r.Predicate == "" || r.Predicate == k.predicate)
+		}) {
+			ungoverned = append(ungoverned, k.subject+"/"+k.predicate)
+		}
+	}
+	slices.Sort(ungoverned)
+	return ungoverned
+}

@@ -1,0 +1,139 @@
+package locks_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock/locktest"
+	"github.com/observerd/observerd/locks"
+)
+
+var invoice = locks.Descriptor{Subject: "invoice", Predicate: "processing", Resources: []string{"1"}, TTL: time.Minute}
+
+func TestPoliciesRefuseBeforeTheProviderIsAsked(t *testing.T) {
+	t.Parallel()
+	m, p := open(t, locks.Options{Subjects: []string{"invoice"}, Policies: []locks.Policy{
+		{Name: "invoices", Subject: "invoice", MinTTL: 10 * time.Second, MaxTTL: time.Hour, Metadata: []string{"purpose"}, Reason: "Invoices are audited"},
+		{Name: "readers", Predicate: "reading", Mode: locks.Shared, MaxTTL: time.Minute},
+		{Name: "one-schema", Subject: "schema", Predicate: "writing", PerNode: 1},
+	}})
+	for want, d := range map[string]locks.Descriptor{
+		"breaks the policy extraction-ttl: Extraction TTL exceeds 5 minutes (the TTL is 10m0s; write 5m0s or less)": {
+			Subject: "page", Predicate: "extracting", TTL: 10 * time.Minute},
+		"policy extraction-ttl: the TTL is missing; write one of at most 5m0s":                          {Subject: "page", Predicate: "extracting"},
+		"policy exclusive-audits: Audits require exclusive locks (the mode is shared; write exclusive)": {Subject: "audit", Predicate: "reading", Mode: locks.Shared},
+		"policy invoices: Invoices are audited (the TTL is 1s; write 10s or more)":                      {Subject: "invoice", Predicate: "processing", TTL: time.Second},
+		"policy invoices: Invoices are audited (the metadata purpose is missing; write it)":             {Subject: "invoice", Predicate: "processing", Metadata: map[string]string{"scope": "x"}},
+		"lock:shared:schema:reading:a breaks the policy readers: the TTL is 2m0s; write 1m0s or less":   {Subject: "schema", Predicate: "reading", Mode: locks.Shared, TTL: 2 * time.Minute},
+	} {
+		d.Resources = []string{"a"}
+		_, err := m.Acquire(t.Context(), d)
+		var refused *locks.PolicyError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if n := p.Attempts(d.Key()); n != 0 {
+			t.Errorf("%s: the provider was asked %d times", d, n)
+		}
+	}
+	good := invoice
+	good.Metadata = map[string]string{"purpose": "test"}
+	release(t, acquire(t, m, t.Context(), good))
+	release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"a"}, TTL: 5 * time.Minute}))
+}
+
+func TestPolicyLimitsTheLocksOfAProcess(t *testing.T) {
+	t.Parallel()
+	m, p := open(t, locks.Options{Policies: []locks.Policy{{Name: "two", Subject: "schema", PerNode: 2}}})
+	of := func(name string) locks.Descriptor {
+		return locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{name}}
+	}
+	first, second := acquire(t, m, t.Context(), of("a")), acquire(t, m, t.Context(), of("b"))
+	nested := acquire(t, m, first.Context(), of("a")) // It is the same lock.
+	full := func() bool {
+		t.Helper()
+		l, err := m.Acquire(t.Context(), of("c"), locks.FailFast())
+		var refused *locks.PolicyError
+		if err == nil {
+			release(t, l)
+		} else if !errors.As(err, &refused) || refused.Rule != "two" {
+			t.Fatal(err)
+		}
+		return err != nil
+	}
+	if !full() || p.Attempts("schema:c") != 0 {
+		t.Error("a third lock was taken")
+	}
+	release(t, first)
+	if !full() {
+		t.Error("the lock of a nested lease does not count")
+	}
+	release(t, nested)
+	if full() {
+		t.Error("a released lock counts")
+	}
+	if _, err := m.Acquire(t.Context(), of("b"), locks.FailFast()); !errors.Is(err, locks.ErrHeld) {
+		t.Errorf("%v, want ErrHeld", err)
+	}
+	if full() {
+		t.Error("a lock that was not to be had counts")
+	}
+	release(t, second)
+}
+
+func TestPoliciesThatContradictEachOther(t *testing.T) {
+	t.Parallel()
+	for want, policies := range map[string][]locks.Policy{
+		"it has no name": {{Subject: "page"}},
+		`subject "pages" is not known; write page`:                                                                    {{Name: "a", Subject: "pages"}},
+		`predicate "read" is not known`:                                                                               {{Name: "a", Predicate: "read"}},
+		`mode "share" is no mode; write shared`:                                                                       {{Name: "a", Modes: []locks.Mode{"share"}}},
+		"policy a: a bound is negative":                                                                               {{Name: "a", MaxTTL: -1}},
+		"policy a: the least TTL 2s is longer than the greatest, 1s":                                                  {{Name: "a", MinTTL: 2 * time.Second, MaxTTL: time.Second}},
+		"policy a: it is for locks in mode shared, and does not allow that mode":                                      {{Name: "a", Mode: locks.Shared, Modes: []locks.Mode{locks.Exclusive}}},
+		"policy a and b: the least TTL of one, 2m0s, is longer than the greatest of the other, 1m0s":                  {{Name: "a", MaxTTL: time.Minute}, {Name: "b", Subject: "fileset", MinTTL: 2 * time.Minute}},
+		"policy a and a: they have one name":                                                                          {{Name: "a", Subject: "page"}, {Name: "a", Subject: "fileset"}},
+		"policy exclusive-audits and b: there is no mode that both allow":                                             {{Name: "b", Subject: "audit", Modes: []locks.Mode{locks.Shared}}},
+		"policy extraction-ttl and long: the least TTL of one, 10m0s, is longer than the greatest of the other, 5m0s": {{Name: "long", Subject: "page", MinTTL: 10 * time.Minute}},
+	} {
+		_, err := locks.Open(t.Context(), locks.Options{Provider: &locktest.Memory{}, Policies: policies})
+		var descriptor *locks.DescriptorError
+		var conflict *locks.PolicyConflictError
+		if !errors.As(err, &descriptor) && !errors.As(err, &conflict) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	// These are for different locks, or replace a default one.
+	m, _ := open(t, locks.Options{Policies: []locks.Policy{
+		{Name: "a", Subject: "fileset", MaxTTL: time.Minute}, {Name: "b", Subject: "document", MinTTL: 2 * time.Minute},
+		{Name: "extraction-ttl", Subject: "page", MinTTL: 10 * time.Minute},
+	}})
+	release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"a"}, TTL: time.Hour}))
+}
+
+func TestManyKindsOfLocksAreNamed(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m, _ := open(t, locks.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Policies: []locks.Policy{{Name: "schemas", Subject: "schema"}}})
+	warned := func() int { return strings.Count(log.String(), "Many kinds of locks") }
+	for i, predicate := range append(locks.Predicates(), locks.Predicates()[:4]...) {
+		subject := "schema"
+		if i >= 8 {
+			subject = "fileset"
+		}
+		if warned() != 0 {
+			t.Fatalf("warned of %d kinds: %s", i, &log)
+		}
+		for n := range 2 {
+			release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: subject, Predicate: predicate, Resources: []string{fmt.Sprint(n)}}))
+		}
+	}
+	if warned() != 1 || !strings.Contains(log.String(), `without="[fileset/processing fileset/reading fileset/triggering fileset/writing]"`) {
+		t.Errorf("the log of twelve kinds: %s", &log)
+	}
+}
