@@ -27,6 +27,8 @@ type provider struct {
 	metrics *prometheus.Registry
 	// answer delays the answer to an acquisition.
 	answer time.Duration
+	// extend stands in for an extension; nil is the Memory's.
+	extend func() error
 	// release stands in for a release; nil is the Memory's.
 	release func(ctx context.Context) error
 }
@@ -36,6 +38,13 @@ func (p *provider) Release(ctx context.Context, g lock.Grant) error {
 		return p.release(ctx)
 	}
 	return p.Memory.Release(ctx, g)
+}
+
+func (p *provider) Extend(ctx context.Context, g lock.Grant, d time.Duration) error {
+	if p.extend != nil {
+		return p.extend()
+	}
+	return p.Memory.Extend(ctx, g, d)
 }
 
 func (p *provider) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {

@@ -86,7 +86,7 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 	}
 	attempt, cancel := context.WithTimeout(ctx, min(r.trust(), maxAttempt))
 	defer cancel()
-	k.metrics.attempts.WithLabelValues(r.Name).Inc()
+	k.metrics.attempt(r.Name)
 	g, err := k.provider.Acquire(attempt, r)
 	if err != nil {
 		if ctx.Err() != nil {

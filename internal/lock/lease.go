@@ -113,6 +113,9 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	case err == nil:
 		l.setTTL(ttl, began)
 		l.renewed(Renewed, began, true)
+		if l.ctx.Err() != nil {
+			err = fmt.Errorf("extend lock %s: %w", g.Key, ErrLost) // The answer came too late.
+		}
 	case errors.Is(err, ErrLost):
 		l.renewed(Lost, began, true)
 	default:

@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // keeperMetrics count the keeper's leases and their renewals.
 type keeperMetrics struct {
-	attempts *prometheus.CounterVec
+	attempts *prometheus.CounterVec // nil where nothing is registered: there may be any number of names
 	held     prometheus.Gauge
 	renewals *prometheus.CounterVec
 	lost     prometheus.Counter
@@ -12,10 +12,6 @@ type keeperMetrics struct {
 
 func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
 	m := &keeperMetrics{
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "observerd_lock_attempts_total",
-			Help: "Attempts to take a lock that were sent to its provider, with or without success, by the lock's name.",
-		}, []string{"lock"}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "observerd_leases_held",
 			Help: "Leases that this process holds.",
@@ -33,7 +29,17 @@ func newKeeperMetrics(reg prometheus.Registerer) *keeperMetrics {
 		m.renewals.WithLabelValues(result)
 	}
 	if reg != nil {
+		m.attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "observerd_lock_attempts_total",
+			Help: "Attempts to take a lock that were sent to its provider, with or without success, by the lock's name.",
+		}, []string{"lock"})
 		reg.MustRegister(m.attempts, m.held, m.renewals, m.lost)
 	}
 	return m
+}
+
+func (m *keeperMetrics) attempt(name string) {
+	if m.attempts != nil {
+		m.attempts.WithLabelValues(name).Inc()
+	}
 }

@@ -1,0 +1,87 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+func TestExtendedLeaseIsRenewedByItsNewTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		if err := l.Extend(t.Context(), 10*ttl); err != nil {
+			t.Fatal(err)
+		}
+		before := len(p.calls())
+		time.Sleep(10*ttl + time.Second)
+		alive(t, l)
+		if n := len(p.calls()) - before; n != 3 || l.Grant().TTL != 10*ttl {
+			t.Errorf("%d renewals in a TTL of %s, want one every third", n, l.Grant().TTL)
+		}
+		release(t, l)
+	})
+}
+
+// The renewal that runs would write the former TTL after the new one.
+func TestExtensionWaitsForARenewal(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		running := false
+		p.answerWith(func(ctx context.Context, g []lock.Grant) ([]lock.Renewal, error) {
+			running = true
+			time.Sleep(5 * time.Second)
+			running = false
+			return p.Memory.Renew(ctx, g)
+		})
+		p.extend = func() error {
+			if running {
+				t.Error("extended while a renewal runs")
+			}
+			return nil
+		}
+		time.Sleep(ttl/3 + time.Second)
+		if !running {
+			t.Fatal("no renewal runs")
+		}
+		if err := l.Extend(t.Context(), 2*ttl); err != nil {
+			t.Error(err)
+		}
+		release(t, l)
+	})
+}
+
+func TestExtensionWhoseAnswerComesTooLate(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		l := acquire(t, k, want("order"))
+		p.extend = func() error {
+			time.Sleep(ttl)
+			return nil
+		}
+		if err := l.Extend(t.Context(), 2*ttl); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("%v, want ErrLost", err)
+		}
+		_ = l.Release(t.Context())
+	})
+}
+
+// What the provider did is not known: the lease lives by the shorter TTL.
+func TestExtensionWithoutAnAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		p.extend = func() error { return errDown }
+		for wanted, lives := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second, 10 * ttl: ttl} {
+			l := acquire(t, k, want("order"))
+			if err := l.Extend(t.Context(), wanted); !errors.Is(err, errDown) || l.Grant().TTL != lives {
+				t.Errorf("%v, TTL %s, want %s", err, l.Grant().TTL, lives)
+			}
+			p.answerWith(func(context.Context, []lock.Grant) ([]lock.Renewal, error) { return nil, errDown })
+			if after := lostAfter(t, l); after > lives {
+				t.Errorf("lost after %s, want %s at most", after, lives)
+			}
+			p.answerWith(nil)
+			_ = l.Release(t.Context())
+		}
+	})
+}
