@@ -148,6 +148,9 @@ func (d Descriptor) check() error {
 		if r == "" {
 			return &DescriptorError{"resources", "", fmt.Sprintf("have nothing as number %d; each must name something", i+1)}
 		}
+		if strings.TrimSpace(r) != r {
+			return &DescriptorError{"resources", r, "has blanks around it; remove them"} // Databases may not tell them.
+		}
 	}
 	if text := d.String(); len(text) > MaxText {
 		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d", len(text), MaxText)}
@@ -178,6 +181,9 @@ func (d Descriptor) wrongMode() error {
 	}
 	return &DescriptorError{"mode", string(d.Mode), "is no mode; " + nearest.Suggest(string(d.Mode), names)}
 }
+
+// plain reports whether the text is printable and has no blanks around it.
+func plain(text string) bool { return printable(text) && strings.TrimSpace(text) == text }
 
 // printable reports whether every database and terminal can take the text.
 func printable(text string) bool {

@@ -3,6 +3,7 @@ package locks
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ import (
 type Lease struct {
 	hold *hold
 	ctx  context.Context
-	end  context.CancelFunc
+	end  func()
 
 	release sync.Once
 	err     error
@@ -28,6 +29,9 @@ type hold struct {
 	lease   *lock.Lease
 	// outer is the hold of the context in which this one was acquired.
 	outer *hold
+
+	// touching keeps a guard from writing the TTL of before an extension after it.
+	touching sync.RWMutex
 
 	mu sync.Mutex
 	// leases counts those that were not released yet.
@@ -47,17 +51,27 @@ func newHold(ctx context.Context, m *Manager, d Descriptor, held *lock.Lease) *L
 func (m *Manager) heldBy(ctx context.Context, d Descriptor) *hold {
 	h, _ := ctx.Value(holdKey{}).(*hold)
 	for ; h != nil; h = h.outer {
-		if h.manager == m && h.lock.Key() == d.Key() && h.lease.Context().Err() == nil {
+		if h.manager == m && h.lock.Key() == d.Key() && h.isHeld() {
 			return h
 		}
 	}
 	return nil
 }
 
-// nest returns another lease of the hold.
+func (h *hold) isHeld() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leases > 0
+}
+
+// nest returns another lease of the hold. A hold whose context has ended is waited for by
+// nobody who is under it: the error is why it has ended.
 func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
 	if !covers(h.lock.Mode, d.Mode) {
 		return nil, &NestedError{d, h.lock.Mode}
+	}
+	if cause := context.Cause(h.lease.Context()); cause != nil {
+		return nil, fmt.Errorf("%s: %w", d, cause)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,8 +79,13 @@ func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
 		return nil, fmt.Errorf("%s: %w", d, ErrLost) // It was released just now.
 	}
 	h.leases++
-	ctx, end := context.WithCancel(ctx)
-	return &Lease{hold: h, ctx: ctx, end: end}, nil
+	// ctx may have the values of the hold's context, and not its end.
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.lease.Context(), func() { cancel(context.Cause(h.lease.Context())) })
+	return &Lease{hold: h, ctx: ctx, end: func() {
+		stop()
+		cancel(context.Canceled)
+	}}, nil
 }
 
 // covers reports whether a holder in one mode may do what the other allows.
@@ -83,7 +102,7 @@ func (l *Lease) Descriptor() Descriptor {
 
 // TTL is how long the lock outlives this process if it dies. It may be longer than the
 // descriptor asked for, where the provider cannot keep so short a lease.
-func (l *Lease) TTL() time.Duration { return l.hold.lease.Grant().TTL }
+func (l *Lease) TTL() time.Duration { return l.hold.lease.TTL() }
 
 // Term identifies this acquisition and no other.
 func (l *Lease) Term() string { return l.hold.lease.Grant().Term }
@@ -104,6 +123,8 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= 0 {
 		return &DescriptorError{"ttl", ttl.String(), "is not positive; write 30s, for example"}
 	}
+	l.hold.touching.Lock()
+	defer l.hold.touching.Unlock()
 	if err := l.hold.lease.Extend(ctx, l.hold.manager.inForce(ttl)); err != nil {
 		return fmt.Errorf("%s: %w", l.hold.lock, err)
 	}
@@ -119,7 +140,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		if l.hold.leave() {
 			l.err = l.hold.lease.Release(ctx)
 			l.hold.manager.policies.leave(l.hold.lock)
-		} else if l.hold.lease.Context().Err() != nil {
+		} else if errors.Is(context.Cause(l.hold.lease.Context()), ErrLost) {
 			l.err = ErrLost
 		}
 		if l.err != nil {
@@ -153,6 +174,8 @@ func (l *Lease) Guard(ctx context.Context, tx Tx) error {
 	if !ok {
 		return fmt.Errorf("guard by %s: %w", l.hold.lock, ErrUnsupported)
 	}
+	l.hold.touching.RLock()
+	defer l.hold.touching.RUnlock()
 	text, args := guard.GuardSQL(l.hold.lease.Grant())
 	result, err := tx.ExecContext(ctx, text, args...)
 	if err != nil {

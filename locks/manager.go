@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -19,6 +20,9 @@ type Provider = lock.Provider
 
 // DefaultRegion keeps general locks apart from those of the pollers.
 const DefaultRegion = "LOCKS"
+
+// maxRegion is the width of INT_LOCK.REGION.
+const maxRegion = 100
 
 // Options configure a manager.
 type Options struct {
@@ -45,6 +49,14 @@ func (o *Options) setDefaults() (err error) {
 	if o.Region == "" {
 		o.Region = DefaultRegion
 	}
+	if len(o.Region) > maxRegion || !plain(o.Region) {
+		return fmt.Errorf("locks: Options.Region %q is longer than %d bytes, or has blanks around it or control characters in it", o.Region, maxRegion)
+	}
+	for _, word := range append(slices.Clone(o.Subjects), o.Predicates...) {
+		if word == "" || !plain(word) {
+			return fmt.Errorf("locks: the subject or predicate %q is empty, or has blanks around it or control characters in it", word)
+		}
+	}
 	if o.Node == "" {
 		if o.Node, err = os.Hostname(); err != nil {
 			return fmt.Errorf("locks: this host has no name; set Options.Node: %w", err)
@@ -66,8 +78,7 @@ type Manager struct {
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
 // process to others, where it can: they take the locks of a process that has died without
-// waiting for a TTL. The error says which option is wrong; the provider is the caller's
-// then.
+// waiting for a TTL. The error says which option is wrong; the provider is closed then.
 func Open(ctx context.Context, o Options) (*Manager, error) {
 	if o.Provider == nil {
 		return nil, errors.New("locks: Options.Provider is missing; open one with locks/database")
@@ -104,8 +115,8 @@ func closeProvider(ctx context.Context, p Provider) error {
 // it is released, and its context derives from ctx.
 //
 // A caller whose ctx is that of a lease of the same lock, or derives from it, gets the
-// lock at once, as another [Lease] of the same term; the lock is free when all of them
-// were released. If it asks for a mode that the held one does not cover, the error is a
+// lock at once, as another [Lease] of the same term, with the TTL and the metadata of the
+// first; the lock is free when all of them were released. If it asks for a mode that the held one does not cover, the error is a
 // [*NestedError]. Any other caller, also of this process, waits.
 //
 // The error is a [*DescriptorError] for a descriptor that no lock can have, a

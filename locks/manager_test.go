@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -370,4 +371,58 @@ func ExampleParse() {
 	d, err := locks.Parse("lock:exclusive:page:extracting:fs-abc123:doc-456:3")
 	fmt.Println(d.Subject, d.Resources, err)
 	// Output: page [fs-abc123 doc-456 3] <nil>
+}
+
+// What has the values of a lease's context, and not its end, hears of the loss too, and
+// does not wait for itself.
+func TestNestedLeaseBeyondItsCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		parent, cancel := context.WithCancel(t.Context())
+		outer := acquire(t, m, parent, page)
+		nested := acquire(t, m, context.WithoutCancel(outer.Context()), page)
+		r, _ := p.Holder(requestOf(outer))
+		p.Expire(r)
+		<-nested.Context().Done()
+		if cause := context.Cause(nested.Context()); !errors.Is(cause, locks.ErrLost) {
+			t.Errorf("ended because of %v", cause)
+		}
+		if _, err := m.Acquire(context.WithoutCancel(nested.Context()), page); !errors.Is(err, locks.ErrLost) {
+			t.Errorf("%v, want ErrLost at once", err)
+		}
+		_, _ = nested.Release(t.Context()), outer.Release(t.Context())
+
+		outer = acquire(t, m, parent, page)
+		nested = acquire(t, m, outer.Context(), page)
+		cancel()
+		if err := nested.Release(t.Context()); err != nil {
+			t.Errorf("a caller that has given up has lost nothing: %v", err)
+		}
+		began := time.Now()
+		if _, err := m.Acquire(context.WithoutCancel(outer.Context()), page); !errors.Is(err, context.Canceled) || time.Since(began) > 0 {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		release(t, outer)
+	})
+}
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	t.Parallel()
+	for _, o := range []locks.Options{
+		{Region: strings.Repeat("x", 101)}, {Region: " LOCKS"}, {Subjects: []string{""}}, {Predicates: []string{"a\nb"}},
+	} {
+		o.Provider = &locktest.Memory{}
+		if _, err := locks.Open(t.Context(), o); err == nil {
+			t.Errorf("opened with %+v", o)
+		}
+	}
+	m, _ := open(t, locks.Options{})
+	l := acquire(t, m, t.Context(), page)
+	for _, option := range []locks.Option{locks.Retry(nil), locks.Retry(locks.Backoff(-time.Second, 2)), locks.Within(-1)} {
+		if _, err := m.Acquire(t.Context(), page, option); !errors.Is(err, locks.ErrHeld) {
+			t.Errorf("%v", err)
+		}
+	}
+	release(t, l)
 }

@@ -113,7 +113,7 @@ func (p Policy) covers(d Descriptor) bool {
 // breach says which bound the descriptor breaks; empty for none. It has its defaults;
 // explicit says that its TTL is none of them.
 func (p Policy) breach(d Descriptor, explicit bool) string {
-	detail := ""
+	var detail string
 	switch {
 	case p.ExplicitTTL && !explicit && p.MaxTTL > 0:
 		return fmt.Sprintf("the TTL is missing; write one of at most %s", p.MaxTTL)

@@ -34,7 +34,7 @@ func Fixed(d time.Duration, pauses int) Pauses {
 
 // spread returns a time between nine and eleven tenths of d.
 func spread(d time.Duration) time.Duration {
-	tenth := d / 10
+	tenth := max(d, 0) / 10
 	return d - tenth + rand.N(2*tenth+1)
 }
 
@@ -49,7 +49,12 @@ type waiting struct{ pauses Pauses }
 func FailFast() Option { return Retry(Fixed(0, 0)) }
 
 // Retry tries again after each of the pauses.
-func Retry(pauses Pauses) Option { return func(w *waiting) { w.pauses = pauses } }
+func Retry(pauses Pauses) Option {
+	if pauses == nil {
+		pauses = Fixed(0, 0)
+	}
+	return func(w *waiting) { w.pauses = pauses }
+}
 
 // Within tries again, after short pauses, until that time is over.
 func Within(limit time.Duration) Option {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"sync/atomic"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,7 +29,7 @@ type execution struct {
 	text               string
 	subject, predicate string
 	resources          []string
-	metadata           map[string]string
+	metadata           []string
 	ttl, wait, grace   time.Duration
 }
 
@@ -63,7 +63,7 @@ lost, 127 if there is no such command and 126 if it cannot be executed. See
 	flags.StringVar(&e.subject, "subject", "", "what is protected, such as page")
 	flags.StringVar(&e.predicate, "predicate", "", "what is done, such as extracting")
 	flags.StringArrayVar(&e.resources, "resource", nil, "the `name` of what is protected, from the general to the particular; repeat it")
-	flags.StringToStringVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
+	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
 	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
 	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")
@@ -119,16 +119,14 @@ func (e *execution) openLocks(ctx context.Context, cfg *config.Config) (*locks.M
 
 // hold runs the command and releases the lock.
 func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) error {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT)
-	defer signal.Stop(signals)
-	passedOn.Store(true)
-	defer passedOn.Store(false)
-	code, err := 0, context.Cause(ctx) // A signal that came before.
-	if err == nil {
+	terminal := lockexec.AtTerminal()
+	signals, stop := passSignals(terminal)
+	defer stop()
+	code, err := 0, context.Cause(ctx)
+	if interrupts.pass(signals) {
 		code, err = lockexec.Run(l, lockexec.Options{
 			Command: command, Environ: e.environ, Signals: signals, Grace: e.grace,
-			Stdin: e.stdin, Stdout: asIs(e.stdout), Stderr: asIs(e.stderr), Terminal: isTerminal(e.stdin),
+			Stdin: e.stdin, Stdout: asIs(e.stdout), Stderr: asIs(e.stderr), Terminal: terminal,
 		})
 	}
 	released := l.Release(ctx)
@@ -146,8 +144,18 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 	return nil
 }
 
-// passedOn says that signals are the business of a command that runs under a lock.
-var passedOn atomic.Bool
+// passSignals returns a channel of the signals that the command is to get, beside those of
+// [interrupts]. What this process was told to ignore, as by nohup, stays ignored. At a
+// terminal, Ctrl-Z stops both.
+func passSignals(terminal bool) (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 16)
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP} {
+		if byTerminal := terminal && s == syscall.SIGTSTP; !byTerminal && !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	return signals, func() { signal.Stop(signals) }
+}
 
 // descriptor returns the lock that the flags describe.
 func (e *execution) descriptor() (locks.Descriptor, error) {
@@ -166,7 +174,14 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 			return d, err
 		}
 	}
-	d.TTL, d.Metadata = e.ttl, e.metadata
+	d.TTL, d.Metadata = e.ttl, make(map[string]string)
+	for _, text := range e.metadata {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return d, fmt.Errorf("--metadata %q is no name=value", text)
+		}
+		d.Metadata[name] = value
+	}
 	return d, nil
 }
 
@@ -177,6 +192,8 @@ func notAcquired(err error) error {
 	switch {
 	case errors.Is(err, locks.ErrHeld):
 		return codeError{exitNotAcquired, err}
+	case errors.Is(err, locks.ErrLost): // The answer came too late to be trusted.
+		return codeError{exitUnavailable, err}
 	case errors.As(err, &mistake), errors.As(err, &refused), errors.Is(err, locks.ErrUnsupported):
 		return usageError{err}
 	}
@@ -188,7 +205,7 @@ func notRunnable(err error) error {
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return codeError{exitNotFound, err}
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR), errors.Is(err, exec.ErrDot):
 		return codeError{exitNotExecutable, err}
 	}
 	return err

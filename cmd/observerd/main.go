@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -19,19 +20,58 @@ func main() {
 	// With this, a write to a pipe without a reader fails instead of killing
 	// the process with its leases in hand.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	interrupts.cancel = cancel
 	go func() {
-		for stopping := false; ; {
-			switch s := (signalError{<-signals}); {
-			case passedOn.Load():
-			case stopping:
-				os.Exit(s.code())
-			default:
-				stopping = true
-				cancel(s)
+		for s := range signals {
+			if interrupts.take(s) {
+				os.Exit(signalError{s}.code())
 			}
 		}
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interrupts are those of this process.
+var interrupts switchboard
+
+// switchboard decides what SIGINT and SIGTERM do: the first one cancels the context and the
+// second one ends the process, until they are passed on to a command.
+type switchboard struct {
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	stopping bool
+	passTo   chan<- os.Signal
+}
+
+// take reports whether the process is to end at once.
+func (b *switchboard) take(s os.Signal) (end bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.passTo != nil:
+		select {
+		case b.passTo <- s:
+		default: // The command has as many before it.
+		}
+	case b.stopping:
+		return true
+	default:
+		b.stopping = true
+		b.cancel(signalError{s})
+	}
+	return false
+}
+
+// pass passes signals on from now on. It reports false when one has cancelled the
+// context before.
+func (b *switchboard) pass(to chan<- os.Signal) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.stopping {
+		b.passTo = to
+	}
+	return !b.stopping
 }
 
 // signalError is why a context ended that a signal has cancelled.

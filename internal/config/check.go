@@ -16,7 +16,7 @@ func (l *loader) check(cfg *Config) {
 	l.checkNode(cfg)
 	databaseChecker{l.resolver}.checkDatabase(&cfg.Database)
 	schedulerChecker{l.Report}.checkScheduler(cfg)
-	l.checkLocks(cfg.Locks)
+	l.checkLocks(cfg)
 	databaseChecker{l.resolver}.checkSources(cfg.Sources)
 	observerChecker{l.Report}.checkObservers(cfg)
 	sinkChecker{l.resolver}.checkSinks(cfg.Sinks)
@@ -34,9 +34,23 @@ func (l *loader) checkNode(cfg *Config) {
 	checkLabel(l.Report, "node.name", cfg.Node.Name)
 }
 
-func (l *loader) checkLocks(o Locks) {
-	if o.Region == "" {
+// polled reports whether locks of pollers are in that region.
+func polled(s Scheduler, region string) bool {
+	for _, t := range s.Types {
+		if t.Lock.Region == region {
+			return true
+		}
+	}
+	return s.Lock.Region == region
+}
+
+func (l *loader) checkLocks(cfg *Config) {
+	o := cfg.Locks
+	switch {
+	case o.Region == "":
 		l.Reject("locks.region", "region is empty; write LOCKS")
+	case polled(cfg.Scheduler, o.Region):
+		l.Reject("locks.region", "the pollers have this region; write another, such as LOCKS")
 	}
 	checkLabel(l.Report, "locks.region", o.Region)
 	for key, words := range map[string][]string{"locks.subjects": o.Subjects, "locks.predicates": o.Predicates} {

@@ -73,8 +73,8 @@ func TestExtensionWithoutAnAnswer(t *testing.T) {
 		p.extend = func() error { return errDown }
 		for wanted, lives := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second, 10 * ttl: ttl} {
 			l := acquire(t, k, want("order"))
-			if err := l.Extend(t.Context(), wanted); !errors.Is(err, errDown) || l.Grant().TTL != lives {
-				t.Errorf("%v, TTL %s, want %s", err, l.Grant().TTL, lives)
+			if err := l.Extend(t.Context(), wanted); !errors.Is(err, errDown) || l.TTL() != lives {
+				t.Errorf("%v, TTL %s, want %s", err, l.TTL(), lives)
 			}
 			p.answerWith(func(context.Context, []lock.Grant) ([]lock.Renewal, error) { return nil, errDown })
 			if after := lostAfter(t, l); after > lives {
@@ -82,6 +82,44 @@ func TestExtensionWithoutAnAnswer(t *testing.T) {
 			}
 			p.answerWith(nil)
 			_ = l.Release(t.Context())
+		}
+	})
+}
+
+// A shorter TTL that did not come through must not end a lease that lives by the longer.
+func TestLeaseOutlivesAFailedExtension(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		r := want("order")
+		r.TTL = 5 * time.Minute
+		l := acquire(t, k, r)
+		time.Sleep(90 * time.Second)
+		p.extend = func() error { return errDown }
+		if err := l.Extend(t.Context(), 20*time.Second); !errors.Is(err, errDown) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		alive(t, l)
+		release(t, l)
+	})
+}
+
+func TestCloseWaitsForAnAcquisition(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		p.answer = time.Second
+		got := make(chan error, 1)
+		go func() {
+			_, err := k.Acquire(t.Context(), want("order"))
+			got <- err
+		}()
+		time.Sleep(time.Millisecond)
+		if err := k.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, held := p.Holder(want("order")); held {
+			t.Error("the lock is held after Close")
+		}
+		if err := <-got; !errors.Is(err, lock.ErrClosed) {
+			t.Errorf("%v, want ErrClosed", err)
 		}
 	})
 }

@@ -81,16 +81,21 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	if k.isClosed() {
+	if !k.begin() {
 		return nil, ErrClosed
 	}
-	attempt, cancel := context.WithTimeout(ctx, min(r.trust(), maxAttempt))
+	defer k.work.Done()
+	attempt, cancel := context.WithTimeout(ctx, min(trust(r.TTL), maxAttempt))
 	defer cancel()
+	defer context.AfterFunc(k.ctx, cancel)()
 	k.metrics.attempt(r.Name)
 	g, err := k.provider.Acquire(attempt, r)
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case k.ctx.Err() != nil:
+			return nil, ErrClosed
 		}
 		return nil, err
 	}
@@ -153,10 +158,14 @@ func (k *Keeper) shut() []*Lease {
 	return held
 }
 
-func (k *Keeper) isClosed() bool {
+// begin reports whether an attempt may begin; [Keeper.Close] waits for its end then.
+func (k *Keeper) begin() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.closed
+	if !k.closed {
+		k.work.Add(1)
+	}
+	return !k.closed
 }
 
 // keep begins to renew a grant. It releases a grant whose answer came after Close, or

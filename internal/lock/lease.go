@@ -27,8 +27,11 @@ type Lease struct {
 	release    sync.Once
 	releaseErr error
 
-	mu       sync.Mutex
-	grant    Grant       // its TTL may change
+	mu sync.Mutex
+	// grant has the TTL of the provider's row, or the greater one where that is not
+	// known; lives is the TTL that the lease is trusted by.
+	grant    Grant
+	lives    time.Duration
 	timer    *time.Timer // fires when trust ends
 	trusted  time.Time
 	due      time.Time // of the next renewal
@@ -38,9 +41,9 @@ type Lease struct {
 }
 
 func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
-	l := &Lease{keeper: k, grant: g}
+	l := &Lease{keeper: k, grant: g, lives: g.TTL}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.trusted = g.Began.Add(g.trust())
+	l.trusted = g.Began.Add(trust(g.TTL))
 	l.due = g.Began.Add(g.TTL / 3)
 	l.mu.Lock() // the timer may fire at once
 	defer l.mu.Unlock()
@@ -53,6 +56,13 @@ func (l *Lease) Grant() Grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.grant
+}
+
+// TTL is how long the lease lives without a renewal.
+func (l *Lease) TTL() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lives
 }
 
 // Fence returns the fencing token.
@@ -111,7 +121,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	err := provider.Extend(ctx, g, ttl)
 	switch {
 	case err == nil:
-		l.setTTL(ttl, began)
+		l.setTTL(ttl, ttl, began)
 		l.renewed(Renewed, began, true)
 		if l.ctx.Err() != nil {
 			err = fmt.Errorf("extend lock %s: %w", g.Key, ErrLost) // The answer came too late.
@@ -119,7 +129,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	case errors.Is(err, ErrLost):
 		l.renewed(Lost, began, true)
 	default:
-		l.setTTL(min(ttl, g.TTL), began)
+		l.setTTL(max(ttl, g.TTL), min(ttl, l.TTL()), began)
 		l.renewed(Unknown, began, false)
 	}
 	return err
@@ -151,11 +161,11 @@ func (l *Lease) tryPauseRenewal() (paused bool, err error) {
 }
 
 // setTTL makes the lease live by another TTL since that moment.
-func (l *Lease) setTTL(ttl time.Duration, since time.Time) {
+func (l *Lease) setTTL(ofRow, lives time.Duration, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.grant.TTL = ttl
-	if until := since.Add(l.grant.trust()); until.Before(l.trusted) {
+	l.grant.TTL, l.lives = ofRow, lives
+	if until := since.Add(trust(lives)); l.ended == nil && until.Before(l.trusted) {
 		l.trusted = until
 		l.timer.Reset(time.Until(until))
 	}

@@ -35,19 +35,20 @@ func (k *Keeper) due(now time.Time) []*Lease {
 	anyDue := false
 	for l := range k.leases {
 		l.mu.Lock()
-		if l.ended == nil && !l.renewing && !l.due.After(now.Add(l.grant.TTL/12)) {
+		if l.ended == nil && !l.renewing && !l.due.After(now.Add(l.lives/12)) {
+			l.renewing = true
 			batch = append(batch, l)
 			anyDue = anyDue || !l.due.After(now)
 		}
 		l.mu.Unlock()
 	}
-	if !anyDue {
-		return nil
+	if anyDue {
+		return batch
 	}
 	for _, l := range batch {
-		l.mark()
+		l.setRenewing(false)
 	}
-	return batch
+	return nil
 }
 
 // RenewNow makes all leases due at once and does not wait for the answers. Other nodes
@@ -66,10 +67,10 @@ func (k *Keeper) RenewNow() {
 	k.wakeLoop()
 }
 
-func (l *Lease) mark() {
+func (l *Lease) setRenewing(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.renewing = true
+	l.renewing = on
 }
 
 // untilNext returns the time until the earliest renewal that does not run yet.
@@ -129,7 +130,7 @@ func (k *Keeper) logFailure(leases int, err error) {
 func renewTimeout(batch []*Lease, now time.Time) time.Duration {
 	d := maxAttempt
 	for _, l := range batch {
-		d = min(d, l.Grant().TTL/4, l.trustedUntil().Sub(now))
+		d = min(d, l.TTL()/4, l.trustedUntil().Sub(now))
 	}
 	return d
 }
@@ -150,15 +151,15 @@ func (l *Lease) renewed(answer Renewal, began time.Time, answered bool) {
 	}
 	switch answer {
 	case Renewed:
-		l.trusted = began.Add(l.grant.trust())
-		l.due = began.Add(l.grant.TTL / 3)
+		l.trusted = began.Add(trust(l.lives))
+		l.due = began.Add(l.lives / 3)
 		l.timer.Reset(time.Until(l.trusted))
 	case Lost:
 		l.gone = true
 		_ = l.endLocked(ErrLost)
 		l.keeper.lost(l, "taken, released or expired")
 	default:
-		l.due = time.Now().Add(max(jitter(l.grant.TTL/12), 100*time.Millisecond))
+		l.due = time.Now().Add(max(jitter(l.lives/12), 100*time.Millisecond))
 	}
 }
 

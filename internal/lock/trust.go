@@ -13,12 +13,12 @@ const (
 	maxMargin = 2 * time.Second
 )
 
-// trust returns how long a lease may be trusted from the moment at which the attempt to
+// trust returns how long a lease of that TTL may be trusted from the moment at which the attempt to
 // acquire or renew it began: the TTL less a tenth, at least 100 ms and at most 2 s, but
 // never more than half of the TTL.
-func (r Request) trust() time.Duration {
-	margin := min(max(r.TTL/10, minMargin), maxMargin)
-	return r.TTL - min(margin, r.TTL/2)
+func trust(ttl time.Duration) time.Duration {
+	margin := min(max(ttl/10, minMargin), maxMargin)
+	return ttl - min(margin, ttl/2)
 }
 
 // validate returns an error for a request that no provider can serve.

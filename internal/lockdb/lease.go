@@ -207,7 +207,8 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 // Release implements [lock.Provider]: a compare-and-delete by the term. A row
 // that another client has locked is skipped and tried again until ctx ends: waiting
 // for it would take a connection from the renewals of other leases. A row that
-// remains after an error is deleted later by [liveness.Monitor].
+// remains after an error is deleted later by [liveness.Monitor], in a process that looks
+// who lives; in others it lasts for its TTL.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.terms.leave(g.Term)
 	err := retryLocked(ctx, func() error {

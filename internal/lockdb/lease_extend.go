@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // touchSQL makes a lease run anew if its term still holds it.
@@ -25,7 +26,7 @@ func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 	touch := l.db.LockSQL(touchSQL, "l", "$4")
 	longer := g
 	longer.TTL = ttl
-	err := l.db.InTx(ctx, fmt.Sprintf("extend lock %s", g.Key), func(tx *sql.Tx) error {
+	extend := func(tx *sql.Tx) error {
 		for _, args := range [][]any{touchArgs(g), touchArgs(longer)} {
 			result, err := tx.ExecContext(ctx, touch, args...)
 			if err != nil {
@@ -39,7 +40,11 @@ func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 			UPDATE obs_lock SET ttl_ms = $4 WHERE lock_key = $1 AND region = $2 AND term = $3`),
 			rowKey(g.Key), g.Region, g.Term, ttl.Milliseconds())
 		return err
-	})
+	}
+	err := sqldb.RetryConflicts(ctx, func() error { return l.db.InTx(ctx, fmt.Sprintf("extend lock %s", g.Key), extend) })
+	if errors.Is(err, lock.ErrLost) {
+		l.terms.leave(g.Term)
+	}
 	return err
 }
 

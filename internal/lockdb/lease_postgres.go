@@ -12,15 +12,19 @@ import (
 
 // acquireSQL takes a free or expired lock in one round trip. The token is
 // drawn in the outer statement, when the row of INT_LOCK is already locked:
-// drawn before it, tokens would run backwards between contenders.
+// drawn before it, tokens would run backwards between contenders. The TTL of the holder
+// is read before the row is locked, so it counts for the row that was seen then alone.
 var acquireSQL = `
 WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired}, FALSE)", 1) + `
+), seen AS (
+  SELECT client_id, created_date FROM int_lock WHERE lock_key = $1 AND region = $2
 ), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
   VALUES ($1, $2, $3, {vals})
   ON CONFLICT (lock_key, region) DO UPDATE
      SET client_id = excluded.client_id, {touch}
-   WHERE {expired}
+   WHERE EXISTS (SELECT 1 FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date = l.created_date)
+     AND {expired}
   RETURNING lock_key, region, client_id
 )
 INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/observerd/observerd/locks"
 )
 
@@ -35,11 +37,12 @@ type Options struct {
 	// are.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Signals are passed on to the command and to all that it has started.
+	// Signals are passed on to the command and to all that it has started. SIGTSTP stops
+	// this process too, which could not renew the lock beside a command that runs.
 	Signals <-chan os.Signal
-	// Terminal says that a person types what the command reads. It stays in the process
-	// group of the terminal then, whose signals it gets from there: SIGINT, SIGQUIT and
-	// SIGTSTP are not passed on, and what the command has started is not ended with it.
+	// Terminal is what [AtTerminal] says. The command stays in the process group of the
+	// terminal then, whose signals it gets from there: SIGINT and SIGQUIT are not passed
+	// on, and what the command has started is not ended with it.
 	Terminal bool
 	// Grace is the time between TERM and KILL after the lock was lost. 0 means
 	// [DefaultGrace].
@@ -64,8 +67,8 @@ func Find(name string) error {
 // Run runs the command while l is held, and returns its exit code, as a shell does: 128
 // and the signal's number when a signal has ended it. The lease is not released.
 //
-// When the lease is lost, the command gets SIGTERM, and SIGKILL after the grace; the error
-// is [locks.ErrLost] then. Where the kernel can, the command is killed when this process
+// When the context of the lease ends, the command gets SIGTERM, and SIGKILL after the
+// grace; the error is the cause then, [locks.ErrLost] for a lease that was lost. Where the kernel can, the command is killed when this process
 // dies: nobody renews its lock from then on.
 func Run(l *locks.Lease, o Options) (code int, err error) {
 	if o.Grace == 0 {
@@ -78,12 +81,8 @@ func Run(l *locks.Lease, o Options) (code int, err error) {
 	if err := r.start(l); err != nil {
 		return 0, err
 	}
-	lost := r.watch(l.Context())
-	code = exitCode(r.cmd.ProcessState)
-	if lost {
-		return code, locks.ErrLost
-	}
-	return code, nil
+	r.watch(l.Context())
+	return exitCode(r.cmd.ProcessState), context.Cause(l.Context())
 }
 
 // run is a command that runs.
@@ -110,21 +109,21 @@ func (r *run) start(l *locks.Lease) error {
 	return nil
 }
 
-// watch returns when the command has ended, and reports whether the lease was lost before.
-func (r *run) watch(held context.Context) (lost bool) {
+// watch returns when the command has ended. It ends the command when held ends.
+func (r *run) watch(held context.Context) {
 	var killed <-chan time.Time
 	over := held.Done()
 	for {
 		select {
 		case <-r.ended:
-			if lost = lost || held.Err() != nil; lost {
+			if held.Err() != nil {
 				r.endGroup()
 			}
-			return lost
+			return
 		case s := <-r.Signals:
 			r.passOn(s)
 		case <-over:
-			lost, over = true, nil
+			over = nil
 			r.signal(syscall.SIGTERM)
 			timer := time.NewTimer(r.Grace)
 			defer timer.Stop()
@@ -154,15 +153,25 @@ func (r *run) signal(s syscall.Signal) {
 // passOn passes on what this process got, unless the terminal has sent it to both.
 func (r *run) passOn(s os.Signal) {
 	number, ok := s.(syscall.Signal)
-	if !ok || r.Terminal && fromTerminal(number) {
+	if !ok || r.Terminal && (number == syscall.SIGINT || number == syscall.SIGQUIT) {
 		return
 	}
 	r.signal(number)
+	if number == syscall.SIGTSTP {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
 }
 
-// fromTerminal reports whether the terminal itself sends the signal to its process group.
-func fromTerminal(s syscall.Signal) bool {
-	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGTSTP
+// AtTerminal reports whether this process is in the foreground of a terminal, which sends
+// its signals to the whole process group.
+func AtTerminal() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = terminal.Close() }()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == syscall.Getpgrp()
 }
 
 func exitCode(state *os.ProcessState) int {

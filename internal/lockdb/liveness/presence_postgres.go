@@ -152,11 +152,16 @@ func (p *SessionPresence) look(ctx context.Context) (snapshot, error) {
 
 func (p *SessionPresence) check(ctx context.Context) error {
 	var self string
-	if err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text`).Scan(&self); err != nil {
+	var shown bool
+	err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text, EXISTS (SELECT 1 FROM pg_locks WHERE pid = pg_backend_pid() AND `+advisoryLocks+`)`).
+		Scan(&self, &shown)
+	if err != nil {
 		return fmt.Errorf("show this process: %w", err)
 	}
 	if self != p.PID {
 		p.pooler.NoteShared()
+	}
+	if self != p.PID || !shown {
 		return errPooled
 	}
 	return nil

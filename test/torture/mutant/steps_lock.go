@@ -16,7 +16,7 @@ const (
 func livenessInAcquire() Step {
 	return Step{
 		What:  "an acquisition takes the row whether its lease lives or not",
-		Edits: []Edit{{leasePostgres, "WHERE {expired}\n  RETURNING", "WHERE {expired} OR TRUE\n  RETURNING"}},
+		Edits: []Edit{{leasePostgres, "AND {expired}\n  RETURNING", "AND ({expired} OR TRUE)\n  RETURNING"}},
 	}
 }
 
@@ -76,7 +76,7 @@ func trustDeadline() Step {
 func patienceOfRenewal() Step {
 	return Step{
 		What:  "a renewal is sent also when trust in its lease is over",
-		Edits: []Edit{{renewals, "d = min(d, l.Grant().TTL/4, l.trustedUntil().Sub(now))", "d = min(d, l.Grant().TTL/4)"}},
+		Edits: []Edit{{renewals, "d = min(d, l.TTL()/4, l.trustedUntil().Sub(now))", "d = min(d, l.TTL()/4)"}},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
@@ -28,7 +29,7 @@ func work(ctx context.Context, url string) error {
 	}
 	defer func() { _ = m.Close(ctx) }()
 	return m.Do(ctx, locks.Descriptor{
-		Subject: "page", Predicate: "extracting", Resources: []string{"fs-1", "doc-2", "3"},
+		Subject: "page", Predicate: "extracting", Resources: []string{"fs-1", "doc-2", "3"}, TTL: time.Minute,
 	}, func(_ context.Context, l *locks.Lease) error {
 		fmt.Println(l.Descriptor(), l.Fence())
 		return nil
