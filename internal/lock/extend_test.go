@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,21 +30,21 @@ func TestExtendedLeaseIsRenewedByItsNewTTL(t *testing.T) {
 func TestExtensionWaitsForARenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
 		l := acquire(t, k, want("order"))
-		running := false
+		var running atomic.Bool
 		p.answerWith(func(ctx context.Context, g []lock.Grant) ([]lock.Renewal, error) {
-			running = true
+			running.Store(true)
 			time.Sleep(5 * time.Second)
-			running = false
+			running.Store(false)
 			return p.Memory.Renew(ctx, g)
 		})
 		p.extend = func() error {
-			if running {
+			if running.Load() {
 				t.Error("extended while a renewal runs")
 			}
 			return nil
 		}
 		time.Sleep(ttl/3 + time.Second)
-		if !running {
+		if !running.Load() {
 			t.Fatal("no renewal runs")
 		}
 		if err := l.Extend(t.Context(), 2*ttl); err != nil {
