@@ -221,6 +221,7 @@ verify: ## Check that go.mod, the tools' and generated files are up to date
 	$(GO) -C tools/nfpm mod tidy -diff
 	$(GO) -C tools/vuln mod tidy -diff
 	$(GO) mod verify
+	@$(GIT) ls-files -z | xargs -0 du -k | awk '$$1 > 1024 { print "make verify: " $$2 " is larger than 1 MiB; was it built?"; bad = 1 } END { exit bad }' >&2
 	@before=$$($(GIT) diff | $(GIT) hash-object --stdin); $(MAKE) --no-print-directory generate; \
 	after=$$($(GIT) diff | $(GIT) hash-object --stdin); \
 	[ "$$before" = "$$after" ] || { echo "make verify: generated files were stale; commit what make generate wrote" >&2; exit 1; }
