@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -16,17 +17,21 @@ import (
 // [Exclusive].
 type Mode string
 
-// The modes. A provider that has no shared modes answers [ErrUnsupported].
+// The modes. A provider that has exclusive locks alone answers [ErrUnsupported].
 const (
 	// Exclusive lets no other holder in.
 	Exclusive Mode = "exclusive"
-	// Shared lets other shared holders in, as readers do.
+	// Shared lets others read too: it keeps out [Exclusive] and [IntentExclusive].
 	Shared Mode = "shared"
-	// Intent says that work goes on below the resources. It keeps no reader out.
+	// Intent says that work goes on below the resources. It keeps out [Exclusive] alone.
 	Intent Mode = "intent"
-	// IntentExclusive says that something below the resources is being changed.
+	// IntentExclusive says that something below the resources is being changed. It keeps
+	// out [Exclusive] and [Shared].
 	IntentExclusive Mode = "intent-exclusive"
 )
+
+// covers reports whether a holder in this mode may do all that the other one allows.
+func (m Mode) covers(other Mode) bool { return lock.Mode(m).Covers(lock.Mode(other)) }
 
 var modes = []Mode{Exclusive, Shared, Intent, IntentExclusive}
 

@@ -81,10 +81,16 @@ func (e *NestedError) Error() string {
 }
 
 // asHeld returns a HeldError for a refusal of the provider, and any other error as it is.
-func asHeld(err error, d Descriptor, tries int) error {
+func asHeld(err error, ds []Descriptor, tries int) error {
+	d := ds[0]
 	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):
+		for _, other := range ds {
+			if other.Key() == held.Key {
+				d = other
+			}
+		}
 		return &HeldError{d, held.Node, held.Left, tries}
 	case errors.Is(err, ErrHeld):
 		return &HeldError{Lock: d, Tries: tries}

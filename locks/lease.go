@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -16,9 +18,23 @@ type Lease struct {
 	hold *hold
 	ctx  context.Context
 	end  func()
+	// with are the leases that are released after this one.
+	with Leases
 
 	release sync.Once
 	err     error
+}
+
+// Leases are locks that were acquired together.
+type Leases []*Lease
+
+// Release releases all of them, the last one first. See [Lease.Release].
+func (all Leases) Release(ctx context.Context) error {
+	var err error
+	for _, l := range slices.Backward(all) {
+		err = errors.Join(err, l.Release(ctx))
+	}
+	return err
 }
 
 // hold is what all leases of one term share: that of the first caller, and those of
@@ -29,6 +45,8 @@ type hold struct {
 	lease   *lock.Lease
 	// outer is the hold of the context in which this one was acquired.
 	outer *hold
+	// set are those that were acquired with it.
+	set *set
 
 	// touching keeps a guard from writing the TTL of before an extension after it.
 	touching sync.RWMutex
@@ -38,13 +56,52 @@ type hold struct {
 	leases int
 }
 
+// set are leases that were acquired at once: the loss of one ends the contexts of all.
+type set struct {
+	cancel context.CancelCauseFunc
+	// held counts those that were not released yet.
+	held atomic.Int64
+}
+
+// watch ends the set when the lease is lost.
+func (s *set) watch(l *lock.Lease) {
+	context.AfterFunc(l.Context(), func() {
+		if cause := context.Cause(l.Context()); errors.Is(cause, ErrLost) {
+			s.cancel(cause)
+		}
+	})
+}
+
+// leave notes that one of the set was released.
+func (s *set) leave() {
+	if s.held.Add(-1) == 0 {
+		s.cancel(context.Canceled)
+	}
+}
+
 // holdKey is where a context keeps the innermost hold.
 type holdKey struct{}
 
-func newHold(ctx context.Context, m *Manager, d Descriptor, held *lock.Lease) *Lease {
-	outer, _ := ctx.Value(holdKey{}).(*hold)
-	h := &hold{manager: m, lock: d, lease: held, outer: outer, leases: 1}
-	return &Lease{hold: h, ctx: context.WithValue(held.Context(), holdKey{}, h), end: func() {}}
+// newHolds returns the leases of what was acquired under ctx. To a caller that has the
+// context of one of them, all are its own.
+func newHolds(ctx context.Context, m *Manager, ds []Descriptor, held []*lock.Lease, s *set) Leases {
+	inner, _ := ctx.Value(holdKey{}).(*hold)
+	leases := make(Leases, len(held))
+	for i, l := range held {
+		inner = &hold{manager: m, lock: ds[i], lease: l, outer: inner, set: s, leases: 1}
+		leases[i] = &Lease{hold: inner, end: func() {}}
+		s.watch(l)
+	}
+	for _, l := range leases {
+		l.belongsTo(inner)
+	}
+	return leases
+}
+
+// belongsTo makes the context one to whose users the hold, and those outside it, are their
+// own.
+func (l *Lease) belongsTo(h *hold) {
+	l.ctx = context.WithValue(l.hold.lease.Context(), holdKey{}, h)
 }
 
 // heldBy returns the hold of the same lock that ctx is under, if any.
@@ -67,7 +124,7 @@ func (h *hold) isHeld() bool {
 // nest returns another lease of the hold. A hold whose context has ended is waited for by
 // nobody who is under it: the error is why it has ended.
 func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
-	if !covers(h.lock.Mode, d.Mode) {
+	if !h.lock.Mode.covers(d.Mode) {
 		return nil, &NestedError{d, h.lock.Mode}
 	}
 	if cause := context.Cause(h.lease.Context()); cause != nil {
@@ -86,11 +143,6 @@ func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
 		stop()
 		cancel(context.Canceled)
 	}}, nil
-}
-
-// covers reports whether a holder in one mode may do what the other allows.
-func covers(held, wanted Mode) bool {
-	return held == wanted || held == Exclusive
 }
 
 // Descriptor returns the lock's descriptor, with its defaults and the TTL in force.
@@ -117,28 +169,36 @@ func (l *Lease) Fence() int64 { return l.hold.lease.Fence() }
 // holder's own; see [Manager.Acquire].
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Extend lets the lease run for ttl from now, and from each later renewal. The error is
-// [ErrLost] when it has ended, and [ErrUnsupported] where the provider cannot do it.
+// Extend lets the lease, and its intents, run for ttl from now, and from each later
+// renewal. The error is [ErrLost] when one has ended, and [ErrUnsupported] where the
+// provider cannot do it.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= 0 {
 		return &DescriptorError{"ttl", ttl.String(), "is not positive; write 30s, for example"}
 	}
-	l.hold.touching.Lock()
-	defer l.hold.touching.Unlock()
-	if err := l.hold.lease.Extend(ctx, l.hold.manager.inForce(ttl)); err != nil {
-		return fmt.Errorf("%s: %w", l.hold.lock, err)
+	for _, other := range append(slices.Clone(l.with), l) {
+		if err := other.hold.extend(ctx, ttl); err != nil {
+			return fmt.Errorf("%s: %w", other.hold.lock, err)
+		}
 	}
 	return nil
 }
 
+func (h *hold) extend(ctx context.Context, ttl time.Duration) error {
+	h.touching.Lock()
+	defer h.touching.Unlock()
+	return h.lease.Extend(ctx, h.manager.inForce(ttl))
+}
+
 // Release gives the lock back, also when ctx has ended, once all leases of the term were
-// released. The error is [ErrLost] when the lease had ended before. A second call
+// released, and then its intents. The error is [ErrLost] when the lease had ended before. A second call
 // returns what the first did.
 func (l *Lease) Release(ctx context.Context) error {
 	l.release.Do(func() {
 		l.end()
 		if l.hold.leave() {
 			l.err = l.hold.lease.Release(ctx)
+			l.hold.set.leave()
 			l.hold.manager.policies.leave(l.hold.lock)
 		} else if errors.Is(context.Cause(l.hold.lease.Context()), ErrLost) {
 			l.err = ErrLost
@@ -146,6 +206,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		if l.err != nil {
 			l.err = fmt.Errorf("%s: %w", l.hold.lock, l.err)
 		}
+		l.err = errors.Join(l.err, l.with.Release(ctx))
 	})
 	return l.err
 }
@@ -164,29 +225,35 @@ type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Guard makes the caller's transaction depend on the lease: it renews the lease in it, by
-// its term. The error is [ErrFenced] when the lease has ended; roll back then. Otherwise no
-// other can take the lock before the transaction ends, and none has had it since the lease
-// began. Keep what follows short: the lease is not renewed meanwhile. The error is
-// [ErrUnsupported] where the provider has no such transactions.
+// Guard makes the caller's transaction depend on the lease, and on its intents: it renews
+// them in it, by their terms. The error is [ErrFenced] when one has ended; roll back then.
+// Otherwise no other can take the lock before the transaction ends, and none has had it
+// since the lease began. Keep what follows short: the lease is not renewed meanwhile. The
+// error is [ErrUnsupported] where the provider has no such transactions.
 func (l *Lease) Guard(ctx context.Context, tx Tx) error {
-	guard, ok := l.hold.manager.opts.Provider.(lock.Guard)
-	if !ok {
-		return fmt.Errorf("guard by %s: %w", l.hold.lock, ErrUnsupported)
+	for _, other := range append(slices.Clone(l.with), l) {
+		if err := other.hold.guard(ctx, tx); err != nil {
+			return fmt.Errorf("guard by %s: %w", other.hold.lock, err)
+		}
 	}
-	l.hold.touching.RLock()
-	defer l.hold.touching.RUnlock()
-	text, args := guard.GuardSQL(l.hold.lease.Grant())
+	return nil
+}
+
+func (h *hold) guard(ctx context.Context, tx Tx) error {
+	guard, ok := h.manager.opts.Provider.(lock.Guard)
+	if !ok {
+		return ErrUnsupported
+	}
+	h.touching.RLock()
+	defer h.touching.RUnlock()
+	text, args := guard.GuardSQL(h.lease.Grant())
 	result, err := tx.ExecContext(ctx, text, args...)
 	if err != nil {
-		return fmt.Errorf("guard by %s: %w", l.hold.lock, err)
+		return err
 	}
 	n, err := result.RowsAffected()
 	if err == nil && n == 0 {
 		err = ErrFenced
 	}
-	if err != nil {
-		return fmt.Errorf("guard by %s: %w", l.hold.lock, err)
-	}
-	return nil
+	return err
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// Subjects and Predicates are known beside the built-in ones; see [Subjects] and
 	// [Predicates].
 	Subjects, Predicates []string
+	// Hierarchies are subjects, each below the one before it, beside those of
+	// [DefaultHierarchies]. See [WithIntents].
+	Hierarchies [][]string
 	// Policies are the rules of a team beside [DefaultPolicies]. A lock must keep all of
 	// those that are for it.
 	Policies []Policy
@@ -70,10 +73,11 @@ func (o *Options) setDefaults() (err error) {
 
 // Manager acquires locks and renews their leases. It is safe for concurrent use.
 type Manager struct {
-	opts     Options
-	words    vocabulary
-	policies *policies
-	keeper   *lock.Keeper
+	opts        Options
+	words       vocabulary
+	hierarchies hierarchies
+	policies    *policies
+	keeper      *lock.Keeper
 }
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
@@ -88,6 +92,9 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	}
 	m := &Manager{opts: o, words: newVocabulary(o)}
 	var err error
+	if m.hierarchies, err = newHierarchies(o.Hierarchies, m.words); err != nil {
+		return nil, errors.Join(fmt.Errorf("locks: Options.Hierarchies: %w", err), closeProvider(ctx, o.Provider))
+	}
 	if m.policies, err = newPolicies(o.Policies, m.words); err != nil {
 		return nil, errors.Join(fmt.Errorf("locks: Options.Policies: %w", err), closeProvider(ctx, o.Provider))
 	}
@@ -124,23 +131,111 @@ func closeProvider(ctx context.Context, p Provider) error {
 // ctx's cause when ctx has ended. Any other error is the provider's: nothing is known
 // then of who has the lock.
 func (m *Manager) Acquire(ctx context.Context, d Descriptor, options ...Option) (*Lease, error) {
-	d, err := m.prepare(d)
+	leases, err := m.acquire(ctx, []Descriptor{d}, options)
 	if err != nil {
 		return nil, err
 	}
-	if h := m.heldBy(ctx, d); h != nil {
-		return h.nest(ctx, d)
-	}
-	if err := m.policies.enter(d); err != nil {
+	l := leases[len(leases)-1]
+	l.with = leases[:len(leases)-1]
+	return l, nil
+}
+
+// AcquireAll takes several locks, all or none, in one step: callers that take the same
+// locks in different orders do not block each other. Otherwise it is [Manager.Acquire].
+// The leases are in the order of the descriptors; with [WithIntents], the intents come
+// before them. The loss of one ends the contexts of all, and a caller that has the context
+// of one holds all. The error is a [*DescriptorError] when two of the descriptors are one
+// lock, and [ErrUnsupported] when the provider takes one lock at a time.
+func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Option) (Leases, error) {
+	return m.acquire(ctx, ds, options)
+}
+
+// acquire takes all locks or none.
+func (m *Manager) acquire(ctx context.Context, ds []Descriptor, options []Option) (Leases, error) {
+	how := waitingOf(options)
+	ds, err := m.prepareAll(ds, how)
+	if err != nil {
 		return nil, err
 	}
-	held, err := m.wait(ctx, d, waitingOf(options))
+	nested, ds, err := m.nestAll(ctx, ds)
+	if err != nil || len(ds) == 0 {
+		return nested, err
+	}
+	taken, err := m.take(ctx, ds, how)
 	if err != nil {
+		return nil, errors.Join(err, nested.Release(ctx))
+	}
+	return append(nested, taken...), nil
+}
+
+// prepareAll returns the descriptors as the provider is asked for them, those of the
+// intents first.
+func (m *Manager) prepareAll(ds []Descriptor, how waiting) ([]Descriptor, error) {
+	all := make([]Descriptor, len(ds))
+	for i, d := range ds {
+		var err error
+		if all[i], err = m.prepare(d); err != nil {
+			return nil, err
+		}
+		same := func(other Descriptor) bool { return other.Key() == all[i].Key() }
+		if slices.ContainsFunc(all[:i], same) {
+			return nil, &DescriptorError{"resources", d.String(), "are those of another lock that is asked for at the same time; leave one out"}
+		}
+	}
+	if !how.intents {
+		return all, nil
+	}
+	intents, err := m.hierarchies.intents(all)
+	for i := 0; i < len(intents) && err == nil; i++ {
+		intents[i], err = m.prepare(intents[i])
+	}
+	return append(intents, all...), err
+}
+
+// nestAll returns leases of those locks that the caller holds, and the others.
+func (m *Manager) nestAll(ctx context.Context, ds []Descriptor) (nested Leases, others []Descriptor, err error) {
+	for _, d := range ds {
+		h := m.heldBy(ctx, d)
+		if h == nil {
+			others = append(others, d)
+			continue
+		}
+		l, err := h.nest(ctx, d)
+		if err != nil {
+			return nil, nil, errors.Join(err, nested.Release(ctx))
+		}
+		nested = append(nested, l)
+	}
+	return nested, others, nil
+}
+
+// take takes the locks from the provider.
+func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
+	for i, d := range ds {
+		if err := m.policies.enter(d); err != nil {
+			m.leave(ds[:i])
+			return nil, err
+		}
+	}
+	s := &set{}
+	s.held.Store(int64(len(ds)))
+	ctx, s.cancel = context.WithCancelCause(ctx)
+	held, err := m.wait(ctx, ds, how)
+	if err != nil {
+		m.leave(ds)
+		s.cancel(err)
+		return nil, err
+	}
+	for _, d := range ds {
+		m.warnOfKinds(d)
+	}
+	return newHolds(ctx, m, ds, held, s), nil
+}
+
+func (m *Manager) leave(ds []Descriptor) {
+	for _, d := range ds {
 		m.policies.leave(d)
-		return nil, err
 	}
-	m.warnOfKinds(d)
-	return newHold(ctx, m, d, held), nil
 }
 
 // Do runs f under a lock. The context that f gets ends when the lease cannot be trusted

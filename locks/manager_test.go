@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
 )
@@ -30,6 +31,18 @@ func open(t *testing.T, o locks.Options) (*locks.Manager, *locktest.Memory) {
 	})
 	return m, p
 }
+
+// exclusive is a provider that has exclusive locks alone, one at a time.
+type exclusive struct{ lock.Provider }
+
+func (exclusive) Acquire(_ context.Context, r lock.Request) (lock.Grant, error) {
+	return lock.Grant{}, fmt.Errorf("mode %s: %w", r.Mode, lock.ErrUnsupported)
+}
+
+var (
+	audit   = locks.Descriptor{Subject: "audit", Predicate: "processing", Resources: []string{"status"}}
+	fileset = locks.Descriptor{Subject: "fileset", Predicate: "processing", Resources: []string{"fs-1"}}
+)
 
 var page = locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"fs-1", "doc-2", "3"}, TTL: 2 * time.Minute}
 
@@ -100,14 +113,26 @@ func TestPredicateIsNoPartOfTheKey(t *testing.T) {
 
 func TestModesThatTheProviderLacks(t *testing.T) {
 	t.Parallel()
-	m, _ := open(t, locks.Options{})
+	m, err := locks.Open(t.Context(), locks.Options{Provider: &exclusive{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsupported := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, locks.ErrUnsupported) || errors.Is(err, locks.ErrHeld) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 	for _, mode := range []locks.Mode{locks.Shared, locks.Intent, locks.IntentExclusive} {
 		d := page
 		d.Mode = mode
-		if _, err := m.Acquire(t.Context(), d); !errors.Is(err, locks.ErrUnsupported) || errors.Is(err, locks.ErrHeld) {
-			t.Errorf("%s: %v", mode, err)
-		}
+		_, err := m.Acquire(t.Context(), d)
+		unsupported(string(mode), err)
 	}
+	_, err = m.AcquireAll(t.Context(), []locks.Descriptor{page, audit})
+	unsupported("a set", err)
+	_, err = m.Acquire(t.Context(), page, locks.WithIntents())
+	unsupported("with intents", err)
 }
 
 func TestWaiting(t *testing.T) {

@@ -38,12 +38,16 @@ func spread(d time.Duration) time.Duration {
 	return d - tenth + rand.N(2*tenth+1)
 }
 
-// Option changes how [Manager.Acquire] waits for a lock that is held. Without one it tries
-// again after about 1, 2, 4, 8 and 16 seconds. The last of several options counts.
+// Option changes what [Manager.Acquire] takes, and how it waits for a lock that is held.
+// Without one it tries again after about 1, 2, 4, 8 and 16 seconds. The last of several
+// options for the same thing counts.
 type Option func(*waiting)
 
-// waiting is how long a caller waits.
-type waiting struct{ pauses Pauses }
+// waiting is how a caller acquires.
+type waiting struct {
+	pauses  Pauses
+	intents bool
+}
 
 // FailFast does not wait.
 func FailFast() Option { return Retry(Fixed(0, 0)) }
@@ -70,21 +74,25 @@ func Within(limit time.Duration) Option {
 }
 
 func waitingOf(options []Option) waiting {
-	w := waiting{Backoff(time.Second, 5)}
+	w := waiting{pauses: Backoff(time.Second, 5)}
 	for _, o := range options {
 		o(&w)
 	}
 	return w
 }
 
-// wait takes the lock from the provider.
-func (m *Manager) wait(ctx context.Context, d Descriptor, how waiting) (*lock.Lease, error) {
-	r, err := m.request(d)
-	if err != nil {
-		return nil, err
+// wait takes the locks from the provider.
+func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) ([]*lock.Lease, error) {
+	requests := make([]lock.Request, len(ds))
+	for i, d := range ds {
+		r, err := m.request(d)
+		if err != nil {
+			return nil, err
+		}
+		requests[i] = r
 	}
 	tries := 1
-	l, err := m.keeper.Acquire(ctx, r)
+	leases, err := m.try(ctx, requests)
 	for pause := range how.pauses {
 		if !errors.Is(err, ErrHeld) {
 			break
@@ -93,10 +101,19 @@ func (m *Manager) wait(ctx context.Context, d Descriptor, how waiting) (*lock.Le
 			return nil, context.Cause(ctx)
 		}
 		tries++
-		l, err = m.keeper.Acquire(ctx, r)
+		leases, err = m.try(ctx, requests)
 	}
 	if err != nil {
-		return nil, asHeld(err, d, tries)
+		return nil, asHeld(err, ds, tries)
 	}
-	return l, nil
+	return leases, nil
+}
+
+// try makes one attempt.
+func (m *Manager) try(ctx context.Context, requests []lock.Request) ([]*lock.Lease, error) {
+	if len(requests) > 1 {
+		return m.keeper.AcquireAll(ctx, requests)
+	}
+	l, err := m.keeper.Acquire(ctx, requests[0])
+	return []*lock.Lease{l}, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,18 +79,54 @@ func NewKeeper(o KeeperOptions) *Keeper {
 // After any other error the attempt may still have succeeded at the provider, which
 // then releases the lock itself; at worst the lock stays held until its TTL is over.
 func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
-	if err := r.validate(); err != nil {
+	leases, err := k.acquire(ctx, []Request{r}, func(ctx context.Context) ([]Grant, error) {
+		g, err := k.provider.Acquire(ctx, r)
+		return []Grant{g}, err
+	})
+	if err != nil {
 		return nil, err
+	}
+	return leases[0], nil
+}
+
+// AcquireAll takes all locks or none; their keys must differ. The error is that of
+// [Keeper.Acquire], or [ErrUnsupported] when the provider has no [Sets].
+func (k *Keeper) AcquireAll(ctx context.Context, requests []Request) ([]*Lease, error) {
+	sets, ok := k.provider.(Sets)
+	if !ok {
+		return nil, fmt.Errorf("acquire %d locks at once: %w", len(requests), ErrUnsupported)
+	}
+	keys := make(map[[2]string]bool, len(requests))
+	for _, r := range requests {
+		key := [2]string{r.Region, r.Key}
+		if keys[key] {
+			return nil, fmt.Errorf("acquire %d locks at once: lock %s is among them twice", len(requests), r.Key)
+		}
+		keys[key] = true
+	}
+	return k.acquire(ctx, requests, func(ctx context.Context) ([]Grant, error) { return sets.AcquireAll(ctx, requests) })
+}
+
+// acquire makes one attempt and begins to renew what it has acquired.
+func (k *Keeper) acquire(ctx context.Context, requests []Request, try func(ctx context.Context) ([]Grant, error)) ([]*Lease, error) {
+	limit := maxAttempt
+	for _, r := range requests {
+		if err := r.validate(); err != nil {
+			return nil, err
+		}
+		limit = min(limit, trust(r.TTL))
 	}
 	if !k.begin() {
 		return nil, ErrClosed
 	}
 	defer k.work.Done()
-	attempt, cancel := context.WithTimeout(ctx, min(trust(r.TTL), maxAttempt))
+	attempt, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer context.AfterFunc(k.ctx, cancel)()
-	k.metrics.attempt(r.Name)
-	g, err := k.provider.Acquire(attempt, r)
+	for _, r := range requests {
+		k.metrics.attempt(r.Name)
+	}
+	grants, err := try(attempt)
 	if err != nil {
 		switch {
 		case ctx.Err() != nil:
@@ -99,7 +136,16 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 		}
 		return nil, err
 	}
-	return k.keep(ctx, g)
+	leases := make([]*Lease, len(grants))
+	for i, g := range grants {
+		l, kept := k.keep(ctx, g)
+		leases[i], err = l, errors.Join(err, kept)
+	}
+	if err != nil {
+		leases = slices.DeleteFunc(leases, func(l *Lease) bool { return l == nil })
+		return nil, errors.Join(err, releaseAll(ctx, leases))
+	}
+	return leases, nil
 }
 
 // AcquireWithin tries again, after growing and random pauses, while another has the

@@ -30,12 +30,6 @@ var (
 	ErrUnsupported = errors.New("not supported by this lock provider")
 )
 
-// Mode is what holders of the same key let each other do. The zero value is exclusive.
-type Mode string
-
-// Exclusive lets no other holder in. Every provider knows it.
-const Exclusive Mode = "exclusive"
-
 // Request describes a lock that is wanted.
 type Request struct {
 	// Key is what is locked. Required.
@@ -44,7 +38,8 @@ type Request struct {
 	Region string
 	// TTL is how long the lease lives without a renewal. Required, positive.
 	TTL time.Duration
-	// Mode is exclusive by default.
+	// Mode is what other holders may do. Empty means [Exclusive], of a key that is locked
+	// in no other mode: a provider can then do without a look at those that share.
 	Mode Mode
 	// Name is the lock's readable name, Node the readable name of the holder,
 	// Descriptor a description of the lock, and Metadata a JSON object of texts. For
@@ -115,6 +110,14 @@ type Provider interface {
 	// Release ends the lease. It returns an error that is [ErrLost] when
 	// the term did not hold it any more.
 	Release(ctx context.Context, g Grant) error
+}
+
+// Sets is a provider that takes several locks at once.
+type Sets interface {
+	// AcquireAll takes all locks or none, in one call. Their keys must differ. The
+	// grants are in the order of the requests; the errors are those of Acquire, and a
+	// [HeldError] names a lock that another term holds.
+	AcquireAll(ctx context.Context, requests []Request) ([]Grant, error)
 }
 
 // Extender is a provider that can change the TTL of a lease while it is held.

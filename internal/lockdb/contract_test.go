@@ -25,7 +25,13 @@ func TestLeasesKeepTheContract(t *testing.T) {
 						return db.Leases()
 					},
 					Expire: func(t *testing.T, g lock.Grant) { expire(t.Context(), t, where, g) },
-					Date:   func(t *testing.T, g lock.Grant, ahead time.Duration) { date(t, where, g.Term, ahead) },
+					Date: func(t *testing.T, g lock.Grant, ahead time.Duration) {
+						if g.Mode.Alone() {
+							date(t, where, g.Term, ahead)
+						} else {
+							dateHold(t, where, g, ahead)
+						}
+					},
 				}
 			})
 		})

@@ -15,7 +15,14 @@ type engine interface {
 	// acquire tries once to take the lock under the term of the grant; errHeld when
 	// another has it.
 	acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error)
+	// acquireAll takes all locks or none, in any mode. The error is a refusedError when
+	// another has one of them.
+	acquireAll(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error)
 	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
+	// renewHolds renews locks that are shared, and releaseHold gives one back: errLocked
+	// when another client has locked its row, lock.ErrLost when the term held it no more.
+	renewHolds(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
+	releaseHold(ctx context.Context, g lock.Grant) error
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
 	// observer.ErrConflict, or one for which sqldb.OutcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
@@ -23,6 +24,30 @@ func age(t *testing.T, url, table, column string) {
 	exec(t.Context(), t, url, map[string]string{
 		"sqlite":   `UPDATE ` + table + ` SET ` + column + ` = '2000-01-01 00:00:00.000000'`,
 		"postgres": `UPDATE ` + table + ` SET ` + column + ` = '2000-01-01'`,
+	})
+}
+
+// A reader that died leaves a row of obs_hold: of others who share the lock, none is removed.
+func TestCleanRemovesThoseWhoSharedALock(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		r := request("orders")
+		r.Mode = lock.Shared
+		var readers []lock.Grant
+		for range 2 {
+			g, err := db.Leases().Acquire(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers = append(readers, g)
+		}
+		expire(t.Context(), t, url, readers[0])
+		if n, err := db.Clean(t.Context(), retention()); n != 1 || err != nil {
+			t.Errorf("%d rows removed, %v", n, err)
+		}
+		if err := db.Leases().Release(t.Context(), readers[1]); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -18,6 +18,10 @@ import (
 // errHeld is the engines' error for a lock that another node holds.
 var errHeld = errors.New("held")
 
+// errVacant reports a lock whose row stands though nobody holds it: those who shared it
+// have died. It can be taken by the statement that looks at obs_hold.
+var errVacant = fmt.Errorf("%w: all who shared the lock have ended", lock.ErrHeld)
+
 const (
 	// acquireGrace bounds an attempt to acquire that its caller has given up.
 	acquireGrace = 5 * time.Second
@@ -56,30 +60,79 @@ func (l *Leases) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error
 	if ctx.Err() != nil {
 		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
 	}
-	if r.Mode != "" && r.Mode != lock.Exclusive {
-		return lock.Grant{}, fmt.Errorf("acquire lock %s in mode %s: %w", r.Key, r.Mode, lock.ErrUnsupported)
+	statement := l.engine.acquireAll
+	if r.Mode.Alone() {
+		statement = l.acquireAlone
 	}
-	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
-	l.terms.enter(g.Term)
-	fence, before, err := l.attempt(ctx, g)
-	l.warnLocked(r, err)
+	grants, err := l.takeAll(ctx, []lock.Request{r}, statement)
+	if errors.Is(err, errVacant) {
+		grants, err = l.takeAll(ctx, []lock.Request{r}, l.engine.acquireAll)
+	}
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	return grants[0], nil
+}
+
+// acquisition is a statement that acquires all locks or none. The error is errHeld when
+// another has one of them, and a refusedError where that is not the first.
+type acquisition func(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error)
+
+// acquireAlone acquires one exclusive lock in one statement.
+func (l *Leases) acquireAlone(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error) {
+	fence, before, err := l.engine.acquire(ctx, grants[0], by)
+	return []acquired{{fence, before}}, err
+}
+
+// takeAll acquires all locks by the statement, or none.
+func (l *Leases) takeAll(ctx context.Context, requests []lock.Request, statement acquisition) ([]lock.Grant, error) {
+	grants := make([]lock.Grant, len(requests))
+	for i, r := range requests {
+		if !r.Mode.Known() {
+			return nil, fmt.Errorf("acquire lock %s in mode %s: %w", r.Key, r.Mode, lock.ErrUnsupported)
+		}
+		grants[i] = lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
+	}
+	return l.take(ctx, grants, statement)
+}
+
+// take sends the attempt, which is not cancelled then: see [Leases.Acquire].
+func (l *Leases) take(ctx context.Context, grants []lock.Grant, statement acquisition) ([]lock.Grant, error) {
+	for _, g := range grants {
+		l.terms.enter(g.Term)
+	}
+	taken, err := l.attempt(ctx, grants, statement)
+	var refused refusedError
+	n := 0 // the lock of which the error speaks
+	if errors.As(err, &refused) {
+		n = refused.n
+	}
+	l.warnLocked(grants[n].Request, err)
 	switch {
 	case err == nil && ctx.Err() != nil:
-		l.giveBack(ctx, g)
-		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, context.Cause(ctx))
+		l.giveBack(ctx, grants)
+		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, context.Cause(ctx))
 	case errors.Is(err, errHeld):
-		l.terms.leave(g.Term)
-		return lock.Grant{}, l.holder(ctx, r)
+		l.leave(grants)
+		return nil, l.heldError(ctx, grants[n].Request)
 	case err != nil:
 		if sqldb.OutcomeUnknown(err) {
-			l.giveBack(ctx, g)
+			l.giveBack(ctx, grants)
 		}
-		l.terms.leave(g.Term)
-		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
+		l.leave(grants)
+		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, err)
 	}
-	g.Fence = fence
-	l.tookOver(g, before)
-	return g, nil
+	for i := range grants {
+		grants[i].Fence = taken[i].fence
+		l.tookOver(grants[i], taken[i].before)
+	}
+	return grants, nil
+}
+
+func (l *Leases) leave(grants []lock.Grant) {
+	for _, g := range grants {
+		l.terms.leave(g.Term)
+	}
 }
 
 // stored is the grant as its row has it.
@@ -88,20 +141,29 @@ func stored(g lock.Grant) lock.Grant {
 	return g
 }
 
+func storedAll(grants []lock.Grant) []lock.Grant {
+	rows := make([]lock.Grant, len(grants))
+	for i, g := range grants {
+		rows[i] = stored(g)
+	}
+	return rows
+}
+
 // attempt runs to its end, whatever becomes of ctx, but for its deadline.
-func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before previousHolder, err error) {
+func (l *Leases) attempt(ctx context.Context, grants []lock.Grant, statement acquisition) (taken []acquired, err error) {
 	limit := acquireGrace
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	rows := storedAll(grants)
 	acquire := func() (err error) {
-		fence, before, err = l.engine.acquire(ctx, stored(g), l.self())
+		taken, err = statement(ctx, rows, l.self())
 		return err
 	}
 	if err := l.db.Fits(ctx); err != nil {
-		return 0, before, err
+		return nil, err
 	}
 	err = sqldb.RetryConflicts(ctx, acquire)
 	if sqldb.LockTableChanged(err) {
@@ -110,19 +172,31 @@ func (l *Leases) attempt(ctx context.Context, g lock.Grant) (fence int64, before
 			err = sqldb.RetryConflicts(ctx, acquire)
 		}
 	}
-	return fence, before, sqldb.BusyPool(l.db.Acquire, err)
+	return taken, sqldb.BusyPool(l.db.Acquire, err)
 }
 
-func (l *Leases) giveBack(ctx context.Context, g lock.Grant) {
+func (l *Leases) giveBack(ctx context.Context, grants []lock.Grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseGrace)
 	defer cancel()
-	if err := l.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
-		l.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
+	for _, g := range grants {
+		if err := l.Release(ctx, g); err != nil && !errors.Is(err, lock.ErrLost) {
+			l.log.Debug("Unanswered acquisition not given back; it ends with its TTL", "lock", g.Key, "err", err)
+		}
 	}
 }
 
-// holder says who has the lock. What it finds may have changed since.
-func (l *Leases) holder(ctx context.Context, r lock.Request) error {
+// heldError says who has the lock. What it finds may have changed since. The error is
+// errVacant when a group has it of which no holder lives.
+func (l *Leases) heldError(ctx context.Context, r lock.Request) error {
+	if r.Mode != "" {
+		held, shared, err := l.group(ctx, r)
+		switch {
+		case err == nil && shared && held.Left == 0:
+			return fmt.Errorf("%w %s", errVacant, r.Key)
+		case err == nil && shared:
+			return &held
+		}
+	}
 	held := &lock.HeldError{Key: r.Key}
 	h, err := l.Holder(ctx, r)
 	if err == nil && h.Held {
@@ -184,17 +258,14 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	rows := make([]lock.Grant, len(grants))
-	for i, g := range grants {
-		rows[i] = stored(g)
-	}
-	var renewals []lock.Renewal
-	err := sqldb.RetryConflicts(ctx, func() (err error) {
-		renewals, err = l.engine.renew(ctx, rows)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("renew %d leases: %w", len(grants), err)
+	renewals := make([]lock.Renewal, len(grants))
+	for _, part := range []struct {
+		shared bool
+		renew  func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
+	}{{false, l.engine.renew}, {true, l.engine.renewHolds}} {
+		if err := renewPart(ctx, grants, renewals, part.shared, part.renew); err != nil {
+			return nil, fmt.Errorf("renew %d leases: %w", len(grants), err)
+		}
 	}
 	for i, answer := range renewals {
 		if answer == lock.Lost {
@@ -204,6 +275,29 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	return renewals, nil
 }
 
+// renewPart renews those of the grants that are shared, or that are not.
+func renewPart(ctx context.Context, grants []lock.Grant, renewals []lock.Renewal, shared bool,
+	renew func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error),
+) error {
+	var rows []lock.Grant
+	var at []int
+	for i, g := range grants {
+		if g.Mode.Alone() != shared {
+			rows, at = append(rows, stored(g)), append(at, i)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return sqldb.RetryConflicts(ctx, func() error {
+		answers, err := renew(ctx, rows)
+		for i, answer := range answers {
+			renewals[at[i]] = answer
+		}
+		return err
+	})
+}
+
 // Release implements [lock.Provider]: a compare-and-delete by the term. A row
 // that another client has locked is skipped and tried again until ctx ends: waiting
 // for it would take a connection from the renewals of other leases. A row that
@@ -211,8 +305,12 @@ func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 // who lives; in others it lasts for its TTL.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.terms.leave(g.Term)
+	release := l.release
+	if !g.Mode.Alone() {
+		release = l.engine.releaseHold
+	}
 	err := retryLocked(ctx, func() error {
-		return sqldb.RetryConflicts(ctx, func() error { return l.release(ctx, stored(g)) })
+		return sqldb.RetryConflicts(ctx, func() error { return release(ctx, stored(g)) })
 	})
 	if err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)

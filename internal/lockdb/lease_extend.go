@@ -41,6 +41,9 @@ func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 			rowKey(g.Key), g.Region, g.Term, ttl.Milliseconds())
 		return err
 	}
+	if !g.Mode.Alone() {
+		extend = func(tx *sql.Tx) error { return l.extendHold(ctx, tx, g, ttl) }
+	}
 	err := sqldb.RetryConflicts(ctx, func() error { return l.db.InTx(ctx, fmt.Sprintf("extend lock %s", g.Key), extend) })
 	if errors.Is(err, lock.ErrLost) {
 		l.terms.leave(g.Term)
@@ -50,6 +53,9 @@ func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 
 // GuardSQL implements [lock.Guard].
 func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
+	if !g.Mode.Alone() {
+		return l.db.SQL(guardHoldSQL), []any{rowKey(g.Key), g.Region, g.Term}
+	}
 	return l.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)
 }
 

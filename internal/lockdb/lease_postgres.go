@@ -79,16 +79,18 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
  ORDER BY want.n`
 
 func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
-	keys, regions, terms, ttls := make([]string, len(grants)), make([]string, len(grants)), make([]string, len(grants)), make([]float64, len(grants))
-	for i, g := range grants {
-		keys[i], regions[i], terms[i], ttls[i] = g.Key, g.Region, g.Term, g.TTL.Seconds()
-	}
-	rows, err := e.db.Lease.QueryContext(ctx, e.db.LockSQL(renewSQL, "l", "want.ttl"), keys, regions, terms, ttls)
+	return e.renewals(ctx, len(grants), e.db.LockSQL(renewSQL, "l", "want.ttl"),
+		texts(grants, keyOf), texts(grants, regionOf), texts(grants, termOf), seconds(grants))
+}
+
+// renewals runs a statement that renews that many leases, and reads its answers.
+func (e *postgresEngine) renewals(ctx context.Context, leases int, text string, args ...any) ([]lock.Renewal, error) {
+	rows, err := e.db.Lease.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	renewals := make([]lock.Renewal, 0, len(grants))
+	renewals := make([]lock.Renewal, 0, leases)
 	for rows.Next() {
 		var renewed, present bool
 		if err := rows.Scan(&renewed, &present); err != nil {
@@ -99,8 +101,8 @@ func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	if len(renewals) != len(grants) {
-		return nil, fmt.Errorf("%d of %d leases answered", len(renewals), len(grants))
+	if len(renewals) != leases {
+		return nil, fmt.Errorf("%d of %d leases answered", len(renewals), leases)
 	}
 	return renewals, nil
 }

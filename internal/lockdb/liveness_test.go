@@ -231,7 +231,8 @@ func TestStrangersAreNotJudged(t *testing.T) {
 		h := holdElsewhere(t, url, never)
 		takeFromBelow := func(key, client, term string) {
 			t.Helper()
-			copyRow := `INSERT INTO obs_lock SELECT '` + key + `', region, '` + term + `', fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata
+			copyRow := `INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
+				SELECT '` + key + `', region, '` + term + `', fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata
 				FROM obs_lock WHERE lock_key = '` + heldByProcess + `'`
 			insert := `INSERT INTO int_lock SELECT '` + key + `', region, '` + client + `', created_date {expiry} FROM int_lock WHERE lock_key = '` + heldByProcess + `'`
 			insert = strings.ReplaceAll(insert, "{expiry}", expiryColumn(t, url))

@@ -90,9 +90,32 @@ func date(t *testing.T, url, client string, ahead time.Duration) {
 	}, client)
 }
 
+// dateHold is date for a lock that is shared, with its row of INT_LOCK.
+func dateHold(t *testing.T, url string, g lock.Grant, ahead time.Duration) {
+	t.Helper()
+	exec(t.Context(), t, url, map[string]string{
+		"sqlite":   fmt.Sprintf(`UPDATE obs_hold SET touched_at = strftime('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '%+f seconds') WHERE term = ?1`, ahead.Seconds()),
+		"postgres": fmt.Sprintf(`UPDATE obs_hold SET touched_at = clock_timestamp() + make_interval(secs => %f) WHERE term = $1`, ahead.Seconds()),
+	}, g.Term)
+	var group string
+	db, dialect := raw(t, url)
+	query := map[string]string{"sqlite": `SELECT group_term FROM obs_hold WHERE term = ?1`, "postgres": `SELECT group_term FROM obs_hold WHERE term = $1`}
+	if err := db.QueryRowContext(t.Context(), query[dialect], g.Term).Scan(&group); err != nil {
+		t.Fatal(err)
+	}
+	date(t, url, group, ahead)
+}
+
 // expire ages a lease past its TTL, as if its holder had slept.
 func expire(ctx context.Context, t *testing.T, url string, g lock.Grant) {
 	t.Helper()
+	if !g.Mode.Alone() {
+		exec(ctx, t, url, map[string]string{
+			"sqlite":   `UPDATE obs_hold SET touched_at = '2000-01-01 00:00:00.000000' WHERE term = ?1`,
+			"postgres": `UPDATE obs_hold SET touched_at = '2000-01-01' WHERE term = $1`,
+		}, g.Term)
+		return
+	}
 	exec(ctx, t, url, map[string]string{
 		"sqlite":   `UPDATE int_lock SET created_date = '2000-01-01 00:00:00.000000' WHERE client_id = ?1`,
 		"postgres": `UPDATE int_lock SET created_date = '2000-01-01' WHERE client_id = $1`,

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type Memory struct {
 	Clock func() time.Time
 
 	mu       sync.Mutex
-	rows     map[row]*held
+	rows     map[row][]*held
 	fence    int64
 	attempts map[string]int
 	down     error
@@ -39,26 +40,42 @@ func (h *held) ends() time.Time { return h.touched.Add(h.grant.TTL) }
 
 // Acquire implements [lock.Provider].
 func (m *Memory) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
-	g := lock.Grant{Request: r, Term: uuid.NewString(), Began: time.Now()}
+	grants, err := m.AcquireAll(ctx, []lock.Request{r})
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	return grants[0], nil
+}
+
+// AcquireAll implements [lock.Sets].
+func (m *Memory) AcquireAll(ctx context.Context, requests []lock.Request) ([]lock.Grant, error) {
+	began := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.unavailable(ctx); err != nil {
-		return lock.Grant{}, fmt.Errorf("acquire lock %s: %w", r.Key, err)
+		return nil, fmt.Errorf("acquire %d locks: %w", len(requests), err)
 	}
-	m.count(r.Key)
-	if r.Mode != "" && r.Mode != lock.Exclusive {
-		return lock.Grant{}, fmt.Errorf("lock %s in mode %s: %w", r.Key, r.Mode, lock.ErrUnsupported)
+	for _, r := range requests {
+		m.count(r.Key)
+		if !r.Mode.Known() {
+			return nil, fmt.Errorf("lock %s in mode %s: %w", r.Key, r.Mode, lock.ErrUnsupported)
+		}
 	}
-	if h := m.taken(r); h != nil {
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.ends().Sub(m.now())}
+	for _, r := range requests {
+		if h := m.refuses(r); h != nil {
+			return nil, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.ends().Sub(m.now())}
+		}
 	}
-	m.fence++
-	g.Fence = m.fence
 	if m.rows == nil {
-		m.rows = make(map[row]*held)
+		m.rows = make(map[row][]*held)
 	}
-	m.rows[row{r.Region, r.Key}] = &held{grant: g, touched: m.now()}
-	return g, nil
+	grants := make([]lock.Grant, len(requests))
+	for i, r := range requests {
+		m.fence++
+		grants[i] = lock.Grant{Request: r, Term: uuid.NewString(), Fence: m.fence, Began: began}
+		m.rows[rowOf(r)] = append(m.taken(r), &held{grant: grants[i], touched: m.now()})
+	}
+	return grants, nil
 }
 
 // Renew implements [lock.Provider].
@@ -71,7 +88,7 @@ func (m *Memory) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 	renewals := make([]lock.Renewal, len(grants))
 	for i, g := range grants {
 		renewals[i] = lock.Lost
-		if h := m.live(g.Request); h != nil && h.grant.Term == g.Term {
+		if h := m.live(g); h != nil {
 			h.touched = m.now()
 			renewals[i] = lock.Renewed
 		}
@@ -86,8 +103,8 @@ func (m *Memory) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 	if err := m.unavailable(ctx); err != nil {
 		return fmt.Errorf("extend lock %s: %w", g.Key, err)
 	}
-	h := m.live(g.Request)
-	if h == nil || h.grant.Term != g.Term {
+	h := m.live(g)
+	if h == nil {
 		return fmt.Errorf("extend lock %s: %w", g.Key, lock.ErrLost)
 	}
 	h.grant.TTL, h.touched = ttl, m.now()
@@ -101,11 +118,10 @@ func (m *Memory) Release(ctx context.Context, g lock.Grant) error {
 	if err := m.unavailable(ctx); err != nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, err)
 	}
-	h := m.rows[row{g.Region, g.Key}]
-	if h == nil || h.grant.Term != g.Term {
+	if m.held(g) == nil {
 		return fmt.Errorf("release lock %s: %w", g.Key, lock.ErrLost)
 	}
-	delete(m.rows, row{g.Region, g.Key})
+	m.rows[rowOf(g.Request)] = slices.DeleteFunc(m.rows[rowOf(g.Request)], func(h *held) bool { return h.grant.Term == g.Term })
 	return nil
 }
 
@@ -113,16 +129,15 @@ func (m *Memory) Release(ctx context.Context, g lock.Grant) error {
 func (m *Memory) Holds(g lock.Grant) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.live(g.Request)
-	return h != nil && h.grant.Term == g.Term
+	return m.live(g) != nil
 }
 
-// Holder returns the grant that holds the lock now; false when the lock is free.
+// Holder returns the grant that has held the lock for longest; false when the lock is free.
 func (m *Memory) Holder(r lock.Request) (lock.Grant, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.taken(r); h != nil {
-		return h.grant, true
+	if holders := m.taken(r); len(holders) > 0 {
+		return holders[0].grant, true
 	}
 	return lock.Grant{}, false
 }
@@ -131,12 +146,25 @@ func (m *Memory) Holder(r lock.Request) (lock.Grant, bool) {
 // has replaced is left alone.
 func (m *Memory) Expire(g lock.Grant) { m.Date(g, -g.TTL) }
 
+// ExpireTerm is Expire for the lease of that term.
+func (m *Memory) ExpireTerm(term string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, holders := range m.rows {
+		for _, h := range holders {
+			if h.grant.Term == term {
+				h.touched = m.now().Add(-h.grant.TTL)
+			}
+		}
+	}
+}
+
 // Date makes the lease one that was granted or renewed that far ahead of the
 // provider's clock. A lease that another term has replaced is left alone.
 func (m *Memory) Date(g lock.Grant, ahead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.rows[row{g.Region, g.Key}]; h != nil && h.grant.Term == g.Term {
+	if h := m.held(g); h != nil {
 		h.touched = m.now().Add(ahead)
 	}
 }
@@ -178,21 +206,44 @@ func (m *Memory) unavailable(ctx context.Context) error {
 	return m.down
 }
 
-// live returns the lock's row unless its TTL is over: its term may renew it.
-func (m *Memory) live(r lock.Request) *held {
-	h := m.rows[row{r.Region, r.Key}]
-	if h == nil || !m.now().Before(h.ends()) {
-		return nil
+func rowOf(r lock.Request) row { return row{r.Region, r.Key} }
+
+// held returns the grant's holder, whether its TTL is over or not.
+func (m *Memory) held(g lock.Grant) *held {
+	for _, h := range m.rows[rowOf(g.Request)] {
+		if h.grant.Term == g.Term {
+			return h
+		}
 	}
-	return h
+	return nil
 }
 
-// taken returns the row of a lock that others may not take: one whose time is
-// too far ahead they may.
-func (m *Memory) taken(r lock.Request) *held {
-	h := m.live(r)
-	if h == nil || h.touched.Sub(m.now()) > 2*h.grant.TTL {
-		return nil
+// live returns the grant's holder unless its TTL is over: its term may renew it.
+func (m *Memory) live(g lock.Grant) *held {
+	if h := m.held(g); h != nil && m.now().Before(h.ends()) {
+		return h
 	}
-	return h
+	return nil
+}
+
+// taken returns the holders of a lock that others must respect. One whose time is too far
+// ahead is none.
+func (m *Memory) taken(r lock.Request) []*held {
+	var holders []*held
+	for _, h := range m.rows[rowOf(r)] {
+		if m.now().Before(h.ends()) && h.touched.Sub(m.now()) <= 2*h.grant.TTL {
+			holders = append(holders, h)
+		}
+	}
+	return holders
+}
+
+// refuses returns a holder that keeps out the request; nil for none.
+func (m *Memory) refuses(r lock.Request) *held {
+	for _, h := range m.taken(r) {
+		if h.grant.Mode.Conflicts(r.Mode) {
+			return h
+		}
+	}
+	return nil
 }

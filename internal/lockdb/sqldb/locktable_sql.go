@@ -92,7 +92,8 @@ func (db *DB) recognise(ctx context.Context) error {
 
 // LockSQL returns a statement on INT_LOCK as the table is now. It fills in these tokens
 // beside those of [DB.SQL]: {cols} and {vals} are the time columns of an
-// insert, {touch} the assignments that make a lease run anew, {began} is when a
+// insert, {touch} the assignments that make a lease run anew, {prolong} the same where
+// the row may have to last longer for others who share it, {began} is when a
 // lease began to run that ends a TTL later. Of a lease as others see it,
 // {expired} says that they may take it, {unexpired} that they may not, {ahead}
 // that its time is why they may. {alive} says that its term may still renew it
@@ -133,6 +134,7 @@ func (f *lockTableSQL) sql(text, row, ttl string) string {
 func (k formKey) fill() string {
 	row, ttl := k.row, k.ttl
 	cols, vals, touch := "created_date", "{utc}", "created_date = {utc}"
+	prolong := touch
 	alive := row + ".created_date >= {utcago " + ttl + "}"
 	holder := holderTTL(row, ttl)
 	over, unexpired := row+".created_date < {utcago "+holder+"}", row+".created_date >= {utcago "+holder+"}"
@@ -143,6 +145,7 @@ func (k formKey) fill() string {
 		used := " AND CAST(" + ttl + " AS DOUBLE PRECISION) IS NOT NULL"
 		cols, vals = "created_date, expired_after", "{utc}, "+later
 		touch = "created_date = {utc}, expired_after = " + later
+		prolong = "created_date = {utc}, expired_after = GREATEST(" + row + ".expired_after, " + later + ")"
 		over, alive = row+".expired_after < {utc}"+used, row+".expired_after >= {utc}"+used
 		unexpired = alive
 		// Spring does not touch CREATED_DATE when it renews or takes over.
@@ -150,7 +153,7 @@ func (k formKey) fill() string {
 	}
 	ahead := aheadSQL(row)
 	return strings.NewReplacer(
-		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{began}", began, "{alive}", alive,
+		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{prolong}", prolong, "{began}", began, "{alive}", alive,
 		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+unexpired+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
 		"{future}", "CASE WHEN o.term IS NULL AND "+row+".created_date > {utcin 2 * CAST("+ttl+" AS DOUBLE PRECISION)} THEN CAST("+row+".created_date AS TEXT) END",
 	).Replace(k.text)

@@ -140,7 +140,48 @@ func (db *DB) Session(set func(config *pgx.ConnConfig)) (*pgx.ConnConfig, *Poole
 // Native runs f on a connection of the main pool of PostgreSQL, for what database/sql
 // cannot do. Statements that f sends are made by [DB.NativeSQL].
 func (db *DB) Native(ctx context.Context, f func(conn *pgx.Conn) error) error {
-	conn, err := db.Main.Conn(ctx)
+	return native(ctx, db.Main, f)
+}
+
+// Statement is one of several that are sent together, as [DB.SQL] or [DB.LockSQL] made
+// it.
+type Statement struct {
+	Text string
+	Args []any
+}
+
+// Pipeline runs statements of PostgreSQL in one round trip and one transaction, on a
+// connection for acquisitions. Each sees what was committed before it began. row scans
+// each row of the last.
+func (db *DB) Pipeline(ctx context.Context, statements []Statement, row func(scan func(...any) error) error) error {
+	var batch pgx.Batch
+	for _, s := range statements {
+		batch.Queue(db.postgres.place.sql(s.Text), s.Args...)
+	}
+	return native(ctx, db.Acquire, func(conn *pgx.Conn) (err error) {
+		results := conn.SendBatch(ctx, &batch)
+		defer func() { err = errors.Join(err, results.Close()) }()
+		for range len(statements) - 1 {
+			if _, err := results.Exec(); err != nil {
+				return err
+			}
+		}
+		rows, err := results.Query()
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := row(rows.Scan); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+func native(ctx context.Context, pool *sql.DB, f func(conn *pgx.Conn) error) error {
+	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return err
 	}

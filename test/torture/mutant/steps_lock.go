@@ -24,9 +24,11 @@ func termBeforeItsRow() Step {
 	return Step{
 		What: "the process knows a term as its own only once the acquisition was answered",
 		Edits: []Edit{
-			{leaseFile, "\tl.terms.enter(g.Term)\n\tfence, before, err := l.attempt(ctx, g)\n", `	fence, before, err := l.attempt(ctx, g)
+			{leaseFile, "\tfor _, g := range grants {\n\t\tl.terms.enter(g.Term)\n\t}\n\ttaken, err := l.attempt(ctx, grants, statement)\n", `	taken, err := l.attempt(ctx, grants, statement)
 	failpoint.Hit("lease.wanted")
-	l.terms.enter(g.Term)
+	for _, g := range grants {
+		l.terms.enter(g.Term)
+	}
 `},
 			{leaseFile, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},

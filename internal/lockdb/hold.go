@@ -1,0 +1,145 @@
+package lockdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// A lock that several hold at once is a row of INT_LOCK whose CLIENT_ID is a term of the
+// group, and a row of obs_hold for each holder. To all others it looks held by one: every
+// holder's renewal touches the row, whose TTL is at least the longest of theirs. All that
+// changes who holds locks the row first, and reads obs_hold in a later statement: one that
+// began before it had the lock would not see who joined meanwhile.
+
+// liveHoldSQL is the condition that the time of a row of obs_hold is not over: what
+// {unexpired} is for INT_LOCK.
+const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0} AND h.touched_at <= {in 2 * h.ttl_ms / 1000.0})`
+
+// ownHoldSQL is the same for the holder itself, as {alive} is.
+const ownHoldSQL = `h.touched_at >= {ago h.ttl_ms / 1000.0}`
+
+// conflictSQL is [lock.Mode.Conflicts] of a row of obs_hold and the mode that is wanted.
+func conflictSQL(mode string) string {
+	return `(` + mode + ` = 'exclusive' OR (h.mode = 'shared' AND ` + mode + ` = 'intent-exclusive') OR (h.mode = 'intent-exclusive' AND ` + mode + ` = 'shared'))`
+}
+
+// standingSQL returns what stands in the way of a lock: whether a group holds it, whether
+// any of the group lives, and whether one of those keeps out the mode; and whether a lease
+// has ended that is no group's. It needs l, and o with the term of l.
+func standingSQL(mode string) string {
+	const held = `EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND ` + liveHoldSQL
+	return `COALESCE(o.group_term = l.client_id, FALSE) AS grouped, ` + held + `) AS lives, ` +
+		held + ` AND ` + conflictSQL(mode) + `) AS refuses, COALESCE({expired}, FALSE) AS expired`
+}
+
+// rowTerm is the CLIENT_ID of the row when the grant is the first of the lock: its own term,
+// or that of a new group.
+func rowTerm(g lock.Grant) string {
+	if g.Mode.Alone() {
+		return g.Term
+	}
+	return uuid.NewString()
+}
+
+// acquired is what an engine says of a lock that it has acquired.
+type acquired struct {
+	fence  int64
+	before previousHolder
+}
+
+// refusedError is errHeld for one of several locks.
+type refusedError struct{ n int }
+
+func (refusedError) Error() string { return errHeld.Error() }
+
+func (refusedError) Is(target error) bool { return target == errHeld }
+
+// AcquireAll implements [lock.Sets]. It waits for a row that is locked as Acquire does,
+// while it has locked those before it: all who lock several rows do it in one order.
+func (l *Leases) AcquireAll(ctx context.Context, requests []lock.Request) ([]lock.Grant, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("acquire %d locks: %w", len(requests), context.Cause(ctx))
+	}
+	return l.takeAll(ctx, requests, l.engine.acquireAll)
+}
+
+// group says who shares the lock of the request. node is empty when no holder lives any
+// more, and shared is false when the lock is not shared.
+func (l *Leases) group(ctx context.Context, r lock.Request) (held lock.HeldError, shared bool, err error) {
+	held.Key = r.Key
+	var node sql.NullString
+	var touched, now time.Time
+	var ttl sql.NullInt64
+	err = l.db.Acquire.QueryRowContext(ctx, l.db.SQL(`
+		SELECT h.node, h.touched_at, h.ttl_ms, {now}
+		  FROM int_lock l
+		  JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND o.group_term = o.term
+		  LEFT JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND `+liveHoldSQL+`
+		 WHERE l.lock_key = $1 AND l.region = $2
+		 ORDER BY h.mode = 'intent', h.touched_at DESC
+		 LIMIT 1`), rowKey(r.Key), r.Region).
+		Scan(&node, sqldb.ScanTime(&touched), &ttl, sqldb.ScanTime(&now))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return held, false, nil
+	case err != nil:
+		return held, false, fmt.Errorf("look who shares lock %s: %w", r.Key, err)
+	case ttl.Valid:
+		held.Node, held.Left = node.String, max(0, time.Duration(ttl.Int64)*time.Millisecond-now.Sub(touched))
+	}
+	return held, true, nil
+}
+
+// extendHold is Extend of a lock that is shared. The row of INT_LOCK comes first, which
+// keeps all others from changing who holds the lock.
+func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl time.Duration) error {
+	const own = ` FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3`
+	for _, step := range []struct {
+		text string
+		last any
+	}{
+		{l.db.LockSQL(`
+			UPDATE int_lock AS l
+			   SET {prolong}
+			 WHERE lock_key = $1 AND region = $2
+			   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+ownHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`, "l", "$4"), ttl.Seconds()},
+		{l.db.SQL(`
+			UPDATE obs_lock
+			   SET ttl_ms = CASE WHEN ttl_ms < $4 THEN $4 ELSE ttl_ms END
+			 WHERE lock_key = $1 AND region = $2 AND term = (SELECT h.group_term` + own + `)`), ttl.Milliseconds()},
+		{l.db.SQL(`
+			UPDATE obs_hold AS h
+			   SET touched_at = {now}, ttl_ms = $4
+			 WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + ownHoldSQL), ttl.Milliseconds()},
+	} {
+		result, err := tx.ExecContext(ctx, step.text, rowKey(g.Key), g.Region, g.Term, step.last)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); n == 0 || err != nil {
+			return errors.Join(err, lock.ErrLost)
+		}
+	}
+	return nil
+}
+
+// guardHoldSQL is the statement of [Leases.GuardSQL] for a lock that is shared. It keeps
+// the row of INT_LOCK as it is, and lets others who share the lock do the same.
+const guardHoldSQL = `
+UPDATE obs_hold AS h
+   SET touched_at = {now}
+ WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + ownHoldSQL + `
+   AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = h.group_term{share})`
+
+// vacantSQL is the condition that no other of the group lives of which a row was just
+// deleted.
+const vacantSQL = `NOT EXISTS (SELECT 1 FROM obs_hold h
+       WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND h.term <> $3 AND ` + liveHoldSQL + `)`

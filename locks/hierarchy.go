@@ -1,0 +1,114 @@
+package locks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DefaultHierarchies returns the hierarchies that every manager knows.
+func DefaultHierarchies() [][]string {
+	return [][]string{{"fileset", "document", "page"}, {"fileset", "page"}}
+}
+
+// WithIntents takes, with a lock, intents on all that is above it: in the same step, for as
+// long as it is held, with its predicate and TTL. They are [Intent] above a lock that is
+// shared or an intent itself, and [IntentExclusive] above any other. What is above it,
+// [Options.Hierarchies] say: a page with the resources fs-1, doc-2 and 3 is below the
+// document fs-1, doc-2 and the fileset fs-1. The error is a [*DescriptorError] for a lock
+// that is in no hierarchy.
+func WithIntents() Option { return func(w *waiting) { w.intents = true } }
+
+// HierarchyError reports a hierarchy that cannot be, or not beside another.
+type HierarchyError struct {
+	// Subjects is the hierarchy, and Reason says what is wrong with it.
+	Subjects []string
+	Reason   string
+}
+
+// Error shows the hierarchy and says what is wrong with it.
+func (e *HierarchyError) Error() string {
+	return fmt.Sprintf("hierarchy %s: %s", strings.Join(e.Subjects, " > "), e.Reason)
+}
+
+type hierarchies [][]string
+
+// newHierarchies returns the default hierarchies and those of a team. The error is a
+// [*DescriptorError] for a subject that is not known, else a [*HierarchyError].
+func newHierarchies(own [][]string, words vocabulary) (hierarchies, error) {
+	all := hierarchies(DefaultHierarchies())
+	for _, h := range own {
+		if len(h) < 2 {
+			return nil, &HierarchyError{h, "has less than two subjects; write fileset > document, for example"}
+		}
+		for i, subject := range h {
+			if !slices.Contains(words.subjects, subject) {
+				return nil, unknown("subject", subject, words.subjects)
+			}
+			if slices.Contains(h[:i], subject) {
+				return nil, &HierarchyError{h, "has " + subject + " below itself"}
+			}
+			if above, ok := all.above(subject, i+1); ok && !slices.Equal(above, h[:i]) {
+				return nil, &HierarchyError{h, fmt.Sprintf("%s with %d resources is also below %s; a lock could mean both", subject, i+1, strings.Join(above, " > "))}
+			}
+		}
+		all = append(all, slices.Clone(h))
+	}
+	return all, nil
+}
+
+// above returns the subjects above a lock; false when it is in no hierarchy.
+func (all hierarchies) above(subject string, resources int) ([]string, bool) {
+	for _, h := range all {
+		if resources <= len(h) && resources > 0 && h[resources-1] == subject {
+			return h[:resources-1], true
+		}
+	}
+	return nil, false
+}
+
+// intents returns those of the locks, each once and in its strongest mode, but for what the
+// locks cover themselves.
+func (all hierarchies) intents(ds []Descriptor) ([]Descriptor, error) {
+	var intents []Descriptor
+	for _, d := range ds {
+		above, ok := all.above(d.Subject, len(d.Resources))
+		if !ok {
+			return nil, &DescriptorError{"lock", d.String(), fmt.Sprintf("is in no hierarchy: none has %s in place %d; leave out the intents, or add one", d.Subject, len(d.Resources))}
+		}
+		for i, subject := range above {
+			intent := Descriptor{Subject: subject, Predicate: d.Predicate, Resources: d.Resources[:i+1], Mode: intentOf(d.Mode), TTL: d.TTL}
+			same := func(other Descriptor) bool { return other.Key() == intent.Key() }
+			if slices.ContainsFunc(ds, func(other Descriptor) bool { return same(other) && other.Mode.covers(intent.Mode) }) {
+				continue
+			}
+			if at := slices.IndexFunc(intents, same); at < 0 {
+				intents = append(intents, intent)
+			} else {
+				intents[at] = stronger(intents[at], intent)
+			}
+		}
+	}
+	for _, intent := range intents {
+		if i := slices.IndexFunc(ds, func(d Descriptor) bool { return d.Key() == intent.Key() }); i >= 0 {
+			return nil, &DescriptorError{"lock", ds[i].String(), fmt.Sprintf("is above another that needs %s there; ask for that mode, or for exclusive", intent.Mode)}
+		}
+	}
+	return intents, nil
+}
+
+// stronger returns one intent that does what both do.
+func stronger(a, b Descriptor) Descriptor {
+	if b.Mode == IntentExclusive {
+		a.Mode = b.Mode
+	}
+	a.TTL = max(a.TTL, b.TTL)
+	return a
+}
+
+func intentOf(m Mode) Mode {
+	if m == Shared || m == Intent {
+		return Intent
+	}
+	return IntentExclusive
+}
