@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -46,17 +47,18 @@ type HeldError struct {
 	// is not renewed. Both are empty when they are not known.
 	Node string
 	Left time.Duration
+	// Waits says that the node does not hold the lock, and is ahead in the line of those
+	// who wait for it.
+	Waits bool
 	// Tries says how often the lock was tried.
 	Tries int
 }
 
 // Error names the lock and its holder.
 func (e *HeldError) Error() string {
-	text := e.Lock.String() + " is held by "
-	if e.Node == "" {
-		text += "another"
-	} else {
-		text += e.Node
+	text := e.Lock.String() + " is held by " + cmp.Or(e.Node, "another")
+	if e.Waits {
+		text = e.Lock.String() + " is for " + e.Node + ", which has waited for longer or has a higher priority"
 	}
 	if e.Tries > 1 {
 		text += fmt.Sprintf(", tried %d times", e.Tries)
@@ -91,7 +93,7 @@ func asHeld(err error, ds []Descriptor, tries int) error {
 				d = other
 			}
 		}
-		return &HeldError{d, held.Node, held.Left, tries}
+		return &HeldError{d, held.Node, held.Left, held.Waits, tries}
 	case errors.Is(err, ErrHeld):
 		return &HeldError{Lock: d, Tries: tries}
 	}

@@ -199,6 +199,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		if l.hold.leave() {
 			l.err = l.hold.lease.Release(ctx)
 			l.hold.set.leave()
+			l.hold.manager.line.released(l.hold.lock.Key())
 			l.hold.manager.policies.leave(l.hold.lock)
 		} else if errors.Is(context.Cause(l.hold.lease.Context()), ErrLost) {
 			l.err = ErrLost

@@ -78,6 +78,7 @@ type Manager struct {
 	hierarchies hierarchies
 	policies    *policies
 	keeper      *lock.Keeper
+	line        *line
 }
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
@@ -98,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	if m.policies, err = newPolicies(o.Policies, m.words); err != nil {
 		return nil, errors.Join(fmt.Errorf("locks: Options.Policies: %w", err), closeProvider(ctx, o.Provider))
 	}
+	m.line = newLine(o.Provider, o.Logger)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
 	if process, ok := o.Provider.(lock.Process); ok {
 		process.Start(ctx, m.keeper.RenewNow)
@@ -105,10 +107,10 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Close releases all leases, whose contexts end with [ErrClosed], and closes the
-// provider. It tries to release each of them also when ctx has ended.
+// Close releases all leases, whose contexts end with [ErrClosed], refuses those who wait, and
+// closes the provider. It tries to release each of them also when ctx has ended.
 func (m *Manager) Close(ctx context.Context) error {
-	return errors.Join(m.keeper.Close(ctx), closeProvider(ctx, m.opts.Provider))
+	return errors.Join(m.keeper.Close(ctx), m.line.close(ctx), closeProvider(ctx, m.opts.Provider))
 }
 
 func closeProvider(ctx context.Context, p Provider) error {

@@ -12,7 +12,9 @@ import (
 )
 
 // Pauses are those between the attempts to take a lock that another holds. After the last
-// of them, and one more attempt, waiting is over.
+// of them, and one more attempt, waiting is over. Callers that wait stand in line: they are
+// woken when their turn has come, and no other gets the lock past them; see
+// [Manager.Acquire].
 type Pauses = iter.Seq[time.Duration]
 
 // Backoff returns pauses that begin at first and double, each longer or shorter by up to
@@ -45,8 +47,23 @@ type Option func(*waiting)
 
 // waiting is how a caller acquires.
 type waiting struct {
-	pauses  Pauses
-	intents bool
+	pauses   Pauses
+	stale    bool // pauses is not used: see [StealStale]
+	intents  bool
+	priority int
+}
+
+// pausesAfter returns the pauses. The error is that of the last attempt.
+func (w waiting) pausesAfter(err *error) Pauses {
+	if !w.stale {
+		return w.pauses
+	}
+	return func(yield func(time.Duration) bool) {
+		var held *lock.HeldError
+		if errors.As(*err, &held) {
+			yield(held.Left)
+		}
+	}
 }
 
 // FailFast does not wait.
@@ -57,8 +74,17 @@ func Retry(pauses Pauses) Option {
 	if pauses == nil {
 		pauses = Fixed(0, 0)
 	}
-	return func(w *waiting) { w.pauses = pauses }
+	return func(w *waiting) { w.pauses, w.stale = pauses, false }
 }
+
+// StealStale tries again once, when the lease of the holder is over that was found first:
+// it gets the lock of a holder that has died, and does not wait for one that lives.
+func StealStale() Option { return func(w *waiting) { w.stale = true } }
+
+// Priority puts the caller before all who wait with a lesser one, and behind those with a
+// greater. Without it the priority is 0. It is between -1000 and 1000; one that is not
+// counts as the nearest.
+func Priority(n int) Option { return func(w *waiting) { w.priority = min(max(n, -1000), 1000) } }
 
 // Within tries again, after short pauses, until that time is over.
 func Within(limit time.Duration) Option {
@@ -89,24 +115,60 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) ([]*lo
 		if err != nil {
 			return nil, err
 		}
+		r.Place.Priority = how.priority
 		requests[i] = r
 	}
-	tries := 1
 	leases, err := m.try(ctx, requests)
-	for pause := range how.pauses {
+	tries := 1
+	var w *waiter
+	for pause := range how.pausesAfter(&err) {
 		if !errors.Is(err, ErrHeld) {
 			break
 		}
-		if !wait.For(ctx, pause) {
-			return nil, context.Cause(ctx)
-		}
+		w = m.line.join(w, refused(requests, err))
+		leases, err = m.tryAfter(ctx, requests, w, pause)
 		tries++
-		leases, err = m.try(ctx, requests)
+	}
+	if w != nil {
+		m.line.leave(w)
 	}
 	if err != nil {
 		return nil, asHeld(err, ds, tries)
 	}
 	return leases, nil
+}
+
+// refused returns the request that the error speaks of.
+func refused(requests []lock.Request, err error) lock.Request {
+	var held *lock.HeldError
+	if errors.As(err, &held) {
+		for _, r := range requests {
+			if r.Key == held.Key {
+				return r
+			}
+		}
+	}
+	return requests[0]
+}
+
+// tryAfter tries again after the pause, and before it whenever the caller's turn may have
+// come.
+func (m *Manager) tryAfter(ctx context.Context, requests []lock.Request, w *waiter, pause time.Duration) ([]*lock.Lease, error) {
+	for end := time.Now().Add(pause); ; {
+		how := wait.Until(ctx, time.Until(end), w.wake)
+		if how == wait.Canceled {
+			return nil, context.Cause(ctx)
+		}
+		place := m.line.place(w)
+		for i := range requests {
+			requests[i].Place = place
+		}
+		leases, err := m.try(ctx, requests)
+		if how == wait.Elapsed || !errors.Is(err, ErrHeld) {
+			return leases, err
+		}
+		m.line.join(w, refused(requests, err))
+	}
 }
 
 // try makes one attempt.

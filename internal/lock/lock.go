@@ -41,6 +41,9 @@ type Request struct {
 	// Mode is what other holders may do. Empty means [Exclusive], of a key that is locked
 	// in no other mode: a provider can then do without a look at those that share.
 	Mode Mode
+	// Place is where the caller stands in the line of those who wait, for a provider that
+	// is a [Line].
+	Place Place
 	// Name is the lock's readable name, Node the readable name of the holder,
 	// Descriptor a description of the lock, and Metadata a JSON object of texts. For
 	// people; all may be empty.
@@ -68,12 +71,18 @@ type HeldError struct {
 	Node string
 	// Left is the time until the holder's lease ends if it is not renewed.
 	Left time.Duration
+	// Waits says that Node does not hold the lock, and is ahead in the line of those who
+	// wait for it.
+	Waits bool
 }
 
 // Error names the lock and its holder.
 func (e *HeldError) Error() string {
 	if e.Node == "" {
 		return fmt.Sprintf("lock %s is held by another", e.Key)
+	}
+	if e.Waits {
+		return fmt.Sprintf("lock %s is for %s, which has waited for longer or has a higher priority", e.Key, e.Node)
 	}
 	return fmt.Sprintf("lock %s is held by %s", e.Key, e.Node)
 }

@@ -18,6 +18,8 @@ type engine interface {
 	// acquireAll takes all locks or none, in any mode. The error is a refusedError when
 	// another has one of them.
 	acquireAll(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error)
+	// wait notes those who wait, and says whose turn has come.
+	wait(ctx context.Context, wanted []lock.Grant) ([]lock.Turn, error)
 	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)
 	// renewHolds renews locks that are shared, and releaseHold gives one back: errLocked
 	// when another client has locked its row, lock.ErrLost when the term held it no more.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,9 +27,10 @@ const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0} AND h.touched_at <
 // ownHoldSQL is the same for the holder itself, as {alive} is.
 const ownHoldSQL = `h.touched_at >= {ago h.ttl_ms / 1000.0}`
 
-// conflictSQL is [lock.Mode.Conflicts] of a row of obs_hold and the mode that is wanted.
-func conflictSQL(mode string) string {
-	return `(` + mode + ` = 'exclusive' OR (h.mode = 'shared' AND ` + mode + ` = 'intent-exclusive') OR (h.mode = 'intent-exclusive' AND ` + mode + ` = 'shared'))`
+// conflictSQL is [lock.Mode.Conflicts] of two modes.
+func conflictSQL(a, b string) string {
+	return strings.NewReplacer("{a}", a, "{b}", b).Replace(`({a} = 'exclusive' OR {b} = 'exclusive'
+       OR ({a} = 'shared' AND {b} = 'intent-exclusive') OR ({a} = 'intent-exclusive' AND {b} = 'shared'))`)
 }
 
 // standingSQL returns what stands in the way of a lock: whether a group holds it, whether
@@ -37,7 +39,7 @@ func conflictSQL(mode string) string {
 func standingSQL(mode string) string {
 	const held = `EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND ` + liveHoldSQL
 	return `COALESCE(o.group_term = l.client_id, FALSE) AS grouped, ` + held + `) AS lives, ` +
-		held + ` AND ` + conflictSQL(mode) + `) AS refuses, COALESCE({expired}, FALSE) AS expired`
+		held + ` AND ` + conflictSQL("h.mode", mode) + `) AS refuses, COALESCE({expired}, FALSE) AS expired`
 }
 
 // rowTerm is the CLIENT_ID of the row when the grant is the first of the lock: its own term,

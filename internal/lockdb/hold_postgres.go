@@ -21,20 +21,21 @@ ON CONFLICT (lock_key, region) DO UPDATE SET client_id = l.client_id`
 
 // grantSQL takes the locks whose rows claimSQL has locked, all or none, and undoes what
 // claimSQL has made when it takes none.
-var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{live}", liveHoldSQL).Replace(`
+var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL("want"), "{live}", liveHoldSQL).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
-         m AS mode, name, node, d AS descriptor, meta AS metadata
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
-         WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, n)
+         m AS mode, name, node, d AS descriptor, meta AS metadata, w AS waiter, priority, ticket
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+                $13::text[], $14::integer[], $15::bigint[])
+         WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, n)
 ), cur AS (
-  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, {standing}, COALESCE({ahead}, FALSE) AS ahead
+  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, {standing}, {behind} AS behind, COALESCE({ahead}, FALSE) AS ahead
     FROM want
     JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region
     LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
 ), fit AS (
-  SELECT cur.*, fresh OR CASE WHEN grouped THEN NOT lives ELSE expired END AS free,
-         grouped AND lives AND NOT refuses AS joins
+  SELECT cur.*, (fresh OR CASE WHEN grouped THEN NOT lives ELSE expired END) AND NOT behind AS free,
+         grouped AND lives AND NOT refuses AND NOT behind AS joins
     FROM cur
 ), verdict AS (
   SELECT COALESCE(bool_and(free OR joins), FALSE) AND count(*) = (SELECT count(*) FROM want) AS ok FROM fit
@@ -69,6 +70,8 @@ WITH want AS (
   SELECT lock_key, region, term, client_id, mode, fence, name, node, descriptor, metadata, ttl_ms, clock_timestamp(), clock_timestamp(), $11, $12
     FROM taken
    WHERE shares
+), come AS (
+  DELETE FROM obs_wait w USING want, verdict WHERE verdict.ok AND w.waiter = want.waiter
 ), undone AS (
   DELETE FROM int_lock l
    USING fit, verdict
@@ -87,7 +90,7 @@ func (e *postgresEngine) acquireAll(ctx context.Context, grants []lock.Grant, by
 	grant := append(slices.Clone(claim), texts(grants, termOf), texts(grants, modeOf),
 		texts(grants, func(g lock.Grant) string { return g.Name }), texts(grants, func(g lock.Grant) string { return g.Node }),
 		texts(grants, func(g lock.Grant) string { return g.Descriptor }), texts(grants, func(g lock.Grant) string { return g.Metadata }),
-		by.boot, by.liveness)
+		by.boot, by.liveness, texts(grants, func(g lock.Grant) string { return g.Place.ID }), priorities(grants), tickets(grants))
 	taken := make([]acquired, 0, len(grants))
 	refused := -1
 	err := e.db.Pipeline(ctx, []sqldb.Statement{

@@ -47,9 +47,13 @@ func (e *sqliteEngine) acquireOne(ctx context.Context, tx *sql.Tx, g lock.Grant,
 	if err != nil && present {
 		return a, err
 	}
+	var behind bool
+	if err := tx.QueryRowContext(ctx, e.db.SQL(`SELECT `+behindSQL("want")+` FROM (`+wantedSQL+`) want`), wantedArgs(g)...).Scan(&behind); err != nil {
+		return a, err
+	}
 	joins := s.grouped && s.lives && !s.refuses
 	free := !present || s.grouped && !s.lives || !s.grouped && s.expired
-	if !joins && !free {
+	if behind || !joins && !free {
 		return a, errHeld
 	}
 	a.before.expired = present && !joins
@@ -99,7 +103,7 @@ func (e *sqliteEngine) writeHolder(ctx context.Context, tx *sql.Tx, g lock.Grant
 			return err
 		}
 	}
-	return nil
+	return e.come(ctx, tx, g)
 }
 
 func (e *sqliteEngine) renewHolds(ctx context.Context, grants []lock.Grant) (renewals []lock.Renewal, err error) {

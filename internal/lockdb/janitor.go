@@ -126,6 +126,7 @@ func (c *cleaner) chores() []chore {
 			                    WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`,
 			[]any{c.StaleLocks.Seconds()}},
 		{"obs_hold", `DELETE FROM obs_hold WHERE touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, []any{c.StaleLocks.Seconds()}},
+		{"obs_wait", `DELETE FROM obs_wait WHERE touched_at < {ago $1}`, []any{c.StaleLocks.Seconds()}},
 	}
 }
 

@@ -199,8 +199,12 @@ func (l *Leases) heldError(ctx context.Context, r lock.Request) error {
 	}
 	held := &lock.HeldError{Key: r.Key}
 	h, err := l.Holder(ctx, r)
-	if err == nil && h.Held {
+	switch {
+	case err == nil && h.Held:
 		held.Node, held.Left = h.Node, h.Left
+	case err == nil && r.Mode != "":
+		held.Node = l.aheadOf(ctx, r)
+		held.Waits = held.Node != ""
 	}
 	return held
 }

@@ -37,10 +37,23 @@ ON CONFLICT (lock_key, region) DO UPDATE
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
+// inTurnSQL is acquireSQL for a lock for which others may wait in line. It takes the caller
+// out of the line.
+var inTurnSQL = strings.NewReplacer("VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
+   WHERE NOT (SELECT `+behindSQL("want")+` FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode,
+                $11::text AS waiter, $12::integer AS priority, $13::bigint AS ticket) want)`,
+	")\nINSERT INTO obs_lock", `), come AS (
+  DELETE FROM obs_wait WHERE waiter = $11 AND EXISTS (SELECT 1 FROM l)
+)
+INSERT INTO obs_lock`).Replace(acquireSQL)
+
 func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
-	text := e.db.LockSQL(acquireSQL, "l", "$4::float8")
-	err = e.db.Acquire.QueryRowContext(ctx, text,
-		g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata).
+	text := acquireSQL
+	args := []any{g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata}
+	if g.Mode != "" {
+		text, args = inTurnSQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g))
+	}
+	err = e.db.Acquire.QueryRowContext(ctx, e.db.LockSQL(text, "l", "$4::float8"), args...).
 		Scan(append([]any{&fence}, before.scan()...)...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

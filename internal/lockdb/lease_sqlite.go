@@ -22,6 +22,10 @@ ON CONFLICT (lock_key, region) DO UPDATE
  WHERE {expired}
 RETURNING client_id`
 
+// takeInTurnSQL is takeSQL for a lock for which others may wait in line.
+var takeInTurnSQL = strings.Replace(takeSQL, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
+ WHERE NOT (SELECT `+behindSQL("want")+` FROM (SELECT $1 AS lock_key, $2 AS region, 'exclusive' AS mode, $5 AS waiter, $6 AS priority, $7 AS ticket) want)`, 1)
+
 const describeSQL = `
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $3, $10, $11)
@@ -41,8 +45,11 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 	if err := tx.QueryRowContext(ctx, was, g.Key, g.Region).Scan(before.scan()...); err != nil {
 		return 0, before, err
 	}
-	take := e.db.LockSQL(takeSQL, "l", "$4")
-	err = tx.QueryRowContext(ctx, take, g.Key, g.Region, g.Term, g.TTL.Seconds()).Scan(new(string))
+	take, args := takeSQL, []any{g.Key, g.Region, g.Term, g.TTL.Seconds()}
+	if g.Mode != "" {
+		take, args = takeInTurnSQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g))
+	}
+	err = tx.QueryRowContext(ctx, e.db.LockSQL(take, "l", "$4"), args...).Scan(new(string))
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, before, errHeld
 	}
@@ -55,7 +62,19 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 	}
 	_, err = tx.ExecContext(ctx, e.db.SQL(describeSQL),
 		g.Key, g.Region, g.Term, fence, g.Name, g.Node, g.Descriptor, g.TTL.Milliseconds(), by.boot, by.liveness, g.Metadata)
-	return fence, before, err
+	if err != nil {
+		return fence, before, err
+	}
+	return fence, before, e.come(ctx, tx, g)
+}
+
+// come takes the caller out of the line.
+func (e *sqliteEngine) come(ctx context.Context, tx *sql.Tx, g lock.Grant) error {
+	if g.Place.ID == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, e.db.SQL(`DELETE FROM obs_wait WHERE waiter = $1`), g.Place.ID)
+	return err
 }
 
 func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals []lock.Renewal, err error) {

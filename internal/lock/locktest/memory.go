@@ -22,6 +22,7 @@ type Memory struct {
 
 	mu       sync.Mutex
 	rows     map[row][]*held
+	line     []waiter
 	fence    int64
 	attempts map[string]int
 	down     error
@@ -65,6 +66,9 @@ func (m *Memory) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 		if h := m.refuses(r); h != nil {
 			return nil, &lock.HeldError{Key: r.Key, Node: h.grant.Node, Left: h.ends().Sub(m.now())}
 		}
+		if w := m.ahead(r); w != nil {
+			return nil, &lock.HeldError{Key: r.Key, Node: w.request.Node, Waits: true}
+		}
 	}
 	if m.rows == nil {
 		m.rows = make(map[row][]*held)
@@ -74,6 +78,7 @@ func (m *Memory) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 		m.fence++
 		grants[i] = lock.Grant{Request: r, Term: uuid.NewString(), Fence: m.fence, Began: began}
 		m.rows[rowOf(r)] = append(m.taken(r), &held{grant: grants[i], touched: m.now()})
+		m.leave(r.Place.ID)
 	}
 	return grants, nil
 }
@@ -243,6 +248,75 @@ func (m *Memory) refuses(r lock.Request) *held {
 	for _, h := range m.taken(r) {
 		if h.grant.Mode.Conflicts(r.Mode) {
 			return h
+		}
+	}
+	return nil
+}
+
+// lineTTL is for how long a caller keeps its place that is not noted again.
+const lineTTL = 5 * time.Second
+
+// waiter is a caller in the line.
+type waiter struct {
+	request lock.Request
+	touched time.Time
+}
+
+// Wait implements [lock.Line].
+func (m *Memory) Wait(ctx context.Context, requests []lock.Request) ([]lock.Turn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.unavailable(ctx); err != nil {
+		return nil, fmt.Errorf("wait for %d locks: %w", len(requests), err)
+	}
+	turns := make([]lock.Turn, len(requests))
+	for i, r := range requests {
+		if r.Place.Ticket == 0 {
+			m.fence++
+			r.Place.Ticket = m.fence
+		}
+		m.leave(r.Place.ID)
+		m.line = append(m.line, waiter{r, m.now()})
+		turns[i].Ticket = r.Place.Ticket
+	}
+	for i, r := range requests {
+		r.Place.Ticket = turns[i].Ticket
+		turns[i].Come = m.refuses(r) == nil && m.ahead(r) == nil
+	}
+	return turns, nil
+}
+
+// Leave implements [lock.Line].
+func (m *Memory) Leave(_ context.Context, requests []lock.Request) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range requests {
+		m.leave(r.Place.ID)
+	}
+	return m.down
+}
+
+// Waiting returns how many callers stand in line.
+func (m *Memory) Waiting() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.line)
+}
+
+func (m *Memory) leave(id string) {
+	m.line = slices.DeleteFunc(m.line, func(w waiter) bool { return w.request.Place.ID == id })
+}
+
+// ahead returns one who waits and must not be passed; nil for none.
+func (m *Memory) ahead(r lock.Request) *waiter {
+	if r.Mode == "" {
+		return nil
+	}
+	for _, w := range m.line {
+		p, own := w.request.Place, r.Place
+		before := p.Priority > own.Priority || p.Priority == own.Priority && (own.Ticket == 0 || p.Ticket < own.Ticket)
+		if before && p.ID != own.ID && rowOf(w.request) == rowOf(r) && w.request.Mode.Conflicts(r.Mode) && m.now().Sub(w.touched) < lineTTL {
+			return &w
 		}
 	}
 	return nil

@@ -195,7 +195,7 @@ func opposite(t *testing.T, h Harness) {
 	for _, order := range orders {
 		s := sets(t, h.Provider())
 		go func() {
-			for range 10 {
+			for range 5 {
 				grants, err := s.AcquireAll(t.Context(), h.set(order...))
 				for errors.Is(err, lock.ErrHeld) && t.Context().Err() == nil {
 					wait(t.Context(), time.Millisecond)

@@ -40,13 +40,15 @@ func fenceUnderRowLock() Step {
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
 			{leasePostgres, "nextval('obs_fence')", "$11::bigint"},
-			{leasePostgres, "\ttext := e.db.LockSQL(acquireSQL", `	var early int64
+			{leasePostgres, "`).Replace(acquireSQL)", "`, \"$11::bigint\", \"nextval('obs_fence')\").Replace(acquireSQL)"},
+			{leasePostgres, "\ttext := acquireSQL\n", `	var early int64
 	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
 		return 0, before, err
 	}
 	failpoint.Hit("lease.wanted")
-	text := e.db.LockSQL(acquireSQL`},
-			{leasePostgres, "g.Metadata).\n", "g.Metadata, early).\n"},
+	text := acquireSQL
+`},
+			{leasePostgres, "\tif g.Mode != \"\" {\n", "\tif g.Mode == \"\" {\n\t\targs = append(args, early)\n\t} else {\n"},
 			{leasePostgres, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
 	}

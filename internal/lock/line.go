@@ -1,0 +1,33 @@
+package lock
+
+import "context"
+
+// Place is where a caller stands in the line of those who wait for a lock. The zero value is
+// that of a caller who does not wait: behind all who do, with the priority 0.
+type Place struct {
+	// ID names the waiting caller and no other.
+	ID string
+	// Priority comes first: a greater one is ahead of a lesser.
+	Priority int
+	// Ticket comes second: a lesser one is ahead of a greater. The provider gives it; 0 is
+	// none.
+	Ticket int64
+}
+
+// Turn is what a provider says to a caller who waits.
+type Turn struct {
+	// Ticket is that of the caller's place.
+	Ticket int64
+	// Come reports whether neither a holder nor another who waits is in the way.
+	Come bool
+}
+
+// Line is a provider in which callers wait in an order: it grants no lock past one who is
+// ahead and wants the same key in a mode that does not go with the one that is granted.
+type Line interface {
+	// Wait notes that the callers with these requests wait, and answers in their order.
+	// A caller who is not noted again for some seconds loses its place.
+	Wait(ctx context.Context, requests []Request) ([]Turn, error)
+	// Leave takes the callers out of the line.
+	Leave(ctx context.Context, requests []Request) error
+}

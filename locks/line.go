@@ -1,0 +1,205 @@
+package locks
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wait"
+)
+
+const (
+	// lookEvery is how often the process notes that its callers wait, and looks whose turn
+	// has come. One look is for all of them.
+	lookEvery = 500 * time.Millisecond
+	// lookTimeout limits a look.
+	lookTimeout = 5 * time.Second
+)
+
+// line are the callers of this process that wait for a lock. They keep their places beside
+// those of other processes, and are woken when their turn may have come.
+type line struct {
+	provider lock.Line // nil where there is no line
+	log      *slog.Logger
+	poke     chan struct{}
+	done     sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []*waiter
+	// gone are those whose places must be given back.
+	gone    []lock.Request
+	running bool
+	closing bool
+}
+
+// waiter is a caller that waits. What it has in its request is guarded by the line.
+type waiter struct {
+	request lock.Request
+	wake    chan struct{}
+}
+
+func newLine(p lock.Provider, log *slog.Logger) *line {
+	provider, _ := p.(lock.Line)
+	return &line{provider: provider, log: log, poke: make(chan struct{}, 1)}
+}
+
+// join puts a caller into the line for the lock that the request is for. One that is there
+// keeps its place.
+func (q *line) join(w *waiter, r lock.Request) *waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w == nil {
+		w = &waiter{wake: make(chan struct{}, 1)}
+		r.Place.ID = uuid.NewString()
+		q.waiting = append(q.waiting, w)
+	} else {
+		r.Place = w.request.Place
+	}
+	w.request = r
+	if q.closing {
+		w.wakeUp()
+	}
+	q.runLocked()
+	return w
+}
+
+// leave takes the caller out of the line.
+func (q *line) leave(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
+	if q.provider != nil {
+		q.gone = append(q.gone, w.request)
+	}
+	q.runLocked()
+}
+
+// place is where the caller stands.
+func (q *line) place(w *waiter) lock.Place {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return w.request.Place
+}
+
+// released wakes the callers of this process that are next for a lock which was released:
+// all who can hold it together.
+func (q *line) released(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var next []*waiter
+	for _, w := range q.waiting {
+		if w.request.Key == key {
+			next = append(next, w)
+		}
+	}
+	slices.SortStableFunc(next, func(a, b *waiter) int { return ahead(a.request.Place, b.request.Place) })
+	for i, w := range next {
+		if slices.ContainsFunc(next[:i], func(other *waiter) bool { return other.request.Mode.Conflicts(w.request.Mode) }) {
+			return
+		}
+		w.wakeUp()
+	}
+}
+
+// ahead is negative for a place that is before the other. One without a ticket is last.
+func ahead(a, b lock.Place) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(uint64(a.Ticket-1), uint64(b.Ticket-1))) //nolint:gosec // 0 becomes the greatest.
+}
+
+func (w *waiter) wakeUp() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// runLocked lets the line be looked at soon.
+func (q *line) runLocked() {
+	select {
+	case q.poke <- struct{}{}:
+	default:
+	}
+	if !q.running && q.provider != nil {
+		q.running = true
+		q.done.Go(q.run)
+	}
+}
+
+// run looks until no caller waits.
+func (q *line) run() {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-q.poke:
+		case <-ticker.C:
+		}
+		waiting, gone := q.take()
+		if len(waiting)+len(gone) == 0 {
+			return
+		}
+		q.look(waiting, gone)
+	}
+}
+
+// take returns those who wait, and those who do no more. The line is not running any more
+// when there are none.
+func (q *line) take() (waiting []*waiter, gone []lock.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, gone = slices.Clone(q.waiting), q.gone
+	q.gone = nil
+	q.running = len(waiting)+len(gone) > 0
+	return waiting, gone
+}
+
+// look notes who waits and who does no more, and wakes those whose turn has come. A place
+// that could not be given back is lost when it was not noted for some seconds.
+func (q *line) look(waiting []*waiter, gone []lock.Request) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	if len(gone) > 0 {
+		if err := q.provider.Leave(ctx, gone); err != nil {
+			q.log.Debug("Line not left; the places are lost soon", "err", err)
+		}
+	}
+	if len(waiting) == 0 {
+		return
+	}
+	requests := make([]lock.Request, len(waiting))
+	q.mu.Lock()
+	for i, w := range waiting {
+		requests[i] = w.request
+	}
+	q.mu.Unlock()
+	turns, err := q.provider.Wait(ctx, requests)
+	if err != nil {
+		q.log.Debug("Places in line not kept; trying again", "err", err)
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, w := range waiting {
+		w.request.Place.Ticket = turns[i].Ticket
+		if turns[i].Come {
+			w.wakeUp()
+		}
+	}
+}
+
+// close wakes all who wait, whose next attempt is refused, and waits until they have left.
+func (q *line) close(ctx context.Context) error {
+	q.mu.Lock()
+	q.closing = true
+	for _, w := range q.waiting {
+		w.wakeUp()
+	}
+	q.mu.Unlock()
+	return wait.Group(ctx, &q.done, "the line of those who wait for locks")
+}

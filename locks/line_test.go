@@ -1,0 +1,210 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock/locktest"
+	"github.com/observerd/observerd/locks"
+)
+
+// process returns another manager of the same locks, as another process has it.
+func process(t *testing.T, p *locktest.Memory) *locks.Manager {
+	t.Helper()
+	m, err := locks.Open(t.Context(), locks.Options{Provider: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	return m
+}
+
+// arrivals are callers that had their turn, in order.
+type arrivals struct {
+	mu    sync.Mutex
+	names []string
+	times []time.Time
+}
+
+func (a *arrivals) order() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.names)
+}
+
+func (a *arrivals) at() []time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.times)
+}
+
+// wait acquires in the background, and releases a second later.
+func (a *arrivals) wait(t *testing.T, m *locks.Manager, name string, d locks.Descriptor, options ...locks.Option) {
+	t.Helper()
+	go func() {
+		l, err := m.Acquire(t.Context(), d, options...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		a.mu.Lock()
+		a.names, a.times = append(a.names, name), append(a.times, time.Now())
+		a.mu.Unlock()
+		time.Sleep(time.Second)
+		release(t, l)
+	}()
+	synctest.Wait()
+}
+
+func TestReleaseWakesThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]time.Duration{"same process": 50 * time.Millisecond, "another process": 500 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, p := open(t, locks.Options{})
+				other := m
+				if name == "another process" {
+					other = process(t, p)
+				}
+				l := acquire(t, m, t.Context(), page)
+				var a arrivals
+				a.wait(t, other, "waiter", page, locks.Retry(locks.Fixed(time.Hour, 1)))
+				time.Sleep(10*time.Minute + 70*time.Millisecond)
+				release(t, l)
+				released := time.Now()
+				time.Sleep(5 * time.Second)
+				if at := a.at(); len(at) != 1 || at[0].Sub(released) > limit {
+					t.Errorf("had at %v, want %s after %s", at, limit, released)
+				}
+				if p.Waiting() != 0 {
+					t.Error("a place is left in the line")
+				}
+			})
+		})
+	}
+}
+
+func TestThoseWhoWaitComeInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		other := process(t, p)
+		l := acquire(t, m, t.Context(), page)
+		var a arrivals
+		for _, w := range []struct {
+			name string
+			m    *locks.Manager
+			how  []locks.Option
+		}{
+			{"1", m, nil},
+			{"2", other, nil},
+			{"urgent", other, []locks.Option{locks.Priority(5)}},
+			{"3", m, []locks.Option{locks.Within(time.Minute)}},
+			{"later", other, []locks.Option{locks.Priority(-5), locks.Within(time.Minute)}},
+			{"4", other, []locks.Option{locks.Within(time.Minute)}},
+		} {
+			a.wait(t, w.m, w.name, page, w.how...)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		release(t, l)
+		time.Sleep(20 * time.Second)
+		if want := []string{"urgent", "1", "2", "3", "4", "later"}; !slices.Equal(a.order(), want) {
+			t.Errorf("%v, want %v", a.order(), want)
+		}
+	})
+}
+
+// Readers come and go so that there is always one: the writer has its turn.
+func TestWriterIsNotStarved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		other := process(t, p)
+		var readers, writer arrivals
+		for i := range 20 {
+			readers.wait(t, other, "reader", in(page, locks.Shared), locks.Within(time.Minute))
+			if i == 3 {
+				writer.wait(t, m, "writer", page)
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Second)
+		reading, writing := readers.at(), writer.at()
+		if len(writing) != 1 || len(reading) != 20 {
+			t.Fatalf("%d writers, %d of 20 readers", len(writing), len(reading))
+		}
+		if before := slices.IndexFunc(reading, func(at time.Time) bool { return at.After(writing[0]) }); before > 5 {
+			t.Errorf("%d readers were before the writer", before)
+		}
+	})
+}
+
+// A set waits in line for the lock that is held, so that its holder gets the other one.
+func TestSetDoesNotBlockTheHolderItWaitsFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := open(t, locks.Options{})
+		l := acquire(t, m, t.Context(), audit)
+		done := make(chan error, 1)
+		go func() {
+			set, err := m.AcquireAll(t.Context(), []locks.Descriptor{page, audit})
+			done <- errors.Join(err, set.Release(t.Context()))
+		}()
+		time.Sleep(time.Second)
+		both := acquire(t, m, l.Context(), page)
+		release(t, both)
+		release(t, l)
+		time.Sleep(time.Second)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStealStale(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		other := process(t, p)
+		l := acquire(t, m, t.Context(), page)
+		if _, err := other.Acquire(t.Context(), page, locks.StealStale()); !errors.Is(err, locks.ErrHeld) {
+			t.Errorf("a lease that is renewed was stolen: %v", err)
+		}
+		synctest.Wait() // The place in line is given back.
+		p.ExpireTerm(l.Term())
+		stolen, err := other.Acquire(t.Context(), page, locks.StealStale())
+		if err != nil || stolen.Fence() <= l.Fence() {
+			t.Fatalf("%v", err)
+		}
+		release(t, stolen)
+		_ = l.Release(t.Context())
+	})
+}
+
+func TestCloseEndsWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		l := acquire(t, process(t, p), t.Context(), page)
+		got := make(chan error, 1)
+		go func() {
+			_, err := m.Acquire(t.Context(), page, locks.Retry(locks.Fixed(time.Hour, 1)))
+			got <- err
+		}()
+		time.Sleep(time.Second)
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-got; !errors.Is(err, locks.ErrClosed) {
+			t.Errorf("%v, want ErrClosed", err)
+		}
+		release(t, l)
+	})
+}
