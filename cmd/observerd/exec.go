@@ -30,7 +30,9 @@ type execution struct {
 	subject, predicate string
 	resources          []string
 	metadata           []string
+	shared, intents    bool
 	ttl, wait, grace   time.Duration
+	priority           int
 }
 
 func (c *cli) locksCommand() *cobra.Command {
@@ -50,11 +52,12 @@ The command inherits stdin, stdout and stderr. Signals are passed on to it and t
 it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
 
 Without --wait, a lock that is held is tried again after about 1, 2, 4, 8 and 16
-seconds. The exit code is the command's; 75 if the lock was not to be had, 76 if it was
+seconds, and whenever the turn of this process has come. The exit code is the command's; 75 if the lock was not to be had, 76 if it was
 lost, 127 if there is no such command and 126 if it cannot be executed. See
 'observerd help exit-codes' for the others.`,
 		Example: `  observerd exec --lock lock:exclusive:audit:processing:status-reconciliation --ttl 300s --wait 30s -- ./audit.sh
-  observerd exec --subject page --predicate extracting --resource fs-1 --resource doc-2 --resource 3 -- make extract`,
+  observerd exec --subject page --predicate extracting --resource fs-1 --resource doc-2 --resource 3 -- make extract
+  observerd exec --subject schema --predicate reading --resource tenant-123 --shared -- ./report.sh`,
 		RunE: e.run,
 	}
 	flags := cmd.Flags()
@@ -63,6 +66,9 @@ lost, 127 if there is no such command and 126 if it cannot be executed. See
 	flags.StringVar(&e.subject, "subject", "", "what is protected, such as page")
 	flags.StringVar(&e.predicate, "predicate", "", "what is done, such as extracting")
 	flags.StringArrayVar(&e.resources, "resource", nil, "the `name` of what is protected, from the general to the particular; repeat it")
+	flags.BoolVar(&e.shared, "shared", false, "let others read at the same time; without it the lock is exclusive")
+	flags.BoolVar(&e.intents, "intents", false, "take intents on what is above, such as the fileset of a page")
+	flags.IntVar(&e.priority, "priority", 0, "the place in line of those who wait: a greater `number` comes first")
 	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
 	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
@@ -84,7 +90,10 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if err := lockexec.Find(args[0]); err != nil {
 		return notRunnable(err)
 	}
-	var options []locks.Option
+	options := []locks.Option{locks.Priority(e.priority)}
+	if e.intents {
+		options = append(options, locks.WithIntents())
+	}
 	if cmd.Flags().Changed("wait") {
 		options = append(options, locks.Within(e.wait))
 	}
@@ -162,8 +171,8 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 	d := locks.Descriptor{Subject: e.subject, Predicate: e.predicate, Resources: e.resources}
 	parts := e.subject != "" || e.predicate != "" || len(e.resources) > 0
 	switch {
-	case e.text != "" && parts:
-		return d, errors.New("--lock is the whole lock; leave out --subject, --predicate and --resource")
+	case e.text != "" && (parts || e.shared):
+		return d, errors.New("--lock is the whole lock; leave out --subject, --predicate, --resource and --shared")
 	case e.text == "" && !parts:
 		return d, errors.New("the lock is missing; write --lock lock:exclusive:SUBJECT:PREDICATE:RESOURCE, or --subject, --predicate and --resource")
 	case e.ttl <= 0:
@@ -173,6 +182,9 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 		if d, err = locks.Parse(e.text); err != nil {
 			return d, err
 		}
+	}
+	if e.shared {
+		d.Mode = locks.Shared
 	}
 	d.TTL, d.Metadata = e.ttl, make(map[string]string)
 	for _, text := range e.metadata {

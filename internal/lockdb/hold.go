@@ -73,31 +73,39 @@ func (l *Leases) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 	return l.takeAll(ctx, requests, l.engine.acquireAll)
 }
 
-// group says who shares the lock of the request. node is empty when no holder lives any
-// more, and shared is false when the lock is not shared.
-func (l *Leases) group(ctx context.Context, r lock.Request) (held lock.HeldError, shared bool, err error) {
-	held.Key = r.Key
-	var node sql.NullString
+// group is what a refused caller finds of a lock that several hold.
+type group struct {
+	// lives reports whether any holder lives, and refuses that one keeps the caller out:
+	// node is its name then, and left the time until its lease is over.
+	lives, refuses bool
+	node           string
+	left           time.Duration
+}
+
+// group looks at those who share the lock of the request; nil when nobody shares it.
+func (l *Leases) group(ctx context.Context, r lock.Request) (*group, error) {
+	var node, mode sql.NullString
 	var touched, now time.Time
 	var ttl sql.NullInt64
-	err = l.db.Acquire.QueryRowContext(ctx, l.db.SQL(`
-		SELECT h.node, h.touched_at, h.ttl_ms, {now}
+	err := l.db.Acquire.QueryRowContext(ctx, l.db.SQL(`
+		SELECT h.node, h.mode, h.touched_at, h.ttl_ms, {now}
 		  FROM int_lock l
 		  JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND o.group_term = o.term
 		  LEFT JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND `+liveHoldSQL+`
 		 WHERE l.lock_key = $1 AND l.region = $2
-		 ORDER BY h.mode = 'intent', h.touched_at DESC
-		 LIMIT 1`), rowKey(r.Key), r.Region).
-		Scan(&node, sqldb.ScanTime(&touched), &ttl, sqldb.ScanTime(&now))
+		 ORDER BY CASE WHEN `+conflictSQL("h.mode", "$3")+` THEN 0 ELSE 1 END, h.touched_at DESC
+		 LIMIT 1`), rowKey(r.Key), r.Region, modeOf(lock.Grant{Request: r})).
+		Scan(&node, &mode, sqldb.ScanTime(&touched), &ttl, sqldb.ScanTime(&now))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return held, false, nil
+		return nil, nil
 	case err != nil:
-		return held, false, fmt.Errorf("look who shares lock %s: %w", r.Key, err)
-	case ttl.Valid:
-		held.Node, held.Left = node.String, max(0, time.Duration(ttl.Int64)*time.Millisecond-now.Sub(touched))
+		return nil, fmt.Errorf("look who shares lock %s: %w", r.Key, err)
+	case !ttl.Valid:
+		return &group{}, nil
 	}
-	return held, true, nil
+	left := max(0, time.Duration(ttl.Int64)*time.Millisecond-now.Sub(touched))
+	return &group{true, lock.Mode(mode.String).Conflicts(r.Mode), node.String, left}, nil
 }
 
 // extendHold is Extend of a lock that is shared. The row of INT_LOCK comes first, which

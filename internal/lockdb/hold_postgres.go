@@ -21,7 +21,7 @@ ON CONFLICT (lock_key, region) DO UPDATE SET client_id = l.client_id`
 
 // grantSQL takes the locks whose rows claimSQL has locked, all or none, and undoes what
 // claimSQL has made when it takes none.
-var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL("want"), "{live}", liveHoldSQL).Replace(`
+var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL, "{live}", liveHoldSQL).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
          m AS mode, name, node, d AS descriptor, meta AS metadata, w AS waiter, priority, ticket

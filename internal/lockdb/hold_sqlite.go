@@ -48,7 +48,7 @@ func (e *sqliteEngine) acquireOne(ctx context.Context, tx *sql.Tx, g lock.Grant,
 		return a, err
 	}
 	var behind bool
-	if err := tx.QueryRowContext(ctx, e.db.SQL(`SELECT `+behindSQL("want")+` FROM (`+wantedSQL+`) want`), wantedArgs(g)...).Scan(&behind); err != nil {
+	if err := tx.QueryRowContext(ctx, e.db.SQL(`SELECT `+behindSQL+` FROM (`+wantedSQL+`) want`), wantedArgs(g)...).Scan(&behind); err != nil {
 		return a, err
 	}
 	joins := s.grouped && s.lives && !s.refuses

@@ -185,27 +185,34 @@ func (l *Leases) giveBack(ctx context.Context, grants []lock.Grant) {
 	}
 }
 
-// heldError says who has the lock. What it finds may have changed since. The error is
-// errVacant when a group has it of which no holder lives.
+// heldError says who has the lock, or comes before the caller in the line. What it finds may
+// have changed since. The error is errVacant when a group has the lock of which no holder
+// lives.
 func (l *Leases) heldError(ctx context.Context, r lock.Request) error {
-	if r.Mode != "" {
-		held, shared, err := l.group(ctx, r)
-		switch {
-		case err == nil && shared && held.Left == 0:
-			return fmt.Errorf("%w %s", errVacant, r.Key)
-		case err == nil && shared:
-			return &held
+	held := &lock.HeldError{Key: r.Key}
+	if r.Mode == "" {
+		if h, err := l.Holder(ctx, r); err == nil && h.Held {
+			held.Node, held.Left = h.Node, h.Left
+		}
+		return held
+	}
+	g, err := l.group(ctx, r)
+	switch {
+	case err != nil:
+		return held
+	case g != nil && !g.lives && l.aheadOf(ctx, r) == "":
+		return fmt.Errorf("%w %s", errVacant, r.Key)
+	case g != nil && g.refuses:
+		held.Node, held.Left = g.node, g.left
+		return held
+	case g == nil:
+		if h, err := l.Holder(ctx, r); err == nil && h.Held {
+			held.Node, held.Left = h.Node, h.Left
+			return held
 		}
 	}
-	held := &lock.HeldError{Key: r.Key}
-	h, err := l.Holder(ctx, r)
-	switch {
-	case err == nil && h.Held:
-		held.Node, held.Left = h.Node, h.Left
-	case err == nil && r.Mode != "":
-		held.Node = l.aheadOf(ctx, r)
-		held.Waits = held.Node != ""
-	}
+	held.Node = l.aheadOf(ctx, r)
+	held.Waits = held.Node != ""
 	return held
 }
 

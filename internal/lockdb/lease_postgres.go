@@ -40,8 +40,8 @@ RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT our
 // inTurnSQL is acquireSQL for a lock for which others may wait in line. It takes the caller
 // out of the line.
 var inTurnSQL = strings.NewReplacer("VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
-   WHERE NOT (SELECT `+behindSQL("want")+` FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode,
-                $11::text AS waiter, $12::integer AS priority, $13::bigint AS ticket) want)`,
+   WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode,
+                $11::text AS waiter, $12::integer AS priority, $13::bigint AS ticket) AS want)`,
 	")\nINSERT INTO obs_lock", `), come AS (
   DELETE FROM obs_wait WHERE waiter = $11 AND EXISTS (SELECT 1 FROM l)
 )

@@ -24,7 +24,7 @@ RETURNING client_id`
 
 // takeInTurnSQL is takeSQL for a lock for which others may wait in line.
 var takeInTurnSQL = strings.Replace(takeSQL, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
- WHERE NOT (SELECT `+behindSQL("want")+` FROM (SELECT $1 AS lock_key, $2 AS region, 'exclusive' AS mode, $5 AS waiter, $6 AS priority, $7 AS ticket) want)`, 1)
+ WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1 AS lock_key, $2 AS region, 'exclusive' AS mode, $5 AS waiter, $6 AS priority, $7 AS ticket) want)`, 1)
 
 const describeSQL = `
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)

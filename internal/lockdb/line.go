@@ -2,7 +2,6 @@ package lockdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 
@@ -14,14 +13,14 @@ import (
 // place. Its process notes it twice a second.
 const waitingSQL = "5"
 
-// behindSQL is the condition that one who waits is ahead of want, and must not be passed.
+// aheadSQL is the condition that one who waits, w, is ahead of want, and must not be passed.
 // It needs lock_key, region, mode, waiter, priority and ticket of want.
-func behindSQL(want string) string {
-	return `EXISTS (SELECT 1 FROM obs_wait w
-       WHERE w.lock_key = ` + want + `.lock_key AND w.region = ` + want + `.region AND w.waiter <> ` + want + `.waiter AND w.touched_at >= {ago ` + waitingSQL + `}
-         AND (w.priority > ` + want + `.priority OR (w.priority = ` + want + `.priority AND w.ticket < ` + want + `.ticket))
-         AND ` + conflictSQL("w.mode", want+".mode") + `)`
-}
+var aheadSQL = `w.lock_key = want.lock_key AND w.region = want.region AND w.waiter <> want.waiter AND w.touched_at >= {ago ` + waitingSQL + `}
+         AND (w.priority > want.priority OR (w.priority = want.priority AND w.ticket < want.ticket))
+         AND ` + conflictSQL("w.mode", "want.mode")
+
+// behindSQL is the condition that there is such a one.
+var behindSQL = `EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `)`
 
 // ticketOf is the ticket of the grant's place; of one without, that of the end of the line.
 func ticketOf(g lock.Grant) int64 {
@@ -79,24 +78,26 @@ func (l *Leases) Leave(ctx context.Context, requests []lock.Request) error {
 	return nil
 }
 
-// aheadOf returns the node of the first in line; empty for none.
+// aheadOf returns the node of the first in line whom the request must not pass; empty for
+// none.
 func (l *Leases) aheadOf(ctx context.Context, r lock.Request) string {
-	var node sql.NullString
+	var node string
+	g := stored(lock.Grant{Request: r})
 	err := l.db.Acquire.QueryRowContext(ctx, l.db.SQL(`
-		SELECT node
-		  FROM obs_wait
-		 WHERE lock_key = $1 AND region = $2 AND waiter <> $3 AND touched_at >= {ago `+waitingSQL+`}
-		 ORDER BY priority DESC, ticket
-		 LIMIT 1`), rowKey(r.Key), r.Region, r.Place.ID).Scan(&node)
+		SELECT w.node
+		  FROM (`+wantedSQL+`) want
+		  JOIN obs_wait w ON `+aheadSQL+`
+		 ORDER BY w.priority DESC, w.ticket
+		 LIMIT 1`), wantedArgs(g)...).Scan(&node)
 	if err != nil {
 		return ""
 	}
-	return node.String
+	return node
 }
 
 // comeSQL reports whether neither a holder nor one who waits is in the way of want.
 func comeSQL() string {
-	return `NOT ` + behindSQL("want") + ` AND NOT EXISTS (
+	return `NOT ` + behindSQL + ` AND NOT EXISTS (
        SELECT 1
          FROM (SELECT l.lock_key, ` + standingSQL("want.mode") + `
                  FROM int_lock l
@@ -147,7 +148,8 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 }
 
 // wantedSQL is one who wants a lock, as behindSQL and comeSQL need it.
-const wantedSQL = `SELECT $1 AS lock_key, $2 AS region, $3 AS mode, $4 AS waiter, $5 AS priority, $6 AS ticket`
+const wantedSQL = `SELECT CAST($1 AS CHAR(36)) AS lock_key, CAST($2 AS VARCHAR(100)) AS region, CAST($3 AS VARCHAR(36)) AS mode,
+       CAST($4 AS VARCHAR(36)) AS waiter, CAST($5 AS INTEGER) AS priority, CAST($6 AS BIGINT) AS ticket`
 
 func wantedArgs(g lock.Grant) []any {
 	return []any{g.Key, g.Region, modeOf(g), g.Place.ID, g.Place.Priority, ticketOf(g)}
