@@ -57,15 +57,18 @@ func TestLockOfADeadProcessIsFreed(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			start(t, observerd(t, folder, url, "run"))
-			lock := []string{"exec", "--lock", "lock:exclusive:audit:processing:a", "--ttl", "1h"}
-			holder := observerd(t, folder, url, append(lock, "--", "sh", "-c", "echo >held; sleep 3600")...)
-			start(t, holder)
-			waitForFile(t, filepath.Join(folder, "held"))
-			if err := holder.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			if output, err := observerd(t, folder, url, append(lock, "--wait", "2m", "--", "true")...).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, output)
+			for _, mode := range []string{"exclusive", "shared"} {
+				holder := observerd(t, folder, url, "exec", "--lock", "lock:"+mode+":schema:reading:"+mode, "--ttl", "1h",
+					"--", "sh", "-c", "echo >held-"+mode+"; sleep 3600")
+				start(t, holder)
+				waitForFile(t, filepath.Join(folder, "held-"+mode))
+				if err := holder.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				contender := observerd(t, folder, url, "exec", "--lock", "lock:exclusive:schema:writing:"+mode, "--wait", "2m", "--", "true")
+				if output, err := contender.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, output)
+				}
 			}
 		})
 	}

@@ -102,7 +102,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	a.cleanups.close("coordination database", a.db)
 	a.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: a.db.Leases(), Logger: a.component("lock"), Registerer: a.registry})
 	a.liveness = a.db.NewLiveness(liveness.Options{
-		SignOfLife: a.keeper.RenewNow, Logger: a.component("liveness"), Beat: a.loops.Beat,
+		Regions: a.cfg.Scheduler.LockRegions(), SignOfLife: a.keeper.RenewNow, Logger: a.component("liveness"), Beat: a.loops.Beat,
 	})
 	a.cleanups.add("liveness", a.liveness.Stop)
 	a.cleanups.add("leases", a.keeper.Close) // before the liveness: without it, their holder would count as dead

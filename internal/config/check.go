@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,14 +35,14 @@ func (l *loader) checkNode(cfg *Config) {
 	checkLabel(l.Report, "node.name", cfg.Node.Name)
 }
 
-// polled reports whether locks of pollers are in that region.
-func polled(s Scheduler, region string) bool {
+// LockRegions returns the regions of the pollers' locks, sorted.
+func (s Scheduler) LockRegions() []string {
+	regions := []string{s.Lock.Region}
 	for _, t := range s.Types {
-		if t.Lock.Region == region {
-			return true
-		}
+		regions = append(regions, t.Lock.Region)
 	}
-	return s.Lock.Region == region
+	slices.Sort(regions)
+	return slices.Compact(regions)
 }
 
 func (l *loader) checkLocks(cfg *Config) {
@@ -49,7 +50,7 @@ func (l *loader) checkLocks(cfg *Config) {
 	switch {
 	case o.Region == "":
 		l.Reject("locks.region", "region is empty; write LOCKS")
-	case polled(cfg.Scheduler, o.Region):
+	case slices.Contains(cfg.Scheduler.LockRegions(), o.Region):
 		l.Reject("locks.region", "the pollers have this region; write another, such as LOCKS")
 	}
 	checkLabel(l.Report, "locks.region", o.Region)

@@ -126,9 +126,14 @@ func (c *cleaner) chores() []chore {
 			                    WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`,
 			[]any{c.StaleLocks.Seconds()}},
 		{"obs_hold", `DELETE FROM obs_hold WHERE touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, []any{c.StaleLocks.Seconds()}},
+		{"obs_process", `DELETE FROM obs_process WHERE seen_at < {ago $1}`, []any{processesKept.Seconds()}},
 		{"obs_wait", `DELETE FROM obs_wait WHERE touched_at < {ago $1}`, []any{c.StaleLocks.Seconds()}},
 	}
 }
+
+// processesKept is how long a process is remembered that does not note itself any more, as
+// it does once a minute. What it held was freed long before.
+const processesKept = 10 * time.Minute
 
 // staleLocksSQL removes leases of ours that ended long ago: a node died and
 // no other node wanted the lock since. While the row's term is ours, so is its TTL.

@@ -75,7 +75,7 @@ func watchAs(t *testing.T, url, boot string, changes ...func(o *liveness.Options
 		t.Fatal(err)
 	}
 	w.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: w.db.Leases(), Logger: log})
-	o := liveness.Options{Logger: log, SignOfLife: w.keeper.RenewNow}
+	o := liveness.Options{Regions: []string{"DEFAULT"}, Logger: log, SignOfLife: w.keeper.RenewNow}
 	for _, change := range changes {
 		change(&o)
 	}

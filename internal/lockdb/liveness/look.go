@@ -12,12 +12,13 @@ import (
 // dead, and wakes the waiting goroutines.
 func (m *Monitor) look(ctx context.Context) error {
 	if m.opts.ShowOnly {
+		m.note(ctx)
 		return m.attempt(ctx, 2*m.opts.Every, m.p.check)
 	}
 	var s snapshot
 	began := time.Now()
 	err := m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) (err error) {
-		s, err = m.p.look(ctx)
+		s, err = m.p.look(ctx, m.opts.Regions)
 		return err
 	})
 	if sqldb.LockTableChanged(err) && !m.relooked {
@@ -30,6 +31,9 @@ func (m *Monitor) look(ctx context.Context) error {
 	}
 	m.relooked = false
 	open, absent := m.census(s)
+	if err := m.addAbandoned(ctx, &s, absent); err != nil {
+		return err
+	}
 	dead := m.detector.look(began, time.Now(), m.marks(s, absent))
 	if m.young() {
 		dead = nil
@@ -43,7 +47,9 @@ func (m *Monitor) look(ctx context.Context) error {
 				continue
 			}
 		}
-		locks[held.LockID] = standing{held.term, held.expired}
+		if !held.shared {
+			locks[held.LockID] = standing{held.term, held.expired}
+		}
 	}
 	gone := make(map[string]bool)
 	for _, n := range s.nodes {
@@ -82,7 +88,7 @@ func (m *Monitor) census(s snapshot) (open, absent map[string]bool) {
 	for _, held := range s.leases {
 		note(held.boot, held.liveness)
 	}
-	for _, n := range s.nodes {
+	for _, n := range append(s.nodes, s.processes...) {
 		note(n.boot, n.liveness)
 	}
 	return open, absent
@@ -174,6 +180,7 @@ func (m *Monitor) mark(ctx context.Context, kind string) bool {
 		for _, text := range []string{
 			`UPDATE obs_lock SET liveness = $2
 			  WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> '` + FoundDead + `'`,
+			`UPDATE obs_hold SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`,
 			`UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`,
 		} {
 			if _, err := m.db.Lease.ExecContext(ctx, m.db.SQL(text), m.opts.BootID, kind); err != nil {

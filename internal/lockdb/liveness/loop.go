@@ -62,6 +62,7 @@ func (m *Monitor) comeBack(ctx context.Context, cause error) {
 // depart ends all that others see of us.
 func (m *Monitor) depart(ctx context.Context) {
 	m.members.forget()
+	m.takeNoteBack(ctx)
 	m.vanish(ctx)
 }
 
@@ -123,6 +124,7 @@ func (m *Monitor) withdraw(ctx context.Context) bool {
 
 func (m *Monitor) disappeared() {
 	m.lost = time.Now()
+	m.noted = time.Time{}
 	m.members.forget()
 	m.opts.Active.Set(0)
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Active is 1 while others can see this process, else 0. Required.
 	Active prometheus.Gauge
 
+	// Regions are those of the pollers' locks, which are all looked at. Of others, only
+	// those are whose holders have died.
+	Regions []string
 	// ShowOnly leaves the looking to others: this process shows that it lives, judges
 	// nobody and frees no lease.
 	ShowOnly bool
@@ -98,8 +101,9 @@ type Monitor struct {
 	// judged says that rows of ours may let others judge us: while they cannot
 	// see us, signs of life have to stand in.
 	judged   bool
-	short    int  // sessions in a row that did not last
-	relooked bool // at the catalogue, and no look has succeeded since
+	short    int       // sessions in a row that did not last
+	relooked bool      // at the catalogue, and no look has succeeded since
+	noted    time.Time // when this process was last noted in obs_process
 	settled  chan struct{}
 	settle   func()
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
@@ -27,9 +28,9 @@ type Presence interface {
 	// appear begins to show this process. An error that is errNoLiveness will
 	// not go away.
 	appear(ctx context.Context) error
-	// look looks at all leases of ours and all nodes. After an error the
-	// process may not be seen any more: vanish, and appear again.
-	look(ctx context.Context) (snapshot, error)
+	// look looks at the leases of ours in those regions, and at all nodes and processes.
+	// After an error the process may not be seen any more: vanish, and appear again.
+	look(ctx context.Context, regions []string) (snapshot, error)
 	// check fails when this process may not be seen any more, as a look does.
 	check(ctx context.Context) error
 	// free takes the lease from its holder, if the holder is still absent and
@@ -46,7 +47,9 @@ type Presence interface {
 type snapshot struct {
 	leases []lease
 	nodes  []nodeSeen
-	alive  aliveness
+	// processes hold locks that are not in leases.
+	processes []nodeSeen
+	alive     aliveness
 }
 
 // lease is a row of INT_LOCK that a process of ours has written.
@@ -58,6 +61,8 @@ type lease struct {
 	// touched changes with every renewal.
 	touched string
 	expired bool
+	// shared says that it is a row of obs_hold, and not of INT_LOCK.
+	shared bool
 }
 
 // nodeSeen is a node that has beaten lately.
@@ -67,18 +72,22 @@ type nodeSeen struct{ name, boot, liveness, touched string }
 // schedule forgets nodes sooner.
 const recentNodes = "60"
 
-// snapshotSQL returns leases and nodes. It is written without parameters, so that
-// it needs no prepared statement on the server.
+// snapshotSQL returns the leases of the regions, nodes, and processes that hold other locks.
+// It is written without parameters, so that it needs no prepared statement on the server.
 const snapshotSQL = `
 SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
        CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
        CAST(l.created_date AS TEXT), {expired}
-  FROM int_lock l
-  JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+  FROM obs_lock o
+  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ WHERE o.region IN ({regions})
 UNION ALL
 SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
   FROM obs_node
- WHERE seen_at >= {ago ` + recentNodes + `}`
+ WHERE seen_at >= {ago ` + recentNodes + `}
+UNION ALL
+SELECT 'process', '', '', '', '', '', boot_id, liveness, '', FALSE
+  FROM obs_process`
 
 // The rules by which a monitor frees a lease, as logs and metrics name them.
 const (
@@ -98,7 +107,13 @@ func NewPresence(db *sqldb.DB, bootID string) Presence {
 }
 
 // snapshotText is snapshotSQL for the table as it is now.
-func snapshotText(db *sqldb.DB) string { return db.LockSQL(snapshotSQL, "l", sqldb.HolderTTL) }
+func snapshotText(db *sqldb.DB, regions []string) string {
+	literals := []string{"''"}
+	for _, region := range regions {
+		literals = append(literals, "'"+strings.ReplaceAll(region, "'", "''")+"'")
+	}
+	return strings.Replace(db.LockSQL(snapshotSQL, "l", sqldb.HolderTTL), "{regions}", strings.Join(literals, ", "), 1)
+}
 
 // add reads one row of snapshotSQL; a row of another kind is handed to other.
 func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) error) error {
@@ -115,6 +130,8 @@ func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) er
 		l.LockID = LockID{sqldb.Unpadded(key), region}
 		l.term = sqldb.Unpadded(l.term)
 		s.leases = append(s.leases, l)
+	case "process":
+		s.processes = append(s.processes, nodeSeen{boot: l.boot, liveness: l.liveness})
 	case "node":
 		s.nodes = append(s.nodes, nodeSeen{name: l.node, boot: l.boot, liveness: l.liveness, touched: l.touched})
 	default:

@@ -110,12 +110,12 @@ SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE
 const advisoryLocks = `locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-func (p *SessionPresence) look(ctx context.Context) (snapshot, error) {
+func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot, error) {
 	var s snapshot
 	present := make(map[string]bool)
 	self, shown := "", make(map[string]bool)
 	own := strconv.FormatUint(uint64(advisoryKey(p.bootID)), 10)
-	rows, err := p.conn.Query(ctx, p.db.NativeSQL(snapshotText(p.db)+sessionsSQL))
+	rows, err := p.conn.Query(ctx, p.db.NativeSQL(snapshotText(p.db, regions)+sessionsSQL))
 	if err != nil {
 		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
 	}
@@ -215,7 +215,39 @@ UPDATE obs_lock o
   FROM freed
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
 
+// freeHoldSQL takes a lock that is shared from a dead holder, when its row of INT_LOCK is
+// locked.
+const freeHoldSQL = `
+DELETE FROM obs_hold h
+ WHERE h.lock_key = $1::char(36) AND h.region = $2::varchar AND h.term = $3::char(36)
+   AND ` + touchedPostgres + ` = $4::text AND h.boot_id = $5::text AND h.liveness = '` + BySession + `'
+   AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)`
+
+// freeHold deletes the holder's row as it was seen, and that of INT_LOCK after the last.
+func (p *SessionPresence) freeHold(ctx context.Context, l lease) (freed bool, err error) {
+	err = pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, p.db.NativeSQL(`SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED`), l.Key, l.Region)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		tag, err = tx.Exec(ctx, p.db.NativeSQL(freeHoldSQL), l.Key, l.Region, l.term, l.touched, l.boot,
+			strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
+		if freed = err == nil && tag.RowsAffected() == 1; !freed {
+			return err
+		}
+		_, err = tx.Exec(ctx, p.db.NativeSQL(vacateSQL), l.Key, l.Region)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("free lock %s of a dead holder: %w", l.Key, err)
+	}
+	return freed, nil
+}
+
 func (p *SessionPresence) free(ctx context.Context, l lease) (bool, error) {
+	if l.shared {
+		return p.freeHold(ctx, l)
+	}
 	tag, err := p.conn.Exec(ctx, p.db.NativeSQL(freeSQL), l.Key, l.Region, l.term, l.touched, l.boot,
 		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
 	if err != nil {

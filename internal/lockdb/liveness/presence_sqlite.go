@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,12 +71,12 @@ func (p *filePresence) check(context.Context) error {
 	return nil
 }
 
-func (p *filePresence) look(ctx context.Context) (snapshot, error) {
+func (p *filePresence) look(ctx context.Context, regions []string) (snapshot, error) {
 	if err := p.check(ctx); err != nil {
 		return snapshot{}, err
 	}
 	var s snapshot
-	err := p.db.Query(ctx, "look who is alive", snapshotText(p.db), func(scan func(...any) error) error {
+	err := p.db.Query(ctx, "look who is alive", snapshotText(p.db, regions), func(scan func(...any) error) error {
 		return s.add(scan, func(kind, _, _ string) error { return fmt.Errorf("unexpected row %q", kind) })
 	})
 	if err != nil {
@@ -133,6 +134,9 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	if alive, known := p.alive(l.boot); alive || !known {
 		return false, nil
 	}
+	if l.shared {
+		return p.freeHold(ctx, tx, l)
+	}
 	result, err := tx.ExecContext(ctx, p.db.SQL(`
 		DELETE FROM int_lock AS l
 		 WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND CAST(created_date AS TEXT) = $4
@@ -151,6 +155,22 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	return err == nil, err
 }
 
+// freeHold deletes the holder's row as it was seen, and that of INT_LOCK after the last.
+func (p *filePresence) freeHold(ctx context.Context, tx *sql.Tx, l lease) (freed bool, err error) {
+	result, err := tx.ExecContext(ctx, p.db.SQL(`
+		DELETE FROM obs_hold
+		 WHERE lock_key = $1 AND region = $2 AND term = $3 AND touched_at = $4 AND boot_id = $5 AND liveness = '`+ByFlock+`'`),
+		l.Key, l.Region, l.term, l.touched, l.boot)
+	if err != nil {
+		return false, fmt.Errorf("free lock %s of a dead holder: %w", l.Key, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, p.db.SQL(vacateSQL), l.Key, l.Region)
+	return err == nil, err
+}
+
 // removeStale removes files of the dead that nothing in the database names any more,
 // now and then.
 func (p *filePresence) removeStale(s snapshot) {
@@ -162,7 +182,7 @@ func (p *filePresence) removeStale(s snapshot) {
 	for _, l := range s.leases {
 		named[l.boot] = true
 	}
-	for _, n := range s.nodes {
+	for _, n := range append(s.nodes, s.processes...) {
 		named[n.boot] = true
 	}
 	entries, err := os.ReadDir(filepath.Dir(p.prefix))
