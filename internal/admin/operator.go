@@ -99,7 +99,7 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 	if err := op.ready(ctx); err != nil {
 		return Report{}, err
 	}
-	return op.db.Report(ctx)
+	return op.db.Report(ctx, op.cfg.Scheduler.LockRegions())
 }
 
 // ready checks the precondition of everything but a migration: a database that answers

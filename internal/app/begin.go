@@ -187,7 +187,7 @@ func unanswered(err error) error {
 // Report describes the cluster. The error of a database that answers but is unusable
 // says so, rather than which statement failed.
 func (a *App) Report(ctx context.Context) (status.Report, error) {
-	report, err := a.db.Report(ctx)
+	report, err := a.db.Report(ctx, a.cfg.Scheduler.LockRegions())
 	if err == nil || sqldb.Unavailable(err) || sqldb.NoSession(err) {
 		return report, err
 	}

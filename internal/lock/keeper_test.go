@@ -3,6 +3,9 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +63,32 @@ func TestManyLeasesAreRenewedInOneCall(t *testing.T) {
 			if size != 3 {
 				t.Fatalf("renewals were of %v leases, want all three each time", p.calls())
 			}
+		}
+	})
+}
+
+func TestVeryManyLeasesAreRenewedInBoundedCalls(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		var failed atomic.Bool
+		p.answerWith(func(ctx context.Context, g []lock.Grant) ([]lock.Renewal, error) {
+			if failed.CompareAndSwap(false, true) {
+				return nil, errDown
+			}
+			return p.Memory.Renew(ctx, g)
+		})
+		for i := range 1200 {
+			_ = acquire(t, k, want(fmt.Sprint("page-", i)))
+		}
+		time.Sleep(ttl/3 + time.Millisecond)
+		synctest.Wait()
+		sizes := p.calls()
+		slices.Sort(sizes)
+		if !slices.Equal(sizes, []int{200, 500, 500}) {
+			t.Errorf("calls of %v leases", sizes)
+		}
+		time.Sleep(10 * ttl)
+		if n := p.lost(t); n != 0 {
+			t.Errorf("%v leases were lost by one call that failed", n)
 		}
 	})
 }

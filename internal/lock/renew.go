@@ -3,10 +3,15 @@ package lock
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 )
 
-// loop starts a renewal whenever one is due. It never waits for an answer, so that a
+// mostInCall bounds the leases that one call renews, so that it takes little time, and one
+// that fails leaves the others renewed.
+const mostInCall = 500
+
+// loop starts renewals whenever one is due. It never waits for an answer, so that a
 // call that hangs delays only the leases that it renews.
 func (k *Keeper) loop() {
 	timer := time.NewTimer(0)
@@ -18,7 +23,7 @@ func (k *Keeper) loop() {
 		case <-k.wake:
 		case <-timer.C:
 		}
-		if batch := k.due(time.Now()); len(batch) > 0 {
+		for batch := range slices.Chunk(k.due(time.Now()), mostInCall) {
 			k.work.Go(func() { k.renew(batch) })
 		}
 		timer.Reset(k.untilNext())

@@ -164,7 +164,7 @@ func TestRestoreIsNoticed(t *testing.T) {
 		if n := p.log.count("level=ERROR", wentBackLine, "streams=2", "first=orders", "the stream ends at 5"); n != 2 {
 			t.Errorf("said so %d times, want 2:\n%s", n, p.log.text.String())
 		}
-		report, err := p.Report(t.Context())
+		report, err := p.Report(t.Context(), nil)
 		if err != nil || len(report.WentBack) != 2 {
 			t.Fatalf("reported: %+v, %v", report.WentBack, err)
 		}

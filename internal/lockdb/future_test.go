@@ -209,7 +209,7 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 		date(t, url, far.Term, time.Hour)
 		java := uuid.NewString()
 		foreign(t, url, "java", java, 3*time.Hour)
-		locks, err := db.Leases().Locks(t.Context())
+		locks, _, err := db.Leases().Locks(t.Context(), nil, 100)
 		if err != nil || len(locks) != 4 {
 			t.Fatalf("%+v, %v", locks, err)
 		}
@@ -232,7 +232,7 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 		}
 		if dialectOf(url) == "postgres" {
 			exec(t.Context(), t, url, map[string]string{"postgres": `UPDATE int_lock SET created_date = 'infinity' WHERE client_id = $1`}, java)
-			if _, err := db.Leases().Locks(t.Context()); err != nil {
+			if _, _, err := db.Leases().Locks(t.Context(), nil, 100); err != nil {
 				t.Errorf("a row for ever: %v", err)
 			}
 			if s, err := db.Turns().Turn(t.Context(), "order", request("java")); err != nil || !s.Held {

@@ -87,7 +87,7 @@ func TestGenerationIsReportedAndForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := db.Report(t.Context())
+		r, err := db.Report(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 	refuse(t, db, a)
 	acts := []func() error{
 		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, "bob") },
-		func() error { _, err := db.Report(t.Context()); return err },
+		func() error { _, err := db.Report(t.Context(), nil); return err },
 		func() error { _, err := db.Accounts().ForgetAccount(t.Context(), a.ID); return err },
 		func() error {
 			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})

@@ -14,6 +14,8 @@ type HeldLock struct {
 	// Name, Node and Fence are empty for a holder that is not ours.
 	Name, Node string
 	Fence      int64
+	// Holders is how many share the lock; 0 when nobody does. Node is empty then.
+	Holders int
 	// Touched is when the lease was acquired or last renewed.
 	Touched time.Time
 	// Left is how long it still runs; 0 or less when it has expired. It is only
@@ -29,20 +31,30 @@ type HeldLock struct {
 // tolerable is how far the clock of a foreign holder may be off unsaid.
 const tolerable = 2 * time.Second
 
-// Locks returns all rows of INT_LOCK, sorted by region and key.
-func (l *Leases) Locks(ctx context.Context) ([]HeldLock, error) {
-	var locks []HeldLock
-	err := l.db.Query(ctx, "read the locks", `
-		SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms
-		  FROM int_lock l
+// Locks returns rows of INT_LOCK, sorted by region and key, at most as many as limit says:
+// those of the regions in first come first. total is how many there are.
+func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []HeldLock, total int64, err error) {
+	regions, err := l.db.List(append([]string{""}, first...))
+	if err != nil {
+		return nil, 0, err
+	}
+	err = l.db.Query(ctx, "read the locks", `
+		SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms,
+		       CASE WHEN o.group_term = o.term THEN (
+		         SELECT count(*) FROM obs_hold h
+		          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND `+liveHoldSQL+`) ELSE 0 END,
+		       (SELECT count(*) FROM int_lock)
+		  FROM (SELECT * FROM int_lock
+		         ORDER BY CASE WHEN region {among $1} THEN 0 ELSE 1 END, region, lock_key
+		         LIMIT $2) l
 		  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-		 ORDER BY l.region, l.lock_key`,
+		 ORDER BY CASE WHEN l.region {among $1} THEN 0 ELSE 1 END, l.region, l.lock_key`,
 		func(scan func(...any) error) error {
 			var h HeldLock
 			var term, name, node sql.NullString
 			var fence, ttl sql.NullInt64
 			var now time.Time
-			err := scan(&h.Key, &h.Region, &term, sqldb.ScanTime(&h.Touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl)
+			err := scan(&h.Key, &h.Region, &term, sqldb.ScanTime(&h.Touched), sqldb.ScanTime(&now), &name, &node, &fence, &ttl, &h.Holders, &total)
 			h.Key, h.Term = sqldb.Unpadded(h.Key), sqldb.Unpadded(term.String)
 			h.Name, h.Node, h.Fence = name.String, node.String, fence.Int64
 			if h.Ahead = h.Touched.Sub(now); h.Ahead < tolerable {
@@ -53,6 +65,6 @@ func (l *Leases) Locks(ctx context.Context) ([]HeldLock, error) {
 			}
 			locks = append(locks, h)
 			return err
-		})
-	return locks, err
+		}, regions, limit)
+	return locks, total, err
 }

@@ -79,7 +79,7 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		if err := db.Turns().NoteStream(t.Context(), g, note); err != nil {
 			t.Fatal(err)
 		}
-		r, err := db.Report(t.Context())
+		r, err := db.Report(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

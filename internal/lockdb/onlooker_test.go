@@ -35,7 +35,7 @@ func TestTheDeadAreNotListedAsAlive(t *testing.T) {
 		asleep.signal(t, syscall.SIGSTOP)
 		report := func(db *lockdb.DB) func() (map[string]bool, error) {
 			return func() (map[string]bool, error) {
-				r, err := db.Report(t.Context())
+				r, err := db.Report(t.Context(), nil)
 				gone := make(map[string]bool)
 				for _, n := range r.Nodes {
 					gone[n.BootID] = n.Gone
@@ -86,7 +86,7 @@ func TestNodeThatBeatsIsNotListedAsDead(t *testing.T) {
 		h := holdElsewhere(t, url, never)
 		h.kill()
 		eventually(t, func() error {
-			r, err := db.Report(t.Context())
+			r, err := db.Report(t.Context(), nil)
 			if err == nil && (len(r.Nodes) != 1 || !r.Nodes[0].Gone) {
 				err = fmt.Errorf("a node that was killed: %+v", r.Nodes)
 			}
@@ -112,7 +112,7 @@ func TestNodeThatBeatsIsNotListedAsDead(t *testing.T) {
 			beats <- err
 		}()
 		eventually(t, func() error {
-			r, err := db.Report(t.Context())
+			r, err := db.Report(t.Context(), nil)
 			if err == nil && (len(r.Nodes) != 1 || r.Nodes[0].Gone) {
 				err = fmt.Errorf("a node that beats: %+v", r.Nodes)
 			}

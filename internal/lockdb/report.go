@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/eventlog"
@@ -15,6 +16,8 @@ const (
 	recent = time.Minute
 	// lastPolls is how many polls are listed.
 	lastPolls = 10
+	// mostLocks is how many locks are listed.
+	mostLocks = 200
 	// lastBack is how many streams are listed that went back, and recentBack for how
 	// long.
 	lastBack   = 20
@@ -23,8 +26,9 @@ const (
 
 // Report describes the cluster. Its parts are read one after the other, not in
 // one snapshot.
-func (db *DB) Report(ctx context.Context) (status.Report, error) {
-	r := reporter{db: db, Report: status.Report{Backend: db.Backend()}}
+// Of the locks, those in the regions of the pollers come first.
+func (db *DB) Report(ctx context.Context, regions []string) (status.Report, error) {
+	r := reporter{db: db, regions: regions, Report: status.Report{Backend: db.Backend()}}
 	var err error
 	if r.At, err = db.Now(ctx); err != nil {
 		return r.Report, err
@@ -41,7 +45,8 @@ func (db *DB) Report(ctx context.Context) (status.Report, error) {
 
 // reporter gathers a report.
 type reporter struct {
-	db *DB
+	db      *DB
+	regions []string
 	status.Report
 }
 
@@ -105,10 +110,15 @@ func (r *reporter) sinks(ctx context.Context) error {
 }
 
 func (r *reporter) locks(ctx context.Context) error {
-	locks, err := r.db.Leases().Locks(ctx)
+	locks, total, err := r.db.Leases().Locks(ctx, r.regions, mostLocks)
+	r.MoreLocks = total - int64(len(locks))
 	for _, l := range locks {
+		holder := l.Node
+		if l.Holders > 0 {
+			holder = fmt.Sprintf("%d holders", l.Holders)
+		}
 		r.Locks = append(r.Locks, status.Lock{
-			Key: l.Key, Region: l.Region, Holder: l.Node, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
+			Key: l.Key, Region: l.Region, Holder: holder, Name: l.Name, Fence: l.Fence, Term: l.Term, Left: l.Left, Ahead: l.Ahead,
 		})
 	}
 	return err

@@ -211,7 +211,7 @@ func (c *contest) judge(t *testing.T, db *lockdb.DB) {
 			}
 		}
 	}
-	left, err := db.Leases().Locks(t.Context())
+	left, _, err := db.Leases().Locks(t.Context(), nil, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

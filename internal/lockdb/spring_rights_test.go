@@ -77,7 +77,7 @@ func works(t *testing.T, where string) {
 	for _, n := range []int{3, 2500} { // a statement, and COPY
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), n))
 	}
-	if _, err := w.db.Leases().Locks(t.Context()); err != nil {
+	if _, _, err := w.db.Leases().Locks(t.Context(), nil, 100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.db.Clean(t.Context(), retention()); err != nil {

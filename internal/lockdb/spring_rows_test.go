@@ -23,7 +23,7 @@ func TestRowOfSpringIsForeignAlsoAfterOurs(t *testing.T) {
 		if held := c.oursIsRefused(shareTTL); held.Node != "" || held.Left <= shareTTL/2 || held.Left > shareTTL {
 			t.Errorf("the holder is described as %+v", held)
 		}
-		rows, err := c.db.Leases().Locks(t.Context())
+		rows, _, err := c.db.Leases().Locks(t.Context(), nil, 100)
 		if err != nil || len(rows) != 1 || rows[0].Node != "" || rows[0].Fence != 0 || rows[0].Term != c.spring.ID() {
 			t.Errorf("the lock is shown as %+v, %v", rows, err)
 		}

@@ -15,7 +15,10 @@ type Report struct {
 	Sinks     []Sink     `json:"sinks"`
 	// Polls are the last ones, newest first.
 	Polls []Poll `json:"polls"`
-	Locks []Lock `json:"locks"`
+	// Locks are those of the pollers, and then others; MoreLocks is how many are held
+	// beside them.
+	Locks     []Lock `json:"locks"`
+	MoreLocks int64  `json:"more_locks,omitempty"`
 	// Sweeps are those that run.
 	Sweeps []Sweep `json:"sweeps"`
 	// Generations are those of the observers that read all rows.
@@ -107,7 +110,8 @@ type Sink struct {
 type Lock struct {
 	Key    string `json:"key"`
 	Region string `json:"region"`
-	// Holder, Name and Fence are empty for a holder that is not observerd.
+	// Holder, Name and Fence are empty for a holder that is not observerd. Of a lock that
+	// several share, Holder says how many.
 	Holder string `json:"holder"`
 	Name   string `json:"name"`
 	Fence  int64  `json:"fence"`
