@@ -3,6 +3,7 @@ package lockdb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -113,6 +114,8 @@ func (e *postgresEngine) acquireAll(ctx context.Context, grants []lock.Grant, by
 		return nil, err
 	case refused >= 0:
 		return nil, refusedError{refused}
+	case len(taken) != len(grants):
+		return nil, fmt.Errorf("%d of %d locks answered", len(taken), len(grants))
 	}
 	return taken, nil
 }

@@ -54,6 +54,7 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"those who share a lock expire one by one", membersExpire},
 		{"those who share a lock live by their own TTLs", eachByItsTTL},
 		{"a set of locks is taken as a whole or not at all", allOrNothing},
+		{"what clients do in all modes is the history of one lock", linearizable},
 		{"sets in any order do not block each other", opposite},
 		{"no lock is granted past those who wait", inOrder},
 		{"a greater priority is ahead", byPriority},

@@ -254,8 +254,8 @@ func ofCommits() []Mutant {
 		},
 		{
 			Name:    "takes-unknown-as-done",
-			Without: []Step{unknownIsNotDone(), compareAndSet()},
-			Shows:   "A commit that never arrived is skipped, and the next chunk moves the mark past its rows. The compare-and-set would refuse that chunk.",
+			Without: []Step{unknownIsNotDone(), versionOfLookup(), compareAndSet()},
+			Shows:   "A commit that never arrived is skipped, and the next chunk moves the mark past its rows. The version that observed rows are read with, and the compare-and-set, would refuse that chunk.",
 			Expect:  []check.Kind{check.Lost, check.CursorBackwards},
 			Witness: "internal/lockdb TestCommitWhoseAnswerIsLost",
 			Hints:   Hints{ChunkRows: 20, Faults: []string{"orphan", "cut", "stall"}, Failpoints: []string{""}},
