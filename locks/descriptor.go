@@ -179,12 +179,14 @@ func (d Descriptor) checkMetadata() error {
 	return nil
 }
 
-func (d Descriptor) wrongMode() error {
+func (d Descriptor) wrongMode() error { return unknownMode("mode", d.Mode) }
+
+func unknownMode(field string, mode Mode) error {
 	names := make([]string, len(modes))
 	for i, m := range modes {
 		names[i] = string(m)
 	}
-	return &DescriptorError{"mode", string(d.Mode), "is no mode; " + nearest.Suggest(string(d.Mode), names)}
+	return &DescriptorError{field, string(mode), "is no mode; " + nearest.Suggest(string(mode), names)}
 }
 
 // plain reports whether the text is printable and has no blanks around it.

@@ -33,28 +33,37 @@ func (e *HierarchyError) Error() string {
 
 type hierarchies [][]string
 
-// newHierarchies returns the default hierarchies and those of a team. The error is a
-// [*DescriptorError] for a subject that is not known, else a [*HierarchyError].
+// newHierarchies returns the default hierarchies and those of a team. The error is an
+// [*OptionError]: a [*DescriptorError] for a subject that is not known, else a
+// [*HierarchyError].
 func newHierarchies(own [][]string, words vocabulary) (hierarchies, error) {
 	all := hierarchies(DefaultHierarchies())
-	for _, h := range own {
-		if len(h) < 2 {
-			return nil, &HierarchyError{h, "has less than two subjects; write fileset > document, for example"}
-		}
-		for i, subject := range h {
-			if !slices.Contains(words.subjects, subject) {
-				return nil, unknown("subject", subject, words.subjects)
-			}
-			if slices.Contains(h[:i], subject) {
-				return nil, &HierarchyError{h, "has " + subject + " below itself"}
-			}
-			if above, ok := all.above(subject, i+1); ok && !slices.Equal(above, h[:i]) {
-				return nil, &HierarchyError{h, fmt.Sprintf("%s with %d resources is also below %s; a lock could mean both", subject, i+1, strings.Join(above, " > "))}
-			}
+	for i, h := range own {
+		if err := all.check(h, words); err != nil {
+			return nil, &OptionError{"Hierarchies", i, err}
 		}
 		all = append(all, slices.Clone(h))
 	}
 	return all, nil
+}
+
+// check returns an error for a hierarchy that cannot be, or not beside the others.
+func (all hierarchies) check(h []string, words vocabulary) error {
+	if len(h) < 2 {
+		return &HierarchyError{h, "has less than two subjects; write fileset > document, for example"}
+	}
+	for i, subject := range h {
+		if !slices.Contains(words.subjects, subject) {
+			return unknown("subject", subject, words.subjects)
+		}
+		if slices.Contains(h[:i], subject) {
+			return &HierarchyError{h, "has " + subject + " below itself"}
+		}
+		if above, ok := all.above(subject, i+1); ok && !slices.Equal(above, h[:i]) {
+			return &HierarchyError{h, fmt.Sprintf("%s with %d resources is also below %s; a lock could mean both", subject, i+1, strings.Join(above, " > "))}
+		}
+	}
+	return nil
 }
 
 // above returns the subjects above a lock; false when it is in no hierarchy.

@@ -73,12 +73,11 @@ func (o *Options) setDefaults() (err error) {
 
 // Manager acquires locks and renews their leases. It is safe for concurrent use.
 type Manager struct {
-	opts        Options
-	words       vocabulary
-	hierarchies hierarchies
-	policies    *policies
-	keeper      *lock.Keeper
-	line        *line
+	rules
+
+	opts   Options
+	keeper *lock.Keeper
+	line   *line
 }
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
@@ -91,14 +90,11 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
 	}
-	m := &Manager{opts: o, words: newVocabulary(o)}
-	var err error
-	if m.hierarchies, err = newHierarchies(o.Hierarchies, m.words); err != nil {
-		return nil, errors.Join(fmt.Errorf("locks: Options.Hierarchies: %w", err), closeProvider(ctx, o.Provider))
+	rules, err := newRules(o)
+	if err != nil {
+		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
 	}
-	if m.policies, err = newPolicies(o.Policies, m.words); err != nil {
-		return nil, errors.Join(fmt.Errorf("locks: Options.Policies: %w", err), closeProvider(ctx, o.Provider))
-	}
+	m := &Manager{opts: o, rules: rules}
 	m.line = newLine(o.Provider, o.Logger)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
 	if process, ok := o.Provider.(lock.Process); ok {
@@ -271,19 +267,9 @@ func (m *Manager) warnOfKinds(d Descriptor) {
 
 // prepare returns the descriptor as the provider is asked for it.
 func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
-	explicit := d.TTL != 0
-	d, err := d.normal()
-	if err != nil {
-		return d, err
-	}
-	if err := m.words.check(d); err != nil {
-		return d, err
-	}
-	if err := m.policies.allow(d, explicit); err != nil {
-		return d, err
-	}
+	d, err := m.allowed(d)
 	d.TTL = m.inForce(d.TTL)
-	return d, nil
+	return d, err
 }
 
 // inForce is the TTL that a lease gets which is to have ttl.

@@ -25,8 +25,9 @@ type policies struct {
 	used map[kind]bool
 }
 
-// newPolicies returns the default rules and those of a team. The error is a
-// [*DescriptorError] for a rule that no lock is meant by, else a [*PolicyConflictError].
+// newPolicies returns the default rules and those of a team. The error is an
+// [*OptionError]: a [*DescriptorError] for a rule that no lock is meant by, else a
+// [*PolicyConflictError].
 func newPolicies(own []Policy, words vocabulary) (*policies, error) {
 	var rules []Policy
 	for _, rule := range DefaultPolicies() {
@@ -34,18 +35,27 @@ func newPolicies(own []Policy, words vocabulary) (*policies, error) {
 			rules = append(rules, rule)
 		}
 	}
+	first := len(rules)
 	rules = append(rules, own...)
-	for i, rule := range rules {
-		if err := rule.check(words); err != nil {
-			return nil, err
-		}
-		for _, other := range rules[:i] {
-			if reason := rule.conflict(other); reason != "" {
-				return nil, &PolicyConflictError{[]string{other.Name, rule.Name}, reason}
-			}
+	for i := range own {
+		if err := own[i].checkBeside(rules[:first+i], words); err != nil {
+			return nil, &OptionError{"Policies", i, err}
 		}
 	}
 	return &policies{rules: rules, held: make(map[string]int), used: make(map[kind]bool)}, nil
+}
+
+// checkBeside returns an error for a rule that cannot be, or not beside the others.
+func (p Policy) checkBeside(others []Policy, words vocabulary) error {
+	if err := p.check(words); err != nil {
+		return err
+	}
+	for _, other := range others {
+		if reason := p.conflict(other); reason != "" {
+			return &PolicyConflictError{[]string{other.Name, p.Name}, reason}
+		}
+	}
+	return nil
 }
 
 // check returns an error for a rule that can be of no lock, or that no lock can keep.
@@ -59,9 +69,12 @@ func (p Policy) check(words vocabulary) error {
 	if p.Predicate != "" && !slices.Contains(words.predicates, p.Predicate) {
 		return unknown("predicate", p.Predicate, words.predicates)
 	}
-	for _, mode := range append([]Mode{p.Mode}, p.Modes...) {
-		if mode != "" && !slices.Contains(modes, mode) {
-			return Descriptor{Mode: mode}.wrongMode()
+	if p.Mode != "" && !slices.Contains(modes, p.Mode) {
+		return unknownMode("mode", p.Mode)
+	}
+	for _, mode := range p.Modes {
+		if !slices.Contains(modes, mode) {
+			return unknownMode("modes", mode)
 		}
 	}
 	reason := ""

@@ -92,7 +92,7 @@ func TestPoliciesThatContradictEachOther(t *testing.T) {
 		"it has no name": {{Subject: "page"}},
 		`subject "pages" is not known; write page`:                                                                    {{Name: "a", Subject: "pages"}},
 		`predicate "read" is not known`:                                                                               {{Name: "a", Predicate: "read"}},
-		`mode "share" is no mode; write shared`:                                                                       {{Name: "a", Modes: []locks.Mode{"share"}}},
+		`modes "share" is no mode; write shared`:                                                                      {{Name: "a", Modes: []locks.Mode{"share"}}},
 		"policy a: a bound is negative":                                                                               {{Name: "a", MaxTTL: -1}},
 		"policy a: the least TTL 2s is longer than the greatest, 1s":                                                  {{Name: "a", MinTTL: 2 * time.Second, MaxTTL: time.Second}},
 		"policy a: it is for locks in mode shared, and does not allow that mode":                                      {{Name: "a", Mode: locks.Shared, Modes: []locks.Mode{locks.Exclusive}}},
@@ -135,5 +135,39 @@ func TestManyKindsOfLocksAreNamed(t *testing.T) {
 	}
 	if warned() != 1 || !strings.Contains(log.String(), `without="[fileset/processing fileset/reading fileset/triggering fileset/writing]"`) {
 		t.Errorf("the log of twelve kinds: %s", &log)
+	}
+}
+
+func TestRulesCheckWithoutAProvider(t *testing.T) {
+	t.Parallel()
+	rules, err := locks.NewRules(locks.Options{Subjects: []string{"invoice"}, Policies: []locks.Policy{
+		{Name: "exclusive-audits", Subject: "audit", MaxTTL: time.Hour}, {Name: "invoices", Subject: "invoice", ExplicitTTL: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range rules.Policies() {
+		names = append(names, p.Name)
+	}
+	if got := strings.Join(names, " "); got != "extraction-ttl exclusive-audits invoices" {
+		t.Errorf("policies %s", got)
+	}
+	if err := rules.Check(invoice); err != nil {
+		t.Error(err)
+	}
+	bare := invoice
+	bare.TTL = 0
+	var refused *locks.PolicyError
+	if err := rules.Check(bare); !errors.As(err, &refused) || refused.Rule != "invoices" {
+		t.Errorf("without a TTL: %v", err)
+	}
+	var mistake *locks.DescriptorError
+	if err := rules.Check(locks.Descriptor{Subject: "pages", Predicate: "reading", Resources: []string{"a"}}); !errors.As(err, &mistake) {
+		t.Errorf("unknown subject: %v", err)
+	}
+	_, err = locks.NewRules(locks.Options{Policies: []locks.Policy{{Name: "a"}, {Name: "b", PerNode: -1}}})
+	var where *locks.OptionError
+	if !errors.As(err, &where) || where.Option != "Policies" || where.Index != 1 {
+		t.Errorf("the second policy is wrong: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
 )
@@ -20,10 +21,9 @@ func OpenLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*lock
 	if err != nil {
 		return nil, err
 	}
-	return locks.Open(ctx, locks.Options{
-		Provider: provider, Region: cfg.Locks.Region, Node: cfg.Node.Name,
-		Subjects: cfg.Locks.Subjects, Predicates: cfg.Locks.Predicates, Logger: log.With("component", "locks"),
-	})
+	options := wiring.LockOptions(cfg.Locks)
+	options.Provider, options.Node, options.Logger = provider, cfg.Node.Name, log.With("component", "locks")
+	return locks.Open(ctx, options)
 }
 
 func migrateLikeANode(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {

@@ -45,24 +45,6 @@ func (s Scheduler) LockRegions() []string {
 	return slices.Compact(regions)
 }
 
-func (l *loader) checkLocks(cfg *Config) {
-	o := cfg.Locks
-	switch {
-	case o.Region == "":
-		l.Reject("locks.region", "region is empty; write LOCKS")
-	case slices.Contains(cfg.Scheduler.LockRegions(), o.Region):
-		l.Reject("locks.region", "the pollers have this region; write another, such as LOCKS")
-	}
-	checkLabel(l.Report, "locks.region", o.Region)
-	for key, words := range map[string][]string{"locks.subjects": o.Subjects, "locks.predicates": o.Predicates} {
-		for _, word := range words {
-			if why := badName(word); why != "" {
-				l.Reject(key, fmt.Sprintf("%q: %s", word, why))
-			}
-		}
-	}
-}
-
 // checkLabel accepts a short text that can stand in one line of a log.
 func checkLabel(r *yamlfile.Report, key, text string) {
 	switch {

@@ -11,6 +11,9 @@ import (
 type Kinds struct {
 	Servers dburl.Kinds
 	Sinks   []SinkKind
+	// CheckLocks returns the mistakes in the policies and hierarchies of locks, whose
+	// rules this package does not know; nil checks nothing.
+	CheckLocks func(Locks) []LocksMistake
 }
 
 // SinkKind is a kind of sink, as the configuration sees it.

@@ -52,6 +52,7 @@ func Kinds() config.Kinds {
 			Name: kind.Name, Settings: func() config.SinkSettings { return kind.Settings() },
 		})
 	}
+	kinds.CheckLocks = lockMistakes
 	return kinds
 }
 

@@ -1,0 +1,81 @@
+package locks
+
+import (
+	"fmt"
+	"slices"
+)
+
+// rules are what a descriptor must keep, whatever the provider.
+type rules struct {
+	words       vocabulary
+	hierarchies hierarchies
+	policies    *policies
+}
+
+// newRules returns the rules of the options. The error is an [*OptionError].
+func newRules(o Options) (r rules, err error) {
+	r.words = newVocabulary(o)
+	if r.hierarchies, err = newHierarchies(o.Hierarchies, r.words); err != nil {
+		return rules{}, err
+	}
+	r.policies, err = newPolicies(o.Policies, r.words)
+	return r, err
+}
+
+// allowed returns the descriptor with its defaults. The error is a [*DescriptorError] or a
+// [*PolicyError].
+func (r rules) allowed(d Descriptor) (Descriptor, error) {
+	explicit := d.TTL != 0
+	d, err := d.normal()
+	if err != nil {
+		return d, err
+	}
+	if err := r.words.check(d); err != nil {
+		return d, err
+	}
+	return d, r.policies.allow(d, explicit)
+}
+
+// Rules are what a manager of the same options refuses before it asks its provider, for
+// those who check a configuration or a descriptor.
+type Rules struct{ rules rules }
+
+// NewRules returns the rules of the options' words, hierarchies and policies; the other
+// options do not matter. The error is an [*OptionError].
+func NewRules(o Options) (*Rules, error) {
+	r, err := newRules(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Rules{r}, nil
+}
+
+// Policies returns the policies in force: those of [DefaultPolicies] that are not replaced,
+// and then those of the options.
+func (r *Rules) Policies() []Policy { return slices.Clone(r.rules.policies.rules) }
+
+// Check returns the error with which [Manager.Acquire] refuses the descriptor, a
+// [*DescriptorError] or a [*PolicyError]. What a process holds is not looked at: see
+// [Policy.PerNode].
+func (r *Rules) Check(d Descriptor) error {
+	_, err := r.rules.allowed(d)
+	return err
+}
+
+// OptionError reports a policy or a hierarchy that cannot be, or not beside another.
+type OptionError struct {
+	// Option is the option's name, Policies or Hierarchies, and Index the place in it.
+	Option string
+	Index  int
+	// Err says what is wrong: a [*DescriptorError] with the field, a [*PolicyConflictError]
+	// or a [*HierarchyError].
+	Err error
+}
+
+// Error names the place.
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("locks: Options.%s[%d]: %v", e.Option, e.Index, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *OptionError) Unwrap() error { return e.Err }
