@@ -316,6 +316,7 @@ var calls = map[string][]string{
 	"poll": {"--once"}, "doctor": {"--watch", "0"}, "sample": {"--steps", "1", "--path", "sample.db"},
 	"observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
+	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
 }
 
 // commandLines are calls of every command of the program but run.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,7 +35,7 @@ type execution struct {
 }
 
 func (c *cli) locksCommand() *cobra.Command {
-	return group("locks", "Use the lock system for other work", c.execCommand())
+	return group("locks", "Use the lock system for other work", c.execCommand(), c.policyCommand())
 }
 
 func (c *cli) execCommand() *cobra.Command {
@@ -186,15 +185,10 @@ func (e *execution) descriptor() (locks.Descriptor, error) {
 	if e.shared {
 		d.Mode = locks.Shared
 	}
-	d.TTL, d.Metadata = e.ttl, make(map[string]string)
-	for _, text := range e.metadata {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return d, fmt.Errorf("--metadata %q is no name=value", text)
-		}
-		d.Metadata[name] = value
-	}
-	return d, nil
+	d.TTL = e.ttl
+	var err error
+	d.Metadata, err = metadataOf(e.metadata)
+	return d, err
 }
 
 // notAcquired gives the reasons why the lock was not taken their exit codes.

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/wiring"
+	"github.com/observerd/observerd/locks"
+)
+
+// policyCheck is one run of locks policy check.
+type policyCheck struct {
+	*cli
+	text     string
+	ttl      time.Duration
+	metadata []string
+	output   *format
+}
+
+// policyVerdict is what it prints with -o json.
+type policyVerdict struct {
+	Policies []policyRow `json:"policies"`
+	// Lock, Allowed, Rule and Reason are of --lock. Rule is empty where no policy refuses
+	// it, as for a subject that is not known.
+	Lock    string `json:"lock,omitempty"`
+	Allowed *bool  `json:"allowed,omitempty"`
+	Rule    string `json:"rule,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// policyRow is a policy; what is empty is no bound.
+type policyRow struct {
+	Name        string       `json:"name"`
+	Subject     string       `json:"subject,omitempty"`
+	Predicate   string       `json:"predicate,omitempty"`
+	Mode        locks.Mode   `json:"mode,omitempty"`
+	MinTTL      string       `json:"min_ttl,omitempty"`
+	MaxTTL      string       `json:"max_ttl,omitempty"`
+	ExplicitTTL bool         `json:"explicit_ttl,omitempty"`
+	Modes       []locks.Mode `json:"modes,omitempty"`
+	Metadata    []string     `json:"metadata,omitempty"`
+	PerNode     int          `json:"per_node,omitempty"`
+	Reason      string       `json:"reason,omitempty"`
+}
+
+func (c *cli) policyCommand() *cobra.Command {
+	p := &policyCheck{cli: c}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "List the policies in force, and say whether a lock keeps them",
+		Long: `List the policies of the locks for other work: those of the configuration, and those
+that are built in. With --lock, say whether that lock would be allowed, and by which
+policy it is refused; the exit code is 2 then. Without --ttl, no TTL is given. No
+database is asked, so limits per node are not looked at.`,
+		Example: `  observerd locks policy check
+  observerd locks policy check --lock lock:exclusive:page:extracting:fs-1:doc-2:3 --ttl 60s`,
+		Args: cobra.NoArgs,
+		RunE: p.run,
+	}
+	p.output = outputFlag(cmd)
+	cmd.Flags().StringVar(&p.text, "lock", "", "the lock to judge, as `lock:MODE:SUBJECT:PREDICATE:RESOURCE:…`")
+	cmd.Flags().DurationVar(&p.ttl, "ttl", 0, "the TTL that it asks for")
+	cmd.Flags().StringArrayVar(&p.metadata, "metadata", nil, "its metadata, as `name=value`; repeat it")
+	return group("policy", "Look at the policies of locks", cmd)
+}
+
+func (p *policyCheck) run(cmd *cobra.Command, _ []string) error {
+	switch {
+	case p.ttl < 0, cmd.Flags().Changed("ttl") && p.ttl == 0:
+		return usageError{fmt.Errorf("--ttl %s is not positive; write 30s, for example", p.ttl)}
+	case p.text == "" && (p.ttl > 0 || len(p.metadata) > 0):
+		return usageError{errors.New("--ttl and --metadata are of a lock; write --lock")}
+	}
+	cfg, _, err := p.loadConfig()
+	if err != nil {
+		return err
+	}
+	rules, err := locks.NewRules(wiring.LockOptions(cfg.Locks))
+	if err != nil {
+		return err
+	}
+	var refused error
+	verdict := policyVerdict{Policies: policyRows(rules.Policies())}
+	if cmd.Flags().Changed("lock") {
+		refused = p.judge(rules, &verdict)
+	}
+	if *p.output == formatJSON {
+		if err := printJSON(p.stdout, verdict); err != nil || refused == nil {
+			return err
+		}
+		return usageError{saidError{refused}}
+	}
+	if err := p.print(verdict); err != nil || refused == nil {
+		return err
+	}
+	return usageError{refused}
+}
+
+// judge says what becomes of the lock.
+func (p *policyCheck) judge(rules *locks.Rules, verdict *policyVerdict) error {
+	d, err := locks.Parse(p.text)
+	if err == nil {
+		d.TTL = p.ttl
+		d.Metadata, err = metadataOf(p.metadata)
+	}
+	if err == nil {
+		err = rules.Check(d)
+	}
+	allowed := err == nil
+	verdict.Lock, verdict.Allowed = p.text, &allowed
+	var policy *locks.PolicyError
+	if errors.As(err, &policy) {
+		verdict.Rule, verdict.Reason = policy.Rule, policy.Reason
+	} else if err != nil {
+		verdict.Reason = err.Error()
+	}
+	return err
+}
+
+func (p *policyCheck) print(v policyVerdict) error {
+	var rows [][]string
+	for _, row := range v.Policies {
+		rows = append(rows, []string{row.Name, row.which(), strings.Join(row.bounds(), ", "), orDash(row.Reason)})
+	}
+	if err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, rows); err != nil {
+		return err
+	}
+	if v.Allowed != nil && *v.Allowed {
+		fmt.Fprintf(p.stdout, "%s is allowed\n", escaped(v.Lock))
+	}
+	return nil
+}
+
+func policyRows(policies []locks.Policy) []policyRow {
+	rows := make([]policyRow, len(policies))
+	for i, p := range policies {
+		rows[i] = policyRow{
+			Name: p.Name, Subject: p.Subject, Predicate: p.Predicate, Mode: p.Mode, MinTTL: bound(p.MinTTL), MaxTTL: bound(p.MaxTTL),
+			ExplicitTTL: p.ExplicitTTL, Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode, Reason: p.Reason,
+		}
+	}
+	return rows
+}
+
+// bound is empty for 0, which is none.
+func bound(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// which says for which locks the policy is.
+func (r policyRow) which() string {
+	var parts []string
+	for _, part := range []string{r.Subject, r.Predicate, string(r.Mode)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, " ")
+}
+
+// bounds says what the policy asks of them.
+func (r policyRow) bounds() []string {
+	var all []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(r.ExplicitTTL, "a TTL is given")
+	add(r.MinTTL != "", "TTL of %s or more", r.MinTTL)
+	add(r.MaxTTL != "", "TTL of %s or less", r.MaxTTL)
+	modes := make([]string, len(r.Modes))
+	for i, mode := range r.Modes {
+		modes[i] = string(mode)
+	}
+	add(len(modes) > 0, "mode %s", strings.Join(modes, " or "))
+	add(len(r.Metadata) > 0, "metadata %s", strings.Join(r.Metadata, " and "))
+	add(r.PerNode > 0, "%d in one process", r.PerNode)
+	if all == nil {
+		return []string{"none"}
+	}
+	return all
+}
+
+// metadataOf reads what --metadata says.
+func metadataOf(texts []string) (map[string]string, error) {
+	metadata := make(map[string]string)
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--metadata %q is no name=value", text)
+		}
+		metadata[name] = value
+	}
+	return metadata, nil
+}
