@@ -15,6 +15,9 @@ var (
 	// ErrLost reports that a lease has ended against the will of its holder. It is the
 	// cause of the end of the lease's context.
 	ErrLost = lock.ErrLost
+	// ErrHeldTooLong is the [ErrLost] of a lease that was held for as long as [MaxHold] or a
+	// policy allows.
+	ErrHeldTooLong = lock.ErrHeldTooLong
 	// ErrFenced reports that a guarded transaction must not be committed, because the
 	// lease has ended.
 	ErrFenced = lock.ErrFenced

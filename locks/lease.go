@@ -164,8 +164,9 @@ func (l *Lease) Term() string { return l.hold.lease.Grant().Term }
 func (l *Lease) Fence() int64 { return l.hold.lease.Fence() }
 
 // Context is that of the work. It ends with the cause [ErrLost] at the moment the lease
-// cannot be trusted any more, with [context.Canceled] when the lock is released, and with
-// [ErrClosed] when the manager is closed. Locks that are acquired with it count as the
+// cannot be trusted any more, or was held for as long as it may be ([ErrHeldTooLong]), with
+// [context.Canceled] when the lock is released, and with [ErrClosed] when the manager is
+// closed. Locks that are acquired with it count as the
 // holder's own; see [Manager.Acquire].
 func (l *Lease) Context() context.Context { return l.ctx }
 
@@ -201,8 +202,8 @@ func (l *Lease) Release(ctx context.Context) error {
 			l.hold.set.leave()
 			l.hold.manager.line.released(l.hold.lock.Key())
 			l.hold.manager.policies.leave(l.hold.lock)
-		} else if errors.Is(context.Cause(l.hold.lease.Context()), ErrLost) {
-			l.err = ErrLost
+		} else if cause := context.Cause(l.hold.lease.Context()); errors.Is(cause, ErrLost) {
+			l.err = cause
 		}
 		if l.err != nil {
 			l.err = fmt.Errorf("%s: %w", l.hold.lock, l.err)

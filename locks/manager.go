@@ -151,6 +151,9 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 // acquire takes all locks or none.
 func (m *Manager) acquire(ctx context.Context, ds []Descriptor, options []Option) (Leases, error) {
 	how := waitingOf(options)
+	if err := how.check(); err != nil {
+		return nil, err
+	}
 	ds, err := m.prepareAll(ds, how)
 	if err != nil {
 		return nil, err
@@ -227,6 +230,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 	for _, d := range ds {
 		m.warnOfKinds(d)
 	}
+	m.bound(ds, held, how)
 	return newHolds(ctx, m, ds, held, s), nil
 }
 

@@ -79,7 +79,7 @@ func (p Policy) check(words vocabulary) error {
 	}
 	reason := ""
 	switch {
-	case p.MinTTL < 0, p.MaxTTL < 0, p.PerNode < 0:
+	case p.MinTTL < 0, p.MaxTTL < 0, p.MaxHold < 0, p.PerNode < 0:
 		reason = "a bound is negative; write 0 for none"
 	case p.MaxTTL > 0 && p.MinTTL > p.MaxTTL:
 		reason = fmt.Sprintf("the least TTL %s is longer than the greatest, %s", p.MinTTL, p.MaxTTL)

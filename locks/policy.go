@@ -19,6 +19,9 @@ type Policy struct {
 	// ExplicitTTL refuses a descriptor without a TTL.
 	MinTTL, MaxTTL time.Duration
 	ExplicitTTL    bool
+	// MaxHold ends the leases of workers that are stuck: see [MaxHold], which may be
+	// shorter. 0 is no bound.
+	MaxHold time.Duration
 	// Modes are those that may be asked for; empty allows all.
 	Modes []Mode
 	// Metadata are the names that must have a value.

@@ -51,6 +51,7 @@ type waiting struct {
 	stale    bool // pauses is not used: see [StealStale]
 	intents  bool
 	priority int
+	maxHold  time.Duration
 }
 
 // pausesAfter returns the pauses. The error is that of the last attempt.

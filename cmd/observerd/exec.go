@@ -31,6 +31,7 @@ type execution struct {
 	metadata           []string
 	shared, intents    bool
 	ttl, wait, grace   time.Duration
+	maxHold            time.Duration
 	priority           int
 }
 
@@ -71,6 +72,7 @@ lost, 127 if there is no such command and 126 if it cannot be executed. See
 	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
 	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
+	flags.DurationVar(&e.maxHold, "max-hold", 0, "how long the command may run before it is ended as after a loss; 0s: no bound")
 	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")
 	return cmd
 }
@@ -89,7 +91,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if err := lockexec.Find(args[0]); err != nil {
 		return notRunnable(err)
 	}
-	options := []locks.Option{locks.Priority(e.priority)}
+	options := []locks.Option{locks.Priority(e.priority), locks.MaxHold(e.maxHold)}
 	if e.intents {
 		options = append(options, locks.WithIntents())
 	}
@@ -140,7 +142,7 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 	released := l.Release(ctx)
 	switch {
 	case errors.Is(err, locks.ErrLost), errors.Is(released, locks.ErrLost):
-		return codeError{exitLost, fmt.Errorf("%s was lost while the command ran, which ended with %d", l.Descriptor(), code)}
+		return codeError{exitLost, fmt.Errorf("%s was %s while the command ran, which ended with %d", l.Descriptor(), lossText(err, released), code)}
 	case err != nil:
 		return notRunnable(err)
 	case released != nil:
@@ -150,6 +152,14 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 		return codeError{code, saidError{fmt.Errorf("the command ended with %d", code)}}
 	}
 	return nil
+}
+
+// lossText says what has become of a lock that is not held any more.
+func lossText(errs ...error) string {
+	if errors.Is(errors.Join(errs...), locks.ErrHeldTooLong) {
+		return "held for as long as it may be"
+	}
+	return "lost"
 }
 
 // passSignals returns a channel of the signals that the command is to get, beside those of

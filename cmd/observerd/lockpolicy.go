@@ -41,6 +41,7 @@ type policyRow struct {
 	MinTTL      string       `json:"min_ttl,omitempty"`
 	MaxTTL      string       `json:"max_ttl,omitempty"`
 	ExplicitTTL bool         `json:"explicit_ttl,omitempty"`
+	MaxHold     string       `json:"max_hold,omitempty"`
 	Modes       []locks.Mode `json:"modes,omitempty"`
 	Metadata    []string     `json:"metadata,omitempty"`
 	PerNode     int          `json:"per_node,omitempty"`
@@ -140,7 +141,7 @@ func policyRows(policies []locks.Policy) []policyRow {
 	for i, p := range policies {
 		rows[i] = policyRow{
 			Name: p.Name, Subject: p.Subject, Predicate: p.Predicate, Mode: p.Mode, MinTTL: bound(p.MinTTL), MaxTTL: bound(p.MaxTTL),
-			ExplicitTTL: p.ExplicitTTL, Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode, Reason: p.Reason,
+			ExplicitTTL: p.ExplicitTTL, MaxHold: bound(p.MaxHold), Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode, Reason: p.Reason,
 		}
 	}
 	return rows
@@ -179,6 +180,7 @@ func (r policyRow) bounds() []string {
 	add(r.ExplicitTTL, "a TTL is given")
 	add(r.MinTTL != "", "TTL of %s or more", r.MinTTL)
 	add(r.MaxTTL != "", "TTL of %s or less", r.MaxTTL)
+	add(r.MaxHold != "", "held for %s at most", r.MaxHold)
 	modes := make([]string, len(r.Modes))
 	for i, mode := range r.Modes {
 		modes[i] = string(mode)

@@ -37,6 +37,8 @@ type LockPolicy struct {
 	MaxTTL time.Duration `key:"max-ttl" default:"0s"`
 	// ExplicitTTL says that a TTL must be given. Default: false.
 	ExplicitTTL bool `key:"explicit-ttl" default:"false"`
+	// MaxHold ends leases that are held for as long; 0 is no bound. Default: 0.
+	MaxHold time.Duration `key:"max-hold" default:"0s"`
 	// Modes are those that may be asked for. Default: all.
 	Modes []string `key:"modes" shown:"all" unit:"modes"`
 	// Metadata are the names that must have a value. Default: none.

@@ -33,6 +33,7 @@ type Lease struct {
 	grant    Grant
 	lives    time.Duration
 	timer    *time.Timer // fires when trust ends
+	limit    *time.Timer // fires when it was held for too long; nil for no limit
 	trusted  time.Time
 	due      time.Time // of the next renewal
 	renewing bool
@@ -86,7 +87,7 @@ func (l *Lease) releaseOnce(ctx context.Context) error {
 	l.keeper.remove(l)
 	g := l.Grant()
 	if l.isGone() {
-		return fmt.Errorf("release lock %s: %w", g.Key, ErrLost)
+		return fmt.Errorf("release lock %s: %w", g.Key, lossOf(lost))
 	}
 	// A lease that was given up because no renewal was answered may still exist at the
 	// provider, and block the next holder.
@@ -94,8 +95,11 @@ func (l *Lease) releaseOnce(ctx context.Context) error {
 	defer cancel()
 	err := l.keeper.provider.Release(ctx, g)
 	switch {
-	case errors.Is(lost, ErrLost) && !errors.Is(err, ErrLost):
-		return errors.Join(fmt.Errorf("release lock %s: %w", g.Key, ErrLost), err)
+	case errors.Is(lost, ErrLost):
+		if errors.Is(err, ErrLost) {
+			err = nil // It says the same.
+		}
+		return errors.Join(fmt.Errorf("release lock %s: %w", g.Key, lost), err)
 	case lost == nil && errors.Is(err, ErrLost):
 		l.keeper.metrics.lost.Inc() // It is noticed only here.
 	}
@@ -184,6 +188,9 @@ func (l *Lease) endLocked(why error) error {
 		return l.ended
 	}
 	l.timer.Stop()
+	if l.limit != nil {
+		l.limit.Stop()
+	}
 	if l.ended = why; why == nil {
 		l.ended = context.Canceled
 	}

@@ -24,7 +24,7 @@ func LockOptions(c config.Locks) locks.Options {
 	for _, p := range c.Policies {
 		policy := locks.Policy{
 			Name: p.ID, Subject: p.Subject, Predicate: p.Predicate, Mode: locks.Mode(p.Mode),
-			MinTTL: p.MinTTL, MaxTTL: p.MaxTTL, ExplicitTTL: p.ExplicitTTL,
+			MinTTL: p.MinTTL, MaxTTL: p.MaxTTL, ExplicitTTL: p.ExplicitTTL, MaxHold: p.MaxHold,
 			Metadata: p.Metadata, PerNode: p.PerNode, Reason: p.Reason,
 		}
 		for _, mode := range p.Modes {

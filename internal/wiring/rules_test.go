@@ -23,7 +23,7 @@ locks:
   hierarchies: [ tenant>schema, fileset > document > page ]
   policies:
     - {id: plain}
-    - {id: all, subject: tenant, predicate: moving, mode: shared, min-ttl: 10s, max-ttl: 1m, explicit-ttl: true,
+    - {id: all, subject: tenant, predicate: moving, mode: shared, min-ttl: 10s, max-ttl: 1m, explicit-ttl: true, max-hold: 1h,
        modes: [shared, exclusive], metadata: purpose, per-node: 3, reason: Because}
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -39,7 +39,7 @@ locks:
 		Policies: []locks.Policy{
 			{Name: "plain"},
 			{
-				Name: "all", Subject: "tenant", Predicate: "moving", Mode: locks.Shared, MinTTL: 10 * time.Second, MaxTTL: time.Minute, ExplicitTTL: true,
+				Name: "all", Subject: "tenant", Predicate: "moving", Mode: locks.Shared, MinTTL: 10 * time.Second, MaxTTL: time.Minute, ExplicitTTL: true, MaxHold: time.Hour,
 				Modes: []locks.Mode{locks.Shared, locks.Exclusive}, Metadata: []string{"purpose"}, PerNode: 3, Reason: "Because",
 			},
 		},

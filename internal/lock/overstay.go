@@ -1,0 +1,39 @@
+package lock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrHeldTooLong reports that a lease has ended because it was held for as long as it may
+// be. It is an [ErrLost].
+var ErrHeldTooLong = fmt.Errorf("%w: it was held for as long as it may be", ErrLost)
+
+// EndAfter ends the lease that long after its acquisition began, with the cause
+// [ErrHeldTooLong], unless it ends sooner. It is not renewed then; the provider keeps it
+// until it is released, or its TTL is over. Call it once at most.
+func (l *Lease) EndAfter(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil {
+		l.limit = time.AfterFunc(time.Until(l.grant.Began.Add(d)), l.overstay)
+	}
+}
+
+func (l *Lease) overstay() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil {
+		_ = l.endLocked(ErrHeldTooLong)
+		l.keeper.lost(l, "held for as long as it may be")
+	}
+}
+
+// lossOf returns why a lease was lost that ended for this reason, and was found lost.
+func lossOf(ended error) error {
+	if errors.Is(ended, ErrLost) {
+		return ended
+	}
+	return ErrLost
+}

@@ -1,0 +1,46 @@
+package locks
+
+import (
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// MaxHold is for a worker that is stuck, and would have its lock renewed for ever: that long
+// after the acquisition the context of the lease ends with the cause [ErrHeldTooLong], and
+// the lease is renewed no more. Others get the lock when the holder releases it, or at the
+// end of its TTL. 0 is no bound; [Policy.MaxHold] may be shorter. Of locks that are acquired
+// together, the shortest bound is that of all. A lease that is nested in another has the
+// bound of the first.
+func MaxHold(d time.Duration) Option { return func(w *waiting) { w.maxHold = d } }
+
+// check returns a [*DescriptorError] for options that cannot be.
+func (w waiting) check() error {
+	if w.maxHold < 0 {
+		return &DescriptorError{"max-hold", w.maxHold.String(), "is negative; write 1h, for example, or 0 for no bound"}
+	}
+	return nil
+}
+
+// bound makes the leases end when they have been held for as long as they may be.
+func (m *Manager) bound(ds []Descriptor, held []*lock.Lease, how waiting) {
+	limit := m.policies.maxHold(ds, how.maxHold)
+	for _, l := range held {
+		if limit > 0 {
+			l.EndAfter(limit)
+		}
+	}
+}
+
+// maxHold returns the shortest bound of the locks; 0 for none.
+func (p *policies) maxHold(ds []Descriptor, own time.Duration) time.Duration {
+	limit := own
+	for _, d := range ds {
+		for _, rule := range p.rules {
+			if rule.MaxHold > 0 && rule.covers(d) {
+				limit = min(orLongest(limit), rule.MaxHold)
+			}
+		}
+	}
+	return limit
+}
