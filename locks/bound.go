@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -14,18 +15,39 @@ import (
 // bound of the first.
 func MaxHold(d time.Duration) Option { return func(w *waiting) { w.maxHold = d } }
 
+// HoldAtLeast is for work that must not begin again too soon: a lock that is released sooner
+// than that after its acquisition stays held until then, also when the manager is closed and
+// the process ends. Nobody holds it meanwhile, so that nobody can release it. A process that
+// dies releases nothing: its lock ends as any other does. 0 is no bound. A lease that is
+// nested in another has the bound of the first. The error is [ErrUnsupported] where the
+// provider cannot do it.
+func HoldAtLeast(d time.Duration) Option { return func(w *waiting) { w.atLeast = d } }
+
 // check returns a [*DescriptorError] for options that cannot be.
 func (w waiting) check() error {
 	if w.maxHold < 0 {
 		return &DescriptorError{"max-hold", w.maxHold.String(), "is negative; write 1h, for example, or 0 for no bound"}
 	}
+	if w.atLeast < 0 {
+		return &DescriptorError{"hold-at-least", w.atLeast.String(), "is negative; write 1m, for example, or 0 for no bound"}
+	}
 	return nil
 }
 
-// bound makes the leases end when they have been held for as long as they may be.
+// canBound returns [ErrUnsupported] for options that the provider does not have.
+func (m *Manager) canBound(how waiting) error {
+	if _, ok := m.opts.Provider.(lock.Delayer); !ok && how.atLeast > 0 {
+		return fmt.Errorf("hold a lock for %s at least: %w", how.atLeast, ErrUnsupported)
+	}
+	return nil
+}
+
+// bound makes the leases end when they have been held for as long as they may be, and their
+// locks no sooner than they should.
 func (m *Manager) bound(ds []Descriptor, held []*lock.Lease, how waiting) {
 	limit := m.policies.maxHold(ds, how.maxHold)
 	for _, l := range held {
+		l.HoldAtLeast(how.atLeast)
 		if limit > 0 {
 			l.EndAfter(limit)
 		}

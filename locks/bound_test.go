@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
 )
@@ -135,9 +136,113 @@ func TestDoSaysThatALockWasHeldTooLong(t *testing.T) {
 func TestBoundsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	m, p := open(t, locks.Options{})
-	_, err := m.Acquire(t.Context(), audit, locks.MaxHold(-1))
-	var mistake *locks.DescriptorError
-	if !errors.As(err, &mistake) || mistake.Field != "max-hold" || p.Attempts(audit.Key()) != 0 {
-		t.Errorf("%v", err)
+	for field, option := range map[string]locks.Option{"max-hold": locks.MaxHold(-1), "hold-at-least": locks.HoldAtLeast(-1)} {
+		_, err := m.Acquire(t.Context(), audit, option)
+		var mistake *locks.DescriptorError
+		if !errors.As(err, &mistake) || mistake.Field != field || p.Attempts(audit.Key()) != 0 {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
+	m, err := locks.Open(t.Context(), locks.Options{Provider: &simple{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Acquire(t.Context(), audit, locks.HoldAtLeast(time.Minute)); !errors.Is(err, locks.ErrUnsupported) || p.Attempts(audit.Key()) != 0 {
+		t.Errorf("a provider that cannot: %v, want ErrUnsupported", err)
+	}
+	release(t, acquire(t, m, t.Context(), audit))
+	if err := m.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// simple is a provider with nothing but the contract.
+type simple struct{ lock.Provider }
+
+func TestLockIsHeldAtLeast(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lock    locks.Descriptor
+		options []locks.Option
+		works   time.Duration // how long it is held
+		want    time.Duration // until it is free
+	}{
+		"released sooner":     {audit, []locks.Option{locks.HoldAtLeast(10 * time.Minute)}, time.Second, 10 * time.Minute},
+		"released later":      {audit, []locks.Option{locks.HoldAtLeast(time.Minute)}, time.Hour, time.Hour},
+		"at the same moment":  {audit, []locks.Option{locks.HoldAtLeast(time.Minute)}, time.Minute, time.Minute},
+		"without a bound":     {audit, nil, time.Second, time.Second},
+		"with what is above":  {page, []locks.Option{locks.HoldAtLeast(10 * time.Minute), locks.WithIntents()}, time.Second, 10 * time.Minute},
+		"held for too long":   {audit, []locks.Option{locks.HoldAtLeast(time.Hour), locks.MaxHold(time.Minute)}, time.Minute, time.Hour},
+		"for less than a TTL": {audit, []locks.Option{locks.HoldAtLeast(2 * time.Second)}, time.Second, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, locks.Options{}, func(t *testing.T, m *locks.Manager) {
+				l, err := m.Acquire(t.Context(), c.lock, c.options...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(c.works)
+				synctest.Wait()
+				if err := l.Release(t.Context()); err != nil && !errors.Is(err, locks.ErrHeldTooLong) {
+					t.Errorf("release: %v", err)
+				}
+				wants := []locks.Descriptor{c.lock, fileset}
+				if c.lock.Subject != "page" {
+					wants = wants[:1]
+				}
+				if left := c.want - c.works; left > 0 {
+					time.Sleep(left - time.Millisecond)
+					areHeld(t, m, wants, true)
+					time.Sleep(time.Millisecond)
+				}
+				areHeld(t, m, wants, false)
+			})
+		})
+	}
+}
+
+func areHeld(t *testing.T, m *locks.Manager, ds []locks.Descriptor, want bool) {
+	t.Helper()
+	for _, d := range ds {
+		if got := isHeld(t, m, d); got != want {
+			t.Errorf("%s is held: %t, want %t", d, got, want)
+		}
+	}
+}
+
+func TestLockIsHeldAtLeastAfterTheManager(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &locktest.Memory{}
+		managers := make([]*locks.Manager, 2)
+		for i := range managers {
+			var err error
+			if managers[i], err = locks.Open(t.Context(), locks.Options{Provider: p}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := managers[0].Acquire(t.Context(), audit, locks.HoldAtLeast(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first one's bound is that of the lease.
+		if _, err := managers[0].Acquire(l.Context(), audit, locks.HoldAtLeast(2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if err := managers[0].Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour - time.Millisecond)
+		if !isHeld(t, managers[1], audit) {
+			t.Error("the lock is free too soon")
+		}
+		time.Sleep(time.Millisecond)
+		if isHeld(t, managers[1], audit) {
+			t.Error("the lock is held for too long")
+		}
+		if err := managers[1].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -192,7 +192,7 @@ func (h *hold) extend(ctx context.Context, ttl time.Duration) error {
 }
 
 // Release gives the lock back, also when ctx has ended, once all leases of the term were
-// released, and then its intents. The error is [ErrLost] when the lease had ended before. A second call
+// released, and then its intents; see [HoldAtLeast]. The error is [ErrLost] when the lease had ended before. A second call
 // returns what the first did.
 func (l *Lease) Release(ctx context.Context) error {
 	l.release.Do(func() {

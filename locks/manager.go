@@ -151,7 +151,7 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 // acquire takes all locks or none.
 func (m *Manager) acquire(ctx context.Context, ds []Descriptor, options []Option) (Leases, error) {
 	how := waitingOf(options)
-	if err := how.check(); err != nil {
+	if err := errors.Join(how.check(), m.canBound(how)); err != nil {
 		return nil, err
 	}
 	ds, err := m.prepareAll(ds, how)

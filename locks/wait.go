@@ -51,6 +51,7 @@ type waiting struct {
 	stale    bool // pauses is not used: see [StealStale]
 	intents  bool
 	priority int
+	atLeast  time.Duration
 	maxHold  time.Duration
 }
 

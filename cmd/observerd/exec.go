@@ -31,7 +31,7 @@ type execution struct {
 	metadata           []string
 	shared, intents    bool
 	ttl, wait, grace   time.Duration
-	maxHold            time.Duration
+	atLeast, maxHold   time.Duration
 	priority           int
 }
 
@@ -72,6 +72,7 @@ lost, 127 if there is no such command and 126 if it cannot be executed. See
 	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
 	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
+	flags.DurationVar(&e.atLeast, "hold-at-least", 0, "how long the lock stays held, also when the command ends sooner")
 	flags.DurationVar(&e.maxHold, "max-hold", 0, "how long the command may run before it is ended as after a loss; 0s: no bound")
 	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")
 	return cmd
@@ -91,7 +92,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if err := lockexec.Find(args[0]); err != nil {
 		return notRunnable(err)
 	}
-	options := []locks.Option{locks.Priority(e.priority), locks.MaxHold(e.maxHold)}
+	options := []locks.Option{locks.Priority(e.priority), locks.HoldAtLeast(e.atLeast), locks.MaxHold(e.maxHold)}
 	if e.intents {
 		options = append(options, locks.WithIntents())
 	}

@@ -38,7 +38,8 @@ type Lease struct {
 	due      time.Time // of the next renewal
 	renewing bool
 	ended    error // why the lease is over; nil while it is held
-	gone     bool  // the provider has reported that the term has ended
+	atLeast  time.Duration
+	gone     bool // the provider has reported that the term has ended
 }
 
 func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
@@ -93,7 +94,7 @@ func (l *Lease) releaseOnce(ctx context.Context) error {
 	// provider, and block the next holder.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	err := l.keeper.provider.Release(ctx, g)
+	err := l.giveBack(ctx)
 	switch {
 	case errors.Is(lost, ErrLost):
 		if errors.Is(err, ErrLost) {

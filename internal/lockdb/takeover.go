@@ -51,6 +51,8 @@ func (p previousHolder) rule(isOpen func(boot string) (open, known bool)) (rule,
 		return "", ""
 	case p.ahead:
 		return ruleTTL, "clock-went-back"
+	case p.ours && p.liveness == liveness.Released:
+		return "", ""
 	case !p.ours:
 		return ruleTTL, "foreign"
 	case p.liveness != liveness.BySession && p.liveness != liveness.ByFlock:

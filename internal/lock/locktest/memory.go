@@ -116,6 +116,21 @@ func (m *Memory) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 	return nil
 }
 
+// ReleaseAfter implements [lock.Delayer].
+func (m *Memory) ReleaseAfter(ctx context.Context, g lock.Grant, after time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.unavailable(ctx); err != nil {
+		return fmt.Errorf("release lock %s in %s: %w", g.Key, after, err)
+	}
+	h := m.live(g)
+	if h == nil {
+		return fmt.Errorf("release lock %s in %s: %w", g.Key, after, lock.ErrLost)
+	}
+	h.grant.Term, h.grant.TTL, h.touched = uuid.NewString(), after, m.now()
+	return nil
+}
+
 // Release implements [lock.Provider].
 func (m *Memory) Release(ctx context.Context, g lock.Grant) error {
 	m.mu.Lock()

@@ -1,0 +1,92 @@
+package lockdb_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+// TestDelayedReleaseIsOfNoProcess looks at what others would take a lock by: its row must
+// not be that of a process, whose end would free it.
+func TestDelayedReleaseIsOfNoProcess(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
+		db, err := lockdb.Open(lockdb.Options{URL: url, BootID: "boot"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		leases := db.Leases()
+		alone := acquire(t, db, "alone")
+		shared := request("shared")
+		shared.Mode = lock.Shared
+		g, err := leases.Acquire(t.Context(), shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := func() (n int) {
+			return count(t, url, fmt.Sprintf(`SELECT (SELECT count(*) FROM obs_lock WHERE boot_id <> '' AND term = '%s')
+			     + (SELECT count(*) FROM obs_hold WHERE boot_id <> '' AND term = '%s')`, alone.Term, g.Term))
+		}
+		if n := ours(); n != 2 {
+			t.Fatalf("%d leases are of this process, want 2", n)
+		}
+		for _, g := range []lock.Grant{alone, g} {
+			if err := leases.ReleaseAfter(t.Context(), g, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := ours(); n != 0 {
+			t.Errorf("%d leases are of this process", n)
+		}
+		nobody := count(t, url, `SELECT count(*) FROM int_lock l JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+			WHERE o.lock_key = 'alone' AND o.boot_id = '' AND o.boot_term = o.term AND o.ttl_ms = 3600000 AND o.group_term <> o.term`)
+		part := count(t, url, `SELECT count(*) FROM int_lock l JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id
+			WHERE h.lock_key = 'shared' AND h.boot_id = '' AND h.ttl_ms = 3600000`)
+		if nobody != 1 || part != 1 {
+			t.Errorf("rows that nobody holds: %d and %d, want one of each", nobody, part)
+		}
+	})
+}
+
+// A lock whose time was set by its last holder was not taken from it.
+func TestDelayedReleaseIsNoTakeover(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
+		log := &logbook{}
+		db, err := lockdb.Open(lockdb.Options{URL: url, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		leases := db.Leases()
+		for _, mode := range []lock.Mode{"", lock.Exclusive, lock.Shared} {
+			r := request("short " + string(mode))
+			r.Mode = mode
+			g, err := leases.Acquire(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := leases.ReleaseAfter(t.Context(), g, 20*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+			for r.Mode = lock.Exclusive; ; {
+				_, err := leases.Acquire(t.Context(), r)
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, lock.ErrHeld) {
+					t.Fatal(err)
+				}
+			}
+		}
+		if n := log.count("Lease taken over"); n != 0 {
+			t.Errorf("%d takeovers were told", n)
+		}
+	})
+}
