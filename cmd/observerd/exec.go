@@ -16,6 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
 
@@ -104,7 +105,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	m, err := e.openLocks(cmd.Context(), cfg)
+	m, err := e.openLocks(cmd.Context(), cfg, d)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,15 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	return e.hold(cmd.Context(), l, args)
 }
 
-func (e *execution) openLocks(ctx context.Context, cfg *config.Config) (*locks.Manager, error) {
+// openLocks opens the database for a lock that is allowed.
+func (e *execution) openLocks(ctx context.Context, cfg *config.Config, d locks.Descriptor) (*locks.Manager, error) {
+	rules, err := locks.NewRules(wiring.LockOptions(cfg.Locks))
+	if err == nil {
+		err = rules.Check(d)
+	}
+	if err != nil {
+		return nil, notAcquired(err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
 	return admin.OpenLocks(ctx, cfg, e.quietLogger(cfg.Log))
