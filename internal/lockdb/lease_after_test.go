@@ -90,3 +90,26 @@ func TestDelayedReleaseIsNoTakeover(t *testing.T) {
 		}
 	})
 }
+
+func TestDelayedReleaseWaitsForItsRow(t *testing.T) {
+	t.Parallel()
+	url := newPostgres(t)
+	db := open(t, url)
+	if err := db.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g := acquire(t, db, "a")
+	tx := stranger(t, url, `SELECT 1 FROM int_lock WHERE lock_key = $1 FOR UPDATE`, []string{"a"})
+	released := make(chan error, 1)
+	go func() { released <- db.Leases().ReleaseAfter(t.Context(), g, time.Hour) }()
+	waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Leases().Acquire(t.Context(), request("a")); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("%v, want ErrHeld", err)
+	}
+}
