@@ -167,6 +167,7 @@ func TestPoolerThatTracksStatements(t *testing.T) {
 			if err != nil || len(renewals) != 1 {
 				t.Errorf("renewed %+v, %v", renewals, err)
 			}
+			shareThrough(t, w.db)
 			store := w.db.Store(g)
 			for _, n := range []int{3, 2500} { // By one statement, and by COPY.
 				mustCommit(t, store, chunk(cursorOf(t, store, name), n))
@@ -188,6 +189,29 @@ func TestPoolerThatTracksStatements(t *testing.T) {
 				t.Errorf("with a setting in the URL: %v", err)
 			}
 		})
+	}
+}
+
+// shareThrough takes and gives back what is acquired by several statements at once.
+func shareThrough(t *testing.T, db *lockdb.DB) {
+	t.Helper()
+	var requests []lock.Request
+	for i, mode := range lock.Modes() {
+		r := request(fmt.Sprint("shared-", i))
+		r.Mode = mode
+		requests = append(requests, r)
+	}
+	grants, err := db.Leases().AcquireAll(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Leases().AcquireAll(t.Context(), requests); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("%v, want ErrHeld", err)
+	}
+	for _, g := range grants {
+		if err := db.Leases().Release(t.Context(), g); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
