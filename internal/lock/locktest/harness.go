@@ -63,6 +63,7 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"a greater priority is ahead", byPriority},
 		{"a writer that waits is not passed by readers", writerWaits},
 		{"a caller that does not wait any more loses its place", losesItsPlace},
+		{"locks are found by what describes them", foundBy},
 		{"fences only grow", fencesGrow},
 		{"regions and keys are independent", independent},
 		{"a call ends with its context", endsWithContext},

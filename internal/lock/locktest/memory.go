@@ -1,9 +1,11 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +33,8 @@ type Memory struct {
 type row struct{ region, key string }
 
 type held struct {
-	grant lock.Grant
+	grant    lock.Grant
+	acquired time.Time
 	// touched is when it was granted or last renewed, on the provider's clock.
 	touched time.Time
 }
@@ -77,7 +80,7 @@ func (m *Memory) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 	for i, r := range requests {
 		m.fence++
 		grants[i] = lock.Grant{Request: r, Term: uuid.NewString(), Fence: m.fence, Began: began}
-		m.rows[rowOf(r)] = append(m.taken(r), &held{grant: grants[i], touched: m.now()})
+		m.rows[rowOf(r)] = append(m.taken(r), &held{grant: grants[i], acquired: m.now(), touched: m.now()})
 		m.leave(r.Place.ID)
 	}
 	return grants, nil
@@ -335,4 +338,36 @@ func (m *Memory) ahead(r lock.Request) *waiter {
 		}
 	}
 	return nil
+}
+
+// Find implements [lock.Finder].
+func (m *Memory) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.unavailable(ctx); err != nil {
+		return nil, fmt.Errorf("find locks: %w", err)
+	}
+	var found []lock.Held
+	for at, holders := range m.rows {
+		for _, h := range holders {
+			later := at.key > q.After.Row || at.key == q.After.Row && h.grant.Term > q.After.Term
+			if at.region == q.Region && later && (q.Node == "" || q.Node == h.grant.Node) {
+				found = append(found, lock.Held{Grant: h.grant, Row: at.key, Age: m.now().Sub(h.acquired), Left: h.ends().Sub(m.now()), Waiting: m.waitingFor(at)})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b lock.Held) int {
+		return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term))
+	})
+	return found[:min(len(found), q.Limit)], nil
+}
+
+func (m *Memory) waitingFor(at row) int {
+	n := 0
+	for _, w := range m.line {
+		if rowOf(w.request) == at {
+			n++
+		}
+	}
+	return n
 }

@@ -1,0 +1,41 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// Query says which locks are looked for. Zero values ask for all.
+type Query struct {
+	// Region is that of the locks. Required.
+	Region string
+	// Parts are texts that the descriptor has between two colons, or at its end. A
+	// provider may return locks that have not all of them.
+	Parts []string
+	// Node is the name of the holder.
+	Node string
+	// After is the last one of the page before; the zero value is before the first.
+	After Held
+	// Limit is the most that is returned. Required.
+	Limit int
+}
+
+// Held is a lock, or one of several holders of it, as it stands.
+type Held struct {
+	// Grant has the request, without the place, and the acquisition. Began is not known.
+	Grant
+	// Row is the key under which the provider keeps it, for [Query.After].
+	Row string
+	// Age is the time since the acquisition, and Left that until the lease is over if it
+	// is not renewed: less than 0 when it is over.
+	Age, Left time.Duration
+	// Waiting is how many stand in line for the lock.
+	Waiting int
+}
+
+// Finder is a provider whose locks can be listed.
+type Finder interface {
+	// Find returns locks in the order of their rows and terms. Fewer than the limit are
+	// the last ones.
+	Find(ctx context.Context, q Query) ([]Held, error)
+}

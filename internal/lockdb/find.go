@@ -1,0 +1,68 @@
+package lockdb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// findSQL returns the holders of locks in region $1, of node $2, after the row $3 and the
+// term $4, at most $5. {parts} is the condition on the descriptor.
+const findSQL = `
+SELECT held.*, (SELECT count(*) FROM obs_wait w WHERE w.lock_key = held.lock_key AND w.region = $1 AND w.touched_at >= {ago ` + waitingSQL + `}), {now}
+  FROM (
+    SELECT * FROM (
+    SELECT o.lock_key, o.term, 'exclusive' AS mode, o.fence, o.name, o.node, o.descriptor, o.metadata, o.ttl_ms, o.acquired_at, CAST(l.created_date AS TEXT) AS touched
+      FROM obs_lock o
+      JOIN int_lock l ON l.lock_key = o.lock_key AND l.region = o.region AND l.client_id = o.term
+     WHERE o.region = $1 AND o.group_term <> o.term AND ($2 = '' OR o.node = $2)
+       AND (o.lock_key > $3 OR (o.lock_key = $3 AND o.term > $4)){parts o}
+     ORDER BY o.lock_key, o.term LIMIT $5) alone
+    UNION ALL
+    SELECT * FROM (
+    SELECT h.lock_key, h.term, h.mode, h.fence, h.name, h.node, h.descriptor, h.metadata, h.ttl_ms, h.acquired_at, {touched}
+      FROM obs_hold h
+      JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
+     WHERE h.region = $1 AND ($2 = '' OR h.node = $2)
+       AND (h.lock_key > $3 OR (h.lock_key = $3 AND h.term > $4)){parts h}
+     ORDER BY h.lock_key, h.term LIMIT $5) shared
+  ) held
+ ORDER BY held.lock_key, held.term
+ LIMIT $5`
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Find implements [lock.Finder].
+func (l *Leases) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
+	args := []any{q.Region, q.Node, q.After.Row, q.After.Term, q.Limit}
+	var parts strings.Builder
+	for _, part := range q.Parts {
+		args = append(args, "%:"+likeEscaper.Replace(part)+":%")
+		fmt.Fprintf(&parts, ` AND {row}.descriptor || ':' LIKE $%d ESCAPE '\'`, len(args))
+	}
+	of := func(row string) string { return strings.ReplaceAll(parts.String(), "{row}", row) }
+	touched := `CAST(h.touched_at AT TIME ZONE 'UTC' AS TEXT)`
+	if l.db.Backend() == "sqlite" {
+		touched = `h.touched_at`
+	}
+	text := strings.NewReplacer("{parts o}", of("o"), "{parts h}", of("h"), "{touched}", touched).Replace(findSQL)
+	var found []lock.Held
+	err := l.db.Query(ctx, "find locks", text, func(scan func(...any) error) error {
+		var h lock.Held
+		var mode string
+		var ttl int64
+		var acquired, touched, now time.Time
+		err := scan(&h.Row, &h.Term, &mode, &h.Fence, &h.Name, &h.Node, &h.Descriptor, &h.Metadata, &ttl,
+			sqldb.ScanTime(&acquired), sqldb.ScanTime(&touched), &h.Waiting, sqldb.ScanTime(&now))
+		h.Row, h.Term = sqldb.Unpadded(h.Row), sqldb.Unpadded(h.Term)
+		h.Key, h.Region, h.Mode, h.TTL = h.Name, q.Region, lock.Mode(mode), time.Duration(ttl)*time.Millisecond
+		h.Age, h.Left = now.Sub(acquired), h.TTL-now.Sub(touched)
+		found = append(found, h)
+		return err
+	}, args...)
+	return found, err
+}
