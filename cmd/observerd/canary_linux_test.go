@@ -317,6 +317,7 @@ var calls = map[string][]string{
 	"observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
+	"locks release":      {"--term", "0198c0de-0000-7000-8000-000000000001"},
 }
 
 // commandLines are calls of every command of the program but run.
@@ -338,7 +339,7 @@ func commandLines(t *testing.T, pid string) [][]string {
 		}
 		for _, word := range strings.Fields(cmd.Use)[1:] {
 			if word == strings.ToUpper(word) && !strings.HasPrefix(word, "[") {
-				line = append(line, map[string]string{"ID": "erp", "FOLDER": ".", "COMMAND": "true"}[word])
+				line = append(line, map[string]string{"ID": "erp", "FOLDER": ".", "COMMAND": "true", "LOCK": "lock:exclusive:audit:processing:a"}[word])
 			}
 		}
 		lines = append(lines, line)

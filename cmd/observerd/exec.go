@@ -37,7 +37,8 @@ type execution struct {
 }
 
 func (c *cli) locksCommand() *cobra.Command {
-	return group("locks", "Use the lock system for other work", c.execCommand(), c.policyCommand())
+	l := lockCommands{c}
+	return group("locks", "Use the lock system for other work", l.list(), l.show(), l.release(), c.execCommand(), c.policyCommand())
 }
 
 func (c *cli) execCommand() *cobra.Command {

@@ -17,6 +17,29 @@ func OpenLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*lock
 	if err := migrateLikeANode(ctx, cfg, log); err != nil {
 		return nil, err
 	}
+	return openLocks(ctx, cfg, log)
+}
+
+// FindLocks returns the general locks that are held. It changes nothing.
+func FindLocks(ctx context.Context, cfg *config.Config, log *slog.Logger, f locks.Filter) (found []locks.Found, err error) {
+	m, err := openLocks(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close(ctx)) }()
+	return m.Find(ctx, f)
+}
+
+// ReleaseLock ends the lease that has the term, whoever holds it, and notes the actor. The
+// error is [locks.ErrLost] when the term does not hold the lock.
+func (op *Operator) ReleaseLock(ctx context.Context, d locks.Descriptor, term, actor string) error {
+	if err := op.ready(ctx); err != nil {
+		return err
+	}
+	return op.db.Operations().ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, actor)
+}
+
+func openLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*locks.Manager, error) {
 	provider, err := database.Open(ctx, cfg.Database.URL.Reveal(), database.Options{Logger: log.With("component", "locks")})
 	if err != nil {
 		return nil, err

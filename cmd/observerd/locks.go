@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/locks"
+)
+
+// lockCommands makes the commands below locks that look at locks and release them.
+type lockCommands struct{ *cli }
+
+// heldLock is a lock as JSON has it. Times are in nanoseconds, as in the status.
+type heldLock struct {
+	Lock     string            `json:"lock"`
+	Holder   string            `json:"holder"`
+	Term     string            `json:"term"`
+	Fence    int64             `json:"fence"`
+	TTL      time.Duration     `json:"ttl_ns"`
+	Age      time.Duration     `json:"age_ns"`
+	Left     time.Duration     `json:"ttl_left_ns"`
+	Waiting  int               `json:"waiting"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+func (c lockCommands) list() *cobra.Command {
+	var f locks.Filter
+	var mode string
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the locks that are held",
+		Long: `List the general locks that are held, one line for each holder. The flags say which:
+a lock must match all of them. The locks of the pollers are in 'observerd status'.`,
+		Example: `  observerd locks ls --subject page --older-than 10m
+  observerd locks ls --resource fs-1 -o json`,
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Subject, "subject", "", "what is protected, such as page")
+	flags.StringVar(&f.Predicate, "predicate", "", "what is done, such as extracting")
+	flags.StringVar(&mode, "mode", "", "exclusive, shared, intent or intent-exclusive")
+	flags.StringArrayVar(&f.Resources, "resource", nil, "a `name` that the lock has, at any position; repeat it")
+	flags.StringVar(&f.Node, "node", "", "the holder's name")
+	flags.DurationVar(&f.OlderThan, "older-than", 0, "the least time since the lock was taken")
+	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease is over, and that nobody has taken since")
+	flags.IntVar(&f.Limit, "limit", 100, "the most that are listed")
+	watch := flags.Bool("watch", false, "list them again every 2 s, until it is interrupted")
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		f.Mode = locks.Mode(mode)
+		if f.Limit <= 0 {
+			return usageError{errors.New("--limit is not positive")}
+		}
+		for {
+			found, err := c.find(cmd.Context(), *timeout, f)
+			if err != nil {
+				return err
+			}
+			if err := c.print(found, *output); err != nil || !*watch {
+				return err
+			}
+			select {
+			case <-cmd.Context().Done():
+				return context.Cause(cmd.Context())
+			case <-time.After(watchEvery):
+				fmt.Fprintln(c.stdout)
+			}
+		}
+	}
+	return cmd
+}
+
+// watchEvery is how often locks are listed that are watched.
+const watchEvery = 2 * time.Second
+
+func (c lockCommands) find(ctx context.Context, timeout time.Duration, f locks.Filter) ([]locks.Found, error) {
+	cfg, _, err := c.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
+}
+
+func (c lockCommands) print(found []locks.Found, output format) error {
+	if output == formatJSON {
+		held := make([]heldLock, len(found))
+		for i, l := range found {
+			held[i] = heldLock{l.Lock.String(), l.Node, l.Term, l.Fence, l.Lock.TTL, l.Age, l.Left, l.Waiting, l.Lock.Metadata}
+		}
+		return printJSON(c.stdout, held)
+	}
+	rows := make([][]string, len(found))
+	for i, l := range found {
+		rows[i] = []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
+	}
+	return table(c.stdout, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, rows)
+}
+
+func leftOf(l locks.Found) string {
+	if l.Left <= 0 {
+		return "expired"
+	}
+	return span(l.Left)
+}
+
+func (c lockCommands) show() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show LOCK",
+		Short: "Show who holds a lock, for how long and what for",
+		Long: `Show who holds a lock. LOCK is its text, lock:MODE:SUBJECT:PREDICATE:RESOURCE:…; mode and
+predicate are no part of what is locked, so holders with others are shown too.`,
+		Example: `  observerd locks show lock:exclusive:audit:processing:status-reconciliation`,
+		Args:    cobra.ExactArgs(1),
+	}
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := locks.Parse(args[0])
+		if err != nil {
+			return usageError{err}
+		}
+		found, err := c.find(cmd.Context(), *timeout, locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20})
+		if err != nil {
+			return err
+		}
+		found = slices.DeleteFunc(found, func(l locks.Found) bool { return l.Lock.Key() != d.Key() })
+		if *output == formatJSON {
+			return c.print(found, *output)
+		}
+		if len(found) == 0 {
+			fmt.Fprintf(c.stdout, "%s is free\n", escaped(d.Key()))
+		}
+		for _, l := range found {
+			rows := [][]string{
+				{"holder", l.Node}, {"term", l.Term}, {"fencing token", strconv.FormatInt(l.Fence, 10)}, {"held for", span(l.Age)},
+				{"TTL", span(l.Lock.TTL)}, {"TTL left", leftOf(l)}, {"waiting", strconv.Itoa(l.Waiting)},
+			}
+			for _, name := range slices.Sorted(maps.Keys(l.Lock.Metadata)) {
+				rows = append(rows, []string{"metadata " + name, l.Lock.Metadata[name]})
+			}
+			if err := table(c.stdout, []string{"lock", l.Lock.String()}, rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (c lockCommands) release() *cobra.Command {
+	var term, actor string
+	cmd := &cobra.Command{
+		Use:   "release LOCK",
+		Short: "Take a lock from its holder",
+		Long: `Take a lock from the holder whose term 'observerd locks show' has shown, and no other.
+The holder notices it within a third of its TTL, and may work on until then; what it
+writes under a guard or with its fencing token is refused at once. The audit table
+has who did it.`,
+		Example: `  observerd locks release lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001`,
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&term, "term", "", "the holder's `term`; required")
+	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	timeout := timeoutFlag(cmd, operateTimeout)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := locks.Parse(args[0])
+		switch {
+		case err != nil:
+			return usageError{err}
+		case strings.TrimSpace(term) == "":
+			return usageError{errors.New("--term is missing; 'observerd locks show LOCK' has it")}
+		case actor == "":
+			actor = self()
+		}
+		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+			err := operator.ReleaseLock(ctx, d, term, actor)
+			switch {
+			case errors.Is(err, locks.ErrLost):
+				return fmt.Errorf("no holder of %s has the term %s; 'observerd locks show LOCK' has those that do", d.Key(), term)
+			case err == nil:
+				fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
+			}
+			return err
+		})
+	}
+	return cmd
+}
