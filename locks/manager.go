@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/observerd/observerd/internal/lock"
 )
 
@@ -43,6 +45,12 @@ type Options struct {
 	// Policies are the rules of a team beside [DefaultPolicies]. A lock must keep all of
 	// those that are for it.
 	Policies []Policy
+	// Registerer receives the metrics; nil registers none. Managers that share one and the
+	// prefix share the metrics.
+	Registerer prometheus.Registerer
+	// MetricsPrefix is how the names of the metrics begin. Empty means
+	// [DefaultMetricsPrefix].
+	MetricsPrefix string
 	// Logger receives records of leases that are lost and renewals that fail; nil
 	// discards them.
 	Logger *slog.Logger
@@ -65,6 +73,9 @@ func (o *Options) setDefaults() (err error) {
 			return fmt.Errorf("locks: this host has no name; set Options.Node: %w", err)
 		}
 	}
+	if o.MetricsPrefix == "" {
+		o.MetricsPrefix = DefaultMetricsPrefix
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -75,9 +86,10 @@ func (o *Options) setDefaults() (err error) {
 type Manager struct {
 	rules
 
-	opts   Options
-	keeper *lock.Keeper
-	line   *line
+	opts    Options
+	keeper  *lock.Keeper
+	line    *line
+	metrics *metrics
 }
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
@@ -95,6 +107,9 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
 	}
 	m := &Manager{opts: o, rules: rules}
+	if m.metrics, err = newMetrics(o); err != nil {
+		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
+	}
 	m.line = newLine(o.Provider, o.Logger)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
 	if process, ok := o.Provider.(lock.Process); ok {
@@ -121,13 +136,18 @@ func closeProvider(ctx context.Context, p Provider) error {
 //
 // A caller whose ctx is that of a lease of the same lock, or derives from it, gets the
 // lock at once, as another [Lease] of the same term, with the TTL and the metadata of the
-// first; the lock is free when all of them were released. If it asks for a mode that the held one does not cover, the error is a
-// [*NestedError]. Any other caller, also of this process, waits.
+// first; the lock is free when all of them were released. If it asks for a mode that the
+// held one does not cover, the error is a [*NestedError]. Any other caller, also of this
+// process, waits.
+//
+// Callers that wait stand in line: the lock goes to the greatest priority, and then to the
+// one who has waited for longest. None is passed by a caller whose mode does not go with
+// its own, not even by one that tries once.
 //
 // The error is a [*DescriptorError] for a descriptor that no lock can have, a
-// [*PolicyError] for one that a policy refuses, a [*HeldError] when another has kept the lock for as long as Acquire was to wait, and
-// ctx's cause when ctx has ended. Any other error is the provider's: nothing is known
-// then of who has the lock.
+// [*PolicyError] for one that a policy refuses, a [*HeldError] when another has kept the
+// lock, or was ahead in line, for as long as Acquire was to wait, and ctx's cause when ctx
+// has ended. Any other error is the provider's: nothing is known then of who has the lock.
 func (m *Manager) Acquire(ctx context.Context, d Descriptor, options ...Option) (*Lease, error) {
 	leases, err := m.acquire(ctx, []Descriptor{d}, options)
 	if err != nil {
@@ -215,13 +235,16 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 	for i, d := range ds {
 		if err := m.policies.enter(d); err != nil {
 			m.leave(ds[:i])
+			m.metrics.acquired([]Descriptor{d}, time.Now(), 1, nil, err)
 			return nil, err
 		}
 	}
 	s := &set{}
 	s.held.Store(int64(len(ds)))
 	ctx, s.cancel = context.WithCancelCause(ctx)
-	held, err := m.wait(ctx, ds, how)
+	began := time.Now()
+	held, tries, err := m.wait(ctx, ds, how)
+	m.metrics.acquired(ds, began, tries, held, err)
 	if err != nil {
 		m.leave(ds)
 		s.cancel(err)
@@ -272,6 +295,10 @@ func (m *Manager) warnOfKinds(d Descriptor) {
 // prepare returns the descriptor as the provider is asked for it.
 func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
 	d, err := m.allowed(d)
+	var refused *PolicyError
+	if errors.As(err, &refused) {
+		m.metrics.acquired([]Descriptor{refused.Lock}, time.Now(), 1, nil, err)
+	}
 	d.TTL = m.inForce(d.TTL)
 	return d, err
 }

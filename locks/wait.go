@@ -109,35 +109,36 @@ func waitingOf(options []Option) waiting {
 	return w
 }
 
-// wait takes the locks from the provider.
-func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) ([]*lock.Lease, error) {
+// wait takes the locks from the provider. It returns how often it tried, too.
+func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (leases []*lock.Lease, tries int, err error) {
 	requests := make([]lock.Request, len(ds))
 	for i, d := range ds {
 		r, err := m.request(d)
 		if err != nil {
-			return nil, err
+			return nil, 1, err
 		}
 		r.Place.Priority = how.priority
 		requests[i] = r
 	}
-	leases, err := m.try(ctx, requests)
-	tries := 1
+	leases, err = m.try(ctx, requests)
+	tries = 1
 	var w *waiter
 	for pause := range how.pausesAfter(&err) {
 		if !errors.Is(err, ErrHeld) {
 			break
 		}
 		w = m.line.join(w, refused(requests, err))
-		leases, err = m.tryAfter(ctx, requests, w, pause)
-		tries++
+		var more int
+		leases, more, err = m.tryAfter(ctx, requests, w, pause)
+		tries += more
 	}
 	if w != nil {
 		m.line.leave(w)
 	}
 	if err != nil {
-		return nil, asHeld(err, ds, tries)
+		return nil, tries, asHeld(err, ds, tries)
 	}
-	return leases, nil
+	return leases, tries, nil
 }
 
 // refused returns the request that the error speaks of.
@@ -154,20 +155,20 @@ func refused(requests []lock.Request, err error) lock.Request {
 }
 
 // tryAfter tries again after the pause, and before it whenever the caller's turn may have
-// come.
-func (m *Manager) tryAfter(ctx context.Context, requests []lock.Request, w *waiter, pause time.Duration) ([]*lock.Lease, error) {
+// come. It returns how often it tried.
+func (m *Manager) tryAfter(ctx context.Context, requests []lock.Request, w *waiter, pause time.Duration) (leases []*lock.Lease, tries int, err error) {
 	for end := time.Now().Add(pause); ; {
 		how := wait.Until(ctx, time.Until(end), w.wake)
 		if how == wait.Canceled {
-			return nil, context.Cause(ctx)
+			return nil, tries, context.Cause(ctx)
 		}
 		place := m.line.place(w)
 		for i := range requests {
 			requests[i].Place = place
 		}
 		leases, err := m.try(ctx, requests)
-		if how == wait.Elapsed || !errors.Is(err, ErrHeld) {
-			return leases, err
+		if tries++; how == wait.Elapsed || !errors.Is(err, ErrHeld) {
+			return leases, tries, err
 		}
 		m.line.join(w, refused(requests, err))
 	}

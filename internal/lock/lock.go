@@ -59,6 +59,8 @@ type Grant struct {
 	// Fence grows with every acquisition of the same key. Outside systems that
 	// cannot check the term can refuse a smaller fence.
 	Fence int64
+	// Recovered says that the lock was taken from a holder which did not release it.
+	Recovered bool
 	// Began is the local, monotonic time at which the attempt began. Trust
 	// in the lease counts from here, so that a slow answer does not stretch it.
 	Began time.Time
@@ -163,3 +165,6 @@ type Floor interface {
 	// MinTTL is the shortest TTL; what is less counts as that.
 	MinTTL() time.Duration
 }
+
+// Named is a provider that says what it is, in a word, for metrics.
+type Named interface{ Name() string }

@@ -124,7 +124,7 @@ func (l *Leases) take(ctx context.Context, grants []lock.Grant, statement acquis
 	}
 	for i := range grants {
 		grants[i].Fence = taken[i].fence
-		l.tookOver(grants[i], taken[i].before)
+		grants[i].Recovered = l.tookOver(grants[i], taken[i].before)
 	}
 	return grants, nil
 }

@@ -70,11 +70,12 @@ func (p previousHolder) rule(isOpen func(boot string) (open, known bool)) (rule,
 	return ruleTTL, "not-judged"
 }
 
-// tookOver logs and counts a lease that its last holder did not release.
-func (l *Leases) tookOver(g lock.Grant, p previousHolder) {
+// tookOver logs and counts a lease that its last holder did not release. It reports whether
+// this is one.
+func (l *Leases) tookOver(g lock.Grant, p previousHolder) bool {
 	rule, reason := p.rule(l.isOpen)
 	if rule == "" {
-		return
+		return false
 	}
 	l.metrics.takeovers.WithLabelValues(rule).Inc()
 	from := p.node
@@ -86,4 +87,5 @@ func (l *Leases) tookOver(g lock.Grant, p previousHolder) {
 		log = log.With("reason", reason)
 	}
 	log.Info("Lease taken over")
+	return true
 }

@@ -80,6 +80,7 @@ func (m *Memory) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 	for i, r := range requests {
 		m.fence++
 		grants[i] = lock.Grant{Request: r, Term: uuid.NewString(), Fence: m.fence, Began: began}
+		grants[i].Recovered = len(m.rows[rowOf(r)]) > 0 && len(m.taken(r)) == 0
 		m.rows[rowOf(r)] = append(m.taken(r), &held{grant: grants[i], acquired: m.now(), touched: m.now()})
 		m.leave(r.Place.ID)
 	}
