@@ -31,6 +31,7 @@ func (m *Monitor) look(ctx context.Context) error {
 	}
 	m.relooked = false
 	open, absent := m.census(s)
+	polled := len(s.leases)
 	if err := m.addAbandoned(ctx, &s, absent); err != nil {
 		return err
 	}
@@ -38,19 +39,7 @@ func (m *Monitor) look(ctx context.Context) error {
 	if m.young() {
 		dead = nil
 	}
-	locks := make(map[LockID]standing, len(s.leases))
-	var failed error // after one failure the rest can wait for the next look
-	for _, held := range s.leases {
-		if free := m.remedy(held, dead); free != nil && failed == nil {
-			var freed bool
-			if freed, failed = m.free(ctx, held, free); freed {
-				continue
-			}
-		}
-		if !held.shared {
-			locks[held.LockID] = standing{held.term, held.expired}
-		}
-	}
+	locks := m.freeAll(ctx, s.leases, polled, dead, time.Now().Add(abandonedFor))
 	gone := make(map[string]bool)
 	for _, n := range s.nodes {
 		if dead[n.id()] {
@@ -60,6 +49,28 @@ func (m *Monitor) look(ctx context.Context) error {
 	m.members.update(open, gone, locks)
 	m.correct(ctx, s)
 	return ctx.Err()
+}
+
+// freeAll frees the leases that nobody holds, and returns how the others stand. Those of the
+// pollers come first, as many as polled says; others are begun until that moment.
+func (m *Monitor) freeAll(ctx context.Context, leases []lease, polled int, dead map[string]bool, until time.Time) map[LockID]standing {
+	locks := make(map[LockID]standing, polled)
+	var failed error // after one failure the rest can wait for the next look
+	for i, held := range leases {
+		if i >= polled && !time.Now().Before(until) {
+			break
+		}
+		if free := m.remedy(held, dead); free != nil && failed == nil {
+			var freed bool
+			if freed, failed = m.free(ctx, held, free); freed {
+				continue
+			}
+		}
+		if i < polled {
+			locks[held.LockID] = standing{held.term, held.expired}
+		}
+	}
+	return locks
 }
 
 // young reports whether our session has not lasted long enough to judge others.

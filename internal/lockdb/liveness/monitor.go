@@ -178,5 +178,5 @@ func (m *Monitor) ShownBy() string {
 
 // Freed returns a channel that is closed when the lock of the request may have
 // become free, or another node was found dead. It is nil while nothing of the
-// kind can be known. A lock of a foreign holder is not watched.
+// kind can be known. A lock of a foreign holder is not watched, nor one outside [Options].Regions.
 func (m *Monitor) Freed(r lock.Request) <-chan struct{} { return m.members.freed(r) }

@@ -59,11 +59,17 @@ const (
 	touchedSQLite   = `h.touched_at`
 )
 
-// mostAbandoned bounds what one look frees.
-const mostAbandoned = 1000
+// mostAbandoned bounds what one look reads of that, and begins to free. It goes on freeing
+// for abandonedFor at most: the pollers wait for the next look, and the detector begins anew
+// after a long gap.
+const (
+	mostAbandoned = 1000
+	abandonedFor  = 500 * time.Millisecond
+)
 
 // abandonedSQL returns the leases of the processes in a list, $1, that are not in the
-// regions of another, $2.
+// regions of another, $2. A row of obs_hold whose lock has gone on to others holds nothing,
+// and could not be freed.
 const abandonedSQL = `
 SELECT CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness, CAST(l.created_date AS TEXT), FALSE
   FROM obs_lock o
@@ -73,6 +79,7 @@ UNION ALL
 SELECT CAST(h.lock_key AS TEXT), CAST(h.region AS TEXT), CAST(h.term AS TEXT), h.node, h.name, h.boot_id, h.liveness, {touched}, TRUE
   FROM obs_hold h
  WHERE h.boot_id {among $1}
+   AND h.group_term = (SELECT l.client_id FROM int_lock l WHERE l.lock_key = h.lock_key AND l.region = h.region)
  LIMIT $3`
 
 // addAbandoned adds the leases of those who are absent to what the look has found.
