@@ -118,29 +118,36 @@ func (c *cleaner) chores() []chore {
 			                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id)`,
 			[]any{c.Polls.Seconds()}},
 		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{c.Nodes.Seconds()}},
-		{"int_lock", staleLocksSQL + c.db.StaleLockSQL("l", sqldb.HolderTTL, "CAST($1 AS DOUBLE PRECISION)") + `)`, []any{c.StaleLocks.Seconds()}},
-		{"obs_lock", `
-			DELETE FROM obs_lock
-			 WHERE acquired_at < {ago $1}
-			   AND NOT EXISTS (SELECT 1 FROM int_lock l
-			                    WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`,
-			[]any{c.StaleLocks.Seconds()}},
-		{"obs_hold", `DELETE FROM obs_hold WHERE touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, []any{c.StaleLocks.Seconds()}},
-		{"obs_process", `DELETE FROM obs_process WHERE seen_at < {ago $1}`, []any{processesKept.Seconds()}},
-		{"obs_wait", `DELETE FROM obs_wait WHERE touched_at < {ago $1}`, []any{c.StaleLocks.Seconds()}},
+		bounded("int_lock", "lock_key, region", staleLocksSQL+c.db.StaleLockSQL("int_lock", sqldb.HolderTTL, "CAST($1 AS DOUBLE PRECISION)")+`)`, c.StaleLocks),
+		bounded("obs_lock", "lock_key, region", `acquired_at < {ago $1}
+			AND NOT EXISTS (SELECT 1 FROM int_lock l
+			                 WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`, c.StaleLocks),
+		bounded("obs_hold", "lock_key, region, term", `touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, c.StaleLocks),
+		bounded("obs_wait", "waiter", `touched_at < {ago $1}`, c.StaleLocks),
+		bounded("obs_process", "boot_id", `seen_at < {ago $1}
+			AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.boot_id = obs_process.boot_id)
+			AND NOT EXISTS (SELECT 1 FROM obs_lock o
+			                  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+			                 WHERE o.boot_id = obs_process.boot_id)`, processesKept),
 	}
 }
 
-// processesKept is how long a process is remembered that does not note itself any more, as
-// it does once a minute. What it held was freed long before.
+// bounded deletes the rows of a table for which the condition holds, a batch at a time and in
+// the order of the key. The deletion repeats the condition, since the row of a lock that
+// another takes meanwhile is a new one.
+func bounded(table, key, condition string, age time.Duration) chore {
+	return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE %[3]s AND (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s ORDER BY %[2]s LIMIT %[4]d)`,
+		table, key, condition, cleanBatch), []any{age.Seconds()}}
+}
+
+// processesKept is how long a process that holds nothing is remembered after it has noted
+// itself, which it does once a minute.
 const processesKept = 10 * time.Minute
 
 // staleLocksSQL removes leases of ours that ended long ago: a node died and
 // no other node wanted the lock since. While the row's term is ours, so is its TTL.
-const staleLocksSQL = `
-DELETE FROM int_lock AS l
- WHERE EXISTS (SELECT 1 FROM obs_lock o
-                WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id AND `
+const staleLocksSQL = `EXISTS (SELECT 1 FROM obs_lock o
+                WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id AND `
 
 // UnderLock runs f while this node holds the lock of the janitor; it returns
 // without an error when another node has it.
