@@ -126,7 +126,7 @@ func (s *schemas) change() (what string, stops, renames bool) {
 		return s.changeKey()
 	case len(s.extra) < 8 && n < 8 || len(s.extra) == 0:
 		s.added++
-		column := fmt.Sprintf("e%d %s", s.added, []string{"{integer}", "{text}"}[s.random.IntN(2)])
+		column := fmt.Sprintf("e%d %s", s.added, []string{"{integer}", "{name}"}[s.random.IntN(2)])
 		s.extra = append(s.extra, column)
 		s.exec("ALTER TABLE changing ADD {column} " + column)
 		return "add " + column, false, false
