@@ -14,6 +14,8 @@ type freer struct {
 	freed []string
 }
 
+func (f *freer) kind() string { return BySession }
+
 func (f *freer) free(_ context.Context, l lease) (bool, error) {
 	f.freed = append(f.freed, l.term)
 	return true, nil

@@ -3,6 +3,7 @@ package liveness
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -102,6 +103,8 @@ func (m *Monitor) census(s snapshot) (open, absent map[string]bool) {
 	for _, n := range append(s.nodes, s.processes...) {
 		note(n.boot, n.liveness)
 	}
+	// What is read of those who are absent must not be read of the others.
+	maps.DeleteFunc(absent, func(_ string, is bool) bool { return !is })
 	return open, absent
 }
 

@@ -84,29 +84,40 @@ func TestLookReadsNoLocksOfOthersOnSQLite(t *testing.T) {
 	}
 }
 
-// A row of obs_hold outlives its lock when its time was over before that of the others. It
-// would be looked at in vain until the janitor comes.
-func TestAbandonedHoldsAreThoseOfLocksThatAreHeld(t *testing.T) {
+// TestLookReadsWhatTheDeadHold has a living process that holds more than one look reads. A row
+// of obs_hold outlives its lock when its time was over before that of the others: it would be
+// looked at in vain until the janitor comes.
+func TestLookReadsWhatTheDeadHold(t *testing.T) {
 	t.Parallel()
 	for dialect, url := range map[string]string{"sqlite": "sqlite:" + t.TempDir() + "/observerd.db", "postgres": pgtest.New(t)} {
 		db := migrated(t, url)
 		for _, text := range []string{
-			`INSERT INTO int_lock (lock_key, region, client_id, created_date) VALUES ('held', 'LOCKS', 'group', {utc}), ('others', 'LOCKS', 'another group', {utc})`,
+			`INSERT INTO int_lock (lock_key, region, client_id, created_date)
+			 WITH RECURSIVE n(g) AS (SELECT 1 UNION ALL SELECT g + 1 FROM n WHERE g < 1100) SELECT CAST(g AS TEXT), 'LOCKS', CAST(g AS TEXT), {utc} FROM n`,
+			`INSERT INTO int_lock (lock_key, region, client_id, created_date)
+			 VALUES ('alone', 'LOCKS', 'alone', {utc}), ('shared', 'LOCKS', 'group', {utc}), ('others', 'LOCKS', 'another group', {utc})`,
+			`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
+			 SELECT lock_key, region, client_id, 1, '', '', '', 1000, {now}, CASE WHEN lock_key = 'alone' THEN 'dead' ELSE 'alive' END, client_id, 'session'
+			   FROM int_lock WHERE lock_key NOT IN ('shared', 'others')`,
 			`INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at, boot_id, liveness)
 			 SELECT k, 'LOCKS', k, 'group', 'shared', 1, '', '', '', '', 1000, {now}, {now}, 'dead', 'session'
-			   FROM (SELECT 'held' AS k UNION ALL SELECT 'others' UNION ALL SELECT 'free') keys`,
+			   FROM (SELECT 'shared' AS k UNION ALL SELECT 'others' UNION ALL SELECT 'free') AS missing`,
 		} {
 			if _, err := db.Main.ExecContext(t.Context(), db.SQL(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		m := New(nil, Options{DB: db})
-		var s snapshot
-		if err := m.addAbandoned(t.Context(), &s, map[string]bool{"dead": true}); err != nil {
+		m := New(&freer{}, Options{DB: db})
+		s := snapshot{
+			processes: []nodeSeen{{boot: "alive", liveness: BySession}, {boot: "dead", liveness: BySession}},
+			alive:     func(boot string) (alive, known bool) { return boot == "alive", true },
+		}
+		_, absent := m.census(s)
+		if err := m.addAbandoned(t.Context(), &s, absent); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.leases) != 1 || s.leases[0].Key != "held" || !s.leases[0].shared {
-			t.Errorf("%s: the dead hold %+v", dialect, s.leases)
+		if len(s.leases) != 2 || s.leases[0].Key != "alone" || s.leases[0].shared || s.leases[1].Key != "shared" || !s.leases[1].shared {
+			t.Errorf("%s: %d leases are read, want the two of the dead", dialect, len(s.leases))
 		}
 	}
 }
