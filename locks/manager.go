@@ -235,7 +235,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 	for i, d := range ds {
 		if err := m.policies.enter(d); err != nil {
 			m.leave(ds[:i])
-			m.metrics.acquired([]Descriptor{d}, time.Now(), 1, nil, err)
+			m.metrics.acquired(ctx, []Descriptor{d}, time.Now(), 1, nil, err)
 			return nil, err
 		}
 	}
@@ -244,7 +244,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	began := time.Now()
 	held, tries, err := m.wait(ctx, ds, how)
-	m.metrics.acquired(ds, began, tries, held, err)
+	m.metrics.acquired(ctx, ds, began, tries, held, err)
 	if err != nil {
 		m.leave(ds)
 		s.cancel(err)
@@ -297,7 +297,7 @@ func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
 	d, err := m.allowed(d)
 	var refused *PolicyError
 	if errors.As(err, &refused) {
-		m.metrics.acquired([]Descriptor{refused.Lock}, time.Now(), 1, nil, err)
+		m.metrics.acquired(context.Background(), []Descriptor{refused.Lock}, time.Now(), 1, nil, err)
 	}
 	d.TTL = m.inForce(d.TTL)
 	return d, err

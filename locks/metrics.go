@@ -112,7 +112,7 @@ func (m *metrics) stat(d Descriptor) *Stat {
 
 // acquired counts a call that began at that moment and tried so often. The leases are nil
 // when it failed.
-func (m *metrics) acquired(ds []Descriptor, began time.Time, tries int, leases []*lock.Lease, err error) {
+func (m *metrics) acquired(ctx context.Context, ds []Descriptor, began time.Time, tries int, leases []*lock.Lease, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, d := range ds {
@@ -121,7 +121,7 @@ func (m *metrics) acquired(ds []Descriptor, began time.Time, tries int, leases [
 		m.retries.WithLabelValues(labels...).Add(float64(tries - 1))
 		m.acquiring.WithLabelValues(labels...).Observe(time.Since(began).Seconds())
 		if err != nil {
-			reason := reasonOf(err)
+			reason := reasonOf(ctx, err)
 			m.failures.WithLabelValues(m.labels(d, reason)...).Inc()
 			s.Failures++
 			if reason == reasonContention {
@@ -140,14 +140,16 @@ func (m *metrics) acquired(ds []Descriptor, began time.Time, tries int, leases [
 	}
 }
 
-func reasonOf(err error) string {
+// reasonOf returns why a call failed. An attempt has a deadline of its own, so the error's
+// deadline need not be the caller's, and the caller's cause may be any error.
+func reasonOf(ctx context.Context, err error) string {
 	var policy *PolicyError
 	switch {
 	case errors.As(err, &policy):
 		return reasonPolicy
 	case errors.Is(err, ErrHeld):
 		return reasonContention
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case ctx.Err() != nil:
 		return reasonTimeout
 	}
 	return reasonAPI

@@ -39,10 +39,19 @@ func TestMetricsOfAcquisitions(t *testing.T) {
 		if _, err := m.Acquire(t.Context(), wrong); err == nil {
 			t.Fatal("a subject that is not known")
 		}
+		stopped := errors.New("the service stops")
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(stopped)
+		if _, err := m.Acquire(ctx, fileset); !errors.Is(err, stopped) {
+			t.Fatal(err)
+		}
 		synctest.Wait() // The places in line are given back.
-		p.Fail(errors.New("down"))
-		if _, err := m.Acquire(t.Context(), fileset); err == nil {
-			t.Fatal("acquired without a database")
+		// The last two are the end of an attempt, as of a database that does not answer.
+		for _, down := range []error{errors.New("down"), context.DeadlineExceeded, context.Canceled} {
+			p.Fail(down)
+			if _, err := m.Acquire(t.Context(), fileset); !errors.Is(err, down) {
+				t.Fatal(err)
+			}
 		}
 		p.Fail(nil)
 		p.ExpireTerm(first.Term())
@@ -55,7 +64,7 @@ func TestMetricsOfAcquisitions(t *testing.T) {
 		want := `
 # HELP gateway_lock_acquisition_attempts_total Calls that wanted a lock, however often each tried.
 # TYPE gateway_lock_acquisition_attempts_total counter
-gateway_lock_acquisition_attempts_total` + of + ` 5
+gateway_lock_acquisition_attempts_total` + of + ` 8
 gateway_lock_acquisition_attempts_total{mode="shared",predicate="processing",provider="other",subject="audit"} 1
 # HELP gateway_lock_acquisition_successes_total Calls that got the lock.
 # TYPE gateway_lock_acquisition_successes_total counter
@@ -63,8 +72,8 @@ gateway_lock_acquisition_successes_total` + of + ` 2
 # HELP gateway_lock_acquisition_failures_total Calls that did not get the lock: another had it (contention), a policy refused it, the caller's time was over (timeout), or the provider failed (api_error).
 # TYPE gateway_lock_acquisition_failures_total counter
 gateway_lock_acquisition_failures_total` + reason + `contention",subject="fileset"} 1
-gateway_lock_acquisition_failures_total` + reason + `timeout",subject="fileset"} 1
-gateway_lock_acquisition_failures_total` + reason + `api_error",subject="fileset"} 1
+gateway_lock_acquisition_failures_total` + reason + `timeout",subject="fileset"} 2
+gateway_lock_acquisition_failures_total` + reason + `api_error",subject="fileset"} 3
 gateway_lock_acquisition_failures_total{mode="shared",predicate="processing",provider="other",reason="policy",subject="audit"} 1
 # HELP gateway_lock_retries_total Attempts after the first of a call.
 # TYPE gateway_lock_retries_total counter
