@@ -47,6 +47,9 @@ func released(t *testing.T, h Harness) {
 	first := acquire(t, a, h.request("a"))
 	release(t, a, first)
 	second := acquire(t, b, h.request("b"))
+	if second.Recovered {
+		t.Error("a lock that was released counts as recovered")
+	}
 	if first.Term == second.Term {
 		t.Error("two acquisitions share a term")
 	}
@@ -96,6 +99,9 @@ func notRevived(t *testing.T, h Harness) {
 	stolen := acquire(t, b, h.request("b"))
 	if stolen.Fence <= g.Fence {
 		t.Errorf("fence %d after %d", stolen.Fence, g.Fence)
+	}
+	if g.Recovered || !stolen.Recovered {
+		t.Errorf("recovered: %t of a lock that was free, %t of one whose lease had expired", g.Recovered, stolen.Recovered)
 	}
 	if got := renew(t, a, g); got[0] != lock.Lost {
 		t.Errorf("renewal of a lease that another has taken: %v", got[0])
