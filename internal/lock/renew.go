@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -23,7 +24,10 @@ func (k *Keeper) loop() {
 		case <-k.wake:
 		case <-timer.C:
 		}
-		for batch := range slices.Chunk(k.due(time.Now()), mostInCall) {
+		due := k.due(time.Now())
+		// The shortest TTL of a call limits its time.
+		slices.SortFunc(due, func(a, b *Lease) int { return cmp.Compare(a.TTL(), b.TTL()) })
+		for batch := range slices.Chunk(due, mostInCall) {
 			k.work.Go(func() { k.renew(batch) })
 		}
 		timer.Reset(k.untilNext())
