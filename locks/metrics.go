@@ -172,7 +172,7 @@ func (m *metrics) released(d Descriptor, since time.Time) {
 type Stat struct {
 	Subject, Predicate string
 	// Active is how many are held, and AverageTTL the mean of the TTLs that they were
-	// taken with.
+	// taken with. A lease that was lost, or ended by Close, counts until its Release.
 	Active     int
 	AverageTTL time.Duration
 	// Acquisitions and Failures count calls by their end. Contended is how many of the
