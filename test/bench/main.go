@@ -66,9 +66,11 @@ type measurement struct {
 func measurements() []measurement {
 	return []measurement{
 		{"locks", measureLocks},
+		{"general-locks", measureGeneralLocks},
 		{"backlog", measureBacklog},
 		{"turn", measureTurn},
 		{"idle", measureIdle},
+		{"many-locks", measureManyLocks},
 		{"sources", measureSources},
 	}
 }

@@ -47,6 +47,7 @@ func TestQuickRunMeasuresEverything(t *testing.T) {
 			"hand-written loop", "hand-written loop, chunks of 1,000", "bare COPY", "peak memory", "the lock: acquire and release", "three types", "fsync = on",
 			"Source PostgreSQL", "Source MariaDB", "Source Oracle, through the emulator", "poll that keeps nothing",
 			"poll into the event log", "bare driver loop", "peak memory of polls of 2,000", "round trips of a poll", "bytes per key",
+			"exclusive by descriptor to a plain key", "by descriptor, shared", "luckiest to unluckiest, 64 contenders", "statements of the holder", "held locks add",
 			"times its CPU", "other work on it", "2; a range is from the lowest to the highest",
 		} {
 			if !strings.Contains(text, figure) {

@@ -48,6 +48,11 @@ type sizes struct {
 	// warmup and idle are how long a node runs before its CPU is measured, and
 	// while it is.
 	warmup, idle time.Duration
+	// contest is how long contenders want a general lock in one round, held and many how
+	// many are held where the holder is measured and where an idle node is, and pairs how
+	// often that node is measured.
+	contest           time.Duration
+	held, many, pairs int
 	// sources are the sizes of the tables that are read from PostgreSQL and
 	// MariaDB, emulated those from the emulator of Oracle, which keeps them in
 	// memory. They ascend, and the first is that of the round trips.
@@ -61,6 +66,7 @@ type sizes struct {
 func fullSizes() sizes {
 	return sizes{
 		rows: 1_000_000, rounds: 5, lockCycles: 500, turns: 40, warmup: 35 * time.Second, idle: 2 * time.Minute,
+		contest: 5 * time.Second, held: 10_000, many: 100_000, pairs: 3,
 		sources: []int{10_000, 100_000, 1_000_000}, emulated: []int{10_000, 100_000, 200_000}, sourceRounds: 3,
 		listen: 5 * time.Second,
 	}
@@ -70,6 +76,7 @@ func fullSizes() sizes {
 func quickSizes() sizes {
 	return sizes{
 		rows: 20_000, rounds: 1, lockCycles: 20, turns: 3, warmup: time.Second, idle: 2 * time.Second,
+		contest: 200 * time.Millisecond, held: 50, many: 200, pairs: 1,
 		sources: []int{2_000, 6_000}, emulated: []int{2_000, 6_000}, sourceRounds: 1, listen: 100 * time.Millisecond,
 	}
 }
