@@ -104,6 +104,21 @@ func (l *Lease) belongsTo(h *hold) {
 	l.ctx = context.WithValue(l.hold.lease.Context(), holdKey{}, h)
 }
 
+// joins makes a nested lease one of those that were taken with it: the loss of one of them
+// ends its context, and a caller that has its context holds them too.
+func (l *Lease) joins(taken Leases) {
+	ctx, cancel := context.WithCancelCause(context.WithValue(l.ctx, holdKey{}, taken[0].ctx.Value(holdKey{})))
+	s := &set{cancel: cancel}
+	for _, other := range taken {
+		s.watch(other.hold.lease)
+	}
+	end := l.end
+	l.ctx, l.end = ctx, func() {
+		end()
+		cancel(context.Canceled)
+	}
+}
+
 // heldBy returns the hold of the same lock that ctx is under, if any.
 func (m *Manager) heldBy(ctx context.Context, d Descriptor) *hold {
 	h, _ := ctx.Value(holdKey{}).(*hold)

@@ -178,15 +178,32 @@ func (m *Manager) acquire(ctx context.Context, ds []Descriptor, options []Option
 	if err != nil {
 		return nil, err
 	}
-	nested, ds, err := m.nestAll(ctx, ds)
-	if err != nil || len(ds) == 0 {
+	nested, others, err := m.nestAll(ctx, ds)
+	if err != nil || len(others) == 0 {
 		return nested, err
 	}
-	taken, err := m.take(ctx, ds, how)
+	taken, err := m.take(ctx, others, how)
 	if err != nil {
 		return nil, errors.Join(err, nested.Release(ctx))
 	}
-	return append(nested, taken...), nil
+	for _, l := range nested {
+		l.joins(taken)
+	}
+	return inOrder(ds, nested, taken), nil
+}
+
+// inOrder returns both leases that are nested and those that were taken in the order of the
+// locks.
+func inOrder(ds []Descriptor, nested, taken Leases) Leases {
+	all := make(Leases, len(ds))
+	for i, d := range ds {
+		from := &taken
+		if len(nested) > 0 && nested[0].hold.lock.Key() == d.Key() {
+			from = &nested
+		}
+		all[i], *from = (*from)[0], (*from)[1:]
+	}
+	return all
 }
 
 // prepareAll returns the descriptors as the provider is asked for them, those of the
