@@ -13,7 +13,7 @@ import (
 // findSQL returns the holders of locks in region $1, of node $2, after the row $3 and the
 // term $4, at most $5. {parts} is the condition on the descriptor.
 const findSQL = `
-SELECT held.*, (SELECT count(*) FROM obs_wait w WHERE w.lock_key = held.lock_key AND w.region = $1 AND w.touched_at >= {ago ` + waitingSQL + `}), {now}
+SELECT held.*, (SELECT count(*) FROM obs_wait w WHERE w.lock_key = held.lock_key AND w.region = $1 AND ` + waitsSQL + `), {now}
   FROM (
     SELECT * FROM (
     SELECT o.lock_key, o.term, 'exclusive' AS mode, o.fence, o.name, o.node, o.descriptor, o.metadata, o.ttl_ms, o.acquired_at, CAST(l.created_date AS TEXT) AS touched

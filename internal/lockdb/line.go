@@ -10,12 +10,16 @@ import (
 )
 
 // waitingSQL is how many seconds ago a waiting caller was noted last that has not lost its
-// place. Its process notes it twice a second.
+// place. Its process notes it twice a second. One that is dated more than twice that ahead
+// has lost it too: the database's clock has gone back.
 const waitingSQL = "5"
+
+// waitsSQL is the condition that w has not lost its place.
+const waitsSQL = `w.touched_at >= {ago ` + waitingSQL + `} AND w.touched_at <= {in 2 * ` + waitingSQL + `}`
 
 // aheadSQL is the condition that one who waits, w, is ahead of want, and must not be passed.
 // It needs lock_key, region, mode, waiter, priority and ticket of want.
-var aheadSQL = `w.lock_key = want.lock_key AND w.region = want.region AND w.waiter <> want.waiter AND w.touched_at >= {ago ` + waitingSQL + `}
+var aheadSQL = `w.lock_key = want.lock_key AND w.region = want.region AND w.waiter <> want.waiter AND ` + waitsSQL + `
          AND (w.priority > want.priority OR (w.priority = want.priority AND w.ticket < want.ticket))
          AND ` + conflictSQL("w.mode", "want.mode")
 
