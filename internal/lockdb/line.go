@@ -136,8 +136,8 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 		{Text: e.db.SQL(`
 			INSERT INTO obs_wait (waiter, lock_key, region, mode, priority, ticket, node, touched_at)
 			SELECT w, k, g, m, p, CASE WHEN t = 0 THEN nextval('obs_fence') ELSE t END, node, clock_timestamp()
-			  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7::text[]) AS u(w, k, g, m, p, t, node)
-			 ORDER BY w` + noteSQL), Args: []any{ids, keys, regions, modes, priorities(wanted), given, texts(wanted, func(g lock.Grant) string { return g.Node })}},
+			  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7::text[]) WITH ORDINALITY AS u(w, k, g, m, p, t, node, n)
+			 ORDER BY n` + noteSQL), Args: []any{ids, keys, regions, modes, priorities(wanted), given, texts(wanted, func(g lock.Grant) string { return g.Node })}},
 		{Text: e.db.LockSQL(waitSQL, "l", "want.ttl"), Args: []any{ids, keys, regions, modes, seconds(wanted), priorities(wanted)}},
 	}, func(scan func(...any) error) error {
 		var turn lock.Turn

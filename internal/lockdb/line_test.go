@@ -2,6 +2,7 @@ package lockdb_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -48,6 +49,24 @@ func TestOneWhoWaitedBeforeTheClockWentBack(t *testing.T) {
 			if err := l.Release(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// TestTicketsAreInTheOrderOfTheCallers has many callers of one process noted by one look.
+func TestTicketsAreInTheOrderOfTheCallers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		callers := make([]lock.Request, 20)
+		for i := range callers {
+			callers[i] = inLine("export", "node-a")
+		}
+		turns, err := db.Leases().Wait(t.Context(), callers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(turns, func(a, b lock.Turn) int { return int(a.Ticket - b.Ticket) }) {
+			t.Errorf("the tickets are not in order: %v", turns)
 		}
 	})
 }
