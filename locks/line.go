@@ -18,8 +18,9 @@ const (
 	// lookEvery is how often the process notes that its callers wait, and looks whose turn
 	// has come. One look is for all of them.
 	lookEvery = 500 * time.Millisecond
-	// lookTimeout limits a look.
-	lookTimeout = 5 * time.Second
+	// lookTimeout limits a look. One that hangs leaves time for another before the places
+	// are lost.
+	lookTimeout = 2 * time.Second
 )
 
 // line are the callers of this process that wait for a lock. They keep their places beside
@@ -119,13 +120,14 @@ func (w *waiter) wakeUp() {
 	}
 }
 
-// runLocked lets the line be looked at soon.
+// runLocked lets the line be looked at soon. After close no look begins: nobody would wait
+// for its end.
 func (q *line) runLocked() {
 	select {
 	case q.poke <- struct{}{}:
 	default:
 	}
-	if !q.running && q.provider != nil {
+	if !q.running && !q.closing && q.provider != nil {
 		q.running = true
 		q.done.Go(q.run)
 	}
