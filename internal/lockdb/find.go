@@ -24,7 +24,7 @@ SELECT held.*, (SELECT count(*) FROM obs_wait w WHERE w.lock_key = held.lock_key
      ORDER BY o.lock_key, o.term LIMIT $5) alone
     UNION ALL
     SELECT * FROM (
-    SELECT h.lock_key, h.term, h.mode, h.fence, h.name, h.node, h.descriptor, h.metadata, h.ttl_ms, h.acquired_at, {touched}
+    SELECT h.lock_key, h.term, h.mode, h.fence, h.name, h.node, h.descriptor, h.metadata, h.ttl_ms, h.acquired_at, {mark h.touched_at}
       FROM obs_hold h
       JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
      WHERE h.region = $1 AND ($2 = '' OR h.node = $2)
@@ -45,11 +45,7 @@ func (l *Leases) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
 		fmt.Fprintf(&parts, ` AND {row}.descriptor || ':' LIKE $%d ESCAPE '\'`, len(args))
 	}
 	of := func(row string) string { return strings.ReplaceAll(parts.String(), "{row}", row) }
-	touched := `CAST(h.touched_at AT TIME ZONE 'UTC' AS TEXT)`
-	if l.db.Backend() == "sqlite" {
-		touched = `h.touched_at`
-	}
-	text := strings.NewReplacer("{parts o}", of("o"), "{parts h}", of("h"), "{touched}", touched).Replace(findSQL)
+	text := strings.NewReplacer("{parts o}", of("o"), "{parts h}", of("h")).Replace(findSQL)
 	var found []lock.Held
 	err := l.db.Query(ctx, "find locks", text, func(scan func(...any) error) error {
 		var h lock.Held

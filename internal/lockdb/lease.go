@@ -52,6 +52,9 @@ func (db *DB) Leases() *Leases {
 	}
 }
 
+// Name implements [lock.Named].
+func (l *Leases) Name() string { return l.db.Backend() }
+
 // Acquire implements [lock.Provider]. An attempt that has been sent is not
 // cancelled: it might be carried out after all, behind the back of the release
 // that would follow, and stand until the TTL. It is waited for, briefly,
@@ -313,7 +316,8 @@ func renewPart(ctx context.Context, grants []lock.Grant, renewals []lock.Renewal
 // that another client has locked is skipped and tried again until ctx ends: waiting
 // for it would take a connection from the renewals of other leases. A row that
 // remains after an error is deleted later by [liveness.Monitor], in a process that looks
-// who lives; in others it lasts for its TTL.
+// who lives; in others it lasts for its TTL. The row of a lock that is shared is waited
+// for, briefly, on a connection for acquisitions.
 func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 	defer l.terms.leave(g.Term)
 	release := l.release

@@ -73,6 +73,3 @@ func (l *Leases) MinTTL() time.Duration {
 	}
 	return minTTLPostgres
 }
-
-// Name implements [lock.Named].
-func (l *Leases) Name() string { return l.db.Backend() }

@@ -220,7 +220,7 @@ UPDATE obs_lock o
 const freeHoldSQL = `
 DELETE FROM obs_hold h
  WHERE h.lock_key = $1::char(36) AND h.region = $2::varchar AND h.term = $3::char(36)
-   AND ` + touchedPostgres + ` = $4::text AND h.boot_id = $5::text AND h.liveness = '` + BySession + `'
+   AND {mark h.touched_at} = $4::text AND h.boot_id = $5::text AND h.liveness = '` + BySession + `'
    AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)`
 
 // freeHold deletes the holder's row as it was seen, and that of INT_LOCK after the last.

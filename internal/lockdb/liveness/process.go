@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -53,12 +52,6 @@ func (m *Monitor) takeNoteBack(ctx context.Context) {
 	}
 }
 
-// How obs_hold.touched_at is a mark: as text that no setting of a session changes.
-const (
-	touchedPostgres = `CAST(h.touched_at AT TIME ZONE 'UTC' AS TEXT)`
-	touchedSQLite   = `h.touched_at`
-)
-
 // mostAbandoned bounds what one look reads of that, and begins to free. It goes on freeing
 // for abandonedFor at most: the pollers wait for the next look, and the detector begins anew
 // after a long gap.
@@ -76,7 +69,7 @@ SELECT CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEX
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE o.boot_id {among $1} AND o.boot_term = o.term AND NOT (o.region {among $2})
 UNION ALL
-SELECT CAST(h.lock_key AS TEXT), CAST(h.region AS TEXT), CAST(h.term AS TEXT), h.node, h.name, h.boot_id, h.liveness, {touched}, TRUE
+SELECT CAST(h.lock_key AS TEXT), CAST(h.region AS TEXT), CAST(h.term AS TEXT), h.node, h.name, h.boot_id, h.liveness, {mark h.touched_at}, TRUE
   FROM obs_hold h
  WHERE h.boot_id {among $1}
    AND h.group_term = (SELECT l.client_id FROM int_lock l WHERE l.lock_key = h.lock_key AND l.region = h.region)
@@ -96,11 +89,7 @@ func (m *Monitor) addAbandoned(ctx context.Context, s *snapshot, absent map[stri
 		if err != nil {
 			return err
 		}
-		touched := touchedPostgres
-		if m.db.Backend() == "sqlite" {
-			touched = touchedSQLite
-		}
-		return m.readAbandoned(ctx, s, m.db.SQL(strings.Replace(abandonedSQL, "{touched}", touched, 1)), boots, regions, mostAbandoned)
+		return m.readAbandoned(ctx, s, m.db.SQL(abandonedSQL), boots, regions, mostAbandoned)
 	})
 	if err != nil {
 		return fmt.Errorf("look what the dead hold: %w", err)

@@ -18,6 +18,7 @@ import (
 //	{utc}     the clock as INT_LOCK stores it: UTC without a zone
 //	{utcago $n}
 //	{utcin $n}
+//	{mark c}  the time in column c as text, which no setting of a session changes
 //	{past $n} like {ago $n}, but the same for all rows of a statement, so that
 //	          an index can serve it
 //	{among $n} compares with the texts of a list, $n; see [DB.List]
@@ -27,8 +28,8 @@ import (
 //	{skip}    the same, but leaves out those that another client has locked
 //	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
-	name                                                                                  string
-	now, ago, in, past, utc, utcAgo, utcIn, among, numbered, share, update, skip, standby string
+	name                                                                                        string
+	now, ago, in, mark, past, utc, utcAgo, utcIn, among, numbered, share, update, skip, standby string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -39,7 +40,7 @@ type dialect struct {
 	cache   sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(ago|in|utcago|utcin|past|among|numbered) ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|utcin|past|among|numbered) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -48,7 +49,7 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := map[string]string{"ago": d.ago, "in": d.in, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered}[m[1]]
+		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
 	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{standby}", d.standby).Replace(done)
@@ -63,6 +64,7 @@ func postgresDialect() *dialect {
 		now:      `clock_timestamp()`,
 		ago:      `(clock_timestamp() - make_interval(secs => $n))`,
 		in:       `(clock_timestamp() + make_interval(secs => $n))`,
+		mark:     `CAST($n AT TIME ZONE 'UTC' AS TEXT)`,
 		past:     `(now() - make_interval(secs => $n))`,
 		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
@@ -92,6 +94,7 @@ func sqliteDialect() *dialect {
 		now:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		ago:      `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		in:       `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', $n))`,
+		mark:     `$n`,
 		past:     `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
