@@ -54,9 +54,11 @@ The command inherits stdin, stdout and stderr. Signals are passed on to it and t
 it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
 
 Without --wait, a lock that is held is tried again after about 1, 2, 4, 8 and 16
-seconds, and whenever the turn of this process has come. The exit code is the command's; 75 if the lock was not to be had, 76 if it was
-lost, 127 if there is no such command and 126 if it cannot be executed. See
-'observerd help exit-codes' for the others.`,
+seconds, and whenever the turn of this process has come.
+
+The exit code is the command's; 75 if the lock was not to be had, 76 if it was lost, 127
+if there is no such command and 126 if it cannot be executed. See 'observerd help
+exit-codes' for the others.`,
 		Example: `  observerd exec --lock lock:exclusive:audit:processing:status-reconciliation --ttl 300s --wait 30s -- ./audit.sh
   observerd exec --subject page --predicate extracting --resource fs-1 --resource doc-2 --resource 3 -- make extract
   observerd exec --subject schema --predicate reading --resource tenant-123 --shared -- ./report.sh`,
