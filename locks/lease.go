@@ -246,12 +246,18 @@ type Tx interface {
 // Guard makes the caller's transaction depend on the lease, and on its intents: it renews
 // them in it, by their terms. The error is [ErrFenced] when one has ended; roll back then.
 // Otherwise no other can take the lock before the transaction ends, and none has had it
-// since the lease began. Keep what follows short: the lease is not renewed meanwhile, and no
-// other lease of a lock that is shared; when such transactions of its holders overlap for a
-// TTL, all of them lose it. The error is [ErrUnsupported] where the provider has no such
-// transactions.
+// since the lease began. Keep what follows short: the lease is not renewed meanwhile. When
+// its renewal is overdue because of other such transactions, Guard waits for a sixth of the
+// TTL at most, in which no transaction begins to keep it from being renewed. The error is
+// [ErrUnsupported] where the provider has no such transactions.
 func (l *Lease) Guard(ctx context.Context, tx Tx) error {
-	for _, other := range append(slices.Clone(l.with), l) {
+	all := append(slices.Clone(l.with), l)
+	for _, other := range all {
+		if err := other.hold.lease.AwaitRenewal(ctx); err != nil {
+			return fmt.Errorf("guard by %s: %w", other.hold.lock, err)
+		}
+	}
+	for _, other := range all {
 		if err := other.hold.guard(ctx, tx); err != nil {
 			return fmt.Errorf("guard by %s: %w", other.hold.lock, err)
 		}

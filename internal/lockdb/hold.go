@@ -141,15 +141,23 @@ func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl t
 	return nil
 }
 
-// guardHoldSQL is the statement of [Leases.GuardSQL] for a lock that is shared. It keeps
-// the row of INT_LOCK as it is, and lets others who share the lock do the same.
+// guardHoldSQL is the statement of [Leases.GuardSQL] for a lock that is shared. It locks
+// the holder's own row alone, so that others who share the lock renew, come and go
+// meanwhile. The transaction keeps the lock because all who end a holder delete that row.
 const guardHoldSQL = `
 UPDATE obs_hold AS h
    SET touched_at = {now}
  WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + ownHoldSQL + `
-   AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = h.group_term{share})`
+   AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = h.group_term)`
 
-// vacantSQL is the condition that no other of the group lives of which a row was just
-// deleted.
+// reapSQL deletes the dead who have shared a lock with the term, but for one whose guarded
+// transaction still runs. The row of INT_LOCK is locked.
+const reapSQL = `
+DELETE FROM obs_hold
+ WHERE lock_key = $1 AND region = $2 AND term IN (
+       SELECT h.term FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term <> $3 AND NOT ` + liveHoldSQL + `{skip})`
+
+// vacantSQL is the condition that the term $3 is the last of the group. A statement of its
+// own has deleted the dead.
 const vacantSQL = `NOT EXISTS (SELECT 1 FROM obs_hold h
-       WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND h.term <> $3 AND ` + liveHoldSQL + `)`
+       WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND h.term <> $3)`

@@ -21,7 +21,8 @@ SELECT want.lock_key, want.region, want.client_id, {vals}
 ON CONFLICT (lock_key, region) DO UPDATE SET client_id = l.client_id`
 
 // grantSQL takes the locks whose rows claimSQL has locked, all or none, and undoes what
-// claimSQL has made when it takes none.
+// claimSQL has made when it takes none. A holder that has ended stays so, whatever its
+// guarded transaction has written meanwhile, whose end the deletion of its row waits for.
 var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL, "{live}", liveHoldSQL).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
@@ -62,10 +63,14 @@ WITH want AS (
          descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
          boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
          metadata = excluded.metadata, group_term = excluded.group_term
+), ended AS MATERIALIZED (
+  SELECT h.lock_key, h.region, h.term
+    FROM obs_hold h
+    JOIN taken ON h.lock_key = taken.lock_key AND h.region = taken.region AND (h.group_term <> taken.client_id OR NOT {live})
 ), reaped AS (
   DELETE FROM obs_hold h
-   USING taken
-   WHERE h.lock_key = taken.lock_key AND h.region = taken.region AND (h.group_term <> taken.client_id OR NOT {live})
+   USING ended
+   WHERE h.lock_key = ended.lock_key AND h.region = ended.region AND h.term = ended.term
 ), held AS (
   INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at, boot_id, liveness)
   SELECT lock_key, region, term, client_id, mode, fence, name, node, descriptor, metadata, ttl_ms, clock_timestamp(), clock_timestamp(), $11, $12
@@ -125,17 +130,14 @@ const renewHoldsSQL = `
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term
     FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS u(k, g, t, n)
-), mine AS (
-  SELECT want.*, h.group_term, h.ttl_ms / 1000.0 AS ttl
-    FROM want
-    JOIN obs_hold h ON h.lock_key = want.lock_key AND h.region = want.region AND h.term = want.term
-   WHERE ` + ownHoldSQL + `
 ), due AS (
-  SELECT l.lock_key, l.region, mine.term, mine.ttl
+  SELECT l.lock_key, l.region, h.term, h.ttl_ms / 1000.0 AS ttl
     FROM int_lock l
-    JOIN mine ON mine.lock_key = l.lock_key AND mine.region = l.region AND mine.group_term = l.client_id
-   ORDER BY l.lock_key, l.region
-     FOR UPDATE OF l SKIP LOCKED
+    JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id
+    JOIN want ON h.lock_key = want.lock_key AND h.region = want.region AND h.term = want.term
+   WHERE ` + ownHoldSQL + `
+   ORDER BY l.lock_key, l.region, h.term
+     FOR UPDATE OF l, h SKIP LOCKED
 ), touched AS (
   UPDATE int_lock l
      SET {prolong}
@@ -148,11 +150,13 @@ WITH want AS (
    WHERE h.lock_key = due.lock_key AND h.region = due.region AND h.term = due.term
   RETURNING h.lock_key, h.region, h.term
 )
-SELECT renewed.term IS NOT NULL, l.client_id IS NOT NULL
+SELECT renewed.term IS NOT NULL, EXISTS (
+       SELECT 1
+         FROM obs_hold h
+         JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
+        WHERE h.lock_key = want.lock_key AND h.region = want.region AND h.term = want.term AND ` + ownHoldSQL + `)
   FROM want
   LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.term = want.term
-  LEFT JOIN mine ON mine.n = want.n
-  LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = mine.group_term
  ORDER BY want.n`
 
 func (e *postgresEngine) renewHolds(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
@@ -165,6 +169,7 @@ func (e *postgresEngine) releaseHold(ctx context.Context, g lock.Grant) error {
 	held := false
 	err := e.db.Pipeline(ctx, []sqldb.Statement{
 		{Text: e.db.SQL(`SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE`), Args: []any{g.Key, g.Region}},
+		{Text: e.db.SQL(reapSQL), Args: []any{g.Key, g.Region, g.Term}},
 		{Text: e.db.SQL(`
 			WITH gone AS (
 			  DELETE FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3 RETURNING group_term

@@ -149,6 +149,7 @@ func (e *sqliteEngine) releaseHold(ctx context.Context, g lock.Grant) (err error
 		return lock.ErrLost
 	}
 	for _, text := range []string{
+		reapSQL,
 		`DELETE FROM int_lock AS l WHERE lock_key = $1 AND region = $2 AND ` + vacantSQL,
 		`DELETE FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3`,
 	} {

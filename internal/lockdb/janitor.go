@@ -118,11 +118,11 @@ func (c *cleaner) chores() []chore {
 			                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id)`,
 			[]any{c.Polls.Seconds()}},
 		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{c.Nodes.Seconds()}},
+		bounded("obs_hold", "lock_key, region, term", `touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, c.StaleLocks),
 		bounded("int_lock", "lock_key, region", staleLocksSQL+c.db.StaleLockSQL("int_lock", sqldb.HolderTTL, "CAST($1 AS DOUBLE PRECISION)")+`)`, c.StaleLocks),
 		bounded("obs_lock", "lock_key, region", `acquired_at < {ago $1}
 			AND NOT EXISTS (SELECT 1 FROM int_lock l
 			                 WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`, c.StaleLocks),
-		bounded("obs_hold", "lock_key, region, term", `touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, c.StaleLocks),
 		bounded("obs_wait", "waiter", `touched_at < {ago $1}`, c.StaleLocks),
 		bounded("obs_process", "boot_id", `seen_at < {ago $1}
 			AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.boot_id = obs_process.boot_id)
@@ -147,7 +147,8 @@ const processesKept = 10 * time.Minute
 // staleLocksSQL removes leases of ours that ended long ago: a node died and
 // no other node wanted the lock since. While the row's term is ours, so is its TTL.
 const staleLocksSQL = `EXISTS (SELECT 1 FROM obs_lock o
-                WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id AND `
+                WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
+                  AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term) AND `
 
 // UnderLock runs f while this node holds the lock of the janitor; it returns
 // without an error when another node has it.

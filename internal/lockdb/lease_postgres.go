@@ -37,9 +37,11 @@ ON CONFLICT (lock_key, region) DO UPDATE
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
-// inTurnSQL is acquireSQL for a lock for which others may wait in line. It takes the caller
-// out of the line.
-var inTurnSQL = strings.NewReplacer("VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
+// inTurnSQL is acquireSQL for a lock for which others may wait in line, and that others may
+// have shared: grantSQL ends a group. It takes the caller out of the line.
+var inTurnSQL = strings.NewReplacer("     AND {expired}\n", `     AND {expired}
+     AND NOT EXISTS (SELECT 1 FROM obs_lock g WHERE g.lock_key = l.lock_key AND g.region = l.region AND g.group_term = l.client_id)
+`, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
    WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode,
                 $11::text AS waiter, $12::integer AS priority, $13::bigint AS ticket) AS want)`,
 	")\nINSERT INTO obs_lock", `), come AS (

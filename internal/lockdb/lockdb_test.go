@@ -97,13 +97,19 @@ func dateHold(t *testing.T, url string, g lock.Grant, ahead time.Duration) {
 		"sqlite":   fmt.Sprintf(`UPDATE obs_hold SET touched_at = strftime('%%Y-%%m-%%d %%H:%%M:%%f000', 'now', '%+f seconds') WHERE term = ?1`, ahead.Seconds()),
 		"postgres": fmt.Sprintf(`UPDATE obs_hold SET touched_at = clock_timestamp() + make_interval(secs => %f) WHERE term = $1`, ahead.Seconds()),
 	}, g.Term)
+	date(t, url, groupOf(t, url, g), ahead)
+}
+
+// groupOf returns the client in the row of INT_LOCK of a lease that is shared.
+func groupOf(t *testing.T, url string, g lock.Grant) string {
+	t.Helper()
 	var group string
 	db, dialect := raw(t, url)
 	query := map[string]string{"sqlite": `SELECT group_term FROM obs_hold WHERE term = ?1`, "postgres": `SELECT group_term FROM obs_hold WHERE term = $1`}
 	if err := db.QueryRowContext(t.Context(), query[dialect], g.Term).Scan(&group); err != nil {
 		t.Fatal(err)
 	}
-	date(t, url, group, ahead)
+	return group
 }
 
 // expire ages a lease past its TTL, as if its holder had slept.
@@ -116,12 +122,18 @@ func expire(ctx context.Context, t *testing.T, url string, g lock.Grant) {
 		}, g.Term)
 		return
 	}
+	expireRow(ctx, t, url, g.Term)
+}
+
+// expireRow ages the row of INT_LOCK of that client.
+func expireRow(ctx context.Context, t *testing.T, url, client string) {
+	t.Helper()
 	exec(ctx, t, url, map[string]string{
 		"sqlite":   `UPDATE int_lock SET created_date = '2000-01-01 00:00:00.000000' WHERE client_id = ?1`,
 		"postgres": `UPDATE int_lock SET created_date = '2000-01-01' WHERE client_id = $1`,
-	}, g.Term)
+	}, client)
 	db, dialect := raw(t, url)
 	if dialect == "postgres" && hasExpiry(ctx, t, db) {
-		exec(ctx, t, url, map[string]string{"postgres": `UPDATE int_lock SET expired_after = '2000-01-01' WHERE client_id = $1`}, g.Term)
+		exec(ctx, t, url, map[string]string{"postgres": `UPDATE int_lock SET expired_after = '2000-01-01' WHERE client_id = $1`}, client)
 	}
 }

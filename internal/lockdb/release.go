@@ -31,6 +31,9 @@ func (t *Operations) ReleaseLock(ctx context.Context, region, key, term, actor s
 
 // endTerm ends the lease of one who holds the lock alone, or shares it. Its row is locked.
 func (t *Operations) endTerm(ctx context.Context, tx *sql.Tx, key, region, term string) error {
+	if _, err := tx.ExecContext(ctx, t.db.SQL(reapSQL), key, region, term); err != nil {
+		return err
+	}
 	ended := int64(0)
 	for _, text := range []string{
 		`DELETE FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3

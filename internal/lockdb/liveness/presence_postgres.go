@@ -215,8 +215,7 @@ UPDATE obs_lock o
   FROM freed
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
 
-// freeHoldSQL takes a lock that is shared from a dead holder, when its row of INT_LOCK is
-// locked.
+// freeHoldSQL takes a lock that is shared from a dead holder, when its rows are locked.
 const freeHoldSQL = `
 DELETE FROM obs_hold h
  WHERE h.lock_key = $1::char(36) AND h.region = $2::varchar AND h.term = $3::char(36)
@@ -226,7 +225,12 @@ DELETE FROM obs_hold h
 // freeHold deletes the holder's row as it was seen, and that of INT_LOCK after the last.
 func (p *SessionPresence) freeHold(ctx context.Context, l lease) (freed bool, err error) {
 	err = pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, p.db.NativeSQL(`SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED`), l.Key, l.Region)
+		tag, err := tx.Exec(ctx, p.db.NativeSQL(`
+			SELECT 1
+			  FROM int_lock l
+			  JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region
+			 WHERE l.lock_key = $1 AND l.region = $2 AND h.term = $3
+			   FOR UPDATE SKIP LOCKED`), l.Key, l.Region, l.term)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}

@@ -117,8 +117,8 @@ func (m *Monitor) readAbandoned(ctx context.Context, s *snapshot, text string, a
 	return rows.Err()
 }
 
-// vacateSQL deletes the row of INT_LOCK when none of those lives who shared the lock. It is
-// locked.
+// vacateSQL deletes the row of INT_LOCK when none is left of those who shared the lock. It
+// is locked.
 const vacateSQL = `
 DELETE FROM int_lock AS l
  WHERE lock_key = $1 AND region = $2
