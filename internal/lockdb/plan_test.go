@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -38,6 +39,30 @@ func TestTurnsAreReadByIndex(t *testing.T) {
 	ids := []string{"orders-7", "orders-70", "orders-700"}
 	if p := explain(t, db, streamsSQL, ids); strings.Contains(p, "Seq Scan") || !strings.Contains(p, "obs_cursor_stream_key") {
 		t.Errorf("the turns of observers are read as\n%s", p)
+	}
+}
+
+// TestLocksAreFoundByKey reads the plan of a search, of which the first page is wanted.
+func TestLocksAreFoundByKey(t *testing.T) {
+	t.Parallel()
+	db := filled(t,
+		`INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT g, 'LOCKS', g, now() FROM generate_series(1, 20000) g`,
+		`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
+		 SELECT g, 'LOCKS', g, g, g, 'a', 'lock:exclusive:page:writing:' || g, 1000, now(), '', '', '' FROM generate_series(1, 20000) g`,
+		`ANALYZE int_lock, obs_lock`,
+	)
+	for name, q := range map[string]lock.Query{
+		"all":           {},
+		"a subject":     {Parts: []string{"page"}},
+		"one resource":  {Parts: []string{"page", "777"}},
+		"of no node":    {Node: "b"},
+		"the last page": {After: lock.Held{Row: "9"}},
+	} {
+		q.Region, q.Limit = "LOCKS", 1000
+		text, args := findText(q)
+		if p := explain(t, db, text, args...); strings.Contains(p, "Seq Scan on obs_lock") || strings.Contains(p, "Seq Scan on int_lock") {
+			t.Errorf("%s: the locks are found by\n%s", name, p)
+		}
 	}
 }
 

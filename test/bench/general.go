@@ -104,7 +104,12 @@ func descriptor(mode locks.Mode, ttl time.Duration, i int) locks.Descriptor {
 type generalLap struct {
 	bare, plain, pollers time.Duration
 	modes                map[locks.Mode]time.Duration
+	// set is that of setSize locks that are acquired at once.
+	set time.Duration
 }
+
+// setSize is how many locks are acquired at once.
+const setSize = 3
 
 // compare lets n connections lock n keys, in each of the ways in turn.
 func (g *generals) compare(ctx context.Context, s *suite, n int) ([]figure, error) {
@@ -148,7 +153,8 @@ func (g *generals) lap(ctx context.Context, n, times int) (generalLap, error) {
 			return l, err
 		}
 	}
-	return l, nil
+	l.set, err = cycles("the sets", g.sets(n))
+	return l, err
 }
 
 // pollers lock plain keys as a node's scheduler does.
@@ -178,6 +184,25 @@ func (g *generals) described(n int, mode locks.Mode) side {
 				return false, err
 			}
 			return true, l.Release(ctx)
+		}
+	}
+	return s
+}
+
+// sets are several locks that are acquired at once.
+func (g *generals) sets(n int) side {
+	s := make(side, n)
+	for i := range s {
+		manager, wanted := g.managers[i], make([]locks.Descriptor, setSize)
+		for j := range wanted {
+			wanted[j] = descriptor(locks.Exclusive, time.Minute, setSize*i+j)
+		}
+		s[i] = func(ctx context.Context) (bool, error) {
+			all, err := manager.AcquireAll(ctx, wanted, locks.FailFast())
+			if err != nil {
+				return false, err
+			}
+			return true, all.Release(ctx)
 		}
 	}
 	return s
@@ -221,5 +246,5 @@ func generalFigures(laps []generalLap, n int) []figure {
 			goal:   "within 5%", met: []bool{toPollers <= goalGeneral},
 		})
 	}
-	return figures
+	return append(figures, one(fmt.Sprintf("a set of %d by descriptor, exclusive", setSize), func(l generalLap) time.Duration { return l.set }))
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
-const goalBeside = 0.01
+const (
+	goalBeside = 0.01
+	goalFind   = 50 * time.Millisecond
+)
 
 // usage is what the holder of locks needs in some time, and its database.
 type usage struct {
@@ -109,7 +112,8 @@ const (
 		INSERT INTO obs_lock
 		SELECT c.*
 		  FROM obs_lock AS o, int_lock AS l,
-		       jsonb_populate_record(o, jsonb_build_object('lock_key', l.lock_key, 'term', l.client_id, 'name', l.lock_key)) AS c
+		       jsonb_populate_record(o, jsonb_build_object('lock_key', l.lock_key, 'term', l.client_id, 'name', l.lock_key,
+		         'descriptor', 'lock:exclusive:fileset:processing:' || l.lock_key)) AS c
 		 WHERE o.region = '` + locks.DefaultRegion + `' AND l.region = o.region AND l.lock_key LIKE 'many-%'`
 )
 
@@ -172,7 +176,47 @@ func measureManyLocks(ctx context.Context, s *suite) (_ []figure, err error) {
 		}
 		pairs = append(pairs, p)
 	}
-	return manyFigures(s, pairs), stillHeld(ctx, with.Database, s.many)
+	finds, err := findFigures(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	return append(manyFigures(s, pairs), finds...), stillHeld(ctx, with.Database, s.many)
+}
+
+// findsMeasured is how often each search is repeated.
+const findsMeasured = 20
+
+// findFigures measures how long it takes to find locks among the many.
+func findFigures(ctx context.Context, s *suite, m *locks.Manager) ([]figure, error) {
+	var figures []figure
+	for _, find := range []struct {
+		what   string
+		filter locks.Filter
+		want   int
+	}{
+		{"one lock, by a resource", locks.Filter{Resources: []string{fmt.Sprintf("many-%d", s.many/2)}, Limit: 10}, 1},
+		{"the first 100, by subject", locks.Filter{Subject: "fileset", Limit: 100}, 100},
+		{"none, by node", locks.Filter{Node: "no such node", Limit: 10}, 0},
+	} {
+		var took []time.Duration
+		for range findsMeasured {
+			began := time.Now()
+			found, err := m.Find(ctx, find.filter)
+			if err != nil {
+				return nil, err
+			}
+			if len(found) != find.want {
+				return nil, fmt.Errorf("find %s: found %d, want %d", find.what, len(found), find.want)
+			}
+			took = append(took, time.Since(began))
+		}
+		figures = append(figures, figure{
+			group: fmt.Sprintf("Find among %s locks", thousands(s.many)), what: find.what,
+			value: say("%s ms", milliseconds(median(took))), beside: say("median of %s", whole(findsMeasured)),
+			goal: "under 50 ms", met: []bool{median(took) < goalFind},
+		})
+	}
+	return figures, nil
 }
 
 func manyFigures(s *suite, pairs []pair) []figure {
