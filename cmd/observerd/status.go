@@ -141,7 +141,7 @@ func lockSection(r admin.Report) section {
 		s.rows = append(s.rows, []string{orDash(name), l.Region, holder, strconv.FormatInt(l.Fence, 10), l.Term, left})
 	}
 	if r.MoreLocks > 0 {
-		s.rows = append(s.rows, []string{fmt.Sprintf("and %d more", r.MoreLocks), "", "", "", "", ""})
+		s.rows = append(s.rows, []string{fmt.Sprintf("and at least %d more", r.MoreLocks), "", "", "", "", ""})
 	}
 	return s
 }

@@ -42,8 +42,9 @@ func TestTurnsAreReadByIndex(t *testing.T) {
 	}
 }
 
-// TestLocksAreFoundByKey reads the plan of a search, of which the first page is wanted.
-func TestLocksAreFoundByKey(t *testing.T) {
+// TestLocksAreReadByKey reads the plans of a search, of which the first page is wanted, and
+// of what the status shows.
+func TestLocksAreReadByKey(t *testing.T) {
 	t.Parallel()
 	db := filled(t,
 		`INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT g, 'LOCKS', g, now() FROM generate_series(1, 20000) g`,
@@ -63,6 +64,13 @@ func TestLocksAreFoundByKey(t *testing.T) {
 		if p := explain(t, db, text, args...); strings.Contains(p, "Seq Scan on obs_lock") || strings.Contains(p, "Seq Scan on int_lock") {
 			t.Errorf("%s: the locks are found by\n%s", name, p)
 		}
+	}
+	regions, err := db.db.List([]string{"", "DEFAULT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := explain(t, db, locksSQL, regions, 200, mostCounted); strings.Count(p, "Seq Scan on") > 1 { // the one that counts
+		t.Errorf("the locks of the status are read by\n%s", p)
 	}
 }
 

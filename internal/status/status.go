@@ -15,8 +15,8 @@ type Report struct {
 	Sinks     []Sink     `json:"sinks"`
 	// Polls are the last ones, newest first.
 	Polls []Poll `json:"polls"`
-	// Locks are those of the pollers, and then others; MoreLocks is how many are held
-	// beside them.
+	// Locks are those of the pollers, and then others; MoreLocks is how many there
+	// are beside them at least.
 	Locks     []Lock `json:"locks"`
 	MoreLocks int64  `json:"more_locks,omitempty"`
 	// Sweeps are those that run.
