@@ -20,13 +20,18 @@ type contender struct {
 	names   []string
 	holder  string
 	random  *rand.Rand
-	tally   *tally
+	// shares lets it share every other lock.
+	shares bool
+	tally  *tally
 }
 
 func (c *contender) run(ctx context.Context, end time.Time) error {
 	for time.Now().Before(end) && ctx.Err() == nil {
 		name := c.names[c.random.IntN(len(c.names))]
 		r := lock.Request{Key: lockdb.Key(c.format, name), Region: "DEFAULT", TTL: ttl, Name: name, Node: c.holder}
+		if c.shares {
+			r.Mode = []lock.Mode{lock.Exclusive, lock.Shared}[c.random.IntN(2)]
+		}
 		var err error
 		if c.random.IntN(abandonEvery) == 0 {
 			err = c.abandon(ctx, r)
@@ -63,7 +68,11 @@ func (c *contender) contend(ctx context.Context, r lock.Request) error {
 		return unlessHeld(err)
 	}
 	c.tally.acquired.Add(1)
-	err = c.work(ctx, lease, r.Name)
+	work := c.work
+	if r.Mode == lock.Shared {
+		work = c.read
+	}
+	err = work(ctx, lease, r.Name)
 	if lost := lease.Release(ctx); errors.Is(lost, lock.ErrLost) {
 		c.tally.lost.Add(1)
 	} else {
@@ -78,11 +87,25 @@ func (c *contender) work(ctx context.Context, lease *lock.Lease, name string) er
 	if err != nil {
 		return err
 	}
+	c.hold(lease)
+	return c.witness.leave(ctx, name, c.holder, count)
+}
+
+// read is the section of one who shares the lock.
+func (c *contender) read(ctx context.Context, lease *lock.Lease, name string) error {
+	id, err := c.witness.read(ctx, name)
+	if err != nil {
+		return err
+	}
+	c.hold(lease)
+	return c.witness.unread(ctx, id)
+}
+
+func (c *contender) hold(lease *lock.Lease) {
 	d := time.Duration(c.random.Int64N(int64(hold) + 1))
 	if c.random.IntN(longEvery) == 0 {
 		c.tally.long.Add(1)
 		d = ttl + ttl/2
 	}
 	_ = testbed.Wait(lease.Context(), d) // The lease may end first.
-	return c.witness.leave(ctx, name, c.holder, count)
 }

@@ -76,8 +76,8 @@ func (t *trial) contend(ctx context.Context, c contention) (*process, error) {
 	return p, p.ready()
 }
 
-// contest lets both sides contend for the locks.
-func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, d time.Duration) error {
+// contest lets both sides contend for the locks. With shares, ours share every other one.
+func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, shares bool, d time.Duration) error {
 	if err := t.witness.clear(ctx); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, d time.Dur
 	if err != nil {
 		return err
 	}
-	ours, err := t.ours(ctx, format, names, time.Now().Add(d))
+	ours, err := t.ours(ctx, format, shares, names, time.Now().Add(d))
 	var java summary
 	if err := errors.Join(p.end(&java), err); err != nil {
 		return err
@@ -99,12 +99,19 @@ func (t *trial) contest(ctx context.Context, format lockdb.KeyFormat, d time.Dur
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "%s, %s keys, %s: overlaps %d; sections %d of Java, %d of ours, handovers %d; fences that went back %d\n",
-		t.name(), format, d.Round(time.Second), s.overlaps+s.crossings+s.lost, s.java, s.ours, s.handovers, s.regressions)
+	fmt.Fprintf(t.out, "%s, %s keys%s, %s: overlaps %d; sections %d of Java, %d of ours, handovers %d; fences that went back %d\n",
+		t.name(), format, map[bool]string{true: ", shared by ours"}[shares], d.Round(time.Second), s.overlaps+s.crossings+s.lost, s.java, s.ours, s.handovers, s.regressions)
 	fmt.Fprintf(t.out, "  Java: %s\n", java)
 	fmt.Fprintf(t.out, "  ours: acquired %d, refused %d, abandoned %d, held beyond the TTL %d, lost %d\n",
 		ours.acquired.Load(), ours.refused.Load(), ours.abandoned.Load(), ours.long.Load(), ours.lost.Load())
-	return errors.Join(java.verdict(), s.verdict())
+	if !shares {
+		return errors.Join(java.verdict(), s.verdict())
+	}
+	fmt.Fprintf(t.out, "  readers: %d sections, %d of them beside another reader, %d beside one who had the lock alone\n", s.readers, s.shared, s.disturbed)
+	if s.shared < 20 {
+		err = fmt.Errorf("readers have hardly met: %d of %d", s.shared, s.readers)
+	}
+	return errors.Join(java.verdict(), s.verdict(), err)
 }
 
 // String lists the counts.
@@ -132,7 +139,7 @@ func contested(format lockdb.KeyFormat) (names []string) {
 }
 
 // ours runs our side until the end.
-func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, names []string, end time.Time) (*tally, error) {
+func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, shares bool, names []string, end time.Time) (*tally, error) {
 	counts := &tally{}
 	var mu sync.Mutex
 	var errs []error
@@ -148,6 +155,7 @@ func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, names []strin
 			for i := range threads {
 				c := &contender{
 					witness: t.witness, db: db, keeper: keeper, format: format, names: names, tally: counts,
+					shares: shares,
 					holder: fmt.Sprintf("ours-%d-%d", n, i), random: rand.New(rand.NewPCG(uint64(t.settings.seed), uint64(n*threads+i))), //nolint:gosec // A seed.
 				}
 				threadsOf.Go(func() {

@@ -61,7 +61,8 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return err
 	}
 	errs := []error{t.compareKeys(ctx), t.otherTable(ctx)}
-	errs = append(errs, t.contest(ctx, lockdb.KeySpring, t.settings.time), t.contest(ctx, lockdb.KeyPlain, t.settings.time/3), t.daemons(ctx))
+	errs = append(errs, t.contest(ctx, lockdb.KeySpring, false, t.settings.time), t.contest(ctx, lockdb.KeyPlain, false, t.settings.time/3),
+		t.contest(ctx, lockdb.KeySpring, true, t.settings.time), t.daemons(ctx))
 	after, err := springtest.Catalogue(ctx, t.url)
 	if err == nil && after != before {
 		err = fmt.Errorf("the catalogue says of INT_LOCK\n%s\nand before us\n%s", after, before)

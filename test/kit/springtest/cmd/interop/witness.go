@@ -9,7 +9,7 @@ import (
 // witnessSQL makes what sees, in the database, who is in the section that a
 // lock protects. It knows nothing of locks: a primary key refuses the second of
 // two, and a counter that each reads at its beginning and writes at its end
-// loses an increment.
+// loses an increment. Readers may meet each other, and nobody else.
 const witnessSQL = `
 CREATE TABLE interop_section (lock TEXT PRIMARY KEY, holder TEXT NOT NULL);
 CREATE TABLE interop_counter (lock TEXT PRIMARY KEY, n BIGINT NOT NULL);
@@ -17,13 +17,16 @@ CREATE TABLE interop_history (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, lock TEXT NOT NULL, holder TEXT NOT NULL, side TEXT NOT NULL, fence BIGINT NOT NULL,
   entered TIMESTAMPTZ NOT NULL, gone TIMESTAMPTZ, met BOOLEAN NOT NULL);
 CREATE INDEX ON interop_history (lock, holder, id);
+CREATE TABLE interop_reader (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, lock TEXT NOT NULL, entered TIMESTAMPTZ NOT NULL, gone TIMESTAMPTZ, met BOOLEAN NOT NULL);
+CREATE INDEX ON interop_reader (lock) WHERE gone IS NULL;
 
 CREATE FUNCTION interop_enter(l TEXT, h TEXT, s TEXT, f BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
   alone BOOLEAN;
 BEGIN
   INSERT INTO interop_section VALUES (l, h) ON CONFLICT DO NOTHING;
-  alone := FOUND;
+  alone := FOUND AND NOT EXISTS (SELECT 1 FROM interop_reader WHERE lock = l AND gone IS NULL);
   INSERT INTO interop_history (lock, holder, side, fence, entered, met) VALUES (l, h, s, f, clock_timestamp(), NOT alone);
   RETURN (SELECT n FROM interop_counter WHERE lock = l);
 END $$;
@@ -37,7 +40,16 @@ BEGIN
   UPDATE interop_counter SET n = count WHERE lock = l;
   UPDATE interop_history SET gone = clock_timestamp(), met = met OR NOT alone
    WHERE id = (SELECT max(id) FROM interop_history WHERE lock = l AND holder = h);
-END $$`
+END $$;
+
+CREATE FUNCTION interop_read(l TEXT) RETURNS BIGINT LANGUAGE sql AS $$
+  INSERT INTO interop_reader (lock, entered, met)
+  VALUES (l, clock_timestamp(), EXISTS (SELECT 1 FROM interop_section WHERE lock = l)) RETURNING id
+$$;
+
+CREATE FUNCTION interop_unread(r BIGINT) RETURNS VOID LANGUAGE sql AS $$
+  UPDATE interop_reader SET gone = clock_timestamp(), met = met OR EXISTS (SELECT 1 FROM interop_section s WHERE s.lock = interop_reader.lock) WHERE id = r
+$$`
 
 // witness is our side of it.
 type witness struct{ db *sql.DB }
@@ -56,7 +68,7 @@ func makeWitness(ctx context.Context, db *sql.DB, locks []string) (witness, erro
 
 // clear forgets what was seen, for another contest over these locks.
 func (w witness) clear(ctx context.Context) error {
-	_, err := w.db.ExecContext(ctx, `TRUNCATE interop_section, interop_history; UPDATE interop_counter SET n = 0`)
+	_, err := w.db.ExecContext(ctx, `TRUNCATE interop_section, interop_history, interop_reader; UPDATE interop_counter SET n = 0`)
 	return err
 }
 
@@ -70,9 +82,23 @@ func (w witness) leave(ctx context.Context, name, holder string, count int64) er
 	return err
 }
 
+// read notes a reader's beginning, and returns its number.
+func (w witness) read(ctx context.Context, name string) (id int64, err error) {
+	err = w.db.QueryRowContext(ctx, `SELECT interop_read($1)`, name).Scan(&id)
+	return id, err
+}
+
+func (w witness) unread(ctx context.Context, id int64) error {
+	_, err := w.db.ExecContext(ctx, `SELECT interop_unread($1)`, id)
+	return err
+}
+
 // seen is what the witness has to say.
 type seen struct {
 	java, ours, handovers, open int64
+	// readers are sections of readers, of which so many were beside another; disturbed
+	// are those that were beside a section of one who had the lock alone.
+	readers, shared, disturbed int64
 	// overlaps were noticed by the key, crossings by the times, and lost are
 	// increments of the counters. regressions are fences that went back.
 	overlaps, crossings, lost, regressions int64
@@ -94,6 +120,16 @@ func (w witness) testify(ctx context.Context) (s seen, err error) {
 	if err != nil {
 		return s, fmt.Errorf("ask the witness: %w", err)
 	}
+	err = w.db.QueryRowContext(ctx, `
+		SELECT count(*), count(*) FILTER (WHERE EXISTS (
+		         SELECT 1 FROM interop_reader o WHERE o.lock = r.lock AND o.id <> r.id AND o.entered < r.gone AND r.entered < o.gone)),
+		       count(*) FILTER (WHERE met OR EXISTS (
+		         SELECT 1 FROM interop_history h WHERE h.lock = r.lock AND h.entered < r.gone AND r.entered < h.gone)),
+		       $1 + count(*) FILTER (WHERE gone IS NULL)
+		  FROM interop_reader r`, s.open).Scan(&s.readers, &s.shared, &s.disturbed, &s.open)
+	if err != nil {
+		return s, fmt.Errorf("ask the witness for readers: %w", err)
+	}
 	return s, nil
 }
 
@@ -103,6 +139,8 @@ func (s seen) verdict() error {
 	switch {
 	case s.overlaps+s.crossings+s.lost+s.open != 0:
 		return fmt.Errorf("%d sections overlapped by the key, %d by the clock; %d increments were lost; %d sections did not end", s.overlaps, s.crossings, s.lost, s.open)
+	case s.disturbed != 0:
+		return fmt.Errorf("%d readers met one who had the lock alone", s.disturbed)
 	case s.regressions != 0:
 		return fmt.Errorf("%d fences went back", s.regressions)
 	case s.java < 20 || s.ours < 20 || s.handovers < 20:
