@@ -26,7 +26,7 @@ ON CONFLICT (lock_key, region) DO UPDATE SET client_id = l.client_id`
 var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL, "{live}", liveHoldSQL).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
-         m AS mode, name, node, d AS descriptor, meta AS metadata, w AS waiter, priority, ticket
+         m AS mode, name, node, d AS descriptor, meta AS metadata, w::char(36) AS waiter, priority, ticket
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
                 $13::text[], $14::integer[], $15::bigint[])
          WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, n)

@@ -37,23 +37,28 @@ ON CONFLICT (lock_key, region) DO UPDATE
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
-// inTurnSQL is acquireSQL for a lock for which others may wait in line, and that others may
-// have shared: grantSQL ends a group. It takes the caller out of the line.
-var inTurnSQL = strings.NewReplacer("     AND {expired}\n", `     AND {expired}
+// firstTrySQL is acquireSQL for a lock for which others may wait in line, and that others
+// may have shared: grantSQL ends a group.
+var firstTrySQL = strings.NewReplacer("     AND {expired}\n", `     AND {expired}
      AND NOT EXISTS (SELECT 1 FROM obs_lock g WHERE g.lock_key = l.lock_key AND g.region = l.region AND g.group_term = l.client_id)
 `, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
    WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode,
-                $11::text AS waiter, $12::integer AS priority, $13::bigint AS ticket) AS want)`,
-	")\nINSERT INTO obs_lock", `), come AS (
-  DELETE FROM obs_wait WHERE waiter = $11 AND EXISTS (SELECT 1 FROM l)
+                $11::char(36) AS waiter, $12::integer AS priority, $13::bigint AS ticket) AS want)`).Replace(acquireSQL)
+
+// inTurnSQL is firstTrySQL for a caller who waits in line. It takes the caller out of it.
+var inTurnSQL = strings.Replace(firstTrySQL, ")\nINSERT INTO obs_lock", `), come AS (
+  DELETE FROM obs_wait WHERE waiter = $11::char(36) AND EXISTS (SELECT 1 FROM l)
 )
-INSERT INTO obs_lock`).Replace(acquireSQL)
+INSERT INTO obs_lock`, 1)
 
 func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
 	text := acquireSQL
 	args := []any{g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata}
 	if g.Mode != "" {
-		text, args = inTurnSQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g))
+		text, args = firstTrySQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g))
+	}
+	if g.Place.ID != "" {
+		text = inTurnSQL
 	}
 	err = e.db.Acquire.QueryRowContext(ctx, e.db.LockSQL(text, "l", "$4::float8"), args...).
 		Scan(append([]any{&fence}, before.scan()...)...)

@@ -117,7 +117,7 @@ ON CONFLICT (waiter) DO UPDATE
 
 var waitSQL = `
 WITH want AS (
-  SELECT n, w AS waiter, k::char(36) AS lock_key, g::varchar(100) AS region, m AS mode, s AS ttl, p AS priority
+  SELECT n, w::char(36) AS waiter, k::char(36) AS lock_key, g::varchar(100) AS region, m AS mode, s AS ttl, p AS priority
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::integer[]) WITH ORDINALITY AS u(w, k, g, m, s, p, n)
 )
 SELECT want.ticket, ` + comeSQL() + `
@@ -153,7 +153,7 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 
 // wantedSQL is one who wants a lock, as behindSQL and comeSQL need it.
 const wantedSQL = `SELECT CAST($1 AS CHAR(36)) AS lock_key, CAST($2 AS VARCHAR(100)) AS region, CAST($3 AS VARCHAR(36)) AS mode,
-       CAST($4 AS VARCHAR(36)) AS waiter, CAST($5 AS INTEGER) AS priority, CAST($6 AS BIGINT) AS ticket`
+       CAST($4 AS CHAR(36)) AS waiter, CAST($5 AS INTEGER) AS priority, CAST($6 AS BIGINT) AS ticket`
 
 func wantedArgs(g lock.Grant) []any {
 	return []any{g.Key, g.Region, modeOf(g), g.Place.ID, g.Place.Priority, ticketOf(g)}
