@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 )
 
 // program is what [Build] compiles.
@@ -12,6 +13,8 @@ const program = "github.com/observerd/observerd/cmd/observerd"
 
 // BuildOptions say how the program is compiled.
 type BuildOptions struct {
+	// Package is the command that is built; empty means the program.
+	Package string
 	// Out is the file of the binary; required.
 	Out string
 	// Tags are build tags, separated by commas; empty for none.
@@ -36,11 +39,14 @@ func Build(ctx context.Context, o BuildOptions) error {
 	if o.Version != "" {
 		args = append(args, "-ldflags", "-X main.version="+o.Version)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, program)...)
+	if o.Package == "" {
+		o.Package = program
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, o.Package)...)
 	cmd.Dir = o.Folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build observerd: %w\n%s", err, output)
+		return fmt.Errorf("build %s: %w\n%s", path.Base(o.Package), err, output)
 	}
 	return nil
 }

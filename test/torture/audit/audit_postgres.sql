@@ -20,6 +20,12 @@ CREATE TABLE torture_audit.granted (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key TEXT NOT NULL, term TEXT NOT NULL, fence BIGINT NOT NULL,
   node TEXT NOT NULL, xid TEXT NOT NULL, at TIMESTAMPTZ NOT NULL, ttl_ms BIGINT NOT NULL, liveness TEXT NOT NULL
 );
+-- What programs write under general locks; see history.Guarded.
+CREATE TABLE torture_audit.guarded (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key TEXT NOT NULL, mode TEXT NOT NULL, term TEXT NOT NULL, fence BIGINT NOT NULL,
+  node TEXT NOT NULL, ttl_ms BIGINT NOT NULL, kind TEXT NOT NULL,
+  began TIMESTAMPTZ NOT NULL DEFAULT transaction_timestamp(), at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+);
 CREATE TABLE torture_audit.turn (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, type TEXT NOT NULL, turn TIMESTAMPTZ NOT NULL, node TEXT NOT NULL,
   outcome TEXT NOT NULL, at TIMESTAMPTZ NOT NULL
@@ -55,8 +61,11 @@ CREATE CONSTRAINT TRIGGER torture_audit AFTER UPDATE ON public.obs_cursor DEFERR
   WHEN ((OLD.version, OLD.low_ts, OLD.last_seq) IS DISTINCT FROM (NEW.version, NEW.low_ts, NEW.last_seq))
   EXECUTE FUNCTION torture_audit.step();
 
+-- General locks are judged by what was written under them: a row of INT_LOCK that several
+-- share says little of each.
 CREATE FUNCTION torture_audit.lease() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF (CASE WHEN TG_OP = 'DELETE' THEN OLD.region ELSE NEW.region END) = 'LOCKS' THEN RETURN NULL; END IF;
   INSERT INTO torture_audit.lease (key, old_term, new_term, xid, at, node, old_touched, new_touched)
   VALUES (rtrim(CASE WHEN TG_OP = 'DELETE' THEN OLD.lock_key ELSE NEW.lock_key END),
           CASE WHEN TG_OP = 'INSERT' THEN '' ELSE rtrim(OLD.client_id) END, CASE WHEN TG_OP = 'DELETE' THEN '' ELSE rtrim(NEW.client_id) END,
@@ -68,6 +77,7 @@ CREATE TRIGGER torture_audit AFTER INSERT OR UPDATE OR DELETE ON public.int_lock
 
 CREATE FUNCTION torture_audit.granted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF NEW.region = 'LOCKS' THEN RETURN NULL; END IF;
   INSERT INTO torture_audit.granted (key, term, fence, node, xid, at, ttl_ms, liveness)
   VALUES (rtrim(NEW.lock_key), rtrim(NEW.term), NEW.fence, NEW.node, pg_current_xact_id()::text, clock_timestamp(),
           NEW.ttl_ms, NEW.liveness);

@@ -23,7 +23,7 @@ func broken(run history.Run, draw func(n int) int) *breaker {
 	run.Leases, run.Grants, run.Turns = slices.Clone(run.Leases), slices.Clone(run.Grants), slices.Clone(run.Turns)
 	run.Parts, run.Polls, run.Faults = slices.Clone(run.Parts), slices.Clone(run.Polls), slices.Clone(run.Faults)
 	run.Lives, run.Acts, run.Counters = slices.Clone(run.Lives), slices.Clone(run.Acts), maps.Clone(run.Counters)
-	run.Delivered = slices.Clone(run.Delivered)
+	run.Delivered, run.Guarded = slices.Clone(run.Delivered), slices.Clone(run.Guarded)
 	return &breaker{Run: &run, draw: draw}
 }
 

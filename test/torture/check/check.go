@@ -42,6 +42,7 @@ func Check(run history.Run) Report {
 		c.lease(l)
 		c.tokens(l)
 	}
+	c.guarded()
 	c.turns()
 	c.sink()
 	c.disclosed()

@@ -21,7 +21,7 @@ type bad struct {
 
 func allBad() []bad {
 	var all []bad
-	for _, part := range [][]bad{badRows(), badEvents(), badCursors(), badHolders(), badLeases(), badTurns(), badSinks()} {
+	for _, part := range [][]bad{badRows(), badEvents(), badCursors(), badHolders(), badLeases(), badHolds(), badTurns(), badSinks()} {
 		all = append(all, part...)
 	}
 	return all

@@ -44,7 +44,7 @@ func TestGoodHistoryHasEverything(t *testing.T) {
 	r := check.Check(run)
 	for _, count := range []check.Count{
 		check.Rows, check.Versions, check.Owed, check.Events, check.Delivered, check.Commits, check.Acquisitions, check.Expiries,
-		check.Freed, check.Parts, check.Polls, check.Calm, check.Within,
+		check.Freed, check.Holds, check.Guarded, check.Handovers, check.Parts, check.Polls, check.Calm, check.Within,
 	} {
 		if r.Counts[count] == 0 {
 			t.Errorf("there are no %s", count)

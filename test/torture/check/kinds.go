@@ -46,6 +46,11 @@ const (
 	// FreedAlive is a lock freed as a dead node's, whose holder lived and was
 	// not disturbed.
 	FreedAlive Kind = "freed-alive"
+	// StaleWrite is a write under the guard of a general lock by one who did not hold it:
+	// another that excludes it had it already.
+	StaleWrite Kind = "stale-write"
+	// StolenHold is a general lock that one had before the lease of another was over.
+	StolenHold Kind = "stolen-hold"
 	// FenceBackwards is a fencing token that is not above the one before it.
 	FenceBackwards Kind = "fence-backwards"
 	// PolledTooOften is a turn that was taken twice, or too soon.
@@ -69,7 +74,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Lost, Duplicated, Unexpected, Reordered, Gap, WrongChange, MassGone, WrongDefinition, HalfBatch, CursorBackwards,
-		CursorUnlinked, StaleCommit, StaleCursor, PausedCommit, StolenLease, ResurrectedLease, FreedAlive, FenceBackwards,
+		CursorUnlinked, StaleCommit, StaleCursor, PausedCommit, StolenLease, ResurrectedLease, FreedAlive, StaleWrite, StolenHold, FenceBackwards,
 		PolledTooOften, Overlap, SinkLost, SinkDuplicated, SinkUnexpected, SinkReordered, Disclosed,
 	}
 }

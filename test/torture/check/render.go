@@ -63,6 +63,8 @@ func (r Report) figures() []figure {
 		{"leases stolen or resurrected", share(r.Found[StolenLease]+r.Found[ResurrectedLease]+r.Found[FreedAlive], n[Acquisitions])},
 		{"fencing tokens backwards", share(r.Found[FenceBackwards], n[Acquisitions])},
 		{"leases past their TTL, or freed", fmt.Sprintf("%d, %d", n[Expiries], n[Freed])},
+		{"stale writes under general locks", share(r.Found[StaleWrite], n[Guarded])},
+		{"general locks stolen", fmt.Sprintf("%d of %d, %d of them handed over", r.Found[StolenHold], n[Holds], n[Handovers])},
 		{"polled too often", share(r.Found[PolledTooOften], n[Parts])},
 		{"overlaps at the source", fmt.Sprintf("%d among the %d reads that no fault was near, %d among the %d others, longest %s",
 			n[Outside], n[Calm], n[Within], n[Polls]-n[Calm], r.LongestOverlap.Round(time.Millisecond))},

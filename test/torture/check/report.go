@@ -79,6 +79,11 @@ const (
 	Acquisitions Count = "acquisitions"
 	Expiries     Count = "expiries"
 	Freed        Count = "freed"
+	// Holds are the acquisitions of general locks under which something was written, Guarded
+	// the writes, and Handovers the holds that came soon after one that excludes them.
+	Holds     Count = "holds"
+	Guarded   Count = "guarded"
+	Handovers Count = "handovers"
 	// Parts of turns are those that were noted.
 	Parts Count = "parts"
 	// Polls are the reads that the source saw, Calm those that no fault was near:

@@ -43,10 +43,11 @@ func TestRunThatProvesNothingIsVoid(t *testing.T) {
 				return b.Leases[i].OldTerm == "" && b.endedBefore(b.Leases[i]) != ""
 			})
 		}, "is broken: lease"},
-		"no reads":  {func(b *breaker) { b.Polls = nil }, "no reads of the source"},
-		"no lives":  {func(b *breaker) { b.Lives = nil }, "no lives of processes"},
-		"no parts":  {func(b *breaker) { b.Parts = nil }, "no parts of turns"},
-		"no leases": {func(b *breaker) { b.Leases = nil }, "no changes of INT_LOCK"},
+		"no general lock was handed over": {func(b *breaker) { b.Guarded = nil }, "no general lock went from one holder to another"},
+		"no reads":                        {func(b *breaker) { b.Polls = nil }, "no reads of the source"},
+		"no lives":                        {func(b *breaker) { b.Lives = nil }, "no lives of processes"},
+		"no parts":                        {func(b *breaker) { b.Parts = nil }, "no parts of turns"},
+		"no leases":                       {func(b *breaker) { b.Leases = nil }, "no changes of INT_LOCK"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,6 +93,7 @@ func TestCheckIsAFunctionOfTheHistory(t *testing.T) {
 	shuffle(b.Steps)
 	shuffle(b.Leases)
 	shuffle(b.Grants)
+	shuffle(b.Guarded)
 	shuffle(b.Turns)
 	shuffle(b.Parts)
 	shuffle(b.Polls)

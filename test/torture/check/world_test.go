@@ -66,7 +66,7 @@ func newWorld(draw func(n int) int) *world {
 	}
 	w.turn = w.now.Truncate(interval)
 	w.run.Meta = history.Meta{
-		Seed: 1, Began: w.now, Nodes: nodes, Interval: interval, TTL: ttl, Planned: []string{"kill", "stop"},
+		Seed: 1, Began: w.now, Nodes: nodes, Programs: programs, Interval: interval, TTL: ttl, Planned: []string{"kill", "stop"},
 	}
 	for _, mode := range []history.Mode{history.ModeNew, history.ModeChange, history.ModeSnapshot} {
 		name := string(mode)
@@ -92,6 +92,7 @@ func good(draw func(n int) int) history.Run {
 	w := newWorld(draw)
 	scenes := []func(stream string){
 		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine, w.vanished, w.unfinished,
+		w.readersAndWriters, w.programSleeps, w.programDies,
 	}
 	for range 4 + draw(6) {
 		scenes = append(scenes, scenes[draw(len(scenes))])

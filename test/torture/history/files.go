@@ -56,7 +56,7 @@ type part struct {
 func (r *Run) parts() []part {
 	return []part{
 		records("writes", &r.Writes), records("events", &r.Events), records("delivered", &r.Delivered), records("steps", &r.Steps),
-		records("leases", &r.Leases), records("grants", &r.Grants), records("turns", &r.Turns), records("parts", &r.Parts),
+		records("leases", &r.Leases), records("grants", &r.Grants), records("guarded", &r.Guarded), records("turns", &r.Turns), records("parts", &r.Parts),
 		records("polls", &r.Polls), records("faults", &r.Faults), records("lives", &r.Lives), records("acts", &r.Acts),
 		records("disclosures", &r.Disclosures), document("counters.json", &r.Counters), document(metaFile, &r.Meta),
 	}

@@ -134,7 +134,7 @@ func filled() history.Run {
 	event := history.Event{Stream: "orders", Seq: 1, ID: "i", Subject: "k<&>\u2028", Version: 1, Change: "new", N: 1, Shape: "n", Xid: "7"}
 	return history.Run{
 		Meta: history.Meta{
-			Seed: 1, Began: at(0), Duration: time.Minute, Nodes: []string{"a"}, Interval: time.Second, TTL: 2 * time.Second,
+			Seed: 1, Began: at(0), Duration: time.Minute, Nodes: []string{"a"}, Programs: []string{"p1"}, Interval: time.Second, TTL: 2 * time.Second,
 			Streams: []history.Stream{{Name: "orders", Type: "order", Mode: history.ModeNew, Table: "orders", LockKey: "l"}},
 			Mutant:  "m", Planned: []string{"kill"}, Required: []string{"c"}, Command: "make torture",
 			Versions: map[string]string{"go": "1"}, Settings: map[string]string{"fsync": "on"},
@@ -150,7 +150,11 @@ func filled() history.Run {
 			ID: 1, Key: "l", OldTerm: "t", NewTerm: "u", Xid: "7", At: at(3), Node: "a", OldTouched: at(1), NewTouched: at(2),
 		}},
 		Grants: []history.Grant{{ID: 1, Key: "l", Term: "t", Fence: 1, Node: "a", Xid: "7", At: at(4), TTL: time.Second, Liveness: "gone"}},
-		Turns:  []history.Turn{{ID: 1, Type: "order", Turn: at(5), Node: "a", Outcome: "ok", At: at(6)}},
+		Guarded: []history.Guarded{{
+			ID: 1, Key: "k", Mode: "shared", Term: "t", Fence: 1, Node: "p1", TTL: time.Second, Kind: history.Wrote,
+			Began: at(3), At: at(4), Committed: at(5),
+		}},
+		Turns: []history.Turn{{ID: 1, Type: "order", Turn: at(5), Node: "a", Outcome: "ok", At: at(6)}},
 		Parts: []history.Part{{
 			ID: 1, Type: "order", Stream: "orders", Turn: at(5), Node: "a", Outcome: "ok", Started: at(5), Finished: at(6),
 		}},

@@ -22,6 +22,7 @@ type Run struct {
 	Steps     []Step
 	Leases    []Lease
 	Grants    []Grant
+	Guarded   []Guarded
 	Turns     []Turn
 	Parts     []Part
 	Polls     []Poll
@@ -61,6 +62,8 @@ type Meta struct {
 	Began    time.Time
 	Duration time.Duration
 	Nodes    []string
+	// Programs are the processes that held general locks beside the nodes.
+	Programs []string
 	Streams  []Stream
 	Interval time.Duration
 	TTL      time.Duration
@@ -171,6 +174,33 @@ type Grant struct {
 	// dead, and the lock freed in the same transaction.
 	Liveness string
 }
+
+// Guarded is one row that a program wrote under a general lock, in a transaction that the
+// lease guarded, or a note that it wants the lock no more.
+type Guarded struct {
+	ID int64
+	// Key is that of the lock, Mode the one in which it was held.
+	Key, Mode string
+	Term      string
+	Fence     int64
+	// Node is the program, and TTL that of its lease, which ran anew in the transaction.
+	Node string
+	TTL  time.Duration
+	Kind Writing
+	// Began is when the transaction began, At when it wrote the row, and Committed when it
+	// ended, by the clock of the database.
+	Began, At, Committed time.Time
+}
+
+// Writing is what a row of [Guarded] stands for.
+type Writing string
+
+// The kinds of rows.
+const (
+	Wrote Writing = "write"
+	// Left is a note, under no guard, that was there before the program released the lock.
+	Left Writing = "leave"
+)
 
 // Turn is one change of a row of obs_schedule: a turn that was taken.
 type Turn struct {

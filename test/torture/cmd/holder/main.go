@@ -1,0 +1,228 @@
+// Command holder is a program that uses the public package locks as any other would, and is
+// tortured: it holds a few locks, in each mode and in sets, and writes a row for each of them
+// in transactions of the coordination database that they guard. A checker judges the rows.
+// What it does follows from its environment: HOLDER_DATABASE is a URL, HOLDER_NODE its name,
+// and HOLDER_TTL the TTL of its locks. It ends in order on SIGTERM.
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/observerd/observerd/locks"
+	"github.com/observerd/observerd/locks/database"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "holder:", err)
+		os.Exit(1)
+	}
+}
+
+// workers is how many locks, or sets of them, the program holds at a time.
+const workers = 2
+
+// limit bounds each transaction, and what the server waits for one that is left alone.
+const limit = 5 * time.Second
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	h := holder{node: os.Getenv("HOLDER_NODE")}
+	url := os.Getenv("HOLDER_DATABASE")
+	var err error
+	if h.ttl, err = time.ParseDuration(os.Getenv("HOLDER_TTL")); err != nil {
+		return err
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errors.New("the URL in HOLDER_DATABASE cannot be read")
+	}
+	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
+		config.RuntimeParams[name] = fmt.Sprint(limit.Milliseconds())
+	}
+	h.db = stdlib.OpenDB(*config)
+	defer h.db.Close()
+	for h.locks == nil {
+		if h.locks, err = h.open(ctx, url); err != nil && !rest(ctx, 200*time.Millisecond) {
+			return nil // It was told to end before it could begin.
+		}
+	}
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() { h.work(ctx) })
+	}
+	work.Wait()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
+	defer cancel()
+	return h.locks.Close(closing)
+}
+
+// holder is the state of the program.
+type holder struct {
+	node  string
+	ttl   time.Duration
+	db    *sql.DB
+	locks *locks.Manager
+}
+
+func (h *holder) open(ctx context.Context, url string) (*locks.Manager, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*limit)
+	defer cancel()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	p, err := database.Open(ctx, url, database.Options{Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return locks.Open(ctx, locks.Options{Provider: p, Node: h.node, Logger: log})
+}
+
+// rest lets time pass; false when ctx has ended.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// work holds locks, one after the other, until ctx ends.
+func (h *holder) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		leases, err := h.acquire(ctx)
+		if err != nil {
+			rest(ctx, 100*time.Millisecond)
+			continue
+		}
+		h.hold(ctx, leases)
+	}
+}
+
+// acquire takes one lock, or both, in any order and mode.
+func (h *holder) acquire(ctx context.Context) (locks.Leases, error) {
+	ds := []locks.Descriptor{h.lock("1"), h.lock("2")}
+	rand.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
+	within := locks.Within(limit)
+	// What is acquired as the program is told to end is held, and released.
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	if rand.IntN(3) == 0 {
+		leases, err := h.locks.AcquireAll(waiting, ds, within)
+		return leases, err
+	}
+	l, err := h.locks.Acquire(waiting, ds[0], within)
+	return locks.Leases{l}, err
+}
+
+// modes are those in which a lock is taken.
+var modes = []locks.Mode{locks.Exclusive, locks.Shared, locks.Intent, locks.IntentExclusive}
+
+func (h *holder) lock(resource string) locks.Descriptor {
+	return locks.Descriptor{
+		Subject: "schema", Predicate: "writing", Resources: []string{"torture", resource}, TTL: h.ttl, Mode: modes[rand.IntN(len(modes))],
+	}
+}
+
+// hold writes under the locks a few times, also when their contexts have ended: the guard
+// alone is to refuse it then. That it is about to release them is there before it does.
+func (h *holder) hold(ctx context.Context, leases locks.Leases) {
+	for range 1 + rand.IntN(5) {
+		if err := h.write(ctx, leases); errors.Is(err, locks.ErrFenced) {
+			break
+		}
+		pause := rand.N(200 * time.Millisecond)
+		if rand.IntN(4) == 0 {
+			pause = h.ttl * 3 / 10
+		}
+		if !rest(ctx, pause) {
+			break
+		}
+	}
+	for h.leave(ctx, leases) != nil {
+		rest(context.WithoutCancel(ctx), 100*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
+	defer cancel()
+	_ = leases.Release(ctx) // What is not released ends with its TTL.
+}
+
+// The kinds of rows, as package history has them.
+const (
+	wrote = "write"
+	left  = "leave"
+)
+
+const insert = `
+INSERT INTO torture_audit.guarded (key, mode, term, fence, node, ttl_ms, kind)
+VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+// row are the arguments of insert.
+func (h *holder) row(l *locks.Lease, kind string) []any {
+	d := l.Descriptor()
+	return []any{d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind}
+}
+
+// write writes a row for each lock, in one transaction under the guard of all. All who guard
+// by several locks do it in one order, or they might wait for each other.
+func (h *holder) write(ctx context.Context, leases locks.Leases) error {
+	leases = slices.SortedFunc(slices.Values(leases), func(a, b *locks.Lease) int {
+		return cmp.Compare(a.Descriptor().Key(), b.Descriptor().Key())
+	})
+	return h.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		for _, l := range leases {
+			if err := l.Guard(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return h.insert(ctx, tx, leases, wrote)
+	})
+}
+
+// leave notes that the program wants the locks no more, whether it has them or not.
+func (h *holder) leave(ctx context.Context, leases locks.Leases) error {
+	return h.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error { return h.insert(ctx, tx, leases, left) })
+}
+
+func (h *holder) insert(ctx context.Context, tx *sql.Tx, leases locks.Leases, kind string) error {
+	for _, l := range leases {
+		if _, err := tx.ExecContext(ctx, insert, h.row(l, kind)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *holder) inTx(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	tx, err := h.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := do(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
