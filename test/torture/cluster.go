@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type cluster struct {
 	coordination, source *server
 	standby              *standby
 	ledger               *audit.DB // the coordination database, in the harness's own eyes
-	nodes                []*node
+	nodes, programs      []*node
 	writers              *workload.Writers
 	faults               faultLog
 	counters             tally
@@ -184,13 +185,13 @@ func (c *cluster) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return nil
+	return c.openPrograms(ctx)
 }
 
 // openCoordination starts the coordination server, if there is one, and a standby.
 func (c *cluster) openCoordination(ctx context.Context) (err error) {
 	if c.options.Coordination == PostgreSQL {
-		if c.coordination, err = openServer(ctx, atCoordination, map[string]string{"wal_keep_size": "1GB"}); err != nil {
+		if c.coordination, err = openServer(ctx, atCoordination, map[string]string{"wal_keep_size": "1GB", "track_commit_timestamp": "on"}); err != nil {
 			return err
 		}
 		if err := c.coordination.execute(ctx, admitWorkers...); err != nil {
@@ -234,7 +235,7 @@ func (c *cluster) nextStart() Start {
 }
 
 func (c *cluster) node(name string) *node {
-	for _, n := range c.nodes {
+	for _, n := range slices.Concat(c.nodes, c.programs) {
 		if n.name == name {
 			return n
 		}
@@ -265,6 +266,9 @@ func (c *cluster) start(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("node %s did not become ready", n.name), c.failure())
 		}
 	}
+	for _, n := range c.programs {
+		c.living.Go(func() { n.hold(ctx) })
+	}
 	return nil
 }
 
@@ -272,7 +276,7 @@ func (c *cluster) start(ctx context.Context) error {
 func (c *cluster) close() error {
 	c.living.Wait()
 	var errs []error
-	for _, n := range c.nodes {
+	for _, n := range slices.Concat(c.nodes, c.programs) {
 		n.close()
 	}
 	if c.ledger != nil {

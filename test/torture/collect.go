@@ -28,6 +28,11 @@ func (c *cluster) collect(ctx context.Context, drained time.Duration, unhealed e
 	if err := audit.Collect(ctx, c.url(), c.writer, &run); err != nil {
 		return run, err
 	}
+	if len(c.programs) > 0 {
+		if err := audit.CollectGuarded(ctx, c.url(), &run); err != nil {
+			return run, err
+		}
+	}
 	if run.Writes, err = c.writes(ctx); err != nil {
 		return run, err
 	}
@@ -137,7 +142,7 @@ func (c *cluster) meta(ctx context.Context, drained time.Duration, unhealed erro
 		settings["unhealed"] = unhealed.Error()
 	}
 	return history.Meta{
-		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: o.names(), Streams: o.schedule(),
+		Seed: o.Seed, Began: c.began, Duration: o.Duration, Nodes: o.names(), Programs: c.programNames(), Streams: o.schedule(),
 		Interval: o.Interval, TTL: o.TTL, Mutant: o.Mutant, Command: o.Command, Planned: c.plan.often(), Required: required,
 		Versions: map[string]string{
 			"Go": runtime.Version(), "PostgreSQL": postgres, "observerd": c.version(ctx),

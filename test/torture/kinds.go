@@ -24,6 +24,8 @@ type kind struct {
 	where []string
 	// server says that it strikes the coordination server, or the way to it.
 	server bool
+	// program says that it strikes a program that holds general locks, and no node.
+	program bool
 	// lasts bounds how long it lasts.
 	lasts func(ttl time.Duration) (least, most time.Duration)
 	// inject does it, and undoes it when its time is over. It reports whether
@@ -39,8 +41,9 @@ const (
 )
 
 var (
-	places  = []string{atCoordination, atCoordination, atSource, atBoth}
-	streams = []string{"orders", "tasks", "stock"}
+	places         = []string{atCoordination, atCoordination, atSource, atBoth}
+	toCoordination = []string{atCoordination}
+	streams        = []string{"orders", "tasks", "stock"}
 )
 
 // aroundTTL are times of which some outlast a lease and some do not.
@@ -86,6 +89,10 @@ func kinds() []kind {
 		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), inject: pause},
 		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, inject: reset()},
 		{name: "forget", weight: 1, everybody: true, where: streams, lasts: atOnce, inject: reset("--forget")},
+		{name: "kill-program", weight: 3, server: true, program: true, lasts: atOnce, inject: ofProcess(killProgram)},
+		{name: "stop-program", weight: 3, server: true, program: true, lasts: beyondTTL, inject: ofProcess(stop)},
+		{name: "cut-program", weight: 1, server: true, program: true, where: toCoordination, lasts: atOnce, inject: ofConnections((*netfault.Proxy).Reset)},
+		{name: "black-hole-program", weight: 2, server: true, program: true, where: toCoordination, lasts: aroundTTL, inject: ofWays(blackHole)},
 	}
 }
 

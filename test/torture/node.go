@@ -19,7 +19,7 @@ import (
 type node struct {
 	cluster              *cluster
 	name, folder         string
-	coordination, source *gate // the first is nil where the database is a file
+	coordination, source *gate // the first is nil where the database is a file, the second of a program
 	config               daemon.Config
 
 	mu      sync.Mutex
@@ -62,7 +62,9 @@ func (n *node) close() {
 	if n.coordination != nil {
 		n.coordination.Close()
 	}
-	n.source.Close()
+	if n.source != nil {
+		n.source.Close()
+	}
 }
 
 // live keeps a process running until ctx ends, or the cluster stops.

@@ -29,6 +29,10 @@ type Options struct {
 	Nodes int
 	// Binary is the program, built with the tag failpoints; required.
 	Binary string
+	// Holder is the program of [HolderPackage]: three of it hold general locks beside the
+	// nodes, with different TTLs. Empty means none, and so does SQLite, where one that is
+	// stopped in a transaction would stop all others.
+	Holder string
 	// Dir is the run's folder, which is made; required.
 	Dir string
 	// Coordination is [PostgreSQL] or [SQLite], a file that all nodes share; empty
@@ -98,10 +102,16 @@ func (o *Options) check() error {
 	if o.Nodes < 1 || o.Nodes > 26 {
 		return fmt.Errorf("%d nodes: there may be 1 to 26", o.Nodes)
 	}
-	var err, other error
-	o.Binary, err = filepath.Abs(o.Binary)
-	o.Dir, other = filepath.Abs(o.Dir)
-	return errors.Join(err, other)
+	for _, path := range []*string{&o.Binary, &o.Holder, &o.Dir} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wants reports whether a kind of fault may strike.

@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -53,6 +54,8 @@ func NewPlan(o Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	ofPrograms := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !k.program })
+	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return k.program })
 	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x746f7274757265)) //nolint:gosec // Choices that can be made again.
 	var p Plan
 	deck := dealer{random: random, kinds: kinds}
@@ -63,10 +66,26 @@ func NewPlan(o Options) (Plan, error) {
 	for at := first; at < o.Duration && len(kinds) > 0; at += between(random, o.Every/2, o.Every*3/2) {
 		p.Faults = append(p.Faults, draw(random, deck.next(), at, o))
 	}
+	p.Faults = append(p.Faults, planOfPrograms(o, ofPrograms)...)
+	slices.SortStableFunc(p.Faults, func(a, b Planned) int { return cmp.Compare(a.At, b.At) })
 	for n := range starts {
 		p.Starts = append(p.Starts, drawStart(random, o, n))
 	}
 	return p, nil
+}
+
+// planOfPrograms are the faults of programs, which come apart from those of nodes: the same
+// seed has the same of these with programs and without.
+func planOfPrograms(o Options, kinds []kind) (all []Planned) {
+	if !o.hasPrograms() || len(kinds) == 0 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x70726f6772616d)) //nolint:gosec // Choices that can be made again.
+	deck := dealer{random: random, kinds: kinds}
+	for at := o.Every; at < o.Duration; at += between(random, o.Every, o.Every*2) {
+		all = append(all, draw(random, deck.next(), at, o))
+	}
+	return all
 }
 
 // overtureTakes is how long, beside the TTL, other faults hold back at first.
@@ -124,13 +143,18 @@ func draw(random *rand.Rand, k kind, at time.Duration, o Options) Planned {
 	if !k.everybody {
 		f.Node = node
 	}
+	ttl := o.TTL
+	if k.program {
+		n := random.IntN(len(programTTLs))
+		f.Node, ttl = programName(n), programTTLs[n]
+	}
 	if n := random.IntN(max(1, len(k.where))); len(k.where) > 0 {
 		f.Where = k.where[n]
 	}
 	if o.Coordination == SQLite && slices.Contains(places, f.Where) {
 		f.Where = atSource // No network leads to a file.
 	}
-	least, most := k.lasts(o.TTL)
+	least, most := k.lasts(ttl)
 	f.For = between(random, least, most).Round(time.Millisecond)
 	return f
 }

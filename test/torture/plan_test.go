@@ -34,7 +34,7 @@ func TestOneSeedIsOnePlan(t *testing.T) {
 // TestPlanHasAllFaults counts what an hour is to bring.
 func TestPlanHasAllFaults(t *testing.T) {
 	t.Parallel()
-	p := plan(t, torture.Options{Seed: 1, Duration: time.Hour})
+	p := plan(t, torture.Options{Seed: 1, Duration: time.Hour, Holder: "holder"})
 	if n := len(p.Faults); n < 1000 {
 		t.Errorf("%d faults in an hour", n)
 	}

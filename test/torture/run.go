@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,7 +92,7 @@ func (c *cluster) run(ctx context.Context) (out Outcome, err error) {
 	if err != nil && !errors.Is(err, errNotDrained) {
 		return out, err
 	}
-	out.Unhealed = errors.Join(healed, err, c.stop(ctx), errors.Join(c.faults.odds...))
+	out.Unhealed = errors.Join(healed, err, c.programsGoOn(ctx), c.stop(ctx), errors.Join(c.faults.odds...))
 	out.History, err = c.collect(ctx, took, out.Unhealed)
 	return out, errors.Join(err, c.failure())
 }
@@ -171,7 +172,7 @@ func (c *cluster) stop(ctx context.Context) error {
 	// The last counters are read once a second.
 	sleep(ctx, 1200*time.Millisecond)
 	var errs []error
-	for _, n := range c.nodes {
+	for _, n := range slices.Concat(c.programs, c.nodes) {
 		p, ok := n.running(ctx)
 		if !ok {
 			errs = append(errs, fmt.Errorf("%s has gone away", n.name))

@@ -18,21 +18,25 @@ import (
 
 func TestMain(m *testing.M) { waittest.VerifyNoLeaks(m) }
 
-// build makes the program with failpoints, in a folder for both.
-func build(t *testing.T) (binary, folder string) {
+// build makes the program with failpoints, and one that holds general locks, in a folder for
+// all.
+func build(t *testing.T) (o torture.Options) {
 	t.Helper()
-	folder = t.TempDir()
-	binary = filepath.Join(folder, "observerd")
-	if err := daemon.Build(t.Context(), daemon.BuildOptions{Out: binary, Tags: "failpoints"}); err != nil {
-		t.Fatal(err)
+	o.Dir = t.TempDir()
+	o.Binary, o.Holder = filepath.Join(o.Dir, "observerd"), filepath.Join(o.Dir, "holder")
+	for _, of := range []daemon.BuildOptions{{Out: o.Binary, Tags: "failpoints"}, {Package: torture.HolderPackage, Out: o.Holder}} {
+		if err := daemon.Build(t.Context(), of); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return binary, folder
+	return o
 }
 
 // TestShortTorture is what `make torture` does, for a minute and with one seed.
 func TestShortTorture(t *testing.T) {
-	binary, folder := build(t)
-	tortureUntilProved(t, torture.Options{Seed: 1, Duration: 50 * time.Second, TTL: 5 * time.Second, Binary: binary, Dir: folder})
+	o := build(t)
+	o.Seed, o.Duration, o.TTL = 1, 50*time.Second, 5*time.Second
+	tortureUntilProved(t, o)
 }
 
 // tortureUntilProved makes a run, in a folder of its own below that of the options,
@@ -75,26 +79,24 @@ func tortured(t *testing.T, o torture.Options) check.Report {
 // TestInterruptedRunLeavesNothing ends a run in the middle of its faults. That
 // no goroutine is left is seen by TestMain.
 func TestInterruptedRunLeavesNothing(t *testing.T) {
-	binary, folder := build(t)
+	o := build(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	dir := filepath.Join(folder, "interrupted")
 	faults := 0
-	_, err := torture.Run(ctx, torture.Options{
-		Seed: 1, Duration: time.Hour, Every: 200 * time.Millisecond, Binary: binary, Dir: dir,
-		Faults: []string{"stop", "black-hole", "slow", "pause", "stop-in-commit", "cut"},
-		Progress: func(format string, _ ...any) {
-			if strings.Contains(format, "bit:") {
-				if faults++; faults == 2 {
-					cancel()
-				}
+	o.Seed, o.Duration, o.Every, o.Dir = 1, time.Hour, 200*time.Millisecond, filepath.Join(o.Dir, "interrupted")
+	o.Faults = []string{"stop", "black-hole", "slow", "pause", "stop-in-commit", "cut"}
+	o.Progress = func(format string, _ ...any) {
+		if strings.Contains(format, "bit:") {
+			if faults++; faults == 2 {
+				cancel()
 			}
-		},
-	})
+		}
+	}
+	_, err := torture.Run(ctx, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
-	for _, pid := range livingIn(t, dir) {
+	for _, pid := range livingIn(t, o.Dir) {
 		t.Errorf("process %s is left", pid)
 	}
 }

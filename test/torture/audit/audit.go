@@ -85,7 +85,7 @@ const (
 	leasesSQL  = `SELECT id, key, old_term, new_term, xid, at, node, old_touched, new_touched FROM {tables}lease ORDER BY id`
 	grantsSQL  = `SELECT id, key, term, fence, node, xid, at, ttl_ms, liveness FROM {tables}granted ORDER BY id`
 	guardedSQL = `
-		SELECT id, key, mode, term, fence, node, ttl_ms, kind, began, at, pg_xact_commit_timestamp(xmin) FROM torture_audit.guarded ORDER BY id`
+		SELECT id, key, mode, term, fence, node, ttl_ms, kind, trusted, began, at, pg_xact_commit_timestamp(xmin) FROM torture_audit.guarded ORDER BY id`
 	turnsSQL  = `SELECT id, type, turn, node, outcome, at FROM {tables}turn ORDER BY id`
 	partsSQL  = `SELECT id, type, stream, turn_at, node, outcome, started_at, finished_at FROM obs_poll ORDER BY id`
 	eventsSQL = `
@@ -159,7 +159,7 @@ func CollectGuarded(ctx context.Context, url string, run *history.Run) error {
 	c := collector{ctx: ctx, db: db}
 	run.Guarded = collect(&c, "guarded writes", guardedSQL, func(g *history.Guarded, scan func(...any) error) error {
 		var ttl int64
-		err := scan(&g.ID, &g.Key, &g.Mode, &g.Term, &g.Fence, &g.Node, &ttl, &g.Kind, instant{&g.Began}, instant{&g.At}, instant{&g.Committed})
+		err := scan(&g.ID, &g.Key, &g.Mode, &g.Term, &g.Fence, &g.Node, &ttl, &g.Kind, &g.Trusted, instant{&g.Began}, instant{&g.At}, instant{&g.Committed})
 		g.TTL = time.Duration(ttl) * time.Millisecond
 		return err
 	})

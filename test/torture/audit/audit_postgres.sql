@@ -23,7 +23,7 @@ CREATE TABLE torture_audit.granted (
 -- What programs write under general locks; see history.Guarded.
 CREATE TABLE torture_audit.guarded (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key TEXT NOT NULL, mode TEXT NOT NULL, term TEXT NOT NULL, fence BIGINT NOT NULL,
-  node TEXT NOT NULL, ttl_ms BIGINT NOT NULL, kind TEXT NOT NULL,
+  node TEXT NOT NULL, ttl_ms BIGINT NOT NULL, kind TEXT NOT NULL, trusted BOOLEAN NOT NULL,
   began TIMESTAMPTZ NOT NULL DEFAULT transaction_timestamp(), at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE torture_audit.turn (

@@ -13,7 +13,7 @@ import (
 type term struct {
 	*history.Guarded // its first row
 	// written is when the last of its rows was committed, and until when the lease lasts
-	// that was renewed with them.
+	// that was renewed with those that were written in trust.
 	written, until time.Time
 	// left is when its holder noted that it wants the lock no more; zero for never.
 	left time.Time
@@ -55,7 +55,10 @@ func (c *checker) terms() map[string][]*term {
 		case g.At.Before(t.At):
 			t.Guarded = g
 		}
-		t.written, t.until = later(t.written, g.Committed), later(t.until, g.Began.Add(g.TTL))
+		t.written = later(t.written, g.Committed)
+		if g.Trusted {
+			t.until = later(t.until, g.Began.Add(g.TTL))
+		}
 	}
 	terms := make(map[string][]*term)
 	for id, t := range byTerm {

@@ -40,7 +40,7 @@ func (w *world) leaves(h hold) {
 
 func (w *world) guarded(h hold, kind history.Writing, began, at time.Time) {
 	w.run.Guarded = append(w.run.Guarded, history.Guarded{
-		ID: w.id(), Key: h.key, Mode: h.mode, Term: h.term, Fence: h.fence, Node: h.node, TTL: ttl, Kind: kind, Began: began, At: at, Committed: w.now,
+		ID: w.id(), Key: h.key, Mode: h.mode, Term: h.term, Fence: h.fence, Node: h.node, TTL: ttl, Kind: kind, Trusted: true, Began: began, At: at, Committed: w.now,
 	})
 }
 
@@ -71,6 +71,20 @@ func (w *world) programSleeps(stream string) {
 	next := w.hold(stream, "shared", other)
 	w.under(next)
 	w.leaves(slow)
+	w.leaves(next)
+}
+
+// programIsLate writes when it trusts its lease no more, just before another has it.
+func (w *world) programIsLate(stream string) {
+	late := w.hold(stream, "intent", "p2")
+	w.under(late)
+	w.pass(ttl - 10*time.Millisecond)
+	w.under(late)
+	w.run.Guarded[len(w.run.Guarded)-1].Trusted = false
+	w.pass(300 * time.Millisecond)
+	next := w.hold(stream, "exclusive", "p3")
+	w.under(next)
+	w.leaves(late)
 	w.leaves(next)
 }
 

@@ -151,7 +151,7 @@ func filled() history.Run {
 		}},
 		Grants: []history.Grant{{ID: 1, Key: "l", Term: "t", Fence: 1, Node: "a", Xid: "7", At: at(4), TTL: time.Second, Liveness: "gone"}},
 		Guarded: []history.Guarded{{
-			ID: 1, Key: "k", Mode: "shared", Term: "t", Fence: 1, Node: "p1", TTL: time.Second, Kind: history.Wrote,
+			ID: 1, Key: "k", Mode: "shared", Term: "t", Fence: 1, Node: "p1", TTL: time.Second, Kind: history.Wrote, Trusted: true,
 			Began: at(3), At: at(4), Committed: at(5),
 		}},
 		Turns: []history.Turn{{ID: 1, Type: "order", Turn: at(5), Node: "a", Outcome: "ok", At: at(6)}},

@@ -187,6 +187,10 @@ type Guarded struct {
 	Node string
 	TTL  time.Duration
 	Kind Writing
+	// Trusted says that the program trusted its lease when it wrote the row. A guard may
+	// come just before the end of a lease that was not renewed in time, which it prolongs for
+	// nobody who has seen that end.
+	Trusted bool
 	// Began is when the transaction began, At when it wrote the row, and Committed when it
 	// ended, by the clock of the database.
 	Began, At, Committed time.Time

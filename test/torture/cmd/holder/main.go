@@ -174,13 +174,13 @@ const (
 )
 
 const insert = `
-INSERT INTO torture_audit.guarded (key, mode, term, fence, node, ttl_ms, kind)
-VALUES ($1, $2, $3, $4, $5, $6, $7)`
+INSERT INTO torture_audit.guarded (key, mode, term, fence, node, ttl_ms, kind, trusted)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 
 // row are the arguments of insert.
 func (h *holder) row(l *locks.Lease, kind string) []any {
 	d := l.Descriptor()
-	return []any{d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind}
+	return []any{d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind, l.Context().Err() == nil}
 }
 
 // write writes a row for each lock, in one transaction under the guard of all. All who guard

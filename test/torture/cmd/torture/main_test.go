@@ -27,7 +27,7 @@ func TestCommandLine(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(line)
 			if args[0] == "run" {
-				args = append(args, "-binary", "/no/such/binary", "-folder", filepath.Join(t.TempDir(), "run"))
+				args = append(args, "-binary", "/no/such/binary", "-holder", "/no/such/holder", "-folder", filepath.Join(t.TempDir(), "run"))
 			}
 			var stdout, stderr strings.Builder
 			if code := run(args, &stdout, &stderr); code != want.code {
