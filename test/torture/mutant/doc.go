@@ -13,6 +13,9 @@
 // vanish from it. The steps against that are tried by the tests that take a log back,
 // which must pass on the source as it is and fail without the step.
 //
+// Nor does it call it a violation when one waits for a general lock for longer than need
+// be: on a busy machine under faults all wait. Those steps are tried by tests too.
+//
 // Some steps cannot be seen missing as long as another stands behind them. They
 // are removed in company, and the mutant says which step covers for which.
 //

@@ -2,10 +2,11 @@ package mutant
 
 import "github.com/observerd/observerd/test/torture/check"
 
-// All are the mutants, in the order of a turn: lease, poll, commit, delivery.
+// All are the mutants, in the order of a turn: lease, poll, commit, delivery, and
+// those of general locks.
 func All() []Mutant {
 	var all []Mutant
-	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery()} {
+	for _, part := range [][]Mutant{ofLeases(), ofPolls(), ofCommits(), ofDelivery(), ofHolds()} {
 		all = append(all, part...)
 	}
 	return all
@@ -301,6 +302,45 @@ func ofDelivery() []Mutant {
 			Without: []Step{offsetOfBatch()},
 			Shows:   "The same, where the events of the batch come again as they were, but those between the offset that went back and the batch are others.",
 			Witness: "internal/lockdb TestAcknowledgesWhatTheLogHolds",
+		},
+	}
+}
+
+func ofHolds() []Mutant {
+	return []Mutant{
+		{
+			Name:    "guards-nothing",
+			Without: []Step{endInGuard()},
+			Shows:   "A program sleeps past its TTL, wakes when another has the lock, and writes under it.",
+			Expect:  []check.Kind{check.StaleWrite},
+			Witness: "locks/database TestGuard",
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"stop-program"}},
+		},
+		{
+			Name:    "believes-its-own-ttl",
+			Without: []Step{ttlOfTheHolder()},
+			Shows:   "A program whose locks have a TTL of 2 s takes one of 10 s from another, which renews it every 3 s.",
+			Expect:  []check.Kind{check.StolenHold},
+			Witness: "internal/lockdb TestLeasesKeepTheContract",
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"stop-program"}},
+		},
+		{
+			Name:    "keeps-dead-readers",
+			Without: []Step{endOfAMember()},
+			Shows:   "A reader that has died keeps a writer out for as long as others read. A writer that waits for longer is no violation in a run.",
+			Witness: "internal/lockdb TestLeasesKeepTheContract",
+		},
+		{
+			Name:    "passes-those-who-wait",
+			Without: []Step{turnOfOneWhoWaits()},
+			Shows:   "Readers that come and go starve a writer. The same: waiting is no violation.",
+			Witness: "internal/lockdb TestLeasesKeepTheContract",
+		},
+		{
+			Name:    "locks-sets-in-any-order",
+			Without: []Step{orderOfASet()},
+			Shows:   "Two sets in opposite orders wait for each other, until the lock_timeout of one is over: they get nothing done, and nothing wrong.",
+			Witness: "internal/lockdb TestSetsLockTheirRowsInOneOrder",
 		},
 	}
 }

@@ -59,6 +59,8 @@ type Hints struct {
 	Coordination string
 	// Nodes is their number; 0 is the harness's own.
 	Nodes int
+	// Programs has programs beside the nodes that hold general locks.
+	Programs bool
 	// ChunkRows is a setting of the daemon; 0 leaves it.
 	ChunkRows int
 }

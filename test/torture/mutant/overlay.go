@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/torture"
 )
 
 // writeOverlay writes the texts, by their files under root, into the folder, which
@@ -44,20 +45,27 @@ func writeOverlay(root, folder string, texts map[string]string) (path string, er
 	return path, nil
 }
 
-// Build builds the daemon of the mutant, with failpoints, into the folder.
-func (m Mutant) Build(ctx context.Context, root, folder string) (binary string, err error) {
+// Build builds the daemon of the mutant, with failpoints, into the folder, and the program
+// that holds general locks where the mutant asks for it.
+func (m Mutant) Build(ctx context.Context, root, folder string) (binary, holder string, err error) {
 	overlay, err := m.Apply(root, folder)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	if binary, err = filepath.Abs(filepath.Join(folder, "observerd")); err != nil {
-		return "", fmt.Errorf("build mutant %s: %w", m.Name, err)
+	if folder, err = filepath.Abs(folder); err != nil {
+		return "", "", fmt.Errorf("build mutant %s: %w", m.Name, err)
 	}
-	err = daemon.Build(ctx, daemon.BuildOptions{
-		Out: binary, Tags: "failpoints", Overlay: overlay, Version: "mutant-" + m.Name, Folder: root,
-	})
-	if err != nil {
-		return "", fmt.Errorf("build mutant %s: %w", m.Name, err)
+	binary = filepath.Join(folder, "observerd")
+	builds := []daemon.BuildOptions{{Out: binary, Tags: "failpoints", Version: "mutant-" + m.Name}}
+	if m.Hints.Programs {
+		holder = filepath.Join(folder, "holder")
+		builds = append(builds, daemon.BuildOptions{Package: torture.HolderPackage, Out: holder})
 	}
-	return binary, nil
+	for _, o := range builds {
+		o.Overlay, o.Folder = overlay, root
+		if err := daemon.Build(ctx, o); err != nil {
+			return "", "", fmt.Errorf("build mutant %s: %w", m.Name, err)
+		}
+	}
+	return binary, holder, nil
 }

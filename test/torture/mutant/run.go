@@ -14,6 +14,8 @@ import (
 type Trial struct {
 	Mutant Mutant
 	Binary string
+	// Holder is the program that holds general locks; empty for none.
+	Holder string
 	// Number counts the trials of the mutant, from 1, and is the seed. A later one
 	// may last longer.
 	Number int
@@ -90,14 +92,14 @@ func (r Runner) run(ctx context.Context, m Mutant) Result {
 		result.Took = time.Since(began)
 		return result
 	}
-	binary, err := m.Build(ctx, r.Root, filepath.Join(r.Folder, m.Name))
+	binary, holder, err := m.Build(ctx, r.Root, filepath.Join(r.Folder, m.Name))
 	if err != nil {
 		result.Err, result.Took = err, time.Since(began)
 		return result
 	}
 	for len(result.Caught) == 0 && result.Trials < trials && ctx.Err() == nil {
 		result.Trials++
-		result.take(r.try(ctx, Trial{Mutant: m, Binary: binary, Number: result.Trials}))
+		result.take(r.try(ctx, Trial{Mutant: m, Binary: binary, Holder: holder, Number: result.Trials}))
 	}
 	result.Took = time.Since(began)
 	return result

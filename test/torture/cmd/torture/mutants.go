@@ -80,7 +80,7 @@ func try(ctx context.Context, folder string, t mutant.Trial) (mutant.Findings, e
 	dir := filepath.Join(folder, fmt.Sprintf("%s-%d", m.Name, t.Number))
 	out, err := torture.Run(ctx, torture.Options{
 		Seed: int64(t.Number), Duration: strikes * time.Duration(t.Number), Every: 2 * time.Second, Drain: mutantDrain,
-		Coordination: m.Hints.Coordination, Nodes: m.Hints.Nodes, Binary: t.Binary, Dir: dir, Mutant: m.Name,
+		Coordination: m.Hints.Coordination, Nodes: m.Hints.Nodes, Binary: t.Binary, Holder: t.Holder, Dir: dir, Mutant: m.Name,
 		Failpoints: m.Hints.Failpoints, Faults: m.Hints.Faults, ChunkRows: m.Hints.ChunkRows, Command: "make torture MUTANTS=1",
 	})
 	if err != nil {
