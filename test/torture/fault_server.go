@@ -87,7 +87,7 @@ func pause(ctx context.Context, c *cluster, f Planned) (bit bool, detail string)
 	sleep(ctx, f.For)
 	// The database may be away. Faults that wait for a poll of the stream would wait in
 	// vain if nobody tried again.
-	for end := time.Now().Add(calmLimit); time.Now().Before(end); sleep(ctx, time.Second) {
+	for end := time.Now().Add(calmLimit); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, time.Second) {
 		if err := c.operate(ctx, "observers", "resume", f.Where); err == nil {
 			return true, f.Where
 		}
