@@ -121,7 +121,7 @@ torture: ## Run real nodes under faults and judge them: SEED, MINUTES, NODES; MU
 	@$(GO) build -trimpath -o bin/torture ./test/torture/cmd/torture
 ifeq ($(MUTANTS),)
 	@$(GO) build $(BUILDFLAGS) -tags failpoints -o bin/observerd-failpoints ./cmd/observerd
-	@$(GO) build -trimpath -o bin/holder ./test/torture/cmd/holder
+	@$(GO) build -trimpath -tags failpoints -o bin/holder ./test/torture/cmd/holder
 	bin/torture run -seed $(SEED) -minutes $(MINUTES) -nodes $(NODES) -binary bin/observerd-failpoints -holder bin/holder $(TORTUREFLAGS)
 else
 	bin/torture mutants $(TORTUREFLAGS)

@@ -89,8 +89,8 @@ func kinds() []kind {
 		{name: "pause", weight: 3, everybody: true, where: streams, lasts: moment(time.Second, 4*time.Second), inject: pause},
 		{name: "reset", weight: 3, everybody: true, where: streams, lasts: atOnce, inject: reset()},
 		{name: "forget", weight: 1, everybody: true, where: streams, lasts: atOnce, inject: reset("--forget")},
-		{name: "kill-program", weight: 3, server: true, program: true, lasts: atOnce, inject: ofProcess(killProgram)},
-		{name: "stop-program", weight: 3, server: true, program: true, lasts: beyondTTL, inject: ofProcess(stop)},
+		{name: "kill-program", weight: 3, program: true, lasts: atOnce, inject: ofProcess(killProgram)},
+		{name: "stop-program", weight: 3, program: true, lasts: beyondTTL, inject: ofProcess(stop)},
 		{name: "cut-program", weight: 1, server: true, program: true, where: toCoordination, lasts: atOnce, inject: ofConnections((*netfault.Proxy).Reset)},
 		{name: "black-hole-program", weight: 2, server: true, program: true, where: toCoordination, lasts: aroundTTL, inject: ofWays(blackHole)},
 	}

@@ -29,9 +29,8 @@ type Options struct {
 	Nodes int
 	// Binary is the program, built with the tag failpoints; required.
 	Binary string
-	// Holder is the program of [HolderPackage]: three of it hold general locks beside the
-	// nodes, with different TTLs. Empty means none, and so does SQLite, where one that is
-	// stopped in a transaction would stop all others.
+	// Holder is the program of [HolderPackage], built with the tag failpoints: three of it
+	// hold general locks beside the nodes, with different TTLs. Empty means none.
 	Holder string
 	// Dir is the run's folder, which is made; required.
 	Dir string

@@ -77,7 +77,7 @@ func NewPlan(o Options) (Plan, error) {
 // planOfPrograms are the faults of programs, which come apart from those of nodes: the same
 // seed has the same of these with programs and without.
 func planOfPrograms(o Options, kinds []kind) (all []Planned) {
-	if !o.hasPrograms() || len(kinds) == 0 {
+	if o.Holder == "" || len(kinds) == 0 {
 		return nil
 	}
 	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x70726f6772616d)) //nolint:gosec // Choices that can be made again.
@@ -145,8 +145,9 @@ func draw(random *rand.Rand, k kind, at time.Duration, o Options) Planned {
 	}
 	ttl := o.TTL
 	if k.program {
-		n := random.IntN(len(programTTLs))
-		f.Node, ttl = programName(n), programTTLs[n]
+		ttls := o.programTTLs()
+		n := random.IntN(len(ttls))
+		f.Node, ttl = programName(n), ttls[n]
 	}
 	if n := random.IntN(max(1, len(k.where))); len(k.where) > 0 {
 		f.Where = k.where[n]

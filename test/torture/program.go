@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/test/kit/daemon"
@@ -13,13 +14,16 @@ import (
 // HolderPackage is the command that is the program of [Options.Holder].
 const HolderPackage = "github.com/observerd/observerd/test/torture/cmd/holder"
 
-// programTTLs are those of the locks of the programs, of each another one: the longest is
-// renewed so seldom that a lease is older then than the shortest lasts.
-var programTTLs = []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second}
+// programTTLs are those of the locks of the programs. The longest is renewed so seldom that a
+// lease is older then than the shortest lasts; with SQLite none is shorter than 15 s.
+func (o Options) programTTLs() []time.Duration {
+	if o.Coordination == SQLite {
+		return []time.Duration{15 * time.Second, 15 * time.Second, 20 * time.Second}
+	}
+	return []time.Duration{2 * time.Second, 5 * time.Second, 10 * time.Second}
+}
 
 func programName(n int) string { return fmt.Sprintf("p%d", n+1) }
-
-func (o Options) hasPrograms() bool { return o.Holder != "" && o.Coordination != SQLite }
 
 func (c *cluster) programNames() (names []string) {
 	for _, n := range c.programs {
@@ -30,24 +34,28 @@ func (c *cluster) programNames() (names []string) {
 
 // openPrograms makes the ways of the programs to the coordination server.
 func (c *cluster) openPrograms(ctx context.Context) error {
-	if !c.options.hasPrograms() {
+	if c.options.Holder == "" {
 		return nil
 	}
-	for i := range programTTLs {
+	for i, ttl := range c.options.programTTLs() {
 		n := &node{cluster: c, name: programName(i), folder: filepath.Join(c.options.Dir, programName(i)), changed: make(chan struct{})}
 		if err := os.Mkdir(n.folder, 0o755); err != nil { //nolint:gosec // People read it.
 			return fmt.Errorf("make the folder of a program: %w", err)
 		}
-		var err error
-		if n.coordination, err = openGate(ctx, c.coordination.address()); err != nil {
-			return err
+		address := ""
+		if c.coordination != nil {
+			var err error
+			if n.coordination, err = openGate(ctx, c.coordination.address()); err != nil {
+				return err
+			}
+			address = n.coordination.Addr()
 		}
 		c.programs = append(c.programs, n)
-		database, err := c.database(n.coordination.Addr(), n.name)
+		database, err := c.database(address, n.name)
 		if err != nil {
 			return err
 		}
-		n.env = []string{"HOLDER_DATABASE=" + database, "HOLDER_NODE=" + n.name, "HOLDER_TTL=" + programTTLs[i].String()}
+		n.env = []string{"HOLDER_DATABASE=" + database, "HOLDER_NODE=" + n.name, "HOLDER_TTL=" + ttl.String()}
 	}
 	return nil
 }
@@ -86,7 +94,7 @@ func killProgram(ctx context.Context, n *node, p *daemon.Process, _ Planned) (bi
 // goneOn is how many keys were written since a row by one who had them alone, and how many
 // programs have written.
 const goneOn = `
-SELECT count(DISTINCT key) FILTER (WHERE mode = 'exclusive'), count(DISTINCT node) FROM torture_audit.guarded WHERE id > $1 AND kind = 'write'`
+SELECT count(DISTINCT key) FILTER (WHERE mode = 'exclusive'), count(DISTINCT node) FROM {guarded} WHERE id > $1 AND kind = 'write'`
 
 // programsGoOn waits until each key was written under an exclusive lock, and each program has
 // written, once all is healed: nobody keeps others out who is gone.
@@ -94,14 +102,15 @@ func (c *cluster) programsGoOn(ctx context.Context) error {
 	if len(c.programs) == 0 {
 		return nil
 	}
+	table := c.ledger.Table("guarded")
 	var healed int64
-	if err := c.ledger.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM torture_audit.guarded`).Scan(&healed); err != nil {
+	if err := c.ledger.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM `+table).Scan(&healed); err != nil {
 		return fmt.Errorf("watch the programs: %w", err)
 	}
 	const keys = 2
 	for began := time.Now(); ; {
 		var written, writers int
-		if err := c.ledger.QueryRowContext(ctx, goneOn, healed).Scan(&written, &writers); err != nil {
+		if err := c.ledger.QueryRowContext(ctx, strings.Replace(goneOn, "{guarded}", table, 1), healed).Scan(&written, &writers); err != nil {
 			return fmt.Errorf("watch the programs: %w", err)
 		}
 		if written == keys && writers == len(c.programs) {

@@ -24,7 +24,7 @@ func build(t *testing.T) (o torture.Options) {
 	t.Helper()
 	o.Dir = t.TempDir()
 	o.Binary, o.Holder = filepath.Join(o.Dir, "observerd"), filepath.Join(o.Dir, "holder")
-	for _, of := range []daemon.BuildOptions{{Out: o.Binary, Tags: "failpoints"}, {Package: torture.HolderPackage, Out: o.Holder}} {
+	for _, of := range []daemon.BuildOptions{{Out: o.Binary, Tags: "failpoints"}, {Package: torture.HolderPackage, Out: o.Holder, Tags: "failpoints"}} {
 		if err := daemon.Build(t.Context(), of); err != nil {
 			t.Fatal(err)
 		}

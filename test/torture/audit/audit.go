@@ -35,6 +35,8 @@ type DB struct {
 	tables, schema     string
 	eventXid, actXid   string
 	eventJoin, actJoin string
+	// committed is when the transaction of a row of the table of guarded rows ended.
+	committed string
 }
 
 // Open prepares a connection, at the URL that a node has in its configuration.
@@ -42,6 +44,7 @@ type DB struct {
 func Open(url string) (*DB, error) {
 	driver, db := "pgx", DB{
 		tables: "torture_audit.", schema: postgresSchema, eventXid: "CAST(e.xmin AS TEXT)", actXid: "CAST(a.xmin AS TEXT)",
+		committed: "pg_xact_commit_timestamp(xmin)",
 	}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		driver, url = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
@@ -49,6 +52,7 @@ func Open(url string) (*DB, error) {
 			tables: "torture_audit_", schema: sqliteSchema, eventXid: "x.xid", actXid: "coalesce(x.xid, '')",
 			eventJoin: "JOIN torture_audit_event x ON x.stream = e.stream AND x.seq = e.seq",
 			actJoin:   "LEFT JOIN torture_audit_act x ON x.id = a.id",
+			committed: "at",
 		}
 	}
 	pool, err := sql.Open(driver, url)
@@ -58,6 +62,9 @@ func Open(url string) (*DB, error) {
 	db.DB = pool
 	return &db, nil
 }
+
+// Table is the name of a table of the triggers.
+func (db *DB) Table(name string) string { return db.tables + name }
 
 // Install adds the triggers to a migrated database that no node uses yet. On
 // PostgreSQL, each node's connections must carry the node's name as their
@@ -85,7 +92,7 @@ const (
 	leasesSQL  = `SELECT id, key, old_term, new_term, xid, at, node, old_touched, new_touched FROM {tables}lease ORDER BY id`
 	grantsSQL  = `SELECT id, key, term, fence, node, xid, at, ttl_ms, liveness FROM {tables}granted ORDER BY id`
 	guardedSQL = `
-		SELECT id, key, mode, term, fence, node, ttl_ms, kind, trusted, began, at, pg_xact_commit_timestamp(xmin) FROM torture_audit.guarded ORDER BY id`
+		SELECT id, key, mode, term, fence, node, ttl_ms, kind, trusted, began, at, {committed} FROM {tables}guarded ORDER BY id`
 	turnsSQL  = `SELECT id, type, turn, node, outcome, at FROM {tables}turn ORDER BY id`
 	partsSQL  = `SELECT id, type, stream, turn_at, node, outcome, started_at, finished_at FROM obs_poll ORDER BY id`
 	eventsSQL = `
@@ -148,8 +155,8 @@ func Collect(ctx context.Context, url string, node func(writer string) string, r
 	return c.err
 }
 
-// CollectGuarded reads what programs wrote under general locks. The server, a PostgreSQL,
-// keeps the times of commits (track_commit_timestamp).
+// CollectGuarded reads what programs wrote under general locks. A server keeps the times of
+// commits (track_commit_timestamp). In SQLite no other writes before a commit.
 func CollectGuarded(ctx context.Context, url string, run *history.Run) error {
 	db, err := Open(url)
 	if err != nil {
@@ -209,7 +216,7 @@ func collect[T any](c *collector, what, text string, row func(v *T, scan func(..
 		return nil
 	}
 	text = strings.NewReplacer("{tables}", c.db.tables, "{event.xid}", c.db.eventXid, "{event.join}", c.db.eventJoin,
-		"{act.xid}", c.db.actXid, "{act.join}", c.db.actJoin).Replace(text)
+		"{act.xid}", c.db.actXid, "{act.join}", c.db.actJoin, "{committed}", c.db.committed).Replace(text)
 	rows, err := c.db.QueryContext(c.ctx, text)
 	if err != nil {
 		c.err = fmt.Errorf("collect the %s: %w", what, err)

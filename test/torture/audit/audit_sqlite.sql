@@ -18,6 +18,11 @@ CREATE TABLE torture_audit_granted (
   id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, term TEXT NOT NULL, fence INTEGER NOT NULL,
   node TEXT NOT NULL, at TEXT NOT NULL, ttl_ms INTEGER NOT NULL, liveness TEXT NOT NULL, xid TEXT GENERATED ALWAYS AS ('end of ' || term)
 );
+CREATE TABLE torture_audit_guarded (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, mode TEXT NOT NULL, term TEXT NOT NULL, fence INTEGER NOT NULL,
+  node TEXT NOT NULL, ttl_ms INTEGER NOT NULL, kind TEXT NOT NULL, trusted INTEGER NOT NULL,
+  began TEXT NOT NULL, at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f000', 'now'))
+);
 CREATE TABLE torture_audit_turn (
   id INTEGER PRIMARY KEY AUTOINCREMENT, type TEXT NOT NULL, turn TEXT NOT NULL, node TEXT NOT NULL, outcome TEXT NOT NULL, at TEXT NOT NULL
 );
@@ -55,28 +60,29 @@ BEGIN
   UPDATE torture_audit_step SET all_read = 0 WHERE id = (SELECT max(id) FROM torture_audit_step);
 END;
 
-CREATE TRIGGER torture_audit_inserted AFTER INSERT ON int_lock
+-- General locks are judged by what was written under them.
+CREATE TRIGGER torture_audit_inserted AFTER INSERT ON int_lock WHEN NEW.region <> 'LOCKS'
 BEGIN
   INSERT INTO torture_audit_lease (key, old_term, new_term, at, node, new_touched)
   VALUES (NEW.lock_key, '', NEW.client_id, strftime('%Y-%m-%d %H:%M:%f000', 'now'), torture_writer(), NEW.created_date);
 END;
-CREATE TRIGGER torture_audit_updated AFTER UPDATE ON int_lock
+CREATE TRIGGER torture_audit_updated AFTER UPDATE ON int_lock WHEN NEW.region <> 'LOCKS'
 BEGIN
   INSERT INTO torture_audit_lease (key, old_term, new_term, at, node, old_touched, new_touched)
   VALUES (NEW.lock_key, OLD.client_id, NEW.client_id, strftime('%Y-%m-%d %H:%M:%f000', 'now'), torture_writer(), OLD.created_date, NEW.created_date);
 END;
-CREATE TRIGGER torture_audit_deleted AFTER DELETE ON int_lock
+CREATE TRIGGER torture_audit_deleted AFTER DELETE ON int_lock WHEN OLD.region <> 'LOCKS'
 BEGIN
   INSERT INTO torture_audit_lease (key, old_term, new_term, at, node, old_touched)
   VALUES (OLD.lock_key, OLD.client_id, '', strftime('%Y-%m-%d %H:%M:%f000', 'now'), torture_writer(), OLD.created_date);
 END;
 
-CREATE TRIGGER torture_audit_granted AFTER INSERT ON obs_lock
+CREATE TRIGGER torture_audit_granted AFTER INSERT ON obs_lock WHEN NEW.region <> 'LOCKS'
 BEGIN
   INSERT INTO torture_audit_granted (key, term, fence, node, at, ttl_ms, liveness)
   VALUES (NEW.lock_key, NEW.term, NEW.fence, NEW.node, strftime('%Y-%m-%d %H:%M:%f000', 'now'), NEW.ttl_ms, NEW.liveness);
 END;
-CREATE TRIGGER torture_audit_granted_again AFTER UPDATE ON obs_lock
+CREATE TRIGGER torture_audit_granted_again AFTER UPDATE ON obs_lock WHEN NEW.region <> 'LOCKS'
 BEGIN
   INSERT INTO torture_audit_granted (key, term, fence, node, at, ttl_ms, liveness)
   VALUES (NEW.lock_key, NEW.term, NEW.fence, NEW.node, strftime('%Y-%m-%d %H:%M:%f000', 'now'), NEW.ttl_ms, NEW.liveness);

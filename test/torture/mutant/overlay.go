@@ -59,7 +59,7 @@ func (m Mutant) Build(ctx context.Context, root, folder string) (binary, holder 
 	builds := []daemon.BuildOptions{{Out: binary, Tags: "failpoints", Version: "mutant-" + m.Name}}
 	if m.Hints.Programs {
 		holder = filepath.Join(folder, "holder")
-		builds = append(builds, daemon.BuildOptions{Package: torture.HolderPackage, Out: holder})
+		builds = append(builds, daemon.BuildOptions{Package: torture.HolderPackage, Out: holder, Tags: "failpoints"})
 	}
 	for _, o := range builds {
 		o.Overlay, o.Folder = overlay, root

@@ -20,10 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/database"
 )
@@ -50,15 +46,9 @@ func run() error {
 	if h.ttl, err = time.ParseDuration(os.Getenv("HOLDER_TTL")); err != nil {
 		return err
 	}
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return errors.New("the URL in HOLDER_DATABASE cannot be read")
+	if h.book, err = openBook(url); err != nil {
+		return err
 	}
-	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
-	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
-		config.RuntimeParams[name] = fmt.Sprint(limit.Milliseconds())
-	}
-	h.db = stdlib.OpenDB(*config)
 	defer h.db.Close()
 	for h.locks == nil {
 		if h.locks, err = h.open(ctx, url); err != nil && !rest(ctx, 200*time.Millisecond) {
@@ -77,9 +67,9 @@ func run() error {
 
 // holder is the state of the program.
 type holder struct {
-	node  string
-	ttl   time.Duration
-	db    *sql.DB
+	node string
+	ttl  time.Duration
+	book
 	locks *locks.Manager
 }
 
@@ -153,7 +143,7 @@ func (h *holder) hold(ctx context.Context, leases locks.Leases) {
 		}
 		pause := rand.N(200 * time.Millisecond)
 		if rand.IntN(4) == 0 {
-			pause = h.ttl * 3 / 10
+			pause = min(h.ttl*3/10, 3*time.Second)
 		}
 		if !rest(ctx, pause) {
 			break
@@ -173,56 +163,38 @@ const (
 	left  = "leave"
 )
 
-const insert = `
-INSERT INTO torture_audit.guarded (key, mode, term, fence, node, ttl_ms, kind, trusted)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-
-// row are the arguments of insert.
-func (h *holder) row(l *locks.Lease, kind string) []any {
-	d := l.Descriptor()
-	return []any{d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind, l.Context().Err() == nil}
-}
-
 // write writes a row for each lock, in one transaction under the guard of all. All who guard
 // by several locks do it in one order, or they might wait for each other.
 func (h *holder) write(ctx context.Context, leases locks.Leases) error {
 	leases = slices.SortedFunc(slices.Values(leases), func(a, b *locks.Lease) int {
 		return cmp.Compare(a.Descriptor().Key(), b.Descriptor().Key())
 	})
-	return h.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	return h.inTx(ctx, func(ctx context.Context, tx *sql.Tx, began string) error {
 		for _, l := range leases {
 			if err := l.Guard(ctx, tx); err != nil {
 				return err
 			}
 		}
-		return h.insert(ctx, tx, leases, wrote)
+		return h.enter(ctx, tx, leases, wrote, began)
 	})
 }
 
 // leave notes that the program wants the locks no more, whether it has them or not.
 func (h *holder) leave(ctx context.Context, leases locks.Leases) error {
-	return h.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error { return h.insert(ctx, tx, leases, left) })
+	return h.inTx(ctx, func(ctx context.Context, tx *sql.Tx, began string) error {
+		return h.enter(ctx, tx, leases, left, began)
+	})
 }
 
-func (h *holder) insert(ctx context.Context, tx *sql.Tx, leases locks.Leases, kind string) error {
+// enter writes a row for each lock.
+func (h *holder) enter(ctx context.Context, tx *sql.Tx, leases locks.Leases, kind, began string) error {
 	for _, l := range leases {
-		if _, err := tx.ExecContext(ctx, insert, h.row(l, kind)...); err != nil {
+		d := l.Descriptor()
+		_, err := tx.ExecContext(ctx, h.insert, d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind,
+			l.Context().Err() == nil, began)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (h *holder) inTx(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	tx, err := h.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if err := do(ctx, tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

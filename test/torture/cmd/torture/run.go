@@ -29,7 +29,7 @@ func torment(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&o.Coordination, "coordination", torture.PostgreSQL, torture.PostgreSQL+" or "+torture.SQLite+", a file that all nodes share")
 	flags.IntVar(&o.Types, "types", 3, "how many types, each with one observer")
 	flags.StringVar(&o.Binary, "binary", "", "an observerd built with the tag failpoints; empty: it is built")
-	flags.StringVar(&o.Holder, "holder", "", "the program that holds general locks (test/torture/cmd/holder), for PostgreSQL; empty: it is built")
+	flags.StringVar(&o.Holder, "holder", "", "the program that holds general locks (test/torture/cmd/holder), built with the tag failpoints; empty: it is built")
 	flags.StringVar(&o.Dir, "folder", "", "an empty `folder` for what the run leaves behind; empty: var/torture/TIME-SEED")
 	flags.DurationVar(&o.TTL, "ttl", 0, "how long a lock outlives its last renewal; 0: 6s, or 15s with SQLite")
 	flags.DurationVar(&o.Interval, "interval", 0, "the distance between the polls of a type; 0: 1s, or 60ms for each type")
@@ -57,9 +57,9 @@ func torment(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			return err
 		}
 	}
-	if o.Holder == "" && o.Coordination == torture.PostgreSQL {
+	if o.Holder == "" {
 		o.Holder = o.Dir + ".holder"
-		if err := daemon.Build(ctx, daemon.BuildOptions{Package: torture.HolderPackage, Out: o.Holder}); err != nil {
+		if err := daemon.Build(ctx, daemon.BuildOptions{Package: torture.HolderPackage, Out: o.Holder, Tags: "failpoints"}); err != nil {
 			return err
 		}
 	}
