@@ -75,14 +75,15 @@ func NewPlan(o Options) (Plan, error) {
 }
 
 // planOfPrograms are the faults of programs, which come apart from those of nodes: the same
-// seed has the same of these with programs and without.
+// seed has the same of these with programs and without. They come so seldom that some
+// programs are at work at most times.
 func planOfPrograms(o Options, kinds []kind) (all []Planned) {
 	if o.Holder == "" || len(kinds) == 0 {
 		return nil
 	}
 	random := rand.New(rand.NewPCG(uint64(o.Seed), 0x70726f6772616d)) //nolint:gosec // Choices that can be made again.
 	deck := dealer{random: random, kinds: kinds}
-	for at := o.Every; at < o.Duration; at += between(random, o.Every, o.Every*2) {
+	for at := o.Every; at < o.Duration; at += between(random, o.Every*2, o.Every*3) {
 		all = append(all, draw(random, deck.next(), at, o))
 	}
 	return all

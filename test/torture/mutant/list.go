@@ -322,7 +322,7 @@ func ofHolds() []Mutant {
 			Shows:   "A program whose locks have a TTL of 2 s takes one of 10 s from another, which renews it every 3 s.",
 			Expect:  []check.Kind{check.StolenHold},
 			Witness: "internal/lockdb TestLeasesKeepTheContract",
-			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"stop-program"}},
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"pause"}},
 		},
 		{
 			Name:    "keeps-dead-readers",

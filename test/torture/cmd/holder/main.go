@@ -32,7 +32,7 @@ func main() {
 }
 
 // workers is how many locks, or sets of them, the program holds at a time.
-const workers = 2
+const workers = 3
 
 // limit bounds each transaction, and what the server waits for one that is left alone.
 const limit = 5 * time.Second
@@ -125,8 +125,8 @@ func (h *holder) acquire(ctx context.Context) (locks.Leases, error) {
 	return locks.Leases{l}, err
 }
 
-// modes are those in which a lock is taken.
-var modes = []locks.Mode{locks.Exclusive, locks.Shared, locks.Intent, locks.IntentExclusive}
+// modes are those in which a lock is taken: exclusive twice as often as each other one.
+var modes = []locks.Mode{locks.Exclusive, locks.Exclusive, locks.Shared, locks.Intent, locks.IntentExclusive}
 
 func (h *holder) lock(resource string) locks.Descriptor {
 	return locks.Descriptor{
