@@ -86,10 +86,11 @@ func (o *Options) setDefaults() (err error) {
 type Manager struct {
 	rules
 
-	opts    Options
-	keeper  *lock.Keeper
-	line    *line
-	metrics *metrics
+	opts     Options
+	keeper   *lock.Keeper
+	line     *line
+	failures *failures
+	metrics  *metrics
 }
 
 // Open returns a manager of the provider's locks. It waits for the provider to show this
@@ -111,6 +112,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
 	}
 	m.line = newLine(o.Provider, o.Logger)
+	m.failures = newFailures(o)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
 	if process, ok := o.Provider.(lock.Process); ok {
 		process.Start(ctx, m.keeper.RenewNow)
@@ -121,7 +123,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 // Close releases all leases, whose contexts end with [ErrClosed], refuses those who wait, and
 // closes the provider. It tries to release each of them also when ctx has ended.
 func (m *Manager) Close(ctx context.Context) error {
-	return errors.Join(m.keeper.Close(ctx), m.line.close(ctx), closeProvider(ctx, m.opts.Provider))
+	return errors.Join(m.keeper.Close(ctx), m.line.close(ctx), m.failures.close(ctx), closeProvider(ctx, m.opts.Provider))
 }
 
 func closeProvider(ctx context.Context, p Provider) error {
@@ -263,6 +265,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 	held, tries, err := m.wait(ctx, ds, how)
 	m.metrics.acquired(ctx, ds, began, tries, held, err)
 	if err != nil {
+		m.failures.count(err)
 		m.leave(ds)
 		s.cancel(err)
 		return nil, err

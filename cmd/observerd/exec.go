@@ -38,7 +38,7 @@ type execution struct {
 
 func (c *cli) locksCommand() *cobra.Command {
 	l := lockCommands{c}
-	return group("locks", "Use the lock system for other work", l.list(), l.show(), l.release(), c.execCommand(), c.policyCommand())
+	return group("locks", "Use the lock system for other work", l.list(), l.show(), l.stats(), l.release(), c.execCommand(), c.policyCommand())
 }
 
 func (c *cli) execCommand() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/observer"
@@ -51,6 +52,10 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 	acts := []func() error{
 		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, "bob") },
 		func() error { _, err := db.Report(t.Context(), nil); return err },
+		func() error { _, err := db.LockStats(t.Context(), "LOCKS", 1); return err },
+		func() error {
+			return db.Leases().NoteFailures(t.Context(), []lock.Failure{{Region: "LOCKS", Key: "page:1", Count: 1}})
+		},
 		func() error { _, err := db.Accounts().ForgetAccount(t.Context(), a.ID); return err },
 		func() error {
 			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})
@@ -62,6 +67,9 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 		if err := act(); err != nil {
 			t.Errorf("act %d: %v", i, err)
 		}
+	}
+	if n := count(t, pgtest.NewRole(t, url, "SELECT ON int_lock, obs_active_locks, obs_lock_stats"), `SELECT count(*) FROM obs_lock_stats`); n != 1 {
+		t.Errorf("a role that may read the views sees %d locks, want the one that was not to be had", n)
 	}
 	checkMissing(t, role)
 	checkMissing(t, pgtest.NewRole(t, url, "SELECT ON ALL TABLES IN SCHEMA public"), "UPDATE on obs_sweep", "DELETE on obs_account")

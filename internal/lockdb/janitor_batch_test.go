@@ -34,6 +34,8 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 				 ` + rows + series + `'', 'shared', 1, '', '', '', '', 1000, ` + past + `, ` + past + `, 'held', 'session' FROM n WHERE g > 1`,
 				`INSERT INTO obs_wait (waiter, lock_key, region, mode, priority, ticket, node, touched_at)
 				 ` + rows + `SELECT CAST(g AS TEXT), '1', 'LOCKS', 'shared', 0, g, '', ` + past + ` FROM n WHERE g > 1`,
+				`INSERT INTO obs_lock_failure (lock_key, region, predicate, subject, name, failures, first_at, last_at)
+				 ` + rows + `SELECT CAST(g AS TEXT), 'LOCKS', 'reading', 'page', '', 1, ` + past + `, CASE WHEN g = 1 THEN {now} ELSE ` + past + ` END FROM n`,
 				`INSERT INTO obs_process (boot_id, liveness, seen_at)
 				 ` + rows + `SELECT CASE WHEN g = 1 THEN 'holds' ELSE CAST(g AS TEXT) END, 'session', ` + past + ` FROM n`,
 			} {
@@ -45,15 +47,15 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 				Events: time.Hour, Polls: time.Hour, Dead: time.Hour, Audit: time.Hour, Nodes: time.Hour, StaleLocks: time.Hour,
 			}}
 			for _, task := range c.chores() {
-				want := map[string]int64{"obs_lock": cleanBatch, "obs_hold": cleanBatch, "obs_wait": cleanBatch, "obs_process": cleanBatch}[task.table]
+				want := map[string]int64{"obs_lock": cleanBatch, "obs_hold": cleanBatch, "obs_wait": cleanBatch, "obs_lock_failure": cleanBatch, "obs_process": cleanBatch}[task.table]
 				if n, err := db.db.Exec(t.Context(), "clean "+task.table, task.text, task.args...); n != want || err != nil {
 					t.Errorf("one deletion from %s removed %d rows, %v; want %d", task.table, n, err, want)
 				}
 			}
-			if n, err := c.run(t.Context()); n != 4 || err != nil {
+			if n, err := c.run(t.Context()); n != 5 || err != nil {
 				t.Errorf("then %d rows were removed, %v; want the last of each table", n, err)
 			}
-			for table, want := range map[string]int{"int_lock": 1, "obs_lock": 1, "obs_hold": 0, "obs_wait": 0, "obs_process": 1} {
+			for table, want := range map[string]int{"int_lock": 1, "obs_lock": 1, "obs_hold": 0, "obs_wait": 0, "obs_lock_failure": 1, "obs_process": 1} {
 				var n int
 				if err := db.db.Main.QueryRowContext(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); n != want || err != nil {
 					t.Errorf("%d rows are left in %s, %v; want %d", n, table, err, want)

@@ -50,11 +50,17 @@ func onBoth(t *testing.T, test func(t *testing.T, url string)) {
 // open returns a manager as another process would have it.
 func open(t *testing.T, url, node string) *locks.Manager {
 	t.Helper()
+	return openWith(t, url, locks.Options{Node: node})
+}
+
+func openWith(t *testing.T, url string, o locks.Options) *locks.Manager {
+	t.Helper()
 	p, err := database.Open(t.Context(), url, database.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := locks.Open(t.Context(), locks.Options{Provider: p, Node: node})
+	o.Provider = p
+	m, err := locks.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ var nodeRights = []struct{ table, rights string }{
 	{"obs_hold", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_process", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_wait", "SELECT,INSERT,UPDATE,DELETE"},
+	{"obs_lock_failure", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_node", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_schedule", "SELECT,INSERT,UPDATE"},
 	{"obs_cursor", "SELECT,INSERT,UPDATE"},
@@ -28,6 +29,8 @@ var nodeRights = []struct{ table, rights string }{
 	{"obs_account", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_generation", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_migration", "SELECT"},
+	{"obs_active_locks", "SELECT"},
+	{"obs_lock_stats", "SELECT"},
 }
 
 func (x *examiner) postgresRole(ctx context.Context) error {

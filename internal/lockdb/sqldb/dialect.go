@@ -23,13 +23,14 @@ import (
 //	          an index can serve it
 //	{among $n} compares with the texts of a list, $n; see [DB.List]
 //	{numbered $n} has the texts of a list, $n, as value, and their numbers from 1 as n
+//	{elements $n} has the elements of a JSON array, $n, as value
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
 //	{skip}    the same, but leaves out those that another client has locked
 //	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
-	name                                                                                        string
-	now, ago, in, mark, past, utc, utcAgo, utcIn, among, numbered, share, update, skip, standby string
+	name                                                                                                  string
+	now, ago, in, mark, past, utc, utcAgo, utcIn, among, numbered, elements, share, update, skip, standby string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -40,7 +41,7 @@ type dialect struct {
 	cache   sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|utcin|past|among|numbered) ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|utcin|past|among|numbered|elements) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -49,7 +50,7 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered}[m[1]]
+		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered, "elements": d.elements}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
 	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{standby}", d.standby).Replace(done)
@@ -71,6 +72,7 @@ func postgresDialect() *dialect {
 		utcIn:    `((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $n))`,
 		among:    `= ANY ($n::text[])`,
 		numbered: `(SELECT n, value FROM unnest($n::text[]) WITH ORDINALITY AS l (value, n))`,
+		elements: `json_array_elements($n::json)`,
 		share:    ` FOR SHARE`,
 		update:   ` FOR UPDATE`,
 		skip:     ` FOR UPDATE SKIP LOCKED`,
@@ -102,6 +104,7 @@ func sqliteDialect() *dialect {
 		among:    `IN (SELECT value FROM json_each($n))`,
 		standby:  `FALSE`,
 		numbered: `(SELECT key + 1 AS n, value FROM json_each($n))`,
+		elements: `json_each($n)`,
 		bytes:    `blob`,
 		rewrite:  func(s string) string { return placeholder.ReplaceAllString(s, `?$1`) },
 		timeArg:  func(t time.Time) any { return t.UTC().Format(sqliteTime) },

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin"
+)
+
+// lockStats is what locks stats prints with -o json. Times are in nanoseconds, as in the
+// status.
+type lockStats struct {
+	Kinds  []kindStats  `json:"kinds"`
+	Failed []failedLock `json:"failed"`
+}
+
+// kindStats are figures of the locks of a subject and predicate. OldestHolder is empty where
+// nobody holds one.
+type kindStats struct {
+	Subject      string        `json:"subject"`
+	Predicate    string        `json:"predicate"`
+	Active       int64         `json:"active"`
+	AverageTTL   time.Duration `json:"average_ttl_ns"`
+	Oldest       time.Duration `json:"oldest_ns"`
+	OldestHolder string        `json:"oldest_holder,omitempty"`
+	Waiting      int64         `json:"waiting"`
+	Failures     int64         `json:"failures"`
+}
+
+// failedLock is a lock that acquisitions failed for.
+type failedLock struct {
+	Name     string    `json:"name"`
+	Failures int64     `json:"failures"`
+	Last     time.Time `json:"last_failed_at"`
+}
+
+func (c lockCommands) stats() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Show the figures of the locks in the cluster",
+		Long: `Show the figures of the general locks of all processes by subject and predicate: how
+many hold one, the mean of their TTLs, who has held one for longest, how many wait, and
+how many acquisitions have failed because another had the lock. Then the locks for which
+most have failed. Each process notes its failures every 10 s; those of a lock are
+forgotten 7 days after the last one. Of those who wait it is not known what for: they
+count for the predicate of the last holder.
+
+How many locks are acquired in a second, and how long that takes, each process knows of
+itself: see the metrics of package locks.`,
+		Example: `  observerd locks stats
+  observerd locks stats --top 50 -o json`,
+		Args: cobra.NoArgs,
+	}
+	top := cmd.Flags().Int("top", 10, "how many of the locks for which most have failed")
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *top <= 0 {
+			return usageError{errors.New("--top is not positive")}
+		}
+		cfg, _, err := c.loadConfig()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
+		defer cancel()
+		s, err := admin.ReadLockStats(ctx, cfg, c.quietLogger(cfg.Log), *top)
+		switch {
+		case err != nil:
+			return err
+		case *output == formatJSON:
+			return printJSON(c.stdout, statsOf(s))
+		}
+		return c.printStats(s)
+	}
+	return cmd
+}
+
+func statsOf(s admin.LockStats) lockStats {
+	all := lockStats{make([]kindStats, len(s.Kinds)), make([]failedLock, len(s.Failed))}
+	for i, k := range s.Kinds {
+		all.Kinds[i] = kindStats{k.Subject, k.Predicate, k.Active, k.AverageTTL, k.Oldest, k.OldestNode, k.Waiting, k.Failures}
+	}
+	for i, f := range s.Failed {
+		all.Failed[i] = failedLock{f.Name, f.Failures, f.Last.UTC()}
+	}
+	return all
+}
+
+func (c lockCommands) printStats(s admin.LockStats) error {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	rows := make([][]string, len(s.Kinds))
+	for i, k := range s.Kinds {
+		ttl, oldest := "-", "-"
+		if k.Active > 0 {
+			ttl, oldest = span(k.AverageTTL), span(k.Oldest)
+		}
+		rows[i] = []string{k.Subject, k.Predicate, number(k.Active), ttl, oldest, orDash(k.OldestNode), number(k.Waiting), number(k.Failures)}
+	}
+	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, rows)
+	if err != nil || len(s.Failed) == 0 {
+		return err
+	}
+	fmt.Fprintln(c.stdout)
+	rows = make([][]string, len(s.Failed))
+	for i, f := range s.Failed {
+		rows[i] = []string{f.Name, number(f.Failures), ago(s.At, f.Last)}
+	}
+	return table(c.stdout, []string{"LOCK", "FAILED", "LAST"}, rows)
+}

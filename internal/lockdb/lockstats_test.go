@@ -1,0 +1,71 @@
+package lockdb_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+// TestLockStats has two processes note failures of the same locks at the same time, in
+// different orders.
+func TestLockStats(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		held := func(key, node, descriptor string, ttl time.Duration, mode lock.Mode) {
+			t.Helper()
+			r := lock.Request{Key: key, Region: "LOCKS", TTL: ttl, Name: key, Node: node, Descriptor: descriptor, Mode: mode}
+			if _, err := db.Leases().Acquire(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held("page:1", "a", "lock:shared:page:reading:1", time.Minute, lock.Shared)
+		held("page:1", "b", "lock:shared:page:reading:1", 2*time.Minute, lock.Shared)
+		held("page:2", "c", "lock:exclusive:page:reading:2", 3*time.Minute, lock.Exclusive)
+		long := "page:" + "of a document whose name is longer than a row's key"
+		failures := []lock.Failure{
+			{Region: "LOCKS", Key: "page:1", Subject: "page", Predicate: "writing", Count: 3},
+			{Region: "LOCKS", Key: "page:1", Subject: "page", Predicate: "reading", Count: 2},
+			{Region: "LOCKS", Key: long, Subject: "page", Predicate: "writing", Count: 1},
+			{Region: "OTHER", Key: "page:1", Subject: "page", Predicate: "writing", Count: 100},
+		}
+		var notes sync.WaitGroup
+		for range 10 {
+			slices.Reverse(failures)
+			batch := slices.Clone(failures)
+			notes.Go(func() {
+				if err := db.Leases().NoteFailures(t.Context(), batch); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		notes.Wait()
+		s, err := db.LockStats(t.Context(), "LOCKS", 10)
+		if err != nil || len(s.Kinds) != 2 || len(s.Failed) != 2 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if k := s.Kinds[0]; k.Oldest < 0 {
+			t.Errorf("the oldest is held for %s", k.Oldest)
+		}
+		s.Kinds[0].Oldest = 0
+		for i, want := range []lockdb.KindStats{
+			{Subject: "page", Predicate: "reading", Active: 3, AverageTTL: 2 * time.Minute, OldestNode: "a", Failures: 20},
+			{Subject: "page", Predicate: "writing", Failures: 40},
+		} {
+			if s.Kinds[i] != want {
+				t.Errorf("got %+v, want %+v", s.Kinds[i], want)
+			}
+		}
+		for i, want := range []lockdb.FailedLock{{Name: "page:1", Failures: 50}, {Name: long, Failures: 10}} {
+			if f := s.Failed[i]; f.Name != want.Name || f.Failures != want.Failures || f.Last.IsZero() {
+				t.Errorf("got %+v, want %+v", f, want)
+			}
+		}
+		if s, err := db.LockStats(t.Context(), "LOCKS", 1); err != nil || len(s.Failed) != 1 {
+			t.Errorf("of the worst: %+v, %v", s, err)
+		}
+	})
+}

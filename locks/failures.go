@@ -1,0 +1,139 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/wait"
+)
+
+const (
+	// noteEvery is how often failures are written that were counted.
+	noteEvery = 10 * time.Second
+	// noteTimeout limits that.
+	noteTimeout = 2 * time.Second
+	// mostFailures is of how many locks they are counted meanwhile.
+	mostFailures = 1000
+)
+
+// failures counts acquisitions that failed because another had the lock, and writes the
+// counts now and then to the provider's log, for people.
+type failures struct {
+	provider lock.FailureLog // nil where there is none
+	region   string
+	log      *slog.Logger
+	closed   chan struct{}
+	done     sync.WaitGroup
+
+	mu     sync.Mutex
+	counts map[failed]int64
+	// dropped counts those of locks that are too many.
+	dropped          int64
+	running, closing bool
+}
+
+// failed is a lock, and what the caller wanted to do.
+type failed struct{ key, subject, predicate string }
+
+func newFailures(o Options) *failures {
+	provider, _ := o.Provider.(lock.FailureLog)
+	return &failures{provider: provider, region: o.Region, log: o.Logger, closed: make(chan struct{}), counts: make(map[failed]int64)}
+}
+
+// count counts a call that ended with the error, if another had the lock.
+func (f *failures) count(err error) {
+	var held *HeldError
+	if f.provider == nil || !errors.As(err, &held) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.addLocked(failed{held.Lock.Key(), held.Lock.Subject, held.Lock.Predicate}, 1)
+	if !f.running && !f.closing {
+		f.running = true
+		f.done.Go(f.run)
+	}
+}
+
+func (f *failures) addLocked(of failed, n int64) {
+	if _, known := f.counts[of]; !known && len(f.counts) >= mostFailures {
+		f.dropped += n
+		return
+	}
+	f.counts[of] += n
+}
+
+// run writes what was counted until nothing was, or the manager is closed.
+func (f *failures) run() {
+	ticker := time.NewTicker(noteEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-f.closed:
+			f.note(f.take())
+			return
+		}
+		counts := f.take()
+		if counts == nil {
+			return
+		}
+		f.note(counts)
+	}
+}
+
+// take returns what was counted since the last time; nil, and nothing is running any more,
+// when nothing was.
+func (f *failures) take() map[failed]int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dropped > 0 {
+		f.log.Debug("Failed acquisitions of many locks; some were not noted", "not_noted", f.dropped)
+		f.dropped = 0
+	}
+	f.running = len(f.counts) > 0
+	if !f.running {
+		return nil
+	}
+	counts := f.counts
+	f.counts = make(map[failed]int64)
+	return counts
+}
+
+// note writes the counts. Those that could not be written are kept for the next time.
+func (f *failures) note(counts map[failed]int64) {
+	if len(counts) == 0 {
+		return
+	}
+	all := make([]lock.Failure, 0, len(counts))
+	for of, n := range counts {
+		all = append(all, lock.Failure{Region: f.region, Key: of.key, Subject: of.subject, Predicate: of.predicate, Count: n})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
+	defer cancel()
+	err := f.provider.NoteFailures(ctx, all)
+	if err == nil {
+		return
+	}
+	f.log.Debug("Failed acquisitions not noted; trying again", "err", err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for of, n := range counts {
+		f.addLocked(of, n)
+	}
+}
+
+// close writes what was counted, and waits until that is done.
+func (f *failures) close(ctx context.Context) error {
+	f.mu.Lock()
+	if !f.closing {
+		f.closing = true
+		close(f.closed)
+	}
+	f.mu.Unlock()
+	return wait.Group(ctx, &f.done, "the notes of failed acquisitions")
+}
