@@ -1,6 +1,8 @@
 package locks
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,10 +48,15 @@ func (m *Manager) canBound(how waiting) error {
 // locks no sooner than they should.
 func (m *Manager) bound(ds []Descriptor, held []*lock.Lease, how waiting) {
 	limit := m.policies.maxHold(ds, how.maxHold)
-	for _, l := range held {
+	for i, l := range held {
 		l.HoldAtLeast(how.atLeast)
 		if limit > 0 {
 			l.EndAfter(limit)
+			context.AfterFunc(l.Context(), func() {
+				if errors.Is(context.Cause(l.Context()), ErrHeldTooLong) {
+					m.metrics.endedLate(ds[i])
+				}
+			})
 		}
 	}
 }

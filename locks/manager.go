@@ -305,11 +305,18 @@ func (m *Manager) Do(ctx context.Context, d Descriptor, f func(ctx context.Conte
 	return f(l.Context(), l)
 }
 
-// warnOfKinds logs the kinds of locks that have no policy, once there are many.
+// warnOfKinds tells the kinds of locks that have no policy, once there are many.
 func (m *Manager) warnOfKinds(d Descriptor) {
-	if without := m.policies.use(d); len(without) > 0 {
-		m.opts.Logger.Warn("Many kinds of locks are in use; write a policy for those that have none", "without", without)
+	kinds := m.policies.use(d)
+	if len(kinds) == 0 {
+		return
 	}
+	m.metrics.ungovern(kinds)
+	without := make([]string, len(kinds))
+	for i, k := range kinds {
+		without[i] = k.String()
+	}
+	m.opts.Logger.Warn("Many kinds of locks are in use; write a policy for those that have none", "without", without)
 }
 
 // prepare returns the descriptor as the provider is asked for it.

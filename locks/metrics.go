@@ -34,9 +34,9 @@ var kindLabels = []string{"provider", "subject", "predicate", "mode"}
 type metrics struct {
 	provider string
 
-	attempts, successes, failures, releases, retries, stale *prometheus.CounterVec
-	acquiring, holding                                      *prometheus.HistogramVec
-	active                                                  *prometheus.GaugeVec
+	attempts, successes, failures, releases, retries, stale, overstayed *prometheus.CounterVec
+	acquiring, holding                                                  *prometheus.HistogramVec
+	active, ungoverned                                                  *prometheus.GaugeVec
 
 	mu    sync.Mutex
 	since time.Time
@@ -65,9 +65,14 @@ func newMetrics(o Options) (*metrics, error) {
 	m.retries = counter("retries_total", "Attempts after the first of a call.")
 	m.releases = counter("releases_total", "Locks that were released.")
 	m.stale = counter("stale_recovered_total", "Locks that were taken from a holder which did not release them.")
+	m.overstayed = counter("overstayed_total", "Leases that ended because they were held for as long as they may be; whoever held them may work on.")
 	m.acquiring = seconds("acquisition_duration_seconds", "Time from the call until the lock was had, or was not to be had.", prometheus.ExponentialBuckets(0.001, 4, 9))
 	m.holding = seconds("hold_duration_seconds", "Time for which a lock was held.", prometheus.ExponentialBuckets(0.01, 4, 10))
 	m.active = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: o.MetricsPrefix + "_active_count", Help: "Locks that this process holds."}, kindLabels)
+	m.ungoverned = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: o.MetricsPrefix + "_kinds_without_policy",
+		Help: "1 for each kind of locks, by subject and predicate, that this process uses without a policy, once it uses many kinds.",
+	}, []string{"provider", "subject", "predicate"})
 	return m, m.register(o.Registerer)
 }
 
@@ -79,7 +84,7 @@ func (m *metrics) register(reg prometheus.Registerer) error {
 	}
 	return errors.Join(
 		share(reg, &m.attempts), share(reg, &m.successes), share(reg, &m.failures), share(reg, &m.retries), share(reg, &m.releases),
-		share(reg, &m.stale), share(reg, &m.acquiring), share(reg, &m.holding), share(reg, &m.active))
+		share(reg, &m.stale), share(reg, &m.overstayed), share(reg, &m.acquiring), share(reg, &m.holding), share(reg, &m.active), share(reg, &m.ungoverned))
 }
 
 func share[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
@@ -168,6 +173,16 @@ func (m *metrics) released(d Descriptor, since time.Time) {
 	s.ttls -= d.TTL
 }
 
+// endedLate counts a lease that was held for as long as it may be.
+func (m *metrics) endedLate(d Descriptor) { m.overstayed.WithLabelValues(m.labels(d)...).Inc() }
+
+// ungovern notes kinds of locks that have no policy.
+func (m *metrics) ungovern(kinds []kind) {
+	for _, k := range kinds {
+		m.ungoverned.WithLabelValues(m.provider, k.subject, k.predicate).Set(1)
+	}
+}
+
 // Stat are figures of a kind of locks, of one manager since it was opened.
 type Stat struct {
 	Subject, Predicate string
@@ -201,6 +216,4 @@ func (m *Manager) Stats() []Stat {
 	return all
 }
 
-func compareKinds(a, b kind) int {
-	return strings.Compare(a.subject+"/"+a.predicate, b.subject+"/"+b.predicate)
-}
+func compareKinds(a, b kind) int { return strings.Compare(a.String(), b.String()) }

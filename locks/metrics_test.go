@@ -101,6 +101,30 @@ gateway_lock_active_count` + of + ` 0
 	})
 }
 
+func TestMetricsOfLeasesThatAreHeldTooLong(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	bubble(t, locks.Options{Registerer: reg}, func(t *testing.T, m *locks.Manager) {
+		for _, held := range []time.Duration{time.Minute, 2 * time.Hour} {
+			l, err := m.Acquire(t.Context(), audit, locks.MaxHold(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(held)
+			_ = l.Release(t.Context())
+		}
+		synctest.Wait()
+		want := `
+# HELP observerd_locks_overstayed_total Leases that ended because they were held for as long as they may be; whoever held them may work on.
+# TYPE observerd_locks_overstayed_total counter
+observerd_locks_overstayed_total{mode="exclusive",predicate="processing",provider="other",subject="audit"} 1
+`
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "observerd_locks_overstayed_total"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestStats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,8 @@ const manyKinds = 12
 // kind is what a team has a policy for.
 type kind struct{ subject, predicate string }
 
+func (k kind) String() string { return k.subject + "/" + k.predicate }
+
 // policies are the rules of a manager, and what it holds by them.
 type policies struct {
 	rules []Policy
@@ -207,7 +209,7 @@ func (p *policies) count(d Descriptor, n int) {
 
 // use notes a kind of lock that is in use, and returns those without a rule when it is a
 // new one and there are many.
-func (p *policies) use(d Descriptor) (ungoverned []string) {
+func (p *policies) use(d Descriptor) (ungoverned []kind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := kind{d.Subject, d.Predicate}
@@ -222,9 +224,9 @@ func (p *policies) use(d Descriptor) (ungoverned []string) {
 		if !slices.ContainsFunc(p.rules, func(r Policy) bool {
 			return r.Subject != "" && r.Subject == k.subject && (r.Predicate == "" || r.Predicate == k.predicate)
 		}) {
-			ungoverned = append(ungoverned, k.subject+"/"+k.predicate)
+			ungoverned = append(ungoverned, k)
 		}
 	}
-	slices.Sort(ungoverned)
+	slices.SortFunc(ungoverned, compareKinds)
 	return ungoverned
 }

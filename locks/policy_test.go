@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
 )
@@ -119,15 +122,16 @@ func TestPoliciesThatContradictEachOther(t *testing.T) {
 func TestManyKindsOfLocksAreNamed(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	m, _ := open(t, locks.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Policies: []locks.Policy{{Name: "schemas", Subject: "schema"}}})
+	reg := prometheus.NewRegistry()
+	m, _ := open(t, locks.Options{Registerer: reg, Logger: slog.New(slog.NewTextHandler(&log, nil)), Policies: []locks.Policy{{Name: "schemas", Subject: "schema"}}})
 	warned := func() int { return strings.Count(log.String(), "Many kinds of locks") }
 	for i, predicate := range append(locks.Predicates(), locks.Predicates()[:4]...) {
 		subject := "schema"
 		if i >= 8 {
 			subject = "fileset"
 		}
-		if warned() != 0 {
-			t.Fatalf("warned of %d kinds: %s", i, &log)
+		if n, err := testutil.GatherAndCount(reg, "observerd_locks_kinds_without_policy"); warned() != 0 || n != 0 || err != nil {
+			t.Fatalf("warned of %d kinds: %s; %d are counted, %v", i, &log, n, err)
 		}
 		for n := range 2 {
 			release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: subject, Predicate: predicate, Resources: []string{fmt.Sprint(n)}}))
@@ -135,6 +139,14 @@ func TestManyKindsOfLocksAreNamed(t *testing.T) {
 	}
 	if warned() != 1 || !strings.Contains(log.String(), `without="[fileset/processing fileset/reading fileset/triggering fileset/writing]"`) {
 		t.Errorf("the log of twelve kinds: %s", &log)
+	}
+	want := "# HELP observerd_locks_kinds_without_policy 1 for each kind of locks, by subject and predicate, that this process uses without a policy, once it uses many kinds.\n" +
+		"# TYPE observerd_locks_kinds_without_policy gauge\n"
+	for _, predicate := range []string{"processing", "reading", "triggering", "writing"} {
+		want += `observerd_locks_kinds_without_policy{predicate="` + predicate + `",provider="other",subject="fileset"} 1` + "\n"
+	}
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "observerd_locks_kinds_without_policy"); err != nil {
+		t.Error(err)
 	}
 }
 
