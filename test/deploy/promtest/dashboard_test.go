@@ -77,7 +77,7 @@ const rateInterval = "13m37s"
 // anyValues are values for all variables that a dashboard may use.
 func anyValues() map[string]string {
 	return map[string]string{
-		"datasource": "prometheus", "job": "observerd", "type": ".+", "observer": ".+", "sink": ".+",
+		"datasource": "prometheus", "job": "observerd", "type": ".+", "observer": ".+", "sink": ".+", "subject": ".+", "predicate": ".+",
 		"__rate_interval": rateInterval, "__range": "6h", "__interval": "1m",
 	}
 }
@@ -214,6 +214,16 @@ func TestDashboardsShow(t *testing.T) {
 		"delivery.json": {
 			{"timeseries", "observerd_relay_lag_events", "by (sink)"},
 			{"timeseries", "rate(observerd_relay_delivered_events_total", "by (sink)"},
+		},
+		"general-locks.json": {
+			{"timeseries", "rate(observerd_locks_acquisition_attempts_total", "by (subject, predicate)"},
+			{"timeseries", "rate(observerd_locks_acquisition_failures_total", "by (reason)"},
+			{"timeseries", `observerd_locks_acquisition_failures_total{job="$job", subject=~"$subject", predicate=~"$predicate", reason="contention"}`, "by (subject, predicate)"},
+			{"timeseries", "histogram_quantile(0.95,", "observerd_locks_acquisition_duration_seconds_bucket"},
+			{"timeseries", "histogram_quantile(0.95,", "observerd_locks_hold_duration_seconds_bucket"},
+			{"timeseries", "observerd_locks_active_count", "by (instance)"},
+			{"timeseries", "observerd_locks_stale_recovered_total"},
+			{"timeseries", "observerd_locks_overstayed_total"},
 		},
 	} {
 		for _, parts := range wanted {

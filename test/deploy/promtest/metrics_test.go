@@ -37,7 +37,8 @@ var shownByTemplate = regexp.MustCompile(`\$labels\.(\w+)`)
 
 // TestRulesAndDashboardsFindTheirMetrics compares the metrics and labels in every
 // expression that ships, and those that legends and annotations show, with a
-// running node that has delivered something: some metrics exist from then on.
+// running node that has delivered something: some metrics exist from then on; and with a
+// program that uses package locks.
 func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, build(t), moving(t), daemon.Config{Node: "a", Database: "sqlite:" + filepath.Join(t.TempDir(), "observerd.db")})
@@ -55,7 +56,7 @@ func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := readSchema(t, text)
+	schema := readSchema(t, append(text, libraryMetrics(t)...))
 	records, alerts := shippedRules(t)
 	schema.record(t, records)
 	var all []query

@@ -187,11 +187,17 @@ var (
 	metricName = regexp.MustCompile(`\b((?:observerd|scheduler)[a-z0-9_:]*)`)
 )
 
+// ofLibrary finds the metrics of package locks in docs/locks.md, without their prefix.
+var ofLibrary = regexp.MustCompile("`(_[a-z_]+)`")
+
 // TestQueriesOfRunbooks parses them, and looks for their metrics in
-// docs/metrics.md, which another test compares with a running node.
+// docs/metrics.md, which another test compares with a running node, and in docs/locks.md.
 func TestQueriesOfRunbooks(t *testing.T) {
 	t.Parallel()
 	known := read(t, docs, "metrics.md")
+	for _, m := range ofLibrary.FindAllStringSubmatch(read(t, docs, "locks.md"), -1) {
+		known += "`observerd_locks" + m[1] + "``observerd_locks" + m[1] + "_bucket`"
+	}
 	records, _ := shippedRules(t)
 	for _, r := range records {
 		known += "`" + r.Record + "`"
