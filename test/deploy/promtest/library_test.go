@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,26 @@ func libraryMetrics(t *testing.T) []byte {
 		return nil
 	})
 	return text.Bytes()
+}
+
+// TestMetricsOfTheLibraryAreDocumented compares them with docs/locks.md, both ways.
+func TestMetricsOfTheLibraryAreDocumented(t *testing.T) {
+	t.Parallel()
+	series := regexp.MustCompile(`(_seconds)_(bucket|sum|count)$`)
+	var has, says []string
+	for name := range readSchema(t, libraryMetrics(t)) {
+		if name, ok := strings.CutPrefix(name, "observerd_locks"); ok {
+			has = append(has, series.ReplaceAllString(name, "$1"))
+		}
+	}
+	for _, m := range ofLibrary.FindAllStringSubmatch(read(t, docs, "locks.md"), -1) {
+		says = append(says, m[1])
+	}
+	slices.Sort(has)
+	slices.Sort(says)
+	if has, says = slices.Compact(has), slices.Compact(says); !slices.Equal(has, says) {
+		t.Errorf("the metrics are %q, and docs/locks.md has %q", has, says)
+	}
 }
 
 // expire ages a lease past its TTL, as if its holder had slept.
