@@ -31,6 +31,9 @@ type Held struct {
 	Age, Left time.Duration
 	// Waiting is how many stand in line for the lock.
 	Waiting int
+	// Mark is a text of the provider's that is another one after each renewal; see
+	// [Stealer].
+	Mark string
 }
 
 // Finder is a provider whose locks can be listed.

@@ -18,6 +18,9 @@ type engine interface {
 	// acquireAll takes all locks or none, in any mode. The error is a refusedError when
 	// another has one of them.
 	acquireAll(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error)
+	// acquireOne takes one lock, in any mode, in a transaction in which its row was locked.
+	// The error is errHeld when another has it.
+	acquireOne(ctx context.Context, tx *sql.Tx, g lock.Grant, by process) (acquired, error)
 	// wait notes those who wait, and says whose turn has come.
 	wait(ctx context.Context, wanted []lock.Grant) ([]lock.Turn, error)
 	renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error)

@@ -61,7 +61,10 @@ func (l *Leases) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
 		var ttl int64
 		var acquired, touched, now time.Time
 		err := scan(&h.Row, &h.Term, &mode, &h.Fence, &h.Name, &h.Node, &h.Descriptor, &h.Metadata, &ttl,
-			sqldb.ScanTime(&acquired), sqldb.ScanTime(&touched), &h.Waiting, sqldb.ScanTime(&now))
+			sqldb.ScanTime(&acquired), &h.Mark, &h.Waiting, sqldb.ScanTime(&now))
+		if err == nil {
+			err = sqldb.ScanTime(&touched).Scan(h.Mark)
+		}
 		h.Row, h.Term = sqldb.Unpadded(h.Row), sqldb.Unpadded(h.Term)
 		h.Key, h.Region, h.Mode, h.TTL = h.Name, q.Region, lock.Mode(mode), time.Duration(ttl)*time.Millisecond
 		h.Age, h.Left = now.Sub(acquired), h.TTL-now.Sub(touched)

@@ -90,19 +90,24 @@ SELECT fit.free OR fit.joins, COALESCE(taken.fence, 0), NOT fit.fresh AND fit.fr
   LEFT JOIN obs_lock o ON o.lock_key = fit.lock_key AND o.region = fit.region
  ORDER BY fit.n`)
 
-// acquireAll takes the locks in one round trip and one transaction.
-func (e *postgresEngine) acquireAll(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error) {
+// claimAndGrant are claimSQL and grantSQL for these grants.
+func (e *postgresEngine) claimAndGrant(grants []lock.Grant, by process) []sqldb.Statement {
 	claim := []any{texts(grants, keyOf), texts(grants, regionOf), texts(grants, rowTerm), seconds(grants)}
 	grant := append(slices.Clone(claim), texts(grants, termOf), texts(grants, modeOf),
 		texts(grants, func(g lock.Grant) string { return g.Name }), texts(grants, func(g lock.Grant) string { return g.Node }),
 		texts(grants, func(g lock.Grant) string { return g.Descriptor }), texts(grants, func(g lock.Grant) string { return g.Metadata }),
 		by.boot, by.liveness, texts(grants, func(g lock.Grant) string { return g.Place.ID }), priorities(grants), tickets(grants))
-	taken := make([]acquired, 0, len(grants))
-	refused := -1
-	err := e.db.Pipeline(ctx, []sqldb.Statement{
+	return []sqldb.Statement{
 		{Text: e.db.LockSQL(claimSQL, "l", "want.ttl"), Args: claim},
 		{Text: e.db.LockSQL(grantSQL, "l", "want.ttl"), Args: grant},
-	}, func(scan func(...any) error) error {
+	}
+}
+
+// acquireAll takes the locks in one round trip and one transaction.
+func (e *postgresEngine) acquireAll(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error) {
+	taken := make([]acquired, 0, len(grants))
+	refused := -1
+	err := e.db.Pipeline(ctx, e.claimAndGrant(grants, by), func(scan func(...any) error) error {
 		var a acquired
 		var ok bool
 		err := scan(append([]any{&ok, &a.fence}, a.before.scan()...)...)

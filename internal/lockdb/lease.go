@@ -112,6 +112,9 @@ func (l *Leases) take(ctx context.Context, grants []lock.Grant, statement acquis
 	}
 	l.warnLocked(grants[n].Request, err)
 	switch {
+	case isVerdict(err):
+		l.leave(grants)
+		return nil, fmt.Errorf("steal lock %s: %w", grants[0].Key, err)
 	case err == nil && ctx.Err() != nil:
 		l.giveBack(ctx, grants)
 		return nil, fmt.Errorf("acquire lock %s: %w", grants[0].Key, context.Cause(ctx))

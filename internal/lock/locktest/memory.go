@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,8 +37,12 @@ type held struct {
 	grant    lock.Grant
 	acquired time.Time
 	// touched is when it was granted or last renewed, on the provider's clock.
-	touched time.Time
+	touched  time.Time
+	renewals int
 }
+
+// mark is [lock.Held.Mark].
+func (h *held) mark() string { return strconv.Itoa(h.renewals) }
 
 // ends is when the lease is over unless it is renewed.
 func (h *held) ends() time.Time { return h.touched.Add(h.grant.TTL) }
@@ -59,6 +64,10 @@ func (m *Memory) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 	if err := m.unavailable(ctx); err != nil {
 		return nil, fmt.Errorf("acquire %d locks: %w", len(requests), err)
 	}
+	return m.acquireAll(requests, began)
+}
+
+func (m *Memory) acquireAll(requests []lock.Request, began time.Time) ([]lock.Grant, error) {
 	for _, r := range requests {
 		m.count(r.Key)
 		if !r.Mode.Known() {
@@ -99,6 +108,7 @@ func (m *Memory) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal
 		renewals[i] = lock.Lost
 		if h := m.live(g); h != nil {
 			h.touched = m.now()
+			h.renewals++
 			renewals[i] = lock.Renewed
 		}
 	}
@@ -117,6 +127,7 @@ func (m *Memory) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 		return fmt.Errorf("extend lock %s: %w", g.Key, lock.ErrLost)
 	}
 	h.grant.TTL, h.touched = ttl, m.now()
+	h.renewals++
 	return nil
 }
 
@@ -353,7 +364,7 @@ func (m *Memory) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
 		for _, h := range holders {
 			later := at.key > q.After.Row || at.key == q.After.Row && h.grant.Term > q.After.Term
 			if at.region == q.Region && later && (q.Node == "" || q.Node == h.grant.Node) {
-				found = append(found, lock.Held{Grant: h.grant, Row: at.key, Age: m.now().Sub(h.acquired), Left: h.ends().Sub(m.now()), Waiting: m.waitingFor(at)})
+				found = append(found, lock.Held{Grant: h.grant, Row: at.key, Age: m.now().Sub(h.acquired), Left: h.ends().Sub(m.now()), Waiting: m.waitingFor(at), Mark: h.mark()})
 			}
 		}
 	}

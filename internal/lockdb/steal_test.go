@@ -1,0 +1,200 @@
+package lockdb_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/test/kit/netfault"
+)
+
+// see returns the holder with the grant's term.
+func see(t *testing.T, db *lockdb.DB, g lock.Grant) lock.Held {
+	t.Helper()
+	found, err := db.Leases().Find(t.Context(), lock.Query{Region: g.Region, Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.Term == g.Term {
+			return f
+		}
+	}
+	t.Fatalf("the term of %s is not found", g.Key)
+	return lock.Held{}
+}
+
+func holds(t *testing.T, db *lockdb.DB, g lock.Grant, want bool) {
+	t.Helper()
+	got, err := db.Leases().Renew(t.Context(), []lock.Grant{g})
+	if err != nil || (got[0] == lock.Renewed) != want {
+		t.Errorf("renewal of %s: %v, %v; want that it holds: %t", g.Node, got, err, want)
+	}
+}
+
+// guarded returns how many rows the guard of a grant changes, as its transaction asks.
+func guarded(t *testing.T, db *lockdb.DB, url string, g lock.Grant) int64 {
+	t.Helper()
+	text, args := db.Leases().GuardSQL(g)
+	pool, _ := raw(t, url)
+	defer pool.Close()
+	result, err := pool.ExecContext(t.Context(), text, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestStolenHolderWritesNothingMore has the former holder commit and guard.
+func TestStolenHolderWritesNothingMore(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		victim := acquire(t, db, "order-observer-poll")
+		s := db.Store(victim)
+		before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
+		r := request("order-observer-poll")
+		r.Node = "thief"
+		g, err := db.Leases().Steal(t.Context(), r, see(t, db, victim), "alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(t.Context(), chunk(before, 1)); !errors.Is(err, lock.ErrFenced) {
+			t.Errorf("commit of the former holder: %v, want ErrFenced", err)
+		}
+		if n := guarded(t, db, url, victim); n != 0 {
+			t.Error("the guard of the former holder holds")
+		}
+		if n := guarded(t, db, url, g); n != 1 {
+			t.Error("the guard of the thief does not hold")
+		}
+		mustCommit(t, db.Store(g), chunk(before, 1))
+
+		r.Key, r.Mode = "shared", lock.Shared
+		reader, err := db.Leases().Acquire(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Mode = lock.Exclusive
+		if _, err := db.Leases().Steal(t.Context(), r, see(t, db, reader), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		if n := guarded(t, db, url, reader); n != 0 {
+			t.Error("the guard of a former reader holds")
+		}
+		acts, err := db.Operations().Acts(t.Context(), 10)
+		if err != nil || len(acts) != 2 {
+			t.Fatalf("audit: %+v, %v", acts, err)
+		}
+		for i, want := range []lockdb.Act{
+			{Actor: "bob", Action: "steal-lock", Subject: "DEFAULT shared", Detail: reader.Term},
+			{Actor: "alice", Action: "steal-lock", Subject: "DEFAULT order-observer-poll", Detail: victim.Term},
+		} {
+			want.At = acts[i].At
+			if acts[i] != want {
+				t.Errorf("audit: %+v, want %+v", acts[i], want)
+			}
+		}
+	})
+}
+
+// TestStealThatIsRefusedChangesNothing has the database refuse the last statement.
+func TestStealThatIsRefusedChangesNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		exec(t.Context(), t, url, map[string]string{
+			"sqlite":   `CREATE TRIGGER refuse BEFORE INSERT ON obs_audit BEGIN SELECT RAISE(ABORT, 'no'); END`,
+			"postgres": `ALTER TABLE obs_audit ADD CONSTRAINT refuse CHECK (action <> 'steal-lock')`,
+		})
+		r := request("a")
+		for _, mode := range []lock.Mode{"", lock.Shared} {
+			r.Mode = mode
+			victim, err := db.Leases().Acquire(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = db.Leases().Steal(t.Context(), r, see(t, db, victim), "alice")
+			if err == nil || errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrRenewed) {
+				t.Errorf("steal: %v, want the refusal of the database", err)
+			}
+			holds(t, db, victim, true)
+			if err := db.Leases().Release(t.Context(), victim); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestStealWaitsForALockedRowBriefly has a forgotten transaction keep the row.
+func TestStealWaitsForALockedRowBriefly(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"postgres": newPostgres(t), "postgres with EXPIRED_AFTER": withExpiry(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log logged
+			db := quiet(t, url, func(o *lockdb.Options) {
+				o.LockTimeout, o.Logger = time.Minute, slog.New(slog.NewTextHandler(&log, nil))
+			})
+			victim := acquire(t, db, "a")
+			seen := see(t, db, victim)
+			tx := stranger(t, url, `SELECT 1 FROM int_lock WHERE lock_key = $1 FOR UPDATE`, []string{"a"})
+			_, err := db.Leases().Steal(t.Context(), request("a"), seen, "alice")
+			if !errors.Is(err, lock.ErrHeld) || !strings.Contains(err.Error(), "another transaction has locked its row") {
+				t.Errorf("steal of a lock whose row is locked: %v", err)
+			}
+			if n := strings.Count(log.String(), "is locked by another transaction"); n != 1 {
+				t.Errorf("%d words of it:\n%s", n, &log)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Leases().Steal(t.Context(), request("a"), seen, "alice"); err != nil {
+				t.Errorf("steal of a lock whose row is free again: %v", err)
+			}
+			holds(t, db, victim, false)
+		})
+	}
+}
+
+// TestStealWhoseAnswerIsLostIsGivenBack cuts the connection after the commit was sent.
+func TestStealWhoseAnswerIsLostIsGivenBack(t *testing.T) {
+	t.Parallel()
+	direct := newPostgres(t)
+	proxied, proxy := netfault.StartBefore(t, direct)
+	db := open(t, proxied)
+	victim := acquire(t, db, "a")
+	seen := see(t, db, victim)
+	var sent, cut atomic.Bool
+	proxy.Inspect(func(request []byte) netfault.Fault {
+		if bytes.Contains(request, []byte("steal-lock")) {
+			sent.Store(true)
+		}
+		if sent.Load() && bytes.Contains(request, []byte("commit\x00")) && cut.CompareAndSwap(false, true) {
+			return netfault.Fault{LoseAnswer: true}
+		}
+		return netfault.Fault{}
+	})
+	_, err := db.Leases().Steal(t.Context(), request("a"), seen, "alice")
+	proxy.Inspect(nil)
+	if !cut.Load() {
+		t.Fatal("the connection was never cut: the test proves nothing")
+	}
+	if err == nil || errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) {
+		t.Errorf("steal: %v", err)
+	}
+	if n := count(t, direct, `SELECT count(*) FROM obs_audit`); n != 1 {
+		t.Errorf("%d steals were carried out, want 1", n)
+	}
+	if n := count(t, direct, `SELECT count(*) FROM int_lock`); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+}
