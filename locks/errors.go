@@ -18,6 +18,12 @@ var (
 	// ErrHeldTooLong is the [ErrLost] of a lease that was held for as long as [MaxHold] or a
 	// policy allows.
 	ErrHeldTooLong = lock.ErrHeldTooLong
+	// ErrRenewed reports that a lock was not stolen, because its holder has renewed the lease
+	// since it was seen.
+	ErrRenewed = lock.ErrRenewed
+	// ErrEnded is the [ErrLost] of a lock that was not stolen, because the term that was seen
+	// does not hold it any more.
+	ErrEnded = lock.ErrEnded
 	// ErrFenced reports that a guarded transaction must not be committed, because the
 	// lease has ended.
 	ErrFenced = lock.ErrFenced

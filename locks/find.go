@@ -38,6 +38,8 @@ type Found struct {
 	Age, Left time.Duration
 	// Waiting is how many stand in line for the lock.
 	Waiting int
+	// Mark changes with each renewal; [Manager.Steal] compares it.
+	Mark string
 }
 
 // findPage is how many locks are read at once.
@@ -104,5 +106,5 @@ func foundOf(h lock.Held) (Found, bool) {
 	if h.Metadata != "" && json.Unmarshal([]byte(h.Metadata), &d.Metadata) != nil {
 		d.Metadata = nil // It is for people; a row that was changed by hand must not hide the lock.
 	}
-	return Found{d, h.Term, h.Fence, h.Node, h.Age, h.Left, h.Waiting}, true
+	return Found{d, h.Term, h.Fence, h.Node, h.Age, h.Left, h.Waiting, h.Mark}, true
 }

@@ -251,6 +251,11 @@ func (m *Manager) nestAll(ctx context.Context, ds []Descriptor) (nested Leases, 
 
 // take takes the locks from the provider.
 func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
+	return m.takeBy(ctx, ds, how, func(ctx context.Context) ([]*lock.Lease, int, error) { return m.wait(ctx, ds, how) })
+}
+
+// takeBy has get take the locks, and say how often it tried.
+func (m *Manager) takeBy(ctx context.Context, ds []Descriptor, how waiting, get func(ctx context.Context) ([]*lock.Lease, int, error)) (Leases, error) {
 	for i, d := range ds {
 		if err := m.policies.enter(d); err != nil {
 			m.leave(ds[:i])
@@ -262,7 +267,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 	s.held.Store(int64(len(ds)))
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	began := time.Now()
-	held, tries, err := m.wait(ctx, ds, how)
+	held, tries, err := get(ctx)
 	m.metrics.acquired(ctx, ds, began, tries, held, err)
 	if err != nil {
 		m.failures.count(err)

@@ -152,7 +152,7 @@ func reasonOf(ctx context.Context, err error) string {
 	switch {
 	case errors.As(err, &policy):
 		return reasonPolicy
-	case errors.Is(err, ErrHeld):
+	case errors.Is(err, ErrHeld), errors.Is(err, ErrRenewed), errors.Is(err, ErrEnded):
 		return reasonContention
 	case ctx.Err() != nil:
 		return reasonTimeout

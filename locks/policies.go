@@ -87,6 +87,8 @@ func (p Policy) check(words vocabulary) error {
 		reason = fmt.Sprintf("the least TTL %s is longer than the greatest, %s", p.MinTTL, p.MaxTTL)
 	case p.Mode != "" && len(p.Modes) > 0 && !slices.Contains(p.Modes, p.Mode):
 		reason = fmt.Sprintf("it is for locks in mode %s, and does not allow that mode", p.Mode)
+	default:
+		reason = p.checkStealBy()
 	}
 	if reason != "" {
 		return &PolicyConflictError{[]string{p.Name}, reason}
@@ -158,10 +160,10 @@ func (p Policy) because(detail string) string {
 	return p.Reason + " (" + detail + ")"
 }
 
-func listed(modes []Mode) string {
-	names := make([]string, len(modes))
-	for i, mode := range modes {
-		names[i] = string(mode)
+func listed[T ~string](texts []T) string {
+	names := make([]string, len(texts))
+	for i, text := range texts {
+		names[i] = string(text)
 	}
 	return strings.Join(names, " or ")
 }

@@ -28,6 +28,9 @@ type Policy struct {
 	Metadata []string
 	// PerNode is how many such locks one process may hold, by one manager; 0 is no limit.
 	PerNode int
+	// StealBy are the nodes, by [Options.Node], that may take such a lock from a holder that
+	// lives; see [Manager.Steal]. Empty lets every node, and [Nobody] none.
+	StealBy []string
 	// Reason is what a refusal says, for people. Empty says which bound was broken.
 	Reason string
 }

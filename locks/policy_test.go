@@ -96,6 +96,8 @@ func TestPoliciesThatContradictEachOther(t *testing.T) {
 		`subject "pages" is not known; write page`:                                                                    {{Name: "a", Subject: "pages"}},
 		`predicate "read" is not known`:                                                                               {{Name: "a", Predicate: "read"}},
 		`modes "share" is no mode; write shared`:                                                                      {{Name: "a", Modes: []locks.Mode{"share"}}},
+		"policy a: it lets nobody steal, and names nodes":                                                             {{Name: "a", StealBy: []string{locks.Nobody, "ops-1"}}},
+		"policy a: a node that may steal has no name":                                                                 {{Name: "a", StealBy: []string{""}}},
 		"policy a: a bound is negative":                                                                               {{Name: "a", MaxTTL: -1}},
 		"policy a: the least TTL 2s is longer than the greatest, 1s":                                                  {{Name: "a", MinTTL: 2 * time.Second, MaxTTL: time.Second}},
 		"policy a: it is for locks in mode shared, and does not allow that mode":                                      {{Name: "a", Mode: locks.Shared, Modes: []locks.Mode{locks.Exclusive}}},

@@ -53,6 +53,7 @@ type waiting struct {
 	priority int
 	atLeast  time.Duration
 	maxHold  time.Duration
+	actor    string // of a steal
 }
 
 // pausesAfter returns the pauses. The error is that of the last attempt.

@@ -45,6 +45,7 @@ type policyRow struct {
 	Modes       []locks.Mode `json:"modes,omitempty"`
 	Metadata    []string     `json:"metadata,omitempty"`
 	PerNode     int          `json:"per_node,omitempty"`
+	StealBy     []string     `json:"steal_by,omitempty"`
 	Reason      string       `json:"reason,omitempty"`
 }
 
@@ -141,7 +142,8 @@ func policyRows(policies []locks.Policy) []policyRow {
 	for i, p := range policies {
 		rows[i] = policyRow{
 			Name: p.Name, Subject: p.Subject, Predicate: p.Predicate, Mode: p.Mode, MinTTL: bound(p.MinTTL), MaxTTL: bound(p.MaxTTL),
-			ExplicitTTL: p.ExplicitTTL, MaxHold: bound(p.MaxHold), Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode, Reason: p.Reason,
+			ExplicitTTL: p.ExplicitTTL, MaxHold: bound(p.MaxHold), Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode,
+			StealBy: p.StealBy, Reason: p.Reason,
 		}
 	}
 	return rows
@@ -188,6 +190,7 @@ func (r policyRow) bounds() []string {
 	add(len(modes) > 0, "mode %s", strings.Join(modes, " or "))
 	add(len(r.Metadata) > 0, "metadata %s", strings.Join(r.Metadata, " and "))
 	add(r.PerNode > 0, "%d in one process", r.PerNode)
+	add(len(r.StealBy) > 0, "stolen by %s", strings.Join(r.StealBy, " or "))
 	if all == nil {
 		return []string{"none"}
 	}

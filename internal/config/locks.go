@@ -45,6 +45,9 @@ type LockPolicy struct {
 	Metadata []string `key:"metadata" unit:"names"`
 	// PerNode is how many such locks one process may hold; 0 is no limit. Default: 0.
 	PerNode int `key:"per-node" default:"0" unit:"locks"`
+	// StealBy are the nodes that may take such a lock from a holder that lives; "nobody"
+	// alone lets none. Default: all.
+	StealBy []string `key:"steal-by" shown:"all" unit:"nodes"`
 	// Reason is what a refusal says, for people. Default: which bound was broken.
 	Reason string `key:"reason" shown:"the bound" unit:"text"`
 }

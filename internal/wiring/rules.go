@@ -25,7 +25,7 @@ func LockOptions(c config.Locks) locks.Options {
 		policy := locks.Policy{
 			Name: p.ID, Subject: p.Subject, Predicate: p.Predicate, Mode: locks.Mode(p.Mode),
 			MinTTL: p.MinTTL, MaxTTL: p.MaxTTL, ExplicitTTL: p.ExplicitTTL, MaxHold: p.MaxHold,
-			Metadata: p.Metadata, PerNode: p.PerNode, Reason: p.Reason,
+			Metadata: p.Metadata, PerNode: p.PerNode, StealBy: p.StealBy, Reason: p.Reason,
 		}
 		for _, mode := range p.Modes {
 			policy.Modes = append(policy.Modes, locks.Mode(mode))

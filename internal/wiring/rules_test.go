@@ -24,7 +24,7 @@ locks:
   policies:
     - {id: plain}
     - {id: all, subject: tenant, predicate: moving, mode: shared, min-ttl: 10s, max-ttl: 1m, explicit-ttl: true, max-hold: 1h,
-       modes: [shared, exclusive], metadata: purpose, per-node: 3, reason: Because}
+       modes: [shared, exclusive], metadata: purpose, per-node: 3, steal-by: [node-1, node-2], reason: Because}
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ locks:
 			{Name: "plain"},
 			{
 				Name: "all", Subject: "tenant", Predicate: "moving", Mode: locks.Shared, MinTTL: 10 * time.Second, MaxTTL: time.Minute, ExplicitTTL: true, MaxHold: time.Hour,
-				Modes: []locks.Mode{locks.Shared, locks.Exclusive}, Metadata: []string{"purpose"}, PerNode: 3, Reason: "Because",
+				Modes: []locks.Mode{locks.Shared, locks.Exclusive}, Metadata: []string{"purpose"}, PerNode: 3, StealBy: []string{"node-1", "node-2"}, Reason: "Because",
 			},
 		},
 	}

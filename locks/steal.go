@@ -1,0 +1,116 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// Nobody, as the only name in [Policy.StealBy], lets no node steal.
+const Nobody = "nobody"
+
+// StolenBy says who steals, for the records of the provider. Without it that is
+// [Options.Node].
+func StolenBy(name string) Option { return func(w *waiting) { w.actor = name } }
+
+// Steal takes a lock from a holder whose lease may still run: from the one term that
+// [Manager.Find] has found, and only if its lease was not renewed since. It is an operator's
+// decision, so it tries once and passes all who wait in line. The descriptor is of the same
+// subject and resources as what was found. Of the options those of [Manager.Acquire] count
+// that are not about waiting.
+//
+// The former holder works on until it notices: at its next renewal, within a third of its
+// TTL. What it does under [Lease.Guard], or with its fencing token where that is compared, is
+// refused at once. Where several share the lock, the steal ends that one lease; the lock is
+// had if the others agree with the mode that is wanted.
+//
+// The error is [ErrRenewed] when the holder has renewed its lease, [ErrEnded] when its term
+// does not hold the lock any more, a [*HeldError] when another who shares the lock keeps out
+// the mode, and one that is [ErrHeld] when another transaction has locked the row: nothing
+// has changed then. It is [ErrUnsupported] where the provider cannot steal, or with
+// [WithIntents], and otherwise as that of Acquire. A [*PolicyError] may be of a rule that is
+// for the lock as it was found.
+func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options ...Option) (*Lease, error) {
+	how := waitingOf(options)
+	if how.actor == "" {
+		how.actor = m.opts.Node
+	}
+	if err := errors.Join(how.check(), m.canBound(how)); err != nil {
+		return nil, err
+	}
+	d, err := m.prepare(d)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Key() != found.Lock.Key():
+		return nil, &DescriptorError{"resources", d.String(), "are not those of the lock that was found, " + found.Lock.String()}
+	case how.intents:
+		return nil, fmt.Errorf("steal %s with intents on what is above: %w", d, ErrUnsupported)
+	}
+	if h := m.heldBy(ctx, d); h != nil {
+		return nil, &NestedError{d, h.lock.Mode}
+	}
+	if err := m.policies.mayBeStolen(d, found.Lock, m.opts.Node); err != nil {
+		m.metrics.acquired(ctx, []Descriptor{d}, time.Now(), 1, nil, err)
+		return nil, err
+	}
+	leases, err := m.takeBy(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
+		l, err := m.steal(ctx, found, d, how.actor)
+		return []*lock.Lease{l}, 1, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, actor string) (*lock.Lease, error) {
+	r, err := m.request(d)
+	if err != nil {
+		return nil, err
+	}
+	seen := lock.Held{Grant: lock.Grant{Request: r, Term: found.Term, Fence: found.Fence}, Mark: found.Mark}
+	seen.Mode, seen.Node = lock.Mode(found.Lock.Mode), found.Node
+	l, err := m.keeper.Steal(ctx, r, seen, actor)
+	var held *lock.HeldError
+	switch {
+	case errors.As(err, &held):
+		return nil, asHeld(err, []Descriptor{d}, 1)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	return l, nil
+}
+
+// mayBeStolen returns a [*PolicyError] where a rule for the lock, as it is wanted or as it
+// was found, does not let the node steal it.
+func (p *policies) mayBeStolen(d, found Descriptor, node string) error {
+	for _, rule := range p.rules {
+		if len(rule.StealBy) == 0 || slices.Contains(rule.StealBy, node) && !rule.isStolenByNobody() || !rule.covers(d) && !rule.covers(found) {
+			continue
+		}
+		detail := fmt.Sprintf("this node, %s, may not steal it; %s may", node, listed(rule.StealBy))
+		if rule.isStolenByNobody() {
+			detail = "nobody may steal it; wait until its lease is over"
+		}
+		return &PolicyError{d, rule.Name, rule.because(detail)}
+	}
+	return nil
+}
+
+func (p Policy) isStolenByNobody() bool { return slices.Contains(p.StealBy, Nobody) }
+
+// checkStealBy says what is wrong with the names; empty for nothing.
+func (p Policy) checkStealBy() string {
+	switch {
+	case slices.Contains(p.StealBy, ""):
+		return "a node that may steal has no name"
+	case p.isStolenByNobody() && len(p.StealBy) > 1:
+		return "it lets nobody steal, and names nodes that may; write one of both"
+	}
+	return ""
+}
