@@ -79,7 +79,7 @@ func (p Policy) check(words vocabulary) error {
 			return unknownMode("modes", mode)
 		}
 	}
-	reason := ""
+	var reason string
 	switch {
 	case p.MinTTL < 0, p.MaxTTL < 0, p.MaxHold < 0, p.PerNode < 0:
 		reason = "a bound is negative; write 0 for none"

@@ -10,7 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-// Nobody, as the only name in [Policy.StealBy], lets no node steal.
+// Nobody lets no node steal, as the only name in [Policy.StealBy].
 const Nobody = "nobody"
 
 // StolenBy says who steals, for the records of the provider. Without it that is
@@ -24,7 +24,7 @@ func StolenBy(name string) Option { return func(w *waiting) { w.actor = name } }
 // that are not about waiting.
 //
 // The former holder works on until it notices: at its next renewal, within a third of its
-// TTL. What it does under [Lease.Guard], or with its fencing token where that is compared, is
+// TTL, or at the end of its lease if it cannot renew it. What it does under [Lease.Guard], or with its fencing token where that is compared, is
 // refused at once. Where several share the lock, the steal ends that one lease; the lock is
 // had if the others agree with the mode that is wanted.
 //
