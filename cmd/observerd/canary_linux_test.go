@@ -318,6 +318,7 @@ var calls = map[string][]string{
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks release":      {"--term", "0198c0de-0000-7000-8000-000000000001"},
+	"locks steal":        {"--term", "0198c0de-0000-7000-8000-000000000001"},
 }
 
 // commandLines are calls of every command of the program but run.

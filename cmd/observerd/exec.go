@@ -38,7 +38,8 @@ type execution struct {
 
 func (c *cli) locksCommand() *cobra.Command {
 	l := lockCommands{c}
-	return group("locks", "Use the lock system for other work", l.list(), l.show(), l.stats(), l.release(), c.execCommand(), c.policyCommand())
+	return group("locks", "Use the lock system for other work",
+		l.list(), l.show(), l.stats(), l.release(), c.stealCommand(), c.execCommand(), c.policyCommand())
 }
 
 func (c *cli) execCommand() *cobra.Command {
@@ -73,13 +74,19 @@ exit-codes' for the others.`,
 	flags.BoolVar(&e.shared, "shared", false, "let others read at the same time; without it the lock is exclusive")
 	flags.BoolVar(&e.intents, "intents", false, "take intents on what is above, such as the fileset of a page")
 	flags.IntVar(&e.priority, "priority", 0, "the place in line of those who wait: a greater `number` comes first")
-	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
-	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.wait, "wait", 0, "how long to wait for the lock; 0s tries once")
 	flags.DurationVar(&e.atLeast, "hold-at-least", 0, "how long the lock stays held, also when the command ends sooner")
+	e.heldFlags(cmd)
+	return cmd
+}
+
+// heldFlags are those of a lock that is held while a command runs.
+func (e *execution) heldFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&e.metadata, "metadata", nil, "what people want to know, as `name=value`; repeat it")
+	flags.DurationVar(&e.ttl, "ttl", locks.DefaultTTL, "how long the lock outlives this process")
 	flags.DurationVar(&e.maxHold, "max-hold", 0, "how long the command may run before it is ended as after a loss; 0s: no bound")
 	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")
-	return cmd
 }
 
 func (e *execution) run(cmd *cobra.Command, args []string) error {
@@ -112,13 +119,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), closeTimeout)
-		defer cancel()
-		if closed := m.Close(ctx); closed != nil {
-			fmt.Fprintf(e.stderr, "observerd: the lock may stand until its TTL is over: %v\n", closed)
-		}
-	}()
+	defer e.closeLocks(cmd.Context(), m)
 	l, err := m.Acquire(cmd.Context(), d, options...)
 	if err != nil {
 		return notAcquired(err)
@@ -138,6 +139,14 @@ func (e *execution) openLocks(ctx context.Context, cfg *config.Config, d locks.D
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
 	return admin.OpenLocks(ctx, cfg, e.quietLogger(cfg.Log))
+}
+
+func (e *execution) closeLocks(ctx context.Context, m *locks.Manager) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if closed := m.Close(ctx); closed != nil {
+		fmt.Fprintf(e.stderr, "observerd: the lock may stand until its TTL is over: %v\n", closed)
+	}
 }
 
 // hold runs the command and releases the lock.

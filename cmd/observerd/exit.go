@@ -42,7 +42,8 @@ func exitCodesTopic() *cobra.Command {
     2  the command line is wrong
     3  'observerd doctor' has found problems
    69  a database cannot be reached, or has pending migrations; try again later
-   75  'observerd exec' did not get the lock: another holds it
+   75  'observerd exec' did not get the lock: another holds it; 'observerd locks
+       steal' did not: who holds it has changed, or shares it with another
    76  'observerd exec' has lost the lock while the command ran
    77  a right is missing: a folder that cannot be written, a file (also one that
        holds a secret) that cannot be read, a port that needs a privilege

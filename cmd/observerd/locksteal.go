@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin/lockexec"
+	"github.com/observerd/observerd/locks"
+)
+
+// theft is one run of locks steal.
+type theft struct {
+	execution
+	term, actor string
+}
+
+func (c *cli) stealCommand() *cobra.Command {
+	s := &theft{execution: execution{cli: c}}
+	cmd := &cobra.Command{
+		Use:   "steal LOCK",
+		Short: "Take a lock from a holder that lives, and use or keep it",
+		Long: `Take a lock from the holder whose term 'observerd locks show' has shown, and no other,
+though its lease still runs. It passes those who wait. With a command after --, run it
+under the lock as 'observerd exec' does. Without one, the lock stays held for the TTL, by
+nobody, for a repair by hand; 'observerd locks release' ends it sooner.
+
+The former holder notices it within a third of its TTL, and may work on until then; what
+it writes under a guard or with its fencing token is refused at once. Policies say which
+nodes may steal. The audit table has who did it.
+
+The exit codes are those of 'observerd exec'; 75 if the lock is not held by that term, or
+if another who shares it keeps out the mode.`,
+		Example: `  observerd locks steal lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001 --ttl 10m
+  observerd locks steal lock:exclusive:schema:writing:tenant-1 --term 0198c0de-0000-7000-8000-000000000001 -- ./repair.sh`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: s.run,
+	}
+	cmd.Flags().StringVar(&s.term, "term", "", "the holder's `term`; required")
+	cmd.Flags().StringVar(&s.actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	s.heldFlags(cmd)
+	return cmd
+}
+
+func (s *theft) run(cmd *cobra.Command, args []string) error {
+	d, err := s.wanted(args[0])
+	if err != nil {
+		return usageError{err}
+	}
+	command := args[1:]
+	switch {
+	case len(command) > 0 && cmd.ArgsLenAtDash() != 1:
+		return usageError{errors.New("write one lock, and a command after --")}
+	case strings.TrimSpace(s.term) == "":
+		return usageError{errors.New("--term is missing; 'observerd locks show LOCK' has it")}
+	case s.grace <= 0:
+		return usageError{errors.New("--grace is not positive")}
+	case len(command) == 0 && s.maxHold > 0:
+		return usageError{errors.New("--max-hold is for a command; --ttl says how long the lock is held without one")}
+	}
+	options := []locks.Option{locks.StolenBy(cmp.Or(s.actor, self())), locks.MaxHold(s.maxHold)}
+	if len(command) == 0 {
+		options = append(options, locks.HoldAtLeast(d.TTL))
+	} else if err := lockexec.Find(command[0]); err != nil {
+		return notRunnable(err)
+	}
+	cfg, _, err := s.loadConfig()
+	if err != nil {
+		return err
+	}
+	m, err := s.openLocks(cmd.Context(), cfg, d)
+	if err != nil {
+		return err
+	}
+	defer s.closeLocks(cmd.Context(), m)
+	l, from, err := s.steal(cmd.Context(), m, d, options)
+	switch {
+	case errors.Is(err, locks.ErrRenewed), errors.Is(err, locks.ErrEnded):
+		return codeError{exitNotAcquired, err}
+	case err != nil:
+		return notAcquired(err)
+	case len(command) > 0:
+		return s.hold(cmd.Context(), l, command)
+	}
+	return s.leave(cmd.Context(), m, l, from)
+}
+
+// stealTries is how often the lock is looked at whose holder renews it meanwhile: it was
+// known to live.
+const stealTries = 3
+
+func (s *theft) steal(ctx context.Context, m *locks.Manager, d locks.Descriptor, options []locks.Option) (l *locks.Lease, from locks.Found, err error) {
+	for range stealTries {
+		if from, err = s.holder(ctx, m, d); err != nil {
+			break
+		}
+		if l, err = m.Steal(ctx, from, d, options...); !errors.Is(err, locks.ErrRenewed) {
+			break
+		}
+	}
+	return l, from, err
+}
+
+// wanted returns the lock with what the flags say.
+func (s *theft) wanted(text string) (locks.Descriptor, error) {
+	d, err := locks.Parse(text)
+	if err != nil {
+		return d, err
+	}
+	if s.ttl <= 0 {
+		return d, fmt.Errorf("--ttl %s is not positive; write 10m, for example", s.ttl)
+	}
+	d.TTL = s.ttl
+	d.Metadata, err = metadataOf(s.metadata)
+	return d, err
+}
+
+// holder returns the holder that has the term, or says who holds the lock.
+func (s *theft) holder(ctx context.Context, m *locks.Manager, d locks.Descriptor) (locks.Found, error) {
+	found, err := holders(ctx, m, d)
+	if err != nil {
+		return locks.Found{}, err
+	}
+	if i := slices.IndexFunc(found, func(l locks.Found) bool { return l.Term == s.term }); i >= 0 {
+		return found[i], nil
+	}
+	if len(found) == 0 {
+		return locks.Found{}, codeError{exitNotAcquired, fmt.Errorf("%s is free; take it with 'observerd exec --lock %s'", d.Key(), d)}
+	}
+	var others strings.Builder
+	for _, l := range found {
+		fmt.Fprintf(&others, "; %s holds it: look at it with 'observerd locks show LOCK', and write --term %s", l.Node, l.Term)
+	}
+	return locks.Found{}, codeError{exitNotAcquired, fmt.Errorf("no holder of %s has the term %s%s", d.Key(), s.term, &others)}
+}
+
+// holders returns who holds the lock, in whatever mode and for whatever it does.
+func holders(ctx context.Context, m *locks.Manager, d locks.Descriptor) ([]locks.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
+	defer cancel()
+	found, err := m.Find(ctx, locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20})
+	return slices.DeleteFunc(found, func(l locks.Found) bool { return l.Lock.Key() != d.Key() }), err
+}
+
+// leave gives the lock to nobody, and says until when and how to end it.
+func (s *theft) leave(ctx context.Context, m *locks.Manager, l *locks.Lease, from locks.Found) error {
+	d, until := l.Descriptor(), time.Now().Add(s.ttl)
+	if err := l.Release(ctx); err != nil {
+		return notAcquired(err)
+	}
+	term := "TERM" // as 'observerd locks show' has it
+	if found, err := holders(ctx, m, d); err == nil {
+		for _, other := range found {
+			if other.Fence == l.Fence() {
+				term = other.Term
+			}
+		}
+	}
+	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s\n",
+		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term))
+	return nil
+}
