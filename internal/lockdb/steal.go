@@ -51,7 +51,7 @@ func (l *Leases) Steal(ctx context.Context, r lock.Request, seen lock.Held, acto
 	}
 	g := grants[0]
 	g.Request, g.Recovered = r, true
-	l.log.Warn("Lease stolen", "lock", g.Key, "name", g.Name, "from", seen.Node, "fence", g.Fence, "actor", actor)
+	l.log.Info("Lease stolen", "lock", g.Key, "name", g.Name, "from", seen.Node, "fence", g.Fence, "actor", actor)
 	return g, nil
 }
 
@@ -92,7 +92,7 @@ SELECT CAST(created_date AS TEXT)
 SELECT {mark h.touched_at}
   FROM obs_hold h
   JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
- WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3`
+ WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3{update}`
 	endHoldSQL = `DELETE FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3`
 )
 
@@ -107,7 +107,7 @@ func (l *Leases) endSeen(ctx context.Context, tx *sql.Tx, g lock.Grant, seen loc
 	err := tx.QueryRowContext(ctx, row, g.Key, g.Region).Scan(&client)
 	if err == nil {
 		var mark string
-		// It reads what was renewed while the row was waited for.
+		// It reads what was renewed while the row was waited for, by a guard too.
 		err = tx.QueryRowContext(ctx, l.db.SQL(look), g.Key, g.Region, seen.Term).Scan(&mark)
 		if err == nil && mark != seen.Mark {
 			return lock.ErrRenewed

@@ -2,6 +2,7 @@ package lockdb_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -38,8 +39,8 @@ func holds(t *testing.T, db *lockdb.DB, g lock.Grant, want bool) {
 	}
 }
 
-// guarded returns how many rows the guard of a grant changes, as its transaction asks.
-func guarded(t *testing.T, db *lockdb.DB, url string, g lock.Grant) int64 {
+// guardRows returns how many rows the guard of a grant changes, as its transaction asks.
+func guardRows(t *testing.T, db *lockdb.DB, url string, g lock.Grant) int64 {
 	t.Helper()
 	text, args := db.Leases().GuardSQL(g)
 	pool, _ := raw(t, url)
@@ -71,10 +72,10 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 		if _, err := s.Commit(t.Context(), chunk(before, 1)); !errors.Is(err, lock.ErrFenced) {
 			t.Errorf("commit of the former holder: %v, want ErrFenced", err)
 		}
-		if n := guarded(t, db, url, victim); n != 0 {
+		if n := guardRows(t, db, url, victim); n != 0 {
 			t.Error("the guard of the former holder holds")
 		}
-		if n := guarded(t, db, url, g); n != 1 {
+		if n := guardRows(t, db, url, g); n != 1 {
 			t.Error("the guard of the thief does not hold")
 		}
 		mustCommit(t, db.Store(g), chunk(before, 1))
@@ -88,7 +89,7 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 		if _, err := db.Leases().Steal(t.Context(), r, see(t, db, reader), "bob"); err != nil {
 			t.Fatal(err)
 		}
-		if n := guarded(t, db, url, reader); n != 0 {
+		if n := guardRows(t, db, url, reader); n != 0 {
 			t.Error("the guard of a former reader holds")
 		}
 		acts, err := db.Operations().Acts(t.Context(), 10)
@@ -197,4 +198,37 @@ func TestStealWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 	if n := count(t, direct, `SELECT count(*) FROM int_lock`); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
+}
+
+// TestStealSeesWhatAGuardHasRenewed has a guarded transaction end while the steal waits.
+func TestStealSeesWhatAGuardHasRenewed(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, func(t *testing.T, db *lockdb.DB, url string) {
+		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+			victim := take(t, db, inMode("doc", mode))
+			seen := see(t, db, victim)
+			tx := guarded(t, db, url, victim)
+			stolen := make(chan error, 1)
+			go func() {
+				_, err := db.Leases().Steal(context.WithoutCancel(t.Context()), inMode("doc", lock.Exclusive), seen, "alice")
+				stolen <- err
+			}()
+			eventually(t, func() error {
+				if count(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 0 {
+					return errors.New("nobody waits for the transaction")
+				}
+				return nil
+			})
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-stolen; !errors.Is(err, lock.ErrRenewed) {
+				t.Errorf("steal beside a guarded transaction in mode %s: %v, want ErrRenewed", mode, err)
+			}
+			holds(t, db, victim, true)
+			if err := db.Leases().Release(t.Context(), victim); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
