@@ -59,7 +59,7 @@ func TestLockOfADeadProcessIsFreed(t *testing.T) {
 			start(t, observerd(t, folder, url, "run"))
 			for _, mode := range []string{"exclusive", "shared"} {
 				holder := observerd(t, folder, url, "exec", "--lock", "lock:"+mode+":schema:reading:"+mode, "--ttl", "1h",
-					"--", "sh", "-c", "echo >held-"+mode+"; sleep 3600")
+					"--", "sh", "-c", "echo >held-"+mode+"; exec sleep 3600")
 				start(t, holder)
 				waitForFile(t, filepath.Join(folder, "held-"+mode))
 				if err := holder.Process.Kill(); err != nil {
