@@ -342,5 +342,11 @@ func ofHolds() []Mutant {
 			Shows:   "Two sets in opposite orders wait for each other, until the lock_timeout of one is over: they get nothing done, and nothing wrong.",
 			Witness: "internal/lockdb TestSetsLockTheirRowsInOneOrder",
 		},
+		{
+			Name:    "steals-from-anybody",
+			Without: []Step{termThatWasSeen()},
+			Shows:   "An operator who has seen one holder takes the lock from another that came since; nobody steals under torture.",
+			Witness: "internal/lockdb TestLeasesKeepTheContract",
+		},
 	}
 }

@@ -6,6 +6,7 @@ const (
 	holdsFile    = "internal/lockdb/hold.go"
 	holdPostgres = "internal/lockdb/hold_postgres.go"
 	lineFile     = "internal/lockdb/line.go"
+	stealFile    = "internal/lockdb/steal.go"
 )
 
 // The steps of general locks.
@@ -44,5 +45,16 @@ func orderOfASet() Step {
 	return Step{
 		What:  "the rows of a set are locked in the order in which they were asked for",
 		Edits: []Edit{{holdPostgres, " ORDER BY want.lock_key, want.region\nON CONFLICT", "ON CONFLICT"}},
+	}
+}
+
+func termThatWasSeen() Step {
+	return Step{
+		What: "a steal takes the lock from any holder, whoever was seen",
+		Edits: []Edit{
+			{stealFile, "AND client_id = $3\n   AND NOT EXISTS", "AND NOT EXISTS"},
+			{stealFile, "AND client_id = $3`", "AND $3 <> ''`"},
+			{stealFile, "if err == nil && mark != seen.Mark {", "if err == nil && mark == \"\" {"},
+		},
 	}
 }
