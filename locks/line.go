@@ -16,7 +16,8 @@ import (
 
 const (
 	// lookEvery is how often the process notes that its callers wait, and looks whose turn
-	// has come. One look is for all of them.
+	// has come. One look is for all of them; in between those alone are noted that have just
+	// come.
 	lookEvery = 500 * time.Millisecond
 	// lookTimeout limits a look. One that hangs leaves time for another before the places
 	// are lost.
@@ -43,6 +44,8 @@ type line struct {
 type waiter struct {
 	request lock.Request
 	wake    chan struct{}
+	// noting: a look runs that notes it.
+	noting bool
 }
 
 func newLine(p lock.Provider, log *slog.Logger) *line {
@@ -70,15 +73,16 @@ func (q *line) join(w *waiter, r lock.Request) *waiter {
 	return w
 }
 
-// leave takes the caller out of the line.
-func (q *line) leave(w *waiter) {
+// leave takes the caller out of the line. The provider has done so for one who has acquired
+// the lock, unless a look has noted it again since.
+func (q *line) leave(w *waiter, acquired bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
-	if q.provider != nil {
+	if q.provider != nil && (!acquired || w.noting) {
 		q.gone = append(q.gone, w.request)
+		q.runLocked()
 	}
-	q.runLocked()
 }
 
 // place is where the caller stands.
@@ -138,27 +142,33 @@ func (q *line) run() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
+		all := false
 		select {
 		case <-q.poke:
 		case <-ticker.C:
+			all = true
 		}
-		waiting, gone := q.take()
-		if len(waiting)+len(gone) == 0 {
+		waiting, gone, goOn := q.take(all)
+		if !goOn {
 			return
 		}
 		q.look(waiting, gone)
 	}
 }
 
-// take returns those who wait, and those who do no more. The line is not running any more
-// when there are none.
-func (q *line) take() (waiting []*waiter, gone []lock.Request) {
+// take returns those who wait, or of them those who have no ticket yet, and those who wait no
+// more. The line is not running any more when there are none.
+func (q *line) take(all bool) (waiting []*waiter, gone []lock.Request, goOn bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting, gone = slices.Clone(q.waiting), q.gone
-	q.gone = nil
-	q.running = len(waiting)+len(gone) > 0
-	return waiting, gone
+	for _, w := range q.waiting {
+		if w.noting = all || w.request.Place.Ticket == 0; w.noting {
+			waiting = append(waiting, w)
+		}
+	}
+	gone, q.gone = q.gone, nil
+	q.running = len(q.waiting)+len(gone) > 0
+	return waiting, gone, q.running
 }
 
 // look notes who waits and who does no more, and wakes those whose turn has come. A place
@@ -181,12 +191,15 @@ func (q *line) look(waiting []*waiter, gone []lock.Request) {
 	}
 	q.mu.Unlock()
 	turns, err := q.provider.Wait(ctx, requests)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range waiting {
+		w.noting = false
+	}
 	if err != nil {
 		q.log.Debug("Places in line not kept; trying again", "err", err)
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	for i, w := range waiting {
 		w.request.Place.Ticket = turns[i].Ticket
 		if turns[i].Come {

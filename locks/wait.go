@@ -134,7 +134,7 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (lease
 		tries += more
 	}
 	if w != nil {
-		m.line.leave(w)
+		m.line.leave(w, err == nil)
 	}
 	if err != nil {
 		return nil, tries, asHeld(err, ds, tries)

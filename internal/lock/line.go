@@ -26,7 +26,8 @@ type Turn struct {
 // ahead and wants the same key in a mode that does not go with the one that is granted.
 type Line interface {
 	// Wait notes that the callers with these requests wait, and answers in their order.
-	// A caller who is not noted again for some seconds loses its place.
+	// A caller who is not noted again for some seconds loses its place, and so does one
+	// who acquires the lock with it.
 	Wait(ctx context.Context, requests []Request) ([]Turn, error)
 	// Leave takes the callers out of the line.
 	Leave(ctx context.Context, requests []Request) error
