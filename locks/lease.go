@@ -248,14 +248,16 @@ type Tx interface {
 // Otherwise no other can take the lock before the transaction ends, and none has had it
 // since the lease began. Keep what follows short: the lease is not renewed meanwhile. When
 // its renewal is overdue because of other such transactions, Guard waits for a sixth of the
-// TTL at most, in which no transaction begins to keep it from being renewed. The error is
+// TTL at most, and 5 s, in which no transaction begins to keep it from being renewed. The error is
 // [ErrUnsupported] where the provider has no such transactions.
 func (l *Lease) Guard(ctx context.Context, tx Tx) error {
 	all := append(slices.Clone(l.with), l)
-	for _, other := range all {
-		if err := other.hold.lease.AwaitRenewal(ctx); err != nil {
-			return fmt.Errorf("guard by %s: %w", other.hold.lock, err)
-		}
+	held := make([]*lock.Lease, len(all))
+	for i, other := range all {
+		held[i] = other.hold.lease
+	}
+	if err := lock.AwaitRenewals(ctx, held); err != nil {
+		return fmt.Errorf("guard by %s: %w", l.hold.lock, err)
 	}
 	for _, other := range all {
 		if err := other.hold.guard(ctx, tx); err != nil {

@@ -14,7 +14,7 @@ import (
 // because a lease that is not released lasts until its TTL is over.
 const releaseTimeout = 5 * time.Second
 
-// renewalPause is how often an extension, or a guard, looks whether a renewal has ended.
+// renewalPause is how often an extension looks whether a renewal has ended.
 const renewalPause = 10 * time.Millisecond
 
 // Lease is a lock that this process holds, as far as it can know. Its context ends when

@@ -36,7 +36,7 @@ func TestGuardsLetTheLeaseBeRenewed(t *testing.T) {
 			workers.Go(func() {
 				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
 				for time.Now().Before(end) {
-					if err := l.AwaitRenewal(t.Context()); err != nil {
+					if err := lock.AwaitRenewals(t.Context(), []*lock.Lease{l}); err != nil {
 						t.Error(err)
 					}
 					row.locked.Add(1)
@@ -60,17 +60,17 @@ func TestWaitForARenewalIsBounded(t *testing.T) {
 		row.locked.Add(1)
 		time.Sleep(ttl/2 - time.Second)
 		began := time.Now()
-		if err := l.AwaitRenewal(t.Context()); err != nil || time.Since(began) != 0 {
+		if err := lock.AwaitRenewals(t.Context(), []*lock.Lease{l}); err != nil || time.Since(began) != 0 {
 			t.Errorf("waited %s when no renewal was overdue: %v", time.Since(began), err)
 		}
 		time.Sleep(2 * time.Second)
 		began = time.Now()
-		if err := l.AwaitRenewal(t.Context()); err != nil || time.Since(began) < ttl/6 || time.Since(began) > ttl/6+time.Second {
-			t.Errorf("waited %s: %v, want a sixth of the TTL", time.Since(began), err)
+		if err := lock.AwaitRenewals(t.Context(), []*lock.Lease{l}); err != nil || time.Since(began) != 5*time.Second {
+			t.Errorf("waited %s: %v, want 5s", time.Since(began), err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errDown)
-		if err := l.AwaitRenewal(ctx); !errors.Is(err, errDown) {
+		if err := lock.AwaitRenewals(ctx, []*lock.Lease{l}); !errors.Is(err, errDown) {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 		row.locked.Add(-1)

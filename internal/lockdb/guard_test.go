@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -208,4 +209,55 @@ func TestLastReaderLeavesBesideAGuard(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Readers who come need not wait for the transaction of one whose lease is over: it is in
+// nobody's way.
+func TestReaderComesBesideAGuard(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, func(t *testing.T, db *lockdb.DB, url string) {
+		reader, other := take(t, db, inMode("doc", lock.Shared)), take(t, db, inMode("doc", lock.Shared))
+		tx := outlived(t, db, url, reader)
+		late := take(t, db, inMode("doc", lock.Shared))
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []lock.Grant{reader, other, late} {
+			if got := renewal(t, db, g); got != lock.Renewed {
+				t.Errorf("renewal: %v", got)
+			}
+		}
+	})
+}
+
+// A holder that releases the lock in its guarded transaction does not keep others from being
+// renewed.
+func TestReleaseBesideItsOwnGuard(t *testing.T) {
+	t.Parallel()
+	onPostgres(t, func(t *testing.T, db *lockdb.DB, url string) {
+		own, other := take(t, db, inMode("doc", lock.Shared)), take(t, db, inMode("doc", lock.Shared))
+		tx := guarded(t, db, url, own)
+		released := make(chan error, 1)
+		go func() { released <- db.Leases().Release(context.WithoutCancel(t.Context()), own) }()
+		for range 10 {
+			eventually(t, func() error {
+				if got := renewal(t, db, other); got != lock.Renewed {
+					return fmt.Errorf("renewal of another: %v", got)
+				}
+				return nil
+			})
+			time.Sleep(20 * time.Millisecond)
+		}
+		select {
+		case err := <-released:
+			t.Errorf("released in its guarded transaction: %v", err)
+		default:
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-released; err != nil {
+			t.Errorf("released after it: %v", err)
+		}
+	})
 }

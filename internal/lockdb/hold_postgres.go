@@ -21,9 +21,11 @@ SELECT want.lock_key, want.region, want.client_id, {vals}
 ON CONFLICT (lock_key, region) DO UPDATE SET client_id = l.client_id`
 
 // grantSQL takes the locks whose rows claimSQL has locked, all or none, and undoes what
-// claimSQL has made when it takes none. A holder that has ended stays so, whatever its
-// guarded transaction has written meanwhile, whose end the deletion of its row waits for.
-var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL, "{live}", liveHoldSQL).Replace(`
+// claimSQL has made when it takes none. A holder that has ended and would be in the way stays
+// so, whatever its guarded transaction has written meanwhile, whose end the deletion of its
+// row waits for. Any other one may live on.
+var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL, "{live}", liveHoldSQL,
+	"{conflict}", conflictSQL("h.mode", "taken.mode")).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
          m AS mode, name, node, d AS descriptor, meta AS metadata, w::char(36) AS waiter, priority, ticket
@@ -66,7 +68,8 @@ WITH want AS (
 ), ended AS MATERIALIZED (
   SELECT h.lock_key, h.region, h.term
     FROM obs_hold h
-    JOIN taken ON h.lock_key = taken.lock_key AND h.region = taken.region AND (h.group_term <> taken.client_id OR NOT {live})
+    JOIN taken ON h.lock_key = taken.lock_key AND h.region = taken.region
+     AND (h.group_term <> taken.client_id OR (NOT {live} AND {conflict}))
 ), reaped AS (
   DELETE FROM obs_hold h
    USING ended
@@ -174,6 +177,8 @@ func (e *postgresEngine) releaseHold(ctx context.Context, g lock.Grant) error {
 	held := false
 	err := e.db.Pipeline(ctx, []sqldb.Statement{
 		{Text: e.db.SQL(`SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE`), Args: []any{g.Key, g.Region}},
+		// A transaction that it guards may run: the others must not wait with us for its end.
+		{Text: e.db.SQL(`SELECT 1 FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3 FOR UPDATE NOWAIT`), Args: []any{g.Key, g.Region, g.Term}},
 		{Text: e.db.SQL(reapSQL), Args: []any{g.Key, g.Region, g.Term}},
 		{Text: e.db.SQL(`
 			WITH gone AS (
