@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/wait"
 )
 
 const (
 	// noteEvery is how often failures are written that were counted.
 	noteEvery = 10 * time.Second
-	// noteTimeout limits that.
-	noteTimeout = 2 * time.Second
+	// noteTimeout limits that, and lastNoteTimeout the last time, which the end of a process
+	// waits for.
+	noteTimeout     = 2 * time.Second
+	lastNoteTimeout = 500 * time.Millisecond
 	// mostFailures is of how many locks they are counted meanwhile.
 	mostFailures = 1000
 )
@@ -26,7 +27,8 @@ type failures struct {
 	provider lock.FailureLog // nil where there is none
 	region   string
 	log      *slog.Logger
-	closed   chan struct{}
+	closed   context.Context // ends when the manager is closed
+	shut     context.CancelFunc
 	done     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -41,7 +43,9 @@ type failed struct{ key, subject, predicate string }
 
 func newFailures(o Options) *failures {
 	provider, _ := o.Provider.(lock.FailureLog)
-	return &failures{provider: provider, region: o.Region, log: o.Logger, closed: make(chan struct{}), counts: make(map[failed]int64)}
+	f := &failures{provider: provider, region: o.Region, log: o.Logger, counts: make(map[failed]int64)}
+	f.closed, f.shut = context.WithCancel(context.Background())
+	return f
 }
 
 // count counts a call that ended with the error, if another had the lock.
@@ -74,15 +78,15 @@ func (f *failures) run() {
 	for {
 		select {
 		case <-ticker.C:
-		case <-f.closed:
-			f.note(f.take())
+		case <-f.closed.Done():
+			f.note(context.Background(), lastNoteTimeout, f.take())
 			return
 		}
 		counts := f.take()
 		if counts == nil {
 			return
 		}
-		f.note(counts)
+		f.note(f.closed, noteTimeout, counts)
 	}
 }
 
@@ -105,7 +109,7 @@ func (f *failures) take() map[failed]int64 {
 }
 
 // note writes the counts. Those that could not be written are kept for the next time.
-func (f *failures) note(counts map[failed]int64) {
+func (f *failures) note(ctx context.Context, limit time.Duration, counts map[failed]int64) {
 	if len(counts) == 0 {
 		return
 	}
@@ -113,13 +117,13 @@ func (f *failures) note(counts map[failed]int64) {
 	for of, n := range counts {
 		all = append(all, lock.Failure{Region: f.region, Key: of.key, Subject: of.subject, Predicate: of.predicate, Count: n})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := f.provider.NoteFailures(ctx, all)
 	if err == nil {
 		return
 	}
-	f.log.Debug("Failed acquisitions not noted; trying again", "err", err)
+	f.log.Debug("Failed acquisitions not noted", "err", err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for of, n := range counts {
@@ -127,13 +131,12 @@ func (f *failures) note(counts map[failed]int64) {
 	}
 }
 
-// close writes what was counted, and waits until that is done.
-func (f *failures) close(ctx context.Context) error {
+// close tries to write what was counted, and waits until nothing runs. What it cannot write
+// is lost: no lock depends on it.
+func (f *failures) close() {
 	f.mu.Lock()
-	if !f.closing {
-		f.closing = true
-		close(f.closed)
-	}
+	f.closing = true
 	f.mu.Unlock()
-	return wait.Group(ctx, &f.done, "the notes of failed acquisitions")
+	f.shut()
+	f.done.Wait()
 }

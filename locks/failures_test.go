@@ -165,3 +165,33 @@ func TestFailuresAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// hangingLog answers when its caller does not wait any more.
+type hangingLog struct{ locktest.Memory }
+
+// NoteFailures implements [lock.FailureLog].
+func (*hangingLog) NoteFailures(ctx context.Context, _ []lock.Failure) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Locks that were released do not stand because a count of failures cannot be written.
+func TestCloseDoesNotWaitForFailuresToBeNoted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, err := locks.Open(t.Context(), locks.Options{Provider: &hangingLog{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := acquire(t, m, t.Context(), page)
+		if _, err := m.Acquire(t.Context(), page, locks.FailFast()); !errors.Is(err, locks.ErrHeld) {
+			t.Fatal(err)
+		}
+		time.Sleep(10*time.Second + time.Millisecond) // The note hangs now.
+		release(t, l)
+		began := time.Now()
+		if err := m.Close(t.Context()); err != nil || time.Since(began) > time.Second {
+			t.Errorf("close took %s: %v", time.Since(began), err)
+		}
+	})
+}

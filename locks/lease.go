@@ -246,7 +246,8 @@ type Tx interface {
 // Guard makes the caller's transaction depend on the lease, and on its intents: it renews
 // them in it, by their terms. The error is [ErrFenced] when one has ended; roll back then.
 // Otherwise no other can take the lock before the transaction ends, and none has had it
-// since the lease began. Keep what follows short: the lease is not renewed meanwhile. When
+// since the lease began; a client that knows no modes, such as a Spring node, can take one
+// that is shared when its TTL is over. Keep what follows short: the lease is not renewed meanwhile. When
 // its renewal is overdue because of other such transactions, Guard waits for a sixth of the
 // TTL at most, and 5 s, in which no transaction begins to keep it from being renewed. The error is
 // [ErrUnsupported] where the provider has no such transactions.

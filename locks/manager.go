@@ -123,7 +123,9 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 // Close releases all leases, whose contexts end with [ErrClosed], refuses those who wait, and
 // closes the provider. It tries to release each of them also when ctx has ended.
 func (m *Manager) Close(ctx context.Context) error {
-	return errors.Join(m.keeper.Close(ctx), m.line.close(ctx), m.failures.close(ctx), closeProvider(ctx, m.opts.Provider))
+	err := errors.Join(m.keeper.Close(ctx), m.line.close(ctx))
+	m.failures.close()
+	return errors.Join(err, closeProvider(ctx, m.opts.Provider))
 }
 
 func closeProvider(ctx context.Context, p Provider) error {

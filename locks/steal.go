@@ -24,9 +24,10 @@ func StolenBy(name string) Option { return func(w *waiting) { w.actor = name } }
 // that are not about waiting.
 //
 // The former holder works on until it notices: at its next renewal, within a third of its
-// TTL, or at the end of its lease if it cannot renew it. What it does under [Lease.Guard], or with its fencing token where that is compared, is
-// refused at once. Where several share the lock, the steal ends that one lease; the lock is
-// had if the others agree with the mode that is wanted.
+// TTL, or at the end of its lease if it cannot renew it. What it does under [Lease.Guard], or
+// with its fencing token where that is compared, is refused at once. Where several share the
+// lock, the steal ends that one lease; the lock is had if the others agree with the mode that
+// is wanted.
 //
 // The error is [ErrRenewed] when the holder has renewed its lease, [ErrEnded] when its term
 // does not hold the lock any more, a [*HeldError] when another who shares the lock keeps out

@@ -154,12 +154,7 @@ func TestGuardOutlivesItsLease(t *testing.T) {
 					_, err := db.Leases().Acquire(context.WithoutCancel(t.Context()), inMode("doc", mode))
 					taken <- err
 				}()
-				eventually(t, func() error {
-					if count(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 0 {
-						return errors.New("nobody waits for the transaction")
-					}
-					return nil
-				})
+				waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 				select {
 				case err := <-taken:
 					t.Fatalf("the lock was taken while the transaction ran: %v", err)
