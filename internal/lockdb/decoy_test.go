@@ -245,3 +245,30 @@ func TestTablesThatMove(t *testing.T) {
 		t.Errorf("back again: %v", err)
 	}
 }
+
+// TestViewsReadTheTableOfTheNodes has an INT_LOCK beside our tables, which the nodes have
+// left for that of an earlier schema of their path.
+func TestViewsReadTheTableOfTheNodes(t *testing.T) {
+	t.Parallel()
+	admin := pgtest.New(t)
+	exec(t.Context(), t, admin, map[string]string{"postgres": `CREATE SCHEMA ours; CREATE SCHEMA java`})
+	if err := open(t, with(t, admin, url.Values{"search_path": {"ours"}})).Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t.Context(), t, admin, map[string]string{"postgres": `
+		CREATE TABLE java.int_lock (LIKE ours.int_lock INCLUDING ALL);
+		DROP VIEW ours.obs_lock_stats, ours.obs_active_locks;
+		DROP FUNCTION ours.obs_int_lock;
+		DROP TABLE ours.obs_lock_failure;
+		DELETE FROM ours.obs_migration WHERE version_id = 14`})
+	db := open(t, with(t, admin, url.Values{"search_path": {"java,ours"}}))
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := request("page:1")
+	r.Descriptor = "lock:exclusive:page:reading:1"
+	take(t, db, r)
+	if n := count(t, admin, `SELECT count(*) FROM ours.obs_active_locks`); n != 1 {
+		t.Errorf("the view has %d locks, want the one of the nodes", n)
+	}
+}

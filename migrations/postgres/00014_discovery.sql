@@ -24,10 +24,13 @@ DO $$
 DECLARE
   path  TEXT := pg_catalog.current_setting('search_path');
   ours  TEXT := pg_catalog.quote_ident(pg_catalog.current_schema());
+  -- The path has the schema of INT_LOCK last. One that is in ours too is not the nodes'.
   locks TEXT := (SELECT pg_catalog.quote_ident(n.nspname)
-                   FROM pg_catalog.pg_class c
-                   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-                  WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass('int_lock')::pg_catalog.oid);
+                   FROM pg_catalog.unnest(pg_catalog.current_schemas(FALSE)) WITH ORDINALITY AS p (name, n)
+                   JOIN pg_catalog.pg_namespace n ON n.nspname OPERATOR(pg_catalog.=) p.name
+                   JOIN pg_catalog.pg_class c ON c.relnamespace OPERATOR(pg_catalog.=) n.oid AND c.relname OPERATOR(pg_catalog.=) 'int_lock'
+                  ORDER BY p.n USING OPERATOR(pg_catalog.>)
+                  LIMIT 1);
 BEGIN
   PERFORM pg_catalog.set_config('search_path', 'pg_catalog', TRUE);
   EXECUTE replace(replace($function$
