@@ -225,15 +225,34 @@ func TestReaderComesBesideAGuard(t *testing.T) {
 	})
 }
 
-// A holder that releases the lock in its guarded transaction does not keep others from being
-// renewed.
-func TestReleaseBesideItsOwnGuard(t *testing.T) {
+// A holder that changes its lease in its guarded transaction does not keep others from being
+// renewed, and changes it after the transaction.
+func TestChangesBesideItsOwnGuard(t *testing.T) {
 	t.Parallel()
+	for name, change := range map[string]func(l *lockdb.Leases, ctx context.Context, own lock.Grant) error{
+		"release": (*lockdb.Leases).Release,
+		"extend": func(l *lockdb.Leases, ctx context.Context, own lock.Grant) error {
+			return l.Extend(ctx, own, time.Hour)
+		},
+		"release after": func(l *lockdb.Leases, ctx context.Context, own lock.Grant) error {
+			return l.ReleaseAfter(ctx, own, time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changesBesideItsOwnGuard(t, change)
+		})
+	}
+}
+
+func changesBesideItsOwnGuard(t *testing.T, change func(*lockdb.Leases, context.Context, lock.Grant) error) {
 	onPostgres(t, func(t *testing.T, db *lockdb.DB, url string) {
 		own, other := take(t, db, inMode("doc", lock.Shared)), take(t, db, inMode("doc", lock.Shared))
 		tx := guarded(t, db, url, own)
-		released := make(chan error, 1)
-		go func() { released <- db.Leases().Release(context.WithoutCancel(t.Context()), own) }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		changed := make(chan error, 1)
+		go func() { changed <- change(db.Leases(), ctx, own) }()
 		for range 10 {
 			eventually(t, func() error {
 				if got := renewal(t, db, other); got != lock.Renewed {
@@ -244,15 +263,15 @@ func TestReleaseBesideItsOwnGuard(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		select {
-		case err := <-released:
-			t.Errorf("released in its guarded transaction: %v", err)
+		case err := <-changed:
+			t.Errorf("changed in its guarded transaction: %v", err)
 		default:
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-released; err != nil {
-			t.Errorf("released after it: %v", err)
+		if err := <-changed; err != nil {
+			t.Errorf("changed after it: %v", err)
 		}
 	})
 }

@@ -112,33 +112,30 @@ func (l *Leases) group(ctx context.Context, r lock.Request) (*group, error) {
 // keeps all others from changing who holds the lock.
 func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl time.Duration) error {
 	const own = ` FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3`
-	for _, step := range []struct {
-		text string
-		last any
-	}{
-		{l.db.LockSQL(`
-			UPDATE int_lock AS l
-			   SET {prolong}
-			 WHERE lock_key = $1 AND region = $2
-			   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+ownHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`, "l", "$4"), ttl.Seconds()},
-		{l.db.SQL(`
-			UPDATE obs_lock
-			   SET ttl_ms = CASE WHEN ttl_ms < $4 THEN $4 ELSE ttl_ms END
-			 WHERE lock_key = $1 AND region = $2 AND term = (SELECT h.group_term` + own + `)`), ttl.Milliseconds()},
-		{l.db.SQL(`
-			UPDATE obs_hold AS h
-			   SET touched_at = {now}, ttl_ms = $4
-			 WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + ownHoldSQL), ttl.Milliseconds()},
-	} {
-		result, err := tx.ExecContext(ctx, step.text, rowKey(g.Key), g.Region, g.Term, step.last)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); n == 0 || err != nil {
-			return errors.Join(err, lock.ErrLost)
-		}
+	row := []any{rowKey(g.Key), g.Region, g.Term}
+	err := changeOne(ctx, tx, l.db.LockSQL(`
+		UPDATE int_lock AS l
+		   SET {prolong}
+		 WHERE lock_key = $1 AND region = $2
+		   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+ownHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`, "l", "$4"),
+		append(row, ttl.Seconds())...)
+	if err != nil {
+		return err
 	}
-	return nil
+	if _, err := tx.ExecContext(ctx, l.db.SQL(pinHoldSQL), row...); err != nil {
+		return err
+	}
+	err = changeOne(ctx, tx, l.db.SQL(`
+		UPDATE obs_lock
+		   SET ttl_ms = CASE WHEN ttl_ms < $4 THEN $4 ELSE ttl_ms END
+		 WHERE lock_key = $1 AND region = $2 AND term = (SELECT h.group_term`+own+`)`), append(row, ttl.Milliseconds())...)
+	if err != nil {
+		return err
+	}
+	return changeOne(ctx, tx, l.db.SQL(`
+		UPDATE obs_hold AS h
+		   SET touched_at = {now}, ttl_ms = $4
+		 WHERE lock_key = $1 AND region = $2 AND term = $3 AND `+ownHoldSQL), append(row, ttl.Milliseconds())...)
 }
 
 // guardHoldSQL is the statement of [Leases.GuardSQL] for a lock that is shared. It locks
@@ -149,6 +146,10 @@ UPDATE obs_hold AS h
    SET touched_at = {now}
  WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + ownHoldSQL + `
    AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = h.group_term)`
+
+// pinHoldSQL locks the holder's own row; that of INT_LOCK is locked. A transaction that it
+// guards may run: the others must not wait with us for its end.
+const pinHoldSQL = `SELECT 1 FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3{nowait}`
 
 // reapSQL deletes the dead who have shared a lock with the term, but for one whose guarded
 // transaction still runs. The row of INT_LOCK is locked.

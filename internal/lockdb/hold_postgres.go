@@ -177,8 +177,7 @@ func (e *postgresEngine) releaseHold(ctx context.Context, g lock.Grant) error {
 	held := false
 	err := e.db.Pipeline(ctx, []sqldb.Statement{
 		{Text: e.db.SQL(`SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE`), Args: []any{g.Key, g.Region}},
-		// A transaction that it guards may run: the others must not wait with us for its end.
-		{Text: e.db.SQL(`SELECT 1 FROM obs_hold WHERE lock_key = $1 AND region = $2 AND term = $3 FOR UPDATE NOWAIT`), Args: []any{g.Key, g.Region, g.Term}},
+		{Text: e.db.SQL(pinHoldSQL), Args: []any{g.Key, g.Region, g.Term}},
 		{Text: e.db.SQL(reapSQL), Args: []any{g.Key, g.Region, g.Term}},
 		{Text: e.db.SQL(`
 			WITH gone AS (

@@ -11,7 +11,6 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/liveness"
-	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // delayedSQL gives the row to a term that no process has. It is locked, and was ours.
@@ -30,17 +29,7 @@ func (l *Leases) ReleaseAfter(ctx context.Context, g lock.Grant, after time.Dura
 	if !g.Mode.Alone() {
 		step = func(tx *sql.Tx) error { return l.delayHold(ctx, tx, g, term, after) }
 	}
-	err := retryLocked(ctx, func() error {
-		err := sqldb.RetryConflicts(ctx, func() error { return l.db.InTx(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), step) })
-		if lockTimedOut(err) {
-			return errors.Join(errLocked, err)
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("release lock %s in %s: %w", g.Key, after, err)
-	}
-	return nil
+	return l.change(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), step)
 }
 
 // delay is ReleaseAfter of a lock that one holds.

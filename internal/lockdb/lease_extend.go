@@ -44,9 +44,25 @@ func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) er
 	if !g.Mode.Alone() {
 		extend = func(tx *sql.Tx) error { return l.extendHold(ctx, tx, g, ttl) }
 	}
-	err := sqldb.RetryConflicts(ctx, func() error { return l.db.InTx(ctx, fmt.Sprintf("extend lock %s", g.Key), extend) })
+	err := l.change(ctx, fmt.Sprintf("extend lock %s", g.Key), extend)
 	if errors.Is(err, lock.ErrLost) {
 		l.terms.leave(g.Term)
+	}
+	return err
+}
+
+// change runs a transaction that changes a lease, and tries again while another client has
+// locked its row.
+func (l *Leases) change(ctx context.Context, what string, step func(*sql.Tx) error) error {
+	err := retryLocked(ctx, func() error {
+		err := sqldb.RetryConflicts(ctx, func() error { return l.db.InTx(ctx, what, step) })
+		if lockTimedOut(err) {
+			return errors.Join(errLocked, err)
+		}
+		return err
+	})
+	if errors.Is(err, errLocked) {
+		err = fmt.Errorf("%s: %w", what, err)
 	}
 	return err
 }

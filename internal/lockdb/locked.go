@@ -24,7 +24,7 @@ func (l *Leases) warnLocked(r lock.Request, err error) {
 		return
 	}
 	if _, told := l.locked.LoadOrStore(id, true); !told {
-		l.log.Warn("The row of a lock is locked by another transaction; trying again", "lock", r.Key, "name", r.Name)
+		l.log.Warn("The row of a lock is locked by another transaction; the lock is not to be had until that one ends", "lock", r.Key, "name", r.Name)
 	}
 }
 

@@ -27,10 +27,12 @@ import (
 //	{share}   locks the rows of a subquery against change, where that is needed
 //	{update}  locks them for a change
 //	{skip}    the same, but leaves out those that another client has locked
+//	{nowait}  the same, but fails when another client has locked one
 //	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
-	name                                                                                                  string
-	now, ago, in, mark, past, utc, utcAgo, utcIn, among, numbered, elements, share, update, skip, standby string
+	name                                                                    string
+	now, ago, in, mark, past, utc, utcAgo, utcIn, among, numbered, elements string
+	share, update, skip, nowait, standby                                    string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -53,7 +55,7 @@ func (d *dialect) sql(text string) string {
 		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "among": d.among, "numbered": d.numbered, "elements": d.elements}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
-	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{standby}", d.standby).Replace(done)
+	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{nowait}", d.nowait, "{standby}", d.standby).Replace(done)
 	done = d.rewrite(done)
 	d.cache.Store(text, done)
 	return done
@@ -76,6 +78,7 @@ func postgresDialect() *dialect {
 		share:    ` FOR SHARE`,
 		update:   ` FOR UPDATE`,
 		skip:     ` FOR UPDATE SKIP LOCKED`,
+		nowait:   ` FOR UPDATE NOWAIT`,
 		standby:  `pg_is_in_recovery()`,
 		bytes:    `bytea`,
 		rewrite:  func(s string) string { return s },
