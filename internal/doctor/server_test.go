@@ -114,10 +114,11 @@ func TestRights(t *testing.T) {
 	p.migrate(t)
 	says(t, p.examine(t, 0), "rights", doctor.Warning, "SUPERUSER")
 
+	p.exec(t, `REVOKE EXECUTE ON FUNCTION obs_int_lock() FROM PUBLIC`)
 	poor := *p
 	poor.url = pgtest.NewRole(t, p.url, "SELECT, INSERT, UPDATE ON int_lock", "SELECT ON ALL TABLES IN SCHEMA public")
 	found := poor.examine(t, 0)
-	says(t, found, "rights", doctor.Problem, "DELETE on int_lock", "INSERT on obs_cursor", "USAGE on sequence obs_fence")
+	says(t, found, "rights", doctor.Problem, "DELETE on int_lock", "INSERT on obs_cursor", "USAGE on sequence obs_fence", "EXECUTE on function obs_int_lock")
 	says(t, found, "look", doctor.OK)
 
 	blind := *p

@@ -59,8 +59,11 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 	}
 	err := x.visit(ctx, `
 		SELECT 'USAGE on sequence ' || $1
-		 WHERE to_regclass($2) IS NOT NULL AND NOT has_sequence_privilege(to_regclass($2)::oid, 'USAGE')`,
-		lacks(&r.Missing), "obs_fence", x.db.Table("obs_fence").Sanitize())
+		 WHERE to_regclass($2) IS NOT NULL AND NOT has_sequence_privilege(to_regclass($2)::oid, 'USAGE')
+		 UNION ALL
+		SELECT 'EXECUTE on function ' || $3
+		 WHERE to_regprocedure($4) IS NOT NULL AND NOT has_function_privilege(to_regprocedure($4)::oid, 'EXECUTE')`,
+		lacks(&r.Missing), "obs_fence", x.db.Table("obs_fence").Sanitize(), "obs_int_lock", x.db.Table("obs_int_lock").Sanitize()+"()")
 	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
 		return err
 	}
