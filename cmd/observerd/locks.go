@@ -119,7 +119,8 @@ func (c lockCommands) show() *cobra.Command {
 		Use:   "show LOCK",
 		Short: "Show who holds a lock, for how long and what for",
 		Long: `Show who holds a lock. LOCK is its text, lock:MODE:SUBJECT:PREDICATE:RESOURCE:…; mode and
-predicate are no part of what is locked, so holders with others are shown too.`,
+predicate are no part of what is locked, so holders with others are shown too. A client
+that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		Example: `  observerd locks show lock:exclusive:audit:processing:status-reconciliation`,
 		Args:    cobra.ExactArgs(1),
 	}
@@ -138,7 +139,7 @@ predicate are no part of what is locked, so holders with others are shown too.`,
 			return c.print(found, *output)
 		}
 		if len(found) == 0 {
-			fmt.Fprintf(c.stdout, "%s is free\n", escaped(d.Key()))
+			fmt.Fprintf(c.stdout, "nothing of observerd holds %s\n", escaped(d.Key()))
 		}
 		for _, l := range found {
 			rows := [][]string{

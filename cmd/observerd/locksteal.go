@@ -131,7 +131,7 @@ func (s *theft) holder(ctx context.Context, m *locks.Manager, d locks.Descriptor
 		return found[i], nil
 	}
 	if len(found) == 0 {
-		return locks.Found{}, codeError{exitNotAcquired, fmt.Errorf("%s is free; take it with 'observerd exec --lock %s'", d.Key(), d)}
+		return locks.Found{}, codeError{exitNotAcquired, fmt.Errorf("nothing of observerd holds %s; take it with 'observerd exec --lock %s'", d.Key(), d)}
 	}
 	var others strings.Builder
 	for _, l := range found {
