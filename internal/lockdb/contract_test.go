@@ -32,8 +32,31 @@ func TestLeasesKeepTheContract(t *testing.T) {
 							dateHold(t, where, g, ahead)
 						}
 					},
+					Failures: func(t *testing.T) []lock.Failure { return failures(t, where) },
 				}
 			})
 		})
 	}
+}
+
+// failures reads those that are known, as a person would.
+func failures(t *testing.T, url string) (known []lock.Failure) {
+	t.Helper()
+	db, _ := raw(t, url)
+	rows, err := db.QueryContext(t.Context(), `SELECT region, name, subject, predicate, failures FROM obs_lock_failure`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var f lock.Failure
+		if err := rows.Scan(&f.Region, &f.Key, &f.Subject, &f.Predicate, &f.Count); err != nil {
+			t.Fatal(err)
+		}
+		known = append(known, f)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return known
 }

