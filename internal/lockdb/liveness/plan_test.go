@@ -33,7 +33,7 @@ func TestLookReadsNoLocksOfOthers(t *testing.T) {
 		args []any
 	}{
 		"the look":           {snapshotText(db, []string{"DEFAULT"}), nil},
-		"what the dead hold": {db.SQL(abandonedSQL), []any{boots, regions, mostAbandoned}},
+		"what the dead hold": {db.SQL(abandonedSQL), []any{boots, regions, BySession, mostAbandoned}},
 	} {
 		plan := explain(t, db, q.text, q.args)
 		for _, table := range []string{"int_lock", "obs_lock", "obs_hold"} {
@@ -53,7 +53,7 @@ func TestLookReadsNoLocksOfOthersOnSQLite(t *testing.T) {
 		args []any
 	}{
 		"the look":           {db.SQL(snapshotText(db, []string{"DEFAULT"})), nil},
-		"what the dead hold": {db.SQL(abandonedSQL), []any{`["boot-7","boot-8"]`, `["","DEFAULT"]`, mostAbandoned}},
+		"what the dead hold": {db.SQL(abandonedSQL), []any{`["boot-7","boot-8"]`, `["","DEFAULT"]`, ByFlock, mostAbandoned}},
 	} {
 		rows, err := db.Main.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+q.text, q.args...)
 		if err != nil {
@@ -86,7 +86,8 @@ func TestLookReadsNoLocksOfOthersOnSQLite(t *testing.T) {
 
 // TestLookReadsWhatTheDeadHold has a living process that holds more than one look reads. A row
 // of obs_hold outlives its lock when its time was over before that of the others: it would be
-// looked at in vain until the janitor comes.
+// looked at in vain until the janitor comes. So would be the leases of a process that shows
+// itself no more.
 func TestLookReadsWhatTheDeadHold(t *testing.T) {
 	t.Parallel()
 	for dialect, url := range map[string]string{"sqlite": "sqlite:" + t.TempDir() + "/observerd.db", "postgres": pgtest.New(t)} {
@@ -95,13 +96,16 @@ func TestLookReadsWhatTheDeadHold(t *testing.T) {
 			`INSERT INTO int_lock (lock_key, region, client_id, created_date)
 			 WITH RECURSIVE n(g) AS (SELECT 1 UNION ALL SELECT g + 1 FROM n WHERE g < 1100) SELECT CAST(g AS TEXT), 'LOCKS', CAST(g AS TEXT), {utc} FROM n`,
 			`INSERT INTO int_lock (lock_key, region, client_id, created_date)
-			 VALUES ('alone', 'LOCKS', 'alone', {utc}), ('shared', 'LOCKS', 'group', {utc}), ('others', 'LOCKS', 'another group', {utc})`,
+			 VALUES ('alone', 'LOCKS', 'alone', {utc}), ('unseen', 'LOCKS', 'unseen', {utc}),
+			        ('shared', 'LOCKS', 'group', {utc}), ('unseen too', 'LOCKS', 'group', {utc}), ('others', 'LOCKS', 'another group', {utc})`,
 			`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
-			 SELECT lock_key, region, client_id, 1, '', '', '', 1000, {now}, CASE WHEN lock_key = 'alone' THEN 'dead' ELSE 'alive' END, client_id, 'session'
-			   FROM int_lock WHERE lock_key NOT IN ('shared', 'others')`,
+			 SELECT lock_key, region, client_id, 1, '', '', '', 1000, {now}, CASE WHEN lock_key IN ('alone', 'unseen') THEN 'dead' ELSE 'alive' END, client_id,
+			        CASE WHEN lock_key = 'unseen' THEN '' ELSE 'session' END
+			   FROM int_lock WHERE lock_key NOT IN ('shared', 'unseen too', 'others')`,
 			`INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at, boot_id, liveness)
-			 SELECT k, 'LOCKS', k, 'group', 'shared', 1, '', '', '', '', 1000, {now}, {now}, 'dead', 'session'
-			   FROM (SELECT 'shared' AS k UNION ALL SELECT 'others' UNION ALL SELECT 'free') AS missing`,
+			 SELECT k, 'LOCKS', k, 'group', 'shared', 1, '', '', '', '', 1000, {now}, {now}, 'dead',
+			        CASE WHEN k = 'unseen too' THEN '' ELSE 'session' END
+			   FROM (SELECT 'shared' AS k UNION ALL SELECT 'unseen too' UNION ALL SELECT 'others' UNION ALL SELECT 'free') AS missing`,
 		} {
 			if _, err := db.Main.ExecContext(t.Context(), db.SQL(text)); err != nil {
 				t.Fatal(err)
@@ -119,6 +123,42 @@ func TestLookReadsWhatTheDeadHold(t *testing.T) {
 		if len(s.leases) != 2 || s.leases[0].Key != "alone" || s.leases[0].shared || s.leases[1].Key != "shared" || !s.leases[1].shared {
 			t.Errorf("%s: %d leases are read, want the two of the dead", dialect, len(s.leases))
 		}
+	}
+}
+
+// TestLooksReadTheSameOfWhatTheDeadHold has a dead process that holds more than one look reads,
+// in a table so large that the server lets one scan follow another.
+func TestLooksReadTheSameOfWhatTheDeadHold(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, pgtest.New(t))
+	for _, text := range []string{
+		`INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT g, 'LOCKS', g, now() FROM generate_series(1, 30000) g`,
+		`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
+		 SELECT lock_key, region, client_id, 1, '', '', repeat('x', 1500), 1000, now(), 'dead', client_id, 'session' FROM int_lock`,
+		`ANALYZE int_lock, obs_lock, obs_hold`,
+	} {
+		if _, err := db.Main.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := New(&freer{}, Options{DB: db})
+	read := func() (terms []string) {
+		var s snapshot
+		if err := m.addAbandoned(t.Context(), &s, map[string]bool{"dead": true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range s.leases {
+			terms = append(terms, l.term)
+		}
+		slices.Sort(terms)
+		return terms
+	}
+	first := read()
+	if len(first) != mostAbandoned {
+		t.Errorf("%d leases are read, want %d", len(first), mostAbandoned)
+	}
+	if !slices.Equal(read(), first) {
+		t.Error("the next look has read others")
 	}
 }
 

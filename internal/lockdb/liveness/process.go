@@ -2,6 +2,7 @@ package liveness
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,19 +62,23 @@ const (
 )
 
 // abandonedSQL returns the leases of the processes in a list, $1, that are not in the
-// regions of another, $2. A row of obs_hold whose lock has gone on to others holds nothing,
+// regions of another, $2, and show their holder in the way $3. Others are judged by nobody, and
+// must not fill the looks. A row of obs_hold whose lock has gone on to others holds nothing,
 // and could not be freed.
+//
+// There is no ORDER BY: each look would read and sort all that the dead hold, as no index has
+// it in an order. See [Monitor.inOneOrder].
 const abandonedSQL = `
 SELECT CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness, CAST(l.created_date AS TEXT), FALSE
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
- WHERE o.boot_id {among $1} AND o.boot_term = o.term AND NOT (o.region {among $2})
+ WHERE o.boot_id {among $1} AND o.boot_term = o.term AND NOT (o.region {among $2}) AND o.liveness = $3
 UNION ALL
 SELECT CAST(h.lock_key AS TEXT), CAST(h.region AS TEXT), CAST(h.term AS TEXT), h.node, h.name, h.boot_id, h.liveness, {mark h.touched_at}, TRUE
   FROM obs_hold h
- WHERE h.boot_id {among $1}
+ WHERE h.boot_id {among $1} AND h.liveness = $3
    AND h.group_term = (SELECT l.client_id FROM int_lock l WHERE l.lock_key = h.lock_key AND l.region = h.region)
- LIMIT $3`
+ LIMIT $4`
 
 // addAbandoned adds the leases of those who are absent to what the look has found.
 func (m *Monitor) addAbandoned(ctx context.Context, s *snapshot, absent map[string]bool) error {
@@ -89,7 +94,9 @@ func (m *Monitor) addAbandoned(ctx context.Context, s *snapshot, absent map[stri
 		if err != nil {
 			return err
 		}
-		return m.readAbandoned(ctx, s, m.db.SQL(abandonedSQL), boots, regions, mostAbandoned)
+		return m.inOneOrder(ctx, func(db queryer) error {
+			return readAbandoned(ctx, db, s, m.db.SQL(abandonedSQL), boots, regions, m.p.kind(), mostAbandoned)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("look what the dead hold: %w", err)
@@ -97,9 +104,34 @@ func (m *Monitor) addAbandoned(ctx context.Context, s *snapshot, absent map[stri
 	return nil
 }
 
-func (m *Monitor) readAbandoned(ctx context.Context, s *snapshot, text string, args ...any) error {
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// inOneOrder runs a query whose plan finds rows in the same order each time. A lease is freed
+// when one look after the other has found it, and one look reads a part of them.
+// PostgreSQL would begin to read a large table where another scan has ended, or have several
+// processes read it: each look would find others, and none would be freed.
+func (m *Monitor) inOneOrder(ctx context.Context, query func(db queryer) error) (err error) {
 	// Polls may have taken all connections but those of the leases.
-	rows, err := m.db.Lease.QueryContext(ctx, text, args...)
+	if m.db.Backend() == "sqlite" {
+		return query(m.db.Lease)
+	}
+	tx, err := m.db.Lease.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = sqldb.EndTx(tx, err) }()
+	for _, text := range []string{`SET LOCAL synchronize_seqscans = off`, `SET LOCAL max_parallel_workers_per_gather = 0`} {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return query(tx)
+}
+
+func readAbandoned(ctx context.Context, db queryer, s *snapshot, text string, args ...any) error {
+	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}
