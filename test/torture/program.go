@@ -107,7 +107,7 @@ func (c *cluster) programsGoOn(ctx context.Context) error {
 	if err := c.ledger.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM `+table).Scan(&healed); err != nil {
 		return fmt.Errorf("watch the programs: %w", err)
 	}
-	const keys = 2
+	const keys = 4 // of two schemas, a fileset and a page
 	for began := time.Now(); ; {
 		var written, writers int
 		if err := c.ledger.QueryRowContext(ctx, strings.Replace(goneOn, "{guarded}", table, 1), healed).Scan(&written, &writers); err != nil {

@@ -348,5 +348,21 @@ func ofHolds() []Mutant {
 			Shows:   "An operator who has seen one holder takes the lock from another that came since; nobody steals under torture.",
 			Witness: "internal/lockdb TestLeasesKeepTheContract",
 		},
+		{
+			Name:    "takes-no-intents",
+			Without: []Step{intentsAbove()},
+			Shows:   "A program writes below a fileset, with intents on it, and another has the whole fileset.",
+			Expect:  []check.Kind{check.StaleWrite, check.StolenHold},
+			Witness: "locks TestIntentsAbove",
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"pause"}},
+		},
+		{
+			Name:    "extends-in-memory",
+			Without: []Step{extensionOfTheRow()},
+			Shows:   "A program renews an extended lease by the new TTL, and others take it when that of before is over.",
+			Expect:  []check.Kind{check.StolenHold},
+			Witness: "internal/lock TestLeaseOutlivesAFailedExtension",
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"pause"}},
+		},
 	}
 }

@@ -2,6 +2,7 @@ package mutant
 
 const (
 	publicLease  = "locks/lease.go"
+	hierarchy    = "locks/hierarchy.go"
 	lockTable    = "internal/lockdb/sqldb/locktable_sql.go"
 	holdsFile    = "internal/lockdb/hold.go"
 	holdPostgres = "internal/lockdb/hold_postgres.go"
@@ -56,5 +57,19 @@ func termThatWasSeen() Step {
 			{stealFile, "AND client_id = $3`", "AND $3 <> ''`"},
 			{stealFile, "if err == nil && mark != seen.Mark {", "if err == nil && mark == \"\" {"},
 		},
+	}
+}
+
+func intentsAbove() Step {
+	return Step{
+		What:  "no intents are taken on what is above a lock",
+		Edits: []Edit{{hierarchy, "above, ok := all.above(d.Subject, len(d.Resources))", "above, ok := []string(nil), len(all) > 0"}},
+	}
+}
+
+func extensionOfTheRow() Step {
+	return Step{
+		What:  "an extension is not written",
+		Edits: []Edit{{heldLease, "err := provider.Extend(ctx, g, ttl)", "_, err := provider, context.Cause(ctx)"}},
 	}
 }

@@ -1,6 +1,7 @@
 // Command holder is a program that uses the public package locks as any other would, and is
-// tortured: it holds a few locks, in each mode and in sets, and writes a row for each of them
-// in transactions of the coordination database that they guard. A checker judges the rows.
+// tortured: it holds a few locks, in each mode, in sets and with intents on what is above
+// them, extends some, and writes a row for each of them in transactions of the coordination
+// database that they guard. A checker judges the rows.
 // What it does follows from its environment: HOLDER_DATABASE is a URL, HOLDER_NODE its name,
 // and HOLDER_TTL the TTL of its locks. It ends in order on SIGTERM.
 package main
@@ -108,42 +109,54 @@ func (h *holder) work(ctx context.Context) {
 	}
 }
 
-// acquire takes one lock, or both, in any order and mode.
+// acquire takes one lock, or both schemas, in any order and mode.
 func (h *holder) acquire(ctx context.Context) (locks.Leases, error) {
-	ds := []locks.Descriptor{h.lock("1"), h.lock("2")}
+	ds := []locks.Descriptor{h.lock("schema", "torture", "1"), h.lock("schema", "torture", "2")}
 	rand.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
-	within := locks.Within(limit)
+	options := []locks.Option{locks.Within(limit)}
 	// What is acquired as the program is told to end is held, and released.
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	if rand.IntN(3) == 0 {
-		leases, err := h.locks.AcquireAll(waiting, ds, within)
-		return leases, err
+	switch rand.IntN(6) {
+	case 0, 1:
+		return h.locks.AcquireAll(waiting, ds, options...)
+	case 2:
+		ds[0] = h.lock("fileset", "torture")
+	case 3:
+		ds[0] = h.lock("page", "torture", "1")
+		ds[0].Mode = locks.Exclusive
+		options = append(options, locks.WithIntents())
 	}
-	l, err := h.locks.Acquire(waiting, ds[0], within)
+	l, err := h.locks.Acquire(waiting, ds[0], options...)
 	return locks.Leases{l}, err
 }
 
 // modes are those in which a lock is taken: exclusive twice as often as each other one.
 var modes = []locks.Mode{locks.Exclusive, locks.Exclusive, locks.Shared, locks.Intent, locks.IntentExclusive}
 
-func (h *holder) lock(resource string) locks.Descriptor {
-	return locks.Descriptor{
-		Subject: "schema", Predicate: "writing", Resources: []string{"torture", resource}, TTL: h.ttl, Mode: modes[rand.IntN(len(modes))],
-	}
+func (h *holder) lock(subject string, resources ...string) locks.Descriptor {
+	return locks.Descriptor{Subject: subject, Predicate: "writing", Resources: resources, TTL: h.ttl, Mode: modes[rand.IntN(len(modes))]}
 }
+
+// longer is by how much a lease is extended. It is renewed so seldom then that the TTL of
+// before would be over, and the shortest of them is in a pause.
+const longer = 4
 
 // hold writes under the locks a few times, also when their contexts have ended: the guard
 // alone is to refuse it then. That it is about to release them is there before it does.
 func (h *holder) hold(ctx context.Context, leases locks.Leases) {
 	for range 1 + rand.IntN(5) {
+		pause := rand.N(200 * time.Millisecond)
+		switch n := rand.IntN(16); {
+		case n < 4:
+			pause = min(h.ttl*3/10, 3*time.Second)
+		case n == 4: // Seldom: one that sleeps is to lose its lock.
+			h.extend(ctx, leases)
+			pause = min(h.ttl*5/4, 3*time.Second)
+		}
 		if err := h.write(ctx, leases); errors.Is(err, locks.ErrFenced) {
 			break
-		}
-		pause := rand.N(200 * time.Millisecond)
-		if rand.IntN(4) == 0 {
-			pause = min(h.ttl*3/10, 3*time.Second)
 		}
 		if !rest(ctx, pause) {
 			break
@@ -155,6 +168,16 @@ func (h *holder) hold(ctx context.Context, leases locks.Leases) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
 	defer cancel()
 	_ = leases.Release(ctx) // What is not released ends with its TTL.
+}
+
+// extend lets the leases live for longer. One that was not extended is written with its own
+// TTL.
+func (h *holder) extend(ctx context.Context, leases locks.Leases) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for _, l := range leases {
+		_ = l.Extend(ctx, longer*h.ttl)
+	}
 }
 
 // The kinds of rows, as package history has them.
@@ -186,14 +209,20 @@ func (h *holder) leave(ctx context.Context, leases locks.Leases) error {
 	})
 }
 
-// enter writes a row for each lock.
+// enter writes a row for each lock. One that was taken with intents stands for them too,
+// whatever package locks has made of them.
 func (h *holder) enter(ctx context.Context, tx *sql.Tx, leases locks.Leases, kind, began string) error {
 	for _, l := range leases {
-		d := l.Descriptor()
-		_, err := tx.ExecContext(ctx, h.insert, d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind,
-			l.Context().Err() == nil, began)
-		if err != nil {
-			return err
+		held := []locks.Descriptor{l.Descriptor()}
+		if held[0].Subject == "page" {
+			held = append(held, locks.Descriptor{Subject: "fileset", Resources: held[0].Resources[:1], Mode: locks.IntentExclusive})
+		}
+		for _, d := range held {
+			_, err := tx.ExecContext(ctx, h.insert, d.Key(), string(d.Mode), l.Term(), l.Fence(), h.node, l.TTL().Milliseconds(), kind,
+				l.Context().Err() == nil, began)
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
