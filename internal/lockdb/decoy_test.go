@@ -2,6 +2,7 @@ package lockdb_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
 	gooselock "github.com/pressly/goose/v3/lock"
 
 	"github.com/observerd/observerd/internal/lockdb/examine"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/migrations"
 	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 	"github.com/observerd/observerd/test/kit/springtest"
@@ -252,15 +255,19 @@ func TestViewsReadTheTableOfTheNodes(t *testing.T) {
 	t.Parallel()
 	admin := pgtest.New(t)
 	exec(t.Context(), t, admin, map[string]string{"postgres": `CREATE SCHEMA ours; CREATE SCHEMA java`})
-	if err := open(t, with(t, admin, url.Values{"search_path": {"ours"}})).Migrate(t.Context()); err != nil {
+	before, err := sql.Open("pgx", with(t, admin, url.Values{"search_path": {"ours"}}))
+	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t.Context(), t, admin, map[string]string{"postgres": `
-		CREATE TABLE java.int_lock (LIKE ours.int_lock INCLUDING ALL);
-		DROP VIEW ours.obs_lock_stats, ours.obs_active_locks;
-		DROP FUNCTION ours.obs_int_lock;
-		DROP TABLE ours.obs_lock_failure;
-		DELETE FROM ours.obs_migration WHERE version_id = 14`})
+	defer before.Close()
+	provider, err := goose.NewProvider(goose.DialectPostgres, before, migrations.Postgres(), goose.WithTableName(sqldb.SchemaTable), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), 13); err != nil {
+		t.Fatal(err)
+	}
+	exec(t.Context(), t, admin, map[string]string{"postgres": `CREATE TABLE java.int_lock (LIKE ours.int_lock INCLUDING ALL)`})
 	db := open(t, with(t, admin, url.Values{"search_path": {"java,ours"}}))
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
