@@ -96,9 +96,14 @@ func linearizable(t *testing.T, h Harness) {
 // holdOnce tries until it holds the lock in some mode, and gives it back or lets it expire.
 func (h *history) holdOnce(t *testing.T, harness Harness, p lock.Provider, client int) error {
 	mode := lock.Modes()[rand.N(len(lock.Modes()))]
-	for {
+	for late := 0; ; {
 		sent := time.Now()
 		g, err := p.Acquire(t.Context(), harness.waiting("a", mode, 0))
+		// On a busy machine a call may be late. What it has taken all the same nobody uses.
+		if errors.Is(err, context.DeadlineExceeded) && late < 10 {
+			late++
+			continue
+		}
 		if errors.Is(err, lock.ErrHeld) {
 			wait(t.Context(), time.Duration(rand.N(2000))*time.Microsecond)
 			continue
