@@ -186,13 +186,21 @@ func (l *Lease) Fence() int64 { return l.hold.lease.Fence() }
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Extend lets the lease, and its intents, run for ttl from now, and from each later
-// renewal. The error is [ErrLost] when one has ended, and [ErrUnsupported] where the
-// provider cannot do it.
+// renewal. The error is a [*PolicyError] where such a lock may not be acquired for ttl,
+// [ErrLost] when one has ended, and [ErrUnsupported] where the provider cannot do it.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= 0 {
 		return &DescriptorError{"ttl", ttl.String(), "is not positive; write 30s, for example"}
 	}
-	for _, other := range append(slices.Clone(l.with), l) {
+	all := append(slices.Clone(l.with), l)
+	for _, other := range all {
+		d := other.hold.lock
+		d.TTL = ttl
+		if err := l.hold.manager.policies.allow(d, true); err != nil {
+			return err
+		}
+	}
+	for _, other := range all {
 		if err := other.hold.extend(ctx, ttl); err != nil {
 			return fmt.Errorf("%s: %w", other.hold.lock, err)
 		}
@@ -282,6 +290,9 @@ func (h *hold) guard(ctx context.Context, tx Tx) error {
 	}
 	n, err := result.RowsAffected()
 	if err == nil && n == 0 {
+		// The transaction may be of another database, or see none of what came after it
+		// began. A renewal tells, and ends the context of a lease that was lost.
+		h.lease.RenewNow()
 		err = ErrFenced
 	}
 	return err

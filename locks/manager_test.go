@@ -325,7 +325,7 @@ func TestExtend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, p := open(t, locks.Options{})
-		l := acquire(t, m, t.Context(), page)
+		l := acquire(t, m, t.Context(), locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{"1"}})
 		if err := l.Extend(t.Context(), 0); err == nil || errors.Is(err, locks.ErrLost) {
 			t.Errorf("extension by nothing: %v", err)
 		}

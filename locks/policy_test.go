@@ -50,6 +50,20 @@ func TestPoliciesRefuseBeforeTheProviderIsAsked(t *testing.T) {
 	release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"a"}, TTL: 5 * time.Minute}))
 }
 
+func TestPoliciesHoldForExtensions(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{})
+	l := acquire(t, m, t.Context(), locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"a"}, TTL: time.Minute})
+	var refused *locks.PolicyError
+	if err := l.Extend(t.Context(), 301*time.Second); !errors.As(err, &refused) || refused.Rule != "extraction-ttl" || l.TTL() != time.Minute {
+		t.Errorf("extended past the policy: %v, the TTL is %s", err, l.TTL())
+	}
+	if err := l.Extend(t.Context(), 5*time.Minute); err != nil || l.TTL() != 5*time.Minute {
+		t.Errorf("extended to what may be: %v, the TTL is %s", err, l.TTL())
+	}
+	release(t, l)
+}
+
 func TestPolicyLimitsTheLocksOfAProcess(t *testing.T) {
 	t.Parallel()
 	m, p := open(t, locks.Options{Policies: []locks.Policy{{Name: "two", Subject: "schema", PerNode: 2}}})

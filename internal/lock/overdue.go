@@ -39,6 +39,17 @@ func AwaitRenewals(ctx context.Context, leases []*Lease) error {
 	return nil
 }
 
+// RenewNow lets the lease be renewed at once, and does not wait for it. One that has ended
+// learns of it so.
+func (l *Lease) RenewNow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil {
+		l.due = time.Now()
+		l.keeper.wakeLoop()
+	}
+}
+
 // dueIfOverdue reports whether more than half of the TTL is over since the last renewal
 // began, and lets the lease be renewed at once then.
 func (l *Lease) dueIfOverdue() bool {

@@ -195,6 +195,14 @@ func TestGuard(t *testing.T) {
 		if err := write(); !errors.Is(err, locks.ErrFenced) {
 			t.Errorf("after the lease has ended: %v, want ErrFenced", err)
 		}
+		select { // Its next renewal would be in 100 s.
+		case <-l.Context().Done():
+			if cause := context.Cause(l.Context()); !errors.Is(cause, locks.ErrLost) {
+				t.Errorf("the context ends with %v, want ErrLost", cause)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the context has not ended")
+		}
 		acquire(t, open(t, url, "b"), audit)
 		if err := write(); !errors.Is(err, locks.ErrFenced) {
 			t.Errorf("after another has the lock: %v, want ErrFenced", err)
