@@ -63,7 +63,25 @@ func (all hierarchies) check(h []string, words vocabulary) error {
 			return &HierarchyError{h, fmt.Sprintf("%s with %d resources is also below %s; a lock could mean both", subject, i+1, strings.Join(above, " > "))}
 		}
 	}
+	for _, other := range all {
+		if above, below, ok := turned(h, other); ok {
+			return &HierarchyError{h, fmt.Sprintf("%s is above %s here, and below it in %s; write %s > %s, or leave one hierarchy out",
+				above, below, strings.Join(other, " > "), below, above)}
+		}
+	}
 	return nil
+}
+
+// turned returns two subjects that have the reverse order in the other hierarchy.
+func turned(h, other []string) (above, below string, ok bool) {
+	for i, above := range h {
+		for _, below := range h[i+1:] {
+			if at := slices.Index(other, below); at >= 0 && slices.Contains(other[at:], above) {
+				return above, below, true
+			}
+		}
+	}
+	return "", "", false
 }
 
 // above returns the subjects above a lock; false when it is in no hierarchy.

@@ -180,6 +180,25 @@ func TestSetsThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestHierarchiesThatContradictEachOther(t *testing.T) {
+	t.Parallel()
+	for want, own := range map[string][][]string{
+		"locks: Options.Hierarchies[0]: hierarchy page > fileset: page is above fileset here, and below it in fileset > document > page; write fileset > page, or leave": {{"page", "fileset"}},
+		"Hierarchies[0]: hierarchy page > schema > document: page is above document here, and below it in fileset > document > page; write document > page,":             {{"page", "schema", "document"}},
+		"Hierarchies[1]: hierarchy audit > schema: audit is above schema here, and below it in schema > queue-job > audit; write schema > audit,":                        {{"schema", "queue-job", "audit"}, {"audit", "schema"}},
+	} {
+		_, err := locks.Open(t.Context(), locks.Options{Provider: &exclusive{}, Hierarchies: own})
+		var contradiction *locks.HierarchyError
+		if !errors.As(err, &contradiction) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", own, err, want)
+		}
+	}
+	// The same order in several hierarchies is none.
+	if _, err := locks.NewRules(locks.Options{Hierarchies: [][]string{{"fileset", "schema", "audit", "page"}, {"schema", "audit"}, {"fileset", "page"}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestHierarchiesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for says, h := range map[string][]string{
