@@ -5,8 +5,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
+	"github.com/observerd/observerd/internal/nearest"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -70,15 +69,15 @@ func Nearest(name string, names []string) []string {
 	var found []candidate
 	limit := max(2, len(name)/2)
 	for _, n := range names {
-		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(n))
+		d := nearest.Distance(strings.ToLower(name), strings.ToLower(n))
 		if d <= limit {
 			found = append(found, candidate{n, d})
 		}
 	}
 	sort.SliceStable(found, func(i, j int) bool { return found[i].distance < found[j].distance })
-	var nearest []string
+	var best []string
 	for _, c := range found[:min(len(found), maxNearest)] {
-		nearest = append(nearest, c.name)
+		best = append(best, c.name)
 	}
-	return nearest
+	return best
 }
