@@ -314,16 +314,20 @@ func (m *Manager) Do(ctx context.Context, d Descriptor, f func(ctx context.Conte
 
 // warnOfKinds tells the kinds of locks that have no policy, once there are many.
 func (m *Manager) warnOfKinds(d Descriptor) {
-	kinds := m.policies.use(d)
+	kinds, used := m.policies.use(d)
 	if len(kinds) == 0 {
 		return
 	}
 	m.metrics.ungovern(kinds)
+	if used > manyKinds {
+		m.opts.Logger.Warn("Another kind of locks has no policy; write one", "kind", kinds[0].String())
+		return
+	}
 	without := make([]string, len(kinds))
 	for i, k := range kinds {
 		without[i] = k.String()
 	}
-	m.opts.Logger.Warn("Many kinds of locks are in use; write a policy for those that have none", "without", without)
+	m.opts.Logger.Warn("Many kinds of locks are in use; write a policy for those that have none", "kinds", used, "without", without)
 }
 
 // prepare returns the descriptor as the provider is asked for it.

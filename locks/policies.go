@@ -2,6 +2,7 @@ package locks
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -209,26 +210,28 @@ func (p *policies) count(d Descriptor, n int) {
 	}
 }
 
-// use notes a kind of lock that is in use, and returns those without a rule when it is a
-// new one and there are many.
-func (p *policies) use(d Descriptor) (ungoverned []kind) {
+// use notes a kind of lock that is in use. When it is a new one and there are many, use
+// returns how many, and those without a rule: all of them once, and then the new one.
+func (p *policies) use(d Descriptor) (ungoverned []kind, used int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := kind{d.Subject, d.Predicate}
 	if p.used[k] {
-		return nil
+		return nil, 0
 	}
 	p.used[k] = true
-	if len(p.used) < manyKinds {
-		return nil
+	switch used = len(p.used); {
+	case used == manyKinds:
+		ungoverned = slices.DeleteFunc(slices.SortedFunc(maps.Keys(p.used), compareKinds), p.governs)
+	case used > manyKinds && !p.governs(k):
+		ungoverned = []kind{k}
 	}
-	for k := range p.used {
-		if !slices.ContainsFunc(p.rules, func(r Policy) bool {
-			return r.Subject != "" && r.Subject == k.subject && (r.Predicate == "" || r.Predicate == k.predicate)
-		}) {
-			ungoverned = append(ungoverned, k)
-		}
-	}
-	slices.SortFunc(ungoverned, compareKinds)
-	return ungoverned
+	return ungoverned, used
+}
+
+// governs reports whether a rule is for the kind of locks.
+func (p *policies) governs(k kind) bool {
+	return slices.ContainsFunc(p.rules, func(r Policy) bool {
+		return r.Subject != "" && r.Subject == k.subject && (r.Predicate == "" || r.Predicate == k.predicate)
+	})
 }

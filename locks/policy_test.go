@@ -153,14 +153,24 @@ func TestManyKindsOfLocksAreNamed(t *testing.T) {
 			release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: subject, Predicate: predicate, Resources: []string{fmt.Sprint(n)}}))
 		}
 	}
-	if warned() != 1 || !strings.Contains(log.String(), `without="[fileset/processing fileset/reading fileset/triggering fileset/writing]"`) {
+	if warned() != 1 || !strings.Contains(log.String(), `kinds=12 without="[fileset/processing fileset/reading fileset/triggering fileset/writing]"`) {
 		t.Errorf("the log of twelve kinds: %s", &log)
+	}
+	log.Reset()
+	for _, subject := range []string{"document", "audit"} { // Audits have a policy.
+		for range 2 {
+			release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: subject, Predicate: "extracting", Resources: []string{"a"}}))
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "has no policy; write one\" kind=document/extracting") {
+		t.Errorf("the log of further kinds: %s", got)
 	}
 	want := "# HELP observerd_locks_kinds_without_policy 1 for each kind of locks, by subject and predicate, that this process uses without a policy, once it uses many kinds.\n" +
 		"# TYPE observerd_locks_kinds_without_policy gauge\n"
 	for _, predicate := range []string{"processing", "reading", "triggering", "writing"} {
 		want += `observerd_locks_kinds_without_policy{predicate="` + predicate + `",provider="other",subject="fileset"} 1` + "\n"
 	}
+	want += `observerd_locks_kinds_without_policy{predicate="extracting",provider="other",subject="document"} 1` + "\n"
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "observerd_locks_kinds_without_policy"); err != nil {
 		t.Error(err)
 	}
