@@ -84,9 +84,9 @@ func (d Descriptor) Key() string {
 	return join(append([]string{d.Subject}, d.Resources...))
 }
 
-// Parse reads the text of a descriptor, as [Descriptor.String] writes it; the TTL is
-// [DefaultTTL]. The error is a [*DescriptorError]. Whether subject and predicate are
-// known is checked by the [Manager].
+// Parse reads the text of a descriptor, as [Descriptor.String] writes it. The TTL, which is
+// not in it, is 0: that means [DefaultTTL]. The error is a [*DescriptorError]. Whether
+// subject and predicate are known is checked by the [Manager].
 func Parse(text string) (Descriptor, error) {
 	parts := strings.Split(text, ":")
 	if parts[0] != "lock" || len(parts) < 5 {
