@@ -158,9 +158,9 @@ func (d Descriptor) check() error {
 		}
 	}
 	if text := d.String(); len(text) > MaxText {
-		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d", len(text), MaxText)}
+		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d; write shorter resources, such as a hash", len(text), MaxText)}
 	} else if !printable(text) {
-		return &DescriptorError{"lock", text, "has a control character in it, or is not UTF-8"}
+		return &DescriptorError{"lock", text, "has a control character in it, or is not UTF-8; write printable text"}
 	}
 	return d.checkMetadata()
 }
@@ -170,11 +170,11 @@ func (d Descriptor) checkMetadata() error {
 	for name, value := range d.Metadata {
 		size += len(name) + len(value)
 		if name == "" || !printable(name) || !printable(value) {
-			return &DescriptorError{"metadata", name, "has no name, a control character in it, or is not UTF-8"}
+			return &DescriptorError{"metadata", name, "has no name, a control character in it, or is not UTF-8; write a name, and printable text"}
 		}
 	}
 	if size > MaxMetadata {
-		return &DescriptorError{"metadata", "", fmt.Sprintf("have %d bytes, more than %d", size, MaxMetadata)}
+		return &DescriptorError{"metadata", "", fmt.Sprintf("have %d bytes, more than %d; write where the rest is", size, MaxMetadata)}
 	}
 	return nil
 }

@@ -85,9 +85,9 @@ func TestTextsThatAreNoLocks(t *testing.T) {
 		"lock:exclusiv:page:extracting:a":       `mode "exclusiv" is no mode; write exclusive`,
 		"lock:exclusive:page:extracting:100%":   `has "100%" in it; in a part, write %25 for %`,
 		"lock:exclusive:page:extracting:%41":    "write %25 for %",
-		"lock:exclusive:page:extracting:a\nb":   "control character",
+		"lock:exclusive:page:extracting:a\nb":   "has a control character in it, or is not UTF-8; write printable text",
 		"lock:exclusive:page:extracting:a\xffb": "is not UTF-8",
-		"lock:exclusive:page:extracting:" + strings.Repeat("x", locks.MaxText): "more than 1024",
+		"lock:exclusive:page:extracting:" + strings.Repeat("x", locks.MaxText): "more than 1024; write shorter resources, such as a hash",
 	} {
 		_, err := locks.Parse(text)
 		var mistake *locks.DescriptorError
@@ -107,19 +107,18 @@ func TestDescriptorsThatAreRefused(t *testing.T) {
 		t.Errorf("defaults: %+v", d)
 	}
 	for want, spoil := range map[string]func(*locks.Descriptor){
-		"ttl \"-1s\" is not positive":                       func(d *locks.Descriptor) { d.TTL = -time.Second },
-		`subject "invoise" is not known; write invoice`:     func(d *locks.Descriptor) { d.Subject = "invoise" },
-		`predicate "procesing" is not known; write process`: func(d *locks.Descriptor) { d.Predicate = "procesing" },
-		"resources are missing":                             func(d *locks.Descriptor) { d.Resources = nil },
-		"number 2":                                          func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
-		`mode "share" is no mode; write shared`:             func(d *locks.Descriptor) { d.Mode = "share" },
-		"metadata have 5000 bytes":                          func(d *locks.Descriptor) { d.Metadata = map[string]string{"": ""} },
+		"ttl \"-1s\" is not positive":                                       func(d *locks.Descriptor) { d.TTL = -time.Second },
+		`subject "invoise" is not known; write invoice`:                     func(d *locks.Descriptor) { d.Subject = "invoise" },
+		`predicate "procesing" is not known; write process`:                 func(d *locks.Descriptor) { d.Predicate = "procesing" },
+		"resources are missing":                                             func(d *locks.Descriptor) { d.Resources = nil },
+		"number 2":                                                          func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
+		`mode "share" is no mode; write shared`:                             func(d *locks.Descriptor) { d.Mode = "share" },
+		"metadata have 5000 bytes, more than 4096; write where the rest is": func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
+		`metadata "scope" has no name, a control character in it, or is not UTF-8; write a name, and printable text`: func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": "secret\x00"} },
 	} {
 		d := good
 		d.Resources = []string{"2"}
-		if spoil(&d); d.Metadata != nil {
-			d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)}
-		}
+		spoil(&d)
 		_, err := m.Acquire(t.Context(), d)
 		var mistake *locks.DescriptorError
 		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {

@@ -86,13 +86,21 @@ func (r reader) value(n *yaml.Node, t reflect.Type, path string) any {
 		}
 	case words:
 		if n.Kind == yaml.SequenceNode {
-			return r.Texts(n, path)
+			return r.Texts(n, path, entry(path))
 		}
 		return r.Text(n, path, "one name or a list of names")
 	default:
 		return r.Text(n, path, "one text, number or switch")
 	}
 	return nil
+}
+
+// entry is what a list of texts consists of, for messages.
+func entry(path string) string {
+	if path == "locks.hierarchies" {
+		return "one text, such as fileset > document"
+	}
+	return "one name"
 }
 
 func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {

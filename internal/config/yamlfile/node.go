@@ -82,12 +82,13 @@ func (r *Report) Text(n *yaml.Node, path, want string) any {
 	return nil
 }
 
-// Texts returns the texts of a list, without those that are mistakes.
-func (r *Report) Texts(n *yaml.Node, path string) any {
+// Texts returns the texts of a list, without those that are mistakes: want says what an
+// entry is.
+func (r *Report) Texts(n *yaml.Node, path, want string) any {
 	r.SetOrigin(path, Position(n))
 	values := make([]any, 0, len(n.Content))
 	for i, item := range n.Content {
-		if v := r.Text(item, fmt.Sprintf("%s[%d]", path, i), "one name"); v != nil {
+		if v := r.Text(item, fmt.Sprintf("%s[%d]", path, i), want); v != nil {
 			values = append(values, v)
 		} else {
 			r.MarkWrong(path)
