@@ -63,16 +63,29 @@ type HeldError struct {
 	Tries int
 }
 
-// Error names the lock and its holder.
+// Error names the lock and its holder, and says for how long it has the lock at most.
 func (e *HeldError) Error() string {
 	text := e.Lock.String() + " is held by " + cmp.Or(e.Node, "another")
 	if e.Waits {
 		text = e.Lock.String() + " is for " + e.Node + ", which has waited for longer or has a higher priority"
+	} else if e.Left >= time.Millisecond {
+		text += ", for " + span(e.Left) + " more unless it is renewed"
 	}
 	if e.Tries > 1 {
-		text += fmt.Sprintf(", tried %d times", e.Tries)
+		text += fmt.Sprintf("; tried %d times", e.Tries)
 	}
 	return text
+}
+
+// span rounds a duration to what a person wants to know.
+func span(d time.Duration) string {
+	switch {
+	case d >= time.Hour:
+		return d.Round(time.Minute).String()
+	case d >= time.Second:
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Millisecond).String()
 }
 
 // Is makes errors.Is(err, ErrHeld) true.

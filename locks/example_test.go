@@ -28,7 +28,10 @@ func ExampleManager_Do() {
 	err := m.Do(ctx, audit, func(ctx context.Context, l *locks.Lease) error {
 		fmt.Println("under", l.Descriptor(), "for", l.TTL())
 		err := m.Do(context.Background(), audit, func(context.Context, *locks.Lease) error { return nil }, locks.FailFast())
-		fmt.Println("another caller:", err)
+		var held *locks.HeldError
+		if errors.As(err, &held) {
+			fmt.Println("another caller:", held.Lock, "is held by", held.Node)
+		}
 		return nil
 	})
 	fmt.Println(err)

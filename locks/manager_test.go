@@ -94,6 +94,23 @@ func TestLeaseSaysWhatIsHeld(t *testing.T) {
 	release(t, again)
 }
 
+func TestRefusalSaysWhoAndForHowLong(t *testing.T) {
+	t.Parallel()
+	for want, held := range map[string]locks.HeldError{
+		" is held by another":                                              {},
+		" is held by vm; tried 2 times":                                    {Node: "vm", Left: time.Microsecond, Tries: 2},
+		" is held by vm, for 300ms more unless it is renewed":              {Node: "vm", Left: 300*time.Millisecond + time.Microsecond, Tries: 1},
+		" is held by vm, for 59s more unless it is renewed; tried 6 times": {Node: "vm", Left: 59*time.Second - 7*time.Millisecond, Tries: 6},
+		" is held by vm, for 2h3m0s more unless it is renewed":             {Node: "vm", Left: 2*time.Hour + 3*time.Minute + 9*time.Second},
+		" is for vm, which has waited for longer or has a higher priority": {Node: "vm", Waits: true, Left: time.Minute},
+	} {
+		held.Lock = page
+		if got := held.Error(); got != page.String()+want {
+			t.Errorf("%s, want …%s", got, want)
+		}
+	}
+}
+
 // A reader and a writer of the same resources meet, whatever they call their work.
 func TestPredicateIsNoPartOfTheKey(t *testing.T) {
 	t.Parallel()
