@@ -290,10 +290,10 @@ func (h *hold) guard(ctx context.Context, tx Tx) error {
 	}
 	n, err := result.RowsAffected()
 	if err == nil && n == 0 {
+		err = ErrFenced
 		// The transaction may be of another database, or see none of what came after it
 		// began. A renewal tells, and ends the context of a lease that was lost.
 		h.lease.RenewNow()
-		err = ErrFenced
 	}
 	return err
 }
