@@ -46,11 +46,16 @@ type Found struct {
 const findPage = 1000
 
 // Find returns the locks of the manager's region that are held, by any process, sorted by
-// what is locked. The error is [ErrUnsupported] where the provider cannot list its locks.
+// what is locked. The error is [ErrUnsupported] where the provider cannot list its locks,
+// and a [*DescriptorError] for a mode that there is not. A subject or predicate that the
+// manager does not know may be another program's.
 func (m *Manager) Find(ctx context.Context, f Filter) ([]Found, error) {
 	finder, ok := m.opts.Provider.(lock.Finder)
 	if !ok {
 		return nil, fmt.Errorf("find locks: %w", ErrUnsupported)
+	}
+	if f.Mode != "" && !slices.Contains(modes, f.Mode) {
+		return nil, unknownMode("mode", f.Mode)
 	}
 	if f.Limit <= 0 {
 		f.Limit = 100

@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,13 @@ func TestFind(t *testing.T) {
 		find(locks.Filter{Subject: "page", Predicate: "processing"}, 4)
 		find(locks.Filter{Subject: "processing"}, 0)
 		find(locks.Filter{Mode: locks.Shared}, 3)
+		for mode, reason := range map[locks.Mode]string{"foo": "is no mode; there is exclusive, shared, intent, intent-exclusive", "Shard": "is no mode; write shared"} {
+			found, err := other.Find(t.Context(), locks.Filter{Mode: mode})
+			var wrong *locks.DescriptorError
+			if !errors.As(err, &wrong) || *wrong != (locks.DescriptorError{Field: "mode", Value: string(mode), Reason: reason}) || found != nil {
+				t.Errorf("mode %s: %v, %v", mode, found, err)
+			}
+		}
 		find(locks.Filter{Resources: []string{"3", "fs-1"}}, 1)
 		find(locks.Filter{Resources: []string{"a:b"}}, 1)
 		find(locks.Filter{Resources: []string{"a"}}, 0)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
 
@@ -60,10 +63,22 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 		if f.Limit <= 0 {
 			return usageError{errors.New("--limit is not positive")}
 		}
+		cfg, _, err := c.loadConfig()
+		if err != nil {
+			return err
+		}
+		unknown, err := unknownWord(cfg, f)
+		if err != nil {
+			return err
+		}
 		for {
-			found, err := c.find(cmd.Context(), *timeout, f)
+			found, err := c.find(cmd.Context(), cfg, *timeout, f)
 			if err != nil {
 				return err
+			}
+			if unknown != nil && len(found) == 0 {
+				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
+				unknown = nil // Once is enough, also with --watch.
 			}
 			if err := c.print(found, *output); err != nil || !*watch {
 				return err
@@ -82,11 +97,24 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 // watchEvery is how often locks are listed that are watched.
 const watchEvery = 2 * time.Second
 
-func (c lockCommands) find(ctx context.Context, timeout time.Duration, f locks.Filter) ([]locks.Found, error) {
-	cfg, _, err := c.loadConfig()
+// unknownWord returns what is wrong with a subject or predicate that this configuration does
+// not know, though another program's may. The error is of a mode that there is not.
+func unknownWord(cfg *config.Config, f locks.Filter) (unknown *locks.DescriptorError, err error) {
+	rules, err := locks.NewRules(wiring.LockOptions(cfg.Locks))
 	if err != nil {
 		return nil, err
 	}
+	// Only what the filter says can be wrong.
+	d := locks.Descriptor{
+		Subject: cmp.Or(f.Subject, locks.Subjects()[0]), Predicate: cmp.Or(f.Predicate, locks.Predicates()[0]), Mode: f.Mode, Resources: []string{"any"},
+	}
+	if errors.As(rules.Check(d), &unknown) && unknown.Field == "mode" {
+		return nil, usageError{unknown}
+	}
+	return unknown, nil
+}
+
+func (c lockCommands) find(ctx context.Context, cfg *config.Config, timeout time.Duration, f locks.Filter) ([]locks.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
@@ -130,7 +158,11 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		if err != nil {
 			return usageError{err}
 		}
-		found, err := c.find(cmd.Context(), *timeout, locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20})
+		cfg, _, err := c.loadConfig()
+		if err != nil {
+			return err
+		}
+		found, err := c.find(cmd.Context(), cfg, *timeout, locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20})
 		if err != nil {
 			return err
 		}
