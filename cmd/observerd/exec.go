@@ -89,6 +89,10 @@ func (e *execution) heldFlags(cmd *cobra.Command) {
 	flags.DurationVar(&e.grace, "grace", lockexec.DefaultGrace, "the time from SIGTERM to SIGKILL when the lock was lost")
 }
 
+func (e *execution) wrongGrace() error {
+	return fmt.Errorf("--grace %s is not positive; write 10s, for example", e.grace)
+}
+
 func (e *execution) run(cmd *cobra.Command, args []string) error {
 	d, err := e.descriptor()
 	if err != nil {
@@ -97,8 +101,11 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usageError{errors.New("the command to run is missing; write it after --")}
 	}
-	if e.wait < 0 || e.grace <= 0 {
-		return usageError{errors.New("--wait is negative, or --grace is not positive")}
+	switch {
+	case e.wait < 0:
+		return usageError{fmt.Errorf("--wait %s is negative; write 0s to try once", e.wait)}
+	case e.grace <= 0:
+		return usageError{e.wrongGrace()}
 	}
 	if err := lockexec.Find(args[0]); err != nil {
 		return notRunnable(err)
