@@ -43,7 +43,8 @@ func exitCodesTopic() *cobra.Command {
     3  'observerd doctor' has found problems
    69  a database cannot be reached, or has pending migrations; try again later
    75  'observerd exec' did not get the lock: another holds it; 'observerd locks
-       steal' did not: who holds it has changed, or shares it with another
+       steal' did not: who holds it has changed, or shares it with another;
+       'observerd locks release': no holder of the lock has that term
    76  'observerd exec' has lost the lock while the command ran
    77  a right is missing: a folder that cannot be written, a file (also one that
        holds a secret) that cannot be read, a port that needs a privilege

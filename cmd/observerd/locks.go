@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
@@ -162,11 +163,10 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		if err != nil {
 			return err
 		}
-		found, err := c.find(cmd.Context(), cfg, *timeout, locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20})
+		found, err := c.holders(cmd.Context(), cfg, *timeout, d)
 		if err != nil {
 			return err
 		}
-		found = slices.DeleteFunc(found, func(l locks.Found) bool { return l.Lock.Key() != d.Key() })
 		if *output == formatJSON {
 			return c.print(found, *output)
 		}
@@ -198,7 +198,7 @@ func (c lockCommands) release() *cobra.Command {
 		Long: `Take a lock from the holder whose term 'observerd locks show' has shown, and no other.
 The holder notices it within a third of its TTL, and may work on until then; what it
 writes under a guard or with its fencing token is refused at once. The audit table
-has who did it.`,
+has who did it. The exit code is 75 if no holder has that term.`,
 		Example: `  observerd locks release lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001`,
 		Args:    cobra.ExactArgs(1),
 	}
@@ -207,24 +207,74 @@ has who did it.`,
 	timeout := timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
-		switch {
-		case err != nil:
+		if err != nil {
 			return usageError{err}
-		case strings.TrimSpace(term) == "":
-			return usageError{errors.New("--term is missing; 'observerd locks show LOCK' has it")}
-		case actor == "":
+		}
+		id, err := termOf(term)
+		if err != nil {
+			return usageError{err}
+		}
+		if actor == "" {
 			actor = self()
 		}
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
-			err := operator.ReleaseLock(ctx, d, term, actor)
-			switch {
-			case errors.Is(err, locks.ErrLost):
-				return fmt.Errorf("no holder of %s has the term %s; 'observerd locks show LOCK' has those that do", d.Key(), term)
-			case err == nil:
-				fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
+		cfg, _, err := c.loadConfig()
+		if err != nil {
+			return err
+		}
+		err = c.operateWith(cmd.Context(), cfg, *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+			return operator.ReleaseLock(ctx, d, id, actor)
+		})
+		if errors.Is(err, locks.ErrLost) {
+			var found []locks.Found
+			if found, err = c.holders(cmd.Context(), cfg, *timeout, d); err == nil {
+				err = noHolder(d, id, found)
 			}
 			return err
-		})
+		}
+		if err == nil {
+			fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
+		}
+		return err
 	}
 	return cmd
+}
+
+// termOf reads --term. Terms are compared as text, so it has one form.
+func termOf(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", errors.New("--term is missing; 'observerd locks show LOCK' has it")
+	}
+	id, err := uuid.Parse(text)
+	if err != nil || !strings.EqualFold(id.String(), text) {
+		return "", fmt.Errorf("--term %q is no term; write a UUID such as 0198c0de-0000-7000-8000-000000000001, which 'observerd locks show LOCK' has", text)
+	}
+	return id.String(), nil
+}
+
+// noHolder is the error of a term that no holder has. It says who holds the lock.
+func noHolder(d locks.Descriptor, term string, found []locks.Found) error {
+	if len(found) == 0 {
+		return codeError{exitNotAcquired, fmt.Errorf("nothing of observerd holds %s", d.Key())}
+	}
+	var others strings.Builder
+	for _, l := range found {
+		fmt.Fprintf(&others, "; %s holds it: look at it with 'observerd locks show LOCK', and write --term %s", l.Node, l.Term)
+	}
+	return codeError{exitNotAcquired, fmt.Errorf("no holder of %s has the term %s%s", d.Key(), term, &others)}
+}
+
+// holders returns who holds the lock, in whatever mode and for whatever it does.
+func (c lockCommands) holders(ctx context.Context, cfg *config.Config, timeout time.Duration, d locks.Descriptor) ([]locks.Found, error) {
+	found, err := c.find(ctx, cfg, timeout, sameResources(d))
+	return sameLock(found, d), err
+}
+
+// sameResources finds the holders of a lock, and others that [sameLock] removes.
+func sameResources(d locks.Descriptor) locks.Filter {
+	return locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20}
+}
+
+func sameLock(found []locks.Found, d locks.Descriptor) []locks.Found {
+	return slices.DeleteFunc(found, func(l locks.Found) bool { return l.Lock.Key() != d.Key() })
 }

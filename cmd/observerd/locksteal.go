@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,10 +56,8 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(command) > 0 && cmd.ArgsLenAtDash() != 1:
 		return usageError{errors.New("write one lock, and a command after --")}
-	case strings.TrimSpace(s.term) == "":
-		return usageError{errors.New("--term is missing; 'observerd locks show LOCK' has it")}
 	case s.grace <= 0:
-		return usageError{errors.New("--grace is not positive")}
+		return usageError{s.wrongGrace()}
 	case len(command) == 0 && s.maxHold > 0:
 		return usageError{errors.New("--max-hold is for a command; --ttl says how long the lock is held without one")}
 	}
@@ -116,6 +113,9 @@ func (s *theft) wanted(text string) (locks.Descriptor, error) {
 	if s.ttl <= 0 {
 		return d, fmt.Errorf("--ttl %s is not positive; write 10m, for example", s.ttl)
 	}
+	if s.term, err = termOf(s.term); err != nil {
+		return d, err
+	}
 	d.TTL = s.ttl
 	d.Metadata, err = metadataOf(s.metadata)
 	return d, err
@@ -130,22 +130,19 @@ func (s *theft) holder(ctx context.Context, m *locks.Manager, d locks.Descriptor
 	if i := slices.IndexFunc(found, func(l locks.Found) bool { return l.Term == s.term }); i >= 0 {
 		return found[i], nil
 	}
+	err = noHolder(d, s.term, found)
 	if len(found) == 0 {
-		return locks.Found{}, codeError{exitNotAcquired, fmt.Errorf("nothing of observerd holds %s; take it with 'observerd exec --lock %s'", d.Key(), d)}
+		err = fmt.Errorf("%w; take it with 'observerd exec --lock %s'", err, d)
 	}
-	var others strings.Builder
-	for _, l := range found {
-		fmt.Fprintf(&others, "; %s holds it: look at it with 'observerd locks show LOCK', and write --term %s", l.Node, l.Term)
-	}
-	return locks.Found{}, codeError{exitNotAcquired, fmt.Errorf("no holder of %s has the term %s%s", d.Key(), s.term, &others)}
+	return locks.Found{}, err
 }
 
 // holders returns who holds the lock, in whatever mode and for whatever it does.
 func holders(ctx context.Context, m *locks.Manager, d locks.Descriptor) ([]locks.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	found, err := m.Find(ctx, locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20})
-	return slices.DeleteFunc(found, func(l locks.Found) bool { return l.Lock.Key() != d.Key() }), err
+	found, err := m.Find(ctx, sameResources(d))
+	return sameLock(found, d), err
 }
 
 // leave gives the lock to nobody, and says until when and how to end it.
