@@ -319,7 +319,7 @@ func (m *Manager) warnOfKinds(d Descriptor) {
 		return
 	}
 	m.metrics.ungovern(kinds)
-	if used > manyKinds {
+	if used > ManyKinds {
 		m.opts.Logger.Warn("Another kind of locks has no policy; write one", "kind", kinds[0].String())
 		return
 	}

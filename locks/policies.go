@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// manyKinds is how many kinds of locks, by subject and predicate, a team can know by
-// heart: from there on, each should have a policy.
-const manyKinds = 12
+// ManyKinds is how many kinds of locks, by subject and predicate, a team does not know by
+// heart any more: from there on, each should have a policy.
+const ManyKinds = 12
 
 // kind is what a team has a policy for.
 type kind struct{ subject, predicate string }
@@ -221,16 +221,16 @@ func (p *policies) use(d Descriptor) (ungoverned []kind, used int) {
 	}
 	p.used[k] = true
 	switch used = len(p.used); {
-	case used == manyKinds:
-		ungoverned = slices.DeleteFunc(slices.SortedFunc(maps.Keys(p.used), compareKinds), p.governs)
-	case used > manyKinds && !p.governs(k):
+	case used == ManyKinds:
+		ungoverned = slices.DeleteFunc(slices.SortedFunc(maps.Keys(p.used), compareKinds), p.govern)
+	case used > ManyKinds && !p.govern(k):
 		ungoverned = []kind{k}
 	}
 	return ungoverned, used
 }
 
-// governs reports whether a rule is for the kind of locks.
-func (p *policies) governs(k kind) bool {
+// govern reports whether there is a rule for the kind. One for all subjects is for none.
+func (p *policies) govern(k kind) bool {
 	return slices.ContainsFunc(p.rules, func(r Policy) bool {
 		return r.Subject != "" && r.Subject == k.subject && (r.Predicate == "" || r.Predicate == k.predicate)
 	})

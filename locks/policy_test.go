@@ -176,6 +176,21 @@ func TestManyKindsOfLocksAreNamed(t *testing.T) {
 	}
 }
 
+func TestRulesGovernKinds(t *testing.T) {
+	t.Parallel()
+	rules, err := locks.NewRules(locks.Options{Policies: []locks.Policy{{Name: "all", Predicate: "reading", MaxTTL: time.Hour}, {Name: "schemas", Subject: "schema", Mode: locks.Shared}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[[2]string]bool{
+		{"page", "extracting"}: true, {"page", "reading"}: false, {"audit", "reading"}: true, {"schema", "writing"}: true, {"", ""}: false, {"parcel", "reading"}: false,
+	} {
+		if rules.Govern(kind[0], kind[1]) != want {
+			t.Errorf("%v: want %t", kind, want)
+		}
+	}
+}
+
 func TestRulesCheckWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	rules, err := locks.NewRules(locks.Options{Subjects: []string{"invoice"}, Policies: []locks.Policy{
