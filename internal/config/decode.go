@@ -19,7 +19,7 @@ type decoder struct {
 func (d decoder) section(v reflect.Value, values map[string]any, path string) {
 	known := d.names
 	if sink, ok := v.Addr().Interface().(*Sink); ok {
-		kind, _ := values["type"].(string)
+		kind := known.typeIn(values["type"])
 		sink.Settings = known.newSettings(kind)
 		known = known.ofSink(cmp.Or(kind, "?")) // No kind has this name.
 	}
@@ -93,7 +93,7 @@ func (d decoder) list(s reflect.Value, value any, path string) {
 			d.MarkWrong(at)
 			continue
 		}
-		kind, _ := given["type"].(string)
+		kind := d.names.typeIn(given["type"])
 		d.section(s.Index(i), merged(d.names.ofSink(kind).defaults(t), given), at)
 	}
 }
@@ -110,13 +110,37 @@ func (d decoder) leaf(v reflect.Value, f field, value any, path string) {
 		return
 	}
 	if shapeOf(f.typ) == words {
-		v.Set(reflect.ValueOf(asWords(value)))
+		v.Set(reflect.ValueOf(d.words(f, value, path)))
 		return
 	}
-	text, _ := value.(string)
+	written, _ := value.(string)
+	text, ok := d.expanded(path, f, written)
+	if !ok {
+		return
+	}
 	if why := setScalar(v, f, text); why != "" {
 		d.Reject(path, why)
 	}
+}
+
+func (d decoder) words(f field, value any, path string) []string {
+	if written, ok := value.(string); ok {
+		text, ok := d.expanded(path, f, written)
+		if first := path + "[0]"; ok {
+			d.hide(first, written, text)
+		} else {
+			d.MarkWrong(first)
+		}
+		return []string{text}
+	}
+	texts := asWords(value)
+	for i, written := range texts {
+		var ok bool
+		if texts[i], ok = d.expanded(fmt.Sprintf("%s[%d]", path, i), f, written); !ok {
+			d.MarkWrong(path)
+		}
+	}
+	return texts
 }
 
 func asMap(value any) map[string]any {
@@ -128,9 +152,6 @@ func asMap(value any) map[string]any {
 }
 
 func asWords(value any) []string {
-	if text, ok := value.(string); ok {
-		return []string{text}
-	}
 	items, _ := value.([]any)
 	texts := make([]string, len(items))
 	for i, item := range items {

@@ -13,14 +13,14 @@
 //	min, max limits of a number or a duration, inclusive
 //	oneof    the accepted words, separated by "|"; "<sinks>" for the kinds of sinks
 //	written  that the file is written to, in the settings of a kind of sink
-//	unit     what a number counts, or what a text is; a "file name" takes ${NAME}
+//	unit     what a number counts, or what a text is; "SQL" takes no ${NAME}
 //
 // What a kind of sink has of its own are such structs too, which [Kinds] bring in.
 //
 // A file is read in three steps. Its YAML nodes are checked against the schema,
 // which gives texts by dotted key, each with its position. koanf merges the
-// environment and the flags over them. Then the texts are decoded and
-// checked. Every step collects its mistakes and goes on, so that all of them
+// environment and the flags over them. Then ${NAME} is replaced in what is left, and
+// the texts are decoded and checked. Every step collects its mistakes and goes on, so that all of them
 // are reported at once; a key that has one mistake is not given a second.
 //
 // No mistake, log line or print-out holds the secret part of a URL: see [URL].

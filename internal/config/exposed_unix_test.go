@@ -62,6 +62,7 @@ func TestPasswordsInAFileThatOthersMayRead(t *testing.T) {
 		"a variable like a key": {"postgres://app:${EQUAL}@h/db?application_name=app", "sqlite:a.db", nil},
 		"all in variables":      {"${SCHEME}://${USER}:${PW}@${HOST}:${PORT}/db?sslpassword=${PW}", "sqlite:a.db", nil},
 		"the URL is a variable": {"${URL}", "${URL}", nil},
+		"a default":             {"postgres://app:${NO_PW:-hunter2}@h/db", "${NO_URL:-mysql://app:hunter2@h/db}", []string{database, source}},
 		"other options":         {"postgres://app@h/db?options=-c%20a%3Db&sslkey=/k.pem&passfile=/p&connect_timeout=3", "mysql://app@h/db?ssl-key=/k.pem", nil},
 		"a name without one":    {"postgres://app:@h/db", "sqlite:a.db", nil},
 	} {

@@ -27,6 +27,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(string(text), "OBSERVERD_LOG_LEVEL=debug")
 	}
 	f.Add(minimal, "OBSERVERD_SOURCES_WAREHOUSE_URL=${A}")
+	f.Add(variable, "KIND=order")
 	for _, text := range malformed(f) {
 		f.Add(text, "")
 	}

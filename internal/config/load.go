@@ -21,8 +21,7 @@ type Options struct {
 	// Kinds are the kinds of databases and sinks.
 	Kinds Kinds
 	// Environ is the environment as os.Environ returns it: OBSERVERD_…
-	// variables set keys, and ${NAME} in a URL or in the name of a file may
-	// name any. nil is an empty
+	// variables set keys, and ${NAME} in a value may name any. nil is an empty
 	// environment.
 	Environ []string
 	// Overrides are what flags set, by dotted key, above all else. Values are
@@ -100,7 +99,7 @@ func (l *loader) layered() *Config {
 		return nil
 	}
 	t := reflect.TypeFor[Config]()
-	l.names = scanNames(root)
+	l.names = scanNames(root, l.options.Environ)
 	l.names.sinks = l.options.Kinds.Sinks
 	l.layer(names{}.defaults(t), "")
 	l.layer(reader{l.Report, l.names}.section(root, t, ""), "")

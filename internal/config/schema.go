@@ -49,6 +49,8 @@ type names struct {
 	sinks          []SinkKind
 	// sink is the kind of the sink whose keys are asked for; "" for those of all.
 	sink string
+	// variables are for the values that decide which keys there are.
+	variables variables
 }
 
 // fieldsOf lists the keys of a section in the order of the struct. An embedded

@@ -22,7 +22,7 @@ type reader struct {
 // section reads a mapping with known keys.
 func (r reader) section(n *yaml.Node, t reflect.Type, path string) map[string]any {
 	if t == reflect.TypeFor[Sink]() {
-		if kind := yamlfile.Child(n, "type").Value; r.names.newSettings(kind) != nil {
+		if kind := r.names.typeIn(yamlfile.Child(n, "type").Value); r.names.newSettings(kind) != nil {
 			r.names.sink = kind
 		}
 	}
@@ -142,13 +142,13 @@ func (r reader) suggest(key string, t reflect.Type, path string) string {
 // scanNames finds the names that the file introduces, before the file is checked
 // against the keys that follow from them. Mistakes are skipped here: reading the tree
 // reports them.
-func scanNames(root *yaml.Node) names {
-	var n names
+func scanNames(root *yaml.Node, environ variables) names {
+	n := names{variables: environ}
 	for _, b := range builtins() {
 		n.types = append(n.types, b.name)
 	}
 	for _, item := range yamlfile.Child(root, "observers").Content {
-		if name := yamlfile.Child(item, "type").Value; badName(name) == "" {
+		if name := n.typeIn(yamlfile.Child(item, "type").Value); badName(name) == "" {
 			n.types = append(n.types, name)
 		}
 	}

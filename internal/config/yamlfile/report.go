@@ -39,11 +39,15 @@ type Report struct {
 
 	origins map[string]Origin
 	wrong   map[string]bool
+	hidden  map[string]hidden
 }
+
+// hidden is a text that the problems of a key do not repeat, and what they say instead.
+type hidden struct{ text, instead string }
 
 // NewReport returns an empty report on a file.
 func NewReport(file string) *Report {
-	return &Report{File: file, origins: make(map[string]Origin), wrong: make(map[string]bool)}
+	return &Report{File: file, origins: make(map[string]Origin), wrong: make(map[string]bool), hidden: make(map[string]hidden)}
 }
 
 // Apart returns a report on the same keys with problems and warnings of its own.
@@ -55,6 +59,10 @@ func (r *Report) Apart() *Report {
 
 // SetOrigin notes where a key was set.
 func (r *Report) SetOrigin(key string, o Origin) { r.origins[key] = o }
+
+// Hide has the problems of a key, from now on, say something else where they would
+// repeat the text.
+func (r *Report) Hide(key, text, instead string) { r.hidden[key] = hidden{text, instead} }
 
 // OriginOf returns where a key was set, or else where the section is that it would
 // be in. What was not set anywhere has layer FromDefault.
@@ -116,6 +124,9 @@ func (r *Report) Warn(key, text string) {
 }
 
 func (r *Report) problem(o Origin, key, text string) Problem {
+	if h, ok := r.hidden[key]; ok {
+		text = strings.Replace(text, h.text, h.instead, 1)
+	}
 	p := Problem{File: r.File, Line: o.Line, Column: o.Column, Origin: o.Name, Key: key, Text: text}
 	if o.Name != "" {
 		p.File = ""
