@@ -22,9 +22,9 @@ type cli struct {
 	// stdout and stderr are for text; see [asIs].
 	stdout, stderr io.Writer
 
-	configPath string
-	settings   []string
-	logLevel   string
+	configPaths []string
+	settings    []string
+	logLevel    string
 	// began says that the command line was understood: what fails from then
 	// on is not the fault of its form.
 	began bool
@@ -81,7 +81,7 @@ row into exactly one durable event. Any number of identical nodes share the work
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVarP(&c.configPath, "config", "c", "config.yaml", "the configuration `file`")
+	flags.StringArrayVarP(&c.configPaths, "config", "c", []string{"config.yaml"}, "the configuration `file`, or a folder of *.yaml; repeat it for more, which are merged")
 	flags.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as log.level=debug; may be repeated")
 	flags.StringVar(&c.logLevel, "log-level", "", "the least `level` to log: debug, info, warn or error")
 	root.AddCommand(

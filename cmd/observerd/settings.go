@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/config"
@@ -17,7 +18,7 @@ var errNoConfig = usageError{errors.New("--config is empty; name a file")}
 // loadConfig loads the configuration as the global flags say. The error of a
 // mistake in the configuration is a [*config.Error].
 func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
-	if c.configPath == "" {
+	if slices.Contains(c.configPaths, "") {
 		return nil, nil, errNoConfig
 	}
 	overrides, err := c.overrides()
@@ -25,7 +26,7 @@ func (c *cli) loadConfig() (*config.Config, []config.Problem, error) {
 		return nil, nil, err
 	}
 	return config.Load(config.Options{
-		Path: c.configPath, Kinds: wiring.Kinds(), Environ: c.environ, Overrides: overrides, FlagNames: map[string]string{"log.level": "--log-level"},
+		Paths: c.configPaths, Kinds: wiring.Kinds(), Environ: c.environ, Overrides: overrides, FlagNames: map[string]string{"log.level": "--log-level"},
 	})
 }
 

@@ -112,9 +112,9 @@ func (v *validator) print(r validation) error {
 	}
 	switch {
 	case r.OK && r.warnings() == 0:
-		fmt.Fprintf(v.stdout, "%s: ok\n", v.configPath)
+		fmt.Fprintf(v.stdout, "%s: ok\n", strings.Join(v.configPaths, ", "))
 	case r.OK:
-		fmt.Fprintf(v.stdout, "%s: ok, with warnings\n", v.configPath)
+		fmt.Fprintf(v.stdout, "%s: ok, with warnings\n", strings.Join(v.configPaths, ", "))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func load(t *testing.T, yaml []byte) *config.Config {
 	if err := os.WriteFile(path, yaml, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

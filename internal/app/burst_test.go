@@ -122,7 +122,7 @@ func crowd(t *testing.T, p place, types int) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	made, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // columns of the stock than that of the place. Its node has that name.
 func (p place) narrow(t *testing.T, name string) *app.App {
 	t.Helper()
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: filepath.Join(p.folder, "config.yaml")})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{filepath.Join(p.folder, "config.yaml")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +108,6 @@ func TestNodesThatDefineAnObserverDifferently(t *testing.T) {
 
 // reload reads the configuration of the place again, as a restart does.
 func (p *place) reload() (err error) {
-	p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: filepath.Join(p.folder, "config.yaml")})
+	p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{filepath.Join(p.folder, "config.yaml")}})
 	return err
 }

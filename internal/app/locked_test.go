@@ -46,7 +46,7 @@ func TestALockedTableHoldsUpNoOtherType(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

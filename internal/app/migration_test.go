@@ -46,7 +46,7 @@ func TestMigrationGuideLoads(t *testing.T) {
 	if err := os.WriteFile(path, []byte(block[1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path, Environ: []string{"DATABASE_PASSWORD=a", "ERP_PASSWORD=b"}})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}, Environ: []string{"DATABASE_PASSWORD=a", "ERP_PASSWORD=b"}})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
@@ -343,7 +343,7 @@ func (p place) as(t *testing.T, url string, keys map[string]any) place {
 		t.Fatal(err)
 	}
 	var err error
-	p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path, Overrides: keys})
+	p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}, Overrides: keys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestSourceThatLacksAFile(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
 		t.Fatal(err)
 	}
 	missing := map[string]string{
@@ -156,7 +156,7 @@ func TestNodeWithoutTheURLChangesNoDefinition(t *testing.T) {
 	putFile(t, path, strings.Replace(string(text), open, fmt.Sprintf("url-file: %q", file), 1))
 	putFile(t, file, "sqlite:"+p.folder+"/warehouse.db")
 	load := func() {
-		if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
+		if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
 			t.Fatal(err)
 		}
 	}

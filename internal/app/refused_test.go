@@ -84,7 +84,7 @@ func (e erp) place(t *testing.T, node, password, observers string) place {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}

@@ -72,7 +72,7 @@ func setup(t *testing.T, url string) place {
 		t.Fatal(err)
 	}
 	var err error
-	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
 		t.Fatal(err)
 	}
 	p.warehouse, err = sample.Open(t.Context(), filepath.Join(p.folder, "warehouse.db"))

@@ -61,7 +61,7 @@ func TestAnotherKindOfSink(t *testing.T) {
 		if err := os.WriteFile(path, fmt.Appendf(nil, text, "sqlite:"+p.folder+"/observerd.db", p.folder), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cfg, _, err := config.Load(config.Options{Kinds: kinds, Path: path})
+		cfg, _, err := config.Load(config.Options{Kinds: kinds, Paths: []string{path}})
 		return cfg, err
 	}
 	for sinks, want := range map[string]string{

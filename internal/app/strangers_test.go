@@ -80,7 +80,7 @@ func as(t *testing.T, coordination string) place {
 		t.Fatal(err)
 	}
 	var err error
-	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
 		t.Fatal(err)
 	}
 	return p

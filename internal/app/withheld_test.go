@@ -55,7 +55,7 @@ func TestFailingReadsTellNoValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err != nil {
+	if p.config, _, err = config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err != nil {
 		t.Fatal(err)
 	}
 

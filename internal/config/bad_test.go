@@ -26,7 +26,7 @@ func TestBadFiles(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			t.Parallel()
-			got := report(config.Load(config.Options{Kinds: wiring.Kinds(), Path: filepath.ToSlash(file), OthersMayRead: nobody}))
+			got := report(config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{filepath.ToSlash(file)}, OthersMayRead: nobody}))
 			if strings.Contains(got, "hunter2") {
 				t.Errorf("a secret was reported:\n%s", got)
 			}

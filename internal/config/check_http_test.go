@@ -87,7 +87,7 @@ func TestInsecureIsWarnedOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, minimal), Environ: []string{
+			cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, minimal)}, Environ: []string{
 				"OBSERVERD_HTTP_INSECURE=true", "OBSERVERD_HTTP_LISTEN=" + tc.listen, "OBSERVERD_HTTP_WEB_CONFIG=" + tc.web,
 			}})
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 func ExampleLoad() {
 	_, warnings, err := config.Load(config.Options{
 		Kinds:     wiring.Kinds(),
-		Path:      "testdata/bad/missing-source.yaml",
+		Paths:     []string{"testdata/bad/missing-source.yaml"},
 		Environ:   []string{"OBSERVERD_LOG_LEVEL=loud"},
 		Overrides: map[string]any{"http.listen": "nowhere"},
 	})
@@ -33,7 +33,7 @@ func ExampleLoad() {
 }
 
 func ExampleConfig_Types() {
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: "../../config.yaml"})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{"../../config.yaml"}})
 	if err != nil {
 		fmt.Println(err)
 		return

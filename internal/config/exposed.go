@@ -11,28 +11,28 @@ import (
 )
 
 // checkExposed rejects passwords that are written in a configuration that every
-// user of the host may read. It checks the file alone, before the
+// user of the host may read. It checks a file alone, before the
 // environment is merged over it: a password without effect is a password too. The
 // keys are not marked as wrong, so that their other mistakes are reported as well.
-func (l *loader) checkExposed() {
-	if l.info == nil || !l.options.OthersMayRead(l.info) {
+func (l *loader) checkExposed(in file) {
+	if !l.options.OthersMayRead(in.info) {
 		return
 	}
 	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		inFile := f.typ == reflect.TypeFor[URL]() && l.LayerOf(f.key) == yamlfile.FromFile
+		inFile := f.typ == reflect.TypeFor[URL]() && l.IsSet(f.key) && l.OriginOf(f.key).File == in.path
 		if inFile && dburl.HoldsPassword(withoutVariables(l.k.String(f.key))) {
-			l.RejectAt(l.OriginOf(f.key), f.key, whyExposed(l.File, l.info, f.key))
+			l.RejectAt(l.OriginOf(f.key), f.key, whyExposed(in, f.key))
 		}
 	}
 }
 
-func whyExposed(file string, info fs.FileInfo, key string) string {
+func whyExposed(in file, key string) string {
 	instead := "write ${NAME} for it, or url-file"
 	if strings.HasPrefix(key, "sources.") {
 		instead = "write ${NAME} for it, url-file or password-file"
 	}
 	return fmt.Sprintf("%s holds a password, and every user of this host may read this file (mode %04o); run chmod 640 %s, or %s",
-		key, info.Mode().Perm(), file, instead)
+		key, in.info.Mode().Perm(), in.path, instead)
 }
 
 // warnOfReaders warns of a file that holds a secret and that every user of the

@@ -32,7 +32,7 @@ sinks:
 func mode(t *testing.T, bits os.FileMode) func(*config.Options) {
 	t.Helper()
 	return func(o *config.Options) {
-		if err := os.Chmod(o.Path, bits); err != nil {
+		if err := os.Chmod(o.Paths[0], bits); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,13 +124,13 @@ func TestModeOfALinkIsThatOfItsTarget(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: link}); err != nil {
+	if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{link}}); err != nil {
 		t.Errorf("the link itself has no mode that counts: %v", err)
 	}
 	if err := os.Chmod(target, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: link}); err == nil || !strings.HasPrefix(err.Error(), link+":2:17: database.url holds a password") {
+	if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{link}}); err == nil || !strings.HasPrefix(err.Error(), link+":2:17: database.url holds a password") {
 		t.Errorf("a target that everyone may read: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestConfigurationFromAPipe(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: fmt.Sprintf("/dev/fd/%d", r.Fd())})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{fmt.Sprintf("/dev/fd/%d", r.Fd())}})
 	if err != nil || len(warnings) > 0 || cfg.Database.URL.Dialect() != config.Postgres {
 		t.Errorf("%v, warnings %v", err, warnings)
 	}
@@ -185,7 +185,7 @@ func TestSecretFilesThatOthersMayRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, of("sqlite:a.db", plain)), Environ: []string{test.variable}})
+			_, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, of("sqlite:a.db", plain))}, Environ: []string{test.variable}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,5 +193,28 @@ func TestSecretFilesThatOthersMayRead(t *testing.T) {
 				t.Errorf("warnings %v", warnings)
 			}
 		})
+	}
+}
+
+// The mode counts of the file that has the password.
+func TestPasswordInOneOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(of("sqlite:a.db", "postgres://app:hunter2@h/db"), "database: {url: \"sqlite:a.db\"}\n", "", 1)
+	folder := folderOf(t, map[string]string{"a.yaml": "database: {url: \"postgres://app:hunter2@h/db\"}\n", "b.yaml": text})
+	for open, want := range map[string]string{"a.yaml": "a.yaml:1:17: database.url", "b.yaml": "b.yaml:4:10: sources.shop.url"} {
+		path := filepath.Join(folder, open)
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, got := from(folder, "a.yaml", "b.yaml")
+		if !strings.HasPrefix(got, want+" holds a password") || strings.Count(got, "\n") != 1 || !strings.Contains(got, "run chmod 640 "+open+", or") {
+			t.Errorf("reported\n%s\nwant %s", got, want)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, got := from(folder, "a.yaml", "b.yaml"); got != "" {
+		t.Error(got)
 	}
 }

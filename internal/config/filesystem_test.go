@@ -18,7 +18,7 @@ func TestNetworkFileSystems(t *testing.T) {
 		0x01161970: "GFS2", 0x7461636f: "OCFS2", 0x73757245: "Coda", fuse: "", plan9: "", 0xef53: "",
 	} {
 		text := "database: {url: \"sqlite:/data/deep/observerd.db\"}\n" + minimal
-		o := config.Options{Kinds: wiring.Kinds(), Path: write(t, text), StatFS: func(path string) (uint32, error) {
+		o := config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, text)}, StatFS: func(path string) (uint32, error) {
 			if path == "/" { // The nearest directory that exists.
 				return magic, nil
 			}
@@ -39,7 +39,7 @@ func TestNetworkFileSystems(t *testing.T) {
 func TestLocalFileSystemIsAccepted(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "made", "later", "observerd.db")
-	_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: write(t, "database: {url: \"sqlite:"+db+"\"}\n"+minimal)})
+	_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, "database: {url: \"sqlite:"+db+"\"}\n"+minimal)}})
 	if err != nil {
 		t.Error(err)
 	}

@@ -52,7 +52,7 @@ func TestMalformed(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+		_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 		if err == nil || strings.Contains(err.Error(), markedPassword) {
 			t.Errorf("%v of %s", err, text)
 		}
@@ -80,7 +80,7 @@ func loadFuzzed(t *testing.T, path, text, variable string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path, Environ: []string{variable}})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}, Environ: []string{variable}})
 	if err == nil {
 		_, _ = cfg.Hash(), cfg.Types()
 		return

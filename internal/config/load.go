@@ -3,6 +3,8 @@ package config
 import (
 	"io/fs"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/knadh/koanf/providers/confmap"
@@ -15,9 +17,11 @@ import (
 
 // Options say where the configuration comes from.
 type Options struct {
-	// Path is the YAML file, repeated in problems as it is given here. Empty
-	// means that there is none: defaults, environment and flags only.
-	Path string
+	// Paths are the YAML files, and folders with such (*.yaml), repeated in problems
+	// as they are given here. They are one configuration in several files: lists and
+	// sections join, and a key may be in one of them only. None means defaults,
+	// environment and flags only.
+	Paths []string
 	// Kinds are the kinds of databases and sinks.
 	Kinds Kinds
 	// Environ is the environment as os.Environ returns it: OBSERVERD_…
@@ -61,8 +65,13 @@ func Load(o Options) (*Config, []Problem, error) {
 type loader struct {
 	resolver
 	names names
-	// info is what the system knows of the file; nil when there is none.
+}
+
+// file is a file of the configuration.
+type file struct {
+	path string
 	info fs.FileInfo
+	root *yaml.Node
 }
 
 func newLoader(o Options) *loader {
@@ -72,38 +81,64 @@ func newLoader(o Options) *loader {
 	if o.OthersMayRead == nil {
 		o.OthersMayRead = fileowner.OthersMayRead
 	}
-	return &loader{resolver: resolver{yamlfile.NewReport(o.Path), o, koanf.New(".")}}
+	return &loader{resolver: resolver{yamlfile.NewReport(""), o, koanf.New(".")}}
 }
 
-// readFile returns the root mapping of the file, an empty one without a file, and nil
-// after a mistake.
-func (l *loader) readFile() *yaml.Node {
-	if l.File == "" {
-		return new(yaml.Node)
+// readFiles returns the files; ok is false after a mistake.
+func (l *loader) readFiles() (files []file, ok bool) {
+	for _, path := range l.paths() {
+		l.File = path
+		if slices.ContainsFunc(files, func(f file) bool { return f.path == path }) {
+			l.RejectAt(yamlfile.Origin{}, "", "this file is named twice; name it once")
+		}
+		files = append(files, l.readFile(path))
 	}
-	text, info, why := yamlfile.Read(l.File)
+	return files, len(l.Problems) == 0
+}
+
+// paths returns the paths of the files, those of folders too.
+func (l *loader) paths() []string {
+	var all []string
+	for _, given := range l.options.Paths {
+		l.File = given
+		paths, why := yamlfile.Files(given)
+		if why != nil {
+			l.RejectFile("", *why)
+		}
+		all = append(all, paths...)
+	}
+	return all
+}
+
+func (l *loader) readFile(path string) file {
+	text, info, why := yamlfile.Read(path)
 	if why != nil {
 		l.RejectFile("", *why)
-		return nil
+		return file{path: path}
 	}
-	l.info = info
-	return l.Document(text, "the file is empty; start from the config.yaml that is shipped",
+	root := l.Document(text, "the file is empty; start from the config.yaml that is shipped",
 		"the file is not a mapping; write keys such as database: and sources:")
+	return file{path, info, root}
 }
 
 // layered returns the merged layers, decoded and not checked. It goes on after
-// mistakes, unless the file has no tree: the result is nil then.
+// mistakes, unless a file has no tree: the result is nil then.
 func (l *loader) layered() *Config {
-	root := l.readFile()
-	if root == nil {
+	files, ok := l.readFiles()
+	if !ok {
 		return nil
 	}
 	t := reflect.TypeFor[Config]()
-	l.names = scanNames(root, l.options.Environ)
+	l.names = scanNames(files, l.options.Environ)
 	l.names.sinks = l.options.Kinds.Sinks
 	l.layer(names{}.defaults(t), "")
-	l.layer(reader{l.Report, l.names}.section(root, t, ""), "")
-	l.checkExposed()
+	r := reader{l.Report, l.names, make(map[string][]any)}
+	for _, f := range files {
+		l.File = f.path
+		l.layer(r.section(f.root, t, ""), "")
+		l.checkExposed(f)
+	}
+	l.File = strings.Join(l.options.Paths, ", ")
 	l.environment()
 	l.overrides()
 	cfg := new(Config)

@@ -34,7 +34,7 @@ func write(t *testing.T, text string) string {
 // load loads what must be without mistakes and warnings.
 func load(t *testing.T, text string, options ...func(*config.Options)) *config.Config {
 	t.Helper()
-	o := config.Options{Kinds: wiring.Kinds(), Path: write(t, text)}
+	o := config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, text)}}
 	for _, set := range options {
 		set(&o)
 	}
@@ -48,7 +48,7 @@ func load(t *testing.T, text string, options ...func(*config.Options)) *config.C
 // refuse loads what must have mistakes, and returns them without the path.
 func refuse(t *testing.T, text string, options ...func(*config.Options)) string {
 	t.Helper()
-	o := config.Options{Kinds: wiring.Kinds(), Path: write(t, text)}
+	o := config.Options{Kinds: wiring.Kinds(), Paths: []string{write(t, text)}}
 	for _, set := range options {
 		set(&o)
 	}
@@ -57,7 +57,7 @@ func refuse(t *testing.T, text string, options ...func(*config.Options)) string 
 	if !errors.As(err, &mistakes) {
 		t.Fatalf("loaded, or failed with another error: %v", err)
 	}
-	return strings.ReplaceAll(err.Error(), o.Path, "config.yaml")
+	return strings.ReplaceAll(err.Error(), o.Paths[0], "config.yaml")
 }
 
 func environ(variables ...string) func(*config.Options) {
@@ -66,7 +66,7 @@ func environ(variables ...string) func(*config.Options) {
 
 func TestShippedConfig(t *testing.T) {
 	t.Parallel()
-	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: "../../config.yaml"})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{"../../config.yaml"}})
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("load: %v, warnings %v", err, warnings)
 	}
@@ -175,11 +175,11 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for path, want := range map[string]string{
-		dir:                             dir + ": this is a directory; name a file in it",
+		dir:                             dir + ": no file in this folder has a name that ends in .yaml; write one, or name the right folder",
 		filepath.Join(dir, "none.yaml"): filepath.Join(dir, "none.yaml") + ": the file does not exist; create it, or name the right file",
 		"/dev/zero":                     "/dev/zero: the file is larger than 1 MiB; name the right file",
 	} {
-		if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path}); err == nil || err.Error() != want {
+		if _, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

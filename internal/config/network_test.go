@@ -73,7 +73,7 @@ observers:
 sinks: [{id: screen, type: stdout}]
 `
 	path := write(t, text)
-	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestFileThatMayNotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	asNobody(t)
-	_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), path+": the file may not be read by this user") {
 		t.Errorf("a file without rights: %v", err)
 	}

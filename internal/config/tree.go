@@ -17,6 +17,8 @@ import (
 type reader struct {
 	*yamlfile.Report
 	names names
+	// lists are the entries of each list so far, from all files.
+	lists map[string][]any
 }
 
 // section reads a mapping with known keys.
@@ -38,6 +40,9 @@ func (r reader) section(n *yaml.Node, t reflect.Type, path string) map[string]an
 			return
 		}
 		at := join(path, f.key)
+		if shape := shapeOf(f.typ); (shape == scalar || shape == words) && r.IsTwice(key, at) {
+			return
+		}
 		r.SetOrigin(at, yamlfile.Position(key))
 		if v := r.value(value, f.typ, at); v != nil {
 			values[f.key] = v
@@ -56,6 +61,9 @@ func (r reader) table(n *yaml.Node, t reflect.Type, path string) map[string]any 
 			return
 		}
 		at := join(path, key.Value)
+		if r.IsTwice(key, at) {
+			return
+		}
 		r.SetOrigin(at, yamlfile.Position(key))
 		if yamlfile.IsNull(value) {
 			values[key.Value] = make(map[string]any)
@@ -104,15 +112,16 @@ func entry(path string) string {
 }
 
 func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
-	var values []any
-	for i, item := range n.Content {
-		at := fmt.Sprintf("%s[%d]", path, i)
+	values := r.lists[path]
+	for _, item := range n.Content {
+		at := fmt.Sprintf("%s[%d]", path, len(values))
 		r.SetOrigin(at, yamlfile.Position(item))
 		if yamlfile.IsNull(item) {
 			r.Reject(at, "this entry is empty; write its keys, or remove it")
 		}
 		values = append(values, r.value(item, t, at))
 	}
+	r.lists[path] = values
 	return values
 }
 
@@ -139,14 +148,22 @@ func (r reader) suggest(key string, t reflect.Type, path string) string {
 	return "no observer has this type: correct the name, or remove the section"
 }
 
-// scanNames finds the names that the file introduces, before the file is checked
+// scanNames finds the names that the files introduce, before they are checked
 // against the keys that follow from them. Mistakes are skipped here: reading the tree
 // reports them.
-func scanNames(root *yaml.Node, environ variables) names {
+func scanNames(files []file, environ variables) names {
 	n := names{variables: environ}
 	for _, b := range builtins() {
 		n.types = append(n.types, b.name)
 	}
+	for _, f := range files {
+		n.scan(f.root)
+	}
+	n.types, n.sources = unique(n.types), unique(n.sources)
+	return n
+}
+
+func (n *names) scan(root *yaml.Node) {
 	for _, item := range yamlfile.Child(root, "observers").Content {
 		if name := n.typeIn(yamlfile.Child(item, "type").Value); badName(name) == "" {
 			n.types = append(n.types, name)
@@ -158,8 +175,6 @@ func scanNames(root *yaml.Node, environ variables) names {
 			n.sources = append(n.sources, name)
 		}
 	}
-	n.types, n.sources = unique(n.types), unique(n.sources)
-	return n
 }
 
 func unique(names []string) []string {

@@ -29,7 +29,7 @@ locks:
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: path})
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,6 +28,33 @@ type Unreadable struct {
 	Text string
 	// Denied says that this user may not read it.
 	Denied bool
+}
+
+// Files returns the files that a path names: itself, or those of a folder whose names
+// end in .yaml and begin with no dot, sorted by name.
+func Files(path string) ([]string, *Unreadable) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, nil // What is wrong is found when it is read.
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, whyUnreadable(path, err)
+	}
+	var files []string
+	for _, e := range entries {
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case filepath.Ext(e.Name()) == ".yaml":
+			files = append(files, filepath.Join(path, e.Name()))
+		case filepath.Ext(e.Name()) == ".yml":
+			return nil, &Unreadable{Text: fmt.Sprintf("%q is not read, as its name does not end in .yaml; rename it, or move it away", e.Name())}
+		}
+	}
+	if len(files) == 0 {
+		return nil, &Unreadable{Text: "no file in this folder has a name that ends in .yaml; write one, or name the right folder"}
+	}
+	return files, nil
 }
 
 // pipeTimeout is how long the writer of a pipe may take, as in --config <(program).

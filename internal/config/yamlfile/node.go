@@ -40,13 +40,25 @@ func (r *Report) Entries(n *yaml.Node, path string, visit func(key, value *yaml.
 			r.RejectAt(Position(key), path, "this is not a plain key; write a name, without anchors, aliases and merges")
 			r.MarkWrong(path) // What a merge would have brought is not missing.
 		case first != nil:
-			r.RejectAt(Position(key), path, fmt.Sprintf("the key %s is there already, at %s; remove one of them",
-				QuoteKey(key.Value), r.problem(Position(first), "", "").where()))
+			r.rejectTwice(key, path, r.problem(Position(first), "", "").where())
 		default:
 			seen[key.Value] = key
 			visit(key, value)
 		}
 	}
+}
+
+// IsTwice rejects a key that another file has set.
+func (r *Report) IsTwice(key *yaml.Node, path string) bool {
+	if !r.IsSet(path) {
+		return false
+	}
+	r.rejectTwice(key, path, r.Where(path))
+	return true
+}
+
+func (r *Report) rejectTwice(key *yaml.Node, path, first string) {
+	r.RejectAt(Position(key), path, fmt.Sprintf("the key %s is there already, at %s; remove one of them", QuoteKey(key.Value), first))
 }
 
 // IsPlain rejects a value with an anchor, an alias or a tag.

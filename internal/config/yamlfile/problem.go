@@ -44,12 +44,13 @@ func (p Problem) where() string {
 	return p.File
 }
 
-// Sort brings problems into the order of the file, and then by the name of the
+// Sort brings problems into the order of the files and of what is in them, and then by the name of the
 // variable or flag.
 func Sort(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(a.Origin, b.Origin),
+			cmp.Compare(a.File, b.File),
 			cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Text, b.Text),

@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ const (
 // Origin is the place to correct a value. The zero value is that of a default.
 type Origin struct {
 	Layer Layer
+	// File is the path of the file; "" is that of the report, until [Report.SetOrigin]
+	// notes it.
+	File string
 	// Line and Column count from 1; 0 where the value is not of the file.
 	Line, Column int
 	// Name is the variable or flag; "" for a value of the file.
@@ -27,12 +31,13 @@ type Origin struct {
 }
 
 // Start is the origin of what concerns a file as a whole.
-func Start() Origin { return Origin{FromFile, 1, 1, ""} }
+func Start() Origin { return Origin{Layer: FromFile, Line: 1, Column: 1} }
 
 // Report knows where each key was set and what is wrong with it. Keys are dotted, with
 // [i] for an entry of a list. [NewReport] makes one.
 type Report struct {
-	// File is the path of the file, as problems repeat it.
+	// File is the path of the file that is read, as problems repeat it. Who reads
+	// several sets it to each in turn, and then to a name for all of them.
 	File string
 	// Problems are the mistakes and Warnings the rest, as they were found.
 	Problems, Warnings []Problem
@@ -58,7 +63,12 @@ func (r *Report) Apart() *Report {
 }
 
 // SetOrigin notes where a key was set.
-func (r *Report) SetOrigin(key string, o Origin) { r.origins[key] = o }
+func (r *Report) SetOrigin(key string, o Origin) {
+	if o.Layer == FromFile {
+		o.File = cmp.Or(o.File, r.File)
+	}
+	r.origins[key] = o
+}
 
 // Hide has the problems of a key, from now on, say something else where they would
 // repeat the text.
@@ -96,9 +106,9 @@ func (r *Report) Reject(key, text string) {
 }
 
 // RejectFile notes that the file of a key cannot be read; the key "" is the
-// configuration itself.
+// configuration itself, which may have several that cannot.
 func (r *Report) RejectFile(key string, why Unreadable) {
-	if r.wrong[key] {
+	if key != "" && r.wrong[key] {
 		return
 	}
 	r.wrong[key] = true
@@ -127,7 +137,7 @@ func (r *Report) problem(o Origin, key, text string) Problem {
 	if h, ok := r.hidden[key]; ok {
 		text = strings.Replace(text, h.text, h.instead, 1)
 	}
-	p := Problem{File: r.File, Line: o.Line, Column: o.Column, Origin: o.Name, Key: key, Text: text}
+	p := Problem{File: cmp.Or(o.File, r.File), Line: o.Line, Column: o.Column, Origin: o.Name, Key: key, Text: text}
 	if o.Name != "" {
 		p.File = ""
 	}

@@ -74,11 +74,11 @@ func locate(text []byte, err error) Origin {
 	reported, _ := splitMessage(err)
 	for n := line; n >= 1 && n > line-far; n-- {
 		if wellFormed(bytes.Join(lines[:n-1], nil)) {
-			return Origin{FromFile, n, firstColumn(lines[n-1]), ""}
+			return Origin{Layer: FromFile, Line: n, Column: firstColumn(lines[n-1])}
 		}
 	}
 	reported = min(reported, len(lines))
-	return Origin{FromFile, reported, firstColumn(lines[reported-1]), ""}
+	return Origin{Layer: FromFile, Line: reported, Column: firstColumn(lines[reported-1])}
 }
 
 // parsedLines returns how many lines the parser reads before it fails.

@@ -16,7 +16,7 @@ const configPath = "/etc/observerd/config.yaml"
 // loaded returns the configuration that a service mounts, in its environment.
 func loaded(t *testing.T, s types.ServiceConfig) *config.Config {
 	t.Helper()
-	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: mounted(t, s, configPath), Environ: environment(t, s)})
+	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{mounted(t, s, configPath)}, Environ: environment(t, s)})
 	if err != nil {
 		t.Fatalf("%s: %v", s.Name, err)
 	}
@@ -46,7 +46,7 @@ func TestConfigurationsLoad(t *testing.T) {
 				continue
 			}
 			without := append(append([]string{}, environ[:i]...), environ[i+1:]...)
-			_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Path: mounted(t, s, configPath), Environ: without})
+			_, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{mounted(t, s, configPath)}, Environ: without})
 			if err == nil || !strings.Contains(err.Error(), variable) {
 				t.Errorf("%s is not missed: %s needs no such variable, or does not say so: %v", variable, name, err)
 			}
