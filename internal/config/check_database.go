@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ func (c databaseChecker) checkSources(sources map[string]Source) {
 		c.checkFetchSize(join(path, "fetch-size"), s.URL)
 		key := join(path, "timezone")
 		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
-			c.Reject(key, quote(s.Timezone)+" is not an IANA time zone; write for example UTC or Europe/Berlin")
+			c.Reject(key, quote(s.Timezone)+" is not an IANA time zone; write "+cmp.Or(nearestZone(s.Timezone), "for example UTC or Europe/Berlin"))
 		}
 	}
 }

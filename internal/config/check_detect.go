@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/observerd/observerd/internal/nearest"
 )
 
 // presets fills in what depends on the type.
@@ -30,8 +32,12 @@ func (c observerChecker) checkEvent(path string, o *Observer) {
 	switch {
 	case !c.OK(key, path+".type"):
 	case o.Event == "" && !c.IsSet(key):
-		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write for example event: %sObservedEvent",
-			quote(o.Type), camel(o.Type)))
+		instead := "for example"
+		if near := nearest.Name(o.Type, builtinNames()); near != "" {
+			instead = "type: " + near + ", or for a type of your own"
+		}
+		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write %s event: %sObservedEvent",
+			quote(o.Type), instead, camel(o.Type)))
 	case !eventType.MatchString(o.Event):
 		c.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
 	}

@@ -96,3 +96,11 @@ func builtins() []builtin {
 		{"wes", "WesTaskPolledEvent", DetectChange},
 	}
 }
+
+func builtinNames() []string {
+	var names []string
+	for _, b := range builtins() {
+		names = append(names, b.name)
+	}
+	return names
+}

@@ -152,10 +152,7 @@ func (r reader) suggest(key string, t reflect.Type, path string) string {
 // against the keys that follow from them. Mistakes are skipped here: reading the tree
 // reports them.
 func scanNames(files []file, environ variables) names {
-	n := names{variables: environ}
-	for _, b := range builtins() {
-		n.types = append(n.types, b.name)
-	}
+	n := names{types: builtinNames(), variables: environ}
 	for _, f := range files {
 		n.scan(f.root)
 	}

@@ -51,17 +51,21 @@ func (k Kinds) supported() string {
 }
 
 // unsupported are schemes of databases that are known, and not supported yet.
-var unsupported = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb|jdbc):`)
+var unsupported = regexp.MustCompile(`^(sqlserver|mssql|db2|mongodb|redis|cockroachdb|duckdb):`)
 
 // ParseURL reads the URL of a database. The text of an error repeats nothing of the
-// URL but the name of an unsupported kind of database.
+// URL but the name of an unsupported kind of database, and what is open in one of JDBC.
 func (k Kinds) ParseURL(text string) (URL, error) { return k.parseURL(text, k.supported()) }
 
 // ParseCoordination reads the URL of the coordination database.
 func (k Kinds) ParseCoordination(text string) (URL, error) {
 	u, err := k.parseURL(text, coordinationForm)
-	if err == nil && u.dialect != SQLite && u.dialect != Postgres {
-		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", u.dialect, coordinationForm)
+	dialect := u.dialect
+	if scheme, _, ok := k.fromJDBC(text); ok {
+		dialect = scheme
+	}
+	if dialect != "" && dialect != SQLite && dialect != Postgres {
+		return URL{}, fmt.Errorf("%s is read as a source only; the coordination database is PostgreSQL or SQLite: %s", dialect, coordinationForm)
 	}
 	if err == nil && u.dialect == Postgres {
 		err = checkWritable(text)
@@ -93,7 +97,10 @@ func (k Kinds) parseURL(text, instead string) (URL, error) {
 	if kind, ok := k.Of(scheme); ok {
 		return parseNetwork(text, kind)
 	}
-	if m := unsupported.FindStringSubmatch(text); m != nil {
+	if _, url, ok := k.fromJDBC(text); ok {
+		return URL{}, errors.New(jdbcText(text, url))
+	}
+	if m := unsupported.FindStringSubmatch(strings.TrimPrefix(text, "jdbc:")); m != nil {
 		return URL{}, fmt.Errorf("this version does not support %s yet; %s", m[1], instead)
 	}
 	return URL{}, errors.New("this is not the URL of a supported database; " + instead)
