@@ -27,6 +27,8 @@ type OperatorOptions struct {
 	Logger *slog.Logger
 	// Create allows the SQLite file of the coordination database to be made.
 	Create bool
+	// ReadOnly is for commands that write nothing to the coordination database.
+	ReadOnly bool
 }
 
 // Operator runs one-shot commands on a cluster, beside its nodes.
@@ -34,13 +36,14 @@ type Operator struct {
 	cfg *config.Config
 	log *slog.Logger
 	// db is nil when the SQLite file does not exist and may not be made.
-	db *lockdb.DB
+	db       *lockdb.DB
+	readOnly bool
 }
 
 // NewOperator opens the coordination database of the configuration without
 // connecting to it. The caller closes the operator.
 func NewOperator(o OperatorOptions) (*Operator, error) {
-	op := &Operator{cfg: o.Config, log: o.Logger}
+	op := &Operator{cfg: o.Config, log: o.Logger, readOnly: o.ReadOnly}
 	if err := statDatabase(o.Config); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && !o.Create {
 			return op, nil
@@ -51,7 +54,7 @@ func NewOperator(o OperatorOptions) (*Operator, error) {
 	}
 	var err error
 	op.db, err = lockdb.Open(lockdb.Options{
-		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, Logger: o.Logger.With("component", "lockdb"),
+		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, ReadOnly: o.ReadOnly, Logger: o.Logger.With("component", "lockdb"),
 	})
 	return op, err
 }
@@ -71,10 +74,11 @@ func statDatabase(cfg *config.Config) error {
 
 // sources opens sources for one command.
 func (op *Operator) sources() *access.Opener {
-	if op.db == nil {
-		return wiring.NewOpener(op.cfg, nil, true, op.log)
+	o := access.Options{Lenient: true, ReadOnly: op.readOnly, Logger: op.log}
+	if op.db != nil {
+		o.Accounts = op.db.Accounts()
 	}
-	return wiring.NewOpener(op.cfg, op.db.Accounts(), true, op.log)
+	return wiring.NewOpener(op.cfg, o)
 }
 
 // open opens the source of that name.

@@ -95,8 +95,8 @@ func (v Validation) Warnings() int {
 }
 
 // Validate connects to the coordination database and to the source of every
-// enabled observer. It creates and changes nothing in them, except that a
-// refused account is noted, as by a node.
+// enabled observer. It creates and changes nothing in them. An account that the nodes
+// know to be refused is not tried; one that is refused now is noted nowhere.
 func Validate(ctx context.Context, o ValidateOptions) Validation {
 	cfg := o.Config
 	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
@@ -108,14 +108,19 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 			v.Observers = append(v.Observers, ObserverCheck{ID: o.ID, Source: o.Source, observer: o})
 		}
 	}
+	op, opened := NewOperator(OperatorOptions{Config: cfg, Logger: o.Logger, ReadOnly: true})
+	if opened != nil {
+		op = &Operator{cfg: cfg, log: o.Logger, readOnly: true}
+	}
+	defer op.Close() // It was only read.
 	var coordination []Finding
 	var work sync.WaitGroup
 	work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
-		coordination = v.Database.check(ctx, cfg, o.Logger)
+		coordination = v.Database.check(ctx, op, opened)
 	})
-	sources, closed := validationSources(cfg, o.Logger)
+	sources := op.sources()
 	for i := range v.Observers {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
@@ -124,7 +129,6 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		})
 	}
 	work.Wait()
-	closed()
 	v.Findings = append(v.Findings, coordination...)
 	for _, o := range v.Observers {
 		v.Findings = append(v.Findings, o.findings...)
@@ -164,17 +168,17 @@ func onceEach(findings []Finding) []Finding {
 	return kept
 }
 
-// check asks the coordination database for its schema.
-func (d *DatabaseCheck) check(ctx context.Context, cfg *config.Config, log *slog.Logger) []Finding {
+// check asks the coordination database for its schema. opened is why it cannot be
+// opened, if that is so.
+func (d *DatabaseCheck) check(ctx context.Context, op *Operator, opened error) []Finding {
 	const subject = "database"
+	cfg, err := op.cfg, opened
 	if mayWriteDatabase(cfg) != nil {
 		return nil // CheckRights has said so.
 	}
-	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
 	if err != nil {
 		return []Finding{{SeverityError, subject, err.Error(), err}}
 	}
-	defer op.Close() // It was only read.
 	if d.Schema, err = op.Schema(ctx); err == nil && d.Schema.State == SchemaCurrent {
 		err = op.ready(ctx)
 	}

@@ -14,16 +14,6 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// validationSources opens sources for a validation, whose coordination database
-// may not exist yet. Call closed at its end.
-func validationSources(cfg *config.Config, log *slog.Logger) (_ *access.Opener, closed func()) {
-	op, err := NewOperator(OperatorOptions{Config: cfg, Logger: log})
-	if err != nil {
-		return wiring.NewOpener(cfg, nil, true, log), func() {}
-	}
-	return op.sources(), func() { _ = op.Close() } // It was hardly used.
-}
-
 // check asks the source about the observer's query.
 func (c *ObserverCheck) check(ctx context.Context, sources *access.Opener, sample int) {
 	o := c.observer

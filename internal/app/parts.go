@@ -98,7 +98,7 @@ func (p *parts) stop(ctx context.Context) error {
 // openSources opens the sources that some enabled observer reads, each behind
 // the breaker of its database.
 func (a *App) openSources() (map[string]*access.Source, error) {
-	opener, metrics := wiring.NewOpener(a.cfg, a.db.Accounts(), false, a.log), access.NewMetrics(a.registry)
+	opener, metrics := wiring.NewOpener(a.cfg, access.Options{Accounts: a.db.Accounts(), Logger: a.log}), access.NewMetrics(a.registry)
 	opened := map[string]*access.Source{}
 	for _, observed := range a.cfg.Observers {
 		name := observed.Source

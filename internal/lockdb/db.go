@@ -24,6 +24,8 @@ type Options struct {
 	// row is locked for longer than AcquireWait counts as held.
 	PoolSize                 int
 	LockTimeout, AcquireWait time.Duration
+	// ReadOnly is that of [sqldb.Options].
+	ReadOnly bool
 	// StalledCopy is the age from which a COPY of another session of ours, in
 	// whose way it stands, counts as stalled and is ended. 0 means
 	// [DefaultStalledCopy].
@@ -67,7 +69,7 @@ func Open(o Options) (*DB, error) {
 		o.StalledCopy = DefaultStalledCopy
 	}
 	opened, err := sqldb.Open(sqldb.Options{
-		URL: o.URL, PoolSize: o.PoolSize, LockTimeout: o.LockTimeout, AcquireWait: o.AcquireWait, Logger: o.Logger,
+		URL: o.URL, PoolSize: o.PoolSize, LockTimeout: o.LockTimeout, AcquireWait: o.AcquireWait, ReadOnly: o.ReadOnly, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

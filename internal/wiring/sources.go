@@ -3,17 +3,17 @@ package wiring
 import (
 	"errors"
 	"io/fs"
-	"log/slog"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/access"
 )
 
-// NewOpener returns what opens the sources of the configuration. accounts is nil where
-// there is no coordination database yet; lenient is for the one-shot commands.
-func NewOpener(cfg *config.Config, accounts access.Accounts, lenient bool, log *slog.Logger) *access.Opener {
-	find := func(name string) (access.Target, error) {
+// NewOpener returns what opens the sources of the configuration, which says what o.Node
+// and o.Find are.
+func NewOpener(cfg *config.Config, o access.Options) *access.Opener {
+	o.Node = cfg.Node.Name
+	o.Find = func(name string) (access.Target, error) {
 		c, err := cfg.Sources[name].Resolve()
 		if err != nil {
 			return access.Target{}, unopenedError{mistakeError{err}}
@@ -33,7 +33,7 @@ func NewOpener(cfg *config.Config, accounts access.Accounts, lenient bool, log *
 			},
 		}, nil
 	}
-	return access.NewOpener(access.Options{Node: cfg.Node.Name, Find: find, Accounts: accounts, Lenient: lenient, Logger: log})
+	return access.NewOpener(o)
 }
 
 // unopenedError is why a source cannot be opened: its URL is wrong, in a way that only

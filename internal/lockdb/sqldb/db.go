@@ -26,6 +26,9 @@ type Options struct {
 	// AcquireWait bounds how long an acquisition waits for another's row lock.
 	// SQLite has no row locks. 0 means [DefaultAcquireWait].
 	AcquireWait time.Duration
+	// ReadOnly promises that nothing will be written. SQLite refuses it then, makes no
+	// file that is missing, and leaves the journal of one as it is.
+	ReadOnly bool
 	// Logger is required.
 	Logger *slog.Logger
 }

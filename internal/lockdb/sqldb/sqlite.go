@@ -27,14 +27,20 @@ func openSQLite(o Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return nil, errors.New("coordination database: sqlite needs a file; write sqlite:PATH")
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("coordination database: make its folder: %w", err)
+	if !o.ReadOnly {
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return nil, fmt.Errorf("coordination database: make its folder: %w", err)
+		}
+		createSQLite(path)
 	}
-	createSQLite(path)
 	db := newDB(sqliteDialect(), o.Logger)
 	db.path = path
 	for pool, size := range map[**sql.DB]int{&db.Main: 1, &db.Read: o.PoolSize} {
-		opened, err := openSQLitePool(sqliteDSN(path, pool == &db.Read))
+		dsn := sqliteDSN(path, pool == &db.Read)
+		if o.ReadOnly {
+			dsn = sqliteUntouched(path)
+		}
+		opened, err := openSQLitePool(dsn)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.Close())
 		}
@@ -67,6 +73,12 @@ func createSQLite(path string) {
 	if err == nil {
 		_ = f.Close() // Nothing was written.
 	}
+}
+
+// sqliteUntouched leaves the journal of the file as it is. With mode=ro SQLite could not
+// take away the files that it makes beside it even to read.
+func sqliteUntouched(path string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?mode=rw&_pragma=busy_timeout(10000)&_pragma=query_only(1)"
 }
 
 // sqliteDSN makes writers take the write lock when a transaction begins: one

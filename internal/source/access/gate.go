@@ -48,6 +48,7 @@ type credentialGate struct {
 	id, node, secret string
 	store            Accounts // nil: none to be asked
 	lenient          bool     // see [Options]
+	readOnly         bool     // see [Options]
 	log              *slog.Logger
 	rounds           int // of a digest; 0 means iterations
 
@@ -66,7 +67,7 @@ type credentialGate struct {
 
 func newGate(id, secret string, o Options) *credentialGate {
 	return &credentialGate{
-		id: id, node: o.Node, secret: secret, store: o.Accounts, lenient: o.Lenient, log: o.Logger,
+		id: id, node: o.Node, secret: secret, store: o.Accounts, lenient: o.Lenient, readOnly: o.ReadOnly, log: o.Logger,
 		turn: make(chan struct{}, 1), digests: make(map[string][]byte),
 	}
 }
@@ -150,7 +151,7 @@ func (g *credentialGate) refused(ctx context.Context, err error) {
 
 // tell writes the refusal that was not written yet. The caller holds g.mu.
 func (g *credentialGate) tell(ctx context.Context) {
-	if g.store == nil {
+	if g.store == nil || g.readOnly {
 		return
 	}
 	g.asked = time.Time{}

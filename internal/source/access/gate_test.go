@@ -261,6 +261,28 @@ func TestGateWithoutItsDatabase(t *testing.T) {
 	})
 }
 
+// TestGateThatOnlyReads has a command that notes nothing, and nodes.
+func TestGateThatOnlyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, v := newBook(), &vault{password: "right"}
+		reader := gateOf(b, "a", "wrong")
+		reader.readOnly = true
+		for range 2 {
+			if err := v.logon(reader); !isRefusal(err) || v.failed != 1 || len(b.rows) != 0 {
+				t.Errorf("%v, %d failed logons, rows %v", err, v.failed, b.rows)
+			}
+		}
+		if err := v.logon(gateOf(b, "b", "wrong")); !isRefusal(err) || v.failed != 2 || len(b.rows) != 1 {
+			t.Errorf("a node: %v, %d failed logons, rows %v", err, v.failed, b.rows)
+		}
+		late := gateOf(b, "c", "wrong")
+		late.readOnly = true
+		if err := v.logon(late); !isRefusal(err) || v.failed != 2 {
+			t.Errorf("what nodes know: %v, %d failed logons", err, v.failed)
+		}
+	})
+}
+
 // TestRefusalIsNotWrittenAfterTheResume has one that could not be written at once,
 // and an account that is fixed then.
 func TestRefusalIsNotWrittenAfterTheResume(t *testing.T) {

@@ -38,7 +38,10 @@ type Options struct {
 	// can commit nothing, so no poll is lost, and it cannot know that it is the only one
 	// that tries.
 	Lenient bool
-	Logger  *slog.Logger
+	// ReadOnly notes no refusal in Accounts: one that this process meets holds for this
+	// process alone.
+	ReadOnly bool
+	Logger   *slog.Logger
 }
 
 // Opener opens the sources of a process. Sources with one account share its gate.
