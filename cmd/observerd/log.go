@@ -55,6 +55,15 @@ func (c *cli) quietLogger(cfg config.Log) *slog.Logger {
 	return newLogger(c.stderr, cfg, level)
 }
 
+// silentLogger is the logger of a command whose result says all that it has met: it
+// leaves out everything, unless --log-level asks for it.
+func (c *cli) silentLogger(cfg config.Log) *slog.Logger {
+	if c.logLevel == "" {
+		return slog.New(slog.DiscardHandler)
+	}
+	return newLogger(c.stderr, cfg, cfg.SlogLevel())
+}
+
 // isTerminal reports whether a person looks at the stream, or types into it.
 func isTerminal(stream any) bool {
 	if w, is := stream.(io.Writer); is {

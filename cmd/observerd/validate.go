@@ -16,6 +16,9 @@ import (
 // validation is what validate prints with -o json.
 type validation struct {
 	OK bool `json:"ok"`
+	// Verdict is the closing line of the text, which names the file before it.
+	Verdict string `json:"verdict"`
+	Config  string `json:"config"`
 	// Problems and Warnings are those of the configuration itself.
 	Problems []config.Problem `json:"problems"`
 	Warnings []config.Problem `json:"warnings"`
@@ -47,6 +50,9 @@ it, a large table that every poll would read whole. Nothing is created or change
 For each observer, show the SQL that its polls send, the plan of the database
 where it gives one, and the first rows as the events that they would become.
 
+Warnings, then mistakes come last, on stderr, before the line that says how many
+observers are ready. Nothing is logged unless --log-level is given.
+
 Mistakes end with exit code 78, a database that is down with 69.`,
 		Example: `  observerd validate
   observerd validate --offline --config new.yaml
@@ -68,7 +74,7 @@ func (v *validator) run(ctx context.Context) error {
 		return usageError{errors.New("--sample is negative; write 0 for no rows")}
 	}
 	cfg, warnings, err := v.loadConfig()
-	result := validation{Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}
+	result := validation{Config: strings.Join(v.configPaths, ", "), Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}
 	var mistakes *config.Error
 	if errors.As(err, &mistakes) {
 		result.Problems = mistakes.Problems
@@ -77,13 +83,13 @@ func (v *validator) run(ctx context.Context) error {
 	}
 	found := err
 	if err == nil && !v.offline {
-		online := admin.Validate(ctx, admin.ValidateOptions{Config: cfg, Logger: v.quietLogger(cfg.Log), Timeout: *v.timeout, Sample: v.sample})
+		online := admin.Validate(ctx, admin.ValidateOptions{Config: cfg, Logger: v.silentLogger(cfg.Log), Timeout: *v.timeout, Sample: v.sample})
 		result.Online, found = &online, online.Err()
 	}
 	if found == nil && v.strict && result.warnings() > 0 {
 		found = &config.Error{Problems: []config.Problem{{Text: "there are warnings, and --strict was given"}}}
 	}
-	result.OK = found == nil
+	result.OK, result.Verdict = found == nil, v.verdict(result)
 	if err := v.print(result); err != nil || found == nil {
 		return err
 	}
@@ -98,34 +104,77 @@ func (r validation) warnings() int {
 	return n
 }
 
-// print prints the result, and problems to stderr.
+// verdict says how many observers are ready.
+func (v *validator) verdict(r validation) string {
+	const unasked = "the databases were not asked"
+	var parts []string
+	switch {
+	case len(r.Problems) > 0:
+		parts = []string{counted(len(r.Problems), "mistake"), unasked}
+	case r.Online == nil:
+		parts = []string{"no mistakes", unasked}
+	default:
+		parts = []string{observersReady(r.Online.Ready(), len(r.Online.Observers))}
+		for _, subject := range r.Online.NotReady() {
+			parts = append(parts, map[string]string{"node": "this node is not ready", "database": "the coordination database is not ready"}[subject])
+		}
+	}
+	if n := r.warnings(); n > 0 {
+		text := counted(n, "warning")
+		if v.strict {
+			text += ", taken for mistakes"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func observersReady(ready, all int) string {
+	switch missing := all - ready; {
+	case all == 0:
+		return "no observer is enabled"
+	case missing == 0 && all == 1:
+		return "1 observer is ready"
+	case missing == 0:
+		return fmt.Sprintf("%d observers are ready", all)
+	case missing == 1:
+		return fmt.Sprintf("1 of %s is not ready", counted(all, "observer"))
+	default:
+		return fmt.Sprintf("%d of %s are not ready", missing, counted(all, "observer"))
+	}
+}
+
+// print prints the result, warnings and mistakes to stderr.
 func (v *validator) print(r validation) error {
 	if *v.output == formatJSON {
 		return printJSON(v.stdout, r)
 	}
+	if r.Online != nil {
+		if err := v.printOnline(*r.Online); err != nil {
+			return err
+		}
+	}
+	warn(v.stderr, r.Warnings)
 	for _, p := range r.Problems {
 		fmt.Fprintln(v.stderr, p)
 	}
-	warn(v.stderr, r.Warnings)
 	if r.Online != nil {
-		v.printOnline(*r.Online)
+		v.printFindings(r.Online.Findings)
 	}
-	switch {
-	case r.OK && r.warnings() == 0:
-		fmt.Fprintf(v.stdout, "%s: ok\n", strings.Join(v.configPaths, ", "))
-	case r.OK:
-		fmt.Fprintf(v.stdout, "%s: ok, with warnings\n", strings.Join(v.configPaths, ", "))
-	}
+	fmt.Fprintf(v.stdout, "%s: %s\n", strings.Join(v.configPaths, ", "), r.Verdict)
 	return nil
 }
 
-func (v *validator) printOnline(online admin.Validation) {
-	for _, f := range online.Findings {
+func (v *validator) printFindings(findings []admin.Finding) {
+	for _, f := range findings {
 		if f.Severity == admin.SeverityWarning {
 			fmt.Fprint(v.stderr, "warning: ")
 		}
 		fmt.Fprintf(v.stderr, "%s: %s\n", f.Subject, f.Text)
 	}
+}
+
+func (v *validator) printOnline(online admin.Validation) error {
 	d := online.Database
 	fmt.Fprintf(v.stdout, "database %s: %s\n", d.URL, schemaText(d))
 	for _, o := range online.Observers {
@@ -134,27 +183,28 @@ func (v *validator) printOnline(online admin.Validation) {
 			state = "out of reach"
 		}
 		fmt.Fprintf(v.stdout, "observer %s: source %s is %s\n", o.ID, o.Source, state)
-		v.printObserver(o)
+		if err := v.printObserver(o); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // printObserver prints what is known of the polls of an observer.
-func (v *validator) printObserver(o admin.ObserverCheck) {
+func (v *validator) printObserver(o admin.ObserverCheck) error {
 	if v.sql && o.SQL != "" {
 		fmt.Fprintf(v.stdout, "  sql:\n%s;\n", indented(o.SQL))
 	}
 	if v.sql && o.Plan != "" {
 		fmt.Fprintf(v.stdout, "  plan:\n%s\n", indented(o.Plan))
 	}
-	if len(o.Sample) > 0 {
-		fmt.Fprintln(v.stdout, "  the first rows as events:")
-	}
-	for _, e := range o.Sample {
-		fmt.Fprintf(v.stdout, "    %s\n", e)
+	if err := printSample(v.stdout, o.Sample); err != nil {
+		return err
 	}
 	for _, d := range o.Dead {
 		fmt.Fprintf(v.stdout, "  a poison row: %s: %s\n", orDash(oneLine(d.Key)), oneLine(d.Reason))
 	}
+	return nil
 }
 
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

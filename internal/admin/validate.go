@@ -1,11 +1,13 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +29,12 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
+// Subjects of findings that are about no observer and no source.
+const (
+	subjectNode     = "node"
+	subjectDatabase = "database"
+)
+
 // Finding is one result of the check of the databases.
 type Finding struct {
 	Severity Severity `json:"severity"`
@@ -38,11 +46,22 @@ type Finding struct {
 	cause error
 }
 
+func (f Finding) isError() bool { return f.Severity == SeverityError }
+
+// rank puts errors behind warnings.
+func (f Finding) rank() int {
+	if f.isError() {
+		return 1
+	}
+	return 0
+}
+
 // Validation is the result of checking a configuration against the databases.
 type Validation struct {
 	Database  DatabaseCheck   `json:"database"`
 	Observers []ObserverCheck `json:"observers"`
-	Findings  []Finding       `json:"findings"`
+	// Findings are warnings first, then errors.
+	Findings []Finding `json:"findings"`
 }
 
 // DatabaseCheck is the coordination database.
@@ -58,6 +77,8 @@ type ObserverCheck struct {
 	ID        string `json:"observer"`
 	Source    string `json:"source"`
 	Reachable bool   `json:"reachable"`
+	// Ready says that a node would poll it.
+	Ready bool `json:"ready"`
 	// SQL is the statement of a poll, Plan how the database would run it; empty when
 	// they could not be read.
 	SQL  string `json:"sql,omitempty"`
@@ -76,18 +97,41 @@ type ObserverCheck struct {
 func (v Validation) Err() error {
 	var errs []error
 	for _, f := range v.Findings {
-		if f.Severity == SeverityError {
+		if f.isError() {
 			errs = append(errs, fmt.Errorf("%s: %s: %w", f.Subject, f.Text, f.cause))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// Ready counts the observers that a node would poll.
+func (v Validation) Ready() int {
+	n := 0
+	for _, o := range v.Observers {
+		if o.Ready {
+			n++
+		}
+	}
+	return n
+}
+
+// NotReady are the subjects of the errors that are about no source and no observer:
+// "node" and "database".
+func (v Validation) NotReady() (subjects []string) {
+	for _, f := range v.Findings {
+		own := f.Subject == subjectNode || f.Subject == subjectDatabase
+		if own && f.isError() && !slices.Contains(subjects, f.Subject) {
+			subjects = append(subjects, f.Subject)
+		}
+	}
+	return subjects
+}
+
 // Warnings counts the findings that do not stand in the way.
 func (v Validation) Warnings() int {
 	n := 0
 	for _, f := range v.Findings {
-		if f.Severity == SeverityWarning {
+		if !f.isError() {
 			n++
 		}
 	}
@@ -101,7 +145,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 	cfg := o.Config
 	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
 	if err := CheckRights(cfg); err != nil {
-		v.Findings = append(v.Findings, Finding{SeverityError, "node", err.Error(), err})
+		v.Findings = append(v.Findings, Finding{SeverityError, subjectNode, err.Error(), err})
 	}
 	for _, o := range cfg.Observers {
 		if o.Enabled {
@@ -130,10 +174,13 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 	}
 	work.Wait()
 	v.Findings = append(v.Findings, coordination...)
-	for _, o := range v.Observers {
+	for i := range v.Observers {
+		o := &v.Observers[i]
+		o.Ready = !slices.ContainsFunc(o.findings, Finding.isError)
 		v.Findings = append(v.Findings, o.findings...)
 	}
 	v.Findings = onceEach(v.Findings)
+	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(a.rank(), b.rank()) })
 	return v
 }
 
@@ -171,32 +218,31 @@ func onceEach(findings []Finding) []Finding {
 // check asks the coordination database for its schema. opened is why it cannot be
 // opened, if that is so.
 func (d *DatabaseCheck) check(ctx context.Context, op *Operator, opened error) []Finding {
-	const subject = "database"
 	cfg, err := op.cfg, opened
 	if mayWriteDatabase(cfg) != nil {
 		return nil // CheckRights has said so.
 	}
 	if err != nil {
-		return []Finding{{SeverityError, subject, err.Error(), err}}
+		return []Finding{{SeverityError, subjectDatabase, err.Error(), err}}
 	}
 	if d.Schema, err = op.Schema(ctx); err == nil && d.Schema.State == SchemaCurrent {
 		err = op.ready(ctx)
 	}
 	if err != nil {
-		return []Finding{{SeverityError, subject, err.Error(), err}}
+		return []Finding{{SeverityError, subjectDatabase, err.Error(), err}}
 	}
 	d.Reachable = d.Schema.State != SchemaAbsent
 	switch {
 	case d.Schema.State == SchemaNewer:
-		return []Finding{{SeverityError, subject, sqldb.ErrSchemaNewer.Error(), sqldb.ErrSchemaNewer}}
+		return []Finding{{SeverityError, subjectDatabase, sqldb.ErrSchemaNewer.Error(), sqldb.ErrSchemaNewer}}
 	case d.Schema.State != SchemaCurrent && !cfg.Database.AutoMigrate:
-		return []Finding{{SeverityWarning, subject, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
+		return []Finding{{SeverityWarning, subjectDatabase, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
 	case d.Schema.State != SchemaCurrent:
 		return nil
 	}
 	findings, err := ambiguousKeys(ctx, cfg, op.db)
 	if err != nil {
-		findings = append(findings, Finding{SeverityError, subject, err.Error(), err})
+		findings = append(findings, Finding{SeverityError, subjectDatabase, err.Error(), err})
 	}
 	return findings
 }
