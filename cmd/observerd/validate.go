@@ -48,7 +48,8 @@ timestamp that can be NULL, a right that is not granted and what is lost without
 it, a large table that every poll would read whole. Nothing is created or changed.
 
 For each observer, show the SQL that its polls send, the plan of the database
-where it gives one, and the first rows as the events that they would become.
+where it gives one, the first rows as the events that they would become, and how
+many rows of history the first polls will make events of.
 
 Warnings, then mistakes come last, on stderr, before the line that says how many
 observers are ready. Nothing is logged unless --log-level is given.
@@ -65,7 +66,7 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 	cmd.Flags().BoolVar(&v.offline, "offline", false, "look at the configuration alone, connect to nothing")
 	cmd.Flags().BoolVar(&v.strict, "strict", false, "take warnings for mistakes")
 	cmd.Flags().BoolVar(&v.sql, "sql", true, "show the SQL that polls of each observer send, and its plan")
-	cmd.Flags().IntVar(&v.sample, "sample", 3, "show so many of the first `rows` of each observer as events; 0: read none")
+	cmd.Flags().IntVar(&v.sample, "sample", 3, "show so many of the first `rows` of each observer as events, and count its history; 0: do neither")
 	return cmd
 }
 
@@ -200,6 +201,9 @@ func (v *validator) printObserver(o admin.ObserverCheck) error {
 	}
 	if err := printSample(v.stdout, o.Sample); err != nil {
 		return err
+	}
+	if o.History != nil {
+		fmt.Fprintf(v.stdout, "  %s\n", o.History.Text)
 	}
 	for _, d := range o.Dead {
 		fmt.Fprintf(v.stdout, "  a poison row: %s: %s\n", orDash(oneLine(d.Key)), oneLine(d.Reason))

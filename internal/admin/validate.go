@@ -87,6 +87,8 @@ type ObserverCheck struct {
 	// cannot be read.
 	Sample []json.RawMessage `json:"sample,omitempty"`
 	Dead   []DryDead         `json:"dead_rows,omitempty"`
+	// History is nil where there is none, and where it was not counted.
+	History *History `json:"history,omitempty"`
 
 	observer config.Observer
 	findings []Finding
@@ -164,12 +166,12 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		defer cancel()
 		coordination = v.Database.check(ctx, op, opened)
 	})
-	sources := op.sources()
+	looked := look{op: op, sources: op.sources(), sample: o.Sample}
 	for i := range v.Observers {
 		work.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()
-			v.Observers[i].check(ctx, sources, o.Sample)
+			v.Observers[i].check(ctx, looked)
 		})
 	}
 	work.Wait()
@@ -192,7 +194,7 @@ type ValidateOptions struct {
 	// Timeout bounds the check of each database.
 	Timeout time.Duration
 	// Sample is how many of the first rows of each observer are shown as
-	// events; 0 reads none.
+	// events; 0 reads none, nor counts any.
 	Sample int
 }
 

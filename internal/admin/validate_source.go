@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
@@ -14,10 +15,17 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
+// look is what the checks of all observers look at.
+type look struct {
+	op      *Operator
+	sources *access.Opener
+	sample  int
+}
+
 // check asks the source about the observer's query.
-func (c *ObserverCheck) check(ctx context.Context, sources *access.Opener, sample int) {
+func (c *ObserverCheck) check(ctx context.Context, l look) {
 	o := c.observer
-	src, err := sources.Open(o.Source)
+	src, err := l.sources.Open(o.Source)
 	if err != nil {
 		c.fail("source "+o.Source, err)
 		return
@@ -35,8 +43,12 @@ func (c *ObserverCheck) check(ctx context.Context, sources *access.Opener, sampl
 		c.failSource(ctx, o, err)
 		return
 	}
-	if sample > 0 {
-		c.sampleRows(ctx, o, src, sample)
+	if l.sample == 0 {
+		return
+	}
+	c.sampleRows(ctx, o, src, l.sample)
+	if !slices.ContainsFunc(c.findings, Finding.isError) {
+		c.countHistory(ctx, src, l.op, d.TimestampNullable)
 	}
 }
 

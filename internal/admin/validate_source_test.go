@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,35 @@ func TestPathOfASource(t *testing.T) {
 	}
 	if want := []string{"warning source erp", "warning source mrp"}; !slices.Equal(said, want) {
 		t.Errorf("validate tells of %q, want %q", said, want)
+	}
+}
+
+// TestHistoryOnAServer has rows of before and after the start of an observer.
+func TestHistoryOnAServer(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	run(t, url, `CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMPTZ);
+		INSERT INTO orders VALUES (1, '1996-07-04'), (2, '1998-05-06 12:00Z'), (3, NULL), (4, now())`)
+	cfg := load(t, fmt.Appendf(nil, `
+database: {url: %q}
+sources: {erp: {url: %q}}
+observers:
+  - {id: all, type: order, source: erp, table: orders, key: id}
+  - {id: beginning, type: order, source: erp, table: orders, key: id, timestamp: at}
+  - {id: dated, type: order, source: erp, query: "SELECT * FROM orders", key: id, timestamp: at, null-timestamp: skip}
+  - {id: since, type: order, source: erp, table: orders, key: id, timestamp: at, null-timestamp: error, start: "1998-05-06T00:00:00Z"}
+  - {id: now, type: order, source: erp, table: orders, key: id, timestamp: at, start: now}
+sinks: [{id: screen, type: stdout}]
+`, lockdbtest.SQLite(t), url))
+	v := admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute, Sample: 1})
+	got := map[string]int{}
+	for _, o := range v.Observers {
+		if o.History != nil {
+			got[o.ID] = o.History.Rows
+		}
+	}
+	if want := map[string]int{"all": 4, "beginning": 4, "dated": 3, "since": 2}; v.Err() != nil || !maps.Equal(got, want) {
+		t.Errorf("rows of history %v, want %v; %v", got, want, v.Err())
 	}
 }
 
