@@ -44,6 +44,15 @@ func judge(o config.Observer, d source.Description) []Finding {
 	return j.findings
 }
 
+// hides says what a business date as timestamp does.
+const hides = "polls do not see a row that is written later with an earlier one: " +
+	"name a column that says when the row was written, or write reconcile-at, to look for such rows once a day"
+
+// mayHide reports whether nothing finds the rows that an observer has passed.
+func mayHide(o config.Observer) bool {
+	return o.ReconcileAt == "" && o.Detect != config.DetectSnapshot
+}
+
 type judgement struct {
 	subject  string
 	findings []Finding
@@ -54,6 +63,9 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 	if d.TimestampNullable && o.NullTimestamp == string(observer.NullInclude) {
 		j.warn("timestamp %s can be NULL in %s; such rows are read again in every poll: "+
 			"write null-timestamp: skip to leave them out, or error to have them reported", d.Timestamp, where)
+	}
+	if d.TimestampDate && mayHide(o) {
+		j.warn("timestamp %s is a date without a time of day, as a business date is; "+hides, d.Timestamp)
 	}
 	if d.OrderIndexed == source.No {
 		columns := strings.Join(append([]string{d.Timestamp}, d.Key...), ", ")

@@ -48,6 +48,7 @@ func (c *ObserverCheck) check(ctx context.Context, l look) {
 	}
 	c.sampleRows(ctx, o, src, l.sample)
 	if !slices.ContainsFunc(c.findings, Finding.isError) {
+		c.judgeLag(ctx, src, d)
 		c.countHistory(ctx, src, l.op, d.TimestampNullable)
 	}
 }

@@ -51,12 +51,15 @@ func TestPathOfASource(t *testing.T) {
 	}
 }
 
-// TestHistoryOnAServer has rows of before and after the start of an observer.
+// TestHistoryOnAServer has rows of before and after the start of an observer, and
+// business dates.
 func TestHistoryOnAServer(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	run(t, url, `CREATE TABLE orders (id INTEGER PRIMARY KEY, at TIMESTAMPTZ);
-		INSERT INTO orders VALUES (1, '1996-07-04'), (2, '1998-05-06 12:00Z'), (3, NULL), (4, now())`)
+		INSERT INTO orders VALUES (1, '1996-07-04'), (2, '1998-05-06 12:00Z'), (3, NULL), (4, now());
+		CREATE TABLE invoices (id INTEGER PRIMARY KEY, at TIMESTAMP, day DATE);
+		INSERT INTO invoices SELECT id, at - INTERVAL '31 days', at FROM orders`)
 	cfg := load(t, fmt.Appendf(nil, `
 database: {url: %q}
 sources: {erp: {url: %q}}
@@ -66,6 +69,8 @@ observers:
   - {id: dated, type: order, source: erp, query: "SELECT * FROM orders", key: id, timestamp: at, null-timestamp: skip}
   - {id: since, type: order, source: erp, table: orders, key: id, timestamp: at, null-timestamp: error, start: "1998-05-06T00:00:00Z"}
   - {id: now, type: order, source: erp, table: orders, key: id, timestamp: at, start: now}
+  - {id: lags, type: order, source: erp, table: invoices, key: id, timestamp: at, start: now}
+  - {id: day, type: order, source: erp, table: invoices, key: id, timestamp: day, start: now}
 sinks: [{id: screen, type: stdout}]
 `, lockdbtest.SQLite(t), url))
 	v := admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute, Sample: 1})
@@ -77,6 +82,15 @@ sinks: [{id: screen, type: stdout}]
 	}
 	if want := map[string]int{"all": 4, "beginning": 4, "dated": 3, "since": 2}; v.Err() != nil || !maps.Equal(got, want) {
 		t.Errorf("rows of history %v, want %v; %v", got, want, v.Err())
+	}
+	warned := map[string]string{}
+	for _, f := range v.Findings {
+		if strings.Contains(f.Text, "reconcile-at") {
+			warned[f.Subject] = f.Text
+		}
+	}
+	if !strings.Contains(warned["observer lags"], "more than 30 days behind") || !strings.Contains(warned["observer day"], "without a time of day") || len(warned) != 2 {
+		t.Errorf("warnings of business dates: %q", warned)
 	}
 }
 

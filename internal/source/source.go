@@ -51,8 +51,13 @@ type Description struct {
 	KeyUnique Answer
 	// KeyOrdered says that an index serves the key, see [observer.Source.KeyOrder].
 	KeyOrdered bool
-	// TimestampNullable says that rows without a timestamp may exist.
-	TimestampNullable bool
+	// TimestampNullable says that rows without a timestamp may exist, and TimestampDate
+	// that the timestamp has no time of day.
+	TimestampNullable, TimestampDate bool
+	// TimestampKept is Yes where the column has a default, an index or the table a
+	// trigger, as a column that says when a row was written mostly has, No where none
+	// of them is seen, and Unknown otherwise.
+	TimestampKept Answer
 	// OrderIndexed says whether an index serves the order of (timestamp, key).
 	// Without one every poll reads and sorts the whole table.
 	OrderIndexed Answer
@@ -70,10 +75,18 @@ type Description struct {
 func NewDescription(table string, columns []Column, s Selection) Description {
 	d := Description{
 		Table: table, Columns: columns, Key: s.KeyNames(), Timestamp: s.TimestampName(),
-		OrderIndexed: Unknown, KeyUnique: Unknown,
+		OrderIndexed: Unknown, KeyUnique: Unknown, TimestampKept: Unknown,
 	}
 	d.TimestampNullable = s.Timestamp >= 0 && s.Columns[s.Timestamp].Nullable
 	return d
+}
+
+// YesIf is Yes or No.
+func YesIf(yes bool) Answer {
+	if yes {
+		return Yes
+	}
+	return No
 }
 
 // SampleRows bounds the search for two rows with one key.

@@ -18,6 +18,15 @@ FROM information_schema.statistics
 WHERE table_schema = ? AND table_name = ? AND index_type = 'BTREE'
 ORDER BY index_name, seq_in_index`
 
+// keptSQL finds no column that MariaDB gives the default NULL, which it calls 'NULL'.
+const keptSQL = `
+SELECT 1 FROM information_schema.columns
+WHERE table_schema = ? AND table_name = ? AND column_name = ? AND (column_default <> 'NULL' OR extra LIKE '%on update%')
+UNION ALL
+SELECT 1 FROM information_schema.triggers WHERE event_object_schema = ? AND event_object_table = ?
+UNION ALL
+SELECT 1 FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? AND column_name = ?`
+
 type index struct {
 	name    string
 	unique  bool
@@ -77,8 +86,21 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	if r.base {
 		d.OrderIndexed = ordered(indexes, append([]string{d.Timestamp}, d.Key...), strings.EqualFold(r.engine, "InnoDB"))
+		d.TimestampKept, err = c.kept(ctx, r, d.Timestamp)
 	}
-	return d, nil
+	d.TimestampDate = p.selection.Columns[p.selection.Timestamp].Type == "date"
+	return d, err
+}
+
+// kept looks for what keeps the timestamp of a table. Triggers are shown to accounts
+// that have a right to them.
+func (c *session) kept(ctx context.Context, r relation, timestamp string) (source.Answer, error) {
+	found, err := c.query(ctx, "look what keeps the timestamp", keptSQL,
+		r.schema, r.table, timestamp, r.schema, r.table, r.schema, r.table, timestamp)
+	if err != nil {
+		return source.Unknown, err
+	}
+	return source.YesIf(len(found.rows) > 0), nil
 }
 
 // warnings says what the engine of a table does not give.

@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -30,6 +33,12 @@ CROSS JOIN LATERAL (
     LEFT JOIN pg_operator r ON r.oid = m.amopopr AND r.oprname = '>='
     LEFT JOIN pg_namespace s ON s.oid = r.oprnamespace) AS k
 WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND m.amname = 'btree'`
+
+const keptSQL = `
+SELECT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.atthasdef)
+    OR EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = $1::oid AND NOT t.tgisinternal)
+    OR EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+               WHERE i.indrelid = $1::oid AND a.attname = $2)`
 
 type index struct {
 	unique, whole bool
@@ -83,9 +92,25 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if r.indexed() {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
+	d.TimestampDate = r.types[slices.IndexFunc(r.columns, func(c source.Column) bool { return c.Name == d.Timestamp })] == pgtype.DateOID
+	if d.TimestampKept, err = c.kept(ctx, r, d.Timestamp); err != nil {
+		return d, err
+	}
 	a, err := c.activity(ctx, r, p.steps)
 	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
 	return d, err
+}
+
+// kept looks for what keeps the timestamp of a table.
+func (c *session) kept(ctx context.Context, r relation, timestamp string) (source.Answer, error) {
+	if r.kind != 'r' && r.kind != 'p' {
+		return source.Unknown, nil
+	}
+	rows, err := c.rows(ctx, "look what keeps the timestamp", keptSQL, r.oid, timestamp)
+	if err != nil {
+		return source.Unknown, err
+	}
+	return source.YesIf(yes(rows[0][0])), nil
 }
 
 // nameTypes fills in the types of a query's columns, which the server sends as

@@ -132,7 +132,7 @@ func describe(t *testing.T, f Fixture) {
 		}
 		return d.HorizonExact
 	})
-	if d.KeyUnique != source.Yes || d.OrderIndexed != source.Yes || d.TimestampNullable || len(d.Columns) != 3 {
+	if d.KeyUnique != source.Yes || d.OrderIndexed != source.Yes || d.TimestampNullable || len(d.Columns) != 3 || d.TimestampKept == source.No || d.TimestampDate {
 		t.Errorf("orders: %+v", d)
 	}
 	q := orders()
@@ -145,7 +145,7 @@ func describe(t *testing.T, f Fixture) {
 		t.Errorf("plain, by status: %+v, %v", d, err)
 	}
 	q.Table, q.SQL = "", "SELECT status, updated_at FROM orders"
-	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.KeyUnique != source.No || d.Table != "" {
+	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.KeyUnique != source.No || d.Table != "" || d.TimestampKept != source.Unknown {
 		t.Errorf("query: %+v, %v", d, err)
 	}
 }
