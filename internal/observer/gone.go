@@ -1,11 +1,9 @@
 package observer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -121,31 +119,8 @@ func (g *generation) goneChunk(rows []Observed) Chunk {
 	for _, o := range rows {
 		o.Hash, o.Version, o.Gone = goneHash(), o.Version+1, true
 		ch.Changed = append(ch.Changed, o)
-		data := keyObject(g.spec.Query.Key, o.Key)
+		data := g.next.keys.Object(g.spec.Query.Key, o.Key)
 		ch.Events = append(ch.Events, g.newEvent(o, events.ChangeGone, g.at, data))
 	}
 	return ch
-}
-
-// keyObject is the key of a row as a JSON object of texts: the types of the columns
-// went with the row.
-func keyObject(columns []string, key string) []byte {
-	var b bytes.Buffer
-	to := json.NewEncoder(&b)
-	to.SetEscapeHTML(false)
-	write := func(before byte, text string) {
-		b.WriteByte(before)
-		if err := to.Encode(text); err != nil {
-			panic(err) // Strings always encode.
-		}
-		b.Truncate(b.Len() - 1) // The encoder's line break.
-	}
-	before := byte('{')
-	for i, part := range SplitKey(key, len(columns)) {
-		write(before, columns[i])
-		write(':', part)
-		before = ','
-	}
-	b.WriteByte('}')
-	return b.Bytes()
 }

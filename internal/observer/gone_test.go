@@ -51,6 +51,50 @@ func TestGoneEventHoldsTheKey(t *testing.T) {
 	equal(t, "data", string(last.Data), `{"warehouse":"A/1","sku":"<\"x\">"}`)
 }
 
+// A row that has gone has the key that its data had, whose names are the source's.
+func TestGoneKeyHasItsTypes(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.Query.Key = []string{"id", "code", "day"} })
+	typed := func(name, kind string, value observer.KeyValue, rule observer.KeyRule, width string) observer.KeyColumn {
+		return observer.KeyColumn{Column: observer.Column{Name: name, Type: kind}, Value: value, Rule: rule, Width: width}
+	}
+	s.src.SetKeyColumns(
+		typed("ID", "bigint", observer.ValueNumber, "", ""),
+		typed("CODE", "char", "", observer.KeyBlanks, "length 4"),
+		typed("DAY", "timestamp", observer.ValueUTC, observer.KeyFraction, "precision 3"))
+	gone := observer.JoinKey([]string{"9223372036854775807", "ä", "2026-03-29 01:30:00.5"})
+	s.put(0, 5)
+	s.src.Put(gone, "a")
+	s.poll()
+	s.src.Delete(gone)
+	s.poll()
+	equal(t, "data", string(s.db.Events(stream)[6].Data), `{"ID":9223372036854775807,"CODE":"ä   ","DAY":"2026-03-29T01:30:00.500Z"}`)
+}
+
+// A row whose data has its key only since an upgrade has not changed.
+func TestKeyBesideTheDataIsNoChange(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp)
+	row := func(data, more string) observer.Row {
+		r := observer.Row{Key: "1", Data: []byte(data + more + "}")}
+		if more != "" {
+			r.Asked = len(data)
+		}
+		return r
+	}
+	s.src.Add(row(`{"status":"a"`, ""))
+	s.poll()
+	s.src.Delete("1")
+	s.src.Add(row(`{"status":"a"`, `,"id":1`))
+	s.poll()
+	equalList(t, "events", s.story(), "1 new 1")
+	s.src.Delete("1")
+	s.src.Add(row(`{"status":"b"`, `,"id":1`))
+	s.poll()
+	equalList(t, "events", s.story(), "1 new 1", "1 changed 2")
+	equal(t, "data", string(s.db.Events(stream)[1].Data), `{"status":"b","id":1}`)
+}
+
 // A scan collects at most 20 chunks of missing rows at a time; here are more.
 func TestManyRowsGoneInChunks(t *testing.T) {
 	t.Parallel()

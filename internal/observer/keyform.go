@@ -74,6 +74,8 @@ type KeyColumn struct {
 	// such as "scale 2". Both are empty where the text is the value's own.
 	Rule  KeyRule
 	Width string
+	// Value is how the data writes it.
+	Value KeyValue
 }
 
 // KeyForm is how the keys of a stream are written.
@@ -88,7 +90,7 @@ type KeyForm struct {
 
 type keyFormJSON struct {
 	Normal  bool        `json:"normal,omitempty"`
-	Columns [][4]string `json:"columns,omitempty"`
+	Columns [][5]string `json:"columns,omitempty"` // Older versions wrote four, and read as many.
 }
 
 // Encode writes the form as the cursor remembers it; empty where no columns are known:
@@ -99,7 +101,7 @@ func (f KeyForm) Encode() string {
 	}
 	form := keyFormJSON{Normal: f.Normal}
 	for _, c := range f.Columns {
-		form.Columns = append(form.Columns, [4]string{c.Name, c.Type, string(c.Rule), c.Width})
+		form.Columns = append(form.Columns, [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Value)})
 	}
 	return encode(form)
 }
@@ -110,7 +112,7 @@ func DecodeKeyForm(text string) (f KeyForm, err error) {
 	form, err := decode[keyFormJSON](text, "form of the keys")
 	f.Normal = form.Normal
 	for _, c := range form.Columns {
-		f.Columns = append(f.Columns, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3]})
+		f.Columns = append(f.Columns, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3], KeyValue(c[4])})
 	}
 	return f, err
 }

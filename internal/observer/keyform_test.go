@@ -49,12 +49,16 @@ func TestKeyFormIsRemembered(t *testing.T) {
 	for _, f := range []observer.KeyForm{
 		{},
 		{Columns: keyColumns("scale 0")},
-		{Normal: true, Columns: append(keyColumns("scale 2"), observer.KeyColumn{Column: observer.Column{Name: `a "b"`, Type: "text"}})},
+		{Normal: true, Columns: append(keyColumns("scale 2"), observer.KeyColumn{Column: observer.Column{Name: `a "b"`, Type: "text"}, Value: observer.ValueTime})},
 	} {
 		got, err := observer.DecodeKeyForm(f.Encode())
 		if err != nil || !reflect.DeepEqual(got, f) {
 			t.Errorf("%+v became %q, and that %+v, %v", f, f.Encode(), got, err)
 		}
+	}
+	older, err := observer.DecodeKeyForm(`{"columns":[["id","bigint","",""]]}`)
+	if err != nil || older.Columns[0].Type != "bigint" || older.Columns[0].Value != "" {
+		t.Errorf("what an older version has written is %+v, %v", older, err)
 	}
 	equal(t, "text of none", observer.KeyForm{}.Encode(), "")
 	if _, err := observer.DecodeKeyForm("{"); err == nil {

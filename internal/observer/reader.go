@@ -244,6 +244,7 @@ func (r *reader) add(b *batch, from *Row) {
 		cursor: from.Cursor,
 		time:   from.Time,
 		data:   r.data.copy(from.Data),
+		asked:  from.Asked,
 		err:    from.Err,
 	}
 	b.rows = append(b.rows, to)

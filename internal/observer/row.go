@@ -2,6 +2,7 @@ package observer
 
 import (
 	"crypto/sha256"
+	"slices"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type row struct {
 	key, cursor string
 	time        time.Time
 	data        []byte
+	asked       int
 	err         error
 	hash        [hashSize]byte // set by hashData
 }
@@ -21,6 +23,13 @@ type row struct {
 // hashData is for those who compare rows: reading them ahead is the longer half of
 // a poll already, and not every row is compared.
 func (r *row) hashData() {
-	sum := sha256.Sum256(r.data)
+	sum := sha256.Sum256(askedData(r.data, r.asked))
 	r.hash = [hashSize]byte(sum[:hashSize])
+}
+
+func askedData(data []byte, asked int) []byte {
+	if asked == 0 {
+		return data
+	}
+	return append(slices.Clone(data[:asked]), '}')
 }

@@ -25,8 +25,8 @@ type Query struct {
 	// Table is a table or view, optionally with its schema ("wms.orders"). SQL
 	// is a SELECT used in its place. Exactly one of them is set.
 	Table, SQL string
-	// Columns become the event's data; empty means all. Key and Timestamp are
-	// read even if they are not among them.
+	// Columns become the event's data, and Key beside them; empty means all. Timestamp
+	// is read even if it is not among them.
 	Columns []string
 	// Key are the columns of the natural key, in order. At least one.
 	Key []string
@@ -144,12 +144,19 @@ type Row struct {
 	// Zero when Cursor is empty.
 	Time time.Time
 	// Data is the row as a JSON object, its members in the order of the
-	// columns; equal rows have equal bytes.
+	// columns; equal rows have equal bytes. Behind them are the columns of the key
+	// for which the query does not ask.
 	Data []byte
+	// Asked is how many bytes of Data are before those; 0 where there are none. The hash
+	// of a row leaves them out: they never change, and streams began without them.
+	Asked int
 	// Err makes this a poison row: it says what cannot be read, naming the
 	// column, never a value.
 	Err error
 }
+
+// AskedData is the part of Data for which the query asks; see [Row.Asked].
+func (r *Row) AskedData() []byte { return askedData(r.Data, r.Asked) }
 
 // Rows streams the rows of one read. The caller closes it, also after an
 // error; Err is asked after Next returned false. Columns, KeyColumns and KeyOrder

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -48,6 +49,7 @@ type Builder struct {
 	normal    bool // keys are written in the normal form
 	max       int
 	members   []string // `,"name":`, ready to be appended
+	more      []int    // columns of the key that the query does not ask for
 
 	key      []byte
 	texts    strings.Builder // the block from which keep cuts
@@ -61,7 +63,10 @@ type Builder struct {
 // NewBuilder prepares for the rows of one read.
 func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
 	b := &Builder{selection: s, policy: q.NullTimestamp, normal: q.NormalKeys, max: MaxRowBytes(q)}
-	for i, c := range s.Columns[:s.Data] {
+	for i, c := range s.Columns {
+		if i >= s.Data && slices.Contains(s.Key, i) {
+			b.more = append(b.more, i)
+		}
 		open := ","
 		if i == 0 {
 			open = "{"
@@ -95,7 +100,19 @@ func (b *Builder) Row(c Cells) *observer.Row {
 		}
 		c.Append(b, i)
 	}
-	return b.Finish(cursor, at)
+	asked := len(b.Data)
+	for _, i := range b.more {
+		if !b.Member(i) {
+			break
+		}
+		c.Append(b, i)
+	}
+	row := b.Finish(cursor, at)
+	row.Asked = 0
+	if len(b.more) > 0 && row.Data != nil {
+		row.Asked = asked
+	}
+	return row
 }
 
 // Start begins a row, of which something may be left behind.

@@ -138,7 +138,7 @@ func (s Selection) KeyColumns() []observer.KeyColumn {
 	columns := make([]observer.KeyColumn, len(s.Key))
 	for n, i := range s.Key {
 		c := s.Columns[i]
-		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth}
+		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth, Value: c.KeyValue}
 	}
 	return columns
 }

@@ -31,9 +31,10 @@ type Column struct {
 	// Nullable says that the column may hold NULL. It is true where the
 	// database cannot tell, as for the columns of a view.
 	Nullable bool
-	// KeyRule and KeyWidth are those of [observer.KeyColumn].
+	// KeyRule, KeyWidth and KeyValue are those of [observer.KeyColumn].
 	KeyRule  observer.KeyRule
 	KeyWidth string
+	KeyValue observer.KeyValue
 }
 
 // Description is what a source found out about a query before it is polled.

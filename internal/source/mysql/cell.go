@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -59,6 +60,12 @@ func kindOf(name string) kind {
 		return kindBytes
 	}
 	return kindText
+}
+
+// keyValues are what [appendCell] makes of a part of a key.
+var keyValues = map[kind]observer.KeyValue{
+	kindInteger: observer.ValueNumber, kindNumber: observer.ValueNumber, kindDouble: observer.ValueNumber, kindBit: observer.ValueNumber,
+	kindYear: observer.ValueYear, kindJSON: observer.ValueJSON, kindTimestamp: observer.ValueUTC, kindDatetime: observer.ValueTime, kindBytes: observer.ValueBytes,
 }
 
 // selected writes what is selected for a column. The driver would make binary

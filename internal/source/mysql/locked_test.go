@@ -95,7 +95,7 @@ func TestAlteredUnderTheLock(t *testing.T) {
 		go func() {
 			var data []string
 			for rows.Next() {
-				data = append(data, string(rows.Row().Data))
+				data = append(data, string(rows.Row().AskedData()))
 			}
 			read <- data
 		}()

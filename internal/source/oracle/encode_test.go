@@ -51,7 +51,7 @@ func TestCells(t *testing.T) {
 	} {
 		encode := encoderOf(t, observer.Query{Table: "t", Key: []string{"ID"}, Columns: []string{"V"}}, source.Column{Name: "V", Type: test.typ}, source.Column{Name: "ID", Type: "NUMBER"})
 		row := encode(append(test.values, []byte("1")))
-		if want := `{"V":` + test.want + `}`; row.Err != nil || string(row.Data) != want {
+		if want := `{"V":` + test.want + `,"ID":1}`; row.Err != nil || string(row.Data) != want {
 			t.Errorf("%s %q: %s, %v, want %s", test.typ, test.values, row.Data, row.Err, want)
 		}
 	}

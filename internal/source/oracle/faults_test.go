@@ -148,7 +148,7 @@ func TestTableChangesUnderway(t *testing.T) {
 	})
 	rows := sourcetest.ReadAll(t, s, orders(), observer.Range{})
 	if once || len(rows) != 3 || string(rows[0].Data) != `{"ORDER_ID":1,"UPDATED_AT":"2024-05-01T00:00:00"}` {
-		t.Errorf("rows = %s", rows)
+		t.Errorf("rows = %+v", rows)
 	}
 	// Retyped, it is read by its new type, and cursors of the old one are refused.
 	d.seen.instead(nil)

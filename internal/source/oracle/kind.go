@@ -1,6 +1,10 @@
 package oracle
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/observerd/observerd/internal/observer"
+)
 
 // kind says how a column is selected and how its value becomes JSON.
 type kind uint8
@@ -46,6 +50,19 @@ var kinds = map[string]kind{
 
 // kindOf returns the kind of a type as [source.Column] has it.
 func kindOf(typeName string) kind { return kinds[typeName] }
+
+// keyValueOf says what [appendCell] makes of a part of a key of that type.
+func keyValueOf(typeName string) observer.KeyValue {
+	switch kindOf(typeName) {
+	case kindNumber, kindDouble:
+		return observer.ValueNumber
+	case kindBool:
+		return observer.ValueBoolean
+	case kindRaw:
+		return observer.ValueBytes
+	}
+	return ""
+}
 
 // driverTypes are the names that drivers give to the types of a result, where
 // they differ from the catalogue's. NCHAR is what go-ora calls any VARCHAR2.

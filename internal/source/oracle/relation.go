@@ -113,7 +113,8 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 	columns := make([]source.Column, len(types))
 	for i, t := range types {
 		nullable, known := t.Nullable()
-		columns[i] = source.Column{Name: t.Name(), Type: driverType(t.DatabaseTypeName()), Nullable: nullable || !known}
+		name := driverType(t.DatabaseTypeName())
+		columns[i] = source.Column{Name: t.Name(), Type: name, Nullable: nullable || !known, KeyValue: keyValueOf(name)}
 		fmt.Fprintf(&shape, "%q %s %t\n", t.Name(), t.DatabaseTypeName(), columns[i].Nullable)
 	}
 	for rows.Next() { // to the end of the result, so that the connection stays

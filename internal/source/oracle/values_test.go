@@ -51,7 +51,7 @@ func TestValues(t *testing.T) {
 		} {
 			rows, err := sourcetest.TryRead(s, q, observer.Range{})
 			if want := `{"V":` + test.want + `}`; err != nil || len(rows) != 1 || string(rows[0].Data) != want || rows[0].Err != nil {
-				t.Errorf("%s %s: rows = %s, %v, want %s", test.column, test.value, rows, err, want)
+				t.Errorf("%s %s: rows = %+v, %v, want %s", test.column, test.value, rows, err, want)
 			}
 		}
 	}
@@ -98,14 +98,14 @@ func TestNames(t *testing.T) {
 	for table, want := range map[string]string{"Order Lines": `{"Id":1,"a.b":2}`, "shelf": `{"ID":7,"AMOUNT":8}`} {
 		rows, err := sourcetest.TryRead(owner, observer.Query{Table: table, Key: []string{"id"}}, observer.Range{})
 		if err != nil || len(rows) != 1 || string(rows[0].Data) != want {
-			t.Errorf("%s: rows = %s, %v, want %s", table, rows, err, want)
+			t.Errorf("%s: rows = %+v, %v, want %s", table, rows, err, want)
 		}
 	}
 	// A synonym that is made to lead elsewhere is followed by the next read.
 	d.exec("CREATE OR REPLACE PUBLIC SYNONYM goods FOR stock_b")
 	rows := sourcetest.ReadAll(t, s, observer.Query{Table: "goods", Key: []string{"id"}}, observer.Range{})
 	if len(rows) != 1 || string(rows[0].Data) != `{"ID":9,"PLACE":"x"}` {
-		t.Errorf("rows = %s, want those of the other table", rows)
+		t.Errorf("rows = %+v, want those of the other table", rows)
 	}
 }
 

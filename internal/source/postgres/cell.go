@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -44,6 +45,12 @@ func kindOf(oid uint32) kind {
 		return kindBytes
 	}
 	return kindText
+}
+
+// keyValues are what [appendCell] makes of a part of a key.
+var keyValues = map[kind]observer.KeyValue{
+	kindInteger: observer.ValueNumber, kindNumber: observer.ValueNumber, kindBool: observer.ValueBoolean, kindJSON: observer.ValueJSON,
+	kindTimestamptz: observer.ValueTime, kindTimestamp: observer.ValueTime, kindBytes: observer.ValueBytes,
 }
 
 // appendCell appends the i-th value as the value of a JSON member.

@@ -1,11 +1,13 @@
 package sourcetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -217,6 +219,28 @@ func nullByKey(t *testing.T, f Fixture) {
 	}
 }
 
+// sameKeys checks that what is gone has the members that the row had, for its key of two
+// columns.
+func sameKeys(t *testing.T, all []events.Event) {
+	t.Helper()
+	rows := make(map[string]map[string]json.RawMessage)
+	for _, e := range all {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(e.Data, &members); err != nil {
+			t.Fatal(err)
+		}
+		if e.Change != events.ChangeGone {
+			rows[e.Subject] = members
+			continue
+		}
+		for name, value := range members {
+			if string(rows[e.Subject][name]) != string(value) || len(members) != 2 {
+				t.Errorf("%s is gone with %s, after %s", e.Subject, e.Data, rows[e.Subject])
+			}
+		}
+	}
+}
+
 // generations reads all rows in polls that each have enough of a few.
 func generations(t *testing.T, f Fixture) {
 	f.exec("CREATE TABLE stock (warehouse {name} NOT NULL, sku {integer} NOT NULL, status {text}, PRIMARY KEY (warehouse, sku))")
@@ -252,6 +276,7 @@ func generations(t *testing.T, f Fixture) {
 			t.Errorf("%s: %q, want %q", key, said, want)
 		}
 	}
+	sameKeys(t, p.db.Events("orders"))
 	if dead := p.db.Dead("orders"); len(dead) > 0 {
 		t.Errorf("poison rows %+v", dead)
 	}

@@ -50,8 +50,8 @@ func chosenColumns(t *testing.T, f Fixture) {
 	q := orders()
 	q.Columns = []string{"status"}
 	rows := f.read(t, q, "")
-	if len(rows) != 1 || rows[0].data != `{"status":"a"}` || rows[0].key != "1" || rows[0].cursor == "" {
-		t.Errorf("rows = %+v, want the key and the timestamp beside the data, not in it", rows)
+	if len(rows) != 1 || rows[0].full != `{"status":"a","order_id":1}` || rows[0].key != "1" || rows[0].cursor == "" {
+		t.Errorf("rows = %+v, want the key behind the data, and the timestamp beside it", rows)
 	}
 	q.Columns = []string{"status", "order_id"}
 	if rows := f.read(t, q, ""); rows[0].data != `{"status":"a","order_id":1}` {
@@ -62,7 +62,7 @@ func chosenColumns(t *testing.T, f Fixture) {
 func otherCase(t *testing.T, f Fixture) {
 	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00')`)
 	q := observer.Query{Table: "ORDERS", Key: []string{"ORDER_ID"}, Timestamp: "Updated_At", Columns: []string{"STATUS"}}
-	if rows := f.read(t, q, ""); len(rows) != 1 || rows[0].data != `{"status":"a"}` {
+	if rows := f.read(t, q, ""); len(rows) != 1 || rows[0].full != `{"status":"a","order_id":1}` {
 		t.Errorf("rows = %+v, want the row, with names as the catalogue spells them", rows)
 	}
 }

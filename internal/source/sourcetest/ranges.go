@@ -21,6 +21,7 @@ func (f Fixture) readIn(t *testing.T, q observer.Query, in observer.Range) []row
 	for i := range all {
 		if f.Capitals {
 			all[i].data = folds.ReplaceAllStringFunc(all[i].data, strings.ToLower)
+			all[i].full = folds.ReplaceAllStringFunc(all[i].full, strings.ToLower)
 		}
 	}
 	return all

@@ -27,7 +27,7 @@ func Open[S io.Closer](t testing.TB, open func(source.Options) (S, error), o sou
 	return s
 }
 
-// ReadAll returns copies of the rows of a range.
+// ReadAll returns copies of the rows of a range, with the data for which the query asks.
 func ReadAll(t testing.TB, s observer.Source, q observer.Query, in observer.Range) []observer.Row {
 	t.Helper()
 	all, err := TryRead(s, q, in)
@@ -46,7 +46,7 @@ func TryRead(s observer.Source, q observer.Query, in observer.Range) ([]observer
 	var all []observer.Row
 	for rows.Next() {
 		row := *rows.Row()
-		row.Data = slices.Clone(row.Data)
+		row.Data, row.Asked = slices.Clone(row.AskedData()), 0
 		all = append(all, row)
 	}
 	return all, errors.Join(rows.Err(), rows.Close())

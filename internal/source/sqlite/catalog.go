@@ -55,7 +55,7 @@ func (s session) describe(ctx context.Context, q observer.Query) (relation, erro
 		if err := rows.Scan(&r.name, &kind, &c.Name, &c.Type, &notNull); err != nil {
 			return err
 		}
-		c.Nullable, c.KeyRule = !notNull, keyRule(c.Type)
+		c.Nullable, c.KeyRule, c.KeyValue = !notNull, keyRule(c.Type), keyValue(c.Type)
 		r.view = kind == "view"
 		r.columns = append(r.columns, c)
 		return nil
@@ -93,7 +93,8 @@ func (s session) describeQuery(ctx context.Context, text string) (relation, erro
 		return relation{}, s.overRows(ctx, operation, err, first)
 	}
 	for _, t := range types {
-		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: true, KeyRule: keyRule(t.DatabaseTypeName())})
+		name := t.DatabaseTypeName()
+		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: name, Nullable: true, KeyRule: keyRule(name), KeyValue: keyValue(name)})
 	}
 	if len(r.columns) == 0 {
 		return relation{}, fmt.Errorf("describe the query: it returns no columns")

@@ -48,12 +48,6 @@ func appendReal(b *source.Builder, v float64) {
 	}
 }
 
-// What a text, and a BLOB, begins with in the key, where a number may stand as well.
-const (
-	textClass = "text:"
-	blobClass = "blob:"
-)
-
 // KeyText implements [source.Cells]. In the normal form of a column without a type,
 // values of two classes have two texts: a BLOB is marked, and so is a text that a
 // number, or a mark, could be taken for.
@@ -66,11 +60,11 @@ func (c *cells) KeyText(i int) []byte {
 	mark := ""
 	switch value.(type) {
 	case []byte:
-		mark = blobClass
+		mark = observer.BlobClass
 	case string:
 		_, err := strconv.ParseFloat(string(text), 64)
-		if err == nil || errors.Is(err, strconv.ErrRange) || bytes.HasPrefix(text, []byte(textClass)) || bytes.HasPrefix(text, []byte(blobClass)) {
-			mark = textClass
+		if err == nil || errors.Is(err, strconv.ErrRange) || bytes.HasPrefix(text, []byte(observer.TextClass)) || bytes.HasPrefix(text, []byte(observer.BlobClass)) {
+			mark = observer.TextClass
 		}
 	}
 	c.scratch = slices.Insert(text, 0, []byte(mark)...)

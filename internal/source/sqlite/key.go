@@ -122,3 +122,12 @@ func keyRule(declared string) observer.KeyRule {
 	}
 	return ""
 }
+
+// keyValue is for columns that keep no number, and others. A BLOB is told from no text but
+// by its mark.
+func keyValue(declared string) observer.KeyValue {
+	if affinityOf(declared) == affinityText {
+		return ""
+	}
+	return observer.ValueAny
+}

@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 			Timeless: "is not a timestamp that is understood",
 			Stray:    "1714557600",
 			Query:    func(text string) [][]string { return sourcetest.RowsOf(t, writer, text) },
-			Edges:    edges(),
+			Edges:    edges(), Classless: classless,
 			KeyFamilies: []sourcetest.KeyFamily{{
 				Types:   []string{"DECIMAL(8,0)", "DECIMAL(10,2)", "INTEGER", "TEXT", "VARCHAR(20)", "VARCHAR(40)", "BLOB", ""},
 				Literal: func(n int) string { return fmt.Sprint(n*7 + 1) },

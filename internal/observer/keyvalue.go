@@ -1,0 +1,163 @@
+package observer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/observerd/observerd/internal/jsontext"
+)
+
+// KeyValue says how the data of a row writes the value of a column of the key, of which
+// only the text is known once the row has gone. The zero value is a string.
+type KeyValue string
+
+// How values are written.
+const (
+	// ValueNumber is a number; a string where JSON has no such number.
+	ValueNumber  KeyValue = "number"
+	ValueBoolean KeyValue = "boolean"
+	// ValueBytes are hexadecimal digits in the key, and base64 in the data.
+	ValueBytes KeyValue = "bytes"
+	// ValueTime has a blank between date and time in the key, where the data has a T.
+	// ValueUTC is one whose zone is UTC, which the key leaves out.
+	ValueTime KeyValue = "time"
+	ValueUTC  KeyValue = "utc"
+	// ValueYear has four digits in the data.
+	ValueYear KeyValue = "year"
+	ValueJSON KeyValue = "json"
+	// ValueAny is of a column that holds values of several types; see [KeyClass].
+	ValueAny KeyValue = "any"
+)
+
+// The marks of [KeyClass].
+const (
+	// TextClass and BlobClass begin a text, and bytes, that could be taken for a number.
+	TextClass = "text:"
+	BlobClass = "blob:"
+)
+
+// Object writes a key as a JSON object, in which the columns have the names and the types
+// of the data of its row. names are those of the configuration, for a stream whose columns
+// are not known: their values become strings.
+func (f KeyForm) Object(names []string, key string) []byte {
+	dst := []byte{'{'}
+	for i, part := range SplitKey(key, len(names)) {
+		c := KeyColumn{Column: Column{Name: names[i]}}
+		if len(f.Columns) == len(names) {
+			c = f.Columns[i]
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst, _ = jsontext.AppendString(dst, c.Name)
+		dst = append(dst, ':')
+		dst = c.appendValue(dst, part, f.Normal)
+	}
+	return append(dst, '}')
+}
+
+// appendValue appends a part of a key, which is in the normal form or not.
+func (c KeyColumn) appendValue(dst []byte, part string, normal bool) []byte {
+	part = c.widened(part)
+	value := c.Value
+	if value == ValueAny {
+		value, part = classOf(part, normal && c.Rule == KeyClass)
+	}
+	switch value {
+	case ValueNumber:
+		if number := numberOf(part); json.Valid([]byte(number)) {
+			return append(dst, number...)
+		}
+		if sign, ok := strings.CutSuffix(part, "Inf"); ok {
+			part = strings.TrimPrefix(sign, "+") + "Infinity"
+		}
+	case ValueBoolean:
+		if is, err := strconv.ParseBool(part); err == nil {
+			return strconv.AppendBool(dst, is)
+		}
+	case ValueBytes:
+		if raw, err := hex.DecodeString(strings.TrimPrefix(part, `\x`)); err == nil {
+			part = base64.StdEncoding.EncodeToString(raw)
+		}
+	case ValueTime, ValueUTC:
+		part = timeOf(part, value == ValueUTC)
+	case ValueYear:
+		part = fmt.Sprintf("%04s", part)
+	case ValueJSON:
+		var b bytes.Buffer
+		if err := json.Compact(&b, []byte(part)); err == nil {
+			return append(dst, b.Bytes()...)
+		}
+	}
+	dst, _ = jsontext.AppendString(dst, part)
+	return dst
+}
+
+// widened gives a text that is no number what the normal form has taken from it.
+func (c KeyColumn) widened(part string) string {
+	_, digits, _ := strings.Cut(c.Width, " ")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return part
+	}
+	switch c.Rule {
+	case KeyBlanks:
+		part += strings.Repeat(" ", max(0, n-utf8.RuneCountInString(part)))
+	case KeyZeroBytes:
+		part += strings.Repeat("0", max(0, 2*n-len(part)))
+	case KeyFraction:
+		if n > 0 {
+			whole, fraction, _ := strings.Cut(part, ".")
+			part = whole + "." + fraction + strings.Repeat("0", max(0, n-len(fraction)))
+		}
+	}
+	return part
+}
+
+// classOf tells the type of a value by its text. One without marks may be another.
+func classOf(part string, marked bool) (KeyValue, string) {
+	if text, ok := strings.CutPrefix(part, TextClass); ok && marked {
+		return "", text
+	}
+	if digits, ok := strings.CutPrefix(part, BlobClass); ok && marked {
+		return ValueBytes, digits
+	}
+	if json.Valid([]byte(part)) || strings.HasSuffix(part, "Inf") {
+		return ValueNumber, part
+	}
+	return "", part
+}
+
+// numberOf writes a number as JSON does, which has no zeros in front but one before the
+// point.
+func numberOf(part string) string {
+	digits, negative := strings.CutPrefix(part, "-")
+	digits = string(withoutZeros([]byte(digits)))
+	if strings.HasPrefix(digits, ".") {
+		digits = "0" + digits
+	}
+	if negative {
+		digits = "-" + digits
+	}
+	return digits
+}
+
+// timeOf writes a time as the data does. What is none stays as it is, such as infinity, a
+// date without a year and a year BC.
+func timeOf(part string, utc bool) string {
+	if _, err := time.Parse(time.DateTime, part[:min(len(part), len(time.DateTime))]); err != nil || part[:4] == "0000" || strings.HasSuffix(part, "C") {
+		return part
+	}
+	clock, zone := strings.CutSuffix(part[len(time.DateOnly)+1:], "+00")
+	if zone || utc {
+		clock += "Z"
+	}
+	return part[:len(time.DateOnly)] + "T" + clock
+}
