@@ -49,7 +49,8 @@ func AppendJSON(dst []byte, e *Event) []byte {
 		dst = append(dst, `,"subject":`...)
 		dst = appendString(dst, e.Subject)
 	}
-	dst = appendTime(dst, e.Time)
+	dst = appendTime(dst, `,"time":"`, e.Time)
+	dst = appendTime(dst, `,"observedtime":"`, e.Observed)
 	// Text of fixed width, so that order by string is order by number; a JSON
 	// number would lose digits in consumers that read doubles.
 	dst = append(dst, `,"sequence":"`...)
@@ -58,6 +59,9 @@ func AppendJSON(dst []byte, e *Event) []byte {
 	dst = strconv.AppendInt(dst, e.Version, 10)
 	dst = append(dst, `,"change":`...)
 	dst = appendString(dst, string(e.Change))
+	if e.Snapshot {
+		dst = append(dst, `,"snapshot":true`...)
+	}
 	dst = appendData(dst, e.Data)
 	return append(dst, '}')
 }
@@ -75,12 +79,12 @@ func appendUUID(dst []byte, id uuid.UUID) []byte {
 	return append(dst, text[:]...)
 }
 
-func appendTime(dst []byte, t time.Time) []byte {
+func appendTime(dst []byte, member string, t time.Time) []byte {
 	t = Writable(t.UTC().Truncate(time.Microsecond))
 	if t.IsZero() {
 		return dst
 	}
-	dst = append(dst, `,"time":"`...)
+	dst = append(dst, member...)
 	dst = t.AppendFormat(dst, encodedTime)
 	return append(dst, '"')
 }

@@ -21,7 +21,8 @@ func order() events.Event {
 		ID:     uuid.MustParse("0f8fad5b-d9cb-869f-a165-70867728950e"),
 		Stream: "warehouse-orders", Seq: 4711, Type: events.TypeNewOrder, Subject: "ORD-4711",
 		Version: 3, Change: events.ChangeNew,
-		Time: time.Date(2026, 3, 29, 1, 30, 0, 120_000_000, time.FixedZone("CEST", 2*3600)),
+		Time:     time.Date(2026, 3, 29, 1, 30, 0, 120_000_000, time.FixedZone("CEST", 2*3600)),
+		Observed: time.Date(2026, 3, 28, 23, 30, 7, 0, time.UTC), Snapshot: true,
 		Data: json.RawMessage(`{"order_id":"ORD-4711","total":12.50}`),
 	}
 }
@@ -30,7 +31,7 @@ func TestAppendJSON(t *testing.T) {
 	t.Parallel()
 	const want = `{"specversion":"1.0","id":"0f8fad5b-d9cb-869f-a165-70867728950e",` +
 		`"source":"/observerd/warehouse-orders","type":"NewOrderObservedEvent","subject":"ORD-4711",` +
-		`"time":"2026-03-28T23:30:00.120000Z","sequence":"00000000000000004711","rowversion":3,"change":"new",` +
+		`"time":"2026-03-28T23:30:00.120000Z","observedtime":"2026-03-28T23:30:07.000000Z","sequence":"00000000000000004711","rowversion":3,"change":"new","snapshot":true,` +
 		`"datacontenttype":"application/json","data":{"order_id":"ORD-4711","total":12.50}}`
 	e := order()
 	if got := string(events.AppendJSON([]byte("before "), &e)); got != "before "+want {
@@ -51,10 +52,12 @@ func TestAppendJSONOfOddEvents(t *testing.T) {
 		"no subject":               {func(e *events.Event) { e.Subject = "" }, `"type":`, "subject"},
 		"stream that is no name":   {func(e *events.Event) { e.Stream = "a b/\"é" }, `"source":"/observerd/a%20b%2F%22%C3%A9"`, ""},
 		"zero time":                {func(e *events.Event) { e.Time = time.Time{} }, `"type":`, `"time"`},
+		"not committed":            {func(e *events.Event) { e.Observed = time.Time{} }, `"type":`, "observedtime"},
+		"no row of the beginning":  {func(e *events.Event) { e.Snapshot = false }, `"change":"new"`, "snapshot"},
 		"year that RFC 3339 lacks": {func(e *events.Event) { e.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }, `"type":`, `"time"`},
 		"nanoseconds are cut":      {func(e *events.Event) { e.Time = time.Date(2026, 1, 2, 3, 4, 5, 999_999_999, time.UTC) }, `"time":"2026-01-02T03:04:05.999999Z"`, ""},
 		"no fraction":              {func(e *events.Event) { e.Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, `"time":"2026-01-02T03:04:05.000000Z"`, ""},
-		"no data":                  {func(e *events.Event) { e.Data = nil }, `"change":"new"}`, "data"},
+		"no data":                  {func(e *events.Event) { e.Data = nil }, `"snapshot":true}`, "data"},
 		"data on several lines":    {func(e *events.Event) { e.Data = json.RawMessage(" {\r\n \"a\": \"b c\"\n}\n") }, `"data":{ "a": "b c"}}`, "\n"},
 		"data that is not JSON":    {func(e *events.Event) { e.Data = json.RawMessage(`{"a":`) }, `"datacontenttype":"application/octet-stream","data_base64":"eyJhIjo="`, `"data":`},
 		"data that is not UTF-8":   {func(e *events.Event) { e.Data = json.RawMessage("\"\xff\"") }, `"data_base64":"Iv8i"`, `"data":`},

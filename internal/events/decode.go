@@ -20,9 +20,11 @@ type encoded struct {
 	Type        string          `json:"type"`
 	Subject     string          `json:"subject"`
 	Time        string          `json:"time"`
+	Observed    string          `json:"observedtime"`
 	Sequence    string          `json:"sequence"`
 	RowVersion  int64           `json:"rowversion"`
 	Change      Change          `json:"change"`
+	Snapshot    bool            `json:"snapshot"`
 	Data        json.RawMessage `json:"data"`
 	DataBase64  []byte          `json:"data_base64"`
 }
@@ -37,7 +39,7 @@ func Decode(text []byte) (Event, error) {
 	if c.SpecVersion != "1.0" {
 		return Event{}, notEvent("specversion")
 	}
-	e := Event{Type: c.Type, Subject: c.Subject, Version: c.RowVersion, Change: c.Change, Data: c.Data}
+	e := Event{Type: c.Type, Subject: c.Subject, Version: c.RowVersion, Change: c.Change, Snapshot: c.Snapshot, Data: c.Data}
 	if c.DataBase64 != nil {
 		e.Data = c.DataBase64
 	}
@@ -52,13 +54,20 @@ func Decode(text []byte) (Event, error) {
 	if e.Seq, err = strconv.ParseInt(c.Sequence, 10, 64); err != nil {
 		return Event{}, notEvent("sequence")
 	}
-	if c.Time == "" {
-		return e, nil
-	}
-	if e.Time, err = time.Parse(time.RFC3339, c.Time); err != nil {
+	if e.Time, err = timeOf(c.Time); err != nil {
 		return Event{}, notEvent("time")
 	}
+	if e.Observed, err = timeOf(c.Observed); err != nil {
+		return Event{}, notEvent("observedtime")
+	}
 	return e, nil
+}
+
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, text)
 }
 
 func notEvent(attribute string) error {

@@ -64,6 +64,11 @@ type Event struct {
 	// Time is the row's own timestamp, or the time of the poll where the row
 	// has none; zero for what no event can carry (see [Writable]).
 	Time time.Time
+	// Observed is when the event was committed, by the coordination database's clock. It
+	// is zero until the event log has accepted the event.
+	Observed time.Time
+	// Snapshot says that the row was there before the stream began to follow its source.
+	Snapshot bool
 	// Data is the row as a JSON object; of a row that is gone it is the key.
 	Data json.RawMessage
 }

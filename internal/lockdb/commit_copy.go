@@ -18,7 +18,7 @@ UPDATE obs_cursor
        row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
        source_identity = $10, source_columns = $11, reread_at = $12, refusal = $13, accepted = $14,
        defined_at = CASE WHEN definition = $15 THEN defined_at ELSE {now} END, definition = $15,
-       timestamp_form = $16, key_form = $17,
+       timestamp_form = $16, key_form = $17, followed_from = $18,
        start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
@@ -27,7 +27,7 @@ func advanceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
 	return append([]any{
 		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
 		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint,
-	}, sourceArgs(db, ch)...)
+	}, append(sourceArgs(db, ch), ch.FollowedFrom)...)
 }
 
 const renewOneSQL = `
@@ -133,7 +133,7 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 		}
 	}
 	_, err := tx.CopyFrom(ctx, e.db.Table("obs_event"),
-		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data"}, copyEvents(ch))
+		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data", "snapshot"}, copyEvents(ch))
 	return err
 }
 
@@ -147,11 +147,11 @@ func copyObserved(ch *observer.Chunk) pgx.CopyFromSource {
 }
 
 func copyEvents(ch *observer.Chunk) pgx.CopyFromSource {
-	row := make([]any, 9)
+	row := make([]any, 10)
 	return pgx.CopyFromSlice(len(ch.Events), func(i int) ([]any, error) {
 		ev := &ch.Events[i]
 		row[0], row[1], row[2], row[3] = ch.Cursor.Stream, ch.Cursor.LastSeq+int64(i)+1, [16]byte(ev.ID), ev.Type
-		row[4], row[5], row[6], row[7], row[8] = ev.Subject, ev.Version, string(ev.Change), ev.Time, []byte(ev.Data)
+		row[4], row[5], row[6], row[7], row[8], row[9] = ev.Subject, ev.Version, string(ev.Change), ev.Time, []byte(ev.Data), ev.Snapshot
 		return row, nil
 	})
 }

@@ -107,13 +107,13 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 		buried.args = append(buried.args, []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused})
 	}
 	logged := writing{text: `
-		INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`}
+		INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`}
 	for i := range ch.Events {
 		ev := &ch.Events[i]
 		logged.args = append(logged.args, []any{
 			ch.Cursor.Stream, ch.Cursor.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
-			ev.Version, string(ev.Change), e.db.TimeArg(ev.Time), string(ev.Data),
+			ev.Version, string(ev.Change), e.db.TimeArg(ev.Time), string(ev.Data), ev.Snapshot,
 		})
 	}
 	read := writing{text: strings.Replace(generationSQL, "{values}", `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, 1)}

@@ -19,7 +19,7 @@ func chunk(c observer.Cursor, n int) observer.Chunk {
 	ch := observer.Chunk{
 		Cursor: c, CommitID: uuid.New(), Fingerprint: "fp", Live: c.Live + int64(n),
 		Identity: fmt.Sprint("test:", c.Version), Columns: fmt.Sprint("columns ", c.Version),
-		Form: fmt.Sprint("form ", c.Version), KeyForm: fmt.Sprint("key form ", c.Version),
+		Form: fmt.Sprint("form ", c.Version), KeyForm: fmt.Sprint("key form ", c.Version), FollowedFrom: fmt.Sprint("followed from ", c.Version),
 		RereadAt: time.Date(2026, 3, 1, 12, 0, int(c.Version), 123456789, time.UTC),
 		Low:      fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows), Newest: fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows+int64(n)),
 	}
@@ -29,7 +29,7 @@ func chunk(c observer.Cursor, n int) observer.Chunk {
 		ch.New = append(ch.New, observer.Observed{Key: key, Hash: []byte("0123456789abcdef"), Version: 1, Number: number})
 		ch.Events = append(ch.Events, events.Event{
 			ID: events.NewID(c.Stream, c.Epoch, key, 1, []byte("h")), Stream: c.Stream, Type: events.TypeNewOrder, Subject: key,
-			Version: 1, Change: events.ChangeNew, Time: time.Date(2026, 1, 1, 0, 0, 0, 123456000, time.UTC),
+			Version: 1, Change: events.ChangeNew, Snapshot: i%2 == 1, Time: time.Date(2026, 1, 1, 0, 0, 0, 123456000, time.UTC),
 			Data: []byte(`{"order_id":"` + key + `","total":0.10000000000000000000000000001,"note":"a\u0000b"}`),
 		})
 	}
@@ -108,7 +108,8 @@ func checkEvents(t *testing.T, got, want []events.Event) {
 	for i := range got {
 		g, w := got[i], want[i]
 		if g.Seq != int64(i)+1 || g.ID != w.ID || g.Subject != w.Subject || g.Type != w.Type || g.Change != w.Change ||
-			!g.Time.Equal(w.Time) || string(g.Data) != string(w.Data) || g.Version != w.Version || g.Stream != w.Stream {
+			!g.Time.Equal(w.Time) || string(g.Data) != string(w.Data) || g.Version != w.Version || g.Stream != w.Stream ||
+			g.Snapshot != w.Snapshot || time.Since(g.Observed).Abs() > time.Hour {
 			t.Fatalf("event %d:\n got %+v\nwant %+v", i, g, w)
 		}
 	}

@@ -83,7 +83,7 @@ func (t *Operations) Reset(ctx context.Context, stream, actor string, o ResetOpt
 		return t.operate(ctx, act, resetSQL(""), stream)
 	case o.Forget:
 		act.Detail = "forget"
-		return t.operate(ctx, act, resetSQL(rewind+`, key_form = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
+		return t.operate(ctx, act, resetSQL(rewind+`, key_form = '', followed_from = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
 			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
 	}
 	return t.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)

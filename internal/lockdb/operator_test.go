@@ -66,6 +66,9 @@ func TestResetKeepsOrForgetsObservedRows(t *testing.T) {
 				if c.Low != "" || c.Newest != "" || c.Fingerprint != "" || c.Version != before.Version+1 || c.LastSeq != 3 || c.Rows != tc.rows || c.Live != tc.rows {
 					t.Errorf("cursor after reset: %+v", c)
 				}
+				if (c.FollowedFrom == "") != tc.forget {
+					t.Errorf("followed from %q", c.FollowedFrom)
+				}
 				if (c.Epoch > before.Epoch) != tc.forget {
 					t.Errorf("epoch %d after epoch %d", c.Epoch, before.Epoch)
 				}

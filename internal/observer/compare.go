@@ -138,6 +138,7 @@ func (c *comparison) add(r *row) bool {
 		c.seen.add(o.Number)
 	}
 	c.event(r, o, events.ChangeNew)
+	c.chunk.Events[len(c.chunk.Events)-1].Snapshot = c.isHistory(r)
 	return true
 }
 

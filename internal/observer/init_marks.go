@@ -58,6 +58,7 @@ func (o origin) initMarks(ctx context.Context) error {
 func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.Low == "" }
 
 func (o origin) initStart(ctx context.Context) error {
+	o.next.followedFrom = cmp.Or(o.next.followedFrom, o.horizon.Cursor, o.horizon.Clock)
 	if o.spec.Start.isZero() {
 		return nil
 	}

@@ -30,6 +30,8 @@ type journal struct {
 	// the last commit.
 	start, cursor Cursor
 	next          marks
+	// first says that no full reading of the stream is known.
+	first bool
 	// sweep is nil for a poll.
 	sweep *sweepProgress
 	// quiet counts chunks since the last commit, none of which changed anything;
@@ -139,6 +141,22 @@ func (j *journal) newEvent(o Observed, what events.Change, at time.Time, data []
 		Time:    events.Writable(at),
 		Data:    data,
 	}
+}
+
+// isHistory reports whether a row that is new to the stream was there before the stream
+// began to follow its source: it lies below the first horizon, where no more rows appear
+// but by back-dating. A row of the last moments before does not count.
+func (j *journal) isHistory(r *row) bool {
+	sweep := j.sweep.kind()
+	switch {
+	case sweep == SweepBackfill:
+		return true
+	case r.cursor == "":
+		return j.first && sweep == ""
+	case j.next.followedFrom == "" || j.spec.readsAll() && !j.first:
+		return false
+	}
+	return j.src.Compare(r.cursor, j.src.Restate(j.next.followedFrom, j.next.form)) < 0
 }
 
 func (j *journal) newChunk() Chunk {

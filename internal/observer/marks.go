@@ -15,6 +15,7 @@ type marks struct {
 	rereadAt                            time.Time
 	identity, columns, definition, form string
 	keys                                KeyForm
+	followedFrom                        string
 	refusal                             string
 	accepted                            Refusal
 }
@@ -23,7 +24,7 @@ type marks struct {
 func marksOf(c Cursor) (m marks, err error) {
 	m = marks{
 		low: c.Low, newest: c.Newest, rereadAt: c.RereadAt, refusal: c.Refusal,
-		identity: c.Identity, columns: c.Columns, definition: c.Definition, form: c.Form,
+		identity: c.Identity, columns: c.Columns, definition: c.Definition, form: c.Form, followedFrom: c.FollowedFrom,
 	}
 	if m.keys, err = DecodeKeyForm(c.KeyForm); err != nil {
 		return m, err
@@ -38,7 +39,7 @@ func (m *marks) write(ch *Chunk, fingerprint string) {
 	ch.Low, ch.Newest, ch.RereadAt = m.low, m.newest, m.rereadAt
 	ch.Fingerprint, ch.Identity, ch.Columns = m.keys.Marked(fingerprint), m.identity, m.columns
 	ch.Definition, ch.Form, ch.KeyForm = m.definition, m.form, m.keys.Encode()
-	ch.Refusal, ch.Accepted = m.refusal, m.accepted.Encode()
+	ch.Refusal, ch.Accepted, ch.FollowedFrom = m.refusal, m.accepted.Encode(), m.followedFrom
 }
 
 // encode writes what the cursor remembers as text.

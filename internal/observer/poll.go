@@ -124,6 +124,7 @@ func (p *poll) prepare(ctx context.Context) error {
 // planReading decides how the rows are read, and begins that or goes on with it.
 func (p *poll) planReading(ctx context.Context) (err error) {
 	if !p.spec.readsAll() {
+		p.first = p.cursor.RereadAt.IsZero()
 		p.comparer.budget.most = p.spec.MaxChanged
 		p.timeline = newTimeline(p.journal)
 		p.reading = p.timeline

@@ -53,6 +53,9 @@ type Cursor struct {
 	// KeyForm is the form of the keys, see [KeyForm.Encode]; empty for unknown, as in
 	// streams that began before it was remembered.
 	KeyForm string
+	// FollowedFrom is the horizon when the first reading began: rows below it were there
+	// before. Empty for unknown.
+	FollowedFrom string
 	// Refusal is the last poll's, Accepted the one that a person accepted for the next
 	// poll, see [Refusal.Encode]; empty for none.
 	Refusal, Accepted string
@@ -106,6 +109,7 @@ type Chunk struct {
 	Low, Newest                    string
 	Fingerprint, Identity, Columns string
 	Definition, Form, KeyForm      string
+	FollowedFrom                   string
 	RereadAt                       time.Time
 	Refusal, Accepted              string
 	// Sweep is the step that this chunk is part of; nil for a poll. If the sweep does
@@ -136,6 +140,7 @@ func (ch Chunk) Next() Cursor {
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
 	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
 	c.Definition, c.Form, c.KeyForm, c.Refusal, c.Accepted = ch.Definition, ch.Form, ch.KeyForm, ch.Refusal, ch.Accepted
+	c.FollowedFrom = ch.FollowedFrom
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c

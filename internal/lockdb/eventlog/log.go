@@ -71,7 +71,7 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 	batch := make([]events.Event, 0, limit)
 	began, bytes := time.Now(), 0
 	err := l.db.Query(ctx, "read events of "+stream, `
-		SELECT seq, event_id, type, subject, version, change, time, data
+		SELECT seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
 		  FROM obs_event
 		 WHERE stream = $1 AND seq > $2
 		 ORDER BY seq
@@ -79,7 +79,8 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 		func(scan func(...any) error) error {
 			ev := events.Event{Stream: stream}
 			var id string
-			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, sqldb.ScanEventTime(&ev.Time), (*[]byte)(&ev.Data))
+			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, &ev.Snapshot,
+				sqldb.ScanEventTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data))
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,84 @@
+package observer_test
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
+)
+
+// snapshots are the keys of the events that are of rows which were there before, and of
+// the others.
+func (s *stage) snapshots() (before, since []string) {
+	for _, e := range s.db.Events(stream) {
+		if e.Snapshot {
+			before = append(before, e.Subject)
+		} else {
+			since = append(since, e.Subject)
+		}
+	}
+	return before, since
+}
+
+func (s *stage) checkSnapshots(t *testing.T, before, since []string) {
+	t.Helper()
+	gotBefore, gotSince := s.snapshots()
+	equalList(t, "rows that were there before", gotBefore, before...)
+	equalList(t, "rows since then", gotSince, since...)
+}
+
+// A first reading takes several polls, while rows come and change.
+func TestFirstReadingIsASnapshot(t *testing.T) {
+	t.Parallel()
+	for _, detect := range []observer.Detect{observer.DetectChange, observer.DetectSnapshot} {
+		s := setup(t, detect, func(s *observer.Spec) { s.MaxChanged, s.ChunkRows = 2, 1 })
+		s.src.Keyed = true
+		for i := range 4 {
+			s.src.Add(observertest.At(key(i), "a", int64(i)+1))
+		}
+		s.src.SetClock(10)
+		s.poll()
+		s.src.Put(key(9), "a")
+		for range 4 {
+			s.poll()
+		}
+		s.src.Add(observertest.At("late", "a", 2)) // It is read by a generation alone.
+		s.src.Put(key(0), "b")
+		for range 4 {
+			s.poll()
+		}
+		since := []string{key(9), key(0)}
+		if detect == observer.DetectSnapshot {
+			since = []string{key(9), key(0), "late"}
+		}
+		s.checkSnapshots(t, []string{key(0), key(1), key(2), key(3)}, since)
+	}
+}
+
+func TestFirstReadingWithoutTimestampsIsASnapshot(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp)
+	s.put(0, 2)
+	s.poll()
+	s.put(2, 1)
+	s.poll()
+	s.checkSnapshots(t, []string{key(0), key(1)}, []string{key(2)})
+}
+
+// What lies before the start is a snapshot, and so is what a sweep finds below it.
+func TestSweepsFindSnapshots(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.Start.Now = true })
+	s.src.Add(observertest.At("backfilled", "a", 1))
+	s.src.SetClock(10)
+	s.poll()
+	s.put(0, 1)
+	s.poll()
+	s.sweep(s.db.StartSweep(stream, observer.SweepBackfill, "", observertest.CursorAt(10)).ID, observer.Budget{})
+	s.src.Pass(10)
+	s.put(1, 1)
+	s.poll()
+	s.src.Add(observertest.At("old", "a", 2), observertest.At("back-dated", "a", 12))
+	s.sweep(s.db.StartSweep(stream, observer.SweepReconcile, "", "").ID, observer.Budget{})
+	s.checkSnapshots(t, []string{"backfilled", "old"}, []string{key(0), key(1), "back-dated"})
+}
