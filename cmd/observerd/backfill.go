@@ -83,7 +83,7 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		}
 		*bound.at = at
 	}
-	return b.operate(ctx, *b.timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+	return b.operate(ctx, *b.timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 		switch {
 		case b.status:
 			return b.printStatus(operator.BackfillStatus(ctx, id))

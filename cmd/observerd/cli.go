@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/config"
 )
 
 // cli is one run of the program: where it reads and writes, and what its
@@ -91,18 +90,16 @@ row into exactly one durable event. Any number of identical nodes share the work
 	return root
 }
 
-// operate runs act with an operator on the cluster of the configuration.
-func (c *cli) operate(ctx context.Context, timeout time.Duration, create bool, act func(context.Context, *admin.Operator) error) error {
-	cfg, err := c.configure()
-	if err != nil {
-		return err
+// operate runs act with an operator on the cluster of the configuration, which is read
+// unless the options have it.
+func (c *cli) operate(ctx context.Context, timeout time.Duration, o admin.OperatorOptions, act func(context.Context, *admin.Operator) error) (err error) {
+	if o.Config == nil {
+		if o.Config, err = c.configure(); err != nil {
+			return err
+		}
 	}
-	return c.operateWith(ctx, cfg, timeout, create, act)
-}
-
-// operateWith is operate with a configuration that was loaded.
-func (c *cli) operateWith(ctx context.Context, cfg *config.Config, timeout time.Duration, create bool, act func(context.Context, *admin.Operator) error) (err error) {
-	operator, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: c.quietLogger(cfg.Log), Create: create})
+	o.Logger = c.quietLogger(o.Config.Log)
+	operator, err := admin.NewOperator(o)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ of their observer; between observers there is none.`,
 			*timeout = 0
 		}
 		o.Emit = printEvent(c.stdout, *output)
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			return operator.Tail(ctx, o)
 		})
 	}

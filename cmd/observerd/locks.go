@@ -221,7 +221,7 @@ has who did it. The exit code is 75 if no holder has that term.`,
 		if err != nil {
 			return err
 		}
-		err = c.operateWith(cmd.Context(), cfg, *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+		err = c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Config: cfg}, func(ctx context.Context, operator *admin.Operator) error {
 			return operator.ReleaseLock(ctx, d, id, actor)
 		})
 		if errors.Is(err, locks.ErrLost) {

@@ -24,7 +24,7 @@ func (c *cli) migrateUp() *cobra.Command {
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 10*time.Minute)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, true, func(ctx context.Context, operator *admin.Operator) error {
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Create: true}, func(ctx context.Context, operator *admin.Operator) error {
 			before, after, err := operator.Migrate(ctx)
 			switch {
 			case err != nil:
@@ -46,7 +46,7 @@ func (c *cli) migrateStatus() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show the version of the schema, changing nothing", Args: cobra.NoArgs}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			schema, err := operator.Schema(ctx)
 			switch {
 			case err != nil:

@@ -31,7 +31,7 @@ func (c observerCommands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the observers and their state", Args: cobra.NoArgs}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			observers, now, err := operator.Observers(ctx)
 			switch {
 			case err != nil:
@@ -173,7 +173,7 @@ func (c observerCommands) act(verb string, cmd *cobra.Command,
 		if actor == "" {
 			actor = self()
 		}
-		return c.operate(cmd.Context(), *timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			done, err := do(ctx, operator, args[0], actor)
 			if err == nil {
 				fmt.Fprintf(c.stdout, "%s: %s\n", args[0], done)

@@ -42,7 +42,7 @@ of the cluster stay as they are; a node that runs delivers the events.`,
 			if p.limit < 0 {
 				return usageError{errors.New("--limit is negative; write 0 for all")}
 			}
-			return c.operate(cmd.Context(), *p.timeout, false, func(ctx context.Context, operator *admin.Operator) error {
+			return c.operate(cmd.Context(), *p.timeout, admin.OperatorOptions{ReadOnly: p.dry}, func(ctx context.Context, operator *admin.Operator) error {
 				if p.dry {
 					return p.dryRun(ctx, operator, args[0])
 				}

@@ -70,6 +70,13 @@ func TestValidateWritesNothing(t *testing.T) {
 			if text := validate(); !strings.Contains(text, "password authentication failed") {
 				t.Errorf("with a wrong password: %s", text)
 			}
+			before := content()
+			if err := operate(t, cfg, true, func(op *admin.Operator) error { _, err := op.DryRun(t.Context(), "a", 1); return err }); err == nil {
+				t.Error("a dry run with a wrong password was not refused")
+			}
+			if after := content(); after != before {
+				t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
+			}
 			run(t, database, "ALTER ROLE "+user+" PASSWORD 'wrong'")
 			if err := pollOnce(t, cfg, "a"); err != nil {
 				t.Errorf("a poll after validate was refused: %v", err)
@@ -121,7 +128,12 @@ func TestValidateLeavesTheFileAsItIs(t *testing.T) {
 
 func pollOnce(t *testing.T, cfg *config.Config, id string) error {
 	t.Helper()
-	op, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler)})
+	return operate(t, cfg, false, func(op *admin.Operator) error { _, err := op.PollOnce(t.Context(), id); return err })
+}
+
+func operate(t *testing.T, cfg *config.Config, readOnly bool, act func(*admin.Operator) error) error {
+	t.Helper()
+	op, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), ReadOnly: readOnly})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +142,7 @@ func pollOnce(t *testing.T, cfg *config.Config, id string) error {
 			t.Error(err)
 		}
 	}()
-	_, err = op.PollOnce(t.Context(), id)
-	return err
+	return act(op)
 }
 
 // files are the names of all files in the folder, with digests of their content.
