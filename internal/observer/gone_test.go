@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 )
@@ -55,13 +56,13 @@ func TestGoneEventHoldsTheKey(t *testing.T) {
 func TestGoneKeyHasItsTypes(t *testing.T) {
 	t.Parallel()
 	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.Query.Key = []string{"id", "code", "day"} })
-	typed := func(name, kind string, value observer.KeyValue, rule observer.KeyRule, width string) observer.KeyColumn {
-		return observer.KeyColumn{Column: observer.Column{Name: name, Type: kind}, Value: value, Rule: rule, Width: width}
+	typed := func(name, kind string, value events.Encoding, rule observer.KeyRule, width string) observer.KeyColumn {
+		return observer.KeyColumn{Column: observer.Column{Name: name, Type: kind}, Encoding: value, Rule: rule, Width: width}
 	}
 	s.src.SetKeyColumns(
-		typed("ID", "bigint", observer.ValueNumber, "", ""),
+		typed("ID", "bigint", events.EncodingNumber, "", ""),
 		typed("CODE", "char", "", observer.KeyBlanks, "length 4"),
-		typed("DAY", "timestamp", observer.ValueUTC, observer.KeyFraction, "precision 3"))
+		typed("DAY", "timestamp", events.EncodingUTC, observer.KeyFraction, "precision 3"))
 	gone := observer.JoinKey([]string{"9223372036854775807", "ä", "2026-03-29 01:30:00.5"})
 	s.put(0, 5)
 	s.src.Put(gone, "a")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/observerd/observerd/internal/events"
 )
 
 // KeyRule says what the text of a column has beyond the value, and what the normal
@@ -74,8 +76,8 @@ type KeyColumn struct {
 	// such as "scale 2". Both are empty where the text is the value's own.
 	Rule  KeyRule
 	Width string
-	// Value is how the data writes it.
-	Value KeyValue
+	// Encoding is how the data writes it.
+	Encoding events.Encoding
 }
 
 // KeyForm is how the keys of a stream are written.
@@ -101,7 +103,7 @@ func (f KeyForm) Encode() string {
 	}
 	form := keyFormJSON{Normal: f.Normal}
 	for _, c := range f.Columns {
-		form.Columns = append(form.Columns, [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Value)})
+		form.Columns = append(form.Columns, [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Encoding)})
 	}
 	return encode(form)
 }
@@ -112,7 +114,7 @@ func DecodeKeyForm(text string) (f KeyForm, err error) {
 	form, err := decode[keyFormJSON](text, "form of the keys")
 	f.Normal = form.Normal
 	for _, c := range form.Columns {
-		f.Columns = append(f.Columns, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3], KeyValue(c[4])})
+		f.Columns = append(f.Columns, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3], events.Encoding(c[4])})
 	}
 	return f, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 )
@@ -49,7 +50,7 @@ func TestKeyFormIsRemembered(t *testing.T) {
 	for _, f := range []observer.KeyForm{
 		{},
 		{Columns: keyColumns("scale 0")},
-		{Normal: true, Columns: append(keyColumns("scale 2"), observer.KeyColumn{Column: observer.Column{Name: `a "b"`, Type: "text"}, Value: observer.ValueTime})},
+		{Normal: true, Columns: append(keyColumns("scale 2"), observer.KeyColumn{Column: observer.Column{Name: `a "b"`, Type: "text"}, Encoding: events.EncodingTime})},
 	} {
 		got, err := observer.DecodeKeyForm(f.Encode())
 		if err != nil || !reflect.DeepEqual(got, f) {
@@ -57,7 +58,7 @@ func TestKeyFormIsRemembered(t *testing.T) {
 		}
 	}
 	older, err := observer.DecodeKeyForm(`{"columns":[["id","bigint","",""]]}`)
-	if err != nil || older.Columns[0].Type != "bigint" || older.Columns[0].Value != "" {
+	if err != nil || older.Columns[0].Type != "bigint" || older.Columns[0].Encoding != "" {
 		t.Errorf("what an older version has written is %+v, %v", older, err)
 	}
 	equal(t, "text of none", observer.KeyForm{}.Encode(), "")

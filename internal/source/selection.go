@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -138,9 +139,20 @@ func (s Selection) KeyColumns() []observer.KeyColumn {
 	columns := make([]observer.KeyColumn, len(s.Key))
 	for n, i := range s.Key {
 		c := s.Columns[i]
-		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth, Value: c.KeyValue}
+		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth, Encoding: c.Encoding}
 	}
 	return columns
+}
+
+// EventMembers are the columns in the data of an event.
+func (s Selection) EventMembers() []events.Member {
+	var members []events.Member
+	for i, c := range s.Columns {
+		if inKey := slices.Contains(s.Key, i); i < s.Data || inKey {
+			members = append(members, events.Member{Name: c.Name, Description: c.Type, Encoding: c.Encoding, Nullable: c.Nullable, Key: inKey})
+		}
+	}
+	return members
 }
 
 // plain is a column without the lengths of its type.

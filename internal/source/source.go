@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -31,10 +32,11 @@ type Column struct {
 	// Nullable says that the column may hold NULL. It is true where the
 	// database cannot tell, as for the columns of a view.
 	Nullable bool
-	// KeyRule, KeyWidth and KeyValue are those of [observer.KeyColumn].
+	// KeyRule and KeyWidth are those of [observer.KeyColumn].
 	KeyRule  observer.KeyRule
 	KeyWidth string
-	KeyValue observer.KeyValue
+	// Encoding is how the data of an event writes a value.
+	Encoding events.Encoding
 }
 
 // Description is what a source found out about a query before it is polled.

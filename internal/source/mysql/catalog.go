@@ -114,7 +114,7 @@ func (c *session) withColumns(ctx context.Context, r relation) (relation, error)
 		if slices.Contains(documents, column.Name) {
 			column.Type = "json"
 		}
-		column.KeyValue = keyValues[kindOf(column.Type)]
+		column.Encoding = encodings[kindOf(column.Type)]
 		r.collations[column.Name] = string(row[4])
 		if n, err := strconv.Atoi(string(row[5])); err == nil { // NULL has none.
 			r.lengths[column.Name] = n
@@ -177,7 +177,7 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 	for i, name := range result.columns {
 		column := source.Column{Name: name, Type: catalogued(result.types[i]), Nullable: true}
 		column.KeyRule, column.KeyWidth = keyRule(column.Type, result.widths[i])
-		column.KeyValue = keyValues[kindOf(column.Type)]
+		column.Encoding = encodings[kindOf(column.Type)]
 		r.columns = append(r.columns, column)
 	}
 	return r, nil

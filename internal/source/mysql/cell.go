@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -62,10 +62,10 @@ func kindOf(name string) kind {
 	return kindText
 }
 
-// keyValues are what [appendCell] makes of a part of a key.
-var keyValues = map[kind]observer.KeyValue{
-	kindInteger: observer.ValueNumber, kindNumber: observer.ValueNumber, kindDouble: observer.ValueNumber, kindBit: observer.ValueNumber,
-	kindYear: observer.ValueYear, kindJSON: observer.ValueJSON, kindTimestamp: observer.ValueUTC, kindDatetime: observer.ValueTime, kindBytes: observer.ValueBytes,
+// encodings are what [appendCell] makes of values.
+var encodings = map[kind]events.Encoding{
+	kindInteger: events.EncodingInteger, kindNumber: events.EncodingNumber, kindFloat: events.EncodingNumber, kindDouble: events.EncodingNumber, kindBit: events.EncodingInteger,
+	kindYear: events.EncodingYear, kindJSON: events.EncodingJSON, kindTimestamp: events.EncodingUTC, kindDatetime: events.EncodingTime, kindBytes: events.EncodingBytes,
 }
 
 // selected writes what is selected for a column. The driver would make binary

@@ -94,7 +94,7 @@ func (c catalog) columns(ctx context.Context, owner, name string) (relation, boo
 	r := relation{owner: rows[0][0], table: name}
 	r.from, r.name = source.Quote(r.owner)+"."+source.Quote(name), r.owner+"."+name
 	for _, row := range rows {
-		r.columns = append(r.columns, source.Column{Name: row[1], Type: typeName(row[2]), Nullable: row[3] != "N", KeyValue: keyValueOf(typeName(row[2]))})
+		r.columns = append(r.columns, source.Column{Name: row[1], Type: typeName(row[2]), Nullable: row[3] != "N", Encoding: encodingOf(typeName(row[2]))})
 	}
 	tables, err := c.rows(ctx, "look up the table", tablesSQL, r.owner, r.table)
 	if err != nil {

@@ -3,7 +3,7 @@ package oracle
 import (
 	"strings"
 
-	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/events"
 )
 
 // kind says how a column is selected and how its value becomes JSON.
@@ -51,15 +51,17 @@ var kinds = map[string]kind{
 // kindOf returns the kind of a type as [source.Column] has it.
 func kindOf(typeName string) kind { return kinds[typeName] }
 
-// keyValueOf says what [appendCell] makes of a part of a key of that type.
-func keyValueOf(typeName string) observer.KeyValue {
+// encodingOf says what [appendCell] makes of values of that type.
+func encodingOf(typeName string) events.Encoding {
 	switch kindOf(typeName) {
 	case kindNumber, kindDouble:
-		return observer.ValueNumber
+		return events.EncodingNumber
 	case kindBool:
-		return observer.ValueBoolean
+		return events.EncodingBoolean
 	case kindRaw:
-		return observer.ValueBytes
+		return events.EncodingBytes
+	case kindJSON:
+		return events.EncodingJSON
 	}
 	return ""
 }

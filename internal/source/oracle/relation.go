@@ -114,7 +114,7 @@ func (c *session) probe(ctx context.Context, from string) ([]source.Column, stri
 	for i, t := range types {
 		nullable, known := t.Nullable()
 		name := driverType(t.DatabaseTypeName())
-		columns[i] = source.Column{Name: t.Name(), Type: name, Nullable: nullable || !known, KeyValue: keyValueOf(name)}
+		columns[i] = source.Column{Name: t.Name(), Type: name, Nullable: nullable || !known, Encoding: encodingOf(name)}
 		fmt.Fprintf(&shape, "%q %s %t\n", t.Name(), t.DatabaseTypeName(), columns[i].Nullable)
 	}
 	for rows.Next() { // to the end of the result, so that the connection stays

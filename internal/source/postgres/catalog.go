@@ -138,7 +138,7 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		oid, modifier := parseOID(row[6]), int(count(row[14]))
 		column := source.Column{Name: string(row[3]), Type: string(row[4]), Nullable: string(row[5]) != "t"}
 		column.KeyRule, column.KeyWidth = keyRule(oid, modifier)
-		column.KeyValue = keyValues[kindOf(oid)]
+		column.Encoding = encodings[kindOf(oid)]
 		r.columns = append(r.columns, column)
 		r.types = append(r.types, oid)
 		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), r.modifier(modifier))
@@ -194,7 +194,7 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 	for _, f := range d[0].fields {
 		column := source.Column{Name: f.Name, Type: typeName(f.DataTypeOID), Nullable: true}
 		column.KeyRule, column.KeyWidth = keyRule(f.DataTypeOID, int(f.TypeModifier))
-		column.KeyValue = keyValues[kindOf(f.DataTypeOID)]
+		column.Encoding = encodings[kindOf(f.DataTypeOID)]
 		r.columns = append(r.columns, column)
 		r.types = append(r.types, f.DataTypeOID)
 		if f.TableOID != 0 {

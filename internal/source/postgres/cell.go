@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -47,10 +47,10 @@ func kindOf(oid uint32) kind {
 	return kindText
 }
 
-// keyValues are what [appendCell] makes of a part of a key.
-var keyValues = map[kind]observer.KeyValue{
-	kindInteger: observer.ValueNumber, kindNumber: observer.ValueNumber, kindBool: observer.ValueBoolean, kindJSON: observer.ValueJSON,
-	kindTimestamptz: observer.ValueTime, kindTimestamp: observer.ValueTime, kindBytes: observer.ValueBytes,
+// encodings are what [appendCell] makes of values.
+var encodings = map[kind]events.Encoding{
+	kindInteger: events.EncodingInteger, kindNumber: events.EncodingNumber, kindBool: events.EncodingBoolean, kindJSON: events.EncodingJSON,
+	kindTimestamptz: events.EncodingTime, kindTimestamp: events.EncodingTime, kindBytes: events.EncodingBytes,
 }
 
 // appendCell appends the i-th value as the value of a JSON member.

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -161,7 +162,11 @@ func (w written) data(t *testing.T) {
 		if w.TableAlone && q.SQL != "" {
 			continue
 		}
+		schema := w.schema(t, q)
 		w.each(t, q, func(i int, r row) {
+			if r.err == nil {
+				schema.check(t, "the event of "+w.value(i), events.ChangeNew, r.sent)
+			}
 			want, fault := w.said[i].Data, ""
 			if text, ok := want.(string); ok && !holdable(text) {
 				want, fault = nil, noText
@@ -198,6 +203,7 @@ func (f Fixture) keyColumns(t *testing.T, q observer.Query) []observer.KeyColumn
 
 // keyed checks a row whose key is the value, and what its key says once the row has gone.
 func (w written) keyed(t *testing.T, q observer.Query, form observer.KeyForm) func(i int, r row) {
+	schema := w.schema(t, q)
 	return func(i int, r row) {
 		want, fault := w.said[i].Key, ""
 		switch {
@@ -223,6 +229,8 @@ func (w written) keyed(t *testing.T, q observer.Query, form observer.KeyForm) fu
 		if fault != "" {
 			return
 		}
+		schema.check(t, "the event of "+w.value(i), events.ChangeChanged, r.sent)
+		schema.check(t, "the last event of "+w.value(i), events.ChangeGone, string(form.Object([]string{"v"}, r.key)))
 		texts := map[string]string{"in the data": r.full, "once it has gone": string(form.Object([]string{"v"}, r.key))}
 		if w.Classless != nil && w.Classless(w.Column, form.Normal, w.said[i]) {
 			delete(texts, "once it has gone")

@@ -117,6 +117,7 @@ type row struct {
 	key, cursor string
 	data        string // for which the query asks
 	full        string // with the key
+	sent        string // the same, with the names as they are
 	micros      int64  // since 1970
 	err         error
 }
@@ -133,7 +134,7 @@ func drain(t *testing.T, rows observer.Rows) []row {
 	var all []row
 	for rows.Next() {
 		r := rows.Row()
-		all = append(all, row{r.Key, r.Cursor, string(r.AskedData()), string(r.Data), r.Time.UnixMicro(), r.Err})
+		all = append(all, row{r.Key, r.Cursor, string(r.AskedData()), string(r.Data), string(r.Data), r.Time.UnixMicro(), r.Err})
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatalf("Rows.Err: %v", err)

@@ -55,7 +55,7 @@ func (s session) describe(ctx context.Context, q observer.Query) (relation, erro
 		if err := rows.Scan(&r.name, &kind, &c.Name, &c.Type, &notNull); err != nil {
 			return err
 		}
-		c.Nullable, c.KeyRule, c.KeyValue = !notNull, keyRule(c.Type), keyValue(c.Type)
+		c.Nullable, c.KeyRule, c.Encoding = !notNull, keyRule(c.Type), encodingOf(c.Type)
 		r.view = kind == "view"
 		r.columns = append(r.columns, c)
 		return nil
@@ -94,7 +94,7 @@ func (s session) describeQuery(ctx context.Context, text string) (relation, erro
 	}
 	for _, t := range types {
 		name := t.DatabaseTypeName()
-		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: name, Nullable: true, KeyRule: keyRule(name), KeyValue: keyValue(name)})
+		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: name, Nullable: true, KeyRule: keyRule(name), Encoding: encodingOf(name)})
 	}
 	if len(r.columns) == 0 {
 		return relation{}, fmt.Errorf("describe the query: it returns no columns")

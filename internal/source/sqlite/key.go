@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -123,11 +124,11 @@ func keyRule(declared string) observer.KeyRule {
 	return ""
 }
 
-// keyValue is for columns that keep no number, and others. A BLOB is told from no text but
+// encodingOf is for columns that keep no number, and others. A BLOB is told from no text but
 // by its mark.
-func keyValue(declared string) observer.KeyValue {
+func encodingOf(declared string) events.Encoding {
 	if affinityOf(declared) == affinityText {
 		return ""
 	}
-	return observer.ValueAny
+	return events.EncodingAny
 }

@@ -11,29 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/jsontext"
-)
-
-// KeyValue says how the data of a row writes the value of a column of the key, of which
-// only the text is known once the row has gone. The zero value is a string.
-type KeyValue string
-
-// How values are written.
-const (
-	// ValueNumber is a number; a string where JSON has no such number.
-	ValueNumber  KeyValue = "number"
-	ValueBoolean KeyValue = "boolean"
-	// ValueBytes are hexadecimal digits in the key, and base64 in the data.
-	ValueBytes KeyValue = "bytes"
-	// ValueTime has a blank between date and time in the key, where the data has a T.
-	// ValueUTC is one whose zone is UTC, which the key leaves out.
-	ValueTime KeyValue = "time"
-	ValueUTC  KeyValue = "utc"
-	// ValueYear has four digits in the data.
-	ValueYear KeyValue = "year"
-	ValueJSON KeyValue = "json"
-	// ValueAny is of a column that holds values of several types; see [KeyClass].
-	ValueAny KeyValue = "any"
 )
 
 // The marks of [KeyClass].
@@ -66,31 +45,31 @@ func (f KeyForm) Object(names []string, key string) []byte {
 // appendValue appends a part of a key, which is in the normal form or not.
 func (c KeyColumn) appendValue(dst []byte, part string, normal bool) []byte {
 	part = c.widened(part)
-	value := c.Value
-	if value == ValueAny {
-		value, part = classOf(part, normal && c.Rule == KeyClass)
+	encoding := c.Encoding
+	if encoding == events.EncodingAny {
+		encoding, part = classOf(part, normal && c.Rule == KeyClass)
 	}
-	switch value {
-	case ValueNumber:
+	switch encoding {
+	case events.EncodingInteger, events.EncodingNumber:
 		if number := numberOf(part); json.Valid([]byte(number)) {
 			return append(dst, number...)
 		}
 		if sign, ok := strings.CutSuffix(part, "Inf"); ok {
 			part = strings.TrimPrefix(sign, "+") + "Infinity"
 		}
-	case ValueBoolean:
+	case events.EncodingBoolean:
 		if is, err := strconv.ParseBool(part); err == nil {
 			return strconv.AppendBool(dst, is)
 		}
-	case ValueBytes:
+	case events.EncodingBytes:
 		if raw, err := hex.DecodeString(strings.TrimPrefix(part, `\x`)); err == nil {
 			part = base64.StdEncoding.EncodeToString(raw)
 		}
-	case ValueTime, ValueUTC:
-		part = timeOf(part, value == ValueUTC)
-	case ValueYear:
+	case events.EncodingTime, events.EncodingUTC:
+		part = timeOf(part, encoding == events.EncodingUTC)
+	case events.EncodingYear:
 		part = fmt.Sprintf("%04s", part)
-	case ValueJSON:
+	case events.EncodingJSON:
 		var b bytes.Buffer
 		if err := json.Compact(&b, []byte(part)); err == nil {
 			return append(dst, b.Bytes()...)
@@ -122,15 +101,15 @@ func (c KeyColumn) widened(part string) string {
 }
 
 // classOf tells the type of a value by its text. One without marks may be another.
-func classOf(part string, marked bool) (KeyValue, string) {
+func classOf(part string, marked bool) (events.Encoding, string) {
 	if text, ok := strings.CutPrefix(part, TextClass); ok && marked {
 		return "", text
 	}
 	if digits, ok := strings.CutPrefix(part, BlobClass); ok && marked {
-		return ValueBytes, digits
+		return events.EncodingBytes, digits
 	}
 	if json.Valid([]byte(part)) || strings.HasSuffix(part, "Inf") {
-		return ValueNumber, part
+		return events.EncodingNumber, part
 	}
 	return "", part
 }

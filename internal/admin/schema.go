@@ -1,0 +1,43 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/source"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// changesOf are the changes that the events of an observer tell of.
+var changesOf = map[string][]events.Change{
+	config.DetectNew:      {events.ChangeNew},
+	config.DetectChange:   {events.ChangeNew, events.ChangeChanged},
+	config.DetectSnapshot: {events.ChangeNew, events.ChangeChanged, events.ChangeGone},
+}
+
+// EventSchema returns the JSON Schema of an observer's events, by what its source says of
+// the columns now. It does not ask the coordination database.
+func (op *Operator) EventSchema(ctx context.Context, id string) (_ []byte, err error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return nil, err
+	}
+	src, err := op.open(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	q := wiring.Query(o)
+	d, err := src.Describe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	s, err := source.Select(q, d.Columns, d.Table)
+	if err != nil {
+		return nil, err
+	}
+	c := events.Contract{Stream: o.ID, Type: o.Event, Changes: changesOf[o.Detect], Members: s.EventMembers(), More: len(o.Columns) == 0}
+	return c.Schema()
+}
