@@ -60,6 +60,7 @@ func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.L
 func (o origin) initStart(ctx context.Context) error {
 	o.next.followedFrom = cmp.Or(o.next.followedFrom, o.horizon.Cursor, o.horizon.Clock)
 	if o.spec.Start.isZero() {
+		o.tellOfHistory(ctx)
 		return nil
 	}
 	low, err := o.startNow(ctx)
@@ -67,6 +68,15 @@ func (o origin) initStart(ctx context.Context) error {
 		return err
 	}
 	return o.place(ctx, low)
+}
+
+// tellOfHistory says what a first reading without a start does.
+func (o origin) tellOfHistory(ctx context.Context) {
+	text := "The observer is new; all rows that its source has become events"
+	if !o.spec.readsAll() {
+		text += ", unless 'start: now' leaves out those of before"
+	}
+	o.log.LogAttrs(ctx, slog.LevelInfo, text)
 }
 
 // startNow is where a stream begins that is new.

@@ -1,6 +1,9 @@
 package observer_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -81,4 +84,17 @@ func TestSweepsFindSnapshots(t *testing.T) {
 	s.src.Add(observertest.At("old", "a", 2), observertest.At("back-dated", "a", 12))
 	s.sweep(s.db.StartSweep(stream, observer.SweepReconcile, "", "").ID, observer.Budget{})
 	s.checkSnapshots(t, []string{"backfilled", "old"}, []string{key(0), key(1), "back-dated"})
+}
+
+// A person is told once that history becomes events.
+func TestNewObserverTellsOfHistory(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s := setup(t, observer.DetectNew, func(s *observer.Spec) { s.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	s.put(0, 1)
+	s.poll()
+	s.poll()
+	if n := strings.Count(log.String(), "'start: now' leaves out those of before"); n != 1 {
+		t.Errorf("told %d times: %s", n, &log)
+	}
 }
