@@ -72,11 +72,11 @@ func (o origin) initStart(ctx context.Context) error {
 
 // tellOfHistory says what a first reading without a start does.
 func (o origin) tellOfHistory(ctx context.Context) {
-	text := "The observer is new; all rows that its source has become events"
-	if !o.spec.readsAll() {
-		text += ", unless 'start: now' leaves out those of before"
+	if o.spec.readsAll() {
+		o.log.LogAttrs(ctx, slog.LevelInfo, "The observer is new; all rows that its source has become events")
+		return
 	}
-	o.log.LogAttrs(ctx, slog.LevelInfo, text)
+	o.log.LogAttrs(ctx, slog.LevelInfo, "The observer is new; all rows that its source has become events, unless 'start: now' leaves out those of before")
 }
 
 // startNow is where a stream begins that is new.
