@@ -22,7 +22,27 @@ func newLogger(w io.Writer, cfg config.Log, level slog.Level) *slog.Logger {
 	if cfg.Format == "tint" || cfg.Format == "auto" && isTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly + ".000", NoColor: !isTerminal(w), ReplaceAttr: harmless}))
 	}
-	return slog.New(slog.NewJSONHandler(jsonWriter(w), &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(jsonWriter(w), &slog.HandlerOptions{Level: level, ReplaceAttr: measured}))
+}
+
+// measured gives values a unit that stands in their name: duration_ms. Times have
+// milliseconds. What says nothing, a zero time or nil, is left out.
+func measured(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
+		return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
+	case slog.KindTime:
+		if a.Value.Time().IsZero() {
+			return slog.Attr{}
+		}
+		a.Value = slog.TimeValue(a.Value.Time().UTC().Truncate(time.Millisecond))
+	case slog.KindAny:
+		if a.Value.Any() == nil {
+			return slog.Attr{}
+		}
+	case slog.KindBool, slog.KindFloat64, slog.KindInt64, slog.KindString, slog.KindUint64, slog.KindGroup, slog.KindLogValuer:
+	}
+	return a
 }
 
 // harmless escapes what a terminal would obey. With colours, tint takes its own
