@@ -102,7 +102,7 @@ func quiet(t *testing.T, node *app.App) {
 	for line := range strings.Lines(text) {
 		for _, metric := range []string{
 			"scheduler_observer_lock_acquired_total", "scheduler_observer_polls_total", "observerd_leases_held", "observerd_lease_renewals_total",
-			"observerd_relay_leads_count", "observerd_relay_delivered_events_total", "observerd_janitor_deleted_rows_total",
+			"observerd_relay_leader", "observerd_relay_delivered_events_total", "observerd_janitor_deleted_rows_total",
 		} {
 			if strings.HasPrefix(line, metric) && !strings.HasSuffix(line, " 0\n") {
 				t.Errorf("a node that is switched off has %s", line)

@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 // TestMetricsAreDocumented compares the names of a running node's metrics with
-// docs/metrics.md, both ways.
+// docs/metrics.md, both ways, and with the rules of Prometheus.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
@@ -17,7 +20,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := names("(?m)^\\| `((?:observerd|scheduler)_[a-z_]+)`", string(manual))
-	exposed := names(`(?m)^# TYPE ((?:observerd|scheduler)_[a-z_]+) `, metricsOfABusyNode(t))
+	text := metricsOfABusyNode(t)
+	lint(t, text)
+	exposed := names(`(?m)^# TYPE ((?:observerd|scheduler)_[a-z_]+) `, text)
 	for name := range exposed {
 		if !documented[name] {
 			t.Errorf("%s is not in docs/metrics.md", name)
@@ -26,6 +31,21 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for name := range documented {
 		if !exposed[name] {
 			t.Errorf("docs/metrics.md has %s, a running node has not", name)
+		}
+	}
+}
+
+// lint holds the metrics against the rules of Prometheus, but for two names that Java nodes
+// had.
+func lint(t *testing.T, text string) {
+	t.Helper()
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if p.Metric != "scheduler_observer_cycle_locked_count" && p.Metric != "scheduler_observer_cycle_skipped_count" {
+			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
 }

@@ -283,7 +283,7 @@ func TestRelayLosesItsLeaseInTheMiddle(t *testing.T) {
 			t.Errorf("the sink was closed %d times, want once", r.sink.closed)
 		}
 		r.wantLogged("Relay lost the lead", 1)
-		r.wantMetric("observerd_relay_leads_count", 0)
+		r.wantMetric("observerd_relay_leader", 0)
 
 		r.sink.behave(nil)
 		r.lock.expire(false) // The other's lease ends, ours can begin.
@@ -668,7 +668,7 @@ func TestRelayLag(t *testing.T) {
 		pass(time.Second)
 		r.wantMetric("observerd_relay_lag_events", 0)
 		r.wantMetric("observerd_relay_delivered_events_total", 5)
-		r.wantMetric("observerd_relay_leads_count", 1)
+		r.wantMetric("observerd_relay_leader", 1)
 		r.stop()
 		if n, _ := testutil.GatherAndCount(r.reg, "observerd_relay_lag_events"); n != 0 {
 			t.Error("a relay that does not lead still shows a lag")

@@ -24,7 +24,7 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 			Help: "Attempts to open the sink, or to deliver to it, that failed.",
 		}),
 		leads: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "observerd_relay_leads_count", ConstLabels: labels,
+			Name: "observerd_relay_leader", ConstLabels: labels,
 			Help: "1 while this node feeds the sink; the sum over all nodes should be 1.",
 		}),
 		halted: prometheus.NewGauge(prometheus.GaugeOpts{
