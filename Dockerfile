@@ -33,6 +33,7 @@ ARG COMMIT=unknown
 LABEL org.opencontainers.image.title="observerd" \
       org.opencontainers.image.description="Turns rows of databases that others own into durable events" \
       org.opencontainers.image.source="https://github.com/observerd/observerd" \
+      org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.documentation="https://github.com/observerd/observerd/blob/main/docs/installation.md" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$COMMIT"
