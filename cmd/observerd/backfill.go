@@ -39,7 +39,7 @@ command is called again without --from and --to, on any host.`,
   observerd observers backfill warehouse-orders            go on with it
   observerd observers backfill warehouse-orders --status
   observerd observers backfill warehouse-orders --cancel`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, 1),
 		ValidArgsFunction: c.completeObserver,
 		RunE:              func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0]) },
 	}

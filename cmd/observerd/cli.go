@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +35,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagFault)
 	refuseStrangers(root)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -140,22 +139,4 @@ func refuseStrangers(root *cobra.Command) {
 			}
 		}
 	}
-}
-
-// needsCommand refuses a group that is called without one of its commands, or
-// with one that it does not have.
-func needsCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		cmd.SetOut(textWriter{cmd.ErrOrStderr()})
-		_ = cmd.Help()
-		return usageError{errors.New("a command is missing")}
-	}
-	text := fmt.Sprintf("there is no command %q", args[0])
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		text += "; is it " + strings.Join(near, " or ") + "?"
-	}
-	return usageError{errors.New(text)}
 }

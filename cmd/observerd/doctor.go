@@ -42,7 +42,7 @@ the Java nodes to see all of them.`,
 		Example: `  observerd doctor
   observerd doctor --watch 1m         see every node at work at least once
   observerd doctor -o json | jq '.findings[] | select(.severity == "problem")'`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 30*time.Second)
 	watch := cmd.Flags().Duration("watch", defaultWatch, "how long to watch INT_LOCK; 0 looks once")

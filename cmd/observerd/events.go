@@ -29,7 +29,7 @@ JSON, one event a line, or with -o text as a summary. The order of events is tha
 of their observer; between observers there is none.`,
 		Example: `  observerd events tail
   observerd events tail warehouse-orders -n 100 -f | jq .data`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              takes(0, 1),
 		ValidArgsFunction: c.completeObserver,
 	}
 	output := outputFlag(cmd)

@@ -34,7 +34,7 @@ The answer is one line. Exit code 0: healthy, 1: not, or no answer; 77: this
 user may not use the socket, 78: the configuration leaves nothing to ask.`,
 		Example: `  observerd healthcheck
   observerd healthcheck --ready --timeout 2s`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node can do its work now")
 	timeout := timeoutFlag(cmd, 5*time.Second)

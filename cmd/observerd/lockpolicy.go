@@ -60,7 +60,7 @@ policy it is refused; the exit code is 2 then. Without --ttl, no TTL is given. N
 database is asked, so limits per node are not looked at.`,
 		Example: `  observerd locks policy check
   observerd locks policy check --lock lock:exclusive:page:extracting:fs-1:doc-2:3 --ttl 60s`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: p.run,
 	}
 	p.output = outputFlag(cmd)

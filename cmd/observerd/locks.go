@@ -40,13 +40,14 @@ func (c lockCommands) list() *cobra.Command {
 	var f locks.Filter
 	var mode string
 	cmd := &cobra.Command{
-		Use:   "ls",
-		Short: "List the locks that are held",
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the locks that are held",
 		Long: `List the general locks that are held, one line for each holder. The flags say which:
 a lock must match all of them. The locks of the pollers are in 'observerd status'.`,
 		Example: `  observerd locks ls --subject page --older-than 10m
   observerd locks ls --resource fs-1 -o json`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.Subject, "subject", "", "what is protected, such as page")
@@ -151,7 +152,7 @@ func (c lockCommands) show() *cobra.Command {
 predicate are no part of what is locked, so holders with others are shown too. A client
 that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 		Example: `  observerd locks show lock:exclusive:audit:processing:status-reconciliation`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -200,7 +201,7 @@ The holder notices it within a third of its TTL, and may work on until then; wha
 writes under a guard or with its fencing token is refused at once. The audit table
 has who did it. The exit code is 75 if no holder has that term.`,
 		Example: `  observerd locks release lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 	}
 	cmd.Flags().StringVar(&term, "term", "", "the holder's `term`; required")
 	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")

@@ -61,7 +61,7 @@ How many locks are acquired in a second, and how long that takes, each process k
 itself: see the metrics of package locks.`,
 		Example: `  observerd locks stats
   observerd locks stats --top 50 -o json`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	top := cmd.Flags().Int("top", 10, "how many of the locks for which most have failed")
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)

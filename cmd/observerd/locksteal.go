@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ The exit codes are those of 'observerd exec'; 75 if the lock is not held by that
 if another who shares it keeps out the mode.`,
 		Example: `  observerd locks steal lock:exclusive:audit:processing:status-reconciliation --term 0198c0de-0000-7000-8000-000000000001 --ttl 10m
   observerd locks steal lock:exclusive:schema:writing:tenant-1 --term 0198c0de-0000-7000-8000-000000000001 -- ./repair.sh`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, math.MaxInt),
 		RunE: s.run,
 	}
 	cmd.Flags().StringVar(&s.term, "term", "", "the holder's `term`; required")

@@ -15,7 +15,7 @@ func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",
 		Short:  "Write the manual pages into a folder",
-		Args:   cobra.ExactArgs(1),
+		Args:   takes(1, 1),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()

@@ -20,7 +20,7 @@ func (c *cli) migrateUp() *cobra.Command {
 		Short: "Run the pending migrations",
 		Long: `Run the pending migrations, under a lock. Nodes that run need not be stopped.
 'observerd run' does the same at its start, unless database.auto-migrate is false.`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 10*time.Minute)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +43,7 @@ func (c *cli) migrateUp() *cobra.Command {
 }
 
 func (c *cli) migrateStatus() *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "Show the version of the schema, changing nothing", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "status", Short: "Show the version of the schema, changing nothing", Args: takes(0, 0)}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {

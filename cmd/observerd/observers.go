@@ -28,7 +28,7 @@ func (c *cli) observersCommand() *cobra.Command {
 type observerCommands struct{ *cli }
 
 func (c observerCommands) list() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the observers and their state", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List the observers and their state", Args: takes(0, 0)}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
@@ -165,7 +165,7 @@ func (c observerCommands) act(verb string, cmd *cobra.Command,
 	do func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error)) *cobra.Command {
 	var actor string
 	cmd.Use = verb + " ID"
-	cmd.Args = cobra.ExactArgs(1)
+	cmd.Args = takes(1, 1)
 	cmd.ValidArgsFunction = c.completeObserver
 	timeout := timeoutFlag(cmd, operateTimeout)
 	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")

@@ -33,7 +33,7 @@ With --once alone, poll the observer now, under the lock of its type. The turns
 of the cluster stay as they are; a node that runs delivers the events.`,
 		Example: `  observerd poll warehouse-orders --once --dry-run
   observerd poll warehouse-orders --once`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, 1),
 		ValidArgsFunction: c.completeObserver,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !p.once && !p.dry {

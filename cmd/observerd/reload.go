@@ -64,7 +64,7 @@ how the reload went, or has ended; or no node was asked, and the message says so
 		Example: `  systemctl reload observerd
   observerd reload --pid 4711
   docker compose exec node-a observerd reload --pid 1`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 	}
 	timeout := timeoutFlag(cmd, reloadTimeout)
 	cmd.Flags().IntVar(&pid, "pid", 0, "the `number` of the node's process")

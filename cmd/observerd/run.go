@@ -35,7 +35,7 @@ Logs go to stderr. stdout carries the events of stdout sinks, one JSON a line.`,
 		Example: `  observerd run
   observerd run --config /etc/observerd/config.yaml
   observerd run --with-sample | jq .data`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runNode(cmd.Context(), feed) },
 	}
 	cmd.Flags().BoolVar((*bool)(&feed), "with-sample", false, "make and feed the sample warehouse, an SQLite file that is the source warehouse, while the node runs")

@@ -20,7 +20,7 @@ func (c *cli) sampleCommand() *cobra.Command {
 is not there, and move them: every second until interrupted, or by some steps.`,
 		Example: `  observerd sample
   observerd sample --path /tmp/warehouse.db --steps 1000`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if steps < 0 {
 				return usageError{errors.New("--steps cannot be negative")}

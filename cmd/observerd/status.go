@@ -17,7 +17,7 @@ func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show nodes, types, observers, sinks and locks of the cluster",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0),
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

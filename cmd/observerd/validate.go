@@ -58,7 +58,7 @@ Mistakes end with exit code 78, a database that is down with 69.`,
 		Example: `  observerd validate
   observerd validate --offline --config new.yaml
   observerd validate --sample 0 --sql=false   say only what is wrong`,
-		Args: cobra.NoArgs,
+		Args: takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	}
 	v.output = outputFlag(cmd)

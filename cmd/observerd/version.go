@@ -12,7 +12,7 @@ import (
 )
 
 func (c *cli) versionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: takes(0, 0)}
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		b := build{

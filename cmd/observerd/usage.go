@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/observerd/observerd/internal/nearest"
+)
+
+// takes checks that a command is given from least to most arguments. Their names are
+// those of its Use.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		form := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		names := strings.Fields(cmd.Use)[1:]
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s is missing; write '%s'", names[len(args)], form)
+		case len(args) > most && most == 0:
+			return fmt.Errorf("%s is too much: the command takes no argument; write '%s'", quoted(args[0]), form)
+		case len(args) > most:
+			return fmt.Errorf("%s is too much; write '%s'", quoted(args[most]), form)
+		}
+		return nil
+	}
+}
+
+// quoted is an argument as a message repeats it. A URL may hold a password.
+func quoted(arg string) string {
+	if strings.Contains(arg, "://") {
+		return "a URL"
+	}
+	return fmt.Sprintf("%q", arg)
+}
+
+// needsCommand refuses a group that is called without one of its commands, or
+// with one that it does not have.
+func needsCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		cmd.SetOut(textWriter{cmd.ErrOrStderr()})
+		_ = cmd.Help()
+		return usageError{errors.New("a command is missing")}
+	}
+	text := fmt.Sprintf("there is no command %q", args[0])
+	if strings.Contains(args[0], "://") {
+		text = "a URL is no command"
+	}
+	if instead := insteadOf(cmd, args); instead != "" {
+		text += "; " + instead
+	}
+	return usageError{errors.New(text)}
+}
+
+// insteadOf says what to write for a command that a group does not have: that which
+// lives elsewhere under this name, else the nearest, else all of them if they are few.
+func insteadOf(group *cobra.Command, args []string) string {
+	elsewhere := make(map[string][]string) // The paths of commands, by name.
+	for _, c := range commandsBelow(group.Root()) {
+		elsewhere[c.Name()] = append(elsewhere[c.Name()], c.CommandPath())
+	}
+	var here []string
+	for _, c := range group.Commands() {
+		if c.IsAvailableCommand() {
+			here = append(here, c.Name())
+		}
+	}
+	if paths := elsewhere[args[0]]; len(paths) > 0 {
+		return writeOneOf(paths, args[1:])
+	}
+	if near := cmp.Or(nearest.Name(args[0], here), completed(args[0], here)); near != "" {
+		return writeOneOf([]string{group.CommandPath() + " " + near}, args[1:])
+	}
+	if paths := elsewhere[nearest.Name(args[0], slices.Sorted(maps.Keys(elsewhere)))]; len(paths) > 0 {
+		return writeOneOf(paths, args[1:])
+	}
+	if group.HasParent() {
+		return nearest.Suggest(args[0], here)
+	}
+	return ""
+}
+
+// commandsBelow are the commands of a tree that do something.
+func commandsBelow(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			all = append(append(all, c), commandsBelow(c)...)
+		}
+	}
+	return all
+}
+
+// plainWords are arguments that a shell takes as they are, and that hold no secret.
+var plainWords = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// writeOneOf repeats the arguments that follow, as far as they are plain.
+func writeOneOf(paths, args []string) string {
+	var rest strings.Builder
+	for _, arg := range args {
+		if !plainWords.MatchString(arg) {
+			break
+		}
+		rest.WriteString(" " + arg)
+	}
+	for i, path := range paths {
+		paths[i] = "'" + path + rest.String() + "'"
+	}
+	return "write " + strings.Join(paths, " or ")
+}
+
+// completed is the only name that begins so, or "".
+func completed(beginning string, names []string) (found string) {
+	for _, name := range names {
+		switch {
+		case !strings.HasPrefix(name, beginning):
+		case found != "":
+			return ""
+		default:
+			found = name
+		}
+	}
+	return found
+}
+
+// flagFault says of a wrong flag what to write instead.
+func flagFault(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
+	var value *pflag.InvalidValueError
+	var syntax *pflag.InvalidSyntaxError
+	switch {
+	case errors.As(err, &unknown) && cmd.HasSubCommands() && cmd.Flags().NArg() > 0:
+		return needsCommand(cmd, cmd.Flags().Args()) // The flag is that command's.
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown)
+	case errors.As(err, &bare):
+		name, _ := pflag.UnquoteUsage(bare.GetFlag())
+		return fmt.Errorf("--%s has no value; write --%[1]s %s", bare.GetFlag().Name, strings.ToUpper(name))
+	case errors.As(err, &value):
+		return fmt.Errorf("--%s is wrong: %w", value.GetFlag().Name, valueFault(value))
+	case errors.As(err, &syntax):
+		return errors.New("a flag has no name; write --name or --name=value")
+	}
+	return err
+}
+
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	written, meant := "--"+unknown.GetSpecifiedName(), unknown.GetSpecifiedName()
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		written, meant = "-"+meant, letters
+	}
+	text := "there is no flag " + written
+	if near := nearest.Name(meant, names); near != "" && len(meant) > 1 {
+		text += "; write --" + near
+	}
+	return errors.New(text)
+}
+
+// valueFault is what is wrong with the value of a flag, without the words of Go's
+// packages.
+func valueFault(e *pflag.InvalidValueError) error {
+	instead := map[string]string{
+		"duration": "a time such as 30s or 5m", "int": "a whole number", "int64": "a whole number",
+		"float64": "a number", "bool": "true or false",
+	}[e.GetFlag().Value.Type()]
+	if _, ours := e.GetFlag().Value.(*positive); ours || instead == "" {
+		return e.Unwrap()
+	}
+	return errors.New("write " + instead)
+}
