@@ -22,6 +22,7 @@ type cli struct {
 	configPaths []string
 	settings    []string
 	logLevel    string
+	version     bool
 	// began says that the command line was understood: what fails from then
 	// on is not the fault of its form.
 	began bool
@@ -74,10 +75,11 @@ row into exactly one durable event. Any number of identical nodes share the work
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              cobra.ArbitraryArgs,
-		RunE:              needsCommand,
+		RunE:              c.runRoot,
 		PersistentPreRun:  func(*cobra.Command, []string) { c.began = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
+	root.Flags().BoolVar(&c.version, "version", false, "print the version, as 'observerd version' does")
 	flags := root.PersistentFlags()
 	flags.StringArrayVarP(&c.configPaths, "config", "c", []string{"config.yaml"}, "the configuration `file`, or a folder of *.yaml; repeat it for more, which are merged")
 	flags.StringArrayVar(&c.settings, "set", nil, "set a `key=value` of the configuration, such as log.level=debug; may be repeated")
@@ -87,6 +89,14 @@ row into exactly one durable event. Any number of identical nodes share the work
 		c.eventsCommand(), c.schemaCommand(), c.observersCommand(), c.locksCommand(), c.execCommand(), c.sampleCommand(), c.versionCommand(), manCommand(), exitCodesTopic(),
 	)
 	return root
+}
+
+// runRoot is what the program does without a command.
+func (c *cli) runRoot(cmd *cobra.Command, args []string) error {
+	if c.version && len(args) == 0 {
+		return c.printVersion(cmd.Context(), formatText)
+	}
+	return needsCommand(cmd, args)
 }
 
 // operate runs act with an operator on the cluster of the configuration, which is read

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -14,22 +15,24 @@ import (
 func (c *cli) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: takes(0, 0)}
 	output := outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b := build{
-			Version: buildVersion(), Commit: commit(), Date: commitDate(),
-			Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		}
-		var err error
-		if b.SQLite, err = admin.SQLiteVersion(cmd.Context()); err != nil {
-			return err
-		}
-		if *output == formatJSON {
-			return printJSON(c.stdout, b)
-		}
-		fmt.Fprintf(c.stdout, "observerd %s (commit %s of %s, %s, %s, SQLite %s)\n", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
-		return nil
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.printVersion(cmd.Context(), *output) }
 	return cmd
+}
+
+func (c *cli) printVersion(ctx context.Context, output format) error {
+	b := build{
+		Version: buildVersion(), Commit: commit(), Date: commitDate(),
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	var err error
+	if b.SQLite, err = admin.SQLiteVersion(ctx); err != nil {
+		return err
+	}
+	if output == formatJSON {
+		return printJSON(c.stdout, b)
+	}
+	fmt.Fprintf(c.stdout, "observerd %s (commit %s of %s, %s, %s, SQLite %s)\n", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
+	return nil
 }
 
 // build says what this binary was made of.
