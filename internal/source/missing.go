@@ -1,7 +1,9 @@
 package source
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -22,6 +24,21 @@ type MissingError struct {
 	In string
 	// Nearest are the existing names most like it, the best first.
 	Nearest []string
+	// PrimaryKey are the columns of the table's primary key, where one for the key is
+	// missing and the catalogue knows them.
+	PrimaryKey []string
+}
+
+// NamePrimaryKey adds the table's primary key to a failure that a column for the key of
+// q is missing. Other errors stay as they are, and so does one where look fails.
+func NamePrimaryKey(err error, q observer.Query, look func() ([]string, error)) error {
+	var missing *MissingError
+	if errors.As(err, &missing) && missing.Kind == "column" && slices.Contains(q.Key, missing.Name) {
+		if key, failed := look(); failed == nil {
+			missing.PrimaryKey = key
+		}
+	}
+	return err
 }
 
 // Fault is the error as a source returns it: a query that cannot work.
@@ -55,6 +72,9 @@ func (e *MissingError) Error() string {
 			quoted[i] = fmt.Sprintf("%q", name)
 		}
 		fmt.Fprintf(&b, "; is it %s?", strings.Join(quoted, " or "))
+	}
+	if len(e.PrimaryKey) > 0 {
+		fmt.Fprintf(&b, "; the primary key is (%s)", strings.Join(e.PrimaryKey, ", "))
 	}
 	return b.String()
 }

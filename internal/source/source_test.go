@@ -38,6 +38,10 @@ func TestMissingError(t *testing.T) {
 	if got, want := err.Error(), `column "oder" does not exist in public.orders; is it "order" or "older"?`; got != want {
 		t.Errorf("Error = %s, want %s", got, want)
 	}
+	err = &source.MissingError{Kind: "column", Name: "nr", In: "public.orders", PrimaryKey: []string{"site", "order_id"}}
+	if got, want := err.Error(), `column "nr" does not exist in public.orders; the primary key is (site, order_id)`; got != want {
+		t.Errorf("Error = %s, want %s", got, want)
+	}
 }
 
 func TestEarliestWall(t *testing.T) {

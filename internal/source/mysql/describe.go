@@ -125,6 +125,17 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 	return indexesOf(found), nil
 }
 
+// primaryKey returns its columns; none without one.
+func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) {
+	indexes, err := c.indexes(ctx, r)
+	for _, i := range indexes {
+		if i.primary() {
+			return i.columns, nil
+		}
+	}
+	return nil, err
+}
+
 // indexesOf reads the rows of indexesSQL, of any server.
 func indexesOf(found result) []index {
 	var indexes []index

@@ -60,6 +60,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Now:         "NOW(6)",
 		Write:       "SELECT empty_orders() AS order_id",
 		Exact:       true,
+		PrimaryKeys: true,
 		Types: map[string]string{
 			"text": "varchar(2000)", "long": "longtext", "name": "varchar(200)", "integer": "bigint", "decimal": "decimal(60,30)", "float": "float", "double": "double", "bytes": "blob", "timestamp": "datetime(6)",
 		},

@@ -47,6 +47,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	}
 	p := plan{relation: r}
 	if err := p.resolve(q); err != nil {
+		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
 		return plan{}, source.Unfit(err)
 	}
 	if in.ByKey {

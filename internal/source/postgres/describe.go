@@ -40,6 +40,14 @@ SELECT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = $1::oid AND a.attna
     OR EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
                WHERE i.indrelid = $1::oid AND a.attname = $2)`
 
+const primaryKeySQL = `
+SELECT a.attname
+FROM pg_index i
+CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) AS k(n)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]
+WHERE i.indrelid = $1::oid AND i.indisprimary
+ORDER BY k.n`
+
 type index struct {
 	unique, whole bool
 	columns       []string // "" for an expression
@@ -154,6 +162,19 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 		}
 	}
 	return indexes, nil
+}
+
+// primaryKey returns its columns; none without one.
+func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) {
+	if !r.indexed() {
+		return nil, nil
+	}
+	rows, err := c.rows(ctx, "read the primary key", primaryKeySQL, r.oid)
+	columns := make([]string, len(rows))
+	for i, row := range rows {
+		columns[i] = string(row[0])
+	}
+	return columns, err
 }
 
 // keyUnique asks the indexes first: one whose columns are all in the key

@@ -82,6 +82,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	}
 	p, err := newPlan(r, q)
 	if err != nil {
+		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
 		return p, source.Unfit(err)
 	}
 	// The types of a timestamp, and of a key that is gone on from, are the server's

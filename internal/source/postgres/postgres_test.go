@@ -63,6 +63,7 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		Now:         now,
 		Write:       "SELECT empty_orders() AS order_id",
 		Exact:       true,
+		PrimaryKeys: true,
 		Types: map[string]string{
 			"text": "text", "long": "text", "name": "text", "integer": "bigint", "decimal": "numeric", "float": "real", "double": "double precision", "bytes": "bytea", "timestamp": column,
 		},

@@ -59,6 +59,29 @@ func missingColumn(t *testing.T, f Fixture) {
 	}
 }
 
+func wrongKey(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE order_lines (line {integer} NOT NULL, order_id {integer} NOT NULL, updated_at {timestamp} NOT NULL, PRIMARY KEY (order_id, line))")
+	for name, c := range map[string]struct {
+		query observer.Query
+		known bool
+	}{
+		"key":       {observer.Query{Table: "order_lines", Key: []string{"order_id", "number"}, Timestamp: "updated_at"}, f.PrimaryKeys},
+		"timestamp": {observer.Query{Table: "order_lines", Key: []string{"order_id", "line"}, Timestamp: "number"}, false},
+		"query":     {observer.Query{SQL: "SELECT * FROM order_lines", Key: []string{"number"}, Timestamp: "updated_at"}, false},
+	} {
+		var want []string
+		if c.known {
+			want = []string{"order_id", "line"}
+		}
+		for method, err := range f.everywhere(t, c.query) {
+			var missing *source.MissingError
+			if !errors.As(err, &missing) || !slices.Equal(missing.PrimaryKey, want) {
+				t.Errorf("%s, %s: %v, want the missing column and the primary key %q", name, method, err, want)
+			}
+		}
+	}
+}
+
 func changedTable(t *testing.T, f Fixture) {
 	f.exec(ordersTable, `INSERT INTO orders VALUES (1, 'a', '2024-05-01 10:00:00')`)
 	for range 3 {

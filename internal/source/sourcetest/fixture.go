@@ -46,6 +46,8 @@ type Fixture struct {
 	Write string
 	// OneWriter says that only one transaction may write at a time.
 	OneWriter bool
+	// PrimaryKeys says that the source reads them from the catalogue.
+	PrimaryKeys bool
 	// Exact says that the source can see open transactions.
 	Exact bool
 	// Types replace {text}, {long} (text of any length), {name} (text that is short enough for an index),

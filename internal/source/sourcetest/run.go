@@ -24,6 +24,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"the data of equal rows is equal":               deterministic,
 		"a missing table is named with its neighbours":  missingTable,
 		"a missing column is named with its neighbours": missingColumn,
+		"a wrong key is told the primary key":           wrongKey,
 		"a table that changes between reads":            changedTable,
 		"a query that cannot be":                        faultyQueries,
 		"a garbled cursor is refused":                   garbledCursor,

@@ -29,6 +29,15 @@ SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo($1) WHERE name = $2 COLLATE NOCA
     OR EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = $1 COLLATE NOCASE)
     OR EXISTS (SELECT 1 FROM pragma_index_list($1) AS i JOIN pragma_index_info(i.name) AS c WHERE c.name = $2 COLLATE NOCASE)`
 
+const primaryKeySQL = `SELECT name FROM pragma_table_xinfo($1) WHERE pk > 0 ORDER BY pk`
+
+// namePrimaryKey is [source.NamePrimaryKey] for what was looked up.
+func (s session) namePrimaryKey(ctx context.Context, err error, r relation, q observer.Query) error {
+	return source.NamePrimaryKey(err, q, func() ([]string, error) {
+		return column[string](ctx, s.db, primaryKeySQL, r.name)
+	})
+}
+
 // Describe finds out, for `validate`, whether the query can be polled and how
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
@@ -40,7 +49,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 	}
 	p, err := planFor(r, q, observer.Range{})
 	if err != nil {
-		return source.Description{}, source.Unfit(err)
+		return source.Description{}, source.Unfit(s.session.namePrimaryKey(ctx, err, r, q))
 	}
 	d := source.NewDescription(r.name, r.columns, p.selection)
 	if d.KeyUnique, err = s.session.keyUnique(ctx, d.Key, r); err != nil {

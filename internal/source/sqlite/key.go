@@ -54,7 +54,7 @@ func (s session) keyOrder(ctx context.Context, r relation, q observer.Query) (st
 func (s session) planByKey(ctx context.Context, r relation, q observer.Query, in observer.Range) (plan, error) {
 	selection, err := source.Select(q, r.columns, r.name)
 	if err != nil {
-		return plan{}, source.Unfit(err)
+		return plan{}, source.Unfit(s.namePrimaryKey(ctx, err, r, q))
 	}
 	p := plan{selection: selection, from: r.from, table: r.name, most: source.MaxRowBytes(q)}
 	if !r.bindable(selection) {

@@ -48,7 +48,7 @@ func (s session) plan(ctx context.Context, q observer.Query, in observer.Range) 
 	if err == nil {
 		err = source.CheckOrder(in, p.ties)
 	}
-	return p, source.Unfit(err)
+	return p, source.Unfit(s.namePrimaryKey(ctx, err, r, q))
 }
 
 func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {

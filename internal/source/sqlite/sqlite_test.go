@@ -38,6 +38,7 @@ func TestContract(t *testing.T) {
 			},
 			Explain:     func(text string) string { return explain(t, writer, text) },
 			OneWriter:   true,
+			PrimaryKeys: true,
 			Sort:        "TEMP B-TREE",
 			Placeholder: "$1",
 			Now:         "datetime('now')",
