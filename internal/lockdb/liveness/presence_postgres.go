@@ -58,7 +58,7 @@ func advisoryKey(bootID string) uint32 { return crc32.ChecksumIEEE([]byte(bootID
 func (p *SessionPresence) appear(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
-		return fmt.Errorf("open the session that shows this node: %w", err)
+		return fmt.Errorf("open the session that shows this node: %w", sqldb.WordSession(err))
 	}
 	p.conn = conn
 	if p.pooler.Pooling().Shared() {

@@ -272,7 +272,7 @@ type placedConnector struct {
 func (c placedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, WordSession(err)
 	}
 	return &placedConn{conn.(*stdlib.Conn), c.place}, nil
 }
