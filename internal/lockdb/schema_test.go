@@ -38,7 +38,7 @@ func TestPendingMigrationsAreNotReady(t *testing.T) {
 	t.Parallel()
 	empty(t, func(t *testing.T, url string) {
 		db := open(t, url)
-		if err := db.Ready(t.Context()); !errors.Is(err, sqldb.ErrPending) {
+		if err := db.Ready(t.Context()); !errors.Is(err, sqldb.ErrPending) || !errors.Is(err, sqldb.ErrNoTables) {
 			t.Fatalf("before the migrations: %v", err)
 		}
 		for range 2 {

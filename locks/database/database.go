@@ -57,7 +57,7 @@ func Open(ctx context.Context, url string, o Options) (locks.Provider, error) {
 	}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok { // Which would be made, to look into it.
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("coordination database: %w: %w", ErrPending, err)
+			return nil, fmt.Errorf("%w: %w", sqldb.ErrNoTables, err)
 		}
 	}
 	db, err := lockdb.Open(lockdb.Options{URL: url, PoolSize: o.PoolSize, BootID: uuid.NewString(), Logger: o.Logger})

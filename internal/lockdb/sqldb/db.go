@@ -146,6 +146,8 @@ func (db *DB) Ready(ctx context.Context) error {
 		return err
 	case current > target:
 		return ErrSchemaNewer
+	case current == 0:
+		return ErrNoTables
 	case current < target:
 		return ErrPending
 	}

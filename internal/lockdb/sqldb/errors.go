@@ -22,6 +22,8 @@ var (
 	ErrSchemaNewer = errors.New("the schema of the coordination database is newer than this binary; install the version that migrated it, or a later one")
 	// ErrPending reports that migrations must run first.
 	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
+	// ErrNoTables is the [ErrPending] of a database that was never migrated.
+	ErrNoTables error = noTablesError{}
 	// ErrMixedTable reports an INT_LOCK that is neither generation of
 	// Spring's table, or one that both could write to without seeing each
 	// other's locks. The fault and its remedy follow where it is wrapped.
@@ -39,6 +41,15 @@ var (
 	// and what to do, follows where it is wrapped.
 	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
 )
+
+type noTablesError struct{}
+
+func (noTablesError) Error() string {
+	return "no node has started yet on the coordination database; 'observerd run' or 'observerd migrate up' makes its tables"
+}
+
+// Is makes it an [ErrPending].
+func (noTablesError) Is(target error) bool { return target == ErrPending }
 
 // Unavailable reports whether the error means that the coordination database
 // cannot be reached or is busy or full, so that waiting may help.
