@@ -24,8 +24,13 @@ const followBatch = 500
 type TailOptions struct {
 	// Observer is an id; empty means all of them.
 	Observer string
-	// Last is how many events of each observer come first, oldest first.
-	Last int
+	// Last is how many events of each observer come first, oldest first. The others
+	// replace it where they are set: FromSeq is the sequence of the first event, From the
+	// first time of the log, and Since how long ago that is by the database's clock.
+	Last    int
+	FromSeq int64
+	From    time.Time
+	Since   time.Duration
 	// Follow goes on with events that are logged later, until the context
 	// ends; Every is the time between two looks.
 	Follow bool
@@ -46,13 +51,39 @@ func (op *Operator) Tail(ctx context.Context, o TailOptions) error {
 		return err
 	}
 	t := &tailer{op: op, options: o, after: make(map[string]int64)}
-	for _, s := range polled {
-		t.after[s.Stream] = max(0, s.LastSeq-int64(o.Last))
+	if o.Since > 0 {
+		now, err := op.db.Now(ctx)
+		if err != nil {
+			return err
+		}
+		t.options.From = now.Add(-o.Since)
+	}
+	if err := t.begin(ctx, polled); err != nil {
+		return err
 	}
 	if err := t.showNew(ctx, polled); err != nil || !o.Follow {
 		return err
 	}
 	return t.follow(ctx)
+}
+
+// begin finds the first event of each stream.
+func (t *tailer) begin(ctx context.Context, polled map[string]lockdb.StreamStatus) (err error) {
+	for id, s := range polled {
+		switch {
+		case t.options.Observer != "" && id != t.options.Observer:
+		case !t.options.From.IsZero():
+			t.after[id], err = t.op.db.Log().Before(ctx, id, s.LastSeq, t.options.From)
+		case t.options.FromSeq > 0:
+			t.after[id] = t.options.FromSeq - 1
+		default:
+			t.after[id] = max(0, s.LastSeq-int64(t.options.Last))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tailer) follow(ctx context.Context) error {

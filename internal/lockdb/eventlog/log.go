@@ -102,6 +102,35 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 	return batch, err
 }
 
+// Before returns a sequence behind which the events of a stream begin that were logged at
+// that time or later; last is that of its last event. A binary search reads few events,
+// and takes the clock of the database for one that was never set back.
+func (l *Log) Before(ctx context.Context, stream string, last int64, at time.Time) (int64, error) {
+	before := int64(0)
+	for before < last {
+		middle := before + (last-before)/2
+		next, logged, err := l.next(ctx, stream, middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case next == 0 || next > last || !logged.Before(at):
+			last = middle
+		default:
+			before = next
+		}
+	}
+	return before, nil
+}
+
+// next returns the first event after seq, and when it was logged; 0 for none. The
+// janitor removes events at the beginning of a stream.
+func (l *Log) next(ctx context.Context, stream string, after int64) (seq int64, logged time.Time, err error) {
+	err = l.db.Query(ctx, "look when events of "+stream+" were logged",
+		`SELECT seq, logged_at FROM obs_event WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 1`,
+		func(scan func(...any) error) error { return scan(&seq, sqldb.ScanTime(&logged)) }, stream, after)
+	return seq, logged, err
+}
+
 // Tail returns the last events of the log, oldest first: of one stream, or of
 // all when stream is empty.
 func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Event, error) {

@@ -77,6 +77,42 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 	}
 }
 
+// TestBeforeSearchesByTime has events of one stream, an hour after each other, of which
+// the janitor has removed the first ten.
+func TestBeforeSearchesByTime(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	for name, url := range map[string]string{"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "c.db"), "PostgreSQL": pgtest.New(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t, url)
+			for seq := int64(11); seq <= 40; seq++ {
+				_, err := db.Exec(t.Context(), "write an event", `
+					INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, logged_at, data)
+					VALUES ('orders', $1, $2, 't', 's', 1, 'new', $3, $3, '{}')`,
+					seq, uuid.NewString(), db.TimeArg(begin.Add(time.Duration(seq)*time.Hour)))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			log := New(db, Options{Logger: slog.New(slog.DiscardHandler)})
+			for _, c := range []struct {
+				at   time.Duration
+				want int64
+			}{{0, 0}, {11 * time.Hour, 0}, {11*time.Hour + 1, 11}, {25 * time.Hour, 24}, {25*time.Hour + time.Minute, 25}, {40 * time.Hour, 39}, {41 * time.Hour, 40}} {
+				before, err := log.Before(t.Context(), "orders", 40, begin.Add(c.at))
+				// Where nothing was left out, it is as good to begin anywhere before the first event.
+				if err != nil || before != c.want && (c.want != 0 || before > 10) {
+					t.Errorf("Before(%v) = %d, %v; want %d", c.at, before, err, c.want)
+				}
+			}
+			if before, err := log.Before(t.Context(), "none", 7, begin); err != nil || before != 0 {
+				t.Errorf("a stream without events: %d, %v", before, err)
+			}
+		})
+	}
+}
+
 // migrated opens a new database.
 func migrated(t *testing.T, url string) *sqldb.DB {
 	t.Helper()
