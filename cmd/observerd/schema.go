@@ -18,7 +18,7 @@ func (c *cli) schemaCommand() *cobra.Command {
 of the columns now. docs/events.md says what the attributes mean. Nothing is written to
 any database.`,
 		Example:           `  observerd schema warehouse-orders > warehouse-orders.schema.json`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, 1),
 		ValidArgsFunction: c.completeObserver,
 	}
 	timeout := timeoutFlag(cmd, time.Minute)
