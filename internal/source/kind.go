@@ -38,6 +38,10 @@ type Kind struct {
 // Database is what a source offers beside its rows.
 type Database interface {
 	observer.Source
+	// Tables returns the tables and views that the account may read, in the order of
+	// their names and at most so many. Those of the system are left out, and on MySQL
+	// those of other databases.
+	Tables(ctx context.Context, limit int) ([]Table, error)
 	// Describe finds out whether a query can be polled, and how well.
 	Describe(ctx context.Context, q observer.Query) (Description, error)
 	// SQL is what a read of that range sends.

@@ -162,6 +162,12 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	return &recordedRows{Rows: rows, source: s}, nil
 }
 
+// Tables implements [source.Database].
+func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { tables, err = src.Tables(ctx, limit); return err })
+	return tables, err
+}
+
 // Describe implements [source.Database].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (d source.Description, err error) {
 	err = s.try(ctx, func(ctx context.Context, src source.Database) error { d, err = src.Describe(ctx, q); return err })

@@ -16,6 +16,7 @@ import (
 // for `validate` and `poll --dry-run`.
 type Source interface {
 	observer.Source
+	Tables(ctx context.Context, limit int) ([]source.Table, error)
 	Describe(ctx context.Context, q observer.Query) (source.Description, error)
 	SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error)
 	Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error)

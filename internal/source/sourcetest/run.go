@@ -31,6 +31,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"sessions are read-only":                        readOnly,
 		"the plan uses the index":                       plan,
 		"a description says what is known":              describe,
+		"tables are listed with what keeps their times": tables,
 		"an unreachable database":                       unreachable,
 		"a read may be closed early":                    closedEarly,
 		"a read ends with its context":                  cancelled,

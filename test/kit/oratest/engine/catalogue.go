@@ -21,7 +21,7 @@ func (e *Engine) defineCatalogue() {
 		}
 		return [][]value{row(o.owner, o.name, o.synonym.owner, o.synonym.name, o.link)}
 	})
-	e.catalogued("TAB_COLUMNS", "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE NULLABLE COLUMN_ID:n", columnRows)
+	e.catalogued("TAB_COLUMNS", "OWNER TABLE_NAME COLUMN_NAME DATA_TYPE NULLABLE COLUMN_ID:n DEFAULT_LENGTH:n", columnRows)
 	e.ofTables("TABLES", "OWNER TABLE_NAME NUM_ROWS:n", func(o *object) [][]value {
 		count := null
 		if n := o.table.def().analyzed; n >= 0 {
@@ -41,6 +41,26 @@ func (e *Engine) defineCatalogue() {
 		var all [][]value
 		for _, f := range o.table.functional() {
 			all = append(all, row(f.index.owner, f.index.name, o.owner, o.name, f.expression(), f.position+1))
+		}
+		return all
+	})
+	e.ofTables("CONSTRAINTS", "OWNER CONSTRAINT_NAME CONSTRAINT_TYPE TABLE_NAME", func(o *object) [][]value {
+		var all [][]value
+		for _, x := range o.table.def().indexes {
+			if x.primary {
+				all = append(all, row(o.owner, x.name, "P", o.name))
+			}
+		}
+		return all
+	})
+	e.ofTables("CONS_COLUMNS", "OWNER CONSTRAINT_NAME TABLE_NAME COLUMN_NAME POSITION:n", func(o *object) [][]value {
+		var all [][]value
+		for _, x := range o.table.def().indexes {
+			for i, position := range x.columns {
+				if x.primary {
+					all = append(all, row(o.owner, x.name, o.name, o.table.def().columns[position].name, i+1))
+				}
+			}
 		}
 		return all
 	})
@@ -82,23 +102,27 @@ func (e *Engine) ofTables(name, columns string, rows func(*object) [][]value) {
 // columnRows are the columns of a table, a view or a view of the system's own.
 func columnRows(o *object) [][]value {
 	var all [][]value
-	add := func(name string, typ dataType, nullable bool) {
-		all = append(all, row(o.owner, o.name, name, typ.String(), nullable, len(all)+1))
+	add := func(name string, typ dataType, nullable, preset bool) {
+		length := null
+		if preset {
+			length = integer(1) // The text itself is not kept.
+		}
+		all = append(all, row(o.owner, o.name, name, typ.String(), nullable, len(all)+1, length))
 	}
 	switch {
 	case o.table != nil:
 		for _, c := range o.table.def().columns {
 			if !c.dropped {
-				add(c.name, c.typ, c.nullable)
+				add(c.name, c.typ, c.nullable, c.def != nil)
 			}
 		}
 	case o.view != nil:
 		for _, c := range o.view.result {
-			add(c.name, c.typ, c.nullable)
+			add(c.name, c.typ, c.nullable, false)
 		}
 	case o.virtual != nil:
 		for _, c := range o.virtual.columns {
-			add(c.name, c.typ, true)
+			add(c.name, c.typ, true, false)
 		}
 	}
 	return all

@@ -114,7 +114,7 @@ func (d *tableDefinition) add(definition columnDefinition) {
 
 // constraint returns the index of a key of a new table.
 func (d *tableDefinition) constraint(k constraintDefinition) *index {
-	x := &index{name: k.name, unique: true, columns: d.positions(k.columns)}
+	x := &index{name: k.name, unique: true, primary: k.primary, columns: d.positions(k.columns)}
 	x.descending = make([]bool, len(x.columns))
 	for _, c := range x.columns {
 		if typ := d.columns[c].typ; typ.name == typeTimestampTZ || typ.lob() {

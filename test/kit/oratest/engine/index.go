@@ -12,6 +12,7 @@ type index struct {
 	columns     []int // positions in the table
 	descending  []bool
 	unique      bool
+	primary     bool // of the primary key
 	storage     indexStorage
 
 	entries []*version

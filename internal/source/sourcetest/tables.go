@@ -1,0 +1,56 @@
+package sourcetest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/observerd/observerd/internal/source"
+)
+
+// tables has a compound key in another order than that of its columns, a table without
+// one, and a view.
+func tables(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE order_lines (sku {name} NOT NULL, changed_at {timestamp} DEFAULT ("+f.Now+") NOT NULL, order_id {integer} NOT NULL, due_at {timestamp}, updated_at {timestamp}, PRIMARY KEY (order_id, sku))",
+		"CREATE INDEX lines_by_time ON order_lines (changed_at, sku)",
+		"CREATE TABLE keyless (sku {name}, note {text})",
+		"CREATE VIEW seen AS SELECT * FROM order_lines")
+	all, err := f.Source.Tables(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]source.Table)
+	for _, table := range all {
+		found[strings.ToLower(table.FullName())] = table
+	}
+	lines, keyless, seen := found["order_lines"], found["keyless"], found["seen"]
+	if lower(lines.Key) != "order_id sku" || lines.View || keyless.Name == "" || keyless.Key != nil || keyless.Times != nil || !seen.View || seen.Key != nil || seen.Rows != -1 {
+		t.Errorf("tables are %+v", all)
+	}
+	if lines.Rows > source.ManyRows {
+		t.Errorf("an empty table has %d rows", lines.Rows)
+	}
+	if len(lines.Times) < 2 || len(seen.Times) != len(lines.Times) {
+		t.Fatalf("tables are %+v", all)
+	}
+	kept, free := lines.Times[0], lines.Times[len(lines.Times)-1]
+	if !strings.EqualFold(kept.Name, "changed_at") || kept.Nullable || kept.Date || kept.Default != source.Yes || !kept.Kept() || kept.Indexed == source.No {
+		t.Errorf("a column that the database sets is %+v", kept)
+	}
+	if !strings.EqualFold(free.Name, "updated_at") || !free.Nullable || free.Default != source.No || free.Kept() || free.Indexed == source.Yes {
+		t.Errorf("a column that nothing keeps is %+v", free)
+	}
+	for _, c := range seen.Times {
+		if c.Default != source.Unknown || c.OnUpdate != source.Unknown || c.Trigger != source.Unknown || c.Indexed != source.Unknown {
+			t.Errorf("a column of a view is %+v", c)
+		}
+	}
+	if all, err = f.Source.Tables(t.Context(), 1); err != nil || len(all) != 1 {
+		t.Errorf("at most one table is %+v, %v", all, err)
+	}
+	if _, err := f.Unreachable.Tables(t.Context(), 1); err == nil {
+		t.Error("an unreachable database has tables")
+	}
+}
+
+func lower(names []string) string { return strings.ToLower(strings.Join(slices.Clone(names), " ")) }
