@@ -313,7 +313,7 @@ func (n *nest) visit(t *testing.T) {
 
 // calls are arguments without which a command does nothing, by its path.
 var calls = map[string][]string{
-	"poll": {"--once"}, "doctor": {"--watch", "0"}, "sample": {"--steps", "1", "--path", "sample.db"},
+	"init": {"--timeout", "3s"}, "poll": {"--once"}, "doctor": {"--watch", "0"}, "sample": {"--steps", "1", "--path", "sample.db"},
 	"observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
@@ -340,7 +340,8 @@ func commandLines(t *testing.T, pid string) [][]string {
 		}
 		for _, word := range strings.Fields(cmd.Use)[1:] {
 			if word == strings.ToUpper(word) && !strings.HasPrefix(word, "[") {
-				line = append(line, map[string]string{"ID": "erp", "FOLDER": ".", "COMMAND": "true", "LOCK": "lock:exclusive:audit:processing:a"}[word])
+				line = append(line, map[string]string{"ID": "erp", "FOLDER": ".", "COMMAND": "true", "LOCK": "lock:exclusive:audit:processing:a",
+					"URL": "postgres://u:" + canary + "@127.0.0.1:1/erp?sslpassword=" + canary}[word])
 			}
 		}
 		lines = append(lines, line)

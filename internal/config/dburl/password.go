@@ -2,6 +2,8 @@ package dburl
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -57,4 +59,40 @@ func (k Kinds) WithPassword(u URL, password string) (URL, error) {
 		parsed.RawQuery = parameters.Encode()
 	}
 	return k.ParseURL(parsed.String())
+}
+
+// WithoutSecrets returns the text of a URL as a configuration has it, with variables in
+// the place of its secrets, and their names: prefix_PASSWORD, or prefix and the name of a
+// parameter. What is empty is left out.
+func WithoutSecrets(u URL, kinds Kinds, prefix string) (text string, variables []string) {
+	literal := strings.NewReplacer("${", "$${")
+	kind, network := kinds.Of(string(u.Dialect()))
+	parsed, err := url.Parse(u.Reveal())
+	if !network || err != nil { // It was read before.
+		return literal.Replace(u.String()), nil
+	}
+	var marks []string // Letters alone, which no URL encodes; a variable would be.
+	hide := func(name string) string {
+		variable := prefix + "_" + strings.ToUpper(strings.NewReplacer("-", "_", " ", "_", ".", "_").Replace(name))
+		mark := fmt.Sprintf("observerdSecretNumber%dEnd", len(variables))
+		variables, marks = append(variables, variable), append(marks, mark, "${"+variable+"}")
+		return mark
+	}
+	if password, _ := parsed.User.Password(); password != "" {
+		parsed.User = url.UserPassword(parsed.User.Username(), hide("password"))
+	} else if parsed.User != nil {
+		parsed.User = url.User(parsed.User.Username())
+	}
+	parameters := parsed.Query()
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		switch {
+		case kind.harmless(name):
+		case strings.Join(parameters[name], "") == "":
+			parameters.Del(name)
+		default:
+			parameters[name] = []string{hide(name)}
+		}
+	}
+	parsed.RawQuery = parameters.Encode()
+	return strings.NewReplacer(marks...).Replace(literal.Replace(parsed.String())), variables
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -56,5 +57,28 @@ func TestAccounts(t *testing.T) {
 	}
 	if id, _ := account("sqlite:x.db"); id != "" {
 		t.Errorf("a file has the account %q", id)
+	}
+}
+
+func TestURLWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	kinds := wiring.Kinds().Servers
+	for text, want := range map[string]string{
+		"postgres://app@db:5432/shop?sslmode=disable":               "postgres://app@db:5432/shop?sslmode=disable",
+		"postgres://app:hunter2@db/shop":                            "postgres://app:${SHOP_PASSWORD}@db/shop",
+		"postgres://db/shop?user=app&password=hunter2":              "postgres://db/shop?password=${SHOP_PASSWORD}&user=app",
+		"postgres://app:hunter2@db/shop?sslpassword=hunter2":        "postgres://app:${SHOP_PASSWORD}@db/shop?sslpassword=${SHOP_SSLPASSWORD}",
+		"oracle://app:hunter2@db:1521/shop?wallet+password=hunter2": "oracle://app:${SHOP_PASSWORD}@db:1521/shop?wallet+password=${SHOP_WALLET_PASSWORD}",
+		"postgres://app:@db/shop?password=":                         "postgres://app@db/shop",
+		"sqlite:${HOME}/shop.db":                                    "sqlite:$${HOME}/shop.db",
+	} {
+		u, err := kinds.ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, variables := dburl.WithoutSecrets(u, kinds, "SHOP")
+		if got != want || len(variables) != strings.Count(strings.ReplaceAll(want, "$${", ""), "${") {
+			t.Errorf("%s: %s, %q, want %s", text, got, variables, want)
+		}
 	}
 }

@@ -28,6 +28,8 @@ type Unreadable struct {
 	Text string
 	// Denied says that this user may not read it.
 	Denied bool
+	// Missing says that there is no such file.
+	Missing bool
 }
 
 // Files returns the files that a path names: itself, or those of a folder whose names
@@ -87,7 +89,7 @@ func Read(path string) ([]byte, fs.FileInfo, *Unreadable) {
 func whyUnreadable(path string, err error) *Unreadable {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Unreadable{Text: "the file does not exist; create it, or name the right file"}
+		return &Unreadable{Text: "the file does not exist; create it, or name the right file", Missing: true}
 	case errors.Is(err, fs.ErrPermission):
 		return &Unreadable{Text: whyDenied(path), Denied: true}
 	case errors.Is(err, syscall.EISDIR):

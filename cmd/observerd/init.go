@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/admin"
+)
+
+// initRun is one run of init.
+type initRun struct {
+	*cli
+	options admin.InitOptions
+	timeout *time.Duration
+	force   bool
+}
+
+func (c *cli) initCommand() *cobra.Command {
+	r := &initRun{cli: c}
+	cmd := &cobra.Command{
+		Use:   "init URL",
+		Short: "Write a first configuration for a database",
+		Long: `Look at a database and write a commented configuration for it, which
+'observerd validate' accepts: an observer for each table or view that the account
+may read. The database is only read.
+
+Tables come first that have a column which says when a row was written, and which
+the database itself keeps: by a default, ON UPDATE or a trigger, with an index. A
+small table without such a column is read whole by each poll. What needs a
+decision, such as a table without a primary key, is commented out, with the
+reason. At most 20 observers are switched on.
+
+The password is never written. A variable stands for one that the URL holds; to
+keep it out of the list of processes as well, name a file with --password-file.`,
+		Example: `  observerd init sqlite:shop.db > config.yaml
+  observerd init postgres://app@db.example.org/shop --password-file /run/secrets/shop -o config.yaml
+  observerd init mysql://app@db.example.org/shop --table orders --table 'stock_*'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("write the URL of one database, such as sqlite:shop.db or postgres://USER@HOST/DATABASE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.options.URL = args[0]
+			return r.run(cmd)
+		},
+	}
+	r.timeout = timeoutFlag(cmd, 30*time.Second)
+	flags := cmd.Flags()
+	flags.StringVarP(&r.options.Out, "out", "o", "", "write this `file`, which only its owner may read; default: stdout")
+	flags.BoolVar(&r.force, "force", false, "write over the file of --out")
+	flags.StringArrayVar(&r.options.Tables, "table", nil, "take only tables of this `name`, in which * and ? stand for letters; may be repeated")
+	flags.StringVar(&r.options.PasswordFile, "password-file", "", "a `file` that holds the password")
+	return cmd
+}
+
+func (r *initRun) run(cmd *cobra.Command) error {
+	o := r.options
+	o.Timeout = *r.timeout
+	if err := r.checkOut(); err != nil {
+		return err
+	}
+	if o.PasswordFile != "" {
+		text, err := os.ReadFile(o.PasswordFile)
+		if err != nil {
+			return fmt.Errorf("--password-file: %w; name a file that holds the password", err)
+		}
+		if o.Password = strings.TrimRight(string(text), "\r\n"); o.Password == "" {
+			return usageError{errors.New("--password-file: the file is empty; write the password into it")}
+		}
+	}
+	made, err := admin.Init(cmd.Context(), o)
+	var argument admin.ArgumentError
+	switch {
+	case errors.As(err, &argument):
+		return usageError{err}
+	case err != nil:
+		return err
+	case o.Out == "":
+		_, err := io.WriteString(r.stdout, made.Text)
+		return err
+	}
+	if err := writeOwn(o.Out, made.Text, r.force); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.stderr, "%s has %s, and %d commented out\n", o.Out, counted(made.Active, "observer"), made.Doubtful)
+	if len(made.Variables) > 0 {
+		fmt.Fprintf(r.stderr, "set in the environment: %s\n", strings.Join(made.Variables, ", "))
+	}
+	fmt.Fprintf(r.stderr, "next: observerd validate --config %s\n", o.Out)
+	return nil
+}
+
+// checkOut refuses early: the look at a database may take a while.
+func (r *initRun) checkOut() error {
+	_, err := os.Lstat(r.options.Out)
+	switch {
+	case r.options.Out == "" && r.force:
+		return usageError{errors.New("--force is for --out; name a file there")}
+	case r.options.Out != "" && err == nil && !r.force:
+		return exists(r.options.Out)
+	}
+	return nil
+}
+
+func exists(path string) error {
+	return usageError{fmt.Errorf("%s exists already; name another file, or write over it with --force", path)}
+}
+
+// writeOwn writes a file that nobody else may read. One that was there keeps its
+// contents until all is written.
+func writeOwn(path, text string, force bool) error {
+	if !force {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return exists(path)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		return errors.Join(err, f.Close())
+	}
+	beside := path + ".new"
+	_ = os.Remove(beside) // Of a run that was killed.
+	if err := writeOwn(beside, text, false); err != nil {
+		return err
+	}
+	return os.Rename(beside, path)
+}

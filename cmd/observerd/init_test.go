@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/observerd/observerd/test/kit/mariatest"
+	"github.com/observerd/observerd/test/kit/pgtest"
+)
+
+// company is the database of a company that trades: business dates, compound keys, tables
+// with and without a time of their changes, one without a key, and a view.
+const company = `
+CREATE TABLE regions (region_id INT PRIMARY KEY, name VARCHAR(40) NOT NULL);
+CREATE TABLE territories (territory_id VARCHAR(20) PRIMARY KEY, region_id INT NOT NULL, name VARCHAR(40));
+CREATE TABLE staff (staff_id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, birth_date DATE, hire_date DATE);
+CREATE TABLE staff_territories (staff_id INT NOT NULL, territory_id VARCHAR(20) NOT NULL, PRIMARY KEY (staff_id, territory_id));
+CREATE TABLE categories (category_id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, modified DATE NOT NULL);
+CREATE TABLE suppliers (supplier_id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, created_at {time} DEFAULT CURRENT_TIMESTAMP NOT NULL);
+CREATE TABLE products (product_id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, updated_at {time} {kept} NOT NULL);
+CREATE INDEX products_by_time ON products (updated_at, product_id);
+CREATE TABLE customers (customer_id VARCHAR(10) PRIMARY KEY, name VARCHAR(40) NOT NULL, changed_at {time} NULL);
+CREATE TABLE shippers (shipper_id INT PRIMARY KEY, name VARCHAR(40) NOT NULL);
+CREATE TABLE orders (order_id INT PRIMARY KEY, customer_id VARCHAR(10), order_date DATE NOT NULL, required_date DATE, shipped_date DATE);
+CREATE TABLE order_details (product_id INT NOT NULL, order_id INT NOT NULL, quantity INT NOT NULL, PRIMARY KEY (order_id, product_id));
+CREATE TABLE stock (depot VARCHAR(10) NOT NULL, product_id INT NOT NULL, quantity INT NOT NULL, PRIMARY KEY (depot, product_id));
+CREATE TABLE payments (payment_id INT PRIMARY KEY, order_id INT NOT NULL, paid_on DATE NOT NULL);
+CREATE TABLE notes (written_at {time}, text VARCHAR(200));
+CREATE VIEW open_orders AS SELECT * FROM orders WHERE shipped_date IS NULL;
+INSERT INTO regions VALUES (1, 'North'), (2, 'South');
+INSERT INTO staff VALUES (1, 'Ada', '1970-01-02', '1994-05-01');
+INSERT INTO categories VALUES (1, 'Tea', '2024-05-01');
+INSERT INTO suppliers (supplier_id, name) VALUES (1, 'Leaf'), (2, 'Bean');
+INSERT INTO products (product_id, name) VALUES (11, 'Oolong'), (12, 'Arabica'), (13, 'Robusta');
+INSERT INTO customers VALUES ('ALFKI', 'Alfred', '2024-05-01 10:00:00'), ('BERGS', 'Berg', NULL);
+INSERT INTO orders VALUES (10248, 'ALFKI', '1996-07-04', '1996-08-01', '1996-07-16'), (10249, 'BERGS', '1996-07-05', NULL, NULL);
+INSERT INTO order_details VALUES (11, 10248, 12), (12, 10248, 10), (11, 10249, 5);
+INSERT INTO stock VALUES ('A', 11, 39), ('B', 11, 17);
+INSERT INTO payments VALUES (1, 10248, '1996-08-03');
+INSERT INTO notes VALUES ('2024-05-01 10:00:00', 'ring back')`
+
+// TestInitToEvents goes from the URL of a database to the events of its rows, on each kind
+// of database.
+func TestInitToEvents(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, folder string) (*sql.DB, string){
+		"sqlite": func(t *testing.T, folder string) (*sql.DB, string) {
+			return opened(t, "sqlite", "file:"+folder+"/shop.db"), "sqlite:" + folder + "/shop.db"
+		},
+		"postgres": func(t *testing.T, _ string) (*sql.DB, string) {
+			address := pgtest.New(t)
+			return opened(t, "pgx", address), address
+		},
+		"mariadb": func(t *testing.T, _ string) (*sql.DB, string) {
+			address := mariatest.New(t)
+			return opened(t, "mysql", dsnOf(t, address)), address
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			db, address := open(t, folder)
+			types := map[string][2]string{
+				"sqlite": {"TIMESTAMP", "DEFAULT CURRENT_TIMESTAMP"}, "postgres": {"TIMESTAMPTZ", "DEFAULT CURRENT_TIMESTAMP"},
+				"mariadb": {"DATETIME", "DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"},
+			}[name]
+			for _, statement := range strings.Split(strings.NewReplacer("{time}", types[0], "{kept}", types[1]).Replace(company), ";\n") {
+				if _, err := db.Exec(statement); err != nil {
+					t.Fatalf("%s: %v", statement, err)
+				}
+			}
+			initToEvents(t, folder, address)
+		})
+	}
+}
+
+func opened(t *testing.T, driver, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func dsnOf(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mysql.NewConfig()
+	c.User, c.Net, c.Addr, c.DBName = u.User.Username(), "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	c.Passwd, _ = u.User.Password()
+	if socket := u.Query().Get("socket"); socket != "" {
+		c.Net, c.Addr = "unix", socket
+	}
+	return c.FormatDSN()
+}
+
+// switchedOn are the ids of the observers that a configuration switches on, and their types.
+var switchedOn = regexp.MustCompile(`(?m)^  - id: (\S+)\n    type: (\S+)\n    source`)
+
+func initToEvents(t *testing.T, folder, address string) {
+	t.Helper()
+	file := filepath.Join(folder, "config.yaml")
+	var environ []string
+	call := func(args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, environ, nil, &stdout, &stderr); code != exitOK {
+			t.Fatalf("%v: exit code %d:\n%s%s", args, code, stdout.String(), stderr.String())
+		}
+		return stdout.String()
+	}
+	call("init", address, "--out", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the file is %v, %v", info.Mode(), err)
+	}
+	if u, err := url.Parse(address); err == nil {
+		if password, has := u.User.Password(); has && password != "" {
+			if strings.Contains(string(text), ":"+password+"@") {
+				t.Errorf("the password was written:\n%s", text)
+			}
+			variable := regexp.MustCompile(`\$\{(\w+)\}`).FindStringSubmatch(string(text))
+			if variable == nil {
+				t.Fatalf("no variable stands for the password:\n%s", text)
+			}
+			environ = append(environ, variable[1]+"="+url.QueryEscape(password))
+		}
+	}
+	var v struct {
+		OK       bool
+		Warnings []any
+	}
+	if err := json.Unmarshal([]byte(call("validate", "--config", file, "-o", "json")), &v); err != nil || !v.OK || len(v.Warnings) > 0 {
+		t.Errorf("validate says %+v, %v", v, err)
+	}
+	call("migrate", "up", "--config", file)
+	var observers []string
+	types := make(map[string]string)
+	for _, m := range switchedOn.FindAllStringSubmatch(string(text), -1) {
+		call("poll", m[1], "--once", "--config", file)
+		observers, types[m[1]] = append(observers, m[2]), m[2]
+	}
+	// The one with an index and a time that the database keeps comes first.
+	if len(observers) != 13 || observers[0] != "products" {
+		t.Errorf("observers are %q:\n%s", observers, text)
+	}
+	for _, line := range []string{
+		"# - id: ", "no primary key", "    key: [order_id, product_id]\n", "    timestamp: updated_at\n", "    timestamp: created_at\n",
+		"    detect: new\n", "    detect: snapshot\n", "    detect: change\n", "a date without a time of day", "    reconcile-at: \"03:00\"\n",
+		"(order_date, required_date,",
+	} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("the configuration does not say %q:\n%s", line, text)
+		}
+	}
+	got := make(map[string]int)
+	for _, line := range strings.Split(strings.TrimSpace(call("events", "tail", "-n", "100", "-o", "json", "--config", file)), "\n") {
+		var e struct{ Source string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		got[types[filepath.Base(e.Source)]]++
+	}
+	for table, want := range map[string]int{
+		"regions": 2, "staff": 1, "categories": 1, "suppliers": 2, "products": 3, "customers": 2, "orders": 2, "order-details": 3, "stock": 2, "payments": 1,
+	} {
+		if got[table] != want {
+			t.Errorf("%s became %d events, want %d; all are %v", table, got[table], want, got)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package admin
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// commentWidth is where the lines of comments are broken.
+const commentWidth = 98
+
+// page is a text of YAML that is written.
+type page struct{ strings.Builder }
+
+// line writes a line; its arguments are values.
+func (p *page) line(format string, values ...string) {
+	quoted := make([]any, len(values))
+	for n, value := range values {
+		quoted[n] = yamlText(value)
+	}
+	fmt.Fprintf(p, format+"\n", quoted...)
+}
+
+// comment writes a text, which may hold names of others, in lines below each other.
+func (p *page) comment(indent, text string) {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(indent)+len(line)+len(word)+3 > commentWidth {
+			p.WriteString(indent + "#" + line + "\n")
+			line = ""
+		}
+		line += " " + word
+	}
+	p.WriteString(indent + "#" + line + "\n")
+}
+
+var (
+	plainText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	// keywords are plain texts that YAML takes for something else.
+	keywords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+)
+
+// yamlText writes a value of others, in which ${ is no variable.
+func yamlText(value string) string {
+	return quoted(strings.ReplaceAll(value, "${", "$${"))
+}
+
+func quoted(value string) string {
+	if plainText.MatchString(value) && !slices.Contains(keywords, strings.ToLower(value)) {
+		return value
+	}
+	return strconv.Quote(value) // Its escapes are YAML's as well.
+}
+
+func yamlList(values []string) string {
+	all := make([]string, len(values))
+	for n, value := range values {
+		all[n] = yamlText(value)
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+func (i *initialiser) render() Initial {
+	var p page
+	var made Initial
+	p.comment("", fmt.Sprintf("A first configuration, made by `observerd init` from %s. `observerd validate` checks it against the database, "+
+		"`observerd run` runs it. Every key is in docs/configuration.md.", i.url))
+	p.WriteString("\n")
+	p.comment("", "The coordination database: locks, cursors and the event log. A file serves the processes of one host; "+
+		"several hosts share a PostgreSQL, with a URL such as postgres://observerd@HOST/DATABASE.")
+	p.line("database:\n  url: %s\n", "sqlite:"+filepath.Join(filepath.Dir(i.Out), "observerd.db"))
+	made.Variables = i.renderSource(&p)
+	for _, d := range i.drafts {
+		if d.doubt == "" {
+			made.Active++
+		}
+	}
+	made.Doubtful = len(i.drafts) - made.Active
+	p.comment("", "Observers that are commented out need a decision, which stands beside them.")
+	if made.Active == 0 {
+		p.comment("", "None is switched on: remove [] before you uncomment one.")
+		p.line("observers: []")
+	} else {
+		p.line("observers:")
+	}
+	for _, d := range i.drafts {
+		p.observer(d, i.name)
+	}
+	p.line("sinks:\n  - id: screen\n    type: stdout")
+	made.Text = p.String()
+	return made
+}
+
+// renderSource returns the variables that the URL names.
+func (i *initialiser) renderSource(p *page) []string {
+	kinds := wiring.Kinds().Servers
+	bare := i.url
+	if i.PasswordFile != "" {
+		if u, err := kinds.WithPassword(i.url, ""); err == nil {
+			bare = u
+		}
+	}
+	text, variables := dburl.WithoutSecrets(bare, kinds, strings.ToUpper(strings.ReplaceAll(i.name, "-", "_")))
+	p.line("sources:\n  %s:", i.name)
+	p.WriteString("    url: " + quoted(text) + "\n")
+	if i.PasswordFile != "" {
+		p.line("    password-file: %s", i.PasswordFile)
+	}
+	for _, name := range variables {
+		p.comment("    ", fmt.Sprintf("Set the variable %s in the environment of observerd, with %%40 for @, %%2F for /, %%3A for :, %%23 for #, %%3F for ? and %%25 for %%.", name))
+	}
+	switch {
+	case len(variables) > 0:
+		p.comment("    ", "Or leave the password out of the URL, and write it as it is into a file that only observerd may read:")
+		p.line("    # password-file: /run/secrets/%s", i.name)
+	case i.PasswordFile == "" && i.url.Dialect() != dburl.SQLite:
+		p.comment("    ", "The URL holds no password. If one is needed, name a file that holds it:")
+		p.line("    # password-file: /run/secrets/%s", i.name)
+	}
+	p.comment("    ", "The zone of timestamps that do not name their own:")
+	p.line("    timezone: UTC\n")
+	return variables
+}
+
+// observer writes an observer, or comments it out.
+func (p *page) observer(d draft, sourceName string) {
+	size := "of unknown size"
+	if d.table.Rows >= 0 {
+		size = fmt.Sprintf("of about %d rows", d.table.Rows)
+	}
+	if d.table.Rows == 1 {
+		size = "of about 1 row"
+	}
+	kind := "a table"
+	if d.table.View {
+		kind = "a view"
+	}
+	p.comment("  ", fmt.Sprintf("%s: %s %s.", d.table.FullName(), kind, size))
+	for _, note := range d.notes {
+		p.comment("  ", note)
+	}
+	indent := "  "
+	if d.doubt != "" {
+		p.comment("  ", d.doubt)
+		indent = "  # "
+	}
+	key := "COLUMN"
+	if len(d.table.Key) > 0 {
+		key = yamlList(d.table.Key)
+	}
+	p.line(indent+"- id: %s", d.id)
+	p.line(indent+"  type: %s", d.typ)
+	p.line(indent+"  source: %s", sourceName)
+	p.line(indent+"  table: %s", d.table.FullName())
+	p.WriteString(indent + "  key: " + key + "\n")
+	if d.time != nil {
+		p.line(indent+"  timestamp: %s", d.time.Name)
+	}
+	p.line(indent+"  event: %s", eventName(d.typ))
+	p.line(indent+"  detect: %s", d.detect)
+	if d.withOverlap {
+		p.line(indent + "  overlap: 1m")
+	}
+	if d.reconcileAt != "" {
+		p.line(indent+"  reconcile-at: %s", d.reconcileAt)
+	}
+	p.WriteString("\n")
+}
+
+// eventName is StockCountObservedEvent for stock-count.
+func eventName(typ string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(typ, "-") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String() + "ObservedEvent"
+}

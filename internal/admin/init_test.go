@@ -1,0 +1,105 @@
+package admin_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/observerd/observerd/internal/admin"
+)
+
+func shop(t *testing.T, statements ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "shop.db")
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range append([]string{"PRAGMA user_version = 1"}, statements...) {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite:" + file
+}
+
+// TestInitOfManyTables has more tables than are switched on, and names that become one.
+func TestInitOfManyTables(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long_", 20)
+	statements := []string{
+		`CREATE TABLE "a b" (id INTEGER PRIMARY KEY)`, `CREATE TABLE a_b (id INTEGER PRIMARY KEY)`, `CREATE TABLE "a_b_" (id INTEGER PRIMARY KEY)`,
+		`CREATE TABLE "цены" (id INTEGER PRIMARY KEY)`, `CREATE TABLE "${HOME}: # no" (id INTEGER PRIMARY KEY)`,
+		`CREATE TABLE "a.b" (id INTEGER PRIMARY KEY)`, "CREATE TABLE \"line\nend\" (id INTEGER PRIMARY KEY)",
+		`CREATE TABLE ` + long + `1 (id INTEGER PRIMARY KEY)`, `CREATE TABLE ` + long + `2 (id INTEGER PRIMARY KEY)`,
+		`CREATE TABLE "true" ("null" INTEGER PRIMARY KEY)`,
+		`CREATE TABLE zz_best (id INTEGER PRIMARY KEY, updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)`, `CREATE INDEX by_time ON zz_best (updated_at)`,
+	}
+	for n := range 20 {
+		statements = append(statements, fmt.Sprintf(`CREATE TABLE t%02d (id INTEGER PRIMARY KEY)`, n))
+	}
+	made, err := admin.Init(t.Context(), admin.InitOptions{URL: shop(t, statements...), Out: filepath.Join(t.TempDir(), "config.yaml"), Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := load(t, []byte(made.Text))
+	if made.Active != 20 || made.Doubtful != 11 || len(cfg.Observers) != 20 || cfg.Observers[0].Table != "zz_best" {
+		t.Errorf("%d observers, %d commented out:\n%s", made.Active, made.Doubtful, made.Text)
+	}
+	// What is commented out is right as well, but for names that no observer can give.
+	uncommented := regexp.MustCompile(`(?m)^  # (- |  [a-z-]+: )`).ReplaceAllString(made.Text, "  $1")
+	uncommented = regexp.MustCompile(`(?s)  - id: shop-line-end\n.*?\n\n`).ReplaceAllString(uncommented, "")
+	if cfg = load(t, []byte(uncommented)); len(cfg.Observers) != 30 {
+		t.Errorf("%d observers:\n%s", len(cfg.Observers), uncommented)
+	}
+}
+
+func TestInitRefuses(t *testing.T) {
+	t.Parallel()
+	full, empty := shop(t, `CREATE TABLE orders (id INTEGER PRIMARY KEY)`), shop(t)
+	for name, c := range map[string]struct {
+		options  admin.InitOptions
+		argument bool
+		says     string
+	}{
+		"a scheme with a typing mistake": {admin.InitOptions{URL: "postgras://u:hunter2@h/db"}, true, "for postgras write postgres://"},
+		"a path":                         {admin.InitOptions{URL: "shop.db"}, true, "write sqlite:PATH"},
+		"a table with a typing mistake":  {admin.InitOptions{URL: full, Tables: []string{"order"}}, true, `--table "order" matches no table that this account may read; write orders`},
+		"a pattern that is none":         {admin.InitOptions{URL: full, Tables: []string{"["}}, true, "is no pattern; write a name"},
+		"a password of a file":           {admin.InitOptions{URL: full, PasswordFile: "x"}, true, "leave --password-file out"},
+		"a database without tables":      {admin.InitOptions{URL: empty}, false, "has no table or view that this account may read; write the URL of another database"},
+		"a file that is missing":         {admin.InitOptions{URL: "sqlite:none.db"}, false, "none.db does not exist; write another host, port or file"},
+		"a file that is no database":     {admin.InitOptions{URL: "sqlite:init_test.go"}, false, "write the URL of another database"},
+		"a server that is down":          {admin.InitOptions{URL: "postgres://u:hunter2@127.0.0.1:1/db"}, false, "connection refused; write another host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.options.Timeout = time.Minute
+			_, err := admin.Init(t.Context(), c.options)
+			if err == nil || !strings.Contains(err.Error(), c.says) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "hunter2") {
+				t.Fatalf("Init: %v, want %q in one line", err, c.says)
+			}
+			if errors.As(err, new(admin.ArgumentError)) != c.argument {
+				t.Errorf("%v is a fault of the arguments: %t", err, !c.argument)
+			}
+		})
+	}
+}
+
+// TestInitChooses takes a table by its name and others by a pattern.
+func TestInitChooses(t *testing.T) {
+	t.Parallel()
+	url := shop(t, `CREATE TABLE orders (id INTEGER PRIMARY KEY)`, `CREATE TABLE stock_a (id INTEGER PRIMARY KEY)`, `CREATE TABLE stock_b (id INTEGER PRIMARY KEY)`, `CREATE TABLE other (id INTEGER PRIMARY KEY)`)
+	made, err := admin.Init(t.Context(), admin.InitOptions{URL: url, Tables: []string{"Orders", "stock_*"}, Timeout: time.Minute})
+	if err != nil || made.Active != 3 || strings.Contains(made.Text, "other") {
+		t.Errorf("%d observers, %v:\n%s", made.Active, err, made.Text)
+	}
+}
