@@ -237,13 +237,11 @@ func (i *initialiser) nameDrafts() {
 	for n := range i.drafts {
 		d := &i.drafts[n]
 		base := cmp.Or(slug(d.table.Name), "table")
-		name, id := base, ""
-		for count := 2; ; count++ {
-			if id = shortened(i.name+"-"+name, 0); !taken[id] && !taken["type "+name] {
-				break
-			}
+		name, id := base, shortened(i.name+"-"+base, 0)
+		for count := 2; taken[id] || taken["type "+name]; count++ {
 			suffix := fmt.Sprintf("-%d", count)
 			name = shortened(base, len(suffix)+len(i.name)+1) + suffix
+			id = shortened(i.name+"-"+name, 0)
 		}
 		d.id, d.typ = id, name
 		taken[id], taken["type "+name] = true, true
