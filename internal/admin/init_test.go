@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
 func shop(t *testing.T, statements ...string) string {
@@ -101,5 +102,40 @@ func TestInitChooses(t *testing.T) {
 	made, err := admin.Init(t.Context(), admin.InitOptions{URL: url, Tables: []string{"Orders", "stock_*"}, Timeout: time.Minute})
 	if err != nil || made.Active != 3 || strings.Contains(made.Text, "other") {
 		t.Errorf("%d observers, %v:\n%s", made.Active, err, made.Text)
+	}
+}
+
+// TestInitOnAServer has tables that the account may not read, schemas off its path, a
+// trigger, and tables that are too large for a snapshot.
+func TestInitOnAServer(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.New(t)
+	run(t, owner, `CREATE TABLE wages (id INT PRIMARY KEY);
+		CREATE SCHEMA sales; CREATE TABLE sales.orders (id INT PRIMARY KEY, modified TIMESTAMPTZ NOT NULL);
+		CREATE SCHEMA hidden; CREATE TABLE hidden.orders (id INT PRIMARY KEY);
+		CREATE TRIGGER touched BEFORE UPDATE ON sales.orders FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger('modified');
+		CREATE TABLE archive (id INT PRIMARY KEY, due_on DATE);
+		CREATE TABLE facts (day DATE NOT NULL, id INT NOT NULL, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+		CREATE TABLE facts_old PARTITION OF facts FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
+		UPDATE pg_class SET reltuples = 200000, relpages = 2000 WHERE relname IN ('archive', 'facts_old')`)
+	reader := pgtest.NewRole(t, owner, "USAGE ON SCHEMA sales", "SELECT ON sales.orders, archive, facts", "SELECT ON hidden.orders")
+	made, err := admin.Init(t.Context(), admin.InitOptions{URL: reader, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{
+		"table: sales.orders\n": 1, "wages": 0, "hidden": 0, "facts_old": 0, "    timestamp: modified\n": 1, "reconcile-at:": 0,
+		"  #   table: archive\n": 1, "  #   table: facts\n": 1, "facts: a table of about 200000 rows.": 1, "(due_on looks like": 1,
+	} {
+		if got := strings.Count(made.Text, text); got != want {
+			t.Errorf("%q is there %d times, want %d:\n%s", text, got, want, made.Text)
+		}
+	}
+	if made.Active != 1 || made.Doubtful != 2 {
+		t.Errorf("%d observers, %d commented out", made.Active, made.Doubtful)
+	}
+	nothing := pgtest.NewRole(t, owner)
+	if _, err := admin.Init(t.Context(), admin.InitOptions{URL: nothing, Timeout: time.Minute}); err == nil || !strings.Contains(err.Error(), "grant this one SELECT") {
+		t.Errorf("an account without rights: %v", err)
 	}
 }
