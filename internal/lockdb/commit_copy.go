@@ -18,7 +18,7 @@ UPDATE obs_cursor
        row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
        source_identity = $10, source_columns = $11, reread_at = $12, refusal = $13, accepted = $14,
        defined_at = CASE WHEN definition = $15 THEN defined_at ELSE {now} END, definition = $15,
-       timestamp_form = $16, key_form = $17, followed_from = $18,
+       timestamp_form = $16, key_form = $17, followed_from = $18, first_reading = $19,
        start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
@@ -27,7 +27,7 @@ func advanceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
 	return append([]any{
 		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
 		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint,
-	}, append(sourceArgs(db, ch), ch.FollowedFrom)...)
+	}, append(sourceArgs(db, ch), ch.FollowedFrom, ch.FirstReading)...)
 }
 
 const renewOneSQL = `

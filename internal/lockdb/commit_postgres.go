@@ -29,7 +29,7 @@ WITH held AS MATERIALIZED ({held}
      SET version = c.version + 1, commit_id = $7, last_seq = c.last_seq + $8, low_ts = $9, newest_ts = $10,
          row_count = c.row_count + $11, live_count = $12, query_fingerprint = $13,
          source_identity = $30, source_columns = $31, reread_at = $32, refusal = $33, accepted = $34,
-         defined_at = CASE WHEN c.definition = $35 THEN c.defined_at ELSE {now} END, definition = $35, timestamp_form = $36, key_form = $37, followed_from = $39,
+         defined_at = CASE WHEN c.definition = $35 THEN c.defined_at ELSE {now} END, definition = $35, timestamp_form = $36, key_form = $37, followed_from = $39, first_reading = $41,
          start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $9 ELSE c.start_ts END
     FROM lease{of}
    WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
@@ -71,16 +71,16 @@ var sweepCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT s.id
     FROM obs_cursor c
-    JOIN obs_sweep s ON s.id = $41 AND s.stream = c.stream AND s.state = 'running'
+    JOIN obs_sweep s ON s.id = $42 AND s.stream = c.stream AND s.state = 'running'
    WHERE c.stream_id = $5
      FOR UPDATE OF c, s`,
 	"{of}", ", held",
 	"{more}", `, swept AS (
   UPDATE obs_sweep s
-     SET position_ts = $42, row_count = s.row_count + $43, event_count = s.event_count + $44,
-         state = CASE WHEN $45 THEN 'done' ELSE s.state END, updated_at = {now}
+     SET position_ts = $43, row_count = s.row_count + $44, event_count = s.event_count + $45,
+         state = CASE WHEN $46 THEN 'done' ELSE s.state END, updated_at = {now}
     FROM cur
-   WHERE s.id = $41
+   WHERE s.id = $42
 )`).Replace(commitSQL)
 
 // The notes of a reading of all rows go with a poll that found nothing new.
@@ -88,7 +88,7 @@ var generationCommitSQL = strings.NewReplacer(
 	"{held}", `
   SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE`,
 	"{of}", "", "{more}", `, generation AS (`+strings.Replace(generationSQL, "{values}",
-		`SELECT cur.stream_id, $41, $42, $43, $44, $45, $46, $47, $48 FROM cur`, 1)+`
+		`SELECT cur.stream_id, $42, $43, $44, $45, $46, $47, $48, $49 FROM cur`, 1)+`
 )`).Replace(commitSQL)
 
 // copyFrom is the number of new rows from which COPY in a transaction is
@@ -119,7 +119,7 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
-	args = append(append(args, sourceArgs(e.db, ch)...), ch.Refused, ch.FollowedFrom, snapshots(ch))
+	args = append(append(args, sourceArgs(e.db, ch)...), ch.Refused, ch.FollowedFrom, snapshots(ch), ch.FirstReading)
 	text := pollCommitSQL
 	switch {
 	case ch.Sweep != nil:

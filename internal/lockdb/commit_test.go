@@ -19,7 +19,7 @@ func chunk(c observer.Cursor, n int) observer.Chunk {
 	ch := observer.Chunk{
 		Cursor: c, CommitID: uuid.New(), Fingerprint: "fp", Live: c.Live + int64(n),
 		Identity: fmt.Sprint("test:", c.Version), Columns: fmt.Sprint("columns ", c.Version),
-		Form: fmt.Sprint("form ", c.Version), KeyForm: fmt.Sprint("key form ", c.Version), FollowedFrom: fmt.Sprint("followed from ", c.Version),
+		Form: fmt.Sprint("form ", c.Version), KeyForm: fmt.Sprint("key form ", c.Version), FollowedFrom: fmt.Sprint("followed from ", c.Version), FirstReading: c.Version%2 == 0,
 		RereadAt: time.Date(2026, 3, 1, 12, 0, int(c.Version), 123456789, time.UTC),
 		Low:      fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows), Newest: fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows+int64(n)),
 	}

@@ -45,13 +45,13 @@ func (db *DB) Peek() *Store {
 }
 
 const cursorColumns = `stream_id, stream, version, epoch, last_seq, low_ts, newest_ts, row_count, live_count, query_fingerprint,
-	source_identity, source_columns, reread_at, refusal, accepted, definition, defined_at, timestamp_form, key_form, followed_from`
+	source_identity, source_columns, reread_at, refusal, accepted, definition, defined_at, timestamp_form, key_form, followed_from, first_reading`
 
 func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 	var c observer.Cursor
 	err := scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint,
 		&c.Identity, &c.Columns, sqldb.ScanTime(&c.RereadAt), &c.Refusal, &c.Accepted,
-		&c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Form, &c.KeyForm, &c.FollowedFrom)
+		&c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Form, &c.KeyForm, &c.FollowedFrom, &c.FirstReading)
 	return c, err
 }
 

@@ -60,7 +60,6 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 		return nil, failed(ctx, "read how far the last poll has come", err)
 	}
 	g := &generation{journal: j, byKey: order != "", order: order, present: present, noted: last.FinishedAt, storedAt: time.Now()}
-	j.first = last.FinishedAt.IsZero() && last.Took == 0
 	g.stored = last.Reading != "" && last.FinishedAt.IsZero()
 	// The numbers of rows begin anew with each epoch. The order of a complete reading
 	// does not matter any more.

@@ -31,7 +31,7 @@ func (o origin) place(ctx context.Context, low string) error {
 
 // readAgain begins anew, with a source of which nothing was read yet.
 func (o origin) readAgain(ctx context.Context, low string) error {
-	o.next.rereadAt = time.Time{}
+	o.next.rereadAt, o.next.followedFrom, o.next.firstReading = time.Time{}, "", false
 	o.tried.Store(nil)
 	return o.place(ctx, low)
 }
@@ -48,17 +48,35 @@ func (o origin) initMarks(ctx context.Context) error {
 	// Without a horizon the clock itself tells: after later full reads the time of the
 	// step would be unknown.
 	earliest := cmp.Or(o.horizon.Earliest, o.horizon.Cursor, o.horizon.Clock)
+	o.lowerFollowed(earliest)
 	if earliest != "" && o.src.Compare(earliest, o.next.low) < 0 {
 		return o.rewind(ctx, cmp.Or(o.horizon.Cursor, o.horizon.Clock))
 	}
 	return nil
 }
 
+// lowerFollowed makes rows count as new that may appear from now on below the horizon of
+// the first reading: those of an older transaction that has become visible, and all that
+// are written while the source's clock is below it.
+func (o origin) lowerFollowed(earliest string) {
+	from := o.src.Restate(o.next.followedFrom, o.next.form)
+	switch {
+	case from == "":
+	case o.isClockBelow(from):
+		o.next.followedFrom = ""
+	case earliest != "" && o.src.Compare(earliest, from) < 0:
+		o.next.followedFrom = o.horizon.Cursor
+	}
+}
+
 // isFresh reports whether the stream was never polled.
 func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.Low == "" }
 
 func (o origin) initStart(ctx context.Context) error {
-	o.next.followedFrom = cmp.Or(o.next.followedFrom, o.horizon.Cursor, o.horizon.Clock)
+	if o.cursor.Rows == 0 { // Else it was set back, and finds what it has missed.
+		o.next.followedFrom = o.horizon.Cursor
+		o.next.firstReading = o.spec.readsAll() || o.horizon.Undated // Others go by the timestamp alone.
+	}
 	if o.spec.Start.isZero() {
 		o.tellOfHistory(ctx)
 		return nil

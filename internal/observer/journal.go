@@ -30,8 +30,6 @@ type journal struct {
 	// the last commit.
 	start, cursor Cursor
 	next          marks
-	// first says that no full reading of the stream is known.
-	first bool
 	// sweep is nil for a poll.
 	sweep *sweepProgress
 	// quiet counts chunks since the last commit, none of which changed anything;
@@ -152,8 +150,8 @@ func (j *journal) isHistory(r *row) bool {
 	case sweep == SweepBackfill:
 		return true
 	case r.cursor == "":
-		return j.first && sweep == ""
-	case j.next.followedFrom == "" || j.spec.readsAll() && !j.first:
+		return j.next.firstReading && sweep == ""
+	case j.next.followedFrom == "" || j.spec.readsAll() && !j.next.firstReading:
 		return false
 	}
 	return j.src.Compare(r.cursor, j.src.Restate(j.next.followedFrom, j.next.form)) < 0

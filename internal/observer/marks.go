@@ -16,6 +16,7 @@ type marks struct {
 	identity, columns, definition, form string
 	keys                                KeyForm
 	followedFrom                        string
+	firstReading                        bool
 	refusal                             string
 	accepted                            Refusal
 }
@@ -24,7 +25,7 @@ type marks struct {
 func marksOf(c Cursor) (m marks, err error) {
 	m = marks{
 		low: c.Low, newest: c.Newest, rereadAt: c.RereadAt, refusal: c.Refusal,
-		identity: c.Identity, columns: c.Columns, definition: c.Definition, form: c.Form, followedFrom: c.FollowedFrom,
+		identity: c.Identity, columns: c.Columns, definition: c.Definition, form: c.Form, followedFrom: c.FollowedFrom, firstReading: c.FirstReading,
 	}
 	if m.keys, err = DecodeKeyForm(c.KeyForm); err != nil {
 		return m, err
@@ -39,7 +40,8 @@ func (m *marks) write(ch *Chunk, fingerprint string) {
 	ch.Low, ch.Newest, ch.RereadAt = m.low, m.newest, m.rereadAt
 	ch.Fingerprint, ch.Identity, ch.Columns = m.keys.Marked(fingerprint), m.identity, m.columns
 	ch.Definition, ch.Form, ch.KeyForm = m.definition, m.form, m.keys.Encode()
-	ch.Refusal, ch.Accepted, ch.FollowedFrom = m.refusal, m.accepted.Encode(), m.followedFrom
+	ch.Refusal, ch.Accepted = m.refusal, m.accepted.Encode()
+	ch.FollowedFrom, ch.FirstReading = m.followedFrom, m.firstReading
 }
 
 // encode writes what the cursor remembers as text.

@@ -124,7 +124,6 @@ func (p *poll) prepare(ctx context.Context) error {
 // planReading decides how the rows are read, and begins that or goes on with it.
 func (p *poll) planReading(ctx context.Context) (err error) {
 	if !p.spec.readsAll() {
-		p.first = p.cursor.RereadAt.IsZero()
 		p.comparer.budget.most = p.spec.MaxChanged
 		p.timeline = newTimeline(p.journal)
 		p.reading = p.timeline
@@ -176,6 +175,9 @@ func (p *poll) finish(ctx context.Context) (err error) {
 func (p *poll) commitMarks(ctx context.Context) error {
 	done := p.outcome == complete
 	p.timeline.noteFullRead(done)
+	if done && !p.apart.more && p.sweep == nil {
+		p.next.firstReading = false
+	}
 	if err := p.settleRefusal(done); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -84,6 +85,125 @@ func TestSweepsFindSnapshots(t *testing.T) {
 	s.src.Add(observertest.At("old", "a", 2), observertest.At("back-dated", "a", 12))
 	s.sweep(s.db.StartSweep(stream, observer.SweepReconcile, "", "").ID, observer.Budget{})
 	s.checkSnapshots(t, []string{"backfilled", "old"}, []string{key(0), key(1), "back-dated"})
+}
+
+func TestRowsWithoutATimestampAreSnapshotsInTheFirstReading(t *testing.T) {
+	t.Parallel()
+	for _, now := range []bool{false, true} {
+		s := setup(t, observer.DetectChange, func(s *observer.Spec) { s.Start.Now = now })
+		s.src.Add(observertest.At("old", "a", -1))
+		s.src.SetClock(10)
+		s.poll()
+		s.src.Pass(1000)
+		s.src.Add(observertest.At("later", "a", -1))
+		s.poll()
+		s.checkSnapshots(t, []string{"old"}, []string{"later"})
+	}
+}
+
+// A reset finds what was missed: that came later.
+func TestWhatAResetFindsIsNoSnapshot(t *testing.T) {
+	t.Parallel()
+	for _, former := range []bool{false, true} {
+		for _, adapt := range []func(*observer.Spec){func(*observer.Spec) {}, noTimestamp} {
+			s := setup(t, observer.DetectSnapshot, adapt)
+			s.put(0, 1)
+			s.src.Pass(10)
+			s.poll()
+			if former {
+				s.db.Unfollow(stream)
+			}
+			s.put(1, 1)
+			s.src.Pass(1000)
+			s.db.Reset(stream)
+			s.poll()
+			s.checkSnapshots(t, []string{key(0)}, []string{key(1)})
+		}
+	}
+}
+
+// While the source's clock is back where it was before the first reading, rows are written
+// that look older.
+func TestRowsOfAClockThatWentBackAreNoSnapshots(t *testing.T) {
+	t.Parallel()
+	for _, now := range []bool{false, true} {
+		s := setup(t, observer.DetectChange, func(s *observer.Spec) { s.Start.Now = now })
+		s.src.SetClock(10000)
+		s.poll()
+		s.put(0, 1)
+		s.poll()
+		s.src.TurnBack(5000)
+		s.put(1, 2)
+		s.poll()
+		s.src.SetClock(20000)
+		s.put(3, 1)
+		s.poll()
+		s.checkSnapshots(t, nil, []string{key(0), key(1), key(2), key(3)})
+	}
+}
+
+func TestRowsOfAReplacedSourceAreNoSnapshots(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.src.SetIdentity("db:1")
+	s.put(0, 1)
+	s.src.Pass(10)
+	s.poll()
+	s.src.SetIdentity("db:2")
+	s.src.Add(observertest.At("undated", "a", -1), observertest.At("dated", "a", 1))
+	s.poll()
+	s.poll()
+	s.checkSnapshots(t, []string{key(0)}, []string{"undated", "dated"})
+}
+
+func TestAnEmptyTableHasNoSnapshots(t *testing.T) {
+	t.Parallel()
+	for _, adapt := range []func(*observer.Spec){func(*observer.Spec) {}, noTimestamp} {
+		s := setup(t, observer.DetectSnapshot, adapt, func(s *observer.Spec) { s.MaxChanged, s.ChunkRows = 2, 1 })
+		s.src.Keyed = true
+		s.src.SetClock(10)
+		s.poll()
+		s.src.Pass(1000)
+		s.put(0, 5)
+		for range 5 {
+			s.poll()
+		}
+		s.checkSnapshots(t, nil, []string{key(0), key(1), key(2), key(3), key(4)})
+	}
+}
+
+// held is a source that cannot tell since when the oldest transaction is open.
+type held struct {
+	*observertest.Source
+	is bool
+}
+
+func (h *held) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	o, err := h.Source.Horizon(ctx, q)
+	if h.is {
+		o.Cursor, o.Earliest = "", ""
+	}
+	return o, err
+}
+
+func TestRowsOfAHeldHorizonAreNoSnapshots(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	h := &held{Source: s.src, is: true}
+	poll := func() {
+		if _, err := s.observer().Poll(t.Context(), h, s.db.Acquire()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.src.SetClock(100)
+	tx := s.src.Begin()
+	tx.Put("late", "a")
+	s.src.SetClock(1000)
+	poll()
+	tx.Commit()
+	h.is = false
+	poll()
+	s.checkSnapshots(t, nil, []string{"late"})
 }
 
 // A person is told once that history becomes events.

@@ -54,8 +54,9 @@ type Cursor struct {
 	// streams that began before it was remembered.
 	KeyForm string
 	// FollowedFrom is the horizon when the first reading began: rows below it were there
-	// before. Empty for unknown.
+	// before. Empty for unknown. FirstReading says that this reading is under way.
 	FollowedFrom string
+	FirstReading bool
 	// Refusal is the last poll's, Accepted the one that a person accepted for the next
 	// poll, see [Refusal.Encode]; empty for none.
 	Refusal, Accepted string
@@ -110,6 +111,7 @@ type Chunk struct {
 	Fingerprint, Identity, Columns string
 	Definition, Form, KeyForm      string
 	FollowedFrom                   string
+	FirstReading                   bool
 	RereadAt                       time.Time
 	Refusal, Accepted              string
 	// Sweep is the step that this chunk is part of; nil for a poll. If the sweep does
@@ -140,7 +142,7 @@ func (ch Chunk) Next() Cursor {
 	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
 	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
 	c.Definition, c.Form, c.KeyForm, c.Refusal, c.Accepted = ch.Definition, ch.Form, ch.KeyForm, ch.Refusal, ch.Accepted
-	c.FollowedFrom = ch.FollowedFrom
+	c.FollowedFrom, c.FirstReading = ch.FollowedFrom, ch.FirstReading
 	c.Rows += int64(len(ch.New))
 	c.Live = ch.Live
 	return c

@@ -268,3 +268,23 @@ func expect(what string, ok bool) error {
 	}
 	return fmt.Errorf("chunk breaks the contract: %s", what)
 }
+
+// Reset sets a stream back to its beginning, and keeps its rows, as an operator does.
+func (db *DB) Reset(name string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	s := db.streams[name]
+	c := &s.cursor
+	c.Version++
+	c.Fingerprint, c.Identity, c.Columns, c.Form, c.Refusal, c.Accepted = "", "", "", "", "", ""
+	c.Low, c.Newest, c.RereadAt = "", "", time.Time{}
+	s.generation = observer.Generation{}
+}
+
+// Unfollow makes a stream one that began before it was remembered what was there then.
+func (db *DB) Unfollow(name string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	c := &db.streams[name].cursor
+	c.FollowedFrom, c.FirstReading = "", false
+}
