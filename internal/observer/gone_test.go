@@ -96,6 +96,42 @@ func TestKeyBesideTheDataIsNoChange(t *testing.T) {
 	equal(t, "data", string(s.db.Events(stream)[1].Data), `{"status":"b","id":1}`)
 }
 
+// What was accepted stays so when the data of a poison row gets its key.
+func TestPoisonIsRecognisedWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectSnapshot, noTimestamp, func(s *observer.Spec) { s.ChunkRows = 1000 })
+	poison := func(more string) {
+		for i := range 30 {
+			s.src.Delete(key(i))
+			r := observer.Row{Key: key(i), Data: []byte(`{"v":null` + more + `}`), Err: errors.New("column v cannot be read")}
+			if more != "" {
+				r.Asked = len(`{"v":null`)
+			}
+			s.src.Add(r)
+		}
+	}
+	poison("")
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrMostlyPoison) {
+		t.Fatal(err)
+	}
+	s.db.Accept(stream)
+	s.poll()
+	poison(`,"id":1`)
+	s.poll()
+	equal(t, "poison rows", len(s.db.Dead(stream)), 30)
+}
+
+func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
+	t.Parallel()
+	form := observer.KeyForm{Columns: []observer.KeyColumn{{Column: observer.Column{Name: "id"}, Encoding: events.EncodingAny}}}
+	for part, want := range map[string]string{
+		"true": `"true"`, "null": `"null"`, "[1]": `"[1]"`, `{"a":1}`: `"{\"a\":1}"`, `"q"`: `"\"q\""`, "ShipInf": `"ShipInf"`, "Inf": `"Inf"`, "": `""`,
+		"+Inf": `"Infinity"`, "-Inf": `"-Infinity"`, "1.50": "1.50", "-7": "-7", "007": `"007"`,
+	} {
+		equal(t, part, string(form.Object([]string{"id"}, part)), `{"id":`+want+`}`)
+	}
+}
+
 // A scan collects at most 20 chunks of missing rows at a time; here are more.
 func TestManyRowsGoneInChunks(t *testing.T) {
 	t.Parallel()

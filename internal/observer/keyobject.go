@@ -51,11 +51,14 @@ func (c KeyColumn) appendValue(dst []byte, part string, normal bool) []byte {
 	}
 	switch encoding {
 	case events.EncodingInteger, events.EncodingNumber:
-		if number := numberOf(part); json.Valid([]byte(number)) {
+		if number := numberOf(part); isNumber(number) {
 			return append(dst, number...)
 		}
-		if sign, ok := strings.CutSuffix(part, "Inf"); ok {
-			part = strings.TrimPrefix(sign, "+") + "Infinity"
+		switch part {
+		case "+Inf":
+			part = "Infinity"
+		case "-Inf":
+			part = "-Infinity"
 		}
 	case events.EncodingBoolean:
 		if is, err := strconv.ParseBool(part); err == nil {
@@ -108,10 +111,15 @@ func classOf(part string, marked bool) (events.Encoding, string) {
 	if digits, ok := strings.CutPrefix(part, BlobClass); ok && marked {
 		return events.EncodingBytes, digits
 	}
-	if json.Valid([]byte(part)) || strings.HasSuffix(part, "Inf") {
+	if isNumber(part) || part == "+Inf" || part == "-Inf" {
 		return events.EncodingNumber, part
 	}
 	return "", part
+}
+
+// isNumber reports whether a text is a number of JSON.
+func isNumber(text string) bool {
+	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
 }
 
 // numberOf writes a number as JSON does, which has no zeros in front but one before the

@@ -12,7 +12,7 @@ const poisonFloor = 10
 
 func (c *comparison) poison(r *row, reason string) {
 	c.deadAgain = append(c.deadAgain, c.readBefore(r))
-	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: r.data})
+	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: askedData(r.data, r.asked)})
 }
 
 // bury removes the poison rows from the chunk that are noted already, or refuses it.
@@ -111,7 +111,7 @@ func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 				}
 				more++
 				if room -= len(row.data); room >= 0 && len(r.dead) < deadKept {
-					r.dead = append(r.dead, Dead{Key: row.key, Reason: row.err.Error(), Raw: row.data})
+					r.dead = append(r.dead, Dead{Key: row.key, Reason: row.err.Error(), Raw: askedData(row.data, row.asked)})
 				}
 			}
 		}

@@ -27,6 +27,7 @@ func (r *row) hashData() {
 	r.hash = [hashSize]byte(sum[:hashSize])
 }
 
+// askedData is what a row is recognised by; see [Row.Asked].
 func askedData(data []byte, asked int) []byte {
 	if asked == 0 {
 		return data

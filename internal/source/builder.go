@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,7 @@ type Builder struct {
 	max       int
 	members   []string // `,"name":`, ready to be appended
 	more      []int    // columns of the key that the query does not ask for
+	keyed     int      // bytes of them
 
 	key      []byte
 	texts    strings.Builder // the block from which keep cuts
@@ -100,24 +102,41 @@ func (b *Builder) Row(c Cells) *observer.Row {
 		}
 		c.Append(b, i)
 	}
-	asked := len(b.Data)
-	for _, i := range b.more {
-		if !b.Member(i) {
-			break
-		}
-		c.Append(b, i)
-	}
+	asked := b.appendKey(c)
 	row := b.Finish(cursor, at)
 	row.Asked = 0
-	if len(b.more) > 0 && row.Data != nil {
+	if row.Data != nil {
 		row.Asked = asked
 	}
 	return row
 }
 
+// appendKey appends the columns of the key for which the query does not ask. They do not
+// count for the size of the row, which a key is bounded apart from. It returns how many
+// bytes the others have; 0 where there are no such columns.
+func (b *Builder) appendKey(c Cells) (asked int) {
+	if len(b.more) == 0 {
+		return 0
+	}
+	asked = len(b.Data)
+	b.over = b.over || asked >= b.max // A bracket follows.
+	if b.over {
+		return asked
+	}
+	most := b.max
+	defer func() { b.max = most }()
+	b.max = math.MaxInt
+	for _, i := range b.more {
+		b.Data = append(b.Data, b.members[i]...)
+		c.Append(b, i)
+	}
+	b.keyed = len(b.Data) - asked
+	return asked
+}
+
 // Start begins a row, of which something may be left behind.
 func (b *Builder) Start(left Left) {
-	b.Data = b.Data[:0]
+	b.Data, b.keyed = b.Data[:0], 0
 	b.key = b.key[:0]
 	b.keyFault = false
 	b.left, b.over = left, left&LeftData != 0
@@ -290,7 +309,7 @@ func (b *Builder) Finish(cursor []byte, at time.Time) *observer.Row {
 	}
 	b.Data = append(b.Data, '}')
 	b.row.Data = b.Data
-	if b.over || len(b.Data) > b.max {
+	if b.over || len(b.Data)-b.keyed > b.max {
 		b.row.Data = nil
 		if b.err == nil {
 			b.err = fmt.Errorf("the row is larger than %d bytes", b.max)

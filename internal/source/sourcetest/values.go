@@ -183,6 +183,15 @@ func sizeLimit(t *testing.T, f Fixture) {
 	if r := rows[1]; r.err == nil || !strings.Contains(r.err.Error(), "larger than 150 bytes") || r.data != "" || r.cursor == "" {
 		t.Errorf("row = %+v, want it poison for its size, without data", r)
 	}
+	// The key behind the data does not count.
+	q.Columns, q.MaxRowBytes = []string{"status"}, len(`{"status":"small"}`)
+	if r := f.read(t, q, "")[0]; r.err != nil || !strings.Contains(strings.ToLower(r.full), `"order_id":1}`) {
+		t.Errorf("row = %+v, want it whole, with its key", r)
+	}
+	q.MaxRowBytes--
+	if r := f.read(t, q, "")[0]; r.err == nil || r.full != "" {
+		t.Errorf("row = %+v, want it poison for its size", r)
+	}
 }
 
 func deterministic(t *testing.T, f Fixture) {
