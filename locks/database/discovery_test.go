@@ -97,16 +97,18 @@ func poll(t *testing.T, url string) {
 	}
 }
 
-// waitFor has a caller wait for the lock until the test ends.
-func waitFor(t *testing.T, m *locks.Manager, d locks.Descriptor) {
+// waitFor has a caller wait for the lock until stop, or the end of the test.
+func waitFor(t *testing.T, m *locks.Manager, d locks.Descriptor) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	waiting.Go(func() { _, _ = m.Acquire(ctx, d, locks.Within(time.Hour)) })
-	t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		waiting.Wait()
-	})
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 // TestViews asks what the guide asks, of locks that are held, shared, waited for, over and
@@ -151,13 +153,14 @@ func TestViews(t *testing.T) {
 			FROM obs_active_locks WHERE name = 'audit:status-reconciliation'`, fmt.Sprintf("audit processing exclusive a %s %d 300000 yes", first.Term(), first.Fence()))
 		expect(`SELECT active, average_ttl_ms, waiting, failures FROM obs_lock_stats WHERE subject = 'fileset' ORDER BY predicate`, "2 95000 0 0", "0  0 11")
 		expect(`SELECT count(*) FROM obs_lock_stats WHERE name = 'fileset:fs-1' AND last_failed_at >= first_failed_at`, "1")
-		waitFor(t, b, writing)
+		stop := waitFor(t, b, writing)
 		waittest.Eventually(t, time.Minute, func() error {
 			if got := rowsOf(t, db, `SELECT waiting FROM obs_lock_stats WHERE subject = 'schema' AND active = 1`); !slices.Equal(got, []string{"1"}) {
 				return fmt.Errorf("%q wait", got)
 			}
 			return nil
 		})
+		stop() // It would take the lock whose time is over.
 		for _, table := range []string{"obs_lock", "obs_hold"} {
 			if _, err := db.ExecContext(t.Context(), `UPDATE `+table+` SET ttl_ms = 0 WHERE region = 'LOCKS'`); err != nil {
 				t.Fatal(err)
