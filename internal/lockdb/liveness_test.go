@@ -20,6 +20,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/liveness"
+	"github.com/observerd/observerd/test/kit/lockdbtest"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
@@ -350,4 +351,39 @@ func TestFilesOfTheDeadAreRemoved(t *testing.T) {
 func sees(m *liveness.Monitor, boot string) bool {
 	open, known := m.Open(boot)
 	return open && known
+}
+
+// TestProcessIsNotedBeforeItsFirstLease has another process hold the write lock while the
+// first note is written: a holder that dies before it is noted has its lock for the whole TTL.
+func TestProcessIsNotedBeforeItsFirstLease(t *testing.T) {
+	t.Parallel()
+	url := lockdbtest.SQLite(t)
+	w := watchAs(t, url, uuid.NewString(), func(o *liveness.Options) { o.ShowOnly = true })
+	writer, _ := raw(t, url)
+	conn, err := writer.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	settled := w.live.Start(t.Context())
+	select {
+	case <-settled:
+		if time.Since(began) < time.Second { // Later, the note has been given up.
+			t.Error("leases may be taken, and the process is not noted")
+		}
+	case <-time.After(100 * time.Millisecond):
+	}
+	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	<-settled
+	eventually(t, func() error {
+		if n := count(t, url, "SELECT count(*) FROM obs_process"); n != 1 {
+			return fmt.Errorf("%d processes are noted", n)
+		}
+		return nil
+	})
 }

@@ -86,6 +86,9 @@ func (m *Monitor) appear(ctx context.Context) bool {
 			m.shown.Store(m.p.kind())
 			m.opts.Active.Set(1)
 			m.opts.Logger.Debug("Others can see this node", "by", m.p.kind())
+			if m.opts.ShowOnly {
+				m.note(ctx) // Before its first lease: nobody looks for one that is not noted.
+			}
 			m.settle()
 			return true
 		case ctx.Err() != nil:

@@ -15,7 +15,7 @@ import (
 const noteEvery = time.Minute
 
 // note lets others know that there is a process which may hold locks, as a node's beats do.
-// One that is not noted lives by its TTLs.
+// A process that is not noted lives by its TTLs.
 func (m *Monitor) note(ctx context.Context) {
 	if time.Since(m.noted) < noteEvery {
 		return
