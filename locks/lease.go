@@ -90,7 +90,9 @@ func newHolds(ctx context.Context, m *Manager, ds []Descriptor, held []*lock.Lea
 	for i, l := range held {
 		inner = &hold{manager: m, lock: ds[i], lease: l, outer: inner, set: s, leases: 1}
 		leases[i] = &Lease{hold: inner, end: func() {}}
-		s.watch(l)
+		if len(held) > 1 { // Else the end of its own context is that of all.
+			s.watch(l)
+		}
 	}
 	for _, l := range leases {
 		l.belongsTo(inner)

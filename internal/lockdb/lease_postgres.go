@@ -38,12 +38,17 @@ ON CONFLICT (lock_key, region) DO UPDATE
 RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
 // firstTrySQL is acquireSQL for a lock for which others may wait in line, and that others
-// may have shared: grantSQL ends a group.
-var firstTrySQL = strings.NewReplacer("     AND {expired}\n", `     AND {expired}
-     AND NOT EXISTS (SELECT 1 FROM obs_lock g WHERE g.lock_key = l.lock_key AND g.region = l.region AND g.group_term = l.client_id)
-`, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
-   WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode,
-                $11::char(36) AS waiter, $12::integer AS priority, $13::bigint AS ticket) AS want)`).Replace(acquireSQL)
+// may have shared: grantSQL ends a group. Each table that a statement names costs time also
+// where it reads none of it: what was there is read once, and no row made of the parameters.
+var firstTrySQL = strings.NewReplacer(
+	"o.node AS node\n", "o.node AS node, COALESCE(o.group_term = l.client_id, FALSE) AS grouped, l.client_id, l.created_date\n",
+	"), seen AS (\n  SELECT client_id, created_date FROM int_lock WHERE lock_key = $1 AND region = $2\n", "",
+	"FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date",
+	"FROM was WHERE NOT was.grouped AND was.client_id IS NOT DISTINCT FROM l.client_id AND was.created_date",
+	"VALUES ($1, $2, $3, {vals})", "SELECT $1, $2, $3, {vals} WHERE NOT "+strings.NewReplacer(
+		"want.lock_key", "$1", "want.region", "$2", "want.mode", "'exclusive'",
+		"want.waiter", "$11", "want.priority", "$12", "want.ticket", "$13").Replace(behindSQL),
+).Replace(acquireSQL)
 
 // inTurnSQL is firstTrySQL for a caller who waits in line. It takes the caller out of it.
 var inTurnSQL = strings.Replace(firstTrySQL, ")\nINSERT INTO obs_lock", `), come AS (

@@ -40,7 +40,7 @@ func fenceUnderRowLock() Step {
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
 			{leasePostgres, "nextval('obs_fence')", "$11::bigint"},
-			{leasePostgres, "`).Replace(acquireSQL)", "`, \"$11::bigint\", \"nextval('obs_fence')\").Replace(acquireSQL)"},
+			{leasePostgres, ").Replace(acquireSQL)", "\"$11::bigint\", \"nextval('obs_fence')\").Replace(acquireSQL)"},
 			{leasePostgres, "\ttext := acquireSQL\n", `	var early int64
 	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
 		return 0, before, err
