@@ -28,8 +28,8 @@ var (
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
-	pages := []string{filepath.Join(root, "README.md")}
-	for _, pattern := range []string{"docs/*.md", "docs/runbooks/*.md"} {
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/runbooks/*.md", ".github/*/*.md"} {
 		some, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(some) == 0 {
 			t.Fatalf("%s: %d pages, %v", pattern, len(some), err)
