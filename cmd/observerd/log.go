@@ -35,7 +35,7 @@ func measured(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Time().IsZero() {
 			return slog.Attr{}
 		}
-		a.Value = slog.TimeValue(a.Value.Time().UTC().Truncate(time.Millisecond))
+		a.Value = slog.StringValue(a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
 	case slog.KindAny:
 		if a.Value.Any() == nil {
 			return slog.Attr{}

@@ -89,7 +89,7 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 		return nil, err
 	}
 	log = log.With("component", "sample")
-	log.Info("Feeding the sample warehouse", "path", path)
+	log.Debug("Feeding the sample warehouse", "path", path)
 	ctx, cancel := context.WithCancel(ctx)
 	var feeding sync.WaitGroup
 	feeding.Go(func() {

@@ -187,7 +187,7 @@ func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
 
 // address takes the address that a node listens on from its log to $ADDRESS.
 func address(ts *testscript.TestScript, _ bool, args []string) {
-	found := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(ts.ReadFile(args[0]))
+	found := regexp.MustCompile(`"http":"http://([^"]+)"`).FindStringSubmatch(ts.ReadFile(args[0]))
 	if found == nil {
 		ts.Fatalf("%s names no address", args[0])
 	}

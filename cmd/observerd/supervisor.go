@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -25,12 +26,12 @@ const readTimeout = 30 * time.Second
 // supervisor runs one node after the other in this process: each reload of the
 // configuration ends one and begins the next.
 type supervisor struct {
-	load    func() (*config.Config, []config.Problem, error)
-	feed    feeder
-	stdout  io.Writer
-	stderr  io.Writer
-	manager *systemd.Notifier
-	reloads *app.Reloads
+	load   func() (*config.Config, []config.Problem, error)
+	feed   feeder
+	stdout io.Writer
+	stderr io.Writer
+	manager  *systemd.Notifier
+	reloads  *app.Reloads
 	// hangups are the signals that ask for a reload. One that comes during a
 	// reload waits for its end.
 	hangups <-chan os.Signal
@@ -134,9 +135,33 @@ func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []
 		return errors.Join(fmt.Errorf("start: %w", err), stopFeeding())
 	}
 	s.present, s.log, s.node, s.stopFeeding, s.running = loaded, log, node, stopFeeding, true
+	logStart(log, cfg, node.Addr())
 	node.Start()
 	s.manager.Watch(node, log.With("component", "systemd"))
 	return nil
+}
+
+// logStart writes the one line that says what is started, and where it shows its state.
+// Observers and types that are switched off do not count.
+func logStart(log *slog.Logger, cfg *config.Config, address string) {
+	observers, types := 0, 0
+	for _, t := range cfg.Types() {
+		if t.Enabled {
+			types++
+			observers += len(t.Observers)
+		}
+	}
+	log = log.With("node", cfg.Node.Name, "version", buildVersion(), "config", cfg.Files(), "observers", observers, "types", types, "sinks", len(cfg.Sinks))
+	if !cfg.Scheduler.Enabled {
+		log = log.With("enabled", false)
+	}
+	if host, port, err := net.SplitHostPort(address); err == nil {
+		log = log.With("http", cfg.HTTP.Scheme()+"://"+net.JoinHostPort(ownAddress(host), port))
+	}
+	if cfg.HTTP.Socket != "" {
+		log = log.With("socket", cfg.HTTP.Socket)
+	}
+	log.Info("Starting node")
 }
 
 // stopTimeout is how long the present node may take to stop.

@@ -44,7 +44,7 @@ func TestAClosedTerminalEndsTheNode(t *testing.T) {
 	ready := make(chan bool, 1)
 	go func() {
 		for lines := bufio.NewScanner(window); lines.Scan(); {
-			if strings.Contains(lines.Text(), `"Ready"`) {
+			if strings.Contains(lines.Text(), `"Completed polling"`) {
 				ready <- true
 				return
 			}

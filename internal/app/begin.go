@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -99,7 +100,11 @@ func (a *App) begin() {
 		return
 	}
 	a.state.set(func(s *state) { s.began, s.waiting = true, nil })
-	a.log.Info("Ready", "backend", a.db.Backend(), "boot_id", a.bootID)
+	level := slog.LevelDebug
+	if said != "" {
+		level = slog.LevelInfo // The end of what was warned of.
+	}
+	a.log.Log(a.ctx, level, "Ready", "backend", a.db.Backend(), "boot_id", a.bootID)
 }
 
 // prepare brings the schema up to date, if auto-migrate is on, and checks it.

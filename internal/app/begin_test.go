@@ -147,4 +147,7 @@ func TestNodeWaitsForThePromotion(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, node)
+	if lineWith(log.String(), `"level":"INFO","msg":"Ready"`) == "" {
+		t.Errorf("the log does not say that the wait is over:\n%s", log)
+	}
 }

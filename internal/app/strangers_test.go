@@ -90,12 +90,7 @@ func as(t *testing.T, coordination string) place {
 func (p place) readied(t *testing.T) string {
 	t.Helper()
 	node, log := p.startLogged(t)
-	eventually(t, func() error {
-		if lineWith(log.String(), `"msg":"Ready"`) == "" {
-			return fmt.Errorf("the node is not ready: %s", log)
-		}
-		return nil
-	})
+	ready(t, node)
 	stop(t, node)
 	return log.String()
 }

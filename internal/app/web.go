@@ -38,14 +38,6 @@ func (a *App) serveWeb() {
 		return
 	}
 	a.web.Start()
-	log := a.log
-	if socket := a.cfg.HTTP.Socket; socket != "" {
-		log = log.With("socket", socket)
-	}
-	if address := a.web.Addr(); address != "" {
-		log = log.With("address", address)
-	}
-	log.Info("Listening")
 	if exposed(a.cfg)() {
 		a.log.Warn("Other hosts are let in without TLS or without authentication, because of http.insecure", "address", a.web.Addr())
 	}

@@ -114,6 +114,9 @@ func TestProtectionIsReadAgain(t *testing.T) {
 	if cfg.HTTP.Plain() {
 		t.Error("TLS is said not to be needed")
 	}
+	if scheme := cfg.HTTP.Scheme(); scheme != "https" {
+		t.Errorf("the scheme is %s", scheme)
+	}
 	for _, text := range []string{
 		webtest.TLS, webtest.User(t, "prometheus", "secret"), "", "tls_server_config: {", "unknown: 1\n",
 		strings.Replace(webtest.TLS, "}", ", min_version: TLS10}", 1) + webtest.User(t, "prometheus", "secret"),

@@ -20,10 +20,15 @@ type Config struct {
 	Log       Log        `key:"log"`
 
 	loaded time.Time
+	files  []string
 }
 
 // Loaded is when [Load] read the configuration.
 func (c *Config) Loaded() time.Time { return c.loaded }
+
+// Files are the paths of the files of which [Load] made the configuration, those of
+// folders too.
+func (c *Config) Files() []string { return c.files }
 
 // Node is this process among its equals.
 type Node struct {

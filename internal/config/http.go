@@ -53,6 +53,17 @@ func (h HTTP) Plain() bool {
 	return err == nil && !c.TLSConfig.IsEnabled() && len(c.Users) == 0
 }
 
+// Scheme is that of a URL for Listen: http, or https with TLS. It reads the file of
+// WebConfig.
+func (h HTTP) Scheme() string {
+	if h.WebConfig != "" {
+		if c, err := loadWebConfig(h.WebConfig); err == nil && c.TLSConfig.IsEnabled() {
+			return "https"
+		}
+	}
+	return "http"
+}
+
 // missingProtection says what a web configuration needs before other hosts may
 // be let in; nil when it has all.
 func missingProtection(c *toolkit.Config) error {

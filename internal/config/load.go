@@ -145,6 +145,9 @@ func (l *loader) layered() *Config {
 	l.environment()
 	l.overrides()
 	cfg := new(Config)
+	for _, f := range files {
+		cfg.files = append(cfg.files, f.path)
+	}
 	decoder{l.Report, l.names}.section(reflect.ValueOf(cfg).Elem(), l.k.Raw(), "")
 	return cfg
 }

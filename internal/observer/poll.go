@@ -201,13 +201,21 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 		return err
 	case p.stats.Chunks > p.apart.chunks:
 		p.outcome = full
-		p.log.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout; the next one goes on", slog.Int64("rows", p.stats.Rows))
+		p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout; the next one goes on", slog.Int64("rows", p.stats.Rows))
 		return nil
 	case p.tied > 0:
 		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+
 			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.tied)
 	}
 	return err
+}
+
+// newsLevel is INFO for what a poll with events says of itself: one without is quiet.
+func (p *poll) newsLevel() slog.Level {
+	if p.stats.Events > 0 {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
 }
 
 // end sums up.

@@ -31,7 +31,7 @@ func (p *poll) goOn(ctx context.Context) error {
 	p.timeline.late, p.timeline.from = true, p.timeline.reached
 	p.comparer.seen, p.comparer.budget.changed = bitmap{}, int(p.stats.Events)
 	p.outcome = unfinished
-	p.log.LogAttrs(ctx, slog.LevelInfo, "Poll reached poll-timeout among the rows that share the timestamp at which it began; it goes on until it has read them all",
+	p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout among the rows that share the timestamp at which it began; it goes on until it has read them all",
 		slog.Int64("rows", p.stats.Rows))
 	return p.readOn(ctx)
 }

@@ -200,7 +200,7 @@ func TestStopDuringAReload(t *testing.T) {
 	if got := manager.states(mark); !slices.Equal(got, []string{"RELOADING", "STOPPING"}) {
 		t.Errorf("told %q", got)
 	}
-	if n := process.Log.Count(`"msg":"Listening"`); n != 1 {
+	if n := process.Log.Count(`"msg":"Starting node"`); n != 1 {
 		t.Errorf("%d nodes were begun, want one", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wait"
 )
 
 // Poller joins an observer to its source and to the coordination database. Make one
@@ -23,6 +24,8 @@ type Poller struct {
 	db          *lockdb.DB
 	maxLookback time.Duration
 	log         *slog.Logger
+	// stalled lasts while the horizon stands still. Polls of an observer follow each other.
+	stalled wait.Outage
 }
 
 // ID implements schedule.Observer.
@@ -31,11 +34,24 @@ func (p *Poller) ID() string { return p.id }
 // Poll implements schedule.Observer.
 func (p *Poller) Poll(ctx context.Context, g lock.Grant) (observer.Stats, error) {
 	stats, err := p.observer.Poll(ctx, p.source, p.store(g))
-	if p.maxLookback > 0 && stats.HorizonLag > p.maxLookback {
-		p.log.Warn("Horizon stands still: a transaction of the source is open for longer than max-lookback",
-			"observer", p.id, "lag", stats.HorizonLag, "max_lookback", p.maxLookback)
+	if err == nil {
+		p.noteHorizon(stats.HorizonLag)
 	}
 	return stats, err
+}
+
+// noteHorizon logs once that the horizon stands still, and that it moves again.
+func (p *Poller) noteHorizon(lag time.Duration) {
+	if p.maxLookback > 0 && lag > p.maxLookback {
+		if p.stalled.Begin() {
+			p.log.Warn("Horizon stands still: a transaction of the source is open for longer than max-lookback",
+				"observer", p.id, "lag", lag, "max_lookback", p.maxLookback)
+		}
+		return
+	}
+	if lasted, over := p.stalled.End(); over {
+		p.log.Info("Horizon moves again", "observer", p.id, "after", lasted)
+	}
 }
 
 // Sweep takes a step of a sweep, see [observer.Observer.Sweep].

@@ -1,8 +1,10 @@
 package wiring
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,5 +51,19 @@ func pollToItsLimit(t *testing.T, rows int, want error) {
 	}
 	if (stats.Events > 0) != (rows > 0) {
 		t.Errorf("%d events of %d rows", stats.Events, rows)
+	}
+}
+
+// TestHorizonIsToldOnce has two times in which it stands still, of several polls.
+func TestHorizonIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := &Poller{id: "orders", maxLookback: time.Hour, log: slog.New(slog.NewTextHandler(&out, nil))}
+	for _, lag := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, time.Minute, time.Minute, 2 * time.Hour} {
+		p.noteHorizon(lag)
+	}
+	still, moves := strings.Count(out.String(), "Horizon stands still"), strings.Count(out.String(), "Horizon moves again")
+	if still != 2 || moves != 1 || !strings.Contains(out.String(), "lag=2h0m0s max_lookback=1h0m0s") {
+		t.Errorf("the log is\n%s", &out)
 	}
 }

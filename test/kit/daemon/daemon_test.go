@@ -77,7 +77,7 @@ func TestANodeFromOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !p.Running() || p.Log.Count(`"msg":"Listening"`) != 1 {
+	if !p.Running() || p.Log.Count(`"msg":"Starting node"`) != 1 {
 		t.Errorf("running %t, log:\n%s", p.Running(), p.Log)
 	}
 	if code, err := p.Stop(ctx); err != nil || code != 0 || p.Running() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -22,8 +23,8 @@ func client() *http.Client {
 
 // Address returns where the process serves HTTP, or an error while it does not.
 func (p *Process) Address() (string, error) {
-	address := p.Log.Value("Listening", "address")
-	if address == "" {
+	_, address, found := strings.Cut(p.Log.Value("Starting node", "http"), "://")
+	if !found {
 		return "", fmt.Errorf("%s does not listen", p.name)
 	}
 	return address, nil
