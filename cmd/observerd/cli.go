@@ -137,8 +137,14 @@ func refuseStrangers(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "completion":
+			cmd.Short = "Print a script that completes commands, flags and observers in a shell"
+			cmd.Long = ""
+			for _, shell := range cmd.Commands() {
+				shell.Short = "Print the script for " + shell.Name()
+			}
 			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, needsCommand
 		case "help":
+			cmd.Short, cmd.Long = "Show the help of a command", ""
 			help := cmd.Run
 			cmd.Run, cmd.RunE = nil, func(cmd *cobra.Command, args []string) error {
 				if found, rest, err := root.Find(args); err == nil && len(rest) > 0 {
