@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/observerd/observerd/internal/jsontext"
 )
 
 // textWriter shows text on a terminal that must not obey it: names, keys and
@@ -17,11 +17,7 @@ type textWriter struct{ io.Writer }
 // Write implements [io.Writer]. A character that comes in two pieces is not
 // recognised, and is shown in bytes.
 func (w textWriter) Write(text []byte) (int, error) {
-	return writeShown(w.Writer, text, appendTextEscape)
-}
-
-func writeShown(w io.Writer, text []byte, escape func([]byte, rune, byte) []byte) (int, error) {
-	if _, err := io.WriteString(w, shown(string(text), escape)); err != nil {
+	if _, err := io.WriteString(w.Writer, escaped(string(text))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
@@ -42,7 +38,10 @@ type jsonTerminal struct{ io.Writer }
 
 // Write implements [io.Writer].
 func (t jsonTerminal) Write(text []byte) (int, error) {
-	return writeShown(t.Writer, text, appendJSONEscape)
+	if _, err := t.Writer.Write(jsontext.AppendHarmless(nil, text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // asIs is the writer beneath: for what has a form of its own, see [jsonWriter], and
@@ -57,48 +56,24 @@ func asIs(w io.Writer) io.Writer {
 // escaped shows what a terminal would obey, or hide, as \u001b, \U000e0001 or \x9b:
 // control characters but for the end of a line and the tab, those that turn the
 // direction of a text, and bytes that are no text.
-func escaped(text string) string { return shown(text, appendTextEscape) }
-
-// shown escapes what a terminal would obey or hide. escape appends the escape of a
-// character, or of a byte that is no text, which comes as [utf8.RuneError].
-func shown(text string, escape func(dst []byte, r rune, first byte) []byte) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, obeyed) {
+func escaped(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, jsontext.Obeyed) {
 		return text
 	}
 	var b []byte
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 || obeyed(r) {
-			b = escape(b, r, text[0])
-		} else {
+		switch {
+		case r == utf8.RuneError && size == 1:
+			b = fmt.Appendf(b, `\x%02x`, text[0])
+		case !jsontext.Obeyed(r):
 			b = append(b, text[:size]...)
+		case r > 0xffff:
+			b = fmt.Appendf(b, `\U%08x`, r)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
 		}
 		text = text[size:]
 	}
 	return string(b)
-}
-
-func appendTextEscape(dst []byte, r rune, first byte) []byte {
-	switch {
-	case r == utf8.RuneError:
-		return fmt.Appendf(dst, `\x%02x`, first)
-	case r > 0xffff:
-		return fmt.Appendf(dst, `\U%08x`, r)
-	}
-	return fmt.Appendf(dst, `\u%04x`, r)
-}
-
-// appendJSONEscape knows no bytes: what is no text is shown as JSON's readers read
-// it, as U+FFFD.
-func appendJSONEscape(dst []byte, r rune, _ byte) []byte {
-	if r > 0xffff {
-		high, low := utf16.EncodeRune(r)
-		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
-	}
-	return fmt.Appendf(dst, `\u%04x`, r)
-}
-
-// obeyed reports whether a terminal may do something at a character, and not show it.
-func obeyed(r rune) bool {
-	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

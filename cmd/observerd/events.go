@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -26,12 +25,13 @@ func (c *cli) eventsTail() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail [ID]",
 		Short: "Print the last events of the log",
-		Long: `Print the last events of each observer, or of one, oldest first: as CloudEvents
-JSON, one event a line, or with -o text as a summary. The order of events is that
-of their observer; between observers there is none.
+		Long: `Print the last events of each observer, or of one, oldest first: with -o json as
+CloudEvents JSON, one event a line; with -o text in columns, under a heading, with
+data that is cut where it is long. Those of one observer are in their order, those
+of several by the time at which they were committed.
 
---from and --since count by the time at which events were committed, which is their
-observedtime. All times are in UTC.`,
+--from and --since count by that time, too, which is the observedtime of an event
+and the column OBSERVED. All times are in UTC.`,
 		Example: `  observerd events tail
   observerd events tail warehouse-orders -n 100 -f | jq .data
   observerd events tail --from 2026-11-20
@@ -40,8 +40,8 @@ observedtime. All times are in UTC.`,
 		ValidArgsFunction: c.completeObserver,
 	}
 	output := outputFlag(cmd)
-	*output = formatJSON
-	cmd.Flag("output").DefValue = string(formatJSON)
+	*output = ""
+	cmd.Flag("output").DefValue = "text on a terminal, json elsewhere"
 	timeout := timeoutFlag(cmd, 30*time.Second)
 	cmd.Flags().IntVarP(&o.Last, "lines", "n", 20, "how many `events` of each observer")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with new events, until interrupted; --timeout does not count then")
@@ -71,7 +71,7 @@ observedtime. All times are in UTC.`,
 		if o.Follow {
 			*timeout = 0
 		}
-		o.Emit = printEvent(c.stdout, *output)
+		output.print(c.stdout, &o)
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			return operator.Tail(ctx, o)
 		})
@@ -95,17 +95,55 @@ func parseFrom(text string) (seq int64, at time.Time, err error) {
 	return 0, time.Time{}, usageError{errors.New("--from is neither a sequence number from 1 nor a time; write 42, 2026-11-20 or 2026-11-20T09:00:00Z")}
 }
 
-func printEvent(w io.Writer, f format) func(*admin.Event, []byte) error {
-	if f == formatJSON {
+// print tells how events are printed; without a format, the stream decides.
+func (f format) print(w io.Writer, o *admin.TailOptions) {
+	if f == formatJSON || f == "" && !isTerminal(w) {
 		out := jsonWriter(w)
-		return func(_ *admin.Event, line []byte) error {
+		o.Shown = func() error { return nil }
+		o.Emit = func(_ *admin.Event, line []byte) error {
 			_, err := out.Write(append(line, '\n'))
 			return err
 		}
+		return
 	}
-	return func(e *admin.Event, _ []byte) error {
-		_, err := fmt.Fprintf(w, "%s  %s/%d  %s  %s  %s v%d\n",
-			e.Time.UTC().Format(time.RFC3339), e.Stream, e.Seq, e.Type, oneLine(e.Subject), e.Change, e.Version)
-		return err
+	p := &eventPrinter{w: w}
+	o.Emit, o.Shown = p.add, p.flush
+}
+
+// eventPrinter prints events under a heading. It keeps some of them back, to know how wide
+// the columns are.
+type eventPrinter struct {
+	w     io.Writer
+	lines admin.EventLines
+	begun bool
+	kept  []admin.Event
+}
+
+// mostKept bounds the memory: events are large where their rows are.
+const mostKept = 200
+
+func (p *eventPrinter) add(e *admin.Event, _ []byte) error {
+	p.kept = append(p.kept, *e)
+	if len(p.kept) < mostKept {
+		return nil
 	}
+	return p.flush()
+}
+
+func (p *eventPrinter) flush() error {
+	if len(p.kept) == 0 {
+		return nil
+	}
+	p.lines.Widen(p.kept)
+	var text []byte
+	if !p.begun {
+		p.begun = true
+		text = append(p.lines.AppendHeading(text), '\n')
+	}
+	for i := range p.kept {
+		text = append(p.lines.Append(text, &p.kept[i]), '\n')
+	}
+	p.kept = p.kept[:0]
+	_, err := p.w.Write(text)
+	return err
 }

@@ -31,7 +31,8 @@ new configuration takes its place in the same process. A configuration that is
 wrong changes nothing; the log names its mistakes. The SIGHUP of a terminal
 that was closed ends the node as SIGTERM does, if its log went to the terminal.
 
-Logs go to stderr. stdout carries the events of stdout sinks, one JSON a line.`,
+Logs go to stderr. stdout carries the events of stdout sinks, one a line: as JSON,
+or on a terminal in columns for people (format: json and format: pretty).`,
 		Example: `  observerd run
   observerd run --config /etc/observerd/config.yaml
   observerd run --with-sample | jq .data`,
@@ -64,7 +65,7 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 	ctx, out := watchPipe(ctx, jsonWriter(c.stdout))
 	s := &supervisor{
 		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
-		manager: manager, reloads: app.NewReloads(), hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
+		terminal: isTerminal(c.stdout), manager: manager, reloads: app.NewReloads(), hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
 	}
 	return s.run(ctx)
 }

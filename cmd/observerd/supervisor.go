@@ -30,6 +30,8 @@ type supervisor struct {
 	feed   feeder
 	stdout io.Writer
 	stderr io.Writer
+	// terminal says that stdout is one.
+	terminal bool
 	manager  *systemd.Notifier
 	reloads  *app.Reloads
 	// hangups are the signals that ask for a reload. One that comes during a
@@ -130,7 +132,7 @@ func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []
 	if err != nil {
 		return err
 	}
-	node, err := app.New(ctx, app.Options{Config: cfg, Version: buildVersion(), Logger: log, Stdout: s.stdout, Reloads: s.reloads})
+	node, err := app.New(ctx, app.Options{Config: cfg, Version: buildVersion(), Logger: log, Stdout: s.stdout, Terminal: s.terminal, Reloads: s.reloads})
 	if err != nil {
 		return errors.Join(fmt.Errorf("start: %w", err), stopFeeding())
 	}

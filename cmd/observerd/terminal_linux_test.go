@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -83,7 +84,7 @@ func TestJSONOnATerminal(t *testing.T) {
 	config := hostilePlace(t)
 	printed(t, "poll", "good", "--once", "--config", config)
 	for _, args := range [][]string{
-		{"events", "tail", "good"},
+		{"events", "tail", "good", "-o", "json"},
 		{"poll", "good", "--dry-run", "-o", "json"},
 		{"validate", "--sample", "2", "-o", "json"},
 		{"status", "-o", "json"},
@@ -96,19 +97,43 @@ func TestJSONOnATerminal(t *testing.T) {
 	}
 }
 
-// TestANodeOnATerminal has a node print events, and log in JSON, on a terminal.
-func TestANodeOnATerminal(t *testing.T) {
-	t.Parallel()
-	config := hostilePlace(t)
+// withScreen replaces the sinks of a configuration by one of stdout, in that format,
+// and has the log in JSON.
+func withScreen(t *testing.T, config, format string) {
+	t.Helper()
 	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, _, _ := strings.Cut(string(text), "sinks:")
-	text = []byte(before + "sinks: [{id: s, type: stdout}]\nhttp: {listen: \"\"}\nlog: {level: info, format: json}\n")
+	text = []byte(before + "sinks: [{id: s, type: stdout, format: " + format + "}]\nhttp: {listen: \"\"}\nlog: {level: info, format: json}\n")
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestEventsForPeople has events of a node, and those of the log, on a terminal.
+func TestEventsForPeople(t *testing.T) {
+	t.Parallel()
+	config := hostilePlace(t)
+	withScreen(t, config, "auto")
+	// A line has a time, the observer, its sequence, type, change, subject and data.
+	line := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z  good +\d+ +\S+ +new( snapshot)? +\S.*\\u009b1m\\u202e.* \{".*\\u009b1m\\u202e.*$`)
+	for name, shown := range map[string]string{
+		"run":  onTerminal(t, []string{"run", "--config", config}, "Z  good  "),
+		"tail": onTerminal(t, []string{"events", "tail", "good", "--config", config}),
+	} {
+		if obeyedIn(shown) || !line.MatchString(shown) || strings.Contains(shown, "specversion") {
+			t.Errorf("%s: %q", name, shown)
+		}
+	}
+}
+
+// TestANodeOnATerminal has a node print events, and log, in JSON on a terminal.
+func TestANodeOnATerminal(t *testing.T) {
+	t.Parallel()
+	config := hostilePlace(t)
+	withScreen(t, config, "json")
 	shown := onTerminal(t, []string{"run", "--config", config}, `"msg":"Error during polling"`, `"specversion":`)
 	if obeyedIn(shown) || strings.Count(shown, `\u009b1m\u202e`) < 2 {
 		t.Errorf("%q", shown)

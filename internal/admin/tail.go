@@ -14,11 +14,18 @@ import (
 // Event is an event of the log, see package events.
 type Event = events.Event
 
+// EventLines shows events to people.
+type EventLines = events.Lines
+
 // errShow is wrapped around an error of Emit, which is not one of the database.
 var errShow = errors.New("show events")
 
-// followBatch is how many events are read at once.
-const followBatch = 500
+// tailBatch is how many events are read at once, of all streams together; of each at
+// least leastBatch.
+const (
+	tailBatch  = 500
+	leastBatch = 20
+)
 
 // TailOptions select events.
 type TailOptions struct {
@@ -36,8 +43,11 @@ type TailOptions struct {
 	Follow bool
 	Every  time.Duration
 	// Emit receives each event, with its CloudEvents JSON on one line without
-	// a line end; neither is valid after it returns. Its error ends the tail.
+	// a line end, which is not valid after it returns. Those of a stream come in its
+	// order, those of several by the time at which they were committed.
 	Emit func(e *Event, line []byte) error
+	// Shown is called after the events of each look. An error of either ends the tail.
+	Shown func() error
 }
 
 // Tail reads the event log. While it follows, it waits for a database that
@@ -120,37 +130,61 @@ type tailer struct {
 	line    []byte
 }
 
-// showNew shows the new events of the streams.
+// showNew shows the new events of the streams, up to the last ones that are known.
 func (t *tailer) showNew(ctx context.Context, polled map[string]lockdb.StreamStatus) error {
+	var heads []*head
+	limit := max(leastBatch, tailBatch/max(1, len(polled)))
 	for _, id := range sortedKeys(polled) {
-		if t.options.Observer != "" && id != t.options.Observer {
-			continue
-		}
-		if err := t.stream(ctx, id, polled[id].LastSeq); err != nil {
-			return err
+		if t.options.Observer == "" || id == t.options.Observer {
+			heads = append(heads, &head{stream: id, last: polled[id].LastSeq})
 		}
 	}
-	return nil
+	for {
+		var first *head
+		for _, h := range heads {
+			if err := t.fill(ctx, h, limit); err != nil {
+				return err
+			}
+			if len(h.events) > 0 && (first == nil || h.events[0].Observed.Before(first.events[0].Observed)) {
+				first = h
+			}
+		}
+		if first == nil {
+			return shown(t.options.Shown())
+		}
+		e := &first.events[0]
+		t.line = events.AppendJSON(t.line[:0], e)
+		if err := t.options.Emit(e, t.line); err != nil {
+			return shown(err)
+		}
+		t.after[first.stream], first.events = e.Seq, first.events[1:]
+	}
 }
 
-// stream shows the events of a stream up to the last, except those that the janitor
-// has removed.
-func (t *tailer) stream(ctx context.Context, id string, last int64) error {
-	for t.after[id] < last {
-		read, err := t.op.db.Log().Read(ctx, id, t.after[id], followBatch)
-		if err != nil {
-			return err
-		}
-		if len(read) == 0 {
-			t.after[id] = last
-		}
-		for i := range read {
-			t.line = events.AppendJSON(t.line[:0], &read[i])
-			if err := t.options.Emit(&read[i], t.line); err != nil {
-				return fmt.Errorf("%w: %w", errShow, err)
-			}
-			t.after[id] = read[i].Seq
-		}
+// shown makes an error of those who show events one.
+func shown(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %w", errShow, err)
+}
+
+// head is what was read of a stream and is to be shown next.
+type head struct {
+	stream string
+	last   int64
+	events []Event
+}
+
+// fill reads on when the events of a stream are used up, and not past the last one, except
+// those that the janitor has removed.
+func (t *tailer) fill(ctx context.Context, h *head, limit int) (err error) {
+	if len(h.events) > 0 || t.after[h.stream] >= h.last {
+		return nil
+	}
+	h.events, err = t.op.db.Log().Read(ctx, h.stream, t.after[h.stream], limit)
+	if err == nil && len(h.events) == 0 {
+		t.after[h.stream] = h.last
+	}
+	return err
 }

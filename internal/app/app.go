@@ -26,13 +26,15 @@ import (
 	"github.com/observerd/observerd/internal/web"
 )
 
-// Options of a node. All fields but Reloads are required.
+// Options of a node. All fields but Terminal and Reloads are required.
 type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
 	// Stdout receives the events of stdout sinks.
 	Stdout io.Writer
+	// Terminal says that Stdout is a terminal.
+	Terminal bool
 	// Reloads is shared by the nodes of one process; nil for a node that is never
 	// reloaded.
 	Reloads *Reloads
@@ -56,6 +58,7 @@ type App struct {
 	web      *web.Server
 	parts    *parts
 	stdout   io.Writer
+	terminal bool // that is what stdout is
 
 	// ctx is the life of the goroutines that Start begins.
 	ctx    context.Context //nolint:containedctx // Start and Stop are its ends.
@@ -75,7 +78,7 @@ func New(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	a := &App{
 		cfg: o.Config, version: o.Version, bootID: uuid.NewString(),
-		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), loops: &watchdog.Loops{}, stdout: o.Stdout,
+		log: o.Logger.With("node", o.Config.Node.Name), bare: o.Logger, registry: prometheus.NewRegistry(), loops: &watchdog.Loops{}, stdout: o.Stdout, terminal: o.Terminal,
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {

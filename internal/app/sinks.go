@@ -25,7 +25,7 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.loops,
 		Freed: func() <-chan struct{} { return a.liveness.Freed(wiring.LockRequest(a.cfg, name)) },
 		Open: settings.Opener(events.SinkOptions{
-			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout,
+			BatchSize: s.BatchSize, Logger: a.component("sink").With("sink", s.ID), Stdout: a.stdout, Terminal: a.terminal,
 			Ended: func(ctx context.Context, last events.Event) { a.db.Log().Delivered(ctx, last) },
 		}),
 		Lead: func(ctx context.Context) (events.Lease, error) {

@@ -45,6 +45,10 @@ func withItem(t *testing.T, list, item string) string {
 	if !ok {
 		t.Fatalf("no entry for %s", list)
 	}
+	if key == "format" {
+		entries["sinks"] = "{id: screen, type: stdout}"
+		entry = entries[list]
+	}
 	if key == "query" {
 		entry = strings.Replace(entry, "table: orders, ", "", 1)
 	}

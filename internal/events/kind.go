@@ -33,6 +33,8 @@ type SinkOptions struct {
 	Logger *slog.Logger
 	// Stdout is the standard output of the process. Required.
 	Stdout io.Writer
+	// Terminal says that Stdout is a terminal, where people read.
+	Terminal bool
 	// Ended is called with the event with which the destination ends, when a sink that
 	// can tell is opened. Required.
 	Ended func(ctx context.Context, last Event)

@@ -1,5 +1,5 @@
-// Package stdout writes events as JSON lines to a stream that a program reads
-// at this moment: a terminal, a pipe, a log collector.
+// Package stdout writes events as lines to a stream that is read at this moment: a
+// terminal, a pipe, a log collector. Programs are given JSON, people aligned columns.
 package stdout
 
 import (
@@ -29,8 +29,10 @@ const maxUnreported = 20_000
 // where a line broke off and what is still being written, so that lines stay
 // whole from one term of a relay to the next.
 type Sink struct {
-	w   io.Writer
-	buf []byte
+	w io.Writer
+	// line appends an event, without a line end.
+	line func(dst []byte, e *events.Event) []byte
+	buf  []byte
 	// torn is the line of which the writer took only a part.
 	torn tornLine
 	// writing is the write that outlasted its Deliver; nil when there is none.
@@ -39,9 +41,14 @@ type Sink struct {
 	unreported map[uuid.UUID]struct{}
 }
 
-// New returns a sink that writes to w and never closes it.
-func New(w io.Writer) *Sink {
-	return &Sink{w: w, unreported: make(map[uuid.UUID]struct{})}
+// New returns a sink that writes JSON to w and never closes it.
+func New(w io.Writer) *Sink { return newSink(w, events.AppendJSON) }
+
+// NewPretty returns a sink that writes lines for people, see [events.Lines].
+func NewPretty(w io.Writer) *Sink { return newSink(w, new(events.Lines).Append) }
+
+func newSink(w io.Writer, line func([]byte, *events.Event) []byte) *Sink {
+	return &Sink{w: w, line: line, unreported: make(map[uuid.UUID]struct{})}
 }
 
 // Close implements [events.Sink]. The writer belongs to the process, so there

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,6 +119,52 @@ func TestShortWrite(t *testing.T) {
 			if got := strings.Count(w.String(), "\n"+lines(three[2:])); got != 1 {
 				t.Fatalf("cut at %d: the last event is there %d times", limit, got)
 			}
+		}
+	}
+}
+
+// TestPrettyLinesStayWhole cuts the first write off at every byte.
+func TestPrettyLinesStayWhole(t *testing.T) {
+	t.Parallel()
+	three, whole := batch("orders", 1, 3), &writer{}
+	deliver(t, stdout.NewPretty(whole), three)
+	all := whole.String()
+	if strings.Count(all, "\n") != 3 || strings.Count(all, "  orders  ") != 3 || strings.Contains(all, "specversion") {
+		t.Fatalf("got %q", all)
+	}
+	for limit := range len(all) {
+		w := &writer{limits: []int{limit}, err: syscall.ENOSPC}
+		s := stdout.NewPretty(w)
+		stored, _ := s.Deliver(t.Context(), three)
+		if lines := strings.Count(all[:limit], "\n"); stored != lines {
+			t.Fatalf("cut at %d: stored %d, want %d", limit, stored, lines)
+		}
+		deliver(t, s, three[stored:])
+		if w.String() != all {
+			t.Fatalf("cut at %d, then repeated: %q", limit, w.String())
+		}
+	}
+}
+
+// TestFormat: who reads decides, unless the configuration does.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		format           string
+		terminal, pretty bool
+	}{{"auto", false, false}, {"auto", true, true}, {"json", true, false}, {"pretty", false, true}} {
+		settings := stdout.Kind.Settings()
+		reflect.ValueOf(settings).Elem().FieldByName("Format").SetString(tc.format)
+		w := &writer{}
+		sink, err := settings.Opener(events.SinkOptions{Stdout: w, Terminal: tc.terminal})(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sink.Deliver(t.Context(), batch("orders", 1, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if pretty := !strings.HasPrefix(w.String(), "{"); pretty != tc.pretty {
+			t.Errorf("%+v: %s", tc, w)
 		}
 	}
 }

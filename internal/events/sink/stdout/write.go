@@ -46,7 +46,7 @@ func (s *Sink) start(batch []events.Event) *write {
 	}
 	for i := range batch {
 		if i > 0 || !continued {
-			w.text = append(events.AppendJSON(w.text, &batch[i]), '\n')
+			w.text = append(s.line(w.text, &batch[i]), '\n')
 		}
 		w.ids = append(w.ids, batch[i].ID)
 		w.ends = append(w.ends, len(w.text))
