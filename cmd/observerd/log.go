@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,12 +39,18 @@ func measured(_ []string, a slog.Attr) slog.Attr {
 		}
 		a.Value = slog.StringValue(a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
 	case slog.KindAny:
-		if a.Value.Any() == nil {
+		if isNil(a.Value.Any()) {
 			return slog.Attr{}
 		}
 	case slog.KindBool, slog.KindFloat64, slog.KindInt64, slog.KindString, slog.KindUint64, slog.KindGroup, slog.KindLogValuer:
 	}
 	return a
+}
+
+// isNil reports whether JSON would say null.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsValid() || slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Pointer}, v.Kind()) && v.IsNil()
 }
 
 // harmless escapes what a terminal would obey. With colours, tint takes its own

@@ -15,7 +15,7 @@ func TestTheLogOfMachines(t *testing.T) {
 	var out bytes.Buffer
 	log := newLogger(&out, config.Log{Format: "json"}, slog.LevelInfo)
 	at := time.Date(2026, 3, 29, 3, 30, 0, 123456789, time.FixedZone("CEST", 7200))
-	log.Info("m", "duration", 1234567*time.Nanosecond, "lag", -90*time.Second, "tick", at, "whole", at.Truncate(time.Second), "never", time.Time{}, "err", nil, "rows", 3)
+	log.Info("m", "duration", 1234567*time.Nanosecond, "lag", -90*time.Second, "tick", at, "whole", at.Truncate(time.Second), "never", time.Time{}, "err", nil, "none", []string(nil), "rows", 3)
 	_, got, _ := bytes.Cut(out.Bytes(), []byte(`"msg"`))
 	const want = `:"m","duration_ms":1.234,"lag_ms":-90000,"tick":"2026-03-29T01:30:00.123Z","whole":"2026-03-29T01:30:00.000Z","rows":3}` + "\n"
 	if string(got) != want {

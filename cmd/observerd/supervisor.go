@@ -158,7 +158,10 @@ func logStart(log *slog.Logger, cfg *config.Config, address string) {
 		log = log.With("enabled", false)
 	}
 	if host, port, err := net.SplitHostPort(address); err == nil {
-		log = log.With("http", cfg.HTTP.Scheme()+"://"+net.JoinHostPort(ownAddress(host), port))
+		if ownAddress(host) != host {
+			host = "localhost"
+		}
+		log = log.With("http", cfg.HTTP.Scheme()+"://"+net.JoinHostPort(host, port))
 	}
 	if cfg.HTTP.Socket != "" {
 		log = log.With("socket", cfg.HTTP.Socket)
