@@ -58,16 +58,17 @@ func names(pattern, text string) map[string]bool {
 	return found
 }
 
-// metricsOfABusyNode runs a node until it has delivered something: some
-// metrics exist from then on.
+// metricsOfABusyNode runs a node until it has delivered something, and an observer has come
+// to the end of its source: some metrics exist from then on.
 func metricsOfABusyNode(t *testing.T) (text string) {
 	t.Helper()
 	p := setup(t, "")
 	node := p.start(t)
 	delivered := regexp.MustCompile(`(?m)^observerd_relay_delivered_events_total\{.*\} [1-9]`)
+	complete := regexp.MustCompile(`(?m)^observerd_observer_freshness_seconds\{`)
 	eventually(t, func() error {
-		if _, text = get(t, node, "/metrics"); !delivered.MatchString(text) {
-			return errors.New("nothing was delivered")
+		if _, text = get(t, node, "/metrics"); !delivered.MatchString(text) || !complete.MatchString(text) {
+			return errors.New("nothing was delivered, or no observer is complete")
 		}
 		return nil
 	})

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
@@ -117,12 +115,12 @@ func (a *App) openSources() (map[string]*access.Source, error) {
 
 func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Scheduler, error) {
 	var types []schedule.Type
-	found := newReconcileMetric(a.registry)
+	metrics := newObserverMetrics(a.registry)
 	for _, t := range a.cfg.Types() {
 		if !t.Enabled {
 			continue
 		}
-		made, err := a.newType(t, sources, found)
+		made, err := a.newType(t, sources, metrics)
 		if err != nil {
 			return nil, err
 		}
@@ -140,8 +138,8 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 	}), nil
 }
 
-func (a *App) newType(t config.Type, sources map[string]*access.Source, found *prometheus.CounterVec) (schedule.Type, error) {
-	activity := schedule.NewActivity()
+func (a *App) newType(t config.Type, sources map[string]*access.Source, metrics observerMetrics) (schedule.Type, error) {
+	activity, latency := schedule.NewActivity(), metrics.latency.WithLabelValues(t.Name)
 	made := schedule.Type{Activity: activity, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: wiring.TypeLockRequest(t, a.cfg.Node.Name)}
 	for _, o := range t.Observers {
 		log := a.component("observer")
@@ -149,10 +147,17 @@ func (a *App) newType(t config.Type, sources map[string]*access.Source, found *p
 		if err != nil {
 			return schedule.Type{}, err
 		}
+		zone := a.cfg.Sources[o.Source].Location()
 		p.Committed = activity.Committed
+		p.Logged = func(e *events.Event, now time.Time) {
+			if late, ok := e.Latency(zone, now); ok {
+				latency.Observe(late.Seconds())
+			}
+		}
+		metrics.objective.WithLabelValues(t.Name, o.ID).Set(t.FreshnessObjective(o).Seconds())
 		made.Observers = append(made.Observers, scheduled{
-			Poller: p, source: sources[o.Source], db: a.db, log: log, config: o, zone: a.cfg.Sources[o.Source].Location(), node: a.cfg.Node.Name,
-			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: found.WithLabelValues(o.ID),
+			Poller: p, source: sources[o.Source], db: a.db, log: log, config: o, zone: zone, node: a.cfg.Node.Name,
+			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: metrics.found.WithLabelValues(o.ID),
 			interval: t.Interval, backoff: &stepBackoff{},
 		})
 		// The poller keeps its own time; the scheduler's limit lies behind it.

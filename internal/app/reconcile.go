@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/wiring"
@@ -25,14 +23,6 @@ const (
 
 // errReconcileTimeout is the cause of a step's context that took too long.
 var errReconcileTimeout = errors.New("the step took too long")
-
-func newReconcileMetric(r prometheus.Registerer) *prometheus.CounterVec {
-	found := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "observerd_reconcile_found_total", Help: "Events of rows that polls had missed and a reconcile has found.",
-	}, []string{"observer"})
-	r.MustRegister(found)
-	return found
-}
 
 // reconcileBudget bounds one step after a poll: at most a quarter of the interval, but
 // at least a second, or nothing would ever be read.

@@ -17,9 +17,13 @@ func (a *App) newRelay(s config.Sink) (*events.Relay, error) {
 		return nil, fmt.Errorf("sink %s: the configuration was loaded without the type %q", s.ID, s.Type)
 	}
 	name := wiring.SinkLock(s.ID)
-	var streams []string
+	var streams []events.Stream
 	for _, o := range a.cfg.Observers {
-		streams = append(streams, o.ID)
+		stream := events.Stream{ID: o.ID, Type: o.Type}
+		if o.Timestamp != "" {
+			stream.Zone = a.cfg.Sources[o.Source].Location()
+		}
+		streams = append(streams, stream)
 	}
 	return events.NewRelay(events.Options{
 		Sink: s.ID, Streams: streams, Log: a.db.Log(), BatchSize: s.BatchSize, Logger: a.component("relay"), Registerer: a.registry, Pulse: a.loops,

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
@@ -31,9 +32,22 @@ func (c observerChecker) checkObservers(cfg *Config) {
 		c.checkDetection(path, o)
 		c.checkStart(path, o)
 		c.checkReconcile(path, o)
+		c.checkFreshness(path, o, cfg.Scheduler.Types[o.Type].FixedDelay)
 	}
 	if len(cfg.Observers) == 0 && c.OK("observers") {
 		c.Warn("observers", "there are no observers, so nothing will be polled; write some below observers")
+	}
+}
+
+// checkFreshness warns of an objective that is missed before each poll.
+func (c observerChecker) checkFreshness(path string, o *Observer, interval time.Duration) {
+	key, least := path+".freshness-objective", interval
+	if o.Overlap != nil {
+		least += *o.Overlap
+	}
+	if objective := o.FreshnessObjective; objective != nil && *objective > 0 && *objective <= least && c.OK(key, path+".type", path+".overlap") {
+		c.Warn(key, fmt.Sprintf("an objective of %s is missed before each poll, as fixed-delay and overlap are %s; write %s or more, or 0 for none",
+			short(*objective), short(least), short(2*least)))
 	}
 }
 

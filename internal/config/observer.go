@@ -68,6 +68,10 @@ type Observer struct {
 	// MaxLookback is how far the horizon may stay behind the source's clock
 	// before that is an alarm; 0 never alarms. Default: 24 hours.
 	MaxLookback time.Duration `key:"max-lookback" default:"24h"`
+	// FreshnessObjective is how far back the stream may be known to be complete
+	// before that is an alarm; 0 never alarms. nil means that it was not set:
+	// see [Type.FreshnessObjective].
+	FreshnessObjective *time.Duration `key:"freshness-objective" shown:"15m, or 3 × fixed-delay if that is more, and overlap"`
 	// NullTimestamp says what becomes of rows without a timestamp: include
 	// reads them in every poll, skip leaves them out, error makes them poison
 	// rows. Default: include.

@@ -26,6 +26,19 @@ type Type struct {
 	Observers []Observer
 }
 
+// FreshnessObjective is that of an observer of the type; 0 for none. The default has room
+// for two polls that fail, and for the overlap that was set.
+func (t Type) FreshnessObjective(o Observer) time.Duration {
+	if o.FreshnessObjective != nil {
+		return *o.FreshnessObjective
+	}
+	objective := max(15*time.Minute, 3*t.Interval)
+	if o.Overlap != nil {
+		objective += *o.Overlap
+	}
+	return objective
+}
+
 // Types returns the types that have work, sorted by name.
 func (c *Config) Types() []Type {
 	observers := make(map[string][]Observer)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -42,7 +43,7 @@ func (l *fakeLog) add(stream string, seqs ...int64) {
 }
 
 func event(stream string, seq int64) events.Event {
-	return events.Event{ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq}
+	return events.Event{ID: events.NewID(stream, 0, "key", seq, nil), Stream: stream, Seq: seq, Observed: time.Now()}
 }
 
 func upTo(n int64) (seqs []int64) {
@@ -115,7 +116,11 @@ func (l *fakeLog) Backlog(ctx context.Context, _ string) (backlog []events.Backl
 		for stream, log := range l.streams {
 			last := log[len(log)-1].Seq
 			if acknowledged := l.offsets[stream]; last > acknowledged {
-				backlog = append(backlog, events.Backlog{Stream: stream, Acknowledged: acknowledged, Last: last})
+				b := events.Backlog{Stream: stream, Acknowledged: acknowledged, Last: last, Now: time.Now()}
+				if i := slices.IndexFunc(log, func(e events.Event) bool { return e.Seq > acknowledged }); i >= 0 {
+					b.Oldest = log[i].Observed
+				}
+				backlog = append(backlog, b)
 			}
 		}
 		slices.SortFunc(backlog, func(a, b events.Backlog) int {

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // ErrStale reports that the sink is claimed by another relay than this one, whose offsets
@@ -21,6 +22,18 @@ type Backlog struct {
 	// Acknowledged is the last sequence that the sink has stored, Last the
 	// last one of the stream.
 	Acknowledged, Last int64
+	// Oldest is when the first event that the sink has not stored was logged, and Now when
+	// the backlog was read, both by the log's clock. Oldest is zero where the log holds
+	// none of the events.
+	Oldest, Now time.Time
+}
+
+// age is how long the oldest event had waited when the backlog was read.
+func (b Backlog) age() time.Duration {
+	if b.Oldest.IsZero() {
+		return 0
+	}
+	return max(0, b.Now.Sub(b.Oldest))
 }
 
 // Stored are events of one stream that a sink has stored, in order and without a

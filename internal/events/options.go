@@ -38,8 +38,8 @@ type Options struct {
 	// attempt; nil where that is not known. nil: it never is.
 	Freed func() <-chan struct{}
 	// Streams are those whose lag is shown from the beginning of a term, also while it
-	// is 0; others are shown once they had a backlog.
-	Streams []string
+	// is 0; others are shown once they had a backlog, and have no latency.
+	Streams []Stream
 	// BatchSize is how many events are read and delivered at once. 0: 500.
 	BatchSize int
 	// Poll is how long the relay waits before it reads the backlog again, unless
@@ -60,6 +60,15 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// Pulse hears that the relay is alive, whether it leads or stands by. nil: none.
 	Pulse beater
+}
+
+// Stream is what a relay's metrics need to know of a stream.
+type Stream struct {
+	// ID is its name, Type that of its observer: the label of the latency.
+	ID, Type string
+	// Zone is the time zone of its source. Nil for a stream whose rows have no
+	// timestamp, and so no latency.
+	Zone *time.Location
 }
 
 func (o *Options) validate() error {

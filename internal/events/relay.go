@@ -52,11 +52,13 @@ func NewRelay(opts Options) (*Relay, error) {
 	}
 	opts.setDefaults()
 	opts.Logger = opts.Logger.With("sink", opts.Sink)
-	return &Relay{
-		opts:    opts,
-		metrics: newRelayMetrics(opts.Registerer, opts.Sink),
-		wake:    make(chan struct{}, 1),
-	}, nil
+	metrics := newRelayMetrics(opts.Registerer, opts.Sink)
+	for _, stream := range opts.Streams {
+		if stream.Zone != nil {
+			metrics.latency.WithLabelValues(stream.Type) // A rate over it is defined from the start.
+		}
+	}
+	return &Relay{opts: opts, metrics: metrics, wake: make(chan struct{}, 1)}, nil
 }
 
 // Wake tells the relay that this process has committed events, so that it reads them at

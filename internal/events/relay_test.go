@@ -679,7 +679,7 @@ func TestRelayLag(t *testing.T) {
 // TestLagOfANewLeader: a stream without a backlog shows that at once.
 func TestLagOfANewLeader(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.opts.Streams = []string{"orders", "stock"}
+		r.opts.Streams = []events.Stream{{ID: "orders"}, {ID: "stock"}}
 		r.log.fail(func(string) error { return errDown }, nil)
 		r.start()
 		pass(time.Millisecond)

@@ -10,6 +10,8 @@ type relayMetrics struct {
 	leads     prometheus.Gauge
 	halted    prometheus.Gauge
 	lag       *prometheus.GaugeVec
+	waiting   *waiting
+	latency   *prometheus.HistogramVec // type
 }
 
 func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
@@ -35,9 +37,15 @@ func newRelayMetrics(reg prometheus.Registerer, sink string) *relayMetrics {
 			Name: "observerd_relay_lag_events", ConstLabels: labels,
 			Help: "Events of the stream that the sink has not stored, as the leading node sees it.",
 		}, []string{"stream"}),
+		waiting: newWaiting(labels),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "observerd_relay_delivery_latency_seconds", ConstLabels: labels,
+			Help:    "Time from a row's own timestamp until the sink had stored its event.",
+			Buckets: LatencyBuckets(),
+		}, []string{"type"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.lag)
+		reg.MustRegister(m.delivered, m.failures, m.leads, m.halted, m.lag, m.waiting, m.latency)
 	}
 	return m
 }
@@ -48,4 +56,5 @@ func (m *relayMetrics) leave() {
 	m.leads.Set(0)
 	m.halted.Set(0)
 	m.lag.Reset()
+	m.waiting.set(nil)
 }

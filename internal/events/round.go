@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
 )
@@ -47,13 +48,32 @@ func (t *term) backlog(ctx context.Context) ([]Backlog, error) {
 // showLag keeps the streams that have caught up, or have had no backlog yet, at 0: a
 // missing one could not be told from one that no relay reads.
 func (t *term) showLag(backlog []Backlog) {
-	lag := make(map[string]int64, len(backlog))
+	of := make(map[string]Backlog, len(backlog))
 	for _, b := range backlog {
 		t.lagged[b.Stream] = true
-		lag[b.Stream] = b.Last - b.Acknowledged
+		t.ahead = time.Until(b.Now)
+		of[b.Stream] = b
 	}
+	ages := make(map[string]time.Duration, len(t.lagged))
 	for stream := range t.lagged {
-		t.metrics.lag.WithLabelValues(stream).Set(float64(lag[stream]))
+		b := of[stream]
+		t.metrics.lag.WithLabelValues(stream).Set(float64(b.Last - b.Acknowledged))
+		ages[stream] = b.age()
+	}
+	t.metrics.waiting.set(ages)
+}
+
+// showLatency takes in that the sink has stored these events of one stream.
+func (t *term) showLatency(stored []Event) {
+	stream, known := t.streams[stored[0].Stream]
+	if !known || stream.Zone == nil {
+		return
+	}
+	histogram, now := t.metrics.latency.WithLabelValues(stream.Type), time.Now().Add(t.ahead)
+	for i := range stored {
+		if latency, ok := stored[i].Latency(stream.Zone, now); ok {
+			histogram.Observe(latency.Seconds())
+		}
 	}
 }
 
@@ -153,6 +173,7 @@ func (t *term) deliver(ctx context.Context, after int64, batch []Event) (stored 
 		return stored, settleErr
 	}
 	t.metrics.delivered.Add(float64(stored))
+	t.showLatency(batch[:stored])
 	return stored, err
 }
 

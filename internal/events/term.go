@@ -37,6 +37,10 @@ type term struct {
 	after string
 	// lagged are the streams whose lag is shown.
 	lagged map[string]bool
+	// streams are those of [Options], by id, and ahead is how far the log's clock was
+	// ahead of this node's when a backlog was read last.
+	streams map[string]Stream
+	ahead   time.Duration
 	// halted maps a stream with a gap to the offset at which it was found.
 	halted map[string]int64
 
@@ -54,12 +58,12 @@ func newTerm(stop context.Context, r *Relay, lease Lease) *term {
 		Relay:  r,
 		epoch:  lease.Fence(),
 		lost:   func() bool { return leased.Err() != nil && stop.Err() == nil },
-		lagged: make(map[string]bool),
+		lagged: make(map[string]bool), streams: make(map[string]Stream),
 		halted: make(map[string]int64),
 		pace:   wait.NewBackoff(250*time.Millisecond, 15*time.Second),
 	}
 	for _, stream := range r.opts.Streams {
-		t.lagged[stream] = true
+		t.lagged[stream.ID], t.streams[stream.ID] = true, stream
 	}
 	return t
 }
@@ -103,6 +107,9 @@ func (t *term) step(ctx context.Context) (busy bool, err error) {
 		}
 	}
 	if t.sink == nil {
+		if _, err := t.backlog(ctx); err != nil { // What waits is shown, however long the sink cannot be opened.
+			return false, err
+		}
 		if err := t.open(ctx); err != nil {
 			return false, err
 		}

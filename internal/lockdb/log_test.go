@@ -24,8 +24,20 @@ func TestOffsetsMoveForwardUnderTheLatestEpoch(t *testing.T) {
 		check := func(acknowledged int64) {
 			t.Helper()
 			backlog, err := log.Backlog(ctx, "file")
-			if err != nil || len(backlog) != 1 || backlog[0] != (events.Backlog{Stream: "orders", Acknowledged: acknowledged, Last: 5}) {
+			if err != nil || len(backlog) != 1 {
 				t.Fatalf("backlog: %+v, %v", backlog, err)
+			}
+			next, err := log.Read(ctx, "orders", acknowledged, 1)
+			if err != nil || len(next) != 1 {
+				t.Fatalf("the next event: %+v, %v", next, err)
+			}
+			b := backlog[0]
+			if !b.Oldest.Equal(next[0].Observed) || b.Now.Before(b.Oldest) || b.Now.Sub(b.Oldest) > time.Minute {
+				t.Errorf("the oldest event is of %s at %s, and was logged at %s", b.Oldest, b.Now, next[0].Observed)
+			}
+			b.Oldest, b.Now = time.Time{}, time.Time{}
+			if b != (events.Backlog{Stream: "orders", Acknowledged: acknowledged, Last: 5}) {
+				t.Fatalf("backlog: %+v", b)
 			}
 		}
 		check(0)

@@ -93,14 +93,20 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 	err = t.db.Query(ctx, "read the turns of observers", streamsSQL,
 		func(scan func(...any) error) error {
 			var s turn.Stream
-			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &s.Paused, &s.Failures, sqldb.ScanTime(&s.RetryAt))
+			var lag int64
+			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &s.Paused, &s.Failures, sqldb.ScanTime(&s.RetryAt), sqldb.ScanTime(&s.OKAt), &lag)
+			s.Lag = time.Duration(lag) * time.Millisecond
 			found[s.Stream] = s
 			return err
 		}, list)
 	return found, err
 }
 
-const streamsSQL = `SELECT stream, turn_at, paused, failures, retry_at FROM obs_cursor WHERE stream {among $1}`
+const streamsSQL = `
+SELECT stream, turn_at, paused, failures, retry_at,
+       CASE WHEN query_fingerprint <> '' AND NOT first_reading THEN last_ok_at END, lag_ms
+  FROM obs_cursor
+ WHERE stream {among $1}`
 
 // NoteStream notes one observer's part of a turn, and adds it to the history
 // of polls. It is refused with lock.ErrFenced when the lease has ended.

@@ -50,6 +50,46 @@ func TestTurnIsRememberedUnderTheLease(t *testing.T) {
 	})
 }
 
+// TestWhatIsKnownOfAStream follows what a node learns of a stream that others polled.
+func TestWhatIsKnownOfAStream(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		ctx, g := t.Context(), acquire(t, db, "order-observer-poll")
+		s := db.Store(g)
+		polled := func(lag time.Duration) {
+			t.Helper()
+			at := time.Date(2026, 5, 1, 12, 0, 30, 0, time.UTC)
+			err := db.Turns().NoteStream(ctx, g, turn.StreamTaken{Stream: "orders", Type: "order", Node: "a", At: at, Started: at, Finished: at, Outcome: turn.OK, Lag: lag})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		known := func(when string, want bool) {
+			t.Helper()
+			now, err := db.Turns().Now(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := streamOf(t, db, "orders"); got.OKAt.IsZero() == want || want && (got.OKAt.After(now) || now.Sub(got.OKAt) > time.Minute || got.Lag != time.Hour) {
+				t.Errorf("%s at %s: %+v", when, now, got)
+			}
+		}
+		c := cursorOf(t, s, "orders")
+		polled(0)
+		known("nothing was read yet", false)
+		c = mustCommit(t, s, chunk(c, 2)) // Of even versions it is the first reading.
+		polled(0)
+		known("a first reading", false)
+		mustCommit(t, s, chunk(c, 2))
+		polled(time.Hour)
+		known("after it", true)
+		if err := db.Operations().Reset(ctx, "orders", "tester", lockdb.ResetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		known("after a reset", false)
+	})
+}
+
 func TestStreamTurns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {

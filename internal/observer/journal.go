@@ -18,7 +18,9 @@ type input struct {
 	// at is when the poll began, by the node's clock.
 	at time.Time
 	// horizon is read once, before the rows; zero for a query without a timestamp.
-	horizon Horizon
+	// horizonAt is when.
+	horizon   Horizon
+	horizonAt time.Time
 }
 
 // journal is the stream in the store: its cursor, what the next commit says of it, and
@@ -88,7 +90,7 @@ func (j *journal) readHorizon(ctx context.Context) error {
 	if err != nil {
 		return failed(ctx, "read horizon", err)
 	}
-	j.horizon, j.next.form = h, h.Form
+	j.horizon, j.horizonAt, j.next.form = h, time.Now(), h.Form
 	return nil
 }
 
@@ -98,6 +100,22 @@ func (j *journal) sourceNow() time.Time {
 		return now
 	}
 	return j.at
+}
+
+// tellLogged leaves out rows that have no timestamp, whose events bear the time of the poll.
+func (j *journal) tellLogged(batch []events.Event) {
+	if j.spec.Logged == nil || j.spec.Query.Timestamp == "" {
+		return
+	}
+	now := j.spec.Now()
+	if !j.horizon.Now.IsZero() {
+		now = j.horizon.Now.Add(time.Since(j.horizonAt))
+	}
+	for i := range batch {
+		if !batch[i].Time.Equal(j.at) {
+			j.spec.Logged(&batch[i], now)
+		}
+	}
 }
 
 // isFuture reports whether a cursor lies above the source's clock.
@@ -185,6 +203,7 @@ func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	}
 	j.cursor, j.quiet, j.committed = next, 0, time.Now()
 	j.sweep.commit(ch.Sweep)
+	j.tellLogged(ch.Events)
 	j.stats.Chunks++
 	j.stats.Events += int64(len(ch.Events))
 	j.stats.Poison += int64(len(ch.Dead))

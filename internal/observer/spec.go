@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/failpoint"
 )
 
@@ -105,6 +106,9 @@ type Spec struct {
 	// Loaded returns when that configuration was loaded, by the store's clock. Nil, or
 	// the zero time, means that it replaces no other definition.
 	Loaded func() time.Time
+	// Logged is told of each event that was committed with its row's own timestamp, and of
+	// the source's clock at that moment. Nil is not called.
+	Logged func(e *events.Event, now time.Time)
 	// Logger has a DEBUG record of each commit, and a WARN when the source was
 	// replaced, its time went back or its rows lie in the future; nil means none.
 	Logger *slog.Logger

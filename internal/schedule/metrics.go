@@ -12,8 +12,8 @@ import (
 // start, so that a rate over them is never undefined.
 type metrics struct {
 	acquired, failed, panics, futureTurns *prometheus.CounterVec // type
-	notAdmitted, passed                   *prometheus.CounterVec // type
-	rows, events, poison                  *prometheus.CounterVec // type
+	notAdmitted, passed, poison           *prometheus.CounterVec // type
+	rows, events                          *prometheus.CounterVec // type, observer
 	acquiredByNode                        *prometheus.CounterVec // node, type
 	polls                                 *prometheus.CounterVec // type, outcome
 	errors                                *prometheus.CounterVec // type, operation
@@ -44,8 +44,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		futureTurns:    f.counter("observerd_future_turns_ignored_total", "Turns recorded more than an interval ahead of the database's clock, which were ignored.", "type"),
 		notAdmitted:    f.counter("observerd_turns_not_admitted_total", "Turns that waited on this node behind those of other types until the next was due.", "type"),
 		passed:         f.counter("observerd_turns_passed_over_total", "Turns in which this node was first in line and another took them.", "type"),
-		rows:           f.counter("observerd_rows_read_total", "Rows read from sources.", "type"),
-		events:         f.counter("observerd_events_written_total", "Events written to the event log.", "type"),
+		rows:           f.counter("observerd_rows_read_total", "Rows read from sources.", "type", "observer"),
+		events:         f.counter("observerd_events_written_total", "Events written to the event log.", "type", "observer"),
 		poison:         f.counter("observerd_poison_rows_total", "Rows that could not be read.", "type"),
 		acquiredByNode: f.counter("scheduler_observer_lock_acquired_by_node_total", "Locks acquired, by node.", "node", "type"),
 		polls:          f.counter("scheduler_observer_polls_total", "Polls of a type, by the worst outcome of its observers.", "type", "outcome"),
@@ -69,7 +69,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // prepare creates the label sets of a type.
 func (m *metrics) prepare(node string, typ Type) {
 	for _, counter := range []*prometheus.CounterVec{
-		m.acquired, m.failed, m.notAdmitted, m.passed, m.panics, m.futureTurns, m.rows, m.events, m.poison,
+		m.acquired, m.failed, m.notAdmitted, m.passed, m.panics, m.futureTurns, m.poison,
 	} {
 		counter.WithLabelValues(typ.Name)
 	}
@@ -84,6 +84,8 @@ func (m *metrics) prepare(node string, typ Type) {
 		m.polls.WithLabelValues(typ.Name, string(outcome))
 	}
 	for _, o := range typ.Observers {
+		m.rows.WithLabelValues(typ.Name, o.ID())
+		m.events.WithLabelValues(typ.Name, o.ID())
 		m.lastSuccess.WithLabelValues(typ.Name, o.ID())
 		m.horizonLag.WithLabelValues(o.ID())
 		m.lag.WithLabelValues(typ.Name, o.ID())

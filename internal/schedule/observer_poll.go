@@ -26,6 +26,7 @@ type observerPoll struct {
 	observer Observer
 	last     turn.Stream // as stored before this turn
 	log      *slog.Logger
+	fresh    *freshness
 	// polled says that there was a poll; full that the last one succeeded and left rows
 	// unread, and lag how far behind it was.
 	polled, full bool
@@ -72,6 +73,9 @@ func (p *observerPoll) poll(ctx context.Context, g lock.Grant) result {
 		p.log.Error("Error during polling", "err", err, "outcome", string(res.outcome), "duration", time.Since(began))
 	}
 	res.outcome = p.record(ctx, g, started, res, err)
+	if res.outcome == turn.OK {
+		p.fresh.polled(began, p.clock.now(), stats)
+	}
 	p.polled, p.lag = true, stats.Lag
 	p.full = res.outcome == turn.OK && stats.Full
 	if p.full {
@@ -158,8 +162,8 @@ func (p *observerPoll) outcome(ctx context.Context, err error) turn.Outcome {
 }
 
 func (p *observerPoll) count(stats observer.Stats, outcome turn.Outcome) {
-	p.metrics.rows.WithLabelValues(p.typ.Name).Add(float64(stats.Rows))
-	p.metrics.events.WithLabelValues(p.typ.Name).Add(float64(stats.Events))
+	p.metrics.rows.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Rows))
+	p.metrics.events.WithLabelValues(p.typ.Name, p.observer.ID()).Add(float64(stats.Events))
 	p.metrics.poison.WithLabelValues(p.typ.Name).Add(float64(stats.Poison))
 	set(p.metrics.outdated, p.typ.Name, p.observer.ID(), outcome == turn.Outdated)
 	if outcome == turn.OK {

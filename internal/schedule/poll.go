@@ -20,8 +20,10 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 	defer r.typ.Activity.record(active)
 	var due []*observerPoll
 	for _, o := range r.typ.Observers {
-		if last := known[o.ID()]; r.ready(ctx, o, last, state) {
-			due = append(due, &observerPoll{run: r, observer: o, last: last, log: r.log.With("observer", o.ID())})
+		last, fresh := known[o.ID()], r.fresh.of[[2]string{r.typ.Name, o.ID()}]
+		fresh.stored(last, state.Now)
+		if r.ready(ctx, o, last, state) {
+			due = append(due, &observerPoll{run: r, observer: o, last: last, fresh: fresh, log: r.log.With("observer", o.ID())})
 		}
 	}
 	all := r.work(ctx, lease.Grant(), due)

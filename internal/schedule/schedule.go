@@ -28,6 +28,7 @@ type Scheduler struct {
 	membership *membership
 	admission  *admission // of all turns
 	passedOver *passedOver
+	fresh      *freshnesses
 
 	// ctx is the context of all turns; Stop cancels it with errStopping.
 	ctx    context.Context
@@ -63,7 +64,10 @@ func New(o Options) *Scheduler {
 	for _, typ := range o.Types {
 		m.prepare(o.Node.Name, typ)
 	}
+	fresh := newFreshnesses(o.Types)
+	m.factory.register(fresh)
 	s := &Scheduler{
+		fresh:      fresh,
 		opts:       o,
 		metrics:    m,
 		clock:      newClock(),

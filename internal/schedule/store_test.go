@@ -110,6 +110,9 @@ func (m *memory) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTake
 		if !t.Left {
 			s.At = t.At
 		}
+		if t.Outcome == turn.OK {
+			s.OKAt, s.Lag = m.now(), t.Lag
+		}
 		m.streams[t.Stream] = s
 		m.notes = append(m.notes, t)
 	})

@@ -25,8 +25,8 @@ func TestSingleNodeTakesAllTypes(t *testing.T) {
 			equal(t, "polls ok", a.metric(t, "scheduler_observer_polls_total{outcome=ok,type="+typ+"}"), 1)
 			equal(t, "polls lost", a.metric(t, "scheduler_observer_polls_total{outcome=lost,type="+typ+"}"), 0)
 			equal(t, "durations", a.metric(t, "scheduler_observer_polling_duration_seconds{type="+typ+"}"), 1)
-			equal(t, "rows", a.metric(t, "observerd_rows_read_total{type="+typ+"}"), 3)
-			equal(t, "events", a.metric(t, "observerd_events_written_total{type="+typ+"}"), 2)
+			equal(t, "rows", a.metric(t, "observerd_rows_read_total{observer="+typ+"-1,type="+typ+"}"), 3)
+			equal(t, "events", a.metric(t, "observerd_events_written_total{observer="+typ+"-1,type="+typ+"}"), 2)
 			equal(t, "poison", a.metric(t, "observerd_poison_rows_total{type="+typ+"}"), 1)
 			equal(t, "lag", a.metric(t, "observerd_horizon_lag_seconds{observer="+typ+"-1}"), 1)
 			if _, held := db.locks.Holder(request(typ, "")); held {

@@ -67,6 +67,11 @@ type Stream struct {
 	// them, zero for none.
 	Failures int
 	RetryAt  time.Time
+	// OKAt is when a poll last succeeded, and Lag how far behind it was if it left rows
+	// unread. OKAt is zero where that says nothing of what the stream has: it was never
+	// polled with success, was reset, or its first reading goes on.
+	OKAt time.Time
+	Lag  time.Duration
 }
 
 // StreamTaken is one observer's part of a turn.

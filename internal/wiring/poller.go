@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
@@ -17,6 +18,8 @@ import (
 type Poller struct {
 	// Committed is told of each chunk that was committed.
 	Committed func()
+	// Logged is [observer.Spec.Logged].
+	Logged func(e *events.Event, now time.Time)
 
 	id          string
 	observer    *observer.Observer
@@ -83,11 +86,16 @@ func (s commitHook) Commit(ctx context.Context, ch observer.Chunk) (observer.Cur
 func NewPoller(o config.Observer, d Definition, src observer.Source, db *lockdb.DB, log *slog.Logger) (*Poller, error) {
 	s := Spec(o, log)
 	s.Start.Began, s.Definition, s.Loaded = db.Streams().Start, d.Hash, d.Loaded
-	made, err := observer.New(s)
-	if err != nil {
+	p := &Poller{
+		Committed: func() {}, Logged: func(*events.Event, time.Time) {},
+		id: o.ID, source: src, db: db, maxLookback: o.MaxLookback, log: log,
+	}
+	s.Logged = func(e *events.Event, now time.Time) { p.Logged(e, now) }
+	var err error
+	if p.observer, err = observer.New(s); err != nil {
 		return nil, err
 	}
-	return &Poller{Committed: func() {}, id: o.ID, observer: made, source: src, db: db, maxLookback: o.MaxLookback, log: log}, nil
+	return p, nil
 }
 
 // Spec translates the configuration of an observer.

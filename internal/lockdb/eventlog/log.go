@@ -36,20 +36,25 @@ type Log struct {
 // New returns the event log of a database.
 func New(db *sqldb.DB, o Options) *Log { return &Log{db: db, opts: o} }
 
+// backlogSQL costs one row of the log for each stream that has a backlog.
+const backlogSQL = `
+SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
+       (SELECT e.logged_at FROM obs_event e WHERE e.stream = c.stream AND e.seq > coalesce(o.last_seq, 0) ORDER BY e.seq LIMIT 1),
+       {now}
+  FROM obs_cursor c
+  LEFT JOIN obs_sink_offset o ON o.sink = $1 AND o.stream = c.stream
+ WHERE c.last_seq > coalesce(o.last_seq, 0)
+ ORDER BY c.stream`
+
 // Backlog implements [events.Log]: one query finds every stream that holds
 // events past the sink's offset.
 func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error) {
 	var backlog []events.Backlog
 	began := time.Now()
-	err := l.db.Query(ctx, "look for undelivered events", `
-		SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq
-		  FROM obs_cursor c
-		  LEFT JOIN obs_sink_offset o ON o.sink = $1 AND o.stream = c.stream
-		 WHERE c.last_seq > coalesce(o.last_seq, 0)
-		 ORDER BY c.stream`,
+	err := l.db.Query(ctx, "look for undelivered events", backlogSQL,
 		func(scan func(...any) error) error {
 			var b events.Backlog
-			err := scan(&b.Stream, &b.Acknowledged, &b.Last)
+			err := scan(&b.Stream, &b.Acknowledged, &b.Last, sqldb.ScanTime(&b.Oldest), sqldb.ScanTime(&b.Now))
 			backlog = append(backlog, b)
 			return err
 		}, sink)

@@ -59,7 +59,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		ids[i] = uuid.NewString()
 	}
 	args := []any{"file", "orders", int64(15000), int64(1), int64(14500), len(ids), ids}
-	if p := explain(t, db, "EXPLAIN ", args...); strings.Contains(p, "Seq Scan on obs_event") ||
+	if p := explain(t, db, "EXPLAIN "+acknowledgeSQL, args...); strings.Contains(p, "Seq Scan on obs_event") ||
 		!regexp.MustCompile(`Index Cond: .*seq >`).MatchString(p) {
 		t.Errorf("PostgreSQL plans it as\n%s", p)
 	}
@@ -70,10 +70,43 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	args[6] = list
-	p := explain(t, db, "EXPLAIN QUERY PLAN ", args...)
+	p := explain(t, db, "EXPLAIN QUERY PLAN "+acknowledgeSQL, args...)
 	each, event := strings.Index(p, "json_each"), strings.Index(p, "SEARCH e USING PRIMARY KEY (stream=? AND seq=?)")
 	if event < 0 || each < 0 || each > event {
 		t.Errorf("SQLite plans it as\n%s", p)
+	}
+}
+
+// TestBacklogReadsOneEventOfAStream reads the plan of what each relay asks twice a second:
+// how long the log is must not count.
+func TestBacklogReadsOneEventOfAStream(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ url, fill, analyze, explain, want string }{
+		"PostgreSQL": {
+			pgtest.New(t), `SELECT 'orders', g, gen_random_uuid(), 't', 's', 1, 'new', now(), '{}' FROM generate_series(1, 20000) g`,
+			`ANALYZE`, "EXPLAIN ", "Index Scan using obs_event_pkey on obs_event",
+		},
+		"SQLite": {
+			"sqlite:" + filepath.Join(t.TempDir(), "c.db"), `WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 20000)
+			 SELECT 'orders', n, hex(randomblob(16)), 't', 's', 1, 'new', '2026-01-01 00:00:00.000000', '{}' FROM g`,
+			`ANALYZE`, "EXPLAIN QUERY PLAN ", "SEARCH e USING PRIMARY KEY (stream=? AND seq>?)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t, c.url)
+			for _, text := range []string{
+				`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data) ` + c.fill,
+				`INSERT INTO obs_cursor (stream, last_seq) VALUES ('orders', 20000)`, c.analyze,
+			} {
+				if _, err := db.Main.ExecContext(t.Context(), text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p := explain(t, db, c.explain+backlogSQL, "file"); !strings.Contains(p, c.want) || strings.Contains(p, "Sort Key: e.") {
+				t.Errorf("it is planned as\n%s", p)
+			}
+		})
 	}
 }
 
@@ -127,10 +160,10 @@ func migrated(t *testing.T, url string) *sqldb.DB {
 	return db
 }
 
-// explain returns the last column of the plan of an acknowledgement.
-func explain(t *testing.T, db *sqldb.DB, how string, args ...any) string {
+// explain returns the last column of a plan.
+func explain(t *testing.T, db *sqldb.DB, text string, args ...any) string {
 	t.Helper()
-	rows, err := db.Main.QueryContext(t.Context(), how+db.SQL(acknowledgeSQL), args...)
+	rows, err := db.Main.QueryContext(t.Context(), db.SQL(text), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

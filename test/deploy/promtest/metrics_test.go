@@ -47,8 +47,8 @@ func TestRulesAndDashboardsFindTheirMetrics(t *testing.T) {
 	}
 	waittest.Eventually(t, 3*time.Minute, func() error {
 		metrics, err := n.process.Metrics(t.Context())
-		if err == nil && metrics.Sum("observerd_relay_delivered_events_total") == 0 {
-			err = errors.New("nothing was delivered")
+		if err == nil && (metrics.Sum("observerd_relay_delivered_events_total") == 0 || metrics.Sum("observerd_observer_freshness_seconds") == 0) {
+			err = errors.New("nothing was delivered, or no observer is complete")
 		}
 		return err
 	})
