@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/config"
@@ -26,7 +27,12 @@ func judge(o config.Observer, d source.Description) []Finding {
 	if d.Timestamp != "" {
 		j.timestamp(o, d, where)
 	}
-	switch readsAll := d.Timestamp == "" || o.Detect == config.DetectSnapshot; {
+	q, readsAll := wiring.Query(o), d.Timestamp == "" || o.Detect == config.DetectSnapshot
+	switch hashed := slices.ContainsFunc(d.Key, func(name string) bool { return q.Redaction(name) == observer.RedactHash }); {
+	case hashed && readsAll:
+		j.warn("no read goes on from a key that is hashed, so one statement reads all of %s, however long that takes", where)
+	case hashed:
+		j.warn("no read goes on from a key that is hashed, so the rows of %s that share a timestamp have to fit into one poll, and one statement reads those without any", where)
 	case !readsAll || d.KeyOrdered:
 	case d.Table == "":
 		j.warn("one statement reads all rows of the query, however long that takes; of a table whose key has an index, a poll reads what it has time for, and the next one goes on")

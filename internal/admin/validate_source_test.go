@@ -121,3 +121,45 @@ func run(t *testing.T, url, script string) {
 		}
 	}
 }
+
+// TestValidateRedacted shows the samples of observers with redacted columns, and what a
+// hashed key costs. A column that is not there is told the nearest.
+func TestValidateRedacted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "key"), []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := pgtest.New(t)
+	run(t, url, `CREATE TABLE people (id INTEGER PRIMARY KEY, email TEXT NOT NULL, at TIMESTAMPTZ NOT NULL); INSERT INTO people VALUES (4711, 'c4n4ry', now())`)
+	cfg := load(t, fmt.Appendf(nil, `
+database: {url: %q}
+sources: {erp: {url: %q}}
+observers:
+  - {id: a, type: order, source: erp, table: people, key: id, timestamp: at, redact: {id: hash, email: mask}, redact-key-file: %[3]q}
+  - {id: b, type: inventory, source: erp, table: people, key: id, redact: {id: hash, email: hash}, redact-key-file: %[3]q}
+  - {id: c, type: order, source: erp, table: people, key: id, timestamp: at, redact: {emial: drop}}
+sinks: [{id: screen, type: stdout}]
+`, lockdbtest.SQLite(t), url, filepath.Join(folder, "key")))
+	report := admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute, Sample: 3})
+	text := fmt.Sprintf("%+v", report.Findings)
+	for _, want := range []string{
+		"a key that is hashed, so the rows of public.people that share a timestamp have to fit into one poll",
+		"a key that is hashed, so one statement reads all of public.people",
+		`column "emial" does not exist in public.people; is it "email"?`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("findings %s, want %q", text, want)
+		}
+	}
+	sampled := 0
+	for _, o := range report.Observers {
+		for _, e := range o.Sample {
+			sampled++
+			text += string(e)
+		}
+	}
+	if sampled != 2 || strings.Contains(text, "c4n4ry") || strings.Contains(text, "4711") || !strings.Contains(text, `"subject":"hmac-sha256:`) {
+		t.Errorf("%d events: %s", sampled, text)
+	}
+}

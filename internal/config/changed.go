@@ -100,6 +100,9 @@ func (f flat) value(entry setting, at string) {
 func (f flat) named(v reflect.Value, at string) {
 	f[at] = nil
 	f.section(v, at)
+	if o, ok := v.Interface().(Observer); ok {
+		f[join(at, "redact-key-file.content")] = o.hashKey
+	}
 }
 
 // setting is a key with its value.

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,32 @@ func TestChangedNamesKeysAndNoValues(t *testing.T) {
 				t.Errorf("a value is part of %q", got)
 			}
 		})
+	}
+}
+
+// TestChangedHashKey changes the content of a file alone, which the hash of the
+// configuration does not tell.
+func TestChangedHashKey(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	with := func(secret string) *config.Config {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return loaded(t, strings.Replace(unchanged, "overlap: 1m", "redact: {mail: hash, a.b: drop}, redact-key-file: '"+file+"'", 1))
+	}
+	first, second := strings.Repeat("a", 32), strings.Repeat("b", 32)
+	before, after := with(first), with(second)
+	if got := config.Changed(before, after); !slices.Equal(got, []string{"observers.orders.redact-key-file.content"}) || config.Changed(before, with(first)) != nil {
+		t.Errorf("changed %q", got)
+	}
+	if before.Hash() != after.Hash() {
+		t.Error("the hash tells keys apart")
+	}
+	o := after.Observers[0]
+	if o.HashKey().Reveal() != second || !maps.Equal(o.Redact, config.Redactions{"mail": "hash", "a.b": "drop"}) {
+		t.Errorf("observer %+v", o)
 	}
 }
 

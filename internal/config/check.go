@@ -19,7 +19,7 @@ func (l *loader) check(cfg *Config) {
 	schedulerChecker{l.Report}.checkScheduler(cfg)
 	l.checkLocks(cfg)
 	databaseChecker{l.resolver}.checkSources(cfg.Sources)
-	observerChecker{l.Report}.checkObservers(cfg)
+	observerChecker{l.resolver}.checkObservers(cfg)
 	sinkChecker{l.resolver}.checkSinks(cfg.Sinks)
 	httpChecker{l.resolver}.checkHTTP(&cfg.HTTP)
 }

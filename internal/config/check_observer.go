@@ -13,7 +13,7 @@ import (
 )
 
 // observerChecker checks the section observers, and fills in what depends on the type.
-type observerChecker struct{ *yamlfile.Report }
+type observerChecker struct{ resolver }
 
 func (c observerChecker) checkObservers(cfg *Config) {
 	ids := make(map[string]string)
@@ -28,6 +28,7 @@ func (c observerChecker) checkObservers(cfg *Config) {
 		c.checkSource(path, o.Source, cfg.Sources)
 		c.checkQuery(path, o)
 		c.checkColumns(path, o)
+		c.checkRedact(path, o)
 		c.presets(path, o)
 		c.checkDetection(path, o)
 		c.checkStart(path, o)

@@ -109,8 +109,12 @@ func (d decoder) leaf(v reflect.Value, f field, value any, path string) {
 	if v.Type() == reflect.TypeFor[URL]() {
 		return
 	}
-	if shapeOf(f.typ) == words {
+	switch shapeOf(f.typ) {
+	case words:
 		v.Set(reflect.ValueOf(d.words(f, value, path)))
+		return
+	case pairs:
+		d.pairs(v, f, asWords(value), path)
 		return
 	}
 	written, _ := value.(string)
@@ -141,6 +145,25 @@ func (d decoder) words(f field, value any, path string) []string {
 		}
 	}
 	return texts
+}
+
+// pairs decodes names and texts, in turns.
+func (d decoder) pairs(m reflect.Value, f field, values []string, path string) {
+	f.key = "way to redact a column"
+	for i := 0; i+1 < len(values); i += 2 {
+		at := join(path, values[i])
+		text, ok := d.expanded(at, f, values[i+1])
+		if !ok {
+			d.MarkWrong(path)
+			continue
+		}
+		value, why := word(text, f)
+		if why != "" {
+			d.Reject(at, why)
+			d.MarkWrong(path)
+		}
+		setEntry(m, values[i], reflect.ValueOf(value))
+	}
 }
 
 func asMap(value any) map[string]any {

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/observerd/observerd/internal/config/dburl"
+)
 
 // The ways to detect what happened to a row.
 const (
@@ -36,6 +40,12 @@ type Observer struct {
 	Timestamp string `key:"timestamp" unit:"column"`
 	// Columns become the event's data. Default: all of them.
 	Columns []string `key:"columns" shown:"all" unit:"columns"`
+	// Redact says what becomes of columns before a value of them leaves the poll: drop, hash
+	// or mask, by the column's name. Default: nothing.
+	Redact Redactions `key:"redact" oneof:"drop|hash|mask"`
+	// RedactKeyFile is a file that holds the key of the hashes, at least 32 bytes. It
+	// is read when the configuration is loaded. Required by hash.
+	RedactKeyFile string `key:"redact-key-file" shown:"required by hash" unit:"file name"`
 	// Event is the type of the events. Default: by type; required for types
 	// that are not built in.
 	Event string `key:"event" shown:"by type" unit:"text"`
@@ -87,7 +97,22 @@ type Observer struct {
 	PollTimeout time.Duration `key:"poll-timeout" default:"5m" min:"1s"`
 	// Enabled is the switch of the observer. Default: true.
 	Enabled bool `key:"enabled" default:"true"`
+
+	hashKey dburl.Secret
 }
+
+// The ways to redact a column.
+const (
+	RedactDrop = "drop"
+	RedactHash = "hash"
+	RedactMask = "mask"
+)
+
+// Redactions are the ways in which columns are redacted, by their names.
+type Redactions map[string]string
+
+// HashKey is what RedactKeyFile holds; empty where nothing is hashed.
+func (o Observer) HashKey() dburl.Secret { return o.hashKey }
 
 // builtin is what a built-in type presets.
 type builtin struct{ name, event, detect string }

@@ -29,7 +29,7 @@ func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u UR
 		r.Reject(fileKey, "url is set as well; remove one of them")
 		return URL{}, false
 	case byFile && (!byURL || r.LayerOf(fileKey) > r.LayerOf(urlKey)):
-		return r.parseURL(fileKey, r.fromFile(fileKey, "URL"), parse)
+		return r.parseURL(fileKey, r.fromFile(fileKey, r.k.String(fileKey), "URL"), parse)
 	case byURL:
 		return r.parseURL(urlKey, r.expand(urlKey, r.k.String(urlKey), "url-file"), parse)
 	}
@@ -58,10 +58,10 @@ func (r resolver) parseURL(key, text string, parse func(string) (URL, error)) (U
 	return u, true
 }
 
-// fromFile reads a URL or a password from its file. The file's name is not
-// repeated: it may be the secret itself, in the wrong place.
-func (r resolver) fromFile(key, what string) string {
-	name := r.fileName(key, r.k.String(key))
+// fromFile reads a URL or another secret from its file, whose name is written at the
+// key. The name is not repeated: it may be the secret itself, in the wrong place.
+func (r resolver) fromFile(key, written, what string) string {
+	name := r.fileName(key, written)
 	if !r.OK(key) {
 		return ""
 	}
@@ -137,7 +137,7 @@ func (r resolver) resolvePassword(path string, u URL) (URL, bool) {
 		r.Reject(key, "an SQLite file has no password; remove it")
 		return u, false
 	}
-	password := r.fromFile(key, "password")
+	password := r.fromFile(key, r.k.String(key), "password")
 	if !r.OK(key) {
 		password = "" // It is shown, and hashed, as with one.
 	}

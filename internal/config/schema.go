@@ -15,10 +15,13 @@ const (
 	section              // a mapping with known keys
 	table                // a mapping of names to sections
 	list                 // a list of sections
+	pairs                // a mapping of names to texts
 )
 
 func shapeOf(t reflect.Type) shape {
 	switch {
+	case t == reflect.TypeFor[Redactions]():
+		return pairs
 	case t.Kind() == reflect.Map:
 		return table
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:

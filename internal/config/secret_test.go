@@ -26,6 +26,10 @@ func withSecrets(t *testing.T) *config.Config {
 	if err := os.WriteFile(file, []byte("postgres://u:"+canary+"@file/db\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat(canary, 6)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return load(t, `
 database: {url: "postgres://u:${PW}@db:5432/observerd?sslmode=require&sslpassword=c4n4ry&options=c4n4ry"}
 sources:
@@ -34,6 +38,7 @@ sources:
   lead: {url: "postgres://u@h/a$${b"}
 observers:
   - {id: orders, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at}
+  - {id: hashed, type: order, source: warehouse, table: orders, key: order_id, timestamp: updated_at, redact: {name: hash}, redact-key-file: "`+key+`"}
 sinks:
   - {id: screen, type: stdout}
 `, environ("PW="+canary))
@@ -46,6 +51,7 @@ func TestSecretsReachTheDriver(t *testing.T) {
 		cfg.Database.URL.Reveal():             "postgres://u:" + canary + "@db:5432/observerd?sslmode=require&sslpassword=c4n4ry&options=c4n4ry",
 		cfg.Sources["warehouse"].URL.Reveal(): "postgres://u:" + canary + "@file/db",
 		cfg.Sources["lead"].URL.Reveal():      "postgres://u@h/a${b",
+		cfg.Observers[1].HashKey().Reveal():   strings.Repeat(canary, 6),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

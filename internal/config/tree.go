@@ -74,6 +74,23 @@ func (r reader) table(n *yaml.Node, t reflect.Type, path string) map[string]any 
 	return values
 }
 
+// pairs returns the names and texts of a mapping, in turns: a name may hold a point, at
+// which the keys of layers are cut.
+func (r reader) pairs(n *yaml.Node, path string) []any {
+	values := []any{}
+	r.Entries(n, path, func(key, value *yaml.Node) {
+		at := join(path, key.Value)
+		if r.IsPlain(value, at) {
+			if text := r.Text(value, at, "one text"); text != nil {
+				values = append(values, key.Value, text)
+				return
+			}
+		}
+		r.MarkWrong(path)
+	})
+	return values
+}
+
 // value reads what belongs to a key; nil means nothing that can be used.
 func (r reader) value(n *yaml.Node, t reflect.Type, path string) any {
 	if !r.IsPlain(n, path) {
@@ -91,6 +108,10 @@ func (r reader) value(n *yaml.Node, t reflect.Type, path string) any {
 	case list:
 		if r.Is(n, yaml.SequenceNode, path, `a list; begin each entry with "- "`) {
 			return r.list(n, t.Elem(), path)
+		}
+	case pairs:
+		if r.Is(n, yaml.MappingNode, path, "a section; write names below it, each with one text") {
+			return r.pairs(n, path)
 		}
 	case words:
 		if n.Kind == yaml.SequenceNode {

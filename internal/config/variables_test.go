@@ -20,7 +20,11 @@ func TestEveryKeyTakesVariables(t *testing.T) {
 		text := strings.Replace(minimal, "sqlite:var/warehouse.db", "postgres://app@h/db", 1) // It may have a password-file.
 		environment, where := environ(config.EnvName(name)+"=a${NOT_SET}"), config.EnvName(name)
 		if list, item, ok := strings.Cut(name, "[]."); ok {
-			text, environment, where = withItem(t, list, item+`: "a${NOT_SET}"`), environ(), "config.yaml:"
+			value := `"a${NOT_SET}"`
+			if key.Unit == "drop, hash, mask" {
+				value = "{c: " + value + "}"
+			}
+			text, environment, where = withItem(t, list, item+": "+value), environ(), "config.yaml:"
 		}
 		got, want := refuse(t, text, environment), "the variable NOT_SET is not set; set it in the environment, or write "
 		if key.Unit == "SQL" {
@@ -41,6 +45,9 @@ func withItem(t *testing.T, list, item string) string {
 		"locks.policies": "{id: p, max-ttl: 1h}",
 	}
 	key, _, _ := strings.Cut(item, ":")
+	if key == "redact-key-file" {
+		item += ", redact: {c: hash}"
+	}
 	entry, ok := entries[list]
 	if !ok {
 		t.Fatalf("no entry for %s", list)

@@ -20,6 +20,17 @@ const (
 	EncodingYear Encoding = "year"
 	// EncodingJSON is a value of JSON as it is.
 	EncodingJSON Encoding = "json"
+	// EncodingHash is the hash of a value, which begins with [HashPrefix], EncodingMask is
+	// [Mask].
+	EncodingHash Encoding = "hash"
+	EncodingMask Encoding = "mask"
 	// EncodingAny is of a column that holds numbers, strings and bytes.
 	EncodingAny Encoding = "any"
+)
+
+const (
+	// HashPrefix begins the hash of a value; 64 hexadecimal digits follow.
+	HashPrefix = "hmac-sha256:"
+	// Mask stands for a value that is hidden.
+	Mask = "***"
 )

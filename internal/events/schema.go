@@ -105,6 +105,10 @@ func (m Member) schema() map[string]any {
 		types = nil
 	case EncodingBytes:
 		schema["contentEncoding"] = "base64"
+	case EncodingHash:
+		schema["pattern"] = "^" + HashPrefix + "[0-9a-f]{64}$"
+	case EncodingMask:
+		schema["const"] = Mask
 	case EncodingYear:
 		schema["pattern"] = "^[0-9]{4}$"
 	case EncodingTime, EncodingUTC:

@@ -34,6 +34,10 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if now == nil {
 		return nil // A source that knows no types.
 	}
+	if j.cursor.Rows > 0 && j.next.keys.rehashed(key) {
+		return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+
+			"take the former redact and redact-key-file, or run `observerd observers reset %s --forget` to forget those rows", ErrQueryChanged, j.spec.Stream)
+	}
 	before, err := decodeColumns(j.next.columns)
 	if err != nil {
 		return err
@@ -80,14 +84,16 @@ func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) 
 
 // columnChanges describes which columns are missing or of another type. If the
 // configuration names columns, a missing one is its choice: a column that the source
-// lacks fails the query. An unknown type is no other type.
+// lacks fails the query. So is another redaction. An unknown type is no other type.
 func (j *journal) columnChanges(before, now []Column) []string {
 	var changes []string
 	for _, b := range before {
 		i := slices.IndexFunc(now, func(c Column) bool { return c.Name == b.Name })
 		switch {
+		case i < 0 && j.spec.Query.Redaction(b.Name) == RedactDrop:
 		case i < 0 && len(j.spec.Query.Columns) == 0:
 			changes = append(changes, fmt.Sprintf("column %q (%s) is missing", b.Name, b.Type))
+		case i >= 0 && now[i].redaction() != b.redaction():
 		case i >= 0 && now[i].Type != b.Type && now[i].Type != "" && b.Type != "":
 			changes = append(changes, fmt.Sprintf("column %q was %s and is %s", b.Name, b.Type, now[i].Type))
 		}

@@ -47,6 +47,11 @@ type Query struct {
 	// NormalKeys asks for keys in the normal form, see [KeyRule]; false means the
 	// text of the database.
 	NormalKeys bool
+	// Redact says what becomes of columns before their values leave the source. One of the
+	// key can be hashed alone, and Timestamp is not among them.
+	Redact map[string]Redaction
+	// HashKey is that of [RedactHash]; nil where nothing is hashed.
+	HashKey *HashKey
 }
 
 // Horizon is the timestamp of a source below which no more rows will appear.
@@ -168,7 +173,7 @@ type Rows interface {
 	KeyColumns() []KeyColumn
 	// KeyOrder identifies the order of rows that share a timestamp, so that a later
 	// read can begin at any of their keys; empty where none can, as where the key does
-	// not compare with its own text. It says nothing in a read by key.
+	// not compare with its own text, or is hashed. It says nothing in a read by key.
 	KeyOrder() string
 	Next() bool
 	Row() *Row
@@ -196,8 +201,8 @@ type Source interface {
 	// that form, and one without an instant, stays as it is.
 	Restate(cursor, form string) string
 	// KeyOrder identifies the order of an index from which Read can begin at any key;
-	// empty where there is none. Indexes, types and collations change: a read goes on
-	// from a key only in the order in which it was reached.
+	// empty where there is none, or the key is hashed. Indexes, types and collations
+	// change: a read goes on from a key only in the order in which it was reached.
 	KeyOrder(ctx context.Context, q Query) (order string, err error)
 	// Read runs one SELECT and streams the rows of a range, ordered by
 	// (timestamp, key), or as [Range.ByKey] says.

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/jsontext"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -48,6 +49,9 @@ type Builder struct {
 	selection Selection
 	policy    observer.NullPolicy
 	normal    bool // keys are written in the normal form
+	hasher    *observer.Hasher
+	hash      []byte // of a part of the key
+	cursor    []byte
 	max       int
 	members   []string // `,"name":`, ready to be appended
 	more      []int    // columns of the key that the query does not ask for
@@ -65,6 +69,9 @@ type Builder struct {
 // NewBuilder prepares for the rows of one read.
 func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
 	b := &Builder{selection: s, policy: q.NullTimestamp, normal: q.NormalKeys, max: MaxRowBytes(q)}
+	if q.HashKey != nil {
+		b.hasher = q.HashKey.Hasher()
+	}
 	for i, c := range s.Columns {
 		if i >= s.Data && slices.Contains(s.Key, i) {
 			b.more = append(b.more, i)
@@ -95,12 +102,16 @@ func (b *Builder) Row(c Cells) *observer.Row {
 		if cursor, at, fault = c.Cursor(i); fault != "" {
 			b.Fail(i, fault)
 		}
+		if cursor != nil { // Its buffer is that of the next text.
+			b.cursor = append(b.cursor[:0], cursor...)
+			cursor = b.cursor
+		}
 	}
 	for i := range b.selection.Data {
 		if !b.Member(i) {
 			break
 		}
-		c.Append(b, i)
+		b.value(c, i)
 	}
 	asked := b.appendKey(c)
 	row := b.Finish(cursor, at)
@@ -109,6 +120,27 @@ func (b *Builder) Row(c Cells) *observer.Row {
 		row.Asked = asked
 	}
 	return row
+}
+
+// value appends a member's value, or what takes its place.
+func (b *Builder) value(c Cells, i int) {
+	column := &b.selection.Columns[i]
+	if column.Redact == observer.RedactMask {
+		b.Data = append(b.Data, `"`+events.Mask+`"`...)
+		return
+	}
+	begin := len(b.Data)
+	c.Append(b, i) // Of a hashed one too: it says what cannot be read, or is too large.
+	if column.Redact != observer.RedactHash {
+		return
+	}
+	b.Data = b.Data[:begin]
+	text := c.KeyText(i)
+	if text == nil {
+		b.Null()
+		return
+	}
+	b.Data = append(b.hasher.Append(append(b.Data, '"'), column.KeyRule.Normal(text)), '"')
 }
 
 // appendKey appends the columns of the key for which the query does not ask. They do not
@@ -128,7 +160,7 @@ func (b *Builder) appendKey(c Cells) (asked int) {
 	b.max = math.MaxInt
 	for _, i := range b.more {
 		b.Data = append(b.Data, b.members[i]...)
-		c.Append(b, i)
+		b.value(c, i)
 	}
 	b.keyed = len(b.Data) - asked
 	return asked
@@ -256,12 +288,14 @@ func (b *Builder) Fail(i int, fault string) {
 }
 
 // KeyPart adds the n-th part of the key, as [observer.JoinKey] would, in the form
-// that the query asks for. nil is NULL, which is a fault as the empty text is:
-// neither identifies a row.
+// that the query asks for, or its hash. nil is NULL, which is a fault as the empty text
+// is: neither identifies a row.
 func (b *Builder) KeyPart(n int, part []byte) {
 	i := b.selection.Key[n]
-	if b.normal && part != nil {
-		part = b.selection.Columns[i].KeyRule.Normal(part)
+	column := &b.selection.Columns[i]
+	hashed := column.Redact == observer.RedactHash
+	if (b.normal || hashed) && part != nil {
+		part = column.KeyRule.Normal(part)
 	}
 	switch {
 	case b.left&LeftKey != 0:
@@ -272,6 +306,10 @@ func (b *Builder) KeyPart(n int, part []byte) {
 		b.failKey(i, "is empty in the key")
 	case !validKey(part):
 		b.failKey(i, faultText)
+	}
+	if hashed {
+		b.hash = b.hasher.Append(b.hash[:0], part)
+		part = b.hash
 	}
 	if len(b.selection.Key) == 1 {
 		b.key = append(b.key, part...)

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Selection struct {
 	Key []int
 	// Timestamp is the index of the timestamp in Columns, or -1.
 	Timestamp int
+	hashKey   *observer.HashKey
 }
 
 // CheckQuery reports what makes a query unfit for any database. A name with a
@@ -47,14 +49,18 @@ func Select(q observer.Query, columns []Column, in string) (Selection, error) {
 	if name, twice := duplicate(columns); twice {
 		return Selection{}, fmt.Errorf("the query returns two columns named %q", name)
 	}
-	s := Selection{Timestamp: -1}
+	columns, err := redacted(q, columns, in)
+	if err != nil {
+		return Selection{}, err
+	}
+	s := Selection{Timestamp: -1, hashKey: q.HashKey}
 	for _, name := range q.Columns {
 		if _, err := s.add(name, columns, in); err != nil {
 			return Selection{}, err
 		}
 	}
 	if len(q.Columns) == 0 {
-		s.Columns = append(s.Columns, columns...)
+		s.Columns = slices.DeleteFunc(slices.Clone(columns), func(c Column) bool { return c.Redact == observer.RedactDrop })
 	}
 	s.Data = len(s.Columns)
 	for _, name := range q.Key {
@@ -67,9 +73,29 @@ func Select(q observer.Query, columns []Column, in string) (Selection, error) {
 	if q.Timestamp == "" {
 		return s, nil
 	}
-	var err error
 	s.Timestamp, err = s.add(q.Timestamp, columns, in)
 	return s, err
+}
+
+// redacted returns the columns with what becomes of them.
+func redacted(q observer.Query, columns []Column, in string) ([]Column, error) {
+	if len(q.Redact) == 0 {
+		return columns, nil
+	}
+	all := slices.Clone(columns)
+	for _, name := range slices.Sorted(maps.Keys(q.Redact)) {
+		column, err := find(name, columns, in)
+		if err != nil {
+			return nil, err
+		}
+		r := q.Redact[name]
+		if r == observer.RedactHash && q.HashKey == nil {
+			return nil, fmt.Errorf("there is no key to hash column %s by", column.Name)
+		}
+		i := slices.IndexFunc(all, func(c Column) bool { return c.Name == column.Name })
+		all[i].Redact = r
+	}
+	return all, nil
 }
 
 // add returns the index of the column, which is appended unless it is there.
@@ -129,7 +155,7 @@ var lengths = regexp.MustCompile(`\s*\([^)]*\)`)
 func (s Selection) Members() []observer.Column {
 	members := make([]observer.Column, s.Data)
 	for i, c := range s.Columns[:s.Data] {
-		members[i] = c.plain()
+		members[i] = c.plain().Redacted(c.Redact)
 	}
 	return members
 }
@@ -139,6 +165,10 @@ func (s Selection) KeyColumns() []observer.KeyColumn {
 	columns := make([]observer.KeyColumn, len(s.Key))
 	for n, i := range s.Key {
 		c := s.Columns[i]
+		if c.Redact == observer.RedactHash {
+			columns[n] = observer.KeyColumn{Column: c.plain()}.Hashed(s.hashKey)
+			continue
+		}
 		columns[n] = observer.KeyColumn{Column: c.plain(), Rule: c.KeyRule, Width: c.KeyWidth, Encoding: c.Encoding}
 	}
 	return columns
@@ -149,10 +179,22 @@ func (s Selection) EventMembers() []events.Member {
 	var members []events.Member
 	for i, c := range s.Columns {
 		if inKey := slices.Contains(s.Key, i); i < s.Data || inKey {
-			members = append(members, events.Member{Name: c.Name, Description: c.Type, Encoding: c.Encoding, Nullable: c.Nullable, Key: inKey})
+			members = append(members, c.member(inKey))
 		}
 	}
 	return members
+}
+
+func (c Column) member(inKey bool) events.Member {
+	m := events.Member{Name: c.Name, Description: c.Type, Encoding: c.Encoding, Nullable: c.Nullable, Key: inKey}
+	switch c.Redact {
+	case observer.RedactHash:
+		m.Encoding = events.EncodingHash
+	case observer.RedactMask:
+		m.Encoding, m.Nullable = events.EncodingMask, false
+	case observer.RedactDrop:
+	}
+	return m
 }
 
 // plain is a column without the lengths of its type.
@@ -160,9 +202,19 @@ func (c Column) plain() observer.Column {
 	return observer.Column{Name: c.Name, Type: lengths.ReplaceAllString(c.Type, "")}
 }
 
+// keyHashed reports whether a column of the key is hashed. A read cannot go on from such
+// a key, and no other text of it leaves the source.
+func (s Selection) keyHashed() bool {
+	return slices.ContainsFunc(s.Key, func(i int) bool { return s.Columns[i].Redact == observer.RedactHash })
+}
+
 // KeyOrder returns the parts of the key, by their place in Key, in the order of an
-// index that begins with them; nil for none. indexes are the columns of each.
+// index that begins with them; nil for none, and for a hashed key. indexes are the
+// columns of each.
 func (s Selection) KeyOrder(indexes [][]string) []int {
+	if s.keyHashed() {
+		return nil
+	}
 	key := s.KeyNames()
 	for _, columns := range indexes {
 		if len(columns) < len(key) {
@@ -194,9 +246,12 @@ func (s Selection) TieOrder() []int {
 }
 
 // OrderID identifies the order of parts of the key by the columns in it; empty for
-// none. more is what else decides on the order of a column, such as its collation;
-// nil for nothing.
+// none, and for a hashed key. more is what else decides on the order of a column, such
+// as its collation; nil for nothing.
 func (s Selection) OrderID(parts []int, more func(c Column) string) string {
+	if s.keyHashed() {
+		return ""
+	}
 	columns := make([]string, len(parts))
 	for i, part := range parts {
 		c := s.Columns[s.Key[part]]

@@ -37,6 +37,9 @@ type Column struct {
 	KeyWidth string
 	// Encoding is how the data of an event writes a value.
 	Encoding events.Encoding
+	// Redact is what [Select] finds that becomes of its values. The others are of the values
+	// before that.
+	Redact observer.Redaction
 }
 
 // Description is what a source found out about a query before it is polled.

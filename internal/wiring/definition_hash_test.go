@@ -42,6 +42,7 @@ func TestHashOfADefinition(t *testing.T) {
 		"other columns":    {func(_ *config.Config, o *config.Observer) { o.Columns = nil }, false, true},
 		"another table":    {func(_ *config.Config, o *config.Observer) { o.Table = "lines" }, false, true},
 		"another chunk":    {func(_ *config.Config, o *config.Observer) { o.ChunkSize = 7 }, false, false},
+		"a redaction":      {func(_ *config.Config, o *config.Observer) { o.Redact = config.Redactions{"status": "mask"} }, false, true},
 	} {
 		s, r := hash(tc.change)
 		if (s != source) != tc.source || (r != rest) != tc.others {

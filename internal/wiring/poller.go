@@ -119,6 +119,15 @@ func Query(o config.Observer) observer.Query {
 		Stream: o.ID, Table: o.Table, SQL: o.Query, Columns: o.Columns, Key: o.Key, Timestamp: o.Timestamp,
 		NullTimestamp: observer.NullPolicy(o.NullTimestamp), MaxRowBytes: o.MaxRowBytes,
 	}
+	if len(o.Redact) > 0 {
+		q.Redact = make(map[string]observer.Redaction, len(o.Redact))
+		for column, how := range o.Redact {
+			q.Redact[column] = observer.Redaction(how)
+		}
+	}
+	if key := o.HashKey().Reveal(); key != "" {
+		q.HashKey = observer.NewHashKey(key)
+	}
 	if o.Overlap != nil {
 		q.Overlap = *o.Overlap
 	}

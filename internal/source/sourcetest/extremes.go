@@ -72,6 +72,7 @@ func extremes(t *testing.T, f Fixture) {
 			w := f.written(t, fmt.Sprintf("edge_%d", n), e)
 			w.data(t)
 			w.keys(t)
+			w.hashes(t)
 			if e.Times {
 				w.times(t)
 			}

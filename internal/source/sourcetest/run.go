@@ -8,6 +8,9 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"rows come in the order of timestamp and key":   order,
 		"a source without a timestamp returns all":      noTimestamp,
 		"columns are chosen":                            chosenColumns,
+		"columns are redacted":                          redactedColumns,
+		"a hashed key has no other text":                redactedKey,
+		"redacted columns may be faulty":                redactedFaults,
 		"names match in another case":                   otherCase,
 		"a query is read like a table":                  query,
 		"NULL timestamps follow the policy":             nullPolicies,
@@ -62,6 +65,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"polls: statements end among equal timestamps":  cutTies,
 		"polls: rows updated while they are read":       updatedWhileRead,
 		"polls: all rows are read by several":           generations,
+		"polls: keys are hashed":                        hashedKeys,
 		"polls: transactions that commit late":          lateCommits,
 	} {
 		t.Run(name, func(t *testing.T) {
