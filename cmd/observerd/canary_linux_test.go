@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/tls"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +31,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/waittest"
 	"github.com/observerd/observerd/test/kit/webtest"
 )
 
@@ -38,6 +42,7 @@ const canary = "c4n4ry"
 type cage struct {
 	database, sources string // the sections
 	http              string // empty: a socket, and an address with TLS and a user
+	observers         string // more of them
 	files             map[string]string
 	environ           []string
 	// until is what the log or the metrics say when the node has met what it is to
@@ -45,6 +50,8 @@ type cage struct {
 	until string
 	// well says that each command must have understood its line.
 	well bool
+	// then makes the source change once the node is there, and awaits what it makes of that.
+	then func(t *testing.T)
 }
 
 const erpFails = `observerd_source_up{source="erp"} 0`
@@ -58,7 +65,8 @@ func TestNothingTellsASecret(t *testing.T) {
 	t.Parallel()
 	source, memory := pgtest.New(t), pgtest.New(t)
 	statement(t, source, "CREATE TABLE orders (id int PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO orders VALUES (1, now())")
-	reader, node := account(t, source, "SELECT ON orders"), account(t, memory, "CREATE, USAGE ON SCHEMA public")
+	statement(t, source, people)
+	reader, node := account(t, source, "SELECT ON orders, people"), account(t, memory, "CREATE, USAGE ON SCHEMA public")
 	with := func(address, password string) string { return strings.Replace(address, canary+"-right", password, 1) }
 	bare := func(address string) string { return strings.Replace(address, ":"+canary+"-right@", "@", 1) }
 	stranger := impostor(t)
@@ -67,8 +75,9 @@ func TestNothingTellsASecret(t *testing.T) {
 		"all is well": {
 			database: "url: '" + with(node, "${PASSWORD}") + "'", environ: []string{"PASSWORD=" + canary + "-right"},
 			sources: "erp: {url: '" + bare(reader) + "', password-file: password}, wms: {url-file: url}",
-			files:   map[string]string{"password": canary + "-right", "url": reader + "&sslpassword=" + canary},
+			files:   map[string]string{"password": canary + "-right", "url": reader + "&sslpassword=" + canary, "key": canary + " in thirty-two bytes and more"},
 			until:   `observerd_source_up{source="erp"} 1`, well: true,
+			observers: redacting, then: func(t *testing.T) { redacted(t, source, memory) },
 		},
 		"the coordination database refuses the password": {
 			database: "url-file: url", files: map[string]string{"url": with(node, canary+"-wrong")},
@@ -125,6 +134,9 @@ func (c cage) sing(t *testing.T) {
 	node := n.start(t)
 	if c.until != "" {
 		n.awaits(t, node)
+		if c.then != nil {
+			c.then(t)
+		}
 		n.visit(t)
 	}
 	for _, line := range commandLines(t, strconv.Itoa(node.Process.Pid)) {
@@ -187,10 +199,10 @@ scheduler: {observer: {fixed-delay: 1s, lock: {ttl: 15s}}}
 sources: {%s}
 observers:
   - {id: erp, type: order, source: erp, table: orders, key: id, timestamp: at}
-sinks: [{id: file, type: file, path: events.jsonl}]
+%ssinks: [{id: file, type: file, path: events.jsonl}]
 http: {%s}
 log: {level: debug, format: %s}
-`, c.database, c.sources, c.http, map[bool]string{true: "json", false: "tint"}[c.well])
+`, c.database, c.sources, c.observers, c.http, map[bool]string{true: "json", false: "tint"}[c.well])
 	for _, name := range []string{"my", "ora", "wms"} {
 		if strings.Contains(c.sources, name+": ") {
 			text = strings.Replace(text, "sinks:", fmt.Sprintf("  - {id: %[1]s, type: order, source: %[1]s, table: orders, key: id, timestamp: at}\nsinks:", name), 1)
@@ -447,6 +459,62 @@ func statement(t *testing.T, database, text string) {
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), text)
 	must(t, err)
+}
+
+// people is a table with a canary in every column that is redacted. One row is too large,
+// two share what the observer twice takes for the key, and some have no timestamp.
+const people = `CREATE TABLE people (id int, mail text, name text, phone text, note text, at timestamptz, PRIMARY KEY (mail, id));
+INSERT INTO people SELECT i, '` + canary + `' || i, '` + canary + `', '` + canary + `', '` + canary + `', CASE WHEN i % 2 = 0 THEN now() END FROM generate_series(1, 20) i;
+INSERT INTO people VALUES (21, '` + canary + `1', '` + canary + `', '` + canary + `', '` + canary + `', now()),
+                          (22, '` + canary + `', repeat('` + canary + `', 1000), '` + canary + `', '` + canary + `', now())`
+
+// redacting are observers of it in each way of reading.
+var redacting = func() (observers string) {
+	for id, how := range map[string]string{
+		"snapshot": "type: inventory, table: people, key: [mail, id]",
+		"dated":    "type: wes, table: people, key: [mail, id], timestamp: at",
+		"twice":    "type: wes, query: SELECT * FROM people, key: mail, timestamp: at",
+		"plain":    "type: wes, table: people, key: id, timestamp: at",
+	} {
+		observers += fmt.Sprintf("  - {id: %s, source: erp, %s, max-row-bytes: 2048, redact: {mail: hash, name: hash, phone: mask, note: drop}, redact-key-file: key}\n", id, how)
+	}
+	return observers
+}()
+
+// redacted makes a row change, go and come, and waits until the observers have noted that,
+// and the rows that are poison, under the hashes that docs/events.md tells of.
+func redacted(t *testing.T, source, memory string) {
+	t.Helper()
+	mac := hmac.New(sha256.New, []byte(canary+" in thirty-two bytes and more"))
+	mac.Write([]byte(canary + "7"))
+	hash := "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
+	db, err := sql.Open("pgx", memory)
+	must(t, err)
+	defer db.Close()
+	await := func(what, query string) {
+		t.Helper()
+		waittest.Eventually(t, 90*time.Second, func() error {
+			var found bool
+			if err := db.QueryRowContext(t.Context(), query).Scan(&found); err != nil || !found {
+				return fmt.Errorf("%s: %v, %w", what, found, err)
+			}
+			return nil
+		})
+	}
+	event := func(stream, subject, change string) string {
+		return fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM obs_event WHERE stream = '%s' AND subject = '%s' AND change = '%s')", stream, subject, change)
+	}
+	for stream, subject := range map[string]string{"snapshot": hash + "/7", "dated": hash + "/7", "twice": hash, "plain": "7"} {
+		await(stream, event(stream, subject, "new"))
+	}
+	statement(t, source, "UPDATE people SET name = 'other "+canary+"', at = now() WHERE id = 7; DELETE FROM people WHERE id = 8; INSERT INTO people VALUES (30, '"+canary+"30', '"+canary+"', NULL, NULL, now())")
+	for stream, subject := range map[string]string{"snapshot": hash + "/7", "dated": hash + "/7", "twice": hash, "plain": "7"} {
+		await(stream, event(stream, subject, "changed"))
+	}
+	await("gone", "SELECT EXISTS (SELECT 1 FROM obs_event WHERE change = 'gone' AND subject LIKE 'hmac-sha256:%/8')")
+	await("observed", "SELECT count(*) FILTER (WHERE key LIKE '"+hash+"%') = 3 FROM obs_observed")
+	await("too large", "SELECT count(*) >= 3 FROM obs_dead WHERE key LIKE 'hmac-sha256:%' AND reason LIKE '%larger%'")
+	await("not unique", "SELECT count(*) > 0 FROM obs_dead WHERE reason LIKE '%unique%' AND raw LIKE '%hmac-sha256:%***%'")
 }
 
 // impostor is a server, of PostgreSQL or of what begins with TLS, whose certificate
