@@ -74,6 +74,7 @@ func expectation(cfg *config.Config) doctor.Expectation {
 		want.Locks = append(want.Locks, doctor.Lock{
 			Name: t.LockName, Region: t.Region, KeyFormat: lockdb.KeyFormat(t.KeyFormat), TTL: t.TTL,
 			Type: t.Name, Interval: t.Interval, Enabled: t.Enabled && cfg.Scheduler.Enabled,
+			Suspended: func(now time.Time) bool { _, within := t.NotBetween.Until(now); return within },
 		})
 	}
 	other := func(name string) doctor.Lock {

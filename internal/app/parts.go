@@ -140,7 +140,8 @@ func (a *App) newSchedule(sources map[string]*access.Source) (*schedule.Schedule
 
 func (a *App) newType(t config.Type, sources map[string]*access.Source, metrics observerMetrics) (schedule.Type, error) {
 	activity, latency := schedule.NewActivity(), metrics.latency.WithLabelValues(t.Name)
-	made := schedule.Type{Activity: activity, Name: t.Name, Interval: t.Interval, Shift: t.Shift, Wait: t.Wait, Request: wiring.TypeLockRequest(t, a.cfg.Node.Name)}
+	made := wiring.Timed(t)
+	made.Activity, made.Wait, made.Request = activity, t.Wait, wiring.TypeLockRequest(t, a.cfg.Node.Name)
 	for _, o := range t.Observers {
 		log := a.component("observer")
 		p, err := wiring.NewPoller(o, a.definition(o, sources[o.Source]), sources[o.Source], a.db, log)
@@ -158,7 +159,7 @@ func (a *App) newType(t config.Type, sources map[string]*access.Source, metrics 
 		made.Observers = append(made.Observers, scheduled{
 			Poller: p, source: sources[o.Source], db: a.db, log: log, config: o, zone: zone, node: a.cfg.Node.Name,
 			budget: reconcileBudget(t.Interval, float64(o.MaxRate)), found: metrics.found.WithLabelValues(o.ID),
-			interval: t.Interval, backoff: &stepBackoff{},
+			interval: max(t.Interval, o.FixedDelay) + t.NotBetween.Longest() + o.Window().Longest(), backoff: &stepBackoff{},
 		})
 		// The poller keeps its own time; the scheduler's limit lies behind it.
 		made.PollTimeout = max(made.PollTimeout, o.PollTimeout+time.Minute)

@@ -29,7 +29,7 @@ type scheduled struct {
 	zone   *time.Location
 	node   string
 	budget observer.Budget
-	// interval is that of the type.
+	// interval is the longest time between two polls.
 	interval time.Duration
 	backoff  *stepBackoff
 	found    prometheus.Counter

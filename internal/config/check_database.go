@@ -1,10 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"time"
 )
 
 // databaseChecker checks the sections database and sources, and resolves their URLs.
@@ -24,8 +22,8 @@ func (c databaseChecker) checkSources(sources map[string]Source) {
 		sources[name] = s
 		c.checkFetchSize(join(path, "fetch-size"), s.URL)
 		key := join(path, "timezone")
-		if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "" || s.Timezone == "Local" {
-			c.Reject(key, quote(s.Timezone)+" is not an IANA time zone; write "+cmp.Or(nearestZone(s.Timezone), "for example UTC or Europe/Berlin"))
+		if _, why := parseZone(s.Timezone); why != "" {
+			c.Reject(key, why)
 		}
 	}
 }

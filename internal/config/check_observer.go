@@ -33,7 +33,8 @@ func (c observerChecker) checkObservers(cfg *Config) {
 		c.checkDetection(path, o)
 		c.checkStart(path, o)
 		c.checkReconcile(path, o)
-		c.checkFreshness(path, o, cfg.Scheduler.Types[o.Type].FixedDelay)
+		c.checkFreshness(path, o, max(cfg.Scheduler.Types[o.Type].FixedDelay, o.FixedDelay))
+		c.checkTimes(path, o, cfg.Scheduler)
 	}
 	if len(cfg.Observers) == 0 && c.OK("observers") {
 		c.Warn("observers", "there are no observers, so nothing will be polled; write some below observers")

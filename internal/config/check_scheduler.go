@@ -50,6 +50,11 @@ func (c schedulerChecker) checkSettings(path string, s Settings, database URL) {
 	if c.IsSet(delay) && c.OK(delay) && s.FixedDelay%time.Millisecond != 0 { // Turns have no finer times.
 		c.Reject(delay, fmt.Sprintf("%s is no whole number of milliseconds; write %s", s.FixedDelay, s.FixedDelay.Truncate(time.Millisecond)))
 	}
+	if window := path + ".not-between"; c.IsSet(window) && c.OK(window) {
+		if _, why := parseWindow(s.NotBetween); why != "" {
+			c.Reject(window, why)
+		}
+	}
 	if c.IsSet(ttl) || c.IsSet(delay) {
 		c.warnShortTTL(ttl, delay, s)
 	}

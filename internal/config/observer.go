@@ -93,6 +93,12 @@ type Observer struct {
 	// find gone; more is taken for a broken source. Above 0%; a single row may
 	// always be gone, all of them never. Default: 20%.
 	MaxGone Percent `key:"max-gone" default:"20%"`
+	// FixedDelay is the distance between the starts of this observer's polls, a
+	// multiple of its type's. 0 means the type's. Default: 0.
+	FixedDelay time.Duration `key:"fixed-delay" shown:"that of its type" min:"1s"`
+	// NotBetween is a time of day in which no poll of the observer begins, beside
+	// that of its type: 22:00-06:00 Europe/Berlin. Default: empty, none.
+	NotBetween string `key:"not-between" unit:"HH:MM-HH:MM ZONE"`
 	// PollTimeout bounds one poll. Default: 5 minutes.
 	PollTimeout time.Duration `key:"poll-timeout" default:"5m" min:"1s"`
 	// Enabled is the switch of the observer. Default: true.
@@ -113,6 +119,9 @@ type Redactions map[string]string
 
 // HashKey is what RedactKeyFile holds; empty where nothing is hashed.
 func (o Observer) HashKey() dburl.Secret { return o.hashKey }
+
+// Window is the time of day that NotBetween names; nil for none.
+func (o Observer) Window() *Window { return mustWindow(o.NotBetween) }
 
 // builtin is what a built-in type presets.
 type builtin struct{ name, event, detect string }

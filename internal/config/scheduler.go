@@ -36,6 +36,9 @@ type Settings struct {
 	// the whole cluster. The name is that of the system this replaces, where
 	// the distance ran from the end of a poll. Default: 30 s.
 	FixedDelay time.Duration `key:"fixed-delay" default:"30s" min:"1s"`
+	// NotBetween is a time of day in which no poll of the type begins, with its
+	// time zone: 22:00-06:00 Europe/Berlin. Default: empty, none.
+	NotBetween string `key:"not-between" unit:"HH:MM-HH:MM ZONE"`
 	// Lock is the lock under which the type is polled.
 	Lock Lock `key:"lock"`
 }

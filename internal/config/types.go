@@ -17,6 +17,8 @@ type Type struct {
 	// Shift is how long after each tick of its interval the type is due;
 	// see Shared.Spread.
 	Shift time.Duration
+	// NotBetween is the time of day in which no poll begins; nil for none.
+	NotBetween *Window
 	// TTL and Wait are of the type's lock, Region and KeyFormat of its row.
 	TTL, Wait         time.Duration
 	Region, KeyFormat string
@@ -32,7 +34,7 @@ func (t Type) FreshnessObjective(o Observer) time.Duration {
 	if o.FreshnessObjective != nil {
 		return *o.FreshnessObjective
 	}
-	objective := max(15*time.Minute, 3*t.Interval)
+	objective := max(15*time.Minute, 3*t.Interval, 3*o.FixedDelay)
 	if o.Overlap != nil {
 		objective += *o.Overlap
 	}
@@ -72,14 +74,15 @@ func shift(types []Type, spread time.Duration) {
 
 func newType(name string, s Settings, observers []Observer) Type {
 	return Type{
-		Name:      name,
-		Enabled:   s.Enabled,
-		Interval:  s.FixedDelay,
-		TTL:       s.Lock.TTL,
-		Wait:      s.Lock.Wait,
-		Region:    s.Lock.Region,
-		KeyFormat: s.Lock.KeyFormat,
-		LockName:  name + "-observer-poll",
-		Observers: observers,
+		Name:       name,
+		Enabled:    s.Enabled,
+		Interval:   s.FixedDelay,
+		NotBetween: mustWindow(s.NotBetween),
+		TTL:        s.Lock.TTL,
+		Wait:       s.Lock.Wait,
+		Region:     s.Lock.Region,
+		KeyFormat:  s.Lock.KeyFormat,
+		LockName:   name + "-observer-poll",
+		Observers:  observers,
 	}
 }

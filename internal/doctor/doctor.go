@@ -66,6 +66,8 @@ type Lock struct {
 	Type     string
 	Interval time.Duration
 	Enabled  bool
+	// Suspended reports whether the type is not polled at that time of day. Nil: never.
+	Suspended func(time.Time) bool
 }
 
 // Key returns the key of the lock's row.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/status"
 )
@@ -95,11 +96,18 @@ func (x *input) overdue(f *findings, by map[string][]string) {
 			f.add(Warning, "no node at work polls the type "+l.Type+", which this configuration has", "Its rows become no events.", "Is the configuration of the nodes older than this one?")
 		case !polled:
 			f.add(Note, "the type "+l.Type+" has never been polled", "", "Wait for its first turn.")
+		case l.rests(x.At, max(fresh*l.Interval, 2*l.TTL)):
 		case age > max(fresh*l.Interval, 2*l.TTL):
 			f.add(Problem, fmt.Sprintf("the last turn of the type %s is %s old, its interval is %s", l.Type, words(age), words(l.Interval)), "Its rows become no events.",
 				"Look at the lock: 'observerd status' shows who holds it; a row of a foreign holder that lies in the future keeps it until then. Otherwise the log of the nodes says why.")
 		}
 	}
+}
+
+// rests reports whether the type may have had no turn for so long because of the time of
+// day.
+func (l Lock) rests(now time.Time, patience time.Duration) bool {
+	return l.Suspended != nil && (l.Suspended(now) || l.Suspended(now.Add(-patience)))
 }
 
 // sinks checks that all nodes feed the same sinks, and that no offset lies beyond the

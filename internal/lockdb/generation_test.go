@@ -55,6 +55,9 @@ func TestGenerationIsKeptWithItsChunk(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("read %.200v, wrote %.200v", got, want)
 			}
+			if stream := streamOf(t, db, "stock"); stream.Unread != want.FinishedAt.IsZero() {
+				t.Errorf("with a generation that was finished at %s: %+v", want.FinishedAt, stream)
+			}
 		}
 		// A chunk that says nothing of it leaves it, and so does one that is refused.
 		stale := c

@@ -94,7 +94,7 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 		func(scan func(...any) error) error {
 			var s turn.Stream
 			var lag int64
-			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &s.Paused, &s.Failures, sqldb.ScanTime(&s.RetryAt), sqldb.ScanTime(&s.OKAt), &lag)
+			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &s.Paused, &s.Failures, sqldb.ScanTime(&s.RetryAt), sqldb.ScanTime(&s.OKAt), &lag, &s.Unread)
 			s.Lag = time.Duration(lag) * time.Millisecond
 			found[s.Stream] = s
 			return err
@@ -102,11 +102,13 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 	return found, err
 }
 
+// Rows are unread where a poll ended behind its source, or within a reading of all rows.
 const streamsSQL = `
-SELECT stream, turn_at, paused, failures, retry_at,
-       CASE WHEN query_fingerprint <> '' AND NOT first_reading THEN last_ok_at END, lag_ms
-  FROM obs_cursor
- WHERE stream {among $1}`
+SELECT c.stream, c.turn_at, c.paused, c.failures, c.retry_at,
+       CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
+       c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
+  FROM obs_cursor c
+ WHERE c.stream {among $1}`
 
 // NoteStream notes one observer's part of a turn, and adds it to the history
 // of polls. It is refused with lock.ErrFenced when the lease has ended.

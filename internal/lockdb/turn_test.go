@@ -139,6 +139,9 @@ func TestStreamTurns(t *testing.T) {
 			if all, err := db.Streams().Statuses(ctx); err != nil || all[0].Lag != want {
 				t.Errorf("after %s with a lag of %s: %+v, %v", behind.Outcome, behind.Lag, all, err)
 			}
+			if s := streamOf(t, db, "orders"); s.Unread != (want > 0) {
+				t.Errorf("after %s with a lag of %s: %+v", behind.Outcome, behind.Lag, s)
+			}
 		}
 	})
 }

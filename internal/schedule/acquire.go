@@ -27,10 +27,16 @@ const (
 // another node holds the lock it is only looked at: of ten nodes, one tries.
 // After success the turn is still admitted.
 func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
+	if err := r.waitForWindow(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.waitForRank(ctx, ""); err != nil {
 		return nil, err
 	}
 	for pause := firstPause; ; pause = pause * 3 / 2 {
+		if err := r.waitForWindow(ctx); err != nil {
+			return nil, err
+		}
 		freed := r.freed() // before the look, so that nothing is missed between them
 		if err := r.enter(ctx); err != nil {
 			return nil, err

@@ -67,7 +67,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 }
 
 // prepare creates the label sets of a type.
-func (m *metrics) prepare(node string, typ Type) {
+func (m *metrics) prepare(node string, typ Type, c *clock) {
 	for _, counter := range []*prometheus.CounterVec{
 		m.acquired, m.failed, m.notAdmitted, m.passed, m.panics, m.futureTurns, m.poison,
 	} {
@@ -93,6 +93,25 @@ func (m *metrics) prepare(node string, typ Type) {
 		set(m.outdated, typ.Name, o.ID(), false)
 	}
 	m.prepareAges(typ)
+	m.prepareTimings(typ, c)
+}
+
+// prepareTimings registers the gauges that say when observers are polled.
+func (m *metrics) prepareTimings(typ Type, c *clock) {
+	for _, o := range typ.Observers {
+		own := prometheus.Labels{"type": typ.Name, "observer": o.ID()}
+		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "observerd_observer_interval_seconds", Help: "Distance between the starts of an observer's polls.", ConstLabels: own,
+		}, func() float64 { return typ.delay(o.ID()).Seconds() }))
+		m.factory.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "observerd_observer_suspended", Help: "1 while no poll of the observer begins, because of not-between.", ConstLabels: own,
+		}, func() float64 {
+			if typ.suspended(o.ID(), c.now()) {
+				return 1
+			}
+			return 0
+		}))
+	}
 }
 
 // prepareAges registers the gauges that are computed when they are collected.

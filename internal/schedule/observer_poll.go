@@ -25,8 +25,11 @@ type observerPoll struct {
 	*run
 	observer Observer
 	last     turn.Stream // as stored before this turn
+	delay    time.Duration
 	log      *slog.Logger
 	fresh    *freshness
+	// over says that no poll begins any more in this turn, because of the time of day.
+	over bool
 	// polled says that there was a poll; full that the last one succeeded and left rows
 	// unread, and lag how far behind it was.
 	polled, full bool
@@ -36,17 +39,27 @@ type observerPoll struct {
 // minShare is the part of an interval that is worth another poll: one in so many.
 const minShare = 16
 
+// suspended reports whether no poll begins at this time of day.
+func (p *observerPoll) suspended() bool {
+	p.over = p.over || p.typ.suspended(p.observer.ID(), p.now())
+	return p.over
+}
+
 // done reports whether the observer needs no further poll in this turn. A poll that
 // left rows unread is followed by another until the type's next tick: that turn may
 // be another node's, which must not find the lock held.
 func (p *observerPoll) done(ctx context.Context) bool {
-	return p.polled && (!p.full || p.timeLeft() < p.typ.Interval/minShare || ctx.Err() != nil)
+	return p.suspended() || p.polled && (!p.full || p.timeLeft() < p.typ.Interval/minShare || ctx.Err() != nil)
 }
 
-// poll polls the observer within its time limits and records the result.
-func (p *observerPoll) poll(ctx context.Context, g lock.Grant) result {
+// poll polls the observer within its time limits and records the result. It reports
+// false when there was no poll, because its window began while it waited.
+func (p *observerPoll) poll(ctx context.Context, g lock.Grant) (result, bool) {
 	poll, end, err := p.begin(ctx)
 	defer end()
+	if err == nil && p.suspended() {
+		return result{}, false
+	}
 	began, started := time.Now(), p.clock.now()
 	var stats observer.Stats
 	if err == nil {
@@ -81,7 +94,7 @@ func (p *observerPoll) poll(ctx context.Context, g lock.Grant) result {
 	if p.full {
 		p.last.Failures = 0
 	}
-	return res
+	return res, true
 }
 
 // begin waits until the observer's poll may begin; the wait does not count as time of
@@ -189,7 +202,7 @@ func (p *observerPoll) record(ctx context.Context, g lock.Grant, started time.Ti
 	case turn.Error:
 		t.Reason = Reason(err)
 		t.Failures = p.last.Failures + 1
-		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.typ.Interval))
+		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.delay))
 	case turn.Unreachable, turn.Outdated:
 		t.Reason = Reason(err)
 		t.Failures, t.Left = p.last.Failures, true

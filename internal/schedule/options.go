@@ -81,6 +81,11 @@ type Type struct {
 	Wait time.Duration
 	// Observers are polled side by side.
 	Observers []Observer
+	// NotBetween is a time of day in which no poll of the type begins, and no node takes
+	// its lock. Nil: none.
+	NotBetween Window
+	// Timings are those of the observers that have their own, by id.
+	Timings map[string]Timing
 	// PollTimeout ends the poll of an observer when nothing of the type was committed
 	// for that long; 0 means 10 minutes.
 	PollTimeout time.Duration

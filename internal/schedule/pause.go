@@ -40,7 +40,7 @@ type Recoverable interface {
 // the future, a backoff longer than the longest comes from a clock that has gone back.
 func (r *run) inBackoff(ctx context.Context, o Observer, last turn.Stream, now time.Time) bool {
 	left := last.RetryAt.Sub(now)
-	if left <= 0 || left > max(backoff(last.Failures, r.typ.Interval), observer.LongestPause) {
+	if left <= 0 || left > max(backoff(last.Failures, r.typ.delay(o.ID())), observer.LongestPause) {
 		return false
 	}
 	recoverable, ok := o.(Recoverable)

@@ -23,7 +23,9 @@ func (r *run) poll(lease *lock.Lease, state turn.State, known map[string]turn.St
 		last, fresh := known[o.ID()], r.fresh.of[[2]string{r.typ.Name, o.ID()}]
 		fresh.stored(last, state.Now)
 		if r.ready(ctx, o, last, state) {
-			due = append(due, &observerPoll{run: r, observer: o, last: last, fresh: fresh, log: r.log.With("observer", o.ID())})
+			due = append(due, &observerPoll{
+				run: r, observer: o, last: last, delay: r.typ.delay(o.ID()), fresh: fresh, log: r.log.With("observer", o.ID()),
+			})
 		}
 	}
 	all := r.work(ctx, lease.Grant(), due)
@@ -52,7 +54,9 @@ func (r *run) work(ctx context.Context, g lock.Grant, due []*observerPoll) *resu
 					open.Done()
 					continue
 				}
-				all.add(p.poll(ctx, g))
+				if res, polled := p.poll(ctx, g); polled {
+					all.add(res)
+				}
 				queue <- p
 			}
 		})
@@ -73,14 +77,12 @@ func (r *run) streams(ctx context.Context) (map[string]turn.Stream, error) {
 	return r.opts.Store.Streams(ctx, ids)
 }
 
-// ready reports whether the observer is to be polled: it is not paused, has no
-// backoff to wait for, and was not polled by another node in this turn.
+// ready reports whether the observer is to be polled: it is not paused, has neither a
+// delay nor a backoff to wait for, and was not polled by another node in this turn.
 func (r *run) ready(ctx context.Context, o Observer, last turn.Stream, state turn.State) bool {
-	now := state.Now
-	if now.Before(r.at) {
-		now = r.at // the job came a moment early
-	}
-	polled := !last.At.Before(r.at) && !r.tooFarAhead(last.At, state.Now)
+	now := later(r.at, state.Now) // the job may have come a moment early
+	polled := !last.At.Before(r.at) || r.typ.tooSoon(last, o.ID(), r.at)
+	polled = polled && !r.tooFarAhead(last.At, state.Now)
 	set(r.metrics.paused, r.typ.Name, o.ID(), last.Paused)
 	return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)
 }

@@ -60,9 +60,9 @@ func New(o Options) *Scheduler {
 	for _, typ := range o.Types {
 		o.Node.Types = append(o.Node.Types, typ.Name)
 	}
-	m := newMetrics(o.Registerer)
+	m, c := newMetrics(o.Registerer), newClock()
 	for _, typ := range o.Types {
-		m.prepare(o.Node.Name, typ)
+		m.prepare(o.Node.Name, typ, c)
 	}
 	fresh := newFreshnesses(o.Types)
 	m.factory.register(fresh)
@@ -70,7 +70,7 @@ func New(o Options) *Scheduler {
 		fresh:      fresh,
 		opts:       o,
 		metrics:    m,
-		clock:      newClock(),
+		clock:      c,
 		cycles:     newCycles(o.Logger, m, o.Types),
 		outages:    &outageLog{log: o.Logger},
 		membership: newMembership(o.Node, o.Store),

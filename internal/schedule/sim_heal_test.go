@@ -2,10 +2,12 @@ package schedule_test
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -59,7 +61,7 @@ func (m *simCluster) lingers() time.Duration {
 	defer m.world.db.mu.Unlock()
 	now := m.world.db.now()
 	for _, s := range m.world.db.streams {
-		d = max(d, min(s.RetryAt.Sub(now), 20*m.interval)+2*m.interval)
+		d = max(d, min(s.RetryAt.Sub(now), observer.LongestPause)+2*m.interval)
 	}
 	for _, note := range m.world.db.notes {
 		if note.Outcome == turn.Unreachable && now.Sub(note.Finished) < 12*30*time.Second {
@@ -76,6 +78,7 @@ func (m *simCluster) rounds(t *rapid.T) {
 	for _, typ := range types[:2] {
 		size = max(size, len(m.pollers(typ)))
 	}
+	rare := len(m.world.db.noted(simRare))
 	before, tried := make(map[string]int), make(map[string]int)
 	for _, typ := range types[:2] {
 		before[typ] = len(m.world.db.taken(typ))
@@ -86,6 +89,10 @@ func (m *simCluster) rounds(t *rapid.T) {
 		if nodes := m.pollers(typ); len(nodes) > 0 {
 			turns := m.world.db.taken(typ)[before[typ]:]
 			m.judgeRounds(typ, nodes, turns, size)
+			lacks := func(n *simNode) bool { return !slices.Contains(n.observers[typ], simRare) }
+			if typ == types[1] && !slices.ContainsFunc(nodes, lacks) {
+				m.judgeRare(m.world.db.noted(simRare)[rare:], size)
+			}
 			if n := m.world.db.locks.Attempts(request(typ, "").Key) - tried[typ]; n > size {
 				m.world.broken("%d attempts at the lock for %d turns", n, size)
 			}
@@ -114,6 +121,20 @@ func (m *simCluster) judgeRounds(typ string, nodes []*simNode, turns []turn.Take
 		}
 	}
 	m.world.tally.Count("even shares")
+}
+
+// judgeRare judges that the rare stream has had its share of the turns, each as long
+// after the one before.
+func (m *simCluster) judgeRare(notes []turn.StreamTaken, size int) {
+	for i, note := range notes {
+		if i > 0 && note.At.Sub(notes[i-1].At) != simRarity*m.interval {
+			m.world.broken("%s polled after %s", simRare, note.At.Sub(notes[i-1].At))
+		}
+		m.world.tally.Count("rare turn")
+	}
+	if had := len(notes); had < size/simRarity || had > (size+simRarity-1)/simRarity {
+		m.world.broken("%s had %d of %d turns after the faults", simRare, had, size)
+	}
 }
 
 // pollers are the living nodes that poll the type.

@@ -40,6 +40,12 @@ type simPlan struct {
 	Informed bool
 }
 
+// simRare is polled in one turn of so many.
+const (
+	simRare   = "inventory-2"
+	simRarity = 3
+)
+
 // simTTL is shorter than that of real use, so that a lease may end within an
 // interval or two.
 const simTTL = 15 * time.Second
@@ -69,6 +75,7 @@ func startSimNode(w *simWorld, p simPlan, number int) (*simNode, error) {
 			n.observers[typ] = append(n.observers[typ], id)
 			t.Observers = append(t.Observers, &simStream{node: n, id: id})
 		}
+		t.Timings = map[string]schedule.Timing{simRare: {Delay: simRarity * p.Interval}}
 		o.Types = append(o.Types, t)
 	}
 	n.sched = schedule.New(o)

@@ -45,7 +45,7 @@ func (w *simWorld) judgeTurn(n *simNode, t turn.Taken) {
 	}
 	for _, id := range n.observers[t.Type] {
 		s := streams[id]
-		waits := s.RetryAt.After(t.At)
+		waits := s.RetryAt.After(t.At) || id == simRare && t.At.Sub(s.At) < simRarity*n.interval
 		if s.At.Before(t.At) && !waits {
 			w.broken("turn of %s taken, though %s has not had its part", t.Type, id)
 		}
@@ -70,7 +70,14 @@ func (w *simWorld) judgeNote(n *simNode, g lock.Grant, t turn.StreamTaken) {
 	}
 	w.db.mu.Lock()
 	defer w.db.mu.Unlock()
-	if !w.follows(t.Stream, w.db.streams[t.Stream].At, t.At) {
+	last := w.db.streams[t.Stream]
+	w.mu.Lock()
+	absurd := w.absurd[t.Stream]
+	w.mu.Unlock()
+	if t.Stream == simRare && !absurd && last.Failures == 0 && t.At.Sub(last.At) < simRarity*n.interval-n.interval/2 {
+		w.broken("%s polled again after %s, with an interval of %s", t.Stream, t.At.Sub(last.At), n.interval)
+	}
+	if !w.follows(t.Stream, last.At, t.At) {
 		w.broken("%s polled twice in a turn", t.Stream)
 	}
 }

@@ -31,7 +31,7 @@ func TestSimulatedClusters(t *testing.T) {
 		}.Often(2, "pass").Often(5, "meet").Often(4, "fault"))
 		m.heal(t)
 	})
-	tally.Demand(t, "stale write refused", "lease taken over", "even shares", "polls overlap after a theft")
+	tally.Demand(t, "stale write refused", "lease taken over", "even shares", "polls overlap after a theft", "rare turn")
 }
 
 // simCluster is the state machine.

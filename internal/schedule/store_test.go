@@ -111,7 +111,7 @@ func (m *memory) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTake
 			s.At = t.At
 		}
 		if t.Outcome == turn.OK {
-			s.OKAt, s.Lag = m.now(), t.Lag
+			s.OKAt, s.Lag, s.Unread = m.now(), t.Lag, t.Lag > 0
 		}
 		m.streams[t.Stream] = s
 		m.notes = append(m.notes, t)

@@ -63,6 +63,8 @@ type Stream struct {
 	// At is the tick of the last turn that this observer has had.
 	At     time.Time
 	Paused bool
+	// Unread reports whether the last poll that succeeded has left rows unread.
+	Unread bool
 	// Failures counts failed turns in a row; RetryAt is the end of the backoff after
 	// them, zero for none.
 	Failures int

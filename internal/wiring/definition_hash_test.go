@@ -3,6 +3,7 @@ package wiring
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/config"
 )
@@ -43,6 +44,9 @@ func TestHashOfADefinition(t *testing.T) {
 		"another table":    {func(_ *config.Config, o *config.Observer) { o.Table = "lines" }, false, true},
 		"another chunk":    {func(_ *config.Config, o *config.Observer) { o.ChunkSize = 7 }, false, false},
 		"a redaction":      {func(_ *config.Config, o *config.Observer) { o.Redact = config.Redactions{"status": "mask"} }, false, true},
+		"another time": {func(_ *config.Config, o *config.Observer) {
+			o.FixedDelay, o.NotBetween = time.Minute, "22:00-06:00 UTC"
+		}, false, false},
 	} {
 		s, r := hash(tc.change)
 		if (s != source) != tc.source || (r != rest) != tc.others {
