@@ -47,7 +47,7 @@ type comparison struct {
 
 // compare makes a chunk of a batch. It stops at the first row that would
 // exceed MaxChanged: done is how many come before that.
-func (c *comparer) compare(ctx context.Context, by reading, b *batch) (ch Chunk, done int, err error) {
+func (c *comparer) compare(ctx context.Context, by compared, b *batch) (ch Chunk, done int, err error) {
 	if ctx.Err() != nil {
 		return ch, len(b.rows), context.Cause(ctx)
 	}
@@ -98,7 +98,7 @@ func (c *comparison) observe(r *row) bool {
 		}
 		return true
 	case r.key == "":
-		c.poison(r, c.keyColumns()+" is empty")
+		c.poison(r, keyColumns(c.spec)+" is empty")
 		return true
 	case !known && c.isFirst(r.key):
 		return c.add(r)
@@ -107,7 +107,7 @@ func (c *comparison) observe(r *row) bool {
 	case !known || c.seen.has(old.Number):
 		// The first one stands. Were the second a change, the two would make
 		// versions of each other in every poll.
-		c.poison(r, c.keyColumns()+" is not unique")
+		c.poison(r, keyColumns(c.spec)+" is not unique")
 		return true
 	}
 	r.hashData()
@@ -168,6 +168,4 @@ func (c *comparison) event(r *row, o Observed, what events.Change) {
 	c.chunk.Events = append(c.chunk.Events, c.newEvent(o, what, at, r.data))
 }
 
-func (c *comparison) keyColumns() string {
-	return fmt.Sprintf("key (%s)", strings.Join(c.spec.Query.Key, ", "))
-}
+func keyColumns(s Spec) string { return fmt.Sprintf("key (%s)", strings.Join(s.Query.Key, ", ")) }

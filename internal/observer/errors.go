@@ -33,6 +33,10 @@ var (
 	// ErrSourceReplaced reports that a sweep found another database than the
 	// cursor's. The sweep goes on after the next poll, which begins with it anew.
 	ErrSourceReplaced = errors.New("source is another database than the cursor knows")
+	// ErrNoKeyLookup reports that a source finds no row by the text of its key.
+	ErrNoKeyLookup = errors.New("rows are not found by the text of their key, with which its columns do not compare")
+	// ErrReadAnew reports a retry in a stream that was reset: the next poll reads its rows.
+	ErrReadAnew = errors.New("the observer was reset, or never polled, so its next poll reads all of its rows")
 	// ErrNotSwept reports a sweep of an observer that reads all rows anyway.
 	ErrNotSwept = errors.New("an observer that reads all rows has no sweeps")
 )

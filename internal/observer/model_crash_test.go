@@ -43,6 +43,22 @@ func (m *model) crashSweep(t *rapid.T) {
 	}
 }
 
+// crashRetry reads rows again by their keys.
+func (m *model) crashRetry(t *rapid.T) {
+	keys := rapid.SliceOfN(rapid.Custom(drawKey), 1, 4).Draw(t, "keys")
+	m.crash(t, func(ctx context.Context, st observer.Store) {
+		all, err := m.observer().Retry(ctx, m.src, st, keys)
+		if !errors.Is(err, observer.ErrReadAnew) {
+			m.accept(err)
+		}
+		for _, r := range all {
+			if r.Outcome == observer.RetryEvent {
+				m.tally.Count("retry found a row")
+			}
+		}
+	})
+}
+
 func (m *model) trySweep(ctx context.Context, st observer.Store, b observer.Budget) (observer.Stats, error) {
 	_, stats, err := m.observer().Sweep(ctx, m.src, st, m.db.Sweep(m.sweep), b)
 	return stats, err

@@ -30,7 +30,7 @@ func TestSimulatedPolls(t *testing.T) {
 					m.rest()
 					m.check()
 				})
-				demand := []string{"poll failed", "poll fenced", "late commit", "source restored"}
+				demand := []string{"poll failed", "poll fenced", "late commit", "source restored", "retry found a row"}
 				if timestamp != "" {
 					demand = append(demand, "time went back")
 				}
@@ -82,7 +82,7 @@ func (m *model) sweeps() bool {
 
 func (m *model) actions() simtest.Actions {
 	actions := simtest.Actions{
-		"": m.look, "put": m.put, "begin": m.begin, "put late": m.putLate, "commit": m.commit, "poll": m.crashPoll,
+		"": m.look, "put": m.put, "begin": m.begin, "put late": m.putLate, "commit": m.commit, "poll": m.crashPoll, "retry": m.crashRetry,
 		"pass": m.pass, "turn back": m.turnBack, "back up": m.backUp, "restore": m.restore,
 	}
 	if m.spec.Detect == observer.DetectSnapshot {

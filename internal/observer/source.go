@@ -101,6 +101,10 @@ const (
 	// PartStray are the rows whose timestamp is not of the form of the query. They
 	// come as poison rows, in the same order. Without that form there are none.
 	PartStray
+	// PartKey is the row of [Range.Key], whether it has a timestamp or not, by the policy
+	// of the query. Rows whose keys are equal to it for the source come too. The read fails
+	// with [ErrNoKeyLookup] where the source finds no row by the text of its key.
+	PartKey
 )
 
 // Range says which rows are read, by the cursors of earlier rows and horizons.

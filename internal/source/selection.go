@@ -269,6 +269,8 @@ func (s Selection) OrderID(parts []int, more func(c Column) string) string {
 func CheckOrder(in observer.Range, id string) error {
 	other := id == "" || in.Order != "" && in.Order != id
 	switch {
+	case in.Part == observer.PartKey: // It has no order.
+		return nil
 	case in.ByKey && other:
 		return ErrNoKeyOrder
 	case in.Key != "" && other:

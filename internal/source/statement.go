@@ -114,6 +114,8 @@ func Writers(q observer.Query, s Selection, in observer.Range, order []int) []Wr
 		return func(w Statements) (string, []int) { return w.Nulls(s, from) }
 	}
 	switch {
+	case in.Part == observer.PartKey:
+		return []Writer{func(w Statements) (string, []int) { return w.OfKey(q, s) }}
 	case in.ByKey && order == nil:
 		return nil
 	case in.ByKey:
@@ -221,10 +223,7 @@ func (w Statements) ByKey(q observer.Query, s Selection, in observer.Range, orde
 		b.WriteString(" " + w.KeyHint)
 	}
 	terms := w.terms(s, order)
-	var conditions []string
-	if s.Timestamp >= 0 && NullsOf(q, s, observer.Range{}) == NullsNowhere {
-		conditions = append(conditions, w.qualified(s.TimestampName())+" IS NOT NULL")
-	}
+	conditions := w.asked(q, s)
 	if in.Key != "" {
 		conditions = append(conditions, w.atLeast(terms, w.binder(s, &parts)))
 	}
@@ -233,6 +232,29 @@ func (w Statements) ByKey(q observer.Query, s Selection, in observer.Range, orde
 	}
 	b.WriteString("\nORDER BY " + names(terms))
 	return b.String(), parts
+}
+
+// OfKey selects the rows of one key, see [observer.PartKey]. It returns which parts of
+// the key are bound, in the order of the bounds.
+func (w Statements) OfKey(q observer.Query, s Selection) (statement string, parts []int) {
+	var b strings.Builder
+	w.head(&b, s)
+	conditions := w.asked(q, s)
+	bound := w.binder(s, &parts)
+	for part, i := range s.Key {
+		c := s.Columns[i]
+		conditions = append(conditions, w.compare(term{name: w.qualified(c.Name), column: c, part: part}, "=", bound))
+	}
+	b.WriteString("\nWHERE " + strings.Join(conditions, " AND "))
+	return b.String(), parts
+}
+
+// asked leaves out rows without a timestamp where the query skips them.
+func (w Statements) asked(q observer.Query, s Selection) (conditions []string) {
+	if s.Timestamp >= 0 && NullsOf(q, s, observer.Range{}) == NullsNowhere {
+		conditions = append(conditions, w.qualified(s.TimestampName())+" IS NOT NULL")
+	}
+	return conditions
 }
 
 // term is a column of an order, and what it is compared with.

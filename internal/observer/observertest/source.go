@@ -161,6 +161,11 @@ func (s *Source) Ranges() []observer.Range {
 // all if dated.
 func (s *Source) selected(in observer.Range, dated bool) []observer.Row {
 	rows := slices.Clone(s.rows)
+	if in.Part == observer.PartKey {
+		return slices.DeleteFunc(rows, func(r observer.Row) bool {
+			return compareKeys(r.Key, in.Key) != 0 || r.Cursor == "" && dated && !s.Unordered
+		})
+	}
 	if in.Part == observer.PartUndated {
 		rows = slices.DeleteFunc(rows, func(r observer.Row) bool { return r.Cursor != "" })
 		return byKey(rows, in.Key)
@@ -267,7 +272,7 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads = append(s.reads, in)
-	if in.Key != "" && !in.ByKey && in.Order != s.ties {
+	if in.Key != "" && !in.ByKey && in.Part != observer.PartKey && in.Order != s.ties {
 		return nil, &observer.Fault{Class: observer.ClassRetry, Err: errors.New("the order of keys has changed")}
 	}
 	return &rows{ctx: ctx, source: s, columns: s.columns, keys: s.keys, normal: q.NormalKeys, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip || in.Part == observer.PartDated)}, nil

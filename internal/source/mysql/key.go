@@ -120,13 +120,22 @@ func keyBound(c source.Column, part string) (literal string, ok bool) {
 		return part, numberText.MatchString(part)
 	case k == kindBytes:
 		_, err := hex.DecodeString(part)
-		return "X'" + part + "'", err == nil
+		return "X'" + padded(c, part) + "'", err == nil
 	case k == kindDate:
 		return "'" + latestDate(part) + "'", dateText.MatchString(part)
 	case k == kindText && c.Type != "time":
 		return "_utf8mb4 X'" + hex.EncodeToString([]byte(part)) + "'", true
 	}
 	return "'" + latestDate(part) + "'", timeText.MatchString(part)
+}
+
+// padded gives a BINARY back the zero bytes that the normal form of a key lacks.
+func padded(c source.Column, digits string) string {
+	var length int
+	if _, err := fmt.Sscanf(c.KeyWidth, "length %d", &length); c.KeyRule != observer.KeyZeroBytes || err != nil {
+		return digits
+	}
+	return digits + strings.Repeat("0", max(0, 2*length-len(digits)))
 }
 
 // latestDate replaces a day that no calendar has, which some servers keep and

@@ -57,6 +57,9 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 		}
 		p.order = keyOrder(r, p.selection, indexes)
 	}
+	if in.Part == observer.PartKey && !r.bindable(p.selection) {
+		return plan{}, source.Unfit(observer.ErrNoKeyLookup)
+	}
 	return p, source.Unfit(p.write(q, in))
 }
 

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,6 +23,14 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	switch {
 	case err != nil:
 		return p, source.Unfit(err)
+	case in.Part == observer.PartKey:
+		all := make([]int, len(p.selection.Key))
+		for part := range all {
+			all[part] = part
+		}
+		if ok, err := c.bindable(ctx, q, p, all); !ok {
+			return p, cmp.Or(err, source.Unfit(observer.ErrNoKeyLookup))
+		}
 	case in.ByKey:
 		indexes, _, err := catalog{c}.indexes(ctx, r)
 		if err != nil {

@@ -38,7 +38,24 @@ func (f Fixture) suffixes(t *testing.T, q observer.Query) []row {
 			t.Errorf("%s from %q: keys = %q, want %q", q.Table, first.key, keys(got), keys(all[i:]))
 		}
 	}
+	f.eachKey(t, q, all)
 	return all
+}
+
+// eachKey reads each row by its key, which must return it, and may return rows whose
+// keys the source takes for equal.
+func (f Fixture) eachKey(t *testing.T, q observer.Query, all []row) {
+	t.Helper()
+	for _, want := range all {
+		if want.key == "" {
+			continue
+		}
+		got := f.readIn(t, q, observer.Range{Part: observer.PartKey, Key: want.key})
+		got = slices.DeleteFunc(got, func(r row) bool { return r.key != want.key })
+		if len(got) != 1 || got[0].full != want.full || got[0].cursor != want.cursor {
+			t.Errorf("%s of %q: %+v, want %+v", q.Table, want.key, got, want)
+		}
+	}
 }
 
 // ReadByKey reads a query by its key, and from each key on, which must return all
@@ -109,6 +126,31 @@ func byKey(t *testing.T, f Fixture) {
 	sql, err := f.Source.SQL(t.Context(), q, observer.Range{ByKey: true, Key: "a/x/2"})
 	if err != nil || !strings.Contains(sql, ">=") || !strings.Contains(sql, "ORDER BY") || strings.Contains(sql, "'a'") {
 		t.Errorf("SQL = %s, %v", sql, err)
+	}
+}
+
+// ofOneKey is for rows that a poll would read: by the policy for NULL, and poison rows
+// too. A key that is not there has none.
+func ofOneKey(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE orders (order_id {integer} PRIMARY KEY, status {text}, updated_at {timestamp})",
+		"INSERT INTO orders VALUES (1, 'a', NULL)", "INSERT INTO orders VALUES (2, 'b', '2024-05-01 10:00:01')",
+		"INSERT INTO orders VALUES (3, 'c', "+f.BadTime+")")
+	for policy, want := range map[observer.NullPolicy][]string{
+		observer.NullInclude: {"1", "2", "3!", ""}, observer.NullError: {"1!", "2", "3!", ""}, observer.NullSkip: {"", "2", "3!", ""},
+	} {
+		q := orders()
+		q.NullTimestamp = policy
+		for i, key := range []string{"1", "2", "3", "4"} {
+			got := ""
+			for _, r := range f.readIn(t, q, observer.Range{Part: observer.PartKey, Key: key}) {
+				if got += r.key; r.err != nil {
+					got += "!"
+				}
+			}
+			if got != want[i] {
+				t.Errorf("%s: of the key %s = %q, want %q", policy, key, got, want[i])
+			}
+		}
 	}
 }
 

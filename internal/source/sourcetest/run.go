@@ -45,6 +45,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"a range begins at a cursor and has bounds":     ranges,
 		"a range is for rows with a timestamp":          nullRanges,
 		"rows are read in the order of their key":       byKey,
+		"a row is read by its key":                      ofOneKey,
 		"keys of each type are gone on from":            keysOfEachType,
 		"normal keys are those of a wider column":       widerKeys,
 		"a read begins among rows of one timestamp":     withinTies,

@@ -57,6 +57,14 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{selection: selection, from: r.from, table: r.name, most: source.MaxRowBytes(q)}
+	if in.Part == observer.PartKey {
+		p.form = formOf(q.Form)
+		if !r.bindable(selection) {
+			return p, observer.ErrNoKeyLookup
+		}
+		err = p.add(in, func(w source.Statements) (string, []int) { return w.OfKey(q, selection) })
+		return p, err
+	}
 	if selection.Timestamp < 0 {
 		err = p.add(in, func(w source.Statements) (string, []int) { return w.All(selection), nil })
 		return p, err
