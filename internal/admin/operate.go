@@ -28,7 +28,7 @@ func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool,
 	if err != nil {
 		return false, err
 	}
-	forgiven, err := op.forgetRefusals(ctx, id)
+	forgiven, err := op.forgetRefusals(ctx, id, actor)
 	if err != nil {
 		return false, err
 	}
@@ -41,7 +41,7 @@ func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool,
 
 // forgetRefusals forgets that the account of an observer's source was refused. It
 // reports false when it was not.
-func (op *Operator) forgetRefusals(ctx context.Context, id string) (bool, error) {
+func (op *Operator) forgetRefusals(ctx context.Context, id, actor string) (bool, error) {
 	o, err := op.configured(id)
 	if err != nil {
 		return false, nil //nolint:nilerr // It is in the database alone: no source is known of it.
@@ -50,7 +50,7 @@ func (op *Operator) forgetRefusals(ctx context.Context, id string) (bool, error)
 	if account == "" {
 		return false, nil
 	}
-	return op.db.Accounts().ForgetAccount(ctx, account)
+	return op.db.Accounts().ForgetAccount(ctx, account, actor)
 }
 
 // ResetOptions say how much a reset forgets, see package lockdb.

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -72,10 +73,19 @@ func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
 	return err
 }
 
-// ForgetAccount forgets all refusals of an account: every node may try the secret
-// that it has. It reports false when there was none.
-func (t *Accounts) ForgetAccount(ctx context.Context, id string) (bool, error) {
-	n, err := t.db.Exec(ctx, fmt.Sprintf("forget the refusals of account %s", id),
-		`DELETE FROM obs_account WHERE account = $1`, id)
-	return n > 0, err
+// ForgetAccount forgets all refusals of an account for an operator: every node may try
+// the secret that it has. It reports false when there was none.
+func (t *Accounts) ForgetAccount(ctx context.Context, id, actor string) (forgotten bool, err error) {
+	err = t.db.InTx(ctx, fmt.Sprintf("forget the refusals of account %s", id), func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_account WHERE account = $1`), id)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if forgotten = n > 0; err != nil || !forgotten {
+			return err
+		}
+		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "resume-account", Subject: id})
+	})
+	return forgotten && err == nil, err
 }

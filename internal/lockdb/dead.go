@@ -1,10 +1,19 @@
 package lockdb
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -56,4 +65,144 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 		known[i] = found[key]
 	}
 	return known, nil
+}
+
+// DeadRow is the record of a poison row.
+type DeadRow struct {
+	ID     int64
+	Stream string
+	observer.Dead
+	// Refused says that a poll has refused the row, and reads it again.
+	Refused         bool
+	FirstAt, LastAt time.Time
+}
+
+// DeadFilter says which records of poison rows are meant. An empty field means any.
+type DeadFilter struct {
+	IDs     []int64
+	Streams []string
+	Key     string
+	// Since is how long ago the row was last met, by the database's clock.
+	Since time.Duration
+	// Raw asks for what was kept of the rows, which may be much.
+	Raw bool
+	// Limit is the most that are returned; 0 means all.
+	Limit int
+}
+
+// Dead returns the records of poison rows, those that were met last first.
+func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) {
+	w := where{db: t.db}
+	if err := cmp.Or(w.among("CAST(id AS TEXT)", decimals(f.IDs)), w.among("stream", f.Streams)); err != nil {
+		return nil, err
+	}
+	if f.Key != "" {
+		w.add("key = %s", f.Key)
+	}
+	if f.Since > 0 {
+		w.add("last_at >= {past %s}", f.Since.Seconds())
+	}
+	raw := "''"
+	if f.Raw {
+		raw = "raw"
+	}
+	var found []DeadRow
+	err := t.db.Query(ctx, "read the poison rows",
+		`SELECT id, stream, key, reason, refused, first_at, last_at, `+raw+` FROM obs_dead`+w.text()+` ORDER BY last_at DESC, id DESC`+w.limit(f.Limit),
+		func(scan func(...any) error) error {
+			var d DeadRow
+			err := scan(&d.ID, &d.Stream, &d.Key, &d.Reason, &d.Refused, sqldb.ScanTime(&d.FirstAt), sqldb.ScanTime(&d.LastAt), &d.Raw)
+			found = append(found, d)
+			return err
+		}, w.args...)
+	return found, err
+}
+
+// DropDead removes records of a stream for an operator, and returns how many there were.
+func (t *Operations) DropDead(ctx context.Context, ids []int64, act Act) (dropped int64, err error) {
+	err = t.db.InTx(ctx, "drop poison rows of "+act.Subject, func(tx *sql.Tx) error {
+		if dropped, err = t.deleteDead(ctx, tx, act.Subject, ids); err != nil || dropped == 0 {
+			return err
+		}
+		return audit(ctx, t.db, tx, act)
+	})
+	return dropped, err
+}
+
+// SettleDead removes the records of rows that were observed, under the lease of the
+// stream's type: a poll that met one again would have kept the record. The error is
+// lock.ErrFenced when the lease has ended.
+func (t *Operations) SettleDead(ctx context.Context, g lock.Grant, stream string, ids []int64) error {
+	return t.db.InTx(ctx, "remove poison rows of "+stream, func(tx *sql.Tx) error {
+		if _, err := t.deleteDead(ctx, tx, stream, ids); err != nil {
+			return err
+		}
+		err := tx.QueryRowContext(ctx, fencedSQL(t.db, `SELECT 1 WHERE {lease}`), fencedArgs(g)...).Scan(new(int))
+		if errors.Is(err, sql.ErrNoRows) {
+			err = lock.ErrFenced
+		}
+		return err
+	})
+}
+
+func (t *Operations) deleteDead(ctx context.Context, tx *sql.Tx, stream string, ids []int64) (int64, error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	w := where{db: t.db}
+	w.add("stream = %s", stream)
+	if err := w.among("CAST(id AS TEXT)", decimals(ids)); err != nil {
+		return 0, err
+	}
+	result, err := tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_dead`+w.text()), w.args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func decimals(ids []int64) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.FormatInt(id, 10)
+	}
+	return texts
+}
+
+// where is the WHERE of a statement that is put together, with its parameters.
+type where struct {
+	db         *sqldb.DB
+	conditions []string
+	args       []any
+}
+
+// add adds a condition on a value, which is written as %s.
+func (w *where) add(condition string, value any) {
+	w.args = append(w.args, value)
+	w.conditions = append(w.conditions, fmt.Sprintf(condition, fmt.Sprint("$", len(w.args))))
+}
+
+// among adds that a text is one of the values; none means any.
+func (w *where) among(text string, values []string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	list, err := w.db.List(values)
+	w.add(text+" {among %s}", list)
+	return err
+}
+
+func (w *where) text() string {
+	if len(w.conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(w.conditions, " AND ")
+}
+
+// limit ends a statement after so many rows; 0 means all.
+func (w *where) limit(rows int) string {
+	if rows == 0 {
+		return ""
+	}
+	return fmt.Sprint(" LIMIT ", rows)
 }

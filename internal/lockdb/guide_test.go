@@ -56,7 +56,7 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 		func() error {
 			return db.Leases().NoteFailures(t.Context(), []lock.Failure{{Region: "LOCKS", Key: "page:1", Count: 1}})
 		},
-		func() error { _, err := db.Accounts().ForgetAccount(t.Context(), a.ID); return err },
+		func() error { _, err := db.Accounts().ForgetAccount(t.Context(), a.ID, "alice"); return err },
 		func() error {
 			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})
 		},

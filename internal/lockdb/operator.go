@@ -160,6 +160,11 @@ func orUnknown(err error, stream string) error {
 	return fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
 }
 
+// Note notes an act that is done in other transactions, before they begin.
+func (t *Operations) Note(ctx context.Context, act Act) error {
+	return t.db.InTx(ctx, "note "+act.Action+" of "+act.Subject, func(tx *sql.Tx) error { return audit(ctx, t.db, tx, act) })
+}
+
 // audit notes an act in the transaction that does it.
 func audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
 	_, err := tx.ExecContext(ctx, db.SQL(`
@@ -168,16 +173,40 @@ func audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
 	return err
 }
 
-// Acts returns the last acts of operators, newest first.
-func (t *Operations) Acts(ctx context.Context, limit int) ([]Act, error) {
+// ActFilter says which acts are meant. An empty field means any.
+type ActFilter struct {
+	// Since is by the database's clock.
+	Since time.Duration
+	// Action and Actor are exact; Subject is a stream or a lock, with or without its
+	// region.
+	Action, Actor, Subject string
+	// Limit is the most that are returned; 0 means all.
+	Limit int
+}
+
+// Acts returns the acts of operators, newest first.
+func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
+	w := where{db: t.db}
+	if f.Since > 0 {
+		w.add("at >= {past %s}", f.Since.Seconds())
+	}
+	if f.Action != "" {
+		w.add("action = %s", f.Action)
+	}
+	if f.Actor != "" {
+		w.add("actor = %s", f.Actor)
+	}
+	if f.Subject != "" {
+		w.add("substr(' ' || subject, 1 + length(subject) - length(CAST(%[1]s AS TEXT))) = ' ' || CAST(%[1]s AS TEXT)", f.Subject)
+	}
 	var acts []Act
 	err := t.db.Query(ctx, "read the audit table",
-		`SELECT at, actor, action, subject, detail FROM obs_audit ORDER BY id DESC LIMIT $1`,
+		`SELECT at, actor, action, subject, detail FROM obs_audit`+w.text()+` ORDER BY id DESC`+w.limit(f.Limit),
 		func(scan func(...any) error) error {
 			var a Act
 			err := scan(sqldb.ScanTime(&a.At), &a.Actor, &a.Action, &a.Subject, &a.Detail)
 			acts = append(acts, a)
 			return err
-		}, limit)
+		}, w.args...)
 	return acts, err
 }

@@ -37,7 +37,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || states["orders"].Paused {
 			t.Errorf("after the resume: %+v, %v", states, err)
 		}
-		acts, err := db.Operations().Acts(t.Context(), 10)
+		acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 10})
 		if err != nil || len(acts) != 2 || acts[0].Action != "resume" || acts[0].Actor != "bob" || acts[1].Action != "pause" || acts[1].At.IsZero() {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
@@ -127,7 +127,7 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 		if n := count(t, url, `SELECT count(*) FROM obs_observed`); n != 6 {
 			t.Errorf("%d observed rows, want 6", n)
 		}
-		acts, err := db.Operations().Acts(t.Context(), 1)
+		acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 1})
 		if err != nil || acts[0].Action != "reset" || acts[0].Detail != "keep-cursor" || acts[0].Actor != "alice" {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
@@ -210,7 +210,7 @@ func TestAcceptIsForWhatWasRefused(t *testing.T) {
 				if got.Refusal != refusing.Refusal || got.Accepted != refusing.Refusal {
 					t.Errorf("cursor after it was accepted: %+v", got)
 				}
-				if acts, err := db.Operations().Acts(t.Context(), 1); err != nil || acts[0].Action != "accept" || acts[0].Actor != "alice" || acts[0].Detail != "8 of 8" {
+				if acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 1}); err != nil || acts[0].Action != "accept" || acts[0].Actor != "alice" || acts[0].Detail != "8 of 8" {
 					t.Errorf("audit: %+v, %v", acts, err)
 				}
 				if got = mustCommit(t, s, chunk(got, n)); got.Refusal+got.Accepted != "" || cursorOf(t, s, "orders") != got {

@@ -62,7 +62,7 @@ func TestKeysAreRenamed(t *testing.T) {
 		if err != nil || len(known) != 2 || known["A000010"].Number != 10 || known["Z000011"].Number != 11 {
 			t.Errorf("known: %+v, %v", known, err)
 		}
-		if acts, err := db.Operations().Acts(t.Context(), 1); err != nil || acts[0].Detail != "wider; 25000 keys renamed" {
+		if acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 1}); err != nil || acts[0].Detail != "wider; 25000 keys renamed" {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
 		if all, renamed, err := db.Operations().CountRenamed(t.Context(), "orders", n.Rename); err != nil || all != rows || renamed != 0 {
@@ -114,7 +114,7 @@ func TestKeysAreRenamedAllOrNone(t *testing.T) {
 		if got := cursorOf(t, s, "orders"); got != c {
 			t.Errorf("cursor: %+v, want %+v", got, c)
 		}
-		if acts, err := db.Operations().Acts(t.Context(), 1); err != nil || len(acts) != 0 {
+		if acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 1}); err != nil || len(acts) != 0 {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
 	})

@@ -92,7 +92,7 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 		if n := guardRows(t, db, url, reader); n != 0 {
 			t.Error("the guard of a former reader holds")
 		}
-		acts, err := db.Operations().Acts(t.Context(), 10)
+		acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 10})
 		if err != nil || len(acts) != 2 {
 			t.Fatalf("audit: %+v, %v", acts, err)
 		}

@@ -223,7 +223,7 @@ func TestOperatorCancelsASweep(t *testing.T) {
 		if got := sweepOf(t, db, "orders", first.Kind); got != second {
 			t.Errorf("the last one is\n%+v, shown is\n%+v", second, got)
 		}
-		acts, err := db.Operations().Acts(t.Context(), 10)
+		acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 10})
 		if err != nil || len(acts) != 3 || acts[1].Action != "cancel-sweep" || acts[1].Actor != "bob" || acts[1].Subject != "orders" ||
 			acts[1].Detail != fmt.Sprint("backfill ", first.ID) || acts[0].Action != "start-sweep" || acts[0].Actor != "alice" {
 			t.Errorf("audit: %+v, %v", acts, err)

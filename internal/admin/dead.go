@@ -1,0 +1,225 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/wait"
+	"github.com/observerd/observerd/internal/wiring"
+)
+
+// DeadRow is the record of a poison row, and DeadFilter says which are meant; see
+// package lockdb.
+type (
+	DeadRow    = lockdb.DeadRow
+	DeadFilter = lockdb.DeadFilter
+)
+
+// Dead returns the records of poison rows, those that were met last first, and the
+// database's clock. Streams of the filter must be known.
+func (op *Operator) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, time.Time, error) {
+	if err := op.ready(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
+	found, err := op.db.Operations().Dead(ctx, f)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	// An observer that is not configured any more has records, and no cursor is needed.
+	for _, id := range f.Streams {
+		if slices.ContainsFunc(found, func(d DeadRow) bool { return d.Stream == id }) {
+			continue
+		}
+		if err := op.KnowsObserver(ctx, id); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	now, err := op.db.Now(ctx)
+	return found, now, err
+}
+
+// DropDead removes records of one observer, and returns how many there were. why is
+// noted with the act.
+func (op *Operator) DropDead(ctx context.Context, rows []DeadRow, actor, why string) (int64, error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	return op.db.Operations().DropDead(ctx, idsOf(rows), deadAct("drop-dead", rows, actor, why))
+}
+
+// idsShown is how many records the audit table names.
+const idsShown = 20
+
+// deadAct names the records by their numbers. A key is a value of a row.
+func deadAct(action string, rows []DeadRow, actor, why string) lockdb.Act {
+	numbers := make([]string, 0, idsShown+1)
+	for _, d := range rows[:min(len(rows), idsShown)] {
+		numbers = append(numbers, fmt.Sprint(d.ID))
+	}
+	if more := len(rows) - idsShown; more > 0 {
+		numbers = append(numbers, fmt.Sprintf("and %d more", more))
+	}
+	detail := "records: " + strings.Join(numbers, ", ")
+	if why != "" {
+		detail += "; " + why
+	}
+	return lockdb.Act{Actor: actor, Action: action, Subject: rows[0].Stream, Detail: detail}
+}
+
+func idsOf(rows []DeadRow) []int64 {
+	ids := make([]int64, len(rows))
+	for i, d := range rows {
+		ids[i] = d.ID
+	}
+	return ids
+}
+
+// RetryKeyless is the outcome of a record without a key, by which no row can be read.
+const RetryKeyless observer.RetryOutcome = "keyless"
+
+// RetriedRow is what a retry has made of a record.
+type RetriedRow struct {
+	DeadRow
+	observer.Retried
+}
+
+// deadBatch is how many rows are read again between two looks at the clock.
+const deadBatch = 10
+
+// RetryDead reads the rows of records of one observer again by their keys, and commits
+// those that can be read, under the lock of the observer's type and in the same fenced
+// commits as a poll. Their records are removed after that, under the same lease: if
+// this process dies in between, the next retry finds the rows observed. It returns what
+// has become of the records before an error.
+func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, actor, why string) (done []RetriedRow, err error) {
+	id := rows[0].Stream
+	o, err := op.configured(id)
+	if err != nil {
+		return nil, err
+	}
+	src, err := op.open(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	s := wiring.Spec(o, op.log)
+	s.Definition = wiring.DefinitionHash(o, src)
+	r := &deadRetry{op: op, id: id, source: src, act: deadAct("retry-dead", rows, actor, why), left: make(map[string][]DeadRow)}
+	if r.observer, err = observer.New(s); err != nil {
+		return nil, err
+	}
+	for _, d := range rows {
+		if d.Key == "" {
+			r.done = append(r.done, RetriedRow{d, observer.Retried{Outcome: RetryKeyless}})
+			continue
+		}
+		if r.left[d.Key] == nil {
+			r.keys = append(r.keys, d.Key)
+		}
+		r.left[d.Key] = append(r.left[d.Key], d)
+	}
+	for len(r.keys) > 0 && err == nil {
+		err = op.whenFree(ctx, o, r.step)
+	}
+	return r.done, adviseDead(o, err)
+}
+
+// whenFree is underLease that waits for as long as ctx lasts.
+func (op *Operator) whenFree(ctx context.Context, o config.Observer, do func(context.Context, lock.Grant) error) error {
+	for {
+		err := op.underLease(ctx, o, do)
+		var held *lock.HeldError
+		if !errors.As(err, &held) || !wait.For(ctx, lookAgain) {
+			return err
+		}
+	}
+}
+
+// deadRetry is a retry of the records of one observer.
+type deadRetry struct {
+	op       *Operator
+	id       string
+	source   observer.Source
+	observer *observer.Observer
+	act      lockdb.Act
+	noted    bool
+	keys     []string             // that are left
+	left     map[string][]DeadRow // their records
+	done     []RetriedRow
+}
+
+// step reads rows for the time of a step under one lease, so that polls come in between.
+func (r *deadRetry) step(ctx context.Context, g lock.Grant) error {
+	known, err := r.op.db.Turns().Streams(ctx, []string{r.id})
+	switch {
+	case err != nil:
+		return err
+	case known[r.id].Paused:
+		return pausedError(r.id)
+	case !r.noted:
+		if err := r.op.db.Operations().Note(ctx, r.act); err != nil {
+			return err
+		}
+		r.noted = true
+	}
+	for began := time.Now(); len(r.keys) > 0 && time.Since(began) < stepTime; {
+		some := r.keys[:min(len(r.keys), deadBatch)]
+		all, err := r.observer.Retry(ctx, r.source, r.op.db.Store(g), some)
+		r.keys = r.keys[len(all):]
+		if err := errors.Join(err, r.settle(ctx, g, all)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle removes the records of rows that are observed by now.
+func (r *deadRetry) settle(ctx context.Context, g lock.Grant, all []observer.Retried) error {
+	var ids []int64
+	for _, one := range all {
+		records := r.left[one.Key]
+		for _, d := range records {
+			r.done = append(r.done, RetriedRow{d, one})
+		}
+		if one.Outcome == observer.RetryEvent || one.Outcome == observer.RetryObserved {
+			ids = append(ids, idsOf(records)...)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.op.db.Operations().SettleDead(ctx, g, r.id, ids)
+}
+
+// adviseDead says what reads the rows where a retry does not.
+func adviseDead(o config.Observer, err error) error {
+	switch {
+	case !errors.Is(err, observer.ErrNoKeyLookup):
+		return err
+	case o.Timestamp == "" || o.Detect == config.DetectSnapshot:
+		return fmt.Errorf("%w; each poll of %s reads all rows, and makes events of those that were fixed", err, o.ID)
+	}
+	return fmt.Errorf("%w; 'observerd observers backfill %s' reads all rows again, and makes events of those that were fixed", err, o.ID)
+}
+
+// Act is an act of an operator, and ActFilter says which are meant; see package lockdb.
+type (
+	Act       = lockdb.Act
+	ActFilter = lockdb.ActFilter
+)
+
+// Acts returns what operators did, newest first.
+func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
+	if err := op.ready(ctx); err != nil {
+		return nil, err
+	}
+	return op.db.Operations().Acts(ctx, f)
+}
