@@ -326,7 +326,7 @@ func (n *nest) visit(t *testing.T) {
 // calls are arguments without which a command does nothing, by its path.
 var calls = map[string][]string{
 	"init": {"--timeout", "3s"}, "poll": {"--once"}, "doctor": {"--watch", "0"}, "sample": {"--steps", "1", "--path", "sample.db"},
-	"dead show": {"1"}, "dead retry": {"--all"}, "dead drop": {"--all", "--yes"}, "observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
+	"dead retry": {"--all"}, "dead drop": {"--all", "--yes"}, "observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks release":      {"--term", "0198c0de-0000-7000-8000-000000000001"},
@@ -352,7 +352,7 @@ func commandLines(t *testing.T, pid string) [][]string {
 		}
 		for _, word := range strings.Fields(cmd.Use)[1:] {
 			if word == strings.ToUpper(word) && !strings.HasPrefix(word, "[") {
-				line = append(line, map[string]string{"ID": "erp", "FOLDER": ".", "COMMAND": "true", "LOCK": "lock:exclusive:audit:processing:a",
+				line = append(line, map[string]string{"ID": "erp", "RECORD": "1", "FOLDER": ".", "COMMAND": "true", "LOCK": "lock:exclusive:audit:processing:a",
 					"URL": "postgres://u:" + canary + "@127.0.0.1:1/erp?sslpassword=" + canary}[word])
 			}
 		}
