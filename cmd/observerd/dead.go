@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/observer"
 )
 
 // retryTimeout is for as many rows as may be, each of which is a read of its own.
@@ -209,7 +208,7 @@ func byObserver(found []admin.DeadRow, do func(id string, rows []admin.DeadRow) 
 // retriedRecord is what has become of a record as JSON has it.
 type retriedRecord struct {
 	deadRecord
-	Outcome observer.RetryOutcome `json:"outcome"`
+	Outcome admin.RetryOutcome `json:"outcome"`
 	// Found is why the row still is poison, Seq the sequence of its event.
 	Found string `json:"found,omitempty"`
 	Seq   int64  `json:"seq,omitempty"`
@@ -243,13 +242,13 @@ func (c deadCommands) printRetried(output format, all []admin.RetriedRow) error 
 	if output == formatJSON {
 		records := make([]retriedRecord, len(all))
 		for i, r := range all {
-			records[i] = retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Retried.Reason, r.Seq}
+			records[i] = retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq}
 		}
 		return printJSON(c.stdout, records)
 	}
 	rows := make([][]string, len(all))
 	for i, r := range all {
-		rows[i] = []string{strconv.FormatInt(r.ID, 10), r.Stream, orDash(r.DeadRow.Key), said(r)}
+		rows[i] = []string{strconv.FormatInt(r.ID, 10), r.Stream, orDash(r.Key), said(r)}
 	}
 	return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, rows)
 }
@@ -257,23 +256,23 @@ func (c deadCommands) printRetried(output format, all []admin.RetriedRow) error 
 // said words what has become of a record.
 func said(r admin.RetriedRow) string {
 	switch r.Outcome {
-	case observer.RetryEvent:
+	case admin.RetryEvent:
 		return fmt.Sprint("became event ", r.Seq)
-	case observer.RetryObserved:
+	case admin.RetryObserved:
 		return "was observed already"
-	case observer.RetryPoison:
-		return "still poison: " + r.Retried.Reason
-	case observer.RetryMissing:
+	case admin.RetryPoison:
+		return "still poison: " + r.Found
+	case admin.RetryMissing:
 		return "no row is found by this key: it is gone, or null-timestamp leaves it out"
 	}
-	return "has no key to read it by: " + r.DeadRow.Reason
+	return "has no key to read it by: " + r.Reason
 }
 
 // leftOver is the error of a retry that has left records.
 func leftOver(all []admin.RetriedRow) error {
 	left := 0
 	for _, r := range all {
-		if r.Outcome != observer.RetryEvent && r.Outcome != observer.RetryObserved {
+		if r.Outcome != admin.RetryEvent && r.Outcome != admin.RetryObserved {
 			left++
 		}
 	}
@@ -294,7 +293,7 @@ the observer stay as they are: a poll that meets such a row again makes a new re
   observerd dead drop --observer orders --yes`,
 	}, operateTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, found []admin.DeadRow) error {
 		if len(found) > 0 {
-			if err := (observerCommands{c.cli}).confirm(ctx, yes, fmt.Sprintf("Remove the records of %d poison rows?", len(found))); err != nil {
+			if err := observerCommands(c).confirm(ctx, yes, fmt.Sprintf("Remove the records of %d poison rows?", len(found))); err != nil {
 				return err
 			}
 		}
@@ -331,7 +330,7 @@ func recordIDs(args []string) ([]int64, error) {
 func allFound(ids []int64, found []admin.DeadRow) error {
 	for _, id := range ids {
 		if !slices.ContainsFunc(found, func(d admin.DeadRow) bool { return d.ID == id }) {
-			return usageError{fmt.Errorf("there is no record %d; 'observerd dead list' has those that there are", id)}
+			return fmt.Errorf("there is no record %d; 'observerd dead list' has those that there are", id)
 		}
 	}
 	return nil

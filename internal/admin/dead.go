@@ -16,12 +16,11 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// DeadRow is the record of a poison row, and DeadFilter says which are meant; see
-// package lockdb.
-type (
-	DeadRow    = lockdb.DeadRow
-	DeadFilter = lockdb.DeadFilter
-)
+// DeadRow is the record of a poison row, see package lockdb.
+type DeadRow = lockdb.DeadRow
+
+// DeadFilter says which records are meant, see package lockdb.
+type DeadFilter = lockdb.DeadFilter
 
 // Dead returns the records of poison rows, those that were met last first, and the
 // database's clock. Streams of the filter must be known.
@@ -82,14 +81,32 @@ func idsOf(rows []DeadRow) []int64 {
 	return ids
 }
 
-// RetryKeyless is the outcome of a record without a key, by which no row can be read.
-const RetryKeyless observer.RetryOutcome = "keyless"
+// RetryOutcome says what a retry has made of a record.
+type RetryOutcome = observer.RetryOutcome
+
+// The outcomes: those of package observer, and that of a record without a key, by which
+// no row can be read.
+const (
+	RetryEvent                 = observer.RetryEvent
+	RetryObserved              = observer.RetryObserved
+	RetryPoison                = observer.RetryPoison
+	RetryMissing               = observer.RetryMissing
+	RetryKeyless  RetryOutcome = "keyless"
+)
 
 // RetriedRow is what a retry has made of a record.
 type RetriedRow struct {
 	DeadRow
-	observer.Retried
+	Outcome RetryOutcome
+	// Found is why the row still is poison.
+	Found string
+	// Seq is the sequence of its event; 0 for none.
+	Seq int64
 }
+
+// errRetryTimeout is the cause that ends a step which keeps the lock for as long as a
+// poll may, and has read no row.
+var errRetryTimeout = errors.New("a row was not read within poll-timeout; is there an index on the key?")
 
 // deadBatch is how many rows are read again between two looks at the clock.
 const deadBatch = 10
@@ -112,13 +129,13 @@ func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, actor, why st
 	defer func() { err = errors.Join(err, src.Close()) }()
 	s := wiring.Spec(o, op.log)
 	s.Definition = wiring.DefinitionHash(o, src)
-	r := &deadRetry{op: op, id: id, source: src, act: deadAct("retry-dead", rows, actor, why), left: make(map[string][]DeadRow)}
+	r := &deadRetry{op: op, id: id, source: src, typ: wiring.TypeOf(op.cfg, o), act: deadAct("retry-dead", rows, actor, why), left: make(map[string][]DeadRow)}
 	if r.observer, err = observer.New(s); err != nil {
 		return nil, err
 	}
 	for _, d := range rows {
 		if d.Key == "" {
-			r.done = append(r.done, RetriedRow{d, observer.Retried{Outcome: RetryKeyless}})
+			r.done = append(r.done, RetriedRow{DeadRow: d, Outcome: RetryKeyless})
 			continue
 		}
 		if r.left[d.Key] == nil {
@@ -149,6 +166,7 @@ type deadRetry struct {
 	id       string
 	source   observer.Source
 	observer *observer.Observer
+	typ      config.Type
 	act      lockdb.Act
 	noted    bool
 	keys     []string             // that are left
@@ -170,9 +188,14 @@ func (r *deadRetry) step(ctx context.Context, g lock.Grant) error {
 		}
 		r.noted = true
 	}
+	limited, cancel := context.WithTimeoutCause(ctx, r.typ.Observers[0].PollTimeout, errRetryTimeout)
+	defer cancel()
 	for began := time.Now(); len(r.keys) > 0 && time.Since(began) < stepTime; {
 		some := r.keys[:min(len(r.keys), deadBatch)]
-		all, err := r.observer.Retry(ctx, r.source, r.op.db.Store(g), some)
+		all, err := r.observer.Retry(limited, r.source, r.op.db.Store(g), some)
+		if errors.Is(err, errRetryTimeout) && len(all) > 0 {
+			err = nil // The next step has its own time.
+		}
 		r.keys = r.keys[len(all):]
 		if err := errors.Join(err, r.settle(ctx, g, all)); err != nil {
 			return err
@@ -187,9 +210,9 @@ func (r *deadRetry) settle(ctx context.Context, g lock.Grant, all []observer.Ret
 	for _, one := range all {
 		records := r.left[one.Key]
 		for _, d := range records {
-			r.done = append(r.done, RetriedRow{d, one})
+			r.done = append(r.done, RetriedRow{d, one.Outcome, one.Reason, one.Seq})
 		}
-		if one.Outcome == observer.RetryEvent || one.Outcome == observer.RetryObserved {
+		if one.Outcome == RetryEvent || one.Outcome == RetryObserved {
 			ids = append(ids, idsOf(records)...)
 		}
 	}
@@ -210,11 +233,11 @@ func adviseDead(o config.Observer, err error) error {
 	return fmt.Errorf("%w; 'observerd observers backfill %s' reads all rows again, and makes events of those that were fixed", err, o.ID)
 }
 
-// Act is an act of an operator, and ActFilter says which are meant; see package lockdb.
-type (
-	Act       = lockdb.Act
-	ActFilter = lockdb.ActFilter
-)
+// Act is an act of an operator, see package lockdb.
+type Act = lockdb.Act
+
+// ActFilter says which acts are meant, see package lockdb.
+type ActFilter = lockdb.ActFilter
 
 // Acts returns what operators did, newest first.
 func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]Act, error) {

@@ -86,11 +86,9 @@ func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 	case len(rows) == 0:
 		done.Outcome = RetryMissing
 		return done, nil
-	case len(rows) > 1:
-		done.Outcome, done.Reason = RetryPoison, keyColumns(r.spec)+" is not unique"
-		return done, nil
-	case rows[0].err != nil:
-		done.Outcome, done.Reason = RetryPoison, rows[0].err.Error()
+	}
+	if done.Reason = r.fault(rows); done.Reason != "" {
+		done.Outcome = RetryPoison
 		return done, nil
 	}
 	r.comparer.seen = bitmap{}
@@ -111,6 +109,17 @@ func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 	}
 	done.Outcome, done.Seq = RetryEvent, r.cursor.LastSeq
 	return done, nil
+}
+
+// fault says why the rows of a key are poison; empty where the one row is not.
+func (r *retry) fault(rows []row) string {
+	switch {
+	case len(rows) > 1:
+		return keyColumns(r.spec) + " is not unique"
+	case rows[0].err != nil:
+		return rows[0].err.Error()
+	}
+	return ""
 }
 
 // read returns the rows of a key, without those that the source takes for equal.
