@@ -9,15 +9,6 @@ import (
 	"github.com/observerd/observerd/internal/admin"
 )
 
-// auditedAct is an act of an operator as JSON has it.
-type auditedAct struct {
-	At      string `json:"at"`
-	Actor   string `json:"actor"`
-	Action  string `json:"action"`
-	Subject string `json:"subject"`
-	Detail  string `json:"detail"`
-}
-
 func (c *cli) auditCommand() *cobra.Command {
 	var f admin.ActFilter
 	var lock string
@@ -55,11 +46,7 @@ why. It is kept for database.retention.audit.`,
 			}
 			acts = limited(c, *limit, acts)
 			if *output == formatJSON {
-				all := make([]auditedAct, len(acts))
-				for i, a := range acts {
-					all[i] = auditedAct{timestamp(a.At), a.Actor, a.Action, a.Subject, a.Detail}
-				}
-				return printJSON(c.stdout, all)
+				return printJSON(c.stdout, acts)
 			}
 			rows := make([][]string, len(acts))
 			for i, a := range acts {

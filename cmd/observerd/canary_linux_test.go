@@ -326,7 +326,8 @@ func (n *nest) visit(t *testing.T) {
 // calls are arguments without which a command does nothing, by its path.
 var calls = map[string][]string{
 	"init": {"--timeout", "3s"}, "poll": {"--once"}, "doctor": {"--watch", "0"}, "sample": {"--steps", "1", "--path", "sample.db"},
-	"dead retry": {"--all"}, "dead drop": {"--all", "--yes"}, "observers reset": {"--yes"}, "observers accept": {"--yes"}, "reload": {"--pid", "PID", "--timeout", "3s"},
+	"dead retry": {"--all"}, "dead drop": {"--all", "--yes"}, "observers reset": {"--yes"}, "observers accept": {"--yes"},
+	"observers pause": {"erp", "--for", "1s"}, "observers resume": {"erp"}, "reload": {"--pid", "PID", "--timeout", "3s"},
 	"exec": {"--lock", "lock:exclusive:audit:processing:a"}, "locks exec": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks policy check": {"--lock", "lock:exclusive:audit:processing:b"},
 	"locks release":      {"--term", "0198c0de-0000-7000-8000-000000000001"},

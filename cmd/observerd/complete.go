@@ -1,8 +1,20 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 )
+
+// completeObservers offers the ids that are not there yet.
+func (c *cli) completeObservers(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	ids, directive := c.completeObserver(cmd, nil, word)
+	return slices.DeleteFunc(ids, func(id string) bool {
+		id, _, _ = strings.Cut(id, "\t")
+		return slices.Contains(args, id)
+	}), directive
+}
 
 // completeObserver offers the ids of the configuration. The database is not
 // asked: a completion must be quick.

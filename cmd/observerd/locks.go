@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,15 +24,15 @@ import (
 // lockCommands makes the commands below locks that look at locks and release them.
 type lockCommands struct{ *cli }
 
-// heldLock is a lock as JSON has it. Times are in nanoseconds, as in the status.
+// heldLock is a lock as JSON has it. Times are in milliseconds, as in the status.
 type heldLock struct {
 	Lock     string            `json:"lock"`
 	Holder   string            `json:"holder"`
 	Term     string            `json:"term"`
 	Fence    int64             `json:"fence"`
-	TTL      time.Duration     `json:"ttl_ns"`
-	Age      time.Duration     `json:"age_ns"`
-	Left     time.Duration     `json:"ttl_left_ns"`
+	TTL      time.Duration     `json:"ttl_ms"`
+	Age      time.Duration     `json:"age_ms"`
+	Left     time.Duration     `json:"ttl_left_ms"`
 	Waiting  int               `json:"waiting"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
@@ -58,7 +59,7 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 	flags.DurationVar(&f.OlderThan, "older-than", 0, "the least time since the lock was taken")
 	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease is over, and that nobody has taken since")
 	flags.IntVar(&f.Limit, "limit", 100, "the most that are listed")
-	watch := flags.Bool("watch", false, "list them again every 2 s, until it is interrupted")
+	watch := watchFlag(cmd)
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		f.Mode = locks.Mode(mode)
@@ -73,8 +74,8 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 		if err != nil {
 			return err
 		}
-		for {
-			found, err := c.find(cmd.Context(), cfg, *timeout, f)
+		list := func(ctx context.Context, w io.Writer) error {
+			found, err := admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
 			if err != nil {
 				return err
 			}
@@ -82,22 +83,15 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
 				unknown = nil // Once is enough, also with --watch.
 			}
-			if err := c.print(found, *output); err != nil || !*watch {
-				return err
-			}
-			select {
-			case <-cmd.Context().Done():
-				return context.Cause(cmd.Context())
-			case <-time.After(watchEvery):
-				fmt.Fprintln(c.stdout)
-			}
+			return c.print(w, found, *output)
 		}
+		if *watch {
+			return c.watch(cmd.Context(), *timeout, *output == formatText, list)
+		}
+		return within(cmd.Context(), *timeout, c.stdout, list)
 	}
 	return cmd
 }
-
-// watchEvery is how often locks are listed that are watched.
-const watchEvery = 2 * time.Second
 
 // unknownWord returns what is wrong with a subject or predicate that this configuration does
 // not know, though another program's may. The error is of a mode that there is not.
@@ -122,19 +116,19 @@ func (c lockCommands) find(ctx context.Context, cfg *config.Config, timeout time
 	return admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
 }
 
-func (c lockCommands) print(found []locks.Found, output format) error {
+func (c lockCommands) print(w io.Writer, found []locks.Found, output format) error {
 	if output == formatJSON {
 		held := make([]heldLock, len(found))
 		for i, l := range found {
 			held[i] = heldLock{l.Lock.String(), l.Node, l.Term, l.Fence, l.Lock.TTL, l.Age, l.Left, l.Waiting, l.Lock.Metadata}
 		}
-		return printJSON(c.stdout, held)
+		return printJSON(w, held)
 	}
 	rows := make([][]string, len(found))
 	for i, l := range found {
 		rows[i] = []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
 	}
-	return table(c.stdout, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, rows)
+	return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, rows)
 }
 
 func leftOf(l locks.Found) string {
@@ -169,7 +163,7 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 			return err
 		}
 		if *output == formatJSON {
-			return c.print(found, *output)
+			return c.print(c.stdout, found, *output)
 		}
 		if len(found) == 0 {
 			fmt.Fprintf(c.stdout, "nothing of observerd holds %s\n", escaped(d.Key()))

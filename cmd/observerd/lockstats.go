@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,8 +30,8 @@ type kindStats struct {
 	Subject      string        `json:"subject"`
 	Predicate    string        `json:"predicate"`
 	Active       int64         `json:"active"`
-	AverageTTL   time.Duration `json:"average_ttl_ns"`
-	Oldest       time.Duration `json:"oldest_ns"`
+	AverageTTL   time.Duration `json:"average_ttl_ms"`
+	Oldest       time.Duration `json:"oldest_ms"`
 	OldestHolder string        `json:"oldest_holder,omitempty"`
 	Waiting      int64         `json:"waiting"`
 	Failures     int64         `json:"failures"`
@@ -116,7 +115,6 @@ func statsOf(s admin.LockStats, rules *locks.Rules) lockStats {
 }
 
 func (c lockCommands) printStats(s admin.LockStats, ungoverned []string) error {
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	rows := make([][]string, len(s.Kinds))
 	for i, k := range s.Kinds {
 		ttl, oldest := "-", "-"

@@ -2,12 +2,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/user"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +21,8 @@ const operateTimeout = 30 * time.Second
 
 func (c *cli) observersCommand() *cobra.Command {
 	o := observerCommands{c}
-	return group("observers", "List, pause, resume, accept, reset and backfill observers",
-		o.list(), o.pause(), o.resume(), o.accept(), o.reset(), o.backfill())
+	return group("observers", "List, show, pause, resume, accept, reset and backfill observers",
+		o.list(), o.show(), o.pause(), o.resume(), o.accept(), o.reset(), o.backfill())
 }
 
 // observerCommands makes the commands below observers.
@@ -32,47 +33,145 @@ func (c observerCommands) list() *cobra.Command {
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			observers, now, err := operator.Observers(ctx)
+			report, err := operator.Report(ctx)
 			switch {
 			case err != nil:
 				return err
 			case *output == formatJSON:
-				return printJSON(c.stdout, observers)
+				return printJSON(c.stdout, report.Observers)
 			}
 			var rows [][]string
-			for _, o := range observers {
+			for _, o := range report.Observers {
 				rows = append(rows, []string{
-					o.ID, orDash(o.Type), orDash(o.Source), orDash(o.Detect), o.State, ago(now, o.LastOKAt),
-					strconv.FormatInt(o.Events, 10), orDash(oneLine(o.LastError)),
+					o.ID, orDash(o.Type), orDash(o.Source), orDash(o.Detect), stateOf(report.At, o), ago(report.At, o.LastOKAt),
+					number(o.Events), orDash(oneLine(o.LastError)),
 				})
 			}
-			return table(c.stdout, []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}, rows)
+			return c.painter().table(c.colored(), []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}, rows)
 		})
 	}
 	return cmd
 }
 
 func (c observerCommands) pause() *cobra.Command {
-	return c.act("pause", &cobra.Command{
-		Short: "Stop the polls of an observer on every node, until it is resumed",
-		Long: `Stop the polls of an observer on every node. The pause is kept in the
-coordination database and outlives restarts; a poll that runs is refused its
-next commit.`,
-	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
-		changed, err := operator.Pause(ctx, id, actor)
-		return either(changed, "paused", "was paused already"), err
+	var o admin.PauseOptions
+	cmd := c.actOnSeveral("pause", &cobra.Command{
+		Short: "Stop the polls of observers on every node, for a time or until they are resumed",
+		Long: `Stop the polls of observers on every node. The pause is kept in the coordination
+database and outlives restarts; a poll that runs is refused its next commit.
+
+With --for, the observers go on by themselves after that time, by the clock of the
+coordination database. A pause of before is made longer, never shorter: resume it first.`,
+		Example: `  observerd observers pause warehouse-orders --reason "WMS-4711, index is rebuilt" --for 2h
+  observerd observers pause --type order
+  observerd observers pause --all --for 30m --reason "failover of the ERP"`,
+	}, &o.Reason, func(ctx context.Context, operator *admin.Operator, id, actor string) (bool, string, error) {
+		changed, err := operator.Pause(ctx, id, actor, o)
+		switch {
+		case err != nil:
+			return false, "", err
+		case !changed:
+			text, err := wasPaused(ctx, operator, id)
+			return false, text, err
+		case o.For > 0:
+			return true, "paused for " + span(o.For), nil
+		}
+		return true, "paused", nil
 	})
+	cmd.Flags().Var((*positive)(&o.For), "for", "let them go on by themselves after this time, such as 2h")
+	return cmd
+}
+
+// wasPaused says of an observer whose pause lasts longer who has paused it.
+func wasPaused(ctx context.Context, operator *admin.Operator, id string) (string, error) {
+	report, err := operator.Report(ctx)
+	for _, o := range report.Observers {
+		if o.ID == id && o.Pause != nil {
+			return "was paused already" + o.Pause.Words(report.At, span), err
+		}
+	}
+	return "was paused already", err
 }
 
 func (c observerCommands) resume() *cobra.Command {
-	return c.act("resume", &cobra.Command{
-		Short: "Let a paused observer be polled again, or end its backoff",
-		Long: `Let a paused observer be polled again, or end its backoff. If its source has
+	var reason string
+	return c.actOnSeveral("resume", &cobra.Command{
+		Short: "Let paused observers be polled again, or end their backoff",
+		Long: `Let paused observers be polled again, or end their backoff. If the source of one has
 refused the account, the account may be tried again at once.`,
-	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
-		changed, err := operator.Resume(ctx, id, actor)
-		return either(changed, "resumed", "is neither paused nor in backoff"), err
+		Example: `  observerd observers resume warehouse-orders
+  observerd observers resume --type order --reason "WMS-4711 is done"`,
+	}, &reason, func(ctx context.Context, operator *admin.Operator, id, actor string) (bool, string, error) {
+		changed, err := operator.Resume(ctx, id, actor, reason)
+		return changed, either(changed, "resumed", "is neither paused nor in backoff"), err
 	})
+}
+
+// acted is what a command did to an observer.
+type acted struct {
+	Observer string `json:"observer"`
+	// Changed is false where there was nothing to do.
+	Changed bool   `json:"changed"`
+	Result  string `json:"result"`
+}
+
+// actOnSeveral makes a command that does something to observers, one after the other. It
+// ends with the first that fails; those before it are done, and printed.
+func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, reason *string,
+	do func(ctx context.Context, operator *admin.Operator, id, actor string) (changed bool, result string, err error)) *cobra.Command {
+	var actor string
+	var selected admin.Selection
+	cmd.Use = verb + " [ID...]"
+	cmd.Args = takes(0, math.MaxInt)
+	cmd.ValidArgsFunction = c.completeObservers
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	flags := cmd.Flags()
+	flags.StringVar(&selected.Type, "type", "", "the observers of this `type`")
+	flags.BoolVar(&selected.All, "all", false, "all observers")
+	flags.StringVar(reason, "reason", "", "why, for the audit table and the status")
+	actorFlag(cmd, &actor)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		selected.IDs = args
+		if err := checkSelection(selected, cmd.Flags().Changed("type")); err != nil {
+			return err
+		}
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
+			ids, err := operator.Select(ctx, selected)
+			all := make([]acted, 0, len(ids))
+			for _, id := range ids {
+				one := acted{Observer: id}
+				if one.Changed, one.Result, err = do(ctx, operator, id, cmp.Or(actor, self())); err != nil {
+					err = fmt.Errorf("%s: %w", id, err)
+					break
+				}
+				if all = append(all, one); *output == formatText {
+					fmt.Fprintf(c.stdout, "%s: %s\n", id, one.Result)
+				}
+			}
+			if *output == formatJSON && len(all) > 0 {
+				err = errors.Join(err, printJSON(c.stdout, all))
+			}
+			return err
+		})
+	}
+	return cmd
+}
+
+// checkSelection wants ids, a type, or all.
+func checkSelection(s admin.Selection, typed bool) error {
+	switch {
+	case s.All && (typed || len(s.IDs) > 0):
+		return usageError{errors.New("--all stands alone; leave out the other observers")}
+	case typed && s.Type == "":
+		return usageError{errors.New("--type is empty; write a type, or --all")}
+	case !s.All && !typed && len(s.IDs) == 0:
+		return usageError{errors.New("ID is missing; write the ids of observers, --type TYPE or --all")}
+	}
+	return nil
+}
+
+func actorFlag(cmd *cobra.Command, actor *string) {
+	cmd.Flags().StringVar(actor, "actor", "", "who does it, for the audit table; the user and host by default")
 }
 
 func (c observerCommands) accept() *cobra.Command {
@@ -168,7 +267,7 @@ func (c observerCommands) act(verb string, cmd *cobra.Command,
 	cmd.Args = takes(1, 1)
 	cmd.ValidArgsFunction = c.completeObserver
 	timeout := timeoutFlag(cmd, operateTimeout)
-	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	actorFlag(cmd, &actor)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if actor == "" {
 			actor = self()

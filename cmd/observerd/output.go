@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -75,20 +77,97 @@ func printJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(jsonWriter(w))
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	return encoder.Encode(shaped(value))
 }
 
 // table prints rows of cells in aligned columns, under their headings.
 func table(w io.Writer, headings []string, rows [][]string) error {
+	return painter(false).table(w, headings, rows)
+}
+
+// painter paints what needs attention, on a terminal alone.
+type painter bool
+
+// painter is on where stdout is a terminal, unless NO_COLOR is set.
+func (c *cli) painter() painter {
+	forbidden := slices.ContainsFunc(c.environ, func(variable string) bool {
+		value, ok := strings.CutPrefix(variable, "NO_COLOR=")
+		return ok && value != ""
+	})
+	return painter(isTerminal(c.stdout) && !forbidden)
+}
+
+// colored is stdout for a table with colors, which escapes its cells.
+func (c *cli) colored() io.Writer {
+	if c.painter() {
+		return asIs(c.stdout)
+	}
+	return c.stdout
+}
+
+// color is the parameter of a terminal's sequence. All have one length, so that cells of
+// any color are aligned.
+type color string
+
+const (
+	plain  color = "39"
+	red    color = "31"
+	yellow color = "33"
+)
+
+func (p painter) paint(text string, c color) string {
+	if !p {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[39m"
+}
+
+// table is [table], with colors.
+func (p painter) table(w io.Writer, headings []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{headings}, rows...) {
+	for n, row := range append([][]string{headings}, rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = escaped(strings.Join(strings.Fields(cell), " ")) // Before its width is taken.
+			cell = escaped(strings.Join(strings.Fields(cell), " ")) // Before its width is taken.
+			c := plain
+			if n > 0 && i < len(headings) {
+				c = colorOf(headings[i], cell)
+			}
+			cells[i] = p.paint(cell, c)
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
+}
+
+// colorOf is the color of a cell in the column of that heading.
+func colorOf(heading, cell string) color {
+	switch heading {
+	case "LAST ERROR", "WHY", "ERROR":
+		if cell != "-" {
+			return red
+		}
+	case "UP":
+		if cell == "gone" {
+			return red
+		}
+	case "STATE", "OUTCOME":
+		switch word, _, _ := strings.Cut(cell, " "); word {
+		case "backoff", "error", "lost", "fenced":
+			return red
+		case "paused", "conflict", "unreachable", "outdated", "not":
+			return yellow
+		}
+	case "UNREACHABLE", "OUTDATED":
+		if cell != "-" {
+			return yellow
+		}
+	case "TTL LEFT":
+		if strings.HasPrefix(cell, "expired") {
+			return yellow
+		}
+	}
+	return plain
 }
 
 // ago words how long before now a time was.
@@ -99,15 +178,38 @@ func ago(now, then time.Time) string {
 	return span(now.Sub(then)) + " ago"
 }
 
-// span rounds a duration to what a person wants to know.
-func span(d time.Duration) string {
-	switch {
-	case d >= time.Hour:
-		return d.Round(time.Minute).String()
-	case d >= time.Second:
-		return d.Round(time.Second).String()
+// until words how long after now a time is.
+func until(now, then time.Time) string {
+	if then.IsZero() {
+		return "-"
 	}
-	return d.Round(time.Millisecond).String()
+	return "in " + span(then.Sub(now))
+}
+
+// span rounds a duration to what a person wants to know: at most two units.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "-" + span(-d)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	case d < time.Minute:
+		return units(d, time.Second, "s", 0, "")
+	case d < time.Hour:
+		return units(d, time.Minute, "min", time.Second, "s")
+	case d < day:
+		return units(d, time.Hour, "h", time.Minute, "min")
+	}
+	return units(d, day, "d", time.Hour, "h")
+}
+
+func units(d, unit time.Duration, name string, smaller time.Duration, smallerName string) string {
+	text := fmt.Sprintf("%d %s", d/unit, name)
+	if smaller > 0 && d%unit >= smaller {
+		text += fmt.Sprintf(" %d %s", d%unit/smaller, smallerName)
+	}
+	return text
 }
 
 // orDash stands in for an empty cell.
@@ -117,3 +219,5 @@ func orDash(text string) string {
 	}
 	return text
 }
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }

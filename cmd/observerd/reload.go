@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +21,73 @@ const reloadTimeout = 80 * time.Second
 
 // reloadRequest is what a client writes to ask for a reload.
 const reloadRequest = "reload\n"
+
+// describeRequest is what a client writes to know which node it is.
+const describeRequest = "describe\n"
+
+// nodeProcess is a process of this program that takes requests for a reload.
+type nodeProcess struct {
+	PID int `json:"pid"`
+	// Config are the files and folders that it was started with, as absolute paths.
+	Config []string `json:"config"`
+}
+
+// String names the process.
+func (p nodeProcess) String() string {
+	return fmt.Sprintf("process %d with %s", p.PID, strings.Join(p.Config, " and "))
+}
+
+// thisProcess is the node that this process is with these paths of the configuration.
+func thisProcess(paths []string) (nodeProcess, error) {
+	p := nodeProcess{PID: os.Getpid(), Config: make([]string, len(paths))}
+	for i, path := range paths {
+		var err error
+		if p.Config[i], err = filepath.Abs(path); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// sameConfig reports whether two processes have the same configuration, under whatever
+// names.
+func (p nodeProcess) sameConfig(other nodeProcess) bool {
+	return slices.EqualFunc(p.Config, other.Config, func(a, b string) bool {
+		if a == b {
+			return true
+		}
+		one, err := os.Stat(a)
+		two, err2 := os.Stat(b)
+		return err == nil && err2 == nil && os.SameFile(one, two)
+	})
+}
+
+// theNode returns the number of the process to reload: the only one of those that run
+// here, or the only one with a configuration, if one is given.
+func theNode(running []nodeProcess, wanted nodeProcess, given bool) (pid int, err error) {
+	if given {
+		all := running
+		running = slices.DeleteFunc(slices.Clone(all), func(p nodeProcess) bool { return !p.sameConfig(wanted) })
+		if len(running) == 0 && len(all) > 0 {
+			return 0, fmt.Errorf("no node was asked: none on this host runs with %s; there is %s: write its --config or --pid", strings.Join(wanted.Config, " and "), listed(all))
+		}
+	}
+	switch len(running) {
+	case 0:
+		return 0, errors.New("no node was asked: none of this user runs here; as root those of all users are found, and a node in a container from within")
+	case 1:
+		return running[0].PID, nil
+	}
+	return 0, usageError{fmt.Errorf("there are several nodes on this host: %s; write the --pid of one", listed(running))}
+}
+
+func listed(processes []nodeProcess) string {
+	texts := make([]string, len(processes))
+	for i, p := range processes {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ", ")
+}
 
 // reloadAnswer is what the process says of a reload, one JSON object a line: that the
 // new node waits, once it begins, and then the outcome.
@@ -51,8 +122,10 @@ answers, or it was refused and the former one goes on. 'systemctl reload observe
 calls this.
 
 It asks over a socket of that process, which is open to its user and to root. It
-needs no configuration of its own. A node in a container has another number
-outside: call it there. Elsewhere than on Linux send SIGHUP in its place; the log
+finds the node by that socket, and signals nobody: the one with this --config, or the
+only one on this host where --config is not given and there is no config.yaml here.
+If there are several, it names them, and wants --pid. It reads no configuration. A
+node in a container is found from within: call it there. Elsewhere than on Linux send SIGHUP in its place; the log
 of the node then says how the reload went.
 
 Exit code 0: the new configuration is at work. When it was refused, the command
@@ -62,18 +135,26 @@ help exit-codes'). 69: it is at work, but its coordination database has not answ
 within --timeout; the node waits for it. 1: the node has not said within --timeout
 how the reload went, or has ended; or no node was asked, and the message says so.`,
 		Example: `  systemctl reload observerd
+  observerd reload
+  observerd reload --config /etc/observerd/config.yaml
   observerd reload --pid 4711
-  docker compose exec node-a observerd reload --pid 1`,
+  docker compose exec node-a observerd reload`,
 		Args: takes(0, 0),
 	}
 	timeout := timeoutFlag(cmd, reloadTimeout)
-	cmd.Flags().IntVar(&pid, "pid", 0, "the `number` of the node's process")
+	cmd.Flags().IntVar(&pid, "pid", 0, "the `number` of the node's process; it is found by default")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if pid <= 0 {
-			return usageError{errors.New("--pid is missing: the number of the node's process, such as --pid 1 in a container")}
-		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()
+		switch {
+		case pid < 0, pid == 0 && cmd.Flags().Changed("pid"):
+			return usageError{errors.New("--pid is no number of a process; leave it out to have the node found")}
+		case pid == 0:
+			var err error
+			if pid, err = c.findNode(ctx, cmd.Flags().Changed("config")); err != nil {
+				return err
+			}
+		}
 		changed, err := askForReload(ctx, pid)
 		if err != nil {
 			return err
@@ -82,6 +163,23 @@ how the reload went, or has ended; or no node was asked, and the message says so
 		return nil
 	}
 	return cmd
+}
+
+// findNode returns the number of the process of the node to reload.
+func (c *cli) findNode(ctx context.Context, given bool) (pid int, err error) {
+	wanted, err := thisProcess(c.configPaths)
+	if err != nil {
+		return 0, err
+	}
+	if !given {
+		_, err := os.Stat(c.configPaths[0])
+		given = err == nil
+	}
+	running, err := runningNodes(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("no node was asked: %w; write its --pid", err)
+	}
+	return theNode(running, wanted, given)
 }
 
 // askForReload returns how many keys a reload of the process has changed.

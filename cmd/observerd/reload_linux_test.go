@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +42,7 @@ func reloadPair(t *testing.T, process func(asks chan<- reloadAnswer)) net.Conn {
 	requests, served := make(chan chan<- reloadAnswer), make(chan struct{})
 	go func() {
 		defer close(served)
-		serveReload(ctx, server, requests)
+		serveReload(ctx, server, nodeProcess{Config: []string{"/a.yaml"}}, requests)
 	}()
 	go func() {
 		select {
@@ -195,5 +196,91 @@ func TestOnlyItsUserReloadsANode(t *testing.T) {
 			t.Fatalf("exit code %d: %s", client.ProcessState.ExitCode(), output)
 		}
 		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestTheNodeIsFound has two nodes with configurations of their own, one of them in a folder
+// with a link to its file, beside processes that are no nodes.
+func TestTheNodeIsFound(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/config.yaml")
+	must(t, err)
+	folders, pids := make([]string, 2), make([]string, 2)
+	for i := range folders {
+		folders[i] = t.TempDir()
+		must(t, os.WriteFile(filepath.Join(folders[i], "config.yaml"), text, 0o600))
+		pids[i] = startNode(t, folders[i])
+	}
+	must(t, os.Symlink(filepath.Join(folders[1], "config.yaml"), filepath.Join(folders[1], "link.yaml")))
+	reload := func(folder string, args ...string) (code int, said string) {
+		client := exec.CommandContext(t.Context(), "/proc/self/exe")
+		client.Args, client.Dir = append([]string{"observerd", "reload"}, args...), folder
+		output, _ := client.CombinedOutput()
+		return client.ProcessState.ExitCode(), string(output)
+	}
+	for folder, args := range map[string][]string{
+		folders[0]: nil,                                                  // The file is in the folder.
+		"/":        {"--config", filepath.Join(folders[1], "link.yaml")}, // It has another name.
+		"/tmp":     {"--pid", pids[0]},
+	} {
+		if code, said := reload(folder, args...); code != exitOK || said != "reloaded; no key has changed\n" {
+			t.Errorf("%s %q: %d %s", folder, args, code, said)
+		}
+	}
+	code, said := reload("/")
+	if code != exitUsage || !strings.Contains(said, "there are several nodes on this host") || !strings.Contains(said, "process "+pids[0]+" with "+folders[0]+"/config.yaml") || !strings.Contains(said, "write the --pid of one") {
+		t.Errorf("of several nodes: %d %s", code, said)
+	}
+	code, said = reload("/", "--config", "/none.yaml")
+	if code != exitFailure || !strings.Contains(said, "none on this host runs with /none.yaml; there is process ") {
+		t.Errorf("of another configuration: %d %s", code, said)
+	}
+}
+
+// startNode starts a node in a folder with its configuration, and waits until it takes
+// requests.
+func startNode(t *testing.T, folder string) (pid string) {
+	t.Helper()
+	node := exec.CommandContext(t.Context(), "/proc/self/exe")
+	node.Args, node.Dir = []string{"observerd", "run"}, folder
+	must(t, node.Start())
+	t.Cleanup(func() {
+		_ = node.Process.Kill()
+		_ = node.Wait()
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if p, err := describe(t.Context(), node.Process.Pid); err == nil && len(p.Config) > 0 {
+			return strconv.Itoa(node.Process.Pid)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the node takes no requests")
+		}
+	}
+}
+
+// TestASocketOfAnotherProcessIsNoNode has a process listen under a number that is not its
+// own, as one might that wants to be asked in the place of a node.
+func TestASocketOfAnotherProcessIsNoNode(t *testing.T) {
+	t.Parallel()
+	stranger := exec.CommandContext(t.Context(), "sleep", "600")
+	must(t, stranger.Start())
+	t.Cleanup(func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	})
+	name, err := reloadSocket(stranger.Process.Pid)
+	must(t, err)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", name)
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	list, err := os.ReadFile("/proc/net/unix")
+	must(t, err)
+	if !slices.Contains(reloadPIDs(string(list)), stranger.Process.Pid) {
+		t.Fatal("the kernel does not list the socket")
+	}
+	running, err := runningNodes(t.Context())
+	must(t, err)
+	if slices.ContainsFunc(running, func(p nodeProcess) bool { return p.PID == stranger.Process.Pid }) {
+		t.Errorf("the stranger is taken for a node: %v", running)
 	}
 }

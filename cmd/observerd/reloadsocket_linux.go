@@ -9,6 +9,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +31,7 @@ func reloadSocket(pid int) (string, error) {
 
 // serveReloads passes on the requests for a reload of this process. Each comes as the
 // channel for its answers, which has room for all of them. stop waits for the end.
-func serveReloads(ctx context.Context, requests chan<- chan<- reloadAnswer) (stop func(), err error) {
+func serveReloads(ctx context.Context, self nodeProcess, requests chan<- chan<- reloadAnswer) (stop func(), err error) {
 	name, err := reloadSocket(os.Getpid())
 	if err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func serveReloads(ctx context.Context, requests chan<- chan<- reloadAnswer) (sto
 				}
 				continue
 			}
-			serving.Go(func() { serveReload(ctx, conn, requests) })
+			serving.Go(func() { serveReload(ctx, conn, self, requests) })
 		}
 	})
 	return func() {
@@ -60,7 +63,7 @@ func serveReloads(ctx context.Context, requests chan<- chan<- reloadAnswer) (sto
 }
 
 // serveReload answers one client. It ends when the client leaves, too.
-func serveReload(ctx context.Context, conn net.Conn, requests chan<- chan<- reloadAnswer) {
+func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests chan<- chan<- reloadAnswer) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -75,7 +78,11 @@ func serveReload(ctx context.Context, conn net.Conn, requests chan<- chan<- relo
 	if conn.SetReadDeadline(time.Now().Add(requestTimeout)) != nil {
 		return
 	}
-	if text, err := bufio.NewReader(conn).ReadString('\n'); err != nil || text != reloadRequest {
+	text, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && text == describeRequest {
+		_ = encoder.Encode(self)
+	}
+	if err != nil || text != reloadRequest {
 		return
 	}
 	if conn.SetReadDeadline(time.Time{}) != nil {
@@ -120,6 +127,75 @@ func dialReload(ctx context.Context, pid int) (net.Conn, error) {
 		return nil, errors.Join(fmt.Errorf("another process listens in the place of process %d", pid), err, conn.Close())
 	}
 	return conn, nil
+}
+
+// describeTimeout is how long a process may take to say which node it is. It answers
+// also while it reloads.
+const describeTimeout = 2 * time.Second
+
+// runningNodes returns the processes that take requests for a reload from this user. The
+// kernel lists their sockets, and says who is at the other end, so neither a file nor a
+// number that another process has by now is trusted. Older nodes, which do not say what
+// they are, have no configuration here.
+func runningNodes(ctx context.Context) ([]nodeProcess, error) {
+	list, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil, err
+	}
+	var found []nodeProcess
+	for _, pid := range reloadPIDs(string(list)) {
+		if p, err := describe(ctx, pid); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// reloadPIDs are the numbers in the names of the sockets that a text of the kernel lists,
+// sorted.
+func reloadPIDs(list string) []int {
+	name, err := reloadSocket(0)
+	if err != nil {
+		return nil
+	}
+	before, after, _ := strings.Cut(name, "/0/")
+	var pids []int
+	for line := range strings.Lines(list) {
+		_, socket, ok := strings.Cut(strings.TrimSpace(line), before+"/")
+		number, rest, _ := strings.Cut(socket, "/")
+		if pid, err := strconv.Atoi(number); ok && rest == after && err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+// describe asks a process which node it is. The error is of one that is none, or that does
+// not answer this user.
+func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	conn, err := dialReload(ctx, pid)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	fmt.Fprint(conn, describeRequest)
+	var answer struct {
+		nodeProcess
+		ExitCode int `json:"exit_code"`
+	}
+	switch err := json.NewDecoder(conn).Decode(&answer); {
+	case errors.Is(err, io.EOF): // An older node.
+	case err != nil:
+		return p, err
+	case answer.ExitCode != exitOK:
+		return p, reloadError{answer.ExitCode, "this user may not reload it"}
+	}
+	answer.PID = pid
+	return answer.nodeProcess, nil
 }
 
 // peer is the process at the other end of a Unix socket.

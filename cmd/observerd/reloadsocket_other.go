@@ -9,10 +9,14 @@ import (
 )
 
 // serveReloads passes on nothing: only Linux tells who is at the other end.
-func serveReloads(context.Context, chan<- chan<- reloadAnswer) (stop func(), err error) {
+func serveReloads(context.Context, nodeProcess, chan<- chan<- reloadAnswer) (stop func(), err error) {
 	return func() {}, nil
 }
 
+var errNeedsLinux = errors.New("this needs Linux; send SIGHUP in its place, and look into the log of the node")
+
+func runningNodes(context.Context) ([]nodeProcess, error) { return nil, errNeedsLinux }
+
 func dialReload(context.Context, int) (net.Conn, error) {
-	return nil, errors.New("this needs Linux; send SIGHUP in its place, and look into the log of the node")
+	return nil, errNeedsLinux
 }

@@ -58,7 +58,11 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 		manager.Close()
 	}()
 	requests := make(chan chan<- reloadAnswer)
-	stop, deaf := serveReloads(ctx, requests)
+	self, err := thisProcess(c.configPaths)
+	if err != nil {
+		return err
+	}
+	stop, deaf := serveReloads(ctx, self, requests)
 	if deaf == nil {
 		defer stop()
 	}

@@ -149,6 +149,12 @@ func TestANodeOnATerminal(t *testing.T) {
 // when all of the texts were shown, if there are any.
 func onTerminal(t *testing.T, args []string, until ...string) string {
 	t.Helper()
+	return onTerminalIn(t, nil, args, until...)
+}
+
+// onTerminalIn is onTerminal in an environment.
+func onTerminalIn(t *testing.T, environ, args []string, until ...string) string {
+	t.Helper()
 	window, terminal := openTerminal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -167,7 +173,7 @@ func onTerminal(t *testing.T, args []string, until ...string) string {
 			}
 		}
 	}()
-	run(ctx, args, nil, strings.NewReader(""), terminal, terminal)
+	run(ctx, args, environ, strings.NewReader(""), terminal, terminal)
 	if err := terminal.Close(); err != nil {
 		t.Fatal(err)
 	}

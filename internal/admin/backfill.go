@@ -108,12 +108,10 @@ func (op *Operator) backfilled(ctx context.Context, id string) (config.Observer,
 		return o, err
 	case o.Timestamp == "" || o.Detect == config.DetectSnapshot:
 		return o, fmt.Errorf("%w: observer %s reads all of its source in every poll", errNoBackfill, id)
-	case known[id].Paused:
-		return o, pausedError(id)
 	case known[id].Low == "":
 		return o, fmt.Errorf("%w: observer %s was not polled yet, and its polls begin where its start says; 'observerd poll %s --once' polls it", errNoBackfill, id, id)
 	}
-	return o, nil
+	return o, op.checkPaused(ctx, id)
 }
 
 // begin returns the sweep to do: a new sweep, or the running sweep.

@@ -112,7 +112,7 @@ func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
 	if b.sweep, err = wiring.LastSweep(ctx, b.op.db, b.sweep.Stream, observer.SweepBackfill); err != nil || b.sweep.State != observer.SweepRunning {
 		return err
 	}
-	if err := b.checkPaused(lease.Context()); err != nil {
+	if err := b.op.checkPaused(lease.Context(), b.sweep.Stream); err != nil {
 		return err
 	}
 	err = b.sweepOn(lease)
@@ -139,17 +139,17 @@ func (b *backfill) sweepOn(lease *lock.Lease) (err error) {
 	return err
 }
 
-// checkPaused refuses to go on with an observer that was paused meanwhile.
-func (b *backfill) checkPaused(ctx context.Context) error {
-	known, err := b.op.db.Turns().Streams(ctx, []string{b.sweep.Stream})
-	if err == nil && known[b.sweep.Stream].Paused {
-		return pausedError(b.sweep.Stream)
+// checkPaused refuses to go on with an observer that is paused.
+func (op *Operator) checkPaused(ctx context.Context, id string) error {
+	known, err := op.db.Turns().Streams(ctx, []string{id})
+	if err != nil || !known[id].Paused {
+		return err
 	}
-	return err
-}
-
-func pausedError(id string) error {
-	return fmt.Errorf("observer %[1]s is paused; 'observerd observers resume %[1]s' ends that", id)
+	until := ""
+	if end := known[id].PausedUntil; !end.IsZero() {
+		until = " until " + end.Format(time.RFC3339)
+	}
+	return fmt.Errorf("observer %[1]s is paused%[2]s; 'observerd observers resume %[1]s' ends that", id, until)
 }
 
 func orUnknown(node string) string {

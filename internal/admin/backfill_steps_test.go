@@ -97,7 +97,7 @@ func TestBackfillStopsWhenPaused(t *testing.T) {
 		src.asked = &asked
 		b := backfilling(t, "99", src)
 		src.step = func() {
-			if err := b.op.db.Operations().Pause(context.WithoutCancel(t.Context()), "orders", "test"); err != nil {
+			if _, err := b.op.db.Operations().Pause(context.WithoutCancel(t.Context()), "orders", "test", PauseOptions{}); err != nil {
 				t.Error(err)
 			}
 			src.step = nil

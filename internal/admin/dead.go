@@ -176,13 +176,10 @@ type deadRetry struct {
 
 // step reads rows for the time of a step under one lease, so that polls come in between.
 func (r *deadRetry) step(ctx context.Context, g lock.Grant) error {
-	known, err := r.op.db.Turns().Streams(ctx, []string{r.id})
-	switch {
-	case err != nil:
+	if err := r.op.checkPaused(ctx, r.id); err != nil {
 		return err
-	case known[r.id].Paused:
-		return pausedError(r.id)
-	case !r.noted:
+	}
+	if !r.noted {
 		if err := r.op.db.Operations().Note(ctx, r.act); err != nil {
 			return err
 		}
@@ -233,9 +230,6 @@ func adviseDead(o config.Observer, err error) error {
 	return fmt.Errorf("%w; 'observerd observers backfill %s' reads all rows again, and makes events of those that were fixed", err, o.ID)
 }
 
-// Act is an act of an operator, see package lockdb.
-type Act = lockdb.Act
-
 // ActFilter says which acts are meant, see package lockdb.
 type ActFilter = lockdb.ActFilter
 
@@ -244,5 +238,14 @@ func (op *Operator) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 	if err := op.ready(ctx); err != nil {
 		return nil, err
 	}
-	return op.db.Operations().Acts(ctx, f)
+	return op.acts(ctx, f)
+}
+
+func (op *Operator) acts(ctx context.Context, f ActFilter) ([]Act, error) {
+	found, err := op.db.Operations().Acts(ctx, f)
+	acts := make([]Act, len(found))
+	for i, a := range found {
+		acts[i] = Act(a)
+	}
+	return acts, err
 }

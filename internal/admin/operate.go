@@ -10,47 +10,31 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// Pause stops the polls of an observer on every node until [Operator.Resume],
-// over restarts too. It reports false when it was paused already.
-func (op *Operator) Pause(ctx context.Context, id, actor string) (changed bool, err error) {
-	polled, err := op.known(ctx, id)
-	if err != nil || polled[id].Paused {
+// PauseOptions say for how long an observer is paused, and why, see package lockdb.
+type PauseOptions = lockdb.PauseOptions
+
+// Pause stops the polls of an observer on every node until its time is over or
+// [Operator.Resume], over restarts too. A pause of before is made longer, and never
+// shorter. Pause reports false when that one lasts as long.
+func (op *Operator) Pause(ctx context.Context, id, actor string, o PauseOptions) (changed bool, err error) {
+	if _, err := op.known(ctx, id); err != nil {
 		return false, err
 	}
-	return true, op.db.Operations().Pause(ctx, id, actor)
+	return op.db.Operations().Pause(ctx, id, actor, o)
 }
 
 // Resume lets a paused observer be polled again and ends its backoff; an account
 // of its source that was refused may be tried again. It reports false when there
 // was nothing to end.
-func (op *Operator) Resume(ctx context.Context, id, actor string) (changed bool, err error) {
-	polled, err := op.known(ctx, id)
-	if err != nil {
+func (op *Operator) Resume(ctx context.Context, id, actor, reason string) (changed bool, err error) {
+	if _, err := op.known(ctx, id); err != nil {
 		return false, err
 	}
-	forgiven, err := op.forgetRefusals(ctx, id, actor)
-	if err != nil {
-		return false, err
+	o := lockdb.ResumeOptions{Reason: reason}
+	if configured, err := op.configured(id); err == nil { // Otherwise no source is known of it.
+		o.Account, _ = op.cfg.Sources[configured.Source].URL.Account()
 	}
-	s := polled[id]
-	if !s.Paused && s.Failures == 0 {
-		return forgiven, nil
-	}
-	return true, op.db.Operations().Resume(ctx, id, actor)
-}
-
-// forgetRefusals forgets that the account of an observer's source was refused. It
-// reports false when it was not.
-func (op *Operator) forgetRefusals(ctx context.Context, id, actor string) (bool, error) {
-	o, err := op.configured(id)
-	if err != nil {
-		return false, nil //nolint:nilerr // It is in the database alone: no source is known of it.
-	}
-	account, _ := op.cfg.Sources[o.Source].URL.Account()
-	if account == "" {
-		return false, nil
-	}
-	return op.db.Accounts().ForgetAccount(ctx, account, actor)
+	return op.db.Operations().Resume(ctx, id, actor, o)
 }
 
 // ResetOptions say how much a reset forgets, see package lockdb.

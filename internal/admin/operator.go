@@ -54,7 +54,7 @@ func NewOperator(o OperatorOptions) (*Operator, error) {
 	}
 	var err error
 	op.db, err = lockdb.Open(lockdb.Options{
-		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, ReadOnly: o.ReadOnly, Logger: o.Logger.With("component", "lockdb"),
+		URL: o.Config.Database.URL.Reveal(), PoolSize: 2, ReadOnly: o.ReadOnly, Node: o.Config.Node.Name, Logger: o.Logger.With("component", "lockdb"),
 	})
 	return op, err
 }
@@ -96,14 +96,6 @@ func (op *Operator) Close() error {
 		return nil
 	}
 	return op.db.Close()
-}
-
-// Report describes the cluster.
-func (op *Operator) Report(ctx context.Context) (Report, error) {
-	if err := op.ready(ctx); err != nil {
-		return Report{}, err
-	}
-	return op.db.Report(ctx, op.cfg.Scheduler.LockRegions())
 }
 
 // ready checks the precondition of everything but a migration: a database that answers

@@ -28,7 +28,7 @@ type Polled struct {
 	Rows     int64         `json:"rows"`
 	Events   int64         `json:"events"`
 	Poison   int64         `json:"poison_rows"`
-	Took     time.Duration `json:"took_ns"`
+	Took     time.Duration `json:"took_ms"`
 }
 
 // PollOnce polls an observer now, under the lock of its type, and does not change
@@ -40,12 +40,11 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 	if err != nil {
 		return Polled{}, err
 	}
-	known, err := op.known(ctx, id)
-	if err != nil {
+	if err := op.ready(ctx); err != nil {
 		return Polled{}, err
 	}
-	if known[id].Paused {
-		return Polled{}, pausedError(id)
+	if err := op.checkPaused(ctx, id); err != nil {
+		return Polled{}, err
 	}
 	src, err := op.open(o.Source)
 	if err != nil {

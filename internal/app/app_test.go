@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/wiring"
@@ -244,7 +245,7 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		node := p.start(t)
 		ready(t, node)
 		op := p.operator(t)
-		if _, err := op.Pause(t.Context(), "orders", "test"); err != nil {
+		if _, err := op.Pause(t.Context(), "orders", "test", admin.PauseOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := op.PollOnce(t.Context(), "orders"); err == nil {
@@ -255,7 +256,7 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		if err != nil || d.EventCount == 0 || int64(len(d.Events)) != d.EventCount {
 			t.Errorf("dry run: %d of %d events, %v", len(d.Events), d.EventCount, err)
 		}
-		if _, err := op.Resume(t.Context(), "orders", "test"); err != nil {
+		if _, err := op.Resume(t.Context(), "orders", "test", ""); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -87,7 +88,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 	}
 
 	op := p.operator(t)
-	if _, err := op.Pause(t.Context(), "last", "test"); err != nil {
+	if _, err := op.Pause(t.Context(), "last", "test", admin.PauseOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := owner.Conn(t.Context())
@@ -112,7 +113,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 	})
 	shows(`observerd_source_polls_waiting{source="erp"}`, 1)
 	run(t, owner, `INSERT INTO orders VALUES ('two')`)
-	if _, err := op.Resume(t.Context(), "last", "test"); err != nil {
+	if _, err := op.Resume(t.Context(), "last", "test", ""); err != nil {
 		t.Fatal(err)
 	}
 	shows(`observerd_lock_held_seconds{type="last"}`, 6) // More than the time of a poll.

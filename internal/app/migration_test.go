@@ -311,8 +311,8 @@ func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 func acts(t *testing.T, op *admin.Operator) {
 	t.Helper()
 	for _, act := range []func() (bool, error){
-		func() (bool, error) { return op.Pause(t.Context(), "tasks", "test") },
-		func() (bool, error) { return op.Resume(t.Context(), "tasks", "test") },
+		func() (bool, error) { return op.Pause(t.Context(), "tasks", "test", admin.PauseOptions{}) },
+		func() (bool, error) { return op.Resume(t.Context(), "tasks", "test", "") },
 		func() (bool, error) { return op.Reset(t.Context(), "tasks", "test", admin.ResetOptions{Forget: true}) },
 	} {
 		if _, err := act(); err != nil {

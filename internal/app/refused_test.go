@@ -229,7 +229,7 @@ func TestResumeLetsTheAccountBeTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := p.operator(t)
-	if changed, err := op.Resume(t.Context(), "orders", "test"); !changed || err != nil {
+	if changed, err := op.Resume(t.Context(), "orders", "test", ""); !changed || err != nil {
 		t.Errorf("resumed: %v, %v", changed, err)
 	}
 	eventually(t, func() error {
@@ -242,7 +242,7 @@ func TestResumeLetsTheAccountBeTriedAgain(t *testing.T) {
 		t.Errorf("%d refused accounts", n)
 	}
 	eventually(t, e.refused(t, 0)) // The poll is noted after its event.
-	if changed, err := op.Resume(t.Context(), "orders", "test"); changed || err != nil {
+	if changed, err := op.Resume(t.Context(), "orders", "test", ""); changed || err != nil {
 		t.Errorf("resumed with nothing to end: %v, %v", changed, err)
 	}
 }

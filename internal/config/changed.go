@@ -53,6 +53,38 @@ func Changed(before, after *Config) []string {
 	return outermost(keys)
 }
 
+// Settings are the settings of an observer as the configuration has them, presets
+// included, in the order of the manual.
+func (o Observer) Settings() []Setting {
+	var all []Setting
+	for _, entry := range entriesOf(reflect.ValueOf(o)) {
+		if text := settingText(entry.value); text != "" {
+			all = append(all, Setting{entry.key, text})
+		}
+	}
+	return all
+}
+
+// Setting is a key of the configuration, and its value as text.
+type Setting struct{ Key, Value string }
+
+func settingText(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return settingText(v.Elem())
+	case reflect.Slice:
+		texts := make([]string, v.Len())
+		for i := range texts {
+			texts[i] = settingText(v.Index(i))
+		}
+		return strings.Join(texts, ", ")
+	}
+	return fmt.Sprint(v.Interface())
+}
+
 // outermost leaves out what lies below another of the sorted keys.
 func outermost(keys []string) []string {
 	var kept []string

@@ -122,6 +122,7 @@ func checks() []check {
 		{"nodes", "", nodes, false},
 		{"configuration", "", configuration, false},
 		{"types", "", types, false},
+		{"paused", "", paused, false},
 		{"sinks", "", sinks, false},
 	}
 }

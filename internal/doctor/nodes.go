@@ -110,6 +110,17 @@ func (l Lock) rests(now time.Time, patience time.Duration) bool {
 	return l.Suspended != nil && (l.Suspended(now) || l.Suspended(now.Add(-patience)))
 }
 
+// paused tells which observers an operator has paused.
+func paused(x *input, f *findings) {
+	for _, o := range x.Paused {
+		f.add(Note, fmt.Sprintf("the observer %s is paused%s", o.ID, o.Pause.Words(x.At, words)), "Its rows become no events meanwhile.",
+			fmt.Sprintf("'observerd observers resume %s' ends the pause.", o.ID))
+	}
+	if len(x.Paused) == 0 {
+		f.fine("no observer is paused")
+	}
+}
+
 // sinks checks that all nodes feed the same sinks, and that no offset lies beyond the
 // end of its stream.
 func sinks(x *input, f *findings) {

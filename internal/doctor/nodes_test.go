@@ -190,6 +190,26 @@ func TestNodeSeenInTheFuture(t *testing.T) {
 	})
 }
 
+// TestPausedObservers has a pause with an end, one without, and one that is over.
+func TestPausedObservers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p *subject) {
+		db := p.observerd(t)
+		says(t, p.examine(t, 0), "paused", doctor.OK, "no observer is paused")
+		for id, o := range map[string]lockdb.PauseOptions{"stock": {For: 2 * time.Hour, Reason: "the move"}, "orders": {}, "tasks": {For: time.Millisecond}} {
+			if _, err := db.Operations().Pause(t.Context(), id, "alice", o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := p.examine(t, 10*time.Millisecond)
+		says(t, found, "paused", doctor.Note, "the observer stock is paused", "and for 2h0m0s more, by alice: the move", "observers resume stock")
+		says(t, found, "paused", doctor.Note, "the observer orders is paused", ", by alice")
+		if text := printed(found); strings.Contains(text, "tasks is paused") {
+			t.Errorf("a pause that is over:\n%s", text)
+		}
+	})
+}
+
 // TestOffsetBeyondTheLog hides events from a sink.
 func TestOffsetBeyondTheLog(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,8 @@ type fakeLog struct {
 	epoch         int64
 	before, after func(call string) error
 	calls         map[string]int
+	// noted are the states of the sink that were noted, each once in a row.
+	noted []string
 }
 
 func newFakeLog() *fakeLog {
@@ -165,6 +167,16 @@ func (l *fakeLog) Acknowledge(ctx context.Context, _ string, stored events.Store
 		l.offsets[stream] = stored.Last()
 		return nil
 	})
+}
+
+// Failed keeps what was noted, without a part in the faults of the other calls.
+func (l *fakeLog) Failed(_ context.Context, _, reason string, _ int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.noted) == 0 || l.noted[len(l.noted)-1] != reason {
+		l.noted = append(l.noted, reason)
+	}
+	return nil
 }
 
 // holdsAll reports whether a stream holds these events, each with its sequence and id.

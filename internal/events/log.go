@@ -64,6 +64,9 @@ type Log interface {
 	// earlier epoch cannot move them any more. The error is [ErrStale] when a
 	// later epoch has claimed the sink.
 	Claim(ctx context.Context, sink string, epoch int64) error
+	// Failed notes for people why the sink stores nothing; an empty reason is that it works.
+	// Of a relay with an earlier epoch nothing is noted.
+	Failed(ctx context.Context, sink, reason string, epoch int64) error
 	// Acknowledge moves the sink's offset past what the sink has stored. Once more
 	// does no harm. The error is [ErrStale] when the epoch is not the claim's any more,
 	// and [ErrLogChanged] when the offset is not where the events were read, or the log

@@ -229,11 +229,13 @@ func TestRelayHaltsAStreamWithAGap(t *testing.T) {
 		r.wantStored("stock", upTo(2))
 		r.wantLogged("Events are missing, stream halted", 1)
 		r.wantMetric("observerd_relay_halted_streams", 1)
+		r.wantNoted("", "orders")
 
 		r.log.setOffset("orders", 4) // An operator accepts the loss.
 		pass(time.Second)
 		r.wantStored("orders", []int64{1, 2, 5, 6})
 		r.wantMetric("observerd_relay_halted_streams", 0)
+		r.wantNoted("", "orders", "")
 	})
 }
 
@@ -485,6 +487,7 @@ func TestRelayLetsAnotherNodeTryABrokenSink(t *testing.T) {
 		if broken.sink.batches != events.DefaultGiveUp {
 			t.Errorf("the broken node tried %d times, want %d", broken.sink.batches, events.DefaultGiveUp)
 		}
+		r.wantNoted(errBroken.Error(), "") // The other node has noted that it works.
 		broken.stop()
 	})
 }
@@ -512,6 +515,7 @@ func TestRelayKeepsAHaltedSink(t *testing.T) {
 		r.wantStored("orders", upTo(1))
 		r.wantLogged("Sink works again", 1)
 		r.wantLogged("Relay leads", 1)
+		r.wantNoted("its file became shorter", "")
 
 		r.sink.behave(func(context.Context, []events.Event) (int, error) { return 0, halted })
 		r.log.add("orders", 2)
@@ -519,6 +523,21 @@ func TestRelayKeepsAHaltedSink(t *testing.T) {
 		r.wantLogged("Sink halted", 2)
 		other.wantStored("orders", nil)
 	})
+}
+
+// wantNoted wants these to be the states of the sink that the relays have noted, in this
+// order: a part of each; empty for a sink that works.
+func (r *rig) wantNoted(parts ...string) {
+	r.t.Helper()
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	ok := len(r.log.noted) == len(parts)
+	for i := range min(len(parts), len(r.log.noted)) {
+		ok = ok && strings.Contains(r.log.noted[i], parts[i]) && (parts[i] != "" || r.log.noted[i] == "")
+	}
+	if !ok {
+		r.t.Errorf("noted %q, want %q", r.log.noted, parts)
+	}
 }
 
 func TestRelayRepeatsOpening(t *testing.T) {

@@ -136,6 +136,9 @@ func (v *simLogView) Claim(ctx context.Context, _ string, epoch int64) error {
 	})
 }
 
+// Failed is for people: no other call depends on it.
+func (v *simLogView) Failed(context.Context, string, string, int64) error { return nil }
+
 func (v *simLogView) Acknowledge(ctx context.Context, _ string, stored events.Stored, epoch int64) error {
 	stream, seq := stored.Stream(), stored.Last()
 	if v.relay.lostBefore() {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
@@ -44,6 +47,8 @@ type term struct {
 	// halted maps a stream with a gap to the offset at which it was found.
 	halted map[string]int64
 
+	// noted is what was last noted of the sink; nil before the first note.
+	noted      *string
 	failures   int
 	sinkOutage wait.Outage
 	sinkHalted bool // and it was logged
@@ -80,7 +85,7 @@ func (t *term) run(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			t.recovered()
+			t.recovered(ctx)
 			if !busy {
 				t.idle(ctx)
 			}
@@ -157,15 +162,16 @@ func (t *term) failed(ctx context.Context, err error) error {
 	var sinkErr *sinkError
 	if !errors.As(err, &sinkErr) {
 		t.databaseFails(ctx, err)
-	} else if err := t.sinkFailed(err); err != nil {
+	} else if err := t.sinkFailed(ctx, err); err != nil {
 		return err
 	}
 	t.pause(ctx, t.pace.NextBackOff(), nil)
 	return context.Cause(ctx)
 }
 
-func (t *term) sinkFailed(err error) error {
+func (t *term) sinkFailed(ctx context.Context, err error) error {
 	t.metrics.failures.Inc()
+	t.note(ctx, err.Error())
 	if errors.Is(err, ErrHalted) {
 		t.sinkOutage.Begin()
 		if !t.sinkHalted {
@@ -185,13 +191,38 @@ func (t *term) sinkFailed(err error) error {
 }
 
 // recovered notes that a whole step went well.
-func (t *term) recovered() {
+func (t *term) recovered(ctx context.Context) {
+	t.note(ctx, t.gaps())
 	t.progressed()
 	t.sinkHalted = false
 	t.databaseAnswers()
 	if lasted, over := t.sinkOutage.End(); over {
 		t.opts.Logger.Info("Sink works again", "after", lasted)
 	}
+}
+
+// gaps says which streams are halted; empty for none.
+func (t *term) gaps() string {
+	if len(t.halted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%v: not delivered any more: %s", ErrGap, strings.Join(slices.Sorted(maps.Keys(t.halted)), ", "))
+}
+
+// note keeps in the database why the sink fails, until it works, on whichever node. A
+// note that cannot be written is written with the next step.
+func (t *term) note(ctx context.Context, reason string) {
+	if t.noted != nil && *t.noted == reason {
+		return
+	}
+	t.beat(stopTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	if err := t.opts.Log.Failed(ctx, t.opts.Sink, reason, t.epoch); err != nil {
+		t.opts.Logger.Debug("The state of the sink was not noted", "err", err)
+		return
+	}
+	t.noted = &reason
 }
 
 // progressed forgets earlier failures.

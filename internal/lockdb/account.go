@@ -2,7 +2,6 @@ package lockdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -60,7 +59,7 @@ func (t *Accounts) accounts(ctx context.Context, where string, args ...any) ([]A
 	return all, err
 }
 
-// RefuseAccount notes a refusal, until [Accounts.ForgetAccount]: no node tries that
+// RefuseAccount notes a refusal, until [Operations.Resume]: no node tries that
 // secret again. One of a secret that was refused before, and those of others, stay as
 // they are. Of a the time is the database's to say.
 func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
@@ -71,21 +70,4 @@ func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
 		ON CONFLICT (account, digest) DO NOTHING`,
 		a.ID, a.Salt, a.Digest, a.Node, sqldb.Storable(a.Reason))
 	return err
-}
-
-// ForgetAccount forgets all refusals of an account for an operator: every node may try
-// the secret that it has. It reports false when there was none.
-func (t *Accounts) ForgetAccount(ctx context.Context, id, actor string) (forgotten bool, err error) {
-	err = t.db.InTx(ctx, fmt.Sprintf("forget the refusals of account %s", id), func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_account WHERE account = $1`), id)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		if forgotten = n > 0; err != nil || !forgotten {
-			return err
-		}
-		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "resume-account", Subject: id})
-	})
-	return forgotten && err == nil, err
 }

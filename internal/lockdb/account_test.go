@@ -3,6 +3,7 @@ package lockdb_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,11 +91,11 @@ func TestRefusalOfOneSecretLeavesThoseOfOthers(t *testing.T) {
 			t.Fatalf("the refusals, the oldest first: %+v", all)
 		}
 		for _, want := range []bool{true, false} {
-			if found, err := db.Accounts().ForgetAccount(t.Context(), a.ID, "alice"); found != want || err != nil {
+			if found, err := db.Operations().Resume(t.Context(), "orders", "alice", lockdb.ResumeOptions{Account: a.ID}); found != want || err != nil {
 				t.Errorf("forgotten: %v, %v; want %v", found, err, want)
 			}
 		}
-		if acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{}); err != nil || len(acts) != 1 || acts[0].Action != "resume-account" || acts[0].Subject != a.ID || acts[0].Actor != "alice" {
+		if acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{}); err != nil || len(acts) != 1 || acts[0].Action != "resume" || acts[0].Subject != "orders" || !strings.Contains(acts[0].Detail, a.ID) || acts[0].Actor != "alice" {
 			t.Errorf("audit: %+v, %v", acts, err)
 		}
 		if all := refusals(t, db, a.ID); len(all) != 0 {

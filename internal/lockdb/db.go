@@ -50,6 +50,7 @@ type DB struct {
 	log      *slog.Logger
 	metrics  *metrics
 	bootID   string
+	node     string
 	onCommit func()
 
 	presence liveness.Presence
@@ -74,7 +75,7 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID}
+	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node}
 	db.futures.log = o.Logger
 	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
 	opened.OnConnect(db.events.Doubt) // A failover ends all connections.

@@ -56,7 +56,10 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 		func() error {
 			return db.Leases().NoteFailures(t.Context(), []lock.Failure{{Region: "LOCKS", Key: "page:1", Count: 1}})
 		},
-		func() error { _, err := db.Accounts().ForgetAccount(t.Context(), a.ID, "alice"); return err },
+		func() error {
+			_, err := db.Operations().Resume(t.Context(), "orders", "alice", lockdb.ResumeOptions{Account: a.ID})
+			return err
+		},
 		func() error {
 			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})
 		},

@@ -64,7 +64,7 @@ func TestCleanBoundsEveryHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := db.Operations().Pause(ctx, "orders", "alice"); err != nil {
+		if _, err := db.Operations().Pause(ctx, "orders", "alice", lockdb.PauseOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Nodes().Beat(ctx, turn.Node{BootID: "1"}); err != nil {

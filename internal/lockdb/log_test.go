@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/eventlog"
+	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -97,6 +98,9 @@ func TestReportOfABusyDatabase(t *testing.T) {
 		}
 		if len(r.Observers) != 1 || r.Observers[0].Events != 5 || r.Observers[0].State != "active" || r.At.IsZero() {
 			t.Errorf("observers: %+v", r.Observers)
+		}
+		if got := r.Observers[0].Recent; got != (status.Recent{Span: 10 * time.Minute, Polls: 1, Rows: 5}) {
+			t.Errorf("of the last minutes: %+v", got)
 		}
 		if len(r.Locks) != 1 || r.Locks[0].Holder != "node-a" || r.Locks[0].Fence != g.Fence || r.Locks[0].Left <= 0 || r.Locks[0].Key != g.Key {
 			t.Errorf("locks: %+v", r.Locks)
@@ -241,4 +245,48 @@ func TestAcknowledgesWhatTheLogHolds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhyASinkFails has nodes note the state of a sink, under the epochs of their relays.
+func TestWhyASinkFails(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		s := db.Store(acquire(t, db, "order-observer-poll"))
+		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
+		log := db.Log()
+		failed := func(reason string, epoch int64) {
+			t.Helper()
+			if err := log.Failed(t.Context(), "file", reason, epoch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(reason string) eventlog.Offset {
+			t.Helper()
+			offsets, err := log.Offsets(t.Context())
+			if err != nil || len(offsets) != 1 || offsets[0].LastError != reason || offsets[0].FailedAt.IsZero() != (reason == "") {
+				t.Fatalf("%+v, %v, want %q", offsets, err, reason)
+			}
+			return offsets[0]
+		}
+		if err := log.Claim(t.Context(), "file", 2); err != nil {
+			t.Fatal(err)
+		}
+		want("")
+		failed("the disk is full", 1) // By a former relay.
+		want("")
+		failed("the disk is full", 2)
+		first := want("the disk is full")
+		failed("the folder has gone", 2)
+		if now := want("the folder has gone"); !now.FailedAt.Equal(first.FailedAt) {
+			t.Errorf("it fails since %s, and not %s", now.FailedAt, first.FailedAt)
+		}
+		if err := log.Claim(t.Context(), "file", 3); err != nil {
+			t.Fatal(err)
+		}
+		want("the folder has gone") // It stays until a success.
+		failed("", 2)
+		want("the folder has gone")
+		failed("", 3)
+		want("")
+	})
 }

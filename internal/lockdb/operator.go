@@ -33,22 +33,6 @@ type Act struct {
 	Actor, Action, Subject, Detail string
 }
 
-// Pause stops the polls of a stream on every node, until [Operations.Resume]. A poll
-// that runs is refused its next commit. A stream that was never polled can be
-// paused too. Pausing twice is no error.
-func (t *Operations) Pause(ctx context.Context, stream, actor string) error {
-	return t.operate(ctx, Act{Actor: actor, Action: "pause", Subject: stream}, `
-		INSERT INTO obs_cursor AS c (stream, paused) VALUES ($1, TRUE)
-		ON CONFLICT (stream) DO UPDATE SET paused = TRUE, version = c.version + 1`, stream)
-}
-
-// Resume lets a paused stream be polled again, from its next turn on, and ends
-// a backoff.
-func (t *Operations) Resume(ctx context.Context, stream, actor string) error {
-	return t.operate(ctx, Act{Actor: actor, Action: "resume", Subject: stream}, `
-		UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1`, stream)
-}
-
 // ResetOptions say how much a reset forgets.
 type ResetOptions struct {
 	// Forget also forgets which rows were observed, so that every row becomes

@@ -16,7 +16,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
-		if err := db.Operations().Pause(t.Context(), "orders", "alice"); err != nil {
+		if _, err := db.Operations().Pause(t.Context(), "orders", "alice", lockdb.PauseOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		// A poll that has read the cursor only then had looked before whether the
@@ -31,7 +31,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || !states["orders"].Paused {
 			t.Errorf("after the pause: %+v, %v", states, err)
 		}
-		if err := db.Operations().Resume(t.Context(), "orders", "bob"); err != nil {
+		if _, err := db.Operations().Resume(t.Context(), "orders", "bob", lockdb.ResumeOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || states["orders"].Paused {
@@ -84,8 +84,7 @@ func TestOperatorOnUnknownStream(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		for name, act := range map[string]func() error{
-			"resume": func() error { return db.Operations().Resume(t.Context(), "nope", "alice") },
-			"reset":  func() error { return db.Operations().Reset(t.Context(), "nope", "alice", lockdb.ResetOptions{}) },
+			"reset": func() error { return db.Operations().Reset(t.Context(), "nope", "alice", lockdb.ResetOptions{}) },
 		} {
 			if err := act(); !errors.Is(err, lockdb.ErrUnknownStream) {
 				t.Errorf("%s: %v", name, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/turn"
 )
 
 const (
@@ -20,8 +21,10 @@ const (
 	mostLocks = 200
 	// lastBack is how many streams are listed that went back, and recentBack for how
 	// long.
-	lastBack   = 20
-	recentBack = 7 * 24 * time.Hour
+	lastBack = 20
+	// recentPolls is the time whose polls are summed up.
+	recentPolls = 10 * time.Minute
+	recentBack  = 7 * 24 * time.Hour
 )
 
 // Report describes the cluster. Its parts are read one after the other, not in
@@ -34,7 +37,7 @@ func (db *DB) Report(ctx context.Context, regions []string) (status.Report, erro
 		return r.Report, err
 	}
 	for _, part := range []func(context.Context) error{
-		r.nodes, r.types, r.observers, r.sinks, r.locks, r.polls, r.sweeps, r.generations, r.accounts, r.wentBack,
+		r.nodes, r.types, r.observers, r.recent, r.sinks, r.locks, r.polls, r.sweeps, r.generations, r.accounts, r.wentBack,
 	} {
 		if err := part(ctx); err != nil {
 			return r.Report, err
@@ -79,10 +82,14 @@ func (r *reporter) types(ctx context.Context) error {
 func (r *reporter) observers(ctx context.Context) error {
 	streams, err := r.db.Streams().Statuses(ctx)
 	for _, s := range streams {
-		r.Observers = append(r.Observers, status.Observer{
+		o := status.Observer{
 			ID: s.Stream, State: s.state(r.At), TurnAt: s.TurnAt, LastOKAt: s.LastOK, RetryAt: s.RetryAt, Failures: s.Failures,
-			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Dead: s.Dead, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
-		})
+			LastError: s.LastError, Events: s.LastSeq, Live: s.Live, Gone: s.Gone, Dead: s.Dead, Lag: s.Lag, LowWater: s.Low, Newest: s.Newest,
+		}
+		if s.Paused {
+			o.Pause = &s.Pause
+		}
+		r.Observers = append(r.Observers, o)
 	}
 	return err
 }
@@ -97,10 +104,32 @@ func (s StreamStatus) state(now time.Time) string {
 	return status.StateActive
 }
 
+// recent sums up the polls of each observer that have ended a short time ago.
+func (r *reporter) recent(ctx context.Context) error {
+	sums := make(map[string]status.Recent)
+	err := r.db.db.Query(ctx, "sum up the last polls", `
+		SELECT stream, count(*), sum(CASE WHEN outcome = $2 THEN 0 ELSE 1 END), CAST(sum(row_count) AS BIGINT), CAST(sum(event_count) AS BIGINT)
+		  FROM obs_poll
+		 WHERE finished_at >= {past $1}
+		 GROUP BY stream`,
+		func(scan func(...any) error) error {
+			var stream string
+			var s status.Recent
+			err := scan(&stream, &s.Polls, &s.Failed, &s.Rows, &s.Events)
+			sums[stream] = s
+			return err
+		}, recentPolls.Seconds(), string(turn.OK))
+	for i, o := range r.Observers {
+		r.Observers[i].Recent = sums[o.ID]
+		r.Observers[i].Recent.Span = recentPolls
+	}
+	return err
+}
+
 func (r *reporter) sinks(ctx context.Context) error {
 	offsets, err := r.db.Log().Offsets(ctx)
 	for _, o := range offsets {
-		s := status.Sink{Sink: o.Sink, Stream: o.Stream, Offset: o.Acknowledged, Last: o.Last}
+		s := status.Sink{Sink: o.Sink, Stream: o.Stream, Offset: o.Acknowledged, Last: o.Last, LastError: o.LastError, FailedNode: o.FailedNode, FailedAt: o.FailedAt}
 		if !o.Oldest.IsZero() {
 			s.Lag = r.At.Sub(o.Oldest)
 		}
@@ -126,13 +155,25 @@ func (r *reporter) locks(ctx context.Context) error {
 
 func (r *reporter) polls(ctx context.Context) error {
 	polls, err := r.db.Turns().Polls(ctx, lastPolls)
+	r.Polls = statusPolls(polls)
+	return err
+}
+
+func statusPolls(polls []turn.StreamTaken) []status.Poll {
+	var all []status.Poll
 	for _, p := range polls {
-		r.Polls = append(r.Polls, status.Poll{
+		all = append(all, status.Poll{
 			Observer: p.Stream, Node: p.Node, StartedAt: p.Started, Duration: p.Finished.Sub(p.Started),
 			Outcome: string(p.Outcome), Reason: p.Reason, Rows: p.Rows, Events: p.Events, Poison: p.Poison,
 		})
 	}
-	return err
+	return all
+}
+
+// PollsOf returns the last polls of an observer, newest first.
+func (db *DB) PollsOf(ctx context.Context, id string) ([]status.Poll, error) {
+	polls, err := db.Turns().PollsOf(ctx, id, lastPolls)
+	return statusPolls(polls), err
 }
 
 func (r *reporter) sweeps(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/status"
 )
 
 // Streams are the cursors of the streams, as operators and commands see them
@@ -34,11 +35,14 @@ func (t *Streams) LastError(ctx context.Context, stream string) (reason string, 
 
 // StreamStatus is the state of one observer, for a person.
 type StreamStatus struct {
-	Stream            string
-	LastSeq           int64
-	Low, Newest       string
-	Live              int64
-	Paused            bool
+	Stream      string
+	LastSeq     int64
+	Low, Newest string
+	// Live is the number of rows that are there, Gone of those that were.
+	Live, Gone int64
+	Paused     bool
+	// Pause is that of a stream that is paused.
+	Pause             status.Pause
 	TurnAt, LastOK    time.Time
 	Failures          int
 	RetryAt           time.Time
@@ -53,7 +57,8 @@ type StreamStatus struct {
 func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 	var all []StreamStatus
 	err := t.db.Query(ctx, "read the state of observers", `
-		SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.paused,
+		SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
+		       `+pausedSQL+`, c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
 		       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
 		       coalesce(d.n, 0)
 		  FROM obs_cursor c
@@ -62,9 +67,13 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 		func(scan func(...any) error) error {
 			var s StreamStatus
 			var lag int64
-			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Paused,
+			err := scan(&s.Stream, &s.StreamID, &s.Version, &s.LastSeq, &s.Low, &s.Newest, &s.Live, &s.Gone,
+				&s.Paused, sqldb.ScanTime(&s.Pause.At), sqldb.ScanTime(&s.Pause.Until), &s.Pause.By, &s.Pause.Reason,
 				sqldb.ScanTime(&s.TurnAt), sqldb.ScanTime(&s.LastOK), &s.Failures, sqldb.ScanTime(&s.RetryAt), &s.LastError, &lag, &s.Dead)
 			s.Lag = time.Duration(lag) * time.Millisecond
+			if !s.Paused {
+				s.Pause = status.Pause{}
+			}
 			all = append(all, s)
 			return err
 		})

@@ -2,6 +2,7 @@ package lockdb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -18,10 +19,11 @@ type Turns struct {
 	engine  engine
 	metrics *metrics
 	futures *futures
+	node    string
 }
 
 // Turns returns the turns.
-func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, &db.futures} }
+func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, &db.futures, db.node} }
 
 // Schedule is all that a scheduler asks of the database.
 type Schedule struct {
@@ -83,28 +85,37 @@ ON CONFLICT (type) DO UPDATE
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > {now}`
 
 // Streams returns the turns of these observers. An observer that was never polled is
-// missing from the result.
+// missing from the result. A pause whose time is over is cleared before Streams returns,
+// so that the commits of a poll are accepted.
 func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stream, error) {
 	list, err := t.db.List(ids)
 	if err != nil {
 		return nil, fmt.Errorf("read the turns of observers: %w", err)
 	}
-	found := make(map[string]turn.Stream, len(ids))
+	found, over := make(map[string]turn.Stream, len(ids)), false
 	err = t.db.Query(ctx, "read the turns of observers", streamsSQL,
 		func(scan func(...any) error) error {
 			var s turn.Stream
+			var marked bool
 			var lag int64
-			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &s.Paused, &s.Failures, sqldb.ScanTime(&s.RetryAt), sqldb.ScanTime(&s.OKAt), &lag, &s.Unread)
+			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &marked, &s.Paused, sqldb.ScanTime(&s.PausedUntil), &s.Failures, sqldb.ScanTime(&s.RetryAt),
+				sqldb.ScanTime(&s.OKAt), &lag, &s.Unread)
+			over = over || marked && !s.Paused
 			s.Lag = time.Duration(lag) * time.Millisecond
 			found[s.Stream] = s
 			return err
 		}, list)
-	return found, err
+	if err != nil || !over {
+		return found, err
+	}
+	return found, t.db.InTx(ctx, "end the pauses that are over", func(tx *sql.Tx) error {
+		return endPauses(ctx, t.db, tx, t.node, list)
+	})
 }
 
 // Rows are unread where a poll ended behind its source, or within a reading of all rows.
 const streamsSQL = `
-SELECT c.stream, c.turn_at, c.paused, c.failures, c.retry_at,
+SELECT c.stream, c.turn_at, c.paused, ` + pausedSQL + `, CASE WHEN ` + pausedSQL + ` THEN c.paused_until END, c.failures, c.retry_at,
        CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
        c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
   FROM obs_cursor c
@@ -139,7 +150,7 @@ INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, la
 SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11 WHERE {lease}
 ON CONFLICT (stream) DO UPDATE
    SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
-       last_error = excluded.last_error, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
+       last_error = CASE WHEN excluded.last_error = '' AND excluded.last_ok_at IS NULL THEN c.last_error ELSE excluded.last_error END, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
        lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END`
 
 const addPollSQL = `
@@ -183,10 +194,20 @@ func (t *Turns) All(ctx context.Context) ([]turn.Taken, error) {
 
 // Polls returns the last polls of all streams, newest first.
 func (t *Turns) Polls(ctx context.Context, limit int) ([]turn.StreamTaken, error) {
+	return t.polls(ctx, "TRUE", limit)
+}
+
+// PollsOf returns the last polls of a stream, newest first.
+func (t *Turns) PollsOf(ctx context.Context, stream string, limit int) ([]turn.StreamTaken, error) {
+	return t.polls(ctx, "stream = $2", limit, stream)
+}
+
+func (t *Turns) polls(ctx context.Context, where string, args ...any) ([]turn.StreamTaken, error) {
 	var all []turn.StreamTaken
 	err := t.db.Query(ctx, "read the history of polls", `
 		SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
 		  FROM obs_poll
+		 WHERE `+where+`
 		 ORDER BY finished_at DESC, id DESC
 		 LIMIT $1`,
 		func(scan func(...any) error) error {
@@ -195,6 +216,6 @@ func (t *Turns) Polls(ctx context.Context, limit int) ([]turn.StreamTaken, error
 				&one.Outcome, &one.Reason, &one.Rows, &one.Events, &one.Poison)
 			all = append(all, one)
 			return err
-		}, limit)
+		}, args...)
 	return all, err
 }

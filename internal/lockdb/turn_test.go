@@ -184,3 +184,27 @@ func TestNodesComeAndGo(t *testing.T) {
 		}
 	})
 }
+
+// TestAnErrorStaysUntilASuccess has polls after a failure that neither fail nor go well.
+func TestAnErrorStaysUntilASuccess(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		g := acquire(t, db, "order-observer-poll")
+		for _, step := range []struct {
+			outcome      turn.Outcome
+			reason, want string
+		}{
+			{turn.Error, "timeout: it took too long", "timeout: it took too long"}, {turn.Conflict, "", "timeout: it took too long"},
+			{turn.Unreachable, "no route", "no route"}, {turn.OK, "", ""}, {turn.Conflict, "", ""},
+		} {
+			now := time.Now()
+			err := db.Turns().NoteStream(t.Context(), g, turn.StreamTaken{Stream: "orders", Node: "a", At: now, Started: now, Finished: now, Outcome: step.outcome, Reason: step.reason})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := db.Streams().LastError(t.Context(), "orders"); got != step.want || err != nil {
+				t.Errorf("after %s: %q, %v, want %q", step.outcome, got, err, step.want)
+			}
+		}
+	})
+}

@@ -88,11 +88,16 @@ func TestPausedObserverIsShown(t *testing.T) {
 		pass(time.Second)
 		const paused = "observerd_observer_paused{observer=order-1,type=order}"
 		equal(t, "at first", a.metric(t, paused), 0)
-		db.set(func(m *memory) { m.streams["order-1"] = turn.Stream{Stream: "order-1", Paused: true} })
+		const end = "observerd_observer_pause_end_timestamp_seconds{observer=order-1,type=order}"
+		db.set(func(m *memory) {
+			m.streams["order-1"] = turn.Stream{Stream: "order-1", Paused: true, PausedUntil: time.UnixMilli(4102444800500)}
+		})
 		pass(interval)
 		equal(t, "paused", a.metric(t, paused), 1)
+		equal(t, "paused until", a.metric(t, end), 4102444800.5)
 		db.set(func(m *memory) { m.streams["order-1"] = turn.Stream{Stream: "order-1"} })
 		pass(interval)
 		equal(t, "resumed", a.metric(t, paused), 0)
+		equal(t, "resumed", a.metric(t, end), 0)
 	})
 }

@@ -18,7 +18,8 @@ type metrics struct {
 	polls                                 *prometheus.CounterVec // type, outcome
 	errors                                *prometheus.CounterVec // type, operation
 	polling, acquire, hold                *prometheus.HistogramVec
-	lastSuccess, paused, outdated, lag    *prometheus.GaugeVec // type, observer
+	lastSuccess, paused, pauseEnd         *prometheus.GaugeVec // type, observer
+	outdated, lag                         *prometheus.GaugeVec // type, observer
 	horizonLag                            *prometheus.GaugeVec // observer
 	cycle                                 prometheus.Histogram
 	cycleLocked, cycleSkipped, liveNodes  prometheus.Gauge
@@ -54,6 +55,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		hold:           f.histogram("observerd_lock_hold_duration_seconds", "Time for which a lock was held.", 600),
 		lastSuccess:    f.gauge("observerd_poll_last_success_timestamp_seconds", "When this node last polled the observer with success; 0 for never.", "type", "observer"),
 		paused:         f.gauge("observerd_observer_paused", "1 when the observer was paused at this node's last turn of it.", "type", "observer"),
+		pauseEnd:       f.gauge("observerd_observer_pause_end_timestamp_seconds", "When the pause of the observer ends by itself, as this node's last turn of it found; 0 when it is not paused, or without an end.", "type", "observer"),
 		outdated:       f.gauge("observerd_observer_outdated", "1 when this node left the observer alone at its last turn of it, because the other nodes define it in another way.", "type", "observer"),
 		lag:            f.gauge("observerd_observer_lag_seconds", "How far the rows lie behind the source's clock at which this node's last poll of the observer ended full; 0 when it came to the end.", "type", "observer"),
 		horizonLag:     f.gauge("observerd_horizon_lag_seconds", "How far the horizon of the last poll lay behind the source's clock.", "observer"),
@@ -89,7 +91,7 @@ func (m *metrics) prepare(node string, typ Type, c *clock) {
 		m.lastSuccess.WithLabelValues(typ.Name, o.ID())
 		m.horizonLag.WithLabelValues(o.ID())
 		m.lag.WithLabelValues(typ.Name, o.ID())
-		set(m.paused, typ.Name, o.ID(), false)
+		m.showPause(typ.Name, turn.Stream{Stream: o.ID()})
 		set(m.outdated, typ.Name, o.ID(), false)
 	}
 	m.prepareAges(typ)
@@ -112,6 +114,16 @@ func (m *metrics) prepareTimings(typ Type, c *clock) {
 			return 0
 		}))
 	}
+}
+
+// showPause shows whether a stream is paused, and until when.
+func (m *metrics) showPause(typ string, s turn.Stream) {
+	set(m.paused, typ, s.Stream, s.Paused)
+	var end float64
+	if !s.PausedUntil.IsZero() {
+		end = float64(s.PausedUntil.UnixMilli()) / 1000
+	}
+	m.pauseEnd.WithLabelValues(typ, s.Stream).Set(end)
 }
 
 // prepareAges registers the gauges that are computed when they are collected.

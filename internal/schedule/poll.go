@@ -83,7 +83,8 @@ func (r *run) ready(ctx context.Context, o Observer, last turn.Stream, state tur
 	now := later(r.at, state.Now) // the job may have come a moment early
 	polled := !last.At.Before(r.at) || r.typ.tooSoon(last, o.ID(), r.at)
 	polled = polled && !r.tooFarAhead(last.At, state.Now)
-	set(r.metrics.paused, r.typ.Name, o.ID(), last.Paused)
+	last.Stream = o.ID() // It is empty for one that was never polled.
+	r.metrics.showPause(r.typ.Name, last)
 	return !last.Paused && !polled && !r.inBackoff(ctx, o, last, now)
 }
 

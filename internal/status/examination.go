@@ -33,6 +33,8 @@ type Examination struct {
 	Turns    []Type
 	// Beyond are the offsets that lie above the end of their stream.
 	Beyond []Sink
+	// Paused are the observers that are paused.
+	Paused []Observer
 	// Blind are the parts that could not be examined.
 	Blind []Blind
 }
@@ -180,6 +182,7 @@ const (
 	PartLocks       = "obs_lock"
 	PartNodes       = "obs_node"
 	PartSchedule    = "obs_schedule"
+	PartPauses      = "obs_cursor"
 	PartOffsets     = "obs_sink_offset"
 	PartTime        = "the time"
 )

@@ -2,7 +2,11 @@
 // database, that the status command prints and the status page shows.
 package status
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Report is the state of a cluster as its coordination database has it.
 type Report struct {
@@ -48,30 +52,78 @@ type Node struct {
 
 // Type is an observer type and its last turn.
 type Type struct {
-	Name         string        `json:"type"`
+	Name string `json:"type"`
+	// Interval and NextAt are those of the configuration of the command; zero where it does
+	// not have the type. NextAt is zero, too, where no live node polls it.
+	Interval     time.Duration `json:"interval_ms,omitempty"`
+	NextAt       time.Time     `json:"next_turn_at,omitzero"`
 	TurnAt       time.Time     `json:"turn_at"`
 	LastNode     string        `json:"last_node"`
 	LastOutcome  string        `json:"last_outcome"`
-	LastDuration time.Duration `json:"last_duration_ns"`
+	LastDuration time.Duration `json:"last_duration_ms"`
 }
 
 // Observer is one observer and how far it has come.
 type Observer struct {
-	ID    string `json:"observer"`
-	State string `json:"state"`
+	ID string `json:"observer"`
+	// Type to Interval are those of the configuration of the command; empty where it does
+	// not have the observer.
+	Type     string        `json:"type,omitempty"`
+	Source   string        `json:"source,omitempty"`
+	Detect   string        `json:"detect,omitempty"`
+	Interval time.Duration `json:"interval_ms,omitempty"`
+	State    string        `json:"state"`
+	// NextPollAt is the tick at which a node polls it next; zero where none will.
+	NextPollAt time.Time `json:"next_poll_at,omitzero"`
 	// TurnAt and LastOKAt are zero for an observer that was never polled.
-	TurnAt    time.Time `json:"turn_at"`
-	LastOKAt  time.Time `json:"last_ok_at"`
-	RetryAt   time.Time `json:"retry_at"`
-	Failures  int       `json:"failures"`
-	LastError string    `json:"last_error,omitempty"`
-	Events    int64     `json:"events"`
-	Live      int64     `json:"live_rows"`
-	Dead      int64     `json:"dead_rows"`
+	TurnAt   time.Time `json:"turn_at,omitzero"`
+	LastOKAt time.Time `json:"last_ok_at,omitzero"`
+	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Pause is nil for an observer that is not paused.
+	Pause    *Pause `json:"pause,omitempty"`
+	Failures int    `json:"failures"`
+	// LastError is that of the last poll that failed, until one goes well.
+	LastError string `json:"last_error,omitempty"`
+	// Recent are the polls of the last minutes.
+	Recent Recent `json:"recent"`
+	Events int64  `json:"events"`
+	Live   int64  `json:"live_rows"`
+	Gone   int64  `json:"gone_rows"`
+	Dead   int64  `json:"dead_rows"`
 	// Lag is how far the observer is behind after a poll that has left rows behind.
-	Lag      time.Duration `json:"lag_ns"`
+	Lag      time.Duration `json:"lag_ms"`
 	LowWater string        `json:"low_water_mark"`
 	Newest   string        `json:"newest"`
+}
+
+// Pause is why an observer is not polled.
+type Pause struct {
+	// At is when it began. Until is when it ends by itself, by the clock of the
+	// coordination database; zero: not before 'observerd observers resume'.
+	At    time.Time `json:"at,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// By is the actor of the audit table; empty for a pause by an older version.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Words continues "is paused": since when, until when, by whom and why. span words a
+// duration.
+func (p Pause) Words(now time.Time, span func(time.Duration) string) string {
+	var text strings.Builder
+	if !p.At.IsZero() {
+		fmt.Fprintf(&text, " for %s", span(now.Sub(p.At)))
+	}
+	if !p.Until.IsZero() {
+		fmt.Fprintf(&text, ", and for %s more", span(p.Until.Sub(now)))
+	}
+	if p.By != "" {
+		text.WriteString(", by " + p.By)
+	}
+	if p.Reason != "" {
+		text.WriteString(": " + p.Reason)
+	}
+	return text.String()
 }
 
 // The states of an observer.
@@ -79,14 +131,29 @@ const (
 	StateActive  = "active"
 	StatePaused  = "paused"
 	StateBackoff = "backoff"
+	// StateDisabled is an observer that the configuration switches off, by itself or with
+	// its type.
+	StateDisabled = "disabled"
+	// StateRemoved is an observer that the configuration does not have, but the coordination
+	// database does.
+	StateRemoved = "not configured"
 )
+
+// Recent sums up the polls that have ended within Span.
+type Recent struct {
+	Span   time.Duration `json:"span_ms"`
+	Polls  int64         `json:"polls"`
+	Failed int64         `json:"failed_polls"`
+	Rows   int64         `json:"rows"`
+	Events int64         `json:"events"`
+}
 
 // Poll is one poll of one observer.
 type Poll struct {
 	Observer  string        `json:"observer"`
 	Node      string        `json:"node"`
 	StartedAt time.Time     `json:"started_at"`
-	Duration  time.Duration `json:"duration_ns"`
+	Duration  time.Duration `json:"duration_ms"`
 	Outcome   string        `json:"outcome"`
 	// Reason is why it failed; empty when it did not.
 	Reason string `json:"reason,omitempty"`
@@ -103,25 +170,34 @@ type Sink struct {
 	Last   int64  `json:"last"`
 	// Lag is how long the oldest event that is not stored has waited; 0 when
 	// all are.
-	Lag time.Duration `json:"lag_ns"`
+	Lag time.Duration `json:"lag_ms"`
+	// Node feeds the sink; empty where none does, or where it is not among the locks of the
+	// report.
+	Node string `json:"node,omitempty"`
+	// LastError is why the sink stores nothing, on FailedNode since FailedAt; empty when the
+	// last attempt went well.
+	LastError  string    `json:"last_error,omitempty"`
+	FailedNode string    `json:"failed_node,omitempty"`
+	FailedAt   time.Time `json:"failed_at,omitzero"`
 }
 
 // Lock is a row of INT_LOCK.
 type Lock struct {
 	Key    string `json:"key"`
 	Region string `json:"region"`
-	// Holder, Name and Fence are empty for a holder that is not observerd. Of a lock that
-	// several share, Holder says how many.
+	// Holder and Fence are empty for a holder that is not observerd, and so is Name where the
+	// configuration does not have the lock. Of a lock that several share, Holder says how
+	// many.
 	Holder string `json:"holder"`
 	Name   string `json:"name"`
 	Fence  int64  `json:"fence"`
 	Term   string `json:"term"`
 	// Left is 0 or less when the lease has expired; it is unknown for a foreign
 	// holder.
-	Left time.Duration `json:"ttl_left_ns"`
+	Left time.Duration `json:"ttl_left_ms"`
 	// Ahead is how far the row is dated ahead of the database's clock, 0 unless
 	// that is more than clocks may differ.
-	Ahead time.Duration `json:"ahead_ns,omitempty"`
+	Ahead time.Duration `json:"ahead_ms,omitempty"`
 }
 
 // Generation is an observer's reading of all rows of its source.
@@ -135,7 +211,7 @@ type Generation struct {
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	// Took is the duration of the last complete generation; 0 before the first.
-	Took time.Duration `json:"took_ns"`
+	Took time.Duration `json:"took_ms"`
 }
 
 // Sweep reads a range of an observer's source beside its polls.

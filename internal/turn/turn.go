@@ -65,6 +65,9 @@ type Stream struct {
 	Paused bool
 	// Unread reports whether the last poll that succeeded has left rows unread.
 	Unread bool
+	// PausedUntil is when a pause ends by itself; zero for a stream that is not paused, or
+	// until an operator resumes it.
+	PausedUntil time.Time
 	// Failures counts failed turns in a row; RetryAt is the end of the backoff after
 	// them, zero for none.
 	Failures int

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,14 +78,16 @@ var ErrAbsent = errors.New("the coordination database does not exist")
 // UnknownObserverError reports an id that neither the configuration nor the
 // coordination database knows.
 type UnknownObserverError struct {
-	ID string
+	// What is what there is not; empty: an observer.
+	What string
+	ID   string
 	// Known are the ids that exist, sorted.
 	Known []string
 }
 
 // Error names the nearest ids, or else all of them.
 func (e *UnknownObserverError) Error() string {
-	text := fmt.Sprintf("there is no observer %q", e.ID)
+	text := fmt.Sprintf("there is no %s %q", cmp.Or(e.What, "observer"), e.ID)
 	if near := source.Nearest(e.ID, e.Known); len(near) > 0 {
 		return fmt.Sprintf("%s; is it %s?", text, strings.Join(near, " or "))
 	}

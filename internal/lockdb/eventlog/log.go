@@ -223,6 +223,16 @@ func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored
 	return l.whyNot(ctx, sink, epoch)
 }
 
+// Failed implements [events.Log].
+func (l *Log) Failed(ctx context.Context, sink, reason string, epoch int64) error {
+	_, err := l.db.Exec(ctx, "note how sink "+sink+" does", `
+		UPDATE obs_sink_offset
+		   SET failed_at = CASE WHEN $3 = '' THEN NULL WHEN last_error <> '' AND failed_node = $4 THEN failed_at ELSE {now} END,
+		       last_error = $3, failed_node = CASE WHEN $3 = '' THEN '' ELSE $4 END
+		 WHERE sink = $1 AND stream = '' AND epoch = $2 AND (last_error <> $3 OR $3 <> '')`, sink, epoch, sqldb.Storable(reason), l.opts.Node)
+	return err
+}
+
 // whyNot says why an acknowledgement moved nothing.
 func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
 	var claimed int64
@@ -249,6 +259,10 @@ type Offset struct {
 	// Oldest is when the first event that the sink has not stored was logged;
 	// zero when it has stored all.
 	Oldest time.Time
+	// LastError is why the sink stores nothing, on FailedNode since FailedAt; empty when
+	// the last attempt went well.
+	LastError, FailedNode string
+	FailedAt              time.Time
 }
 
 // Offsets returns the position, in every stream, of every sink that a relay has
@@ -256,7 +270,7 @@ type Offset struct {
 func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 	var all []Offset
 	err := l.db.Query(ctx, "read the offsets of sinks", `
-		SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at
+		SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at
 		  FROM obs_sink_offset s
 		 CROSS JOIN obs_cursor c
 		  LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream
@@ -265,7 +279,7 @@ func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 		 ORDER BY s.sink, c.stream`,
 		func(scan func(...any) error) error {
 			var o Offset
-			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest))
+			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt))
 			all = append(all, o)
 			return err
 		})

@@ -110,6 +110,7 @@ func ourParts() []part {
 		{status.PartLocks, (*examiner).acquisitions},
 		{status.PartNodes, (*examiner).members},
 		{status.PartSchedule, (*examiner).turns},
+		{status.PartPauses, (*examiner).pauses},
 		{status.PartOffsets, (*examiner).beyond},
 		{status.PartTime, (*examiner).time},
 	}

@@ -105,3 +105,27 @@ func (x *examiner) beyond(ctx context.Context) error {
 		return err
 	})
 }
+
+// schemaWithPauses is the version from which on a pause says who, why and until when.
+const schemaWithPauses = 16
+
+// pauses reads which observers are paused, by the clock of the database.
+func (x *examiner) pauses(ctx context.Context) error {
+	if !x.migrated() {
+		return nil
+	}
+	text := `SELECT stream, NULL, NULL, '', '' FROM obs_cursor WHERE paused ORDER BY stream`
+	if x.found.Schema.Current >= schemaWithPauses {
+		text = `
+			SELECT stream, paused_at, paused_until, paused_by, pause_reason
+			  FROM obs_cursor
+			 WHERE paused AND (paused_until IS NULL OR paused_until > {now})
+			 ORDER BY stream`
+	}
+	return x.visit(ctx, text, func(scan func(...any) error) error {
+		o := status.Observer{State: status.StatePaused, Pause: &status.Pause{}}
+		err := scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
+		x.found.Paused = append(x.found.Paused, o)
+		return err
+	})
+}

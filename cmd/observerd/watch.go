@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// watchEvery is how often is printed anew what is watched.
+const watchEvery = 2 * time.Second
+
+// watchFlag gives a command the flag --watch.
+func watchFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("watch", false, "print it again every 2 s, until it is interrupted; a terminal is redrawn")
+}
+
+// watch calls print again and again, each time within the timeout, until the context ends.
+// SIGINT is the usual end, and no failure. Once print has gone well, a failure is shown and
+// does not end the watch: it may be a failover. On a terminal each text is drawn over the one
+// before; JSON, and what goes elsewhere, comes one after the other.
+func (c *cli) watch(ctx context.Context, timeout time.Duration, redraw bool, print func(ctx context.Context, w io.Writer) error) error {
+	screen := screen{w: c.stdout}
+	if redraw && isTerminal(c.stdout) {
+		screen.terminal, _ = asIs(c.stdout).(*os.File)
+	}
+	defer screen.close()
+	for first := true; ; first = false {
+		err := screen.show(func(w io.Writer) error { return within(ctx, timeout, w, print) }, c.stderr, first)
+		if err != nil && (first || brokenPipe(err)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return endOfWatch(ctx)
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+func within(ctx context.Context, timeout time.Duration, w io.Writer, print func(ctx context.Context, w io.Writer) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return print(ctx, w)
+}
+
+// endOfWatch is nil for SIGINT.
+func endOfWatch(ctx context.Context) error {
+	var signal signalError
+	if errors.As(context.Cause(ctx), &signal) && signal.signal == syscall.SIGINT {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// screen is where the texts of a watch go.
+type screen struct {
+	w io.Writer
+	// terminal is drawn over; nil where the texts come one after the other.
+	terminal *os.File
+}
+
+// show shows a text, or why there is none.
+func (s screen) show(print func(io.Writer) error, stderr io.Writer, first bool) error {
+	if s.terminal == nil {
+		if !first {
+			fmt.Fprintln(s.w)
+		}
+		err := print(s.w)
+		if err != nil && !first && !errors.Is(err, context.Canceled) {
+			fmt.Fprintf(stderr, "observerd: %v\n", err)
+		}
+		return err
+	}
+	var text bytes.Buffer
+	err := print(&text)
+	if err != nil && (first || errors.Is(err, context.Canceled)) {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintf(&text, "%s: %s\n", time.Now().Format(time.TimeOnly), escaped(err.Error()))
+	}
+	_, err = io.WriteString(s.terminal, frame(text.String(), terminalHeight(s.terminal)))
+	return err
+}
+
+// The sequences of a terminal.
+const (
+	toTop, clearLine, clearRest = "\x1b[H", "\x1b[K", "\x1b[J"
+	noWrap, wrap                = "\x1b[?7l", "\x1b[?7h"
+)
+
+// frame draws a text over the one before. Lines that are too long are cut off by the
+// terminal, and those below its height are counted. A height of 0 is unknown.
+func frame(text string, height int) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if more := len(lines) - height + 1; height > 1 && len(lines) >= height {
+		lines = append(lines[:height-2:height-2], fmt.Sprintf("… and %d more lines", more+1))
+	}
+	return noWrap + toTop + strings.Join(lines, clearLine+"\n") + clearLine + "\n" + clearRest + wrap
+}
+
+// close leaves the terminal as it was: the last text stays.
+func (s screen) close() {
+	if s.terminal != nil {
+		_, _ = io.WriteString(s.terminal, wrap)
+	}
+}
