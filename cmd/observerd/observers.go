@@ -79,6 +79,7 @@ coordination database. A pause of before is made longer, never shorter: resume i
 		return true, "paused", nil
 	})
 	cmd.Flags().Var((*positive)(&o.For), "for", "let them go on by themselves after this time, such as 2h")
+	cmd.Flags().Lookup("for").DefValue = "" // 0 is no time.
 	return cmd
 }
 

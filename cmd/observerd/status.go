@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/status"
 )
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -130,17 +129,17 @@ func observerSection(r admin.Report) section {
 }
 
 // stateOf is the state of an observer, and for how long it lasts.
-func stateOf(now time.Time, o status.Observer) string {
+func stateOf(now time.Time, o admin.Observer) string {
 	switch {
-	case o.State == status.StatePaused && o.Pause != nil && !o.Pause.Until.IsZero():
-		return "paused for " + span(o.Pause.Until.Sub(now))
-	case o.State == status.StateBackoff:
-		return "backoff for " + span(o.RetryAt.Sub(now))
+	case o.State == admin.StatePaused && !o.Pause.Until.IsZero():
+		return o.State + " for " + span(o.Pause.Until.Sub(now))
+	case o.State == admin.StateBackoff:
+		return o.State + " for " + span(o.RetryAt.Sub(now))
 	}
 	return o.State
 }
 
-func pauseSection(now time.Time, observers []status.Observer) section {
+func pauseSection(now time.Time, observers []admin.Observer) section {
 	s := section{title: "PAUSED", headings: []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}}
 	for _, o := range observers {
 		if o.Pause == nil {
@@ -159,7 +158,7 @@ func pauseSection(now time.Time, observers []status.Observer) section {
 	return s
 }
 
-func pollSection(now time.Time, polls []status.Poll) section {
+func pollSection(now time.Time, polls []admin.Poll) section {
 	s := section{title: "LAST POLLS", headings: []string{"OBSERVER", "NODE", "WHEN", "TOOK", "OUTCOME", "ROWS", "EVENTS", "POISON", "WHY"}}
 	for _, p := range polls {
 		s.rows = append(s.rows, []string{
@@ -170,7 +169,7 @@ func pollSection(now time.Time, polls []status.Poll) section {
 	return s
 }
 
-func sinkSection(now time.Time, sinks []status.Sink) section {
+func sinkSection(now time.Time, sinks []admin.Sink) section {
 	s := section{title: "SINKS", headings: []string{"SINK", "OBSERVER", "STORED", "OF", "LAG", "NODE", "LAST ERROR"}}
 	for _, k := range sinks {
 		why := "-"
@@ -226,7 +225,7 @@ func spanOrDash(d time.Duration) string {
 
 // generationSection has the observers that read all rows, in as many polls as that
 // takes.
-func generationSection(now time.Time, generations []status.Generation) section {
+func generationSection(now time.Time, generations []admin.Generation) section {
 	s := section{title: "READING ALL ROWS", headings: []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}}
 	for _, g := range generations {
 		of, finished, took := number(g.Of), "not yet", "-"
@@ -244,7 +243,7 @@ func generationSection(now time.Time, generations []status.Generation) section {
 }
 
 // sweepSection has the backfills and reconciles that run.
-func sweepSection(now time.Time, sweeps []status.Sweep) section {
+func sweepSection(now time.Time, sweeps []admin.Sweep) section {
 	s := section{title: "SWEEPS", headings: []string{"OBSERVER", "KIND", "FROM", "BEFORE", "AT", "ROWS", "EVENTS", "STARTED", "LAST STEP"}}
 	for _, w := range sweeps {
 		s.rows = append(s.rows, []string{
@@ -256,7 +255,7 @@ func sweepSection(now time.Time, sweeps []status.Sweep) section {
 }
 
 // accountSection has the accounts that no node tries before 'observerd observers resume'.
-func accountSection(now time.Time, accounts []status.Account) section {
+func accountSection(now time.Time, accounts []admin.Account) section {
 	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "WHY"}}
 	for _, a := range accounts {
 		s.rows = append(s.rows, []string{a.ID, a.Node, ago(now, a.Since), orDash(oneLine(a.Reason))})

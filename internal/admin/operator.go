@@ -17,8 +17,22 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// Report is the state of a cluster, see package status.
-type Report = status.Report
+// Report is the state of a cluster, see package status, and the others are its parts.
+type (
+	Report     = status.Report
+	Observer   = status.Observer
+	Poll       = status.Poll
+	Sink       = status.Sink
+	Sweep      = status.Sweep
+	Generation = status.Generation
+	Account    = status.Account
+)
+
+// The states of an observer that end by themselves.
+const (
+	StatePaused  = status.StatePaused
+	StateBackoff = status.StateBackoff
+)
 
 // OperatorOptions say on which cluster an operator acts.
 type OperatorOptions struct {

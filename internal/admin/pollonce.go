@@ -34,8 +34,8 @@ type Polled struct {
 // PollOnce polls an observer now, under the lock of its type, and does not change
 // the type's turn: the cluster polls when it would have. The error names the holder
 // when another node holds the lock. The commits of a failed poll stay, and Polled
-// counts them.
-func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err error) {
+// counts them. The audit table has who did it.
+func (op *Operator) PollOnce(ctx context.Context, id, actor string) (_ Polled, err error) {
 	o, err := op.configured(id)
 	if err != nil {
 		return Polled{}, err
@@ -59,7 +59,7 @@ func (op *Operator) PollOnce(ctx context.Context, id string) (_ Polled, err erro
 	if err != nil {
 		return Polled{}, err
 	}
-	s := singlePoll{poller: p, observer: o, node: op.cfg.Node.Name, db: op.db}
+	s := singlePoll{poller: p, observer: o, node: op.cfg.Node.Name, actor: actor, db: op.db}
 	err = op.underLease(ctx, o, s.run)
 	return s.done, err
 }
@@ -107,12 +107,16 @@ type singlePoll struct {
 	poller   *wiring.Poller
 	observer config.Observer
 	node     string
+	actor    string
 	db       *lockdb.DB
 	done     Polled
 }
 
 // run polls once and adds the poll to the history.
 func (s *singlePoll) run(ctx context.Context, g lock.Grant) error {
+	if err := s.db.Operations().Note(ctx, lockdb.Act{Actor: s.actor, Action: "poll", Subject: s.observer.ID}); err != nil {
+		return err
+	}
 	began := time.Now()
 	stats, err := s.poller.Poll(ctx, g)
 	s.done = Polled{

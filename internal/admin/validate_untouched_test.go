@@ -128,7 +128,7 @@ func TestValidateLeavesTheFileAsItIs(t *testing.T) {
 
 func pollOnce(t *testing.T, cfg *config.Config, id string) error {
 	t.Helper()
-	return operate(t, cfg, false, func(op *admin.Operator) error { _, err := op.PollOnce(t.Context(), id); return err })
+	return operate(t, cfg, false, func(op *admin.Operator) error { _, err := op.PollOnce(t.Context(), id, "test"); return err })
 }
 
 func operate(t *testing.T, cfg *config.Config, readOnly bool, act func(*admin.Operator) error) error {

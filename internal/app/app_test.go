@@ -248,7 +248,7 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		if _, err := op.Pause(t.Context(), "orders", "test", admin.PauseOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := op.PollOnce(t.Context(), "orders"); err == nil {
+		if _, err := op.PollOnce(t.Context(), "orders", "test"); err == nil {
 			t.Error("a paused observer was polled")
 		}
 		p.order(t, "PAUSED")
@@ -261,7 +261,7 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		}
 		began := time.Now()
 		eventually(t, func() error {
-			_, err := op.PollOnce(t.Context(), "orders") // The node may hold the lock.
+			_, err := op.PollOnce(t.Context(), "orders", "test") // The node may hold the lock.
 			return err
 		})
 		if took := time.Since(began); took > patience/2 {

@@ -223,7 +223,7 @@ func TestResetOfAnObserverThatStartedNow(t *testing.T) {
 	}
 	poll := func(want int64) {
 		t.Helper()
-		if polled, err := op.PollOnce(t.Context(), "orders"); err != nil || polled.Events != want {
+		if polled, err := op.PollOnce(t.Context(), "orders", "test"); err != nil || polled.Events != want {
 			t.Errorf("%d events, %v, want %d", polled.Events, err, want)
 		}
 	}

@@ -85,7 +85,7 @@ func TestNodesThatDefineAnObserverDifferently(t *testing.T) {
 		if err := page(t, narrow, "/metrics", `observerd_observer_outdated{observer="stock",type="inventory"} 0`); err != nil {
 			t.Error(err)
 		}
-		if _, err := op.PollOnce(t.Context(), "stock"); err == nil {
+		if _, err := op.PollOnce(t.Context(), "stock", "test"); err == nil {
 			t.Error("a command polls by another definition than the nodes")
 		}
 

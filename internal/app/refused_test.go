@@ -146,7 +146,7 @@ func TestWrongPasswordIsTriedOnceByTheCluster(t *testing.T) {
 	op := b.operator(t)
 	var err error
 	eventually(t, func() error {
-		if _, err = op.PollOnce(t.Context(), "orders"); errors.Is(err, lock.ErrHeld) {
+		if _, err = op.PollOnce(t.Context(), "orders", "test"); errors.Is(err, lock.ErrHeld) {
 			return err // A node has it for a moment.
 		}
 		return nil
