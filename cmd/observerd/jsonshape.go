@@ -94,12 +94,13 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 func appendMembers(o jsonObject, v reflect.Value) jsonObject {
 	for _, field := range reflect.VisibleFields(v.Type()) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !field.IsExported() || name == "-" || len(field.Index) > 1 {
+		embedded := field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct
+		if !field.IsExported() && !embedded || name == "-" || len(field.Index) > 1 {
 			continue
 		}
 		value := v.FieldByIndex(field.Index)
 		switch {
-		case field.Anonymous && name == "":
+		case embedded:
 			o = appendMembers(o, value)
 			continue
 		case strings.Contains(options, "omitzero") && value.IsZero(), strings.Contains(options, "omitempty") && isEmpty(value):

@@ -17,16 +17,26 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// Report is the state of a cluster, see package status, and the others are its parts.
-type (
-	Report     = status.Report
-	Observer   = status.Observer
-	Poll       = status.Poll
-	Sink       = status.Sink
-	Sweep      = status.Sweep
-	Generation = status.Generation
-	Account    = status.Account
-)
+// Report is the state of a cluster, see package status.
+type Report = status.Report
+
+// Observer is a part of a [Report].
+type Observer = status.Observer
+
+// Poll is a part of a [Report].
+type Poll = status.Poll
+
+// Sink is a part of a [Report].
+type Sink = status.Sink
+
+// Sweep is a part of a [Report].
+type Sweep = status.Sweep
+
+// Generation is a part of a [Report].
+type Generation = status.Generation
+
+// Account is a part of a [Report].
+type Account = status.Account
 
 // The states of an observer that end by themselves.
 const (
