@@ -37,6 +37,20 @@ type TimeColumn struct {
 // Kept reports whether the database itself is seen to set the column.
 func (c TimeColumn) Kept() bool { return c.Default == Yes || c.OnUpdate == Yes || c.Trigger == Yes }
 
+// Kept says of a timestamp what [Description.TimestampKept] does.
+func (t Table) Kept(timestamp string) Answer {
+	for _, c := range t.Times {
+		switch {
+		case c.Name != timestamp:
+		case c.Kept(), c.Indexed == Yes:
+			return Yes
+		case c.Default == No && c.Indexed == No:
+			return No
+		}
+	}
+	return Unknown
+}
+
 // FullName is the table as an observer names it.
 func (t Table) FullName() string {
 	if t.Schema == "" {
@@ -86,11 +100,11 @@ func words(name string) []string {
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// Unseen takes back what a catalogue says of the columns of a view: what keeps them is
-// that of the tables behind it.
-func Unseen(times []TimeColumn) {
-	for i := range times {
-		c := &times[i]
+// Add adds a column that may say when a row was written. What keeps those of a view is
+// that of the tables behind it, which is not seen.
+func (t *Table) Add(c TimeColumn) {
+	if t.View {
 		c.Default, c.OnUpdate, c.Trigger, c.Indexed = Unknown, Unknown, Unknown, Unknown
 	}
+	t.Times = append(t.Times, c)
 }

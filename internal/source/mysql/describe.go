@@ -15,17 +15,8 @@ import (
 const indexesSQL = `
 SELECT *
 FROM information_schema.statistics
-WHERE table_schema = ? AND table_name = ? AND index_type = 'BTREE'
-ORDER BY index_name, seq_in_index`
-
-// keptSQL finds no column that MariaDB gives the default NULL, which it calls 'NULL'.
-const keptSQL = `
-SELECT 1 FROM information_schema.columns
-WHERE table_schema = ? AND table_name = ? AND column_name = ? AND (column_default <> 'NULL' OR extra LIKE '%on update%')
-UNION ALL
-SELECT 1 FROM information_schema.triggers WHERE event_object_schema = ? AND event_object_table = ?
-UNION ALL
-SELECT 1 FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? AND column_name = ?`
+WHERE table_schema %s AND table_name %s AND index_type = 'BTREE'
+ORDER BY table_name, index_name, seq_in_index`
 
 type index struct {
 	name    string
@@ -86,21 +77,17 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	if r.base {
 		d.OrderIndexed = ordered(indexes, append([]string{d.Timestamp}, d.Key...), strings.EqualFold(r.engine, "InnoDB"))
-		d.TimestampKept, err = c.kept(ctx, r, d.Timestamp)
+		d.TimestampKept, err = c.kept(ctx, r, d.Timestamp, indexes)
 	}
 	d.TimestampDate = p.selection.Columns[p.selection.Timestamp].Type == "date"
 	return d, err
 }
 
-// kept looks for what keeps the timestamp of a table. Triggers are shown to accounts
-// that have a right to them.
-func (c *session) kept(ctx context.Context, r relation, timestamp string) (source.Answer, error) {
-	found, err := c.query(ctx, "look what keeps the timestamp", keptSQL,
-		r.schema, r.table, timestamp, r.schema, r.table, r.schema, r.table, timestamp)
-	if err != nil {
-		return source.Unknown, err
-	}
-	return source.YesIf(len(found.rows) > 0), nil
+// kept looks for what keeps the timestamp of a table.
+func (c *session) kept(ctx context.Context, r relation, timestamp string, indexes []index) (source.Answer, error) {
+	var t source.Table
+	_, err := c.times(ctx, r, map[string]*source.Table{r.table: &t}, map[string][]index{r.table: indexes})
+	return t.Kept(timestamp), err
 }
 
 // warnings says what the engine of a table does not give.
@@ -115,35 +102,36 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 	if !r.base {
 		return nil, nil
 	}
-	found, err := c.query(ctx, "read indexes", indexesSQL, r.schema, r.table)
+	found, err := c.look(ctx, "read indexes", indexesSQL, r)
 	if err == nil && len(found.rows) == 0 {
 		err = c.lockWarned(ctx, "read indexes")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return indexesOf(found), nil
+	return indexesOf(found)[r.table], nil
 }
 
-// primaryKey returns its columns; none without one.
-func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) {
-	indexes, err := c.indexes(ctx, r)
+// primaryKey returns the columns of the one among the indexes; none without one.
+func primaryKey(indexes []index) []string {
 	for _, i := range indexes {
 		if i.primary() {
-			return i.columns, nil
+			return i.columns
 		}
 	}
-	return nil, err
+	return nil
 }
 
-// indexesOf reads the rows of indexesSQL, of any server.
-func indexesOf(found result) []index {
-	var indexes []index
+// indexesOf reads the rows of indexesSQL, of any server, by the names of the tables.
+func indexesOf(found result) map[string][]index {
+	all := make(map[string][]index)
 	for _, row := range found.rows {
 		cells := make(map[string]string, len(row))
 		for i, name := range found.columns {
 			cells[strings.ToLower(name)] = string(row[i])
 		}
+		table := cells["table_name"]
+		indexes := all[table]
 		if last := len(indexes) - 1; last < 0 || indexes[last].name != cells["index_name"] {
 			indexes = append(indexes, index{name: cells["index_name"], unique: cells["non_unique"] == "0", ordered: true})
 		}
@@ -151,8 +139,9 @@ func indexesOf(found result) []index {
 		i.columns = append(i.columns, cells["column_name"])
 		i.ordered = i.ordered && cells["collation"] == "A" && cells["sub_part"] == "" && cells["expression"] == "" &&
 			cells["comment"] != "disabled" && cells["ignored"] != "YES" && cells["is_visible"] != "NO"
+		all[table] = indexes
 	}
-	return indexes
+	return all
 }
 
 // keyUnique asks the indexes first: one whose columns are all in the key
@@ -188,10 +177,8 @@ func (c *session) keyUnique(ctx context.Context, p plan, indexes []index) (sourc
 // equal timestamps on its way. InnoDB's indexes end with the primary key.
 func ordered(indexes []index, order []string, innodb bool) source.Answer {
 	var primary []string
-	for _, i := range indexes {
-		if i.primary() && innodb {
-			primary = i.columns
-		}
+	if innodb {
+		primary = primaryKey(indexes)
 	}
 	for _, i := range indexes {
 		columns := i.columns

@@ -53,15 +53,19 @@ func TestIndexesOf(t *testing.T) {
 		return row
 	}
 	found := result{
-		columns: []string{"INDEX_NAME", "NON_UNIQUE", "COLUMN_NAME", "COLLATION", "SUB_PART", "IS_VISIBLE", "EXPRESSION"},
+		columns: []string{"TABLE_NAME", "INDEX_NAME", "NON_UNIQUE", "COLUMN_NAME", "COLLATION", "SUB_PART", "IS_VISIBLE", "EXPRESSION"},
 		rows: [][][]byte{
-			text("PRIMARY", "0", "a", "A", "", "YES", ""),
-			text("PRIMARY", "0", "b", "A", "", "YES", ""),
-			text("hidden", "1", "a", "A", "", "NO", ""),
-			text("lower", "1", "", "A", "", "YES", "lower(`a`)"),
+			text("orders", "PRIMARY", "0", "a", "A", "", "YES", ""),
+			text("orders", "PRIMARY", "0", "b", "A", "", "YES", ""),
+			text("orders", "hidden", "1", "a", "A", "", "NO", ""),
+			text("orders", "lower", "1", "", "A", "", "YES", "lower(`a`)"),
+			text("others", "PRIMARY", "0", "a", "A", "", "YES", ""),
 		},
 	}
-	for i, got := range indexesOf(found) {
+	if got := indexesOf(found); len(got["orders"]) != 3 || len(got["others"]) != 1 {
+		t.Errorf("indexes %+v", got)
+	}
+	for i, got := range indexesOf(found)["orders"] {
 		want := []index{
 			{name: "PRIMARY", unique: true, columns: []string{"a", "b"}, ordered: true},
 			{name: "hidden", columns: []string{"a"}},

@@ -60,9 +60,12 @@ func fixture(t *testing.T) sourcetest.Fixture {
 		Now:         "NOW(6)",
 		Write:       "SELECT empty_orders() AS order_id",
 		Exact:       true,
-		PrimaryKeys: true,
+		Kept: map[string]string{
+			"stamped": "CREATE TABLE stamped (id int PRIMARY KEY, stamp datetime ON UPDATE now())",
+			"hooked":  "CREATE TABLE hooked (id int PRIMARY KEY, stamp datetime); CREATE TRIGGER hook BEFORE UPDATE ON hooked FOR EACH ROW SET NEW.stamp = now()",
+		},
 		Types: map[string]string{
-			"text": "varchar(2000)", "long": "longtext", "name": "varchar(200)", "integer": "bigint", "decimal": "decimal(60,30)", "float": "float", "double": "double", "bytes": "blob", "timestamp": "datetime(6)",
+			"text": "varchar(2000)", "long": "longtext", "name": "varchar(200)", "integer": "bigint", "decimal": "decimal(60,30)", "float": "float", "double": "double", "bytes": "blob", "timestamp": "datetime(6)", "date": "date",
 		},
 		Decimal:  func(text string) string { return text },
 		Poison:   "CONCAT('a', CHAR(0))",

@@ -47,7 +47,10 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	}
 	p := plan{relation: r}
 	if err := p.resolve(q); err != nil {
-		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
+		err = source.NamePrimaryKey(err, q, func() ([]string, error) {
+			indexes, err := c.indexes(ctx, r)
+			return primaryKey(indexes), err
+		})
 		return plan{}, source.Unfit(err)
 	}
 	if in.ByKey {

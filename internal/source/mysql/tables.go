@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,33 +10,37 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// Each of these statements is of one view of the server alone, which it would read anew
-// for each row of another.
-const (
-	allSQL = `
+const allSQL = `
 SELECT table_name, table_type, table_rows
 FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_type NOT IN ('SEQUENCE', 'SYSTEM VIEW', 'TEMPORARY')
 ORDER BY table_name`
 
-	readableSQL = `
+// Each of these statements is of one view of the server alone, which it would read anew
+// for each row of another. See [session.look].
+const (
+	// MariaDB calls the default NULL 'NULL'.
+	timesSQL = `
 SELECT table_name, column_name, data_type, is_nullable, column_default IS NOT NULL AND column_default <> 'NULL', LOWER(extra)
 FROM information_schema.columns
-WHERE table_schema = DATABASE() AND privileges LIKE '%select%'
+WHERE table_schema %s AND table_name %s AND privileges LIKE '%%select%%'
 ORDER BY table_name, ordinal_position`
-
-	keysSQL = `
-SELECT table_name, index_name, seq_in_index, column_name
-FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND index_type = 'BTREE' AND (index_name = 'PRIMARY' OR seq_in_index = 1)
-ORDER BY table_name, index_name, seq_in_index`
 
 	// Triggers are shown to accounts that may make some.
 	triggersSQL = `
 SELECT event_object_table, LOWER(action_statement)
 FROM information_schema.triggers
-WHERE event_object_schema = DATABASE() AND action_timing = 'BEFORE'`
+WHERE event_object_schema %s AND event_object_table %s AND action_timing = 'BEFORE'`
 )
+
+// look looks something up of one table, or of all in the session's database where r is
+// none. The server opens all tables unless a statement names one.
+func (c *session) look(ctx context.Context, operation, sql string, r relation) (result, error) {
+	if r.table == "" {
+		return c.query(ctx, operation, fmt.Sprintf(sql, "= DATABASE()", "<> ''"))
+	}
+	return c.query(ctx, operation, fmt.Sprintf(sql, "= ?", "= ?"), r.schema, r.table)
+}
 
 // Tables implements [source.Database].
 func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
@@ -47,74 +52,65 @@ func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, 
 }
 
 func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error) {
-	var answers [4][][][]byte
-	for i, sql := range []string{allSQL, readableSQL, keysSQL, triggersSQL} {
-		var err error
-		if answers[i], err = c.rows(ctx, "list tables", sql); err != nil {
-			return nil, err
-		}
+	const operation = "list tables"
+	all, err := c.rows(ctx, operation, allSQL)
+	if err != nil {
+		return nil, err
 	}
-	keys, indexed := keysOf(answers[2])
-	times, readable := timesOf(answers[1], answers[3], indexed)
-	var tables []source.Table
-	for _, row := range answers[0] {
+	found, err := c.look(ctx, operation, indexesSQL, relation{})
+	if err != nil {
+		return nil, err
+	}
+	indexes := indexesOf(found)
+	tables, places := make([]source.Table, len(all)), make(map[string]*source.Table)
+	for i, row := range all {
 		t := source.Table{Name: string(row[0]), View: strings.Contains(string(row[1]), "VIEW"), Rows: -1}
-		if !readable[t.Name] {
-			continue
-		}
-		if len(tables) == limit {
-			break
-		}
-		if n, err := strconv.ParseInt(string(row[2]), 10, 64); err == nil { // NULL has none.
+		if n, err := strconv.ParseInt(string(row[2]), 10, 64); err == nil && !t.View { // NULL has none.
 			t.Rows = n
 		}
-		t.Key, t.Times = keys[t.Name], times[t.Name]
-		if t.View {
-			t.Rows = -1
-			source.Unseen(t.Times)
-		}
-		tables = append(tables, t)
+		t.Key = primaryKey(indexes[t.Name])
+		tables[i] = t
+		places[t.Name] = &tables[i]
 	}
-	return tables, nil
+	readable, err := c.times(ctx, relation{}, places, indexes)
+	tables = slices.DeleteFunc(tables, func(t source.Table) bool { return !readable[t.Name] })
+	return tables[:min(len(tables), limit)], err
 }
 
-// keysOf returns the primary keys of the tables, and the columns by which an index begins.
-func keysOf(rows [][][]byte) (keys, indexed map[string][]string) {
-	keys, indexed = make(map[string][]string), make(map[string][]string)
-	for _, row := range rows {
-		table, column := string(row[0]), string(row[3])
-		if string(row[1]) == "PRIMARY" {
-			keys[table] = append(keys[table], column)
-		}
-		if string(row[2]) == "1" {
-			indexed[table] = append(indexed[table], column)
-		}
+// times adds the times of a table, or of all, to the tables of those names. It returns
+// which of them have a column that may be read.
+func (c *session) times(ctx context.Context, r relation, tables map[string]*source.Table, indexes map[string][]index) (readable map[string]bool, err error) {
+	const operation = "look what keeps the times"
+	columns, err := c.look(ctx, operation, timesSQL, r)
+	if err != nil {
+		return nil, err
 	}
-	return keys, indexed
-}
-
-// timesOf returns the times of the tables, and which of them have a column that may be
-// read.
-func timesOf(columns, triggers [][][]byte, indexed map[string][]string) (times map[string][]source.TimeColumn, readable map[string]bool) {
-	times, readable = make(map[string][]source.TimeColumn), make(map[string]bool)
-	for _, row := range columns {
+	triggers, err := c.look(ctx, operation, triggersSQL, r)
+	if err != nil {
+		return nil, err
+	}
+	readable = make(map[string]bool)
+	for _, row := range columns.rows {
 		table := string(row[0])
 		readable[table] = true
-		c := source.TimeColumn{Name: string(row[1]), Type: string(row[2]), Nullable: string(row[3]) != "NO"}
-		switch kindOf(c.Type) {
+		column := source.TimeColumn{Name: string(row[1]), Type: string(row[2]), Nullable: string(row[3]) != "NO"}
+		switch kindOf(column.Type) {
 		case kindTimestamp, kindDatetime, kindDate:
 		default:
 			continue
 		}
-		c.Date = kindOf(c.Type) == kindDate
-		c.Default, c.OnUpdate = source.YesIf(string(row[4]) == "1"), source.YesIf(strings.Contains(string(row[5]), "on update"))
-		c.Indexed, c.Trigger = source.YesIf(slices.Contains(indexed[table], c.Name)), source.Unknown
-		if slices.ContainsFunc(triggers, func(t [][]byte) bool {
-			return string(t[0]) == table && strings.Contains(string(t[1]), strings.ToLower(c.Name))
+		column.Date = kindOf(column.Type) == kindDate
+		column.Default, column.OnUpdate = source.YesIf(string(row[4]) == "1"), source.YesIf(strings.Contains(string(row[5]), "on update"))
+		column.Indexed = source.YesIf(slices.ContainsFunc(indexes[table], func(i index) bool { return i.ordered && i.columns[0] == column.Name }))
+		column.Trigger = source.Unknown
+		if slices.ContainsFunc(triggers.rows, func(t [][]byte) bool {
+			return string(t[0]) == table && strings.Contains(string(t[1]), strings.ToLower(column.Name))
 		}) {
-			c.Trigger = source.Yes
+			column.Trigger = source.Yes
 		}
-		times[table] = append(times[table], c)
+		if t := tables[table]; t != nil {
+			t.Add(column)
+		}
 	}
-	return times, readable
+	return readable, nil
 }

@@ -81,8 +81,12 @@ func (c *session) description(ctx context.Context, q observer.Query, p plan) (so
 	}
 	if isTable {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
+		var t source.Table
+		err = catalog{c}.times(ctx, r.owner, r.table, map[string]*source.Table{r.table: &t},
+			func(_ string, column source.TimeColumn) source.Answer { return ordered(indexes, column.Name) })
+		d.TimestampKept = t.Kept(d.Timestamp)
 	}
-	return d, nil
+	return d, err
 }
 
 // indexes returns the B-tree indexes, and whether it is a table that has them.
@@ -124,6 +128,15 @@ func (c catalog) indexes(ctx context.Context, r relation) ([]index, bool, error)
 		err = c.expressions(ctx, r, indexes)
 	}
 	return indexes, true, err
+}
+
+// primaryKey returns its columns; none without one, and for a view, a query and a link.
+func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) {
+	if r.table == "" {
+		return nil, nil
+	}
+	keys, err := catalog{c}.primaryKeys(ctx, r.owner, r.table)
+	return keys[r.table], err
 }
 
 // expressions fills in what the indexes on expressions begin with.

@@ -22,6 +22,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	p, err := newPlan(r, q)
 	switch {
 	case err != nil:
+		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
 		return p, source.Unfit(err)
 	case in.Part == observer.PartKey:
 		all := make([]int, len(p.selection.Key))

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,19 +24,27 @@ var allSQL = `SELECT o.OWNER, o.OBJECT_NAME, o.OBJECT_TYPE, SYS_CONTEXT('USERENV
 FROM ALL_OBJECTS o
 WHERE o.OBJECT_TYPE IN ('TABLE', 'VIEW') AND o.OWNER <> '` + strings.Join(builtinOwners, "' AND o.OWNER <> '") + `'`
 
-// Each of these is of one owner.
+// Each of these is of one owner, or of one of its tables: see [catalog.look].
 const (
-	countsSQL = `SELECT t.TABLE_NAME, TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1`
+	countsSQL = `SELECT t.TABLE_NAME, TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1%s`
 	// The columns of all keys are read, those of the primary ones are chosen here.
-	primarySQL = `SELECT c.CONSTRAINT_NAME, c.TABLE_NAME FROM ALL_CONSTRAINTS c WHERE c.OWNER = :1 AND c.CONSTRAINT_TYPE = 'P'`
-	partsSQL   = `SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME FROM ALL_CONS_COLUMNS k WHERE k.OWNER = :1 ORDER BY k.CONSTRAINT_NAME, k.POSITION`
-	firstSQL   = `SELECT c.TABLE_NAME, c.COLUMN_NAME FROM ALL_IND_COLUMNS c WHERE c.TABLE_OWNER = :1 AND c.COLUMN_POSITION = 1`
+	primarySQL = `SELECT t.CONSTRAINT_NAME, t.TABLE_NAME FROM ALL_CONSTRAINTS t WHERE t.OWNER = :1%s AND t.CONSTRAINT_TYPE = 'P'`
+	partsSQL   = `SELECT t.CONSTRAINT_NAME, t.COLUMN_NAME FROM ALL_CONS_COLUMNS t WHERE t.OWNER = :1%s ORDER BY t.CONSTRAINT_NAME, t.POSITION`
+	firstSQL   = `SELECT t.TABLE_NAME, t.COLUMN_NAME FROM ALL_IND_COLUMNS t WHERE t.TABLE_OWNER = :1%s AND t.COLUMN_POSITION = 1`
 	// The text of a default is a LONG, its length is none.
-	timesSQL = `SELECT c.TABLE_NAME, c.COLUMN_NAME, c.DATA_TYPE, c.NULLABLE, TO_CHAR(c.DEFAULT_LENGTH)
-FROM ALL_TAB_COLUMNS c
-WHERE c.OWNER = :1
-ORDER BY c.TABLE_NAME, c.COLUMN_ID`
+	timesSQL = `SELECT t.TABLE_NAME, t.COLUMN_NAME, t.DATA_TYPE, t.NULLABLE, TO_CHAR(t.DEFAULT_LENGTH)
+FROM ALL_TAB_COLUMNS t
+WHERE t.OWNER = :1%s
+ORDER BY t.TABLE_NAME, t.COLUMN_ID`
 )
+
+// look looks something up of one table of an owner, or of all where table is empty.
+func (c catalog) look(ctx context.Context, operation, sql, owner, table string) ([][]string, error) {
+	if table == "" {
+		return c.rows(ctx, operation, fmt.Sprintf(sql, ""), owner)
+	}
+	return c.rows(ctx, operation, fmt.Sprintf(sql, " AND t.TABLE_NAME = :2"), owner, table)
+}
 
 // Tables implements [source.Database].
 func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
@@ -53,51 +62,76 @@ func (c catalog) tables(ctx context.Context, limit int) ([]source.Table, error) 
 	}
 	all = slices.DeleteFunc(all, func(row []string) bool { return isInternal(row[1]) })
 	slices.SortFunc(all, slices.Compare)
-	var tables []source.Table
-	var of owned
-	for i, row := range all[:min(len(all), limit)] {
-		if i == 0 || row[0] != all[i-1][0] {
-			if of, err = c.owned(ctx, row[0]); err != nil {
-				return nil, err
-			}
-		}
-		t := source.Table{Schema: row[0], Name: row[1], View: row[2] == "VIEW", Rows: -1, Key: of.keys[row[1]], Times: of.times[row[1]]}
+	all = all[:min(len(all), limit)]
+	tables := make([]source.Table, len(all))
+	owned := make(map[string]map[string]*source.Table)
+	for i, row := range all {
+		tables[i] = source.Table{Schema: row[0], Name: row[1], View: row[2] == "VIEW", Rows: -1}
 		if row[0] == row[3] {
-			t.Schema = ""
+			tables[i].Schema = ""
 		}
-		if t.View {
-			source.Unseen(t.Times)
+		if owned[row[0]] == nil {
+			owned[row[0]] = make(map[string]*source.Table)
 		}
-		for _, count := range of.counts[row[1]] {
-			if n, err := strconv.ParseInt(count, 10, 64); err == nil { // NULL: never analyzed.
-				t.Rows = n
-			}
+		owned[row[0]][row[1]] = &tables[i]
+	}
+	for owner, of := range owned {
+		if err := c.fill(ctx, owner, of); err != nil {
+			return nil, err
 		}
-		tables = append(tables, t)
 	}
 	return tables, nil
 }
 
-// owned is what the catalogue says of the tables of one owner, by their names.
-type owned struct {
-	counts, keys map[string][]string
-	times        map[string][]source.TimeColumn
-}
-
-func (c catalog) owned(ctx context.Context, owner string) (owned, error) {
-	var answers [5][][]string
-	for i, sql := range []string{countsSQL, primarySQL, partsSQL, firstSQL, timesSQL} {
-		var err error
-		if answers[i], err = c.rows(ctx, "list tables", sql, owner); err != nil {
-			return owned{}, err
+// fill adds what the catalogue says of the tables of an owner.
+func (c catalog) fill(ctx context.Context, owner string, tables map[string]*source.Table) error {
+	counts, err := c.look(ctx, "list tables", countsSQL, owner, "")
+	if err != nil {
+		return err
+	}
+	keys, err := c.primaryKeys(ctx, owner, "")
+	if err != nil {
+		return err
+	}
+	for _, row := range counts {
+		t := tables[row[0]]
+		if n, err := strconv.ParseInt(row[1], 10, 64); err == nil && t != nil { // NULL: never analyzed.
+			t.Rows = n
 		}
 	}
-	o := owned{counts: grouped(answers[0]), keys: make(map[string][]string), times: timesOf(answers[4], grouped(answers[3]))}
-	parts := grouped(answers[2])
-	for _, row := range answers[1] {
-		o.keys[row[1]] = parts[row[0]]
+	for name, t := range tables {
+		t.Key = keys[name]
 	}
-	return o, nil
+	first, err := c.look(ctx, "list tables", firstSQL, owner, "")
+	if err != nil {
+		return err
+	}
+	indexed := grouped(first)
+	return c.times(ctx, owner, "", tables, func(table string, column source.TimeColumn) source.Answer {
+		found := source.YesIf(slices.Contains(indexed[table], column.Name))
+		if found == source.No && kindOf(column.Type) == kindTimestampTZ {
+			return source.Unknown // Its index is one of an expression.
+		}
+		return found
+	})
+}
+
+// primaryKeys returns the columns of that of a table, or of each of an owner.
+func (c catalog) primaryKeys(ctx context.Context, owner, table string) (map[string][]string, error) {
+	const operation = "read the primary key"
+	primary, err := c.look(ctx, operation, primarySQL, owner, table)
+	if err != nil || len(primary) == 0 {
+		return nil, err
+	}
+	rows, err := c.look(ctx, operation, partsSQL, owner, table)
+	if err != nil {
+		return nil, err
+	}
+	parts, keys := grouped(rows), make(map[string][]string)
+	for _, row := range primary {
+		keys[row[1]] = parts[row[0]]
+	}
+	return keys, nil
 }
 
 // isInternal reports whether a table is the database's own: dropped, or the log of a
@@ -115,24 +149,23 @@ func grouped(rows [][]string) map[string][]string {
 	return all
 }
 
-func timesOf(rows [][]string, indexed map[string][]string) map[string][]source.TimeColumn {
-	times := make(map[string][]source.TimeColumn)
+// times adds the times of a table, or of all of an owner, to the tables of those names.
+func (c catalog) times(ctx context.Context, owner, table string, tables map[string]*source.Table, indexed func(table string, column source.TimeColumn) source.Answer) error {
+	rows, err := c.look(ctx, "look what keeps the times", timesSQL, owner, table)
 	for _, row := range rows {
-		c := source.TimeColumn{
+		t, column := tables[row[0]], source.TimeColumn{
 			Name: row[1], Type: typeName(row[2]), Nullable: row[3] != "N",
 			Default: source.YesIf(row[4] != ""), OnUpdate: source.No, Trigger: source.Unknown,
-			Indexed: source.YesIf(slices.Contains(indexed[row[0]], row[1])),
 		}
-		switch kindOf(c.Type) {
-		case kindTimestampTZ:
-			if c.Indexed == source.No {
-				c.Indexed = source.Unknown // Its index is one of an expression.
-			}
-		case kindDate, kindTimestamp, kindTimestampLTZ:
+		switch kindOf(column.Type) {
+		case kindDate, kindTimestamp, kindTimestampLTZ, kindTimestampTZ:
 		default:
 			continue
 		}
-		times[row[0]] = append(times[row[0]], c)
+		if t != nil {
+			column.Indexed = indexed(row[0], column)
+			t.Add(column)
+		}
 	}
-	return times
+	return err
 }

@@ -34,20 +34,6 @@ CROSS JOIN LATERAL (
     LEFT JOIN pg_namespace s ON s.oid = r.oprnamespace) AS k
 WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND m.amname = 'btree'`
 
-const keptSQL = `
-SELECT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.atthasdef)
-    OR EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = $1::oid AND NOT t.tgisinternal)
-    OR EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-               WHERE i.indrelid = $1::oid AND a.attname = $2)`
-
-const primaryKeySQL = `
-SELECT a.attname
-FROM pg_index i
-CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) AS k(n)
-JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]
-WHERE i.indrelid = $1::oid AND i.indisprimary
-ORDER BY k.n`
-
 type index struct {
 	unique, whole bool
 	columns       []string // "" for an expression
@@ -111,14 +97,12 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 
 // kept looks for what keeps the timestamp of a table.
 func (c *session) kept(ctx context.Context, r relation, timestamp string) (source.Answer, error) {
-	if r.kind != 'r' && r.kind != 'p' {
+	t := source.Table{View: r.kind != 'r' && r.kind != 'p'}
+	if r.oid == "" {
 		return source.Unknown, nil
 	}
-	rows, err := c.rows(ctx, "look what keeps the timestamp", keptSQL, r.oid, timestamp)
-	if err != nil {
-		return source.Unknown, err
-	}
-	return source.YesIf(yes(rows[0][0])), nil
+	err := c.times(ctx, r.oid, map[string]*source.Table{r.oid: &t})
+	return t.Kept(timestamp), err
 }
 
 // nameTypes fills in the types of a query's columns, which the server sends as
@@ -169,12 +153,8 @@ func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) 
 	if !r.indexed() {
 		return nil, nil
 	}
-	rows, err := c.rows(ctx, "read the primary key", primaryKeySQL, r.oid)
-	columns := make([]string, len(rows))
-	for i, row := range rows {
-		columns[i] = string(row[0])
-	}
-	return columns, err
+	keys, err := c.primaryKeys(ctx, r.oid)
+	return keys[r.oid], err
 }
 
 // keyUnique asks the indexes first: one whose columns are all in the key

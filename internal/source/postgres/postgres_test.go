@@ -63,9 +63,16 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 		Now:         now,
 		Write:       "SELECT empty_orders() AS order_id",
 		Exact:       true,
-		PrimaryKeys: true,
+		Kept: map[string]string{
+			"hooked": `CREATE TABLE hooked (id int PRIMARY KEY, stamp timestamp);
+				CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.stamp = now(); RETURN NEW; END';
+				CREATE TRIGGER hook BEFORE UPDATE ON hooked FOR EACH ROW EXECUTE FUNCTION touch()`,
+			"named": `CREATE TABLE named (id int PRIMARY KEY, stamp timestamp);
+				CREATE TRIGGER hook BEFORE UPDATE ON named FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger('stamp')`,
+			"parts": `CREATE TABLE parts (id int, stamp timestamp DEFAULT now()) PARTITION BY HASH (id)`,
+		},
 		Types: map[string]string{
-			"text": "text", "long": "text", "name": "text", "integer": "bigint", "decimal": "numeric", "float": "real", "double": "double precision", "bytes": "bytea", "timestamp": column,
+			"text": "text", "long": "text", "name": "text", "integer": "bigint", "decimal": "numeric", "float": "real", "double": "double precision", "bytes": "bytea", "timestamp": column, "date": "date",
 		},
 		Decimal:  func(text string) string { return text },
 		BadTime:  "'infinity'",

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/observerd/observerd/internal/source"
 )
@@ -26,12 +25,7 @@ SELECT c.oid, n.nspname, c.relname, c.relkind IN ('v', 'm'),
            SELECT h.inhrelid FROM parts p JOIN pg_inherits h ON h.inhparent = p.oid)
          SELECT coalesce(sum(CASE WHEN r.reltuples > 0 THEN r.reltuples::float8 ELSE pg_relation_size(r.oid)::float8 / 64 END), 0)::int8
          FROM parts p JOIN pg_class r ON r.oid = p.oid
-         WHERE r.relkind IN ('r', 'm')) END,
-       (SELECT string_agg(a.attname, E'\x01' ORDER BY k.n)
-        FROM pg_index i
-        CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) AS k(n)
-        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]
-        WHERE i.indrelid = c.oid AND i.indisprimary)
+         WHERE r.relkind IN ('r', 'm')) END
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = ` + kinds + ` AND NOT c.relispartition
@@ -40,21 +34,28 @@ WHERE c.relkind = ` + kinds + ` AND NOT c.relispartition
 ORDER BY n.nspname, c.relname
 LIMIT $1::int8`
 
-// timesSQL lists the times of all tables. A trigger names a column in its function or in
-// its arguments.
-const timesSQL = `
-SELECT c.oid, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.atttypid = 'date'::regtype, a.atthasdef,
+// The look at a catalogue is of one table, or of all where its number is empty. A trigger
+// names a column in its function or in its arguments.
+const (
+	timesSQL = `
+SELECT a.attrelid, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.atttypid = 'date'::regtype, a.atthasdef,
        EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-               WHERE t.tgrelid = c.oid AND NOT t.tgisinternal
+               WHERE t.tgrelid = a.attrelid AND NOT t.tgisinternal
                  AND (strpos(lower(p.prosrc), lower(a.attname)) > 0 OR strpos(encode(t.tgargs, 'escape'), a.attname) > 0)),
-       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = a.attnum)
-FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE c.relkind = ` + kinds + ` AND NOT c.relispartition
-  AND n.nspname <> 'information_schema' AND n.nspname !~~ 'pg\_%'
+       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = a.attnum)
+FROM pg_attribute a
+WHERE ($1 = '' OR a.attrelid = nullif($1, '')::oid) AND a.attnum > 0 AND NOT a.attisdropped
   AND a.atttypid IN ('date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
-ORDER BY c.oid, a.attnum`
+ORDER BY a.attrelid, a.attnum`
+
+	primaryKeysSQL = `
+SELECT i.indrelid, a.attname
+FROM pg_index i
+CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) AS k(n)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]
+WHERE ($1 = '' OR i.indrelid = nullif($1, '')::oid) AND i.indisprimary
+ORDER BY i.indrelid, k.n`
+)
 
 // Tables implements [source.Database].
 func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
@@ -79,33 +80,46 @@ func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error)
 	if err != nil {
 		return nil, err
 	}
-	times, err := c.rows(ctx, operation, timesSQL)
+	keys, err := c.primaryKeys(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[string][]source.TimeColumn)
-	for _, row := range times {
-		of[string(row[0])] = append(of[string(row[0])], source.TimeColumn{
-			Name: string(row[1]), Type: string(row[2]), Nullable: yes(row[3]), Date: yes(row[4]),
-			Default: source.YesIf(yes(row[5])), OnUpdate: source.No, Trigger: source.YesIf(yes(row[6])), Indexed: source.YesIf(yes(row[7])),
-		})
-	}
 	tables := make([]source.Table, len(all))
+	places := make(map[string]*source.Table)
 	for i, row := range all {
-		t := source.Table{Schema: string(row[1]), Name: string(row[2]), View: yes(row[3]), Times: of[string(row[0])]}
-		if bare[string(row[0])] {
-			t.Schema = ""
+		oid := string(row[0])
+		tables[i] = source.Table{Schema: string(row[1]), Name: string(row[2]), View: yes(row[3]), Key: keys[oid]}
+		places[oid] = &tables[i]
+		if bare[oid] {
+			tables[i].Schema = ""
 		}
-		if t.Rows, err = strconv.ParseInt(string(row[4]), 10, 64); err != nil {
+		if tables[i].Rows, err = strconv.ParseInt(string(row[4]), 10, 64); err != nil {
 			return nil, err
 		}
-		if row[5] != nil {
-			t.Key = strings.Split(string(row[5]), "\x01")
-		}
-		if t.View {
-			source.Unseen(t.Times)
-		}
-		tables[i] = t
 	}
-	return tables, nil
+	return tables, c.times(ctx, "", places)
+}
+
+// times adds the times of a table, or of all, to the tables of those numbers.
+func (c *session) times(ctx context.Context, oid string, tables map[string]*source.Table) error {
+	rows, err := c.rows(ctx, "look what keeps the times", timesSQL, oid)
+	for _, row := range rows {
+		if t := tables[string(row[0])]; t != nil {
+			t.Add(source.TimeColumn{
+				Name: string(row[1]), Type: string(row[2]), Nullable: yes(row[3]), Date: yes(row[4]),
+				Default: source.YesIf(yes(row[5])), OnUpdate: source.No, Trigger: source.YesIf(yes(row[6])), Indexed: source.YesIf(yes(row[7])),
+			})
+		}
+	}
+	return err
+}
+
+// primaryKeys returns the columns of that of a table, or of each, by the table's number.
+func (c *session) primaryKeys(ctx context.Context, oid string) (map[string][]string, error) {
+	rows, err := c.rows(ctx, "read the primary key", primaryKeysSQL, oid)
+	keys := make(map[string][]string)
+	for _, row := range rows {
+		keys[string(row[0])] = append(keys[string(row[0])], string(row[1]))
+	}
+	return keys, err
 }

@@ -63,20 +63,16 @@ func wrongKey(t *testing.T, f Fixture) {
 	f.exec("CREATE TABLE order_lines (line {integer} NOT NULL, order_id {integer} NOT NULL, updated_at {timestamp} NOT NULL, PRIMARY KEY (order_id, line))")
 	for name, c := range map[string]struct {
 		query observer.Query
-		known bool
+		want  string
 	}{
-		"key":       {observer.Query{Table: "order_lines", Key: []string{"order_id", "number"}, Timestamp: "updated_at"}, f.PrimaryKeys},
-		"timestamp": {observer.Query{Table: "order_lines", Key: []string{"order_id", "line"}, Timestamp: "number"}, false},
-		"query":     {observer.Query{SQL: "SELECT * FROM order_lines", Key: []string{"number"}, Timestamp: "updated_at"}, false},
+		"key":       {observer.Query{Table: "order_lines", Key: []string{"order_id", "number"}, Timestamp: "updated_at"}, "order_id line"},
+		"timestamp": {observer.Query{Table: "order_lines", Key: []string{"order_id", "line"}, Timestamp: "number"}, ""},
+		"query":     {observer.Query{SQL: "SELECT * FROM order_lines", Key: []string{"number"}, Timestamp: "updated_at"}, ""},
 	} {
-		var want []string
-		if c.known {
-			want = []string{"order_id", "line"}
-		}
 		for method, err := range f.everywhere(t, c.query) {
 			var missing *source.MissingError
-			if !errors.As(err, &missing) || !slices.Equal(missing.PrimaryKey, want) {
-				t.Errorf("%s, %s: %v, want the missing column and the primary key %q", name, method, err, want)
+			if !errors.As(err, &missing) || lower(missing.PrimaryKey) != c.want {
+				t.Errorf("%s, %s: %v, want the missing column and the primary key %q", name, method, err, c.want)
 			}
 		}
 	}

@@ -47,13 +47,14 @@ type Fixture struct {
 	Write string
 	// OneWriter says that only one transaction may write at a time.
 	OneWriter bool
-	// PrimaryKeys says that the source reads them from the catalogue.
-	PrimaryKeys bool
+	// Kept makes tables, by their names, with columns id and stamp, which the database
+	// itself sets or a trigger names.
+	Kept map[string]string
 	// Exact says that the source can see open transactions.
 	Exact bool
 	// Types replace {text}, {long} (text of any length), {name} (text that is short enough for an index),
 	// {integer}, {decimal}, {float} (of single precision, where there is such), {double}, {bytes} and {timestamp} in
-	// the statements of the suite.
+	// the statements of the suite, and {date}, if there is a type without a time of day.
 	Types map[string]string
 	// Decimal returns the JSON of an exact number in a column {decimal}.
 	Decimal func(text string) string

@@ -35,6 +35,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"the plan uses the index":                       plan,
 		"a description says what is known":              describe,
 		"tables are listed with what keeps their times": tables,
+		"a timestamp is told with what keeps it":        kept,
 		"an unreachable database":                       unreachable,
 		"a read may be closed early":                    closedEarly,
 		"a read ends with its context":                  cancelled,

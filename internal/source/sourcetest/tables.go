@@ -1,7 +1,6 @@
 package sourcetest
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,4 +52,4 @@ func tables(t *testing.T, f Fixture) {
 	}
 }
 
-func lower(names []string) string { return strings.ToLower(strings.Join(slices.Clone(names), " ")) }
+func lower(names []string) string { return strings.ToLower(strings.Join(names, " ")) }

@@ -24,17 +24,12 @@ FROM pragma_table_xinfo($1)
 WHERE pk > 0
 HAVING count(*) > 0`
 
-const keptSQL = `
-SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo($1) WHERE name = $2 COLLATE NOCASE AND dflt_value IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = $1 COLLATE NOCASE)
-    OR EXISTS (SELECT 1 FROM pragma_index_list($1) AS i JOIN pragma_index_info(i.name) AS c WHERE c.name = $2 COLLATE NOCASE)`
-
-const primaryKeySQL = `SELECT name FROM pragma_table_xinfo($1) WHERE pk > 0 ORDER BY pk`
-
 // namePrimaryKey is [source.NamePrimaryKey] for what was looked up.
 func (s session) namePrimaryKey(ctx context.Context, err error, r relation, q observer.Query) error {
 	return source.NamePrimaryKey(err, q, func() ([]string, error) {
-		return column[string](ctx, s.db, primaryKeySQL, r.name)
+		t := source.Table{Name: r.name}
+		err := s.look(ctx, &t, "")
+		return t.Key, err
 	})
 }
 
@@ -63,23 +58,13 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 		return d, err
 	}
 	d.TimestampDate = strings.EqualFold(p.selection.Columns[p.selection.Timestamp].Type, "DATE")
-	if d.TimestampKept, err = s.session.kept(ctx, r, d.Timestamp); err != nil {
+	t := source.Table{Name: r.name, View: r.view}
+	if err := s.session.look(ctx, &t, d.Timestamp); err != nil {
 		return d, err
 	}
+	d.TimestampKept = t.Kept(d.Timestamp)
 	d.Warnings, err = s.formWarnings(ctx, p)
 	return d, err
-}
-
-// kept looks for what keeps the timestamp of a table.
-func (s session) kept(ctx context.Context, r relation, timestamp string) (source.Answer, error) {
-	if r.name == "" || r.view {
-		return source.Unknown, nil
-	}
-	found, err := column[bool](ctx, s.db, keptSQL, r.name, timestamp)
-	if err != nil {
-		return source.Unknown, s.translate(ctx, "look what keeps the timestamp", err)
-	}
-	return source.YesIf(found[0]), nil
 }
 
 // keyUnique asks the indexes first: one whose columns are all in the key

@@ -38,13 +38,17 @@ func TestContract(t *testing.T) {
 			},
 			Explain:     func(text string) string { return explain(t, writer, text) },
 			OneWriter:   true,
-			PrimaryKeys: true,
 			Sort:        "TEMP B-TREE",
 			Placeholder: "$1",
 			Now:         "datetime('now')",
 			Write:       "SELECT 1 AS order_id\n) AS q; DELETE FROM orders; SELECT * FROM (SELECT 1 AS order_id",
 			Types: map[string]string{
-				"text": "TEXT", "long": "TEXT", "name": "TEXT", "integer": "INTEGER", "decimal": "TEXT", "float": "REAL", "double": "REAL", "bytes": "BLOB", "timestamp": "DATETIME",
+				"text": "TEXT", "long": "TEXT", "name": "TEXT", "integer": "INTEGER", "decimal": "TEXT", "float": "REAL", "double": "REAL", "bytes": "BLOB", "timestamp": "DATETIME", "date": "DATE",
+			},
+			Kept: map[string]string{
+				"hooked": `CREATE TABLE hooked (id INTEGER PRIMARY KEY, stamp DATETIME);
+					CREATE TRIGGER hook AFTER UPDATE ON hooked BEGIN UPDATE hooked SET stamp = datetime('now') WHERE id = NEW.id; END`,
+				"untyped": `CREATE TABLE untyped (id INTEGER PRIMARY KEY, stamp DEFAULT (datetime('now')))`,
 			},
 			Decimal:  strconv.Quote,
 			Poison:   "CAST(x'41ff42' AS TEXT)",

@@ -63,6 +63,21 @@ func (s *Source) listTables(ctx context.Context, limit int) (tables []source.Tab
 func (s *Source) fillTable(ctx context.Context, t *source.Table) error {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
+	if err := s.session.look(ctx, t, ""); err != nil || t.View {
+		return err
+	}
+	text := fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)", source.Quote(t.Name), source.ManyRows)
+	count, err := column[int64](ctx, s.db, text)
+	if err != nil {
+		return s.session.translate(ctx, "count rows", err)
+	}
+	t.Rows = count[0]
+	return nil
+}
+
+// look looks up the primary key of a table, and the columns that may hold timestamps: the
+// named one, which is one, and by its type or, as any type may hold some, by its name each other.
+func (s session) look(ctx context.Context, t *source.Table, timestamp string) error {
 	key := make(map[int]string)
 	err := each(ctx, s.db, columnsSQL, []any{t.Name}, func(rows *sql.Rows) error {
 		var c source.TimeColumn
@@ -76,28 +91,15 @@ func (s *Source) fillTable(ctx context.Context, t *source.Table) error {
 		}
 		c.Date = strings.EqualFold(c.Type, "DATE")
 		c.Default, c.Trigger, c.Indexed, c.OnUpdate = source.YesIf(kept), source.YesIf(trigger), source.YesIf(indexed), source.No
-		if isTime(c) {
-			t.Times = append(t.Times, c)
+		if c.Name == timestamp || isTime(c) {
+			t.Add(c)
 		}
 		return nil
 	})
 	for place := 1; place <= len(key); place++ {
 		t.Key = append(t.Key, key[place])
 	}
-	if err != nil {
-		return s.session.translate(ctx, "read columns", err)
-	}
-	if t.View {
-		source.Unseen(t.Times)
-		return nil
-	}
-	text := fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)", source.Quote(t.Name), source.ManyRows)
-	count, err := column[int64](ctx, s.db, text)
-	if err != nil {
-		return s.session.translate(ctx, "count rows", err)
-	}
-	t.Rows = count[0]
-	return nil
+	return s.translate(ctx, "read columns", err)
 }
 
 // isTime reports whether a column may hold timestamps: by its type, or, as any type may
