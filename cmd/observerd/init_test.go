@@ -164,12 +164,17 @@ func initToEvents(t *testing.T, folder, address string) {
 		t.Errorf("observers are %q:\n%s", observers, text)
 	}
 	for _, line := range []string{
-		"# - id: ", "no primary key", "    key: [order_id, product_id]\n", "    timestamp: updated_at\n", "    timestamp: created_at\n",
-		"    detect: new\n", "    detect: snapshot\n", "    detect: change\n", "a date without a time of day", "    reconcile-at: \"03:00\"\n",
-		"(order_date, required_date,",
+		"# - id: ", "no primary key", "  #   key: COLUMN\n", "    timestamp: updated_at\n", "    timestamp: created_at\n",
+		"    detect: new\n", "a date without a time of day", "    reconcile-at: \"03:00\"\n", "(order_date, required_date,",
+		" rows. Its primary key is (product_id).\n", "    event: OrdersObservedEvent\n",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the configuration does not say %q:\n%s", line, text)
+		}
+	}
+	for _, line := range []string{"    key: ", "    detect: change\n", "    detect: snapshot\n", "    event: ProductsObservedEvent\n"} {
+		if strings.Contains(string(text), line) {
+			t.Errorf("the configuration says %q, which is the default:\n%s", line, text)
 		}
 	}
 	got := make(map[string]int)

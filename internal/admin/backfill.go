@@ -80,7 +80,11 @@ func (op *Operator) Backfill(ctx context.Context, o BackfillOptions) (_ Backfill
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	b := &backfill{op: op, options: o, source: src, typ: wiring.TypeOf(op.cfg, configured)}
-	if b.sweep, err = b.begin(ctx, wiring.Query(configured)); err != nil {
+	q, err := observer.WithKey(ctx, src, wiring.Query(configured))
+	if err != nil {
+		return Backfill{}, err
+	}
+	if b.sweep, err = b.begin(ctx, q); err != nil {
 		return Backfill{}, err
 	}
 	s := wiring.Spec(configured, op.log)

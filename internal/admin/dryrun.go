@@ -134,8 +134,12 @@ func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database,
 		d.Ended = changed
 	}
 	if in, read := recorded.first(); read {
-		if text, failed := src.SQL(ctx, s.Query, in); failed == nil {
-			d.SQL = text
+		q, failed := observer.WithKey(ctx, src, s.Query)
+		if failed == nil {
+			d.SQL, failed = src.SQL(ctx, q, in)
+		}
+		if failed != nil {
+			d.SQL = ""
 		}
 	}
 	if err != nil {

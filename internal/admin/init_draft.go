@@ -33,6 +33,9 @@ func (d *draft) timestamp() string {
 	return d.time.Name
 }
 
+// event is what its events are called, whatever a built-in type of that name calls its own.
+func (d *draft) event() string { return config.OwnEvent(d.typ) }
+
 // rank puts the observers first that are the surest.
 func (d *draft) rank() int {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -63,17 +64,6 @@ func quoted(value string) string {
 		return value
 	}
 	return strconv.Quote(value) // Its escapes are YAML's as well.
-}
-
-func yamlList(values []string) string {
-	all := make([]string, len(values))
-	for n, value := range values {
-		all[n] = yamlText(value)
-	}
-	if len(all) == 1 {
-		return all[0]
-	}
-	return "[" + strings.Join(all, ", ") + "]"
 }
 
 func (i *initialiser) render() Initial {
@@ -151,7 +141,11 @@ func (p *page) observer(d draft, sourceName string) {
 	if d.table.View {
 		kind = "a view"
 	}
-	p.comment("  ", fmt.Sprintf("%s: %s %s.", d.table.FullName(), kind, size))
+	text := fmt.Sprintf("%s: %s %s.", d.table.FullName(), kind, size)
+	if len(d.table.Key) > 0 {
+		text += fmt.Sprintf(" Its primary key is (%s).", strings.Join(d.table.Key, ", "))
+	}
+	p.comment("  ", text)
 	for _, note := range d.notes {
 		p.comment("  ", note)
 	}
@@ -160,20 +154,23 @@ func (p *page) observer(d draft, sourceName string) {
 		p.comment("  ", d.doubt)
 		indent = "  # "
 	}
-	key := "COLUMN"
-	if len(d.table.Key) > 0 {
-		key = yamlList(d.table.Key)
-	}
 	p.line(indent+"- id: %s", d.id)
 	p.line(indent+"  type: %s", d.typ)
 	p.line(indent+"  source: %s", sourceName)
 	p.line(indent+"  table: %s", d.table.FullName())
-	p.WriteString(indent + "  key: " + key + "\n")
+	if len(d.table.Key) == 0 {
+		p.WriteString(indent + "  key: COLUMN\n")
+	}
 	if d.time != nil {
 		p.line(indent+"  timestamp: %s", d.time.Name)
 	}
-	p.line(indent+"  event: %s", eventName(d.typ))
-	p.line(indent+"  detect: %s", d.detect)
+	event, detect := config.Defaults(d.typ, d.time != nil)
+	if event != d.event() {
+		p.line(indent+"  event: %s", d.event())
+	}
+	if detect != d.detect {
+		p.line(indent+"  detect: %s", d.detect)
+	}
 	if d.withOverlap {
 		p.line(indent + "  overlap: 1m")
 	}
@@ -181,15 +178,4 @@ func (p *page) observer(d draft, sourceName string) {
 		p.line(indent+"  reconcile-at: %s", d.reconcileAt)
 	}
 	p.WriteString("\n")
-}
-
-// eventName is StockCountObservedEvent for stock-count.
-func eventName(typ string) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(typ, "-") {
-		if part != "" {
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
-		}
-	}
-	return b.String() + "ObservedEvent"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -29,7 +30,10 @@ func (op *Operator) EventSchema(ctx context.Context, id string) (_ []byte, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	q := wiring.Query(o)
+	q, err := observer.WithKey(ctx, src, wiring.Query(o))
+	if err != nil {
+		return nil, err
+	}
 	d, err := src.Describe(ctx, q)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,12 @@ func (c *ObserverCheck) check(ctx context.Context, l look) {
 		return
 	}
 	defer src.Close() // It was only read.
-	q := wiring.Query(o)
+	q, err := observer.WithKey(ctx, src, wiring.Query(o))
+	if err != nil {
+		c.failSource(ctx, o, err)
+		return
+	}
+	c.observer.Key, o.Key = q.Key, q.Key
 	d, err := src.Describe(ctx, q)
 	if err != nil {
 		c.failSource(ctx, o, err)

@@ -107,7 +107,10 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	}
 	wanted.From = s.source.Restate(wanted.From, cursor.Form)
 	if window := s.config.ReconcileWindow; window > 0 {
-		q := wiring.Query(s.config)
+		q, err := observer.WithKey(ctx, s.source, wiring.Query(s.config))
+		if err != nil {
+			return wanted, false, err
+		}
 		q.Form = cursor.Form
 		from, err := s.source.CursorAt(ctx, q, now.Add(-window))
 		if err != nil {

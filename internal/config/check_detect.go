@@ -8,19 +8,32 @@ import (
 	"github.com/observerd/observerd/internal/nearest"
 )
 
-// presets fills in what depends on the type.
-func (c observerChecker) presets(path string, o *Observer) {
+// Defaults returns the event and the detection of a type, with a timestamp or without.
+// The event is empty for a name that looks like a mistyped one of a built-in type.
+func Defaults(typ string, timed bool) (event, detect string) {
 	preset := builtin{detect: DetectChange}
+	if nearest.Name(typ, builtinNames()) == "" {
+		preset.event = OwnEvent(typ)
+	}
 	for _, b := range builtins() {
-		if b.name == o.Type {
+		if b.name == typ {
 			preset = b
 		}
 	}
+	if preset.detect == DetectChange && !timed {
+		preset.detect = DetectSnapshot
+	}
+	return preset.event, preset.detect
+}
+
+// presets fills in what depends on the type.
+func (c observerChecker) presets(path string, o *Observer) {
+	event, detect := Defaults(o.Type, c.IsSet(path+".timestamp"))
 	if o.Detect == "" && c.OK(path+".detect") {
-		o.Detect = preset.detect
+		o.Detect = detect
 	}
 	if !c.IsSet(path + ".event") {
-		o.Event = preset.event
+		o.Event = event
 	}
 	c.checkEvent(path, o)
 }
@@ -32,26 +45,23 @@ func (c observerChecker) checkEvent(path string, o *Observer) {
 	switch {
 	case !c.OK(key, path+".type"):
 	case o.Event == "" && !c.IsSet(key):
-		instead := "for example"
-		if near := nearest.Name(o.Type, builtinNames()); near != "" {
-			instead = "type: " + near + ", or for a type of your own"
-		}
-		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write %s event: %sObservedEvent",
-			quote(o.Type), instead, camel(o.Type)))
+		c.Reject(key, fmt.Sprintf("event is missing, and %s is not a built-in type; write type: %s, or for a type of your own event: %s",
+			quote(o.Type), nearest.Name(o.Type, builtinNames()), OwnEvent(o.Type)))
 	case !eventType.MatchString(o.Event):
 		c.Reject(key, "this is not the type of an event; write letters, digits and . _ : / -, for example NewOrderObservedEvent")
 	}
 }
 
-// camel is "StockCount" for stock-count.
-func camel(name string) string {
+// OwnEvent is the event of a type that is not built in: StockCountObservedEvent for
+// stock-count.
+func OwnEvent(typ string) string {
 	var b strings.Builder
-	for part := range strings.SplitSeq(name, "-") {
+	for part := range strings.SplitSeq(typ, "-") {
 		if part != "" {
 			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
 	}
-	return b.String()
+	return b.String() + "ObservedEvent"
 }
 
 // checkDetection checks the detection, which may need a timestamp.

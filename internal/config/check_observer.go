@@ -105,6 +105,9 @@ func (c observerChecker) checkIdentifier(key, identifier string) {
 }
 
 func (c observerChecker) checkColumns(path string, o *Observer) {
+	if key := path + ".key"; !c.IsSet(key) && c.IsSet(path+".query") && c.OK(key) {
+		c.Reject(key, "key is missing, and a query has no primary key; write the columns that no two of its rows share")
+	}
 	c.checkNames(path+".key", o.Key)
 	c.checkNames(path+".columns", o.Columns)
 	if c.IsSet(path + ".timestamp") {

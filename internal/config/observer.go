@@ -33,8 +33,9 @@ type Observer struct {
 	Table string `key:"table" shown:"this or query is required" unit:"identifier"`
 	// Query is a SELECT. A semicolon at its end is left out.
 	Query string `key:"query" shown:"this or table is required" unit:"SQL"`
-	// Key are the columns of the natural key: one name or a list. Required.
-	Key []string `key:"key" shown:"required" required:"true" unit:"columns"`
+	// Key are the columns of the natural key: one name or a list. Default: the
+	// primary key of the table; required for a query.
+	Key []string `key:"key" shown:"the primary key" unit:"columns"`
 	// Timestamp is the column that says when a row changed last. Without it
 	// every poll reads every row. Default: none.
 	Timestamp string `key:"timestamp" unit:"column"`
@@ -46,11 +47,11 @@ type Observer struct {
 	// RedactKeyFile is a file that holds the key of the hashes, at least 32 bytes. It
 	// is read when the configuration is loaded. Required by hash.
 	RedactKeyFile string `key:"redact-key-file" shown:"required by hash" unit:"file name"`
-	// Event is the type of the events. Default: by type; required for types
-	// that are not built in.
+	// Event is the type of the events. Default: by type; StockCountObservedEvent
+	// for a type stock-count that is not built in.
 	Event string `key:"event" shown:"by type" unit:"text"`
-	// Detect is new, change or snapshot. Default: by type; change for types
-	// that are not built in.
+	// Detect is new, change or snapshot. Default: by type; for types that are not
+	// built in change, or without a timestamp snapshot.
 	Detect string `key:"detect" shown:"by type" oneof:"new|change|snapshot"`
 	// ChunkSize is how many rows are compared and committed together.
 	// Default: 5000.

@@ -135,6 +135,8 @@ func (s *sinkStore) Buried(_ context.Context, _ observer.Cursor, dead []observer
 	return make([]observer.Burial, len(dead)), nil
 }
 
+func (t *benchTable) PrimaryKey(context.Context, observer.Query) ([]string, error) { return nil, nil }
+
 func (t *benchTable) KeyOrder(context.Context, observer.Query) (string, error) { return "", nil }
 
 func (s *sinkStore) Generation(context.Context, observer.Cursor) (observer.Generation, error) {

@@ -17,7 +17,7 @@ import (
 // one: the next poll has to know if this one dies before it puts the marks back. The
 // fingerprint stays, because it is checked after this.
 func (j *journal) define(ctx context.Context) error {
-	own, err := j.spec.Definition(ctx)
+	own, err := j.spec.Definition(ctx, j.key)
 	c := j.cursor
 	switch {
 	case err != nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/observerd/observerd/internal/observer/observertest"
 )
 
-func defined(by string) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) { return by, nil }
+func defined(by string) func(context.Context, []string) (string, error) {
+	return func(context.Context, []string) (string, error) { return by, nil }
 }
 
 // A definition that was loaded later takes the place of another, once; one that

@@ -30,10 +30,15 @@ func (f KeyForm) Marked(fingerprint string) string {
 	return fingerprint
 }
 
-func (o *Observer) checkFingerprint(c Cursor) error {
-	if c.Fingerprint == "" || strings.TrimSuffix(c.Fingerprint, normalKeys) == o.fingerprint {
+// isFingerprint reports whether it is that of the cursor.
+func (j *journal) isFingerprint(of string) bool {
+	return strings.TrimSuffix(j.cursor.Fingerprint, normalKeys) == of
+}
+
+func (j *journal) checkFingerprint() error {
+	if j.cursor.Fingerprint == "" || j.isFingerprint(j.fingerprint) {
 		return nil
 	}
 	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`, "+
-		"and with --keep-cursor if it is meant to go on from where it was", ErrQueryChanged, o.spec.Stream)
+		"and with --keep-cursor if it is meant to go on from where it was", ErrQueryChanged, j.spec.Stream)
 }

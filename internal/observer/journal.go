@@ -14,7 +14,12 @@ import (
 // input is what a poll is given. Nothing of it changes while rows are read.
 type input struct {
 	*Observer
-	src Source
+	// spec is the observer's, with the key of its rows.
+	spec Spec
+	// key is the key as the definition of the observer has it, fingerprint is by that.
+	key         []string
+	fingerprint string
+	src         Source
 	// at is when the poll began, by the node's clock.
 	at time.Time
 	// horizon is read once, before the rows; zero for a query without a timestamp.
@@ -51,10 +56,13 @@ func (j *journal) readCursor(ctx context.Context) error {
 	if j.next, err = marksOf(c); err != nil {
 		return err
 	}
+	if err := j.findKey(ctx); err != nil {
+		return err
+	}
 	if err := j.define(ctx); err != nil {
 		return err
 	}
-	return j.checkFingerprint(c)
+	return j.checkFingerprint()
 }
 
 // revert forgets what was compared and not committed.

@@ -13,10 +13,9 @@ import (
 // work and what was logged, so any node may do the next one. It is safe for
 // concurrent use; of two polls at a time, one fails at its next commit.
 type Observer struct {
-	spec        Spec
-	log         *slog.Logger
-	fingerprint string
-	identities  identityHistory
+	spec       Spec
+	log        *slog.Logger
+	identities identityHistory
 	// tried is when a full read above a standing horizon was begun last.
 	tried atomic.Pointer[time.Time]
 	// future is how many rows in the source's future the last warning counted.
@@ -31,10 +30,7 @@ func New(spec Spec) (*Observer, error) {
 	if err := spec.validate(); err != nil {
 		return nil, fmt.Errorf("observer %q: %w", spec.Stream, err)
 	}
-	o := &Observer{
-		spec: spec, log: spec.Logger.With("stream", spec.Stream),
-		fingerprint: fingerprint(spec),
-	}
+	o := &Observer{spec: spec, log: spec.Logger.With("stream", spec.Stream)}
 	if spec.MaxRate > 0 {
 		o.rate = rate.NewLimiter(rate.Limit(spec.MaxRate), spec.ChunkRows)
 	}

@@ -133,3 +133,17 @@ func TestRetryRefuses(t *testing.T) {
 	}
 	equal(t, "commits", len(s.db.Chunks(stream)), commits)
 }
+
+// The source knows no row by the hash of its key, and must not be taken to have none.
+func TestRetryOfAHashedKey(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectNew)
+	s.spec.Query.Redact = map[string]observer.Redaction{"ID": observer.RedactHash}
+	s.spec.Query.HashKey = observer.NewHashKey("a key")
+	s.put(0, 1)
+	s.poll()
+	_, err := s.observer().Retry(t.Context(), s.src, s.db.Acquire(), []string{key(0)})
+	if !errors.Is(err, observer.ErrNoKeyLookup) {
+		t.Errorf("retry: %v", err)
+	}
+}

@@ -28,7 +28,8 @@ type Query struct {
 	// Columns become the event's data, and Key beside them; empty means all. Timestamp
 	// is read even if it is not among them.
 	Columns []string
-	// Key are the columns of the natural key, in order. At least one.
+	// Key are the columns of the natural key, in order. Empty means the primary key of the
+	// table, which [WithKey] finds: the methods of a source but PrimaryKey need a key.
 	Key []string
 	// Timestamp is the column that orders the rows. Empty means that there is
 	// none: every reading is of all rows.
@@ -189,6 +190,10 @@ type Rows interface {
 // and it runs no DDL. Implementations are safe for concurrent use. Errors of the
 // database are a [*Fault]; no error ever holds a secret or a row's value.
 type Source interface {
+	// PrimaryKey returns the columns of the primary key of the query's table, in its order
+	// and as the catalogue spells them; none for a table without one, for a view and a
+	// query, and where the catalogue does not tell.
+	PrimaryKey(ctx context.Context, q Query) ([]string, error)
 	// Identity tells one database from another, as "KIND:VALUE": another value
 	// of the same kind means that another database answers now, or this one
 	// after it was restored. Empty where the source cannot tell.

@@ -97,12 +97,12 @@ type Spec struct {
 	// CommitTimeout bounds a commit, which the end of its poll does not interrupt.
 	// 0 means 30 s.
 	CommitTimeout time.Duration
-	// Definition identifies the configuration on which the events depend. Nodes with
+	// Definition identifies the configuration on which the events depend, with that key. Nodes with
 	// different ones do not poll a stream in turns, see [ErrOtherDefinition]. The text
 	// before the first "/" is the source's part: when that changes, the source is read
 	// again from where the stream began. Nil, or an empty text, compares nothing. An
 	// error ends the poll.
-	Definition func(ctx context.Context) (string, error)
+	Definition func(ctx context.Context, key []string) (string, error)
 	// Loaded returns when that configuration was loaded, by the store's clock. Nil, or
 	// the zero time, means that it replaces no other definition.
 	Loaded func() time.Time
@@ -133,7 +133,7 @@ func (s Spec) withDefaults() Spec {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
 	if s.Definition == nil {
-		s.Definition = func(context.Context) (string, error) { return "", nil }
+		s.Definition = func(context.Context, []string) (string, error) { return "", nil }
 	}
 	if s.Loaded == nil {
 		s.Loaded = func() time.Time { return time.Time{} }
@@ -172,7 +172,7 @@ func (s Spec) validate() error {
 		errs = append(errs, fmt.Errorf("detection is %q, want new, change or snapshot", s.Detect))
 	}
 	check((s.Query.Table == "") != (s.Query.SQL == ""), "want either a table or a query")
-	check(len(s.Query.Key) > 0, "key is empty")
+	check(len(s.Query.Key) > 0 || s.Query.Table != "", "key is empty, and only a table has a primary key")
 	check(s.ChunkRows > 0 && s.ChunkBytes > 0, "chunk size is negative")
 	check(s.MaxChanged >= 0, "limit of changed rows is negative")
 	check(s.MaxRate >= 0, "rate of rows is negative")

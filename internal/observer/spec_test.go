@@ -21,7 +21,7 @@ func TestNewReportsEveryMistake(t *testing.T) {
 		"event type is empty",
 		`detection is "sometimes", want new, change or snapshot`,
 		"want either a table or a query",
-		"key is empty",
+		"key is empty, and only a table has a primary key",
 		"chunk size",
 		"limit of changed rows",
 		"may be gone",

@@ -31,9 +31,6 @@ func CheckQuery(q observer.Query) error {
 	if (q.Table == "") == (q.SQL == "") {
 		return errors.New("exactly one of table and query must be set")
 	}
-	if len(q.Key) == 0 {
-		return errors.New("the key has no column")
-	}
 	names := append([]string{q.Table, q.SQL, q.Timestamp}, q.Key...)
 	for _, name := range append(names, q.Columns...) {
 		if strings.ContainsRune(name, 0) {
@@ -48,6 +45,9 @@ func CheckQuery(q observer.Query) error {
 func Select(q observer.Query, columns []Column, in string) (Selection, error) {
 	if name, twice := duplicate(columns); twice {
 		return Selection{}, fmt.Errorf("the query returns two columns named %q", name)
+	}
+	if len(q.Key) == 0 {
+		return Selection{}, errors.New("the key has no column")
 	}
 	columns, err := redacted(q, columns, in)
 	if err != nil {
@@ -89,8 +89,11 @@ func redacted(q observer.Query, columns []Column, in string) ([]Column, error) {
 			return nil, err
 		}
 		r := q.Redact[name]
-		if r == observer.RedactHash && q.HashKey == nil {
+		switch {
+		case r == observer.RedactHash && q.HashKey == nil:
 			return nil, fmt.Errorf("there is no key to hash column %s by", column.Name)
+		case r != observer.RedactHash && slices.ContainsFunc(q.Key, func(name string) bool { k, err := find(name, columns, in); return err == nil && k.Name == column.Name }):
+			return nil, fmt.Errorf("column %s is of the key, which tells rows apart, and cannot be redacted by %s; write hash at redact, or other columns at key", column.Name, r)
 		}
 		i := slices.IndexFunc(all, func(c Column) bool { return c.Name == column.Name })
 		all[i].Redact = r

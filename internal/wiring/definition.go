@@ -15,7 +15,7 @@ import (
 // Definition is what the events of an observer depend on in the configuration
 // of this process, see [observer.Spec.Definition].
 type Definition struct {
-	Hash func(context.Context) (string, error)
+	Hash func(ctx context.Context, key []string) (string, error)
 	// Loaded says when the configuration was loaded, see [LoadedAt]. It is nil for a
 	// command beside nodes, which must not change the definition that they poll by.
 	Loaded func() time.Time
@@ -31,10 +31,12 @@ func hashOf(kind, database string, o config.Observer) string {
 	return hashed(4, o.Source, kind, database) + "/" + hashed(8, parts...)
 }
 
-// DefinitionHash returns what gives the hash of an observer of the source, once that
-// has a URL.
-func DefinitionHash(o config.Observer, src *access.Source) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
+// DefinitionHash returns what gives the hash of an observer of the source with a key, once
+// the source has a URL.
+func DefinitionHash(o config.Observer, src *access.Source) func(context.Context, []string) (string, error) {
+	return func(ctx context.Context, key []string) (string, error) {
+		o := o
+		o.Key = key
 		target, err := src.Target(ctx)
 		if err != nil {
 			return "", err

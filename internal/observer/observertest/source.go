@@ -36,6 +36,8 @@ type Source struct {
 	Keyed bool
 	// Order is that of the index; empty means "key".
 	Order string
+	// Primary is the primary key.
+	Primary []string
 	// Step is called before each call and each row; its error takes their
 	// place. Nil means none.
 	Step func(call string) error
@@ -240,6 +242,11 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.identity, nil
+}
+
+// PrimaryKey implements observer.Source.
+func (s *Source) PrimaryKey(ctx context.Context, _ observer.Query) ([]string, error) {
+	return s.Primary, cmp.Or(s.step("primary key"), ctx.Err())
 }
 
 // KeyOrder implements observer.Source.

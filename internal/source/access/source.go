@@ -125,6 +125,12 @@ func (s *Source) Restate(cursor, form string) string {
 	return cursor
 }
 
+// PrimaryKey implements [observer.Source].
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
+	err = s.try(ctx, func(ctx context.Context, src source.Database) error { key, err = src.PrimaryKey(ctx, q); return err })
+	return key, err
+}
+
 // Identity implements [observer.Source].
 func (s *Source) Identity(ctx context.Context) (identity string, err error) {
 	err = s.try(ctx, func(ctx context.Context, src source.Database) error { identity, err = src.Identity(ctx); return err })

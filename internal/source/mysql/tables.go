@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -49,6 +50,20 @@ func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, 
 		return err
 	})
 	return tables, err
+}
+
+// PrimaryKey implements [observer.Source].
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) error {
+		r, err := c.describe(ctx, q)
+		if err != nil {
+			return err
+		}
+		indexes, err := c.indexes(ctx, r)
+		key = primaryKey(indexes)
+		return err
+	})
+	return key, err
 }
 
 func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -53,6 +54,22 @@ func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, 
 		return err
 	})
 	return tables, err
+}
+
+// PrimaryKey implements [observer.Source].
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) error {
+		r, err := c.relation(ctx, q)
+		switch {
+		case err != nil && ctx.Err() != nil: // the caller's reason, no fault of the query
+			return err
+		case err != nil:
+			return source.Unfit(err)
+		}
+		key, err = c.primaryKey(ctx, r)
+		return err
+	})
+	return key, err
 }
 
 func (c catalog) tables(ctx context.Context, limit int) ([]source.Table, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -64,6 +65,18 @@ func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, 
 		return err
 	})
 	return tables, err
+}
+
+// PrimaryKey implements [observer.Source].
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
+	err = s.session(ctx, func(ctx context.Context, c *session) error {
+		r, err := c.describe(ctx, q)
+		if err == nil {
+			key, err = c.primaryKey(ctx, r)
+		}
+		return err
+	})
+	return key, err
 }
 
 func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error) {

@@ -163,6 +163,11 @@ func redactedFaults(t *testing.T, f Fixture) {
 		t.Errorf("Describe = %v, want that emial does not exist and email is like it", err)
 	}
 	q = people()
+	q.Key = []string{"id", "phone"}
+	if _, err := f.Source.Read(t.Context(), q, observer.Range{}); err == nil || !strings.Contains(err.Error(), "is of the key") {
+		t.Errorf("Read with a masked key = %v", err)
+	}
+	q = people()
 	q.HashKey = nil
 	if _, err := f.Source.Read(t.Context(), q, observer.Range{}); err == nil || !strings.Contains(err.Error(), "no key to hash") {
 		t.Errorf("Read without a key = %v", err)

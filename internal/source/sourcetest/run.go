@@ -34,6 +34,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"sessions are read-only":                        readOnly,
 		"the plan uses the index":                       plan,
 		"a description says what is known":              describe,
+		"a primary key is found":                        primaryKeys,
 		"tables are listed with what keeps their times": tables,
 		"a timestamp is told with what keeps it":        kept,
 		"an unreachable database":                       unreachable,

@@ -1,9 +1,11 @@
 package sourcetest
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -49,6 +51,36 @@ func tables(t *testing.T, f Fixture) {
 	}
 	if _, err := f.Unreachable.Tables(t.Context(), 1); err == nil {
 		t.Error("an unreachable database has tables")
+	}
+}
+
+// primaryKeys are found in their order, in whatever case the table is written.
+func primaryKeys(t *testing.T, f Fixture) {
+	f.exec("CREATE TABLE order_lines (sku {name} NOT NULL, order_id {integer} NOT NULL, note {text}, PRIMARY KEY (order_id, sku))",
+		"CREATE TABLE keyless (sku {name}, note {text})", "CREATE INDEX by_sku ON keyless (sku)",
+		"CREATE VIEW seen AS SELECT * FROM order_lines")
+	for table, want := range map[string]string{"order_lines": "order_id sku", "ORDER_LINES": "order_id sku", "keyless": "", "seen": ""} {
+		if key, err := f.Source.PrimaryKey(t.Context(), observer.Query{Table: table}); err != nil || lower(key) != want {
+			t.Errorf("%s: the primary key is %q, %v; want %q", table, key, err, want)
+		}
+	}
+	q, err := observer.WithKey(t.Context(), f.Source, observer.Query{Table: "order_lines"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.exec("INSERT INTO order_lines VALUES ('a', 7, 'x')")
+	if rows := f.read(t, q, ""); keys(rows) != "7/a" {
+		t.Errorf("keys are %s", keys(rows))
+	}
+	var missing *source.MissingError
+	if _, err := f.Source.PrimaryKey(t.Context(), observer.Query{Table: "order_line"}); !errors.As(err, &missing) || observer.ClassOf(err) != observer.ClassQuery {
+		t.Errorf("of a missing table: %v", err)
+	}
+	if _, err := f.Unreachable.PrimaryKey(t.Context(), observer.Query{Table: "order_lines"}); !errors.Is(err, observer.ErrUnreachable) {
+		t.Errorf("of an unreachable database: %v", err)
+	}
+	if _, err := observer.WithKey(t.Context(), f.Source, observer.Query{Table: "keyless"}); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "write key") {
+		t.Errorf("without a primary key: %v", err)
 	}
 }
 

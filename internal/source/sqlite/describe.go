@@ -24,13 +24,16 @@ FROM pragma_table_xinfo($1)
 WHERE pk > 0
 HAVING count(*) > 0`
 
+// primaryKey returns its columns; none without one.
+func (s session) primaryKey(ctx context.Context, r relation) ([]string, error) {
+	t := source.Table{Name: r.name, View: r.view}
+	err := s.look(ctx, &t, "")
+	return t.Key, err
+}
+
 // namePrimaryKey is [source.NamePrimaryKey] for what was looked up.
 func (s session) namePrimaryKey(ctx context.Context, err error, r relation, q observer.Query) error {
-	return source.NamePrimaryKey(err, q, func() ([]string, error) {
-		t := source.Table{Name: r.name}
-		err := s.look(ctx, &t, "")
-		return t.Key, err
-	})
+	return source.NamePrimaryKey(err, q, func() ([]string, error) { return s.primaryKey(ctx, r) })
 }
 
 // Describe finds out, for `validate`, whether the query can be polled and how

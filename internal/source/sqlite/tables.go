@@ -47,6 +47,17 @@ func (s *Source) Tables(ctx context.Context, limit int) ([]source.Table, error) 
 	return whole, nil
 }
 
+// PrimaryKey implements [observer.Source].
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) ([]string, error) {
+	ctx, cancel := s.deadline(ctx)
+	defer cancel()
+	r, err := s.session.describe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.session.primaryKey(ctx, r)
+}
+
 func (s *Source) listTables(ctx context.Context, limit int) (tables []source.Table, err error) {
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()

@@ -18,6 +18,9 @@ func (Source) Horizon(context.Context, observer.Query) (observer.Horizon, error)
 	return observer.Horizon{Cursor: "9"}, nil
 }
 
+// PrimaryKey implements [observer.Source].
+func (Source) PrimaryKey(context.Context, observer.Query) ([]string, error) { return nil, nil }
+
 // KeyOrder implements [observer.Source].
 func (Source) KeyOrder(context.Context, observer.Query) (string, error) { return "", nil }
 

@@ -1,0 +1,96 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// WithKey returns the query with the primary key of its table if it names no key. That
+// there is none is a failure of class query.
+func WithKey(ctx context.Context, src Source, q Query) (Query, error) {
+	if len(q.Key) > 0 {
+		return q, nil
+	}
+	key, err := src.PrimaryKey(ctx, q)
+	switch {
+	case err != nil:
+		return q, failed(ctx, "look for the primary key", err)
+	case len(key) == 0:
+		return q, noKey(q.Table)
+	}
+	q.Key = key
+	return q, nil
+}
+
+func noKey(table string) error {
+	return &Fault{Class: ClassQuery, Err: fmt.Errorf("no primary key of %s is seen; write key, with the columns that no two rows share", table)}
+}
+
+// findKey takes the primary key of the table where the configuration leaves the key out.
+// The rows of a stream keep their keys: if those were made of other columns, a person has
+// to decide, before the definition is replaced by one with the key that was found. Both it
+// and the fingerprint are those of the same key written out, as it may have been before.
+func (j *journal) findKey(ctx context.Context) error {
+	if j.key = j.spec.Query.Key; len(j.key) > 0 {
+		j.fingerprint = fingerprint(j.spec)
+		return nil
+	}
+	found, err := j.src.PrimaryKey(ctx, j.spec.Query)
+	if err != nil {
+		return failed(ctx, "look for the primary key", err)
+	}
+	if err := j.checkKey(found); err != nil {
+		return err
+	}
+	j.key, j.spec.Query.Key = j.asWritten(found), found
+	j.fingerprint = j.fingerprintBy(j.key)
+	if err := j.checkFingerprint(); err != nil {
+		return fmt.Errorf("%w; if only the key was left out, which is now the primary key (%s), write it as before", err, strings.Join(found, ", "))
+	}
+	return nil
+}
+
+// checkKey compares a primary key with the columns of which the stream has made keys.
+func (j *journal) checkKey(found []string) error {
+	var before []string
+	for _, c := range j.next.keys.Columns {
+		before = append(before, c.Name)
+	}
+	table := j.spec.Query.Table
+	switch {
+	case len(before) == 0 || j.cursor.Rows == 0 || slices.Equal(before, found):
+		if len(found) == 0 {
+			return noKey(table)
+		}
+		return nil
+	case len(found) == 0:
+		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is gone; write `key: [%s]` to go on with the same rows",
+			ErrQueryChanged, table, strings.Join(before, ", "))
+	}
+	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); write `key: [%[4]s]` to go on with the same rows, "+
+		"or run `observerd observers reset %[5]s --forget` to begin anew by the primary key",
+		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), j.spec.Stream)
+}
+
+// asWritten returns the key as the configuration wrote it when the cursor was written:
+// names fold. Rows are read by the names of the catalogue.
+func (j *journal) asWritten(found []string) []string {
+	for _, fold := range []func(string) string{strings.ToLower, strings.ToUpper} {
+		key := make([]string, len(found))
+		for i, name := range found {
+			key[i] = fold(name)
+		}
+		if j.isFingerprint(j.fingerprintBy(key)) {
+			return key
+		}
+	}
+	return found
+}
+
+func (j *journal) fingerprintBy(key []string) string {
+	s := j.spec
+	s.Query.Key = key
+	return fingerprint(s)
+}
