@@ -103,6 +103,15 @@ func smallestToEvents(t *testing.T, db *sql.DB, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	coordination := opened(t, "sqlite", "file:"+filepath.Dir(file)+"/observerd.db")
+	definition := func() (hash string) {
+		t.Helper()
+		if err := coordination.QueryRow("SELECT definition FROM obs_cursor").Scan(&hash); err != nil || hash == "" {
+			t.Fatalf("the definition is %q, %v", hash, err)
+		}
+		return hash
+	}
+	before := definition()
 	write := func(key string) {
 		t.Helper()
 		if err := os.WriteFile(file, bytes.Replace(text, []byte("table: stock,"), []byte("table: stock,"+key), 1), 0o600); err != nil {
@@ -111,6 +120,9 @@ func smallestToEvents(t *testing.T, db *sql.DB, file string) {
 	}
 	write(" key: [depot, sku], event: StockObservedEvent, detect: change,")
 	call(exitOK, "poll", "shop-stock", "--once")
+	if after := definition(); after != before {
+		t.Errorf("the definition was %s and is %s", before, after)
+	}
 	write("")
 	call(exitOK, "poll", "shop-stock", "--once")
 	if got := fmt.Sprint(story()); got != want {

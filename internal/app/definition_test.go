@@ -15,14 +15,23 @@ import (
 // columns of the stock than that of the place. Its node has that name.
 func (p place) narrow(t *testing.T, name string) *app.App {
 	t.Helper()
+	return p.changed(t, name, func(o *config.Observer) {
+		if o.ID == "stock" {
+			o.Columns = []string{"warehouse", "sku"}
+		}
+	})
+}
+
+// changed starts a node of that name whose configuration was loaded just now, and changes
+// the observers.
+func (p place) changed(t *testing.T, name string, change func(o *config.Observer)) *app.App {
+	t.Helper()
 	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{filepath.Join(p.folder, "config.yaml")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range cfg.Observers {
-		if cfg.Observers[i].ID == "stock" {
-			cfg.Observers[i].Columns = []string{"warehouse", "sku"}
-		}
+		change(&cfg.Observers[i])
 	}
 	cfg.Node.Name = name
 	p.config = cfg
@@ -36,6 +45,40 @@ func (p place) versions(t *testing.T) (highest int64) {
 		highest = max(highest, e.Version)
 	}
 	return highest
+}
+
+// TestNodesWithAndWithoutTheKeyWritten has nodes one of which leaves out the keys that the
+// other writes: they are one cluster, and no row is another for the one than for the other.
+func TestNodesWithAndWithoutTheKeyWritten(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, p place) {
+		written := p.start(t)
+		ready(t, written)
+		op := p.operator(t)
+		eventually(t, p.delivered(t, op, "stock", 20))
+		ready(t, p.changed(t, "without", func(o *config.Observer) { o.Key = nil }))
+		for i := range 4 {
+			id := fmt.Sprintf("TURN-%d", i)
+			p.order(t, id)
+			eventually(t, p.orderStored(t, id))
+		}
+		report, err := op.Report(t.Context())
+		if err != nil || len(report.Nodes) != 2 {
+			t.Fatalf("nodes %+v, %v", report.Nodes, err)
+		}
+		for _, n := range report.Nodes {
+			if len(n.Outdated) > 0 {
+				t.Errorf("node %s leaves %q to others", n.Name, n.Outdated)
+			}
+		}
+		stop(t, written)
+		p.order(t, "ALONE")
+		eventually(t, p.orderStored(t, "ALONE"))
+		if v := p.versions(t); v != 1 {
+			t.Errorf("rows have up to %d versions, want 1", v)
+		}
+		p.checkOrders(t)
+	})
 }
 
 // TestNodesThatDefineAnObserverDifferently has two configurations in one cluster.

@@ -121,6 +121,37 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestDefaultsOfATypeOfYourOwn has events by the name of the type, and the detection that
+// the timestamp allows.
+func TestDefaultsOfATypeOfYourOwn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		typ           string
+		timed         bool
+		event, detect string
+	}{
+		{"stock-count", true, "StockCountObservedEvent", config.DetectChange},
+		{"stock-count", false, "StockCountObservedEvent", config.DetectSnapshot},
+		{"order", true, "NewOrderObservedEvent", config.DetectNew},
+		{"order", false, "NewOrderObservedEvent", config.DetectNew},
+		{"inventory", true, "InventoryObservedEvent", config.DetectSnapshot},
+		{"wes", true, "WesTaskPolledEvent", config.DetectChange},
+		{"wes", false, "WesTaskPolledEvent", config.DetectSnapshot},
+	} {
+		observer := "{id: a, type: " + test.typ + ", source: warehouse, table: t}"
+		if test.timed {
+			observer = strings.Replace(observer, "}", ", timestamp: at}", 1)
+		}
+		cfg := load(t, "sources: {warehouse: {url: \"sqlite:w.db\"}}\nobservers: ["+observer+"]\nsinks: [{id: s, type: stdout}]\n")
+		if o := cfg.Observers[0]; o.Event != test.event || o.Detect != test.detect || len(o.Key) > 0 {
+			t.Errorf("%s: event %s, detect %s, key %q", observer, o.Event, o.Detect, o.Key)
+		}
+	}
+	if event, _ := config.Defaults("orders", true); event != "" {
+		t.Errorf("a type that looks like another has the event %s", event)
+	}
+}
+
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{"OBSERVERD_LOG_LEVEL=debug"}})

@@ -28,8 +28,9 @@ WHERE o.OBJECT_TYPE IN ('TABLE', 'VIEW') AND o.OWNER <> '` + strings.Join(builti
 // Each of these is of one owner, or of one of its tables: see [catalog.look].
 const (
 	countsSQL = `SELECT t.TABLE_NAME, TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1%s`
-	// The columns of all keys are read, those of the primary ones are chosen here.
-	primarySQL = `SELECT t.CONSTRAINT_NAME, t.TABLE_NAME FROM ALL_CONSTRAINTS t WHERE t.OWNER = :1%s AND t.CONSTRAINT_TYPE = 'P'`
+	// The columns of all keys are read, those of the primary ones are chosen here. One that
+	// is disabled, as those of views are, keeps no two rows apart.
+	primarySQL = `SELECT t.CONSTRAINT_NAME, t.TABLE_NAME FROM ALL_CONSTRAINTS t WHERE t.OWNER = :1%s AND t.CONSTRAINT_TYPE = 'P' AND t.STATUS = 'ENABLED'`
 	partsSQL   = `SELECT t.CONSTRAINT_NAME, t.COLUMN_NAME FROM ALL_CONS_COLUMNS t WHERE t.OWNER = :1%s ORDER BY t.CONSTRAINT_NAME, t.POSITION`
 	firstSQL   = `SELECT t.TABLE_NAME, t.COLUMN_NAME FROM ALL_IND_COLUMNS t WHERE t.TABLE_OWNER = :1%s AND t.COLUMN_POSITION = 1`
 	// The text of a default is a LONG, its length is none.

@@ -44,11 +44,11 @@ func (e *Engine) defineCatalogue() {
 		}
 		return all
 	})
-	e.ofTables("CONSTRAINTS", "OWNER CONSTRAINT_NAME CONSTRAINT_TYPE TABLE_NAME", func(o *object) [][]value {
+	e.ofTables("CONSTRAINTS", "OWNER CONSTRAINT_NAME CONSTRAINT_TYPE TABLE_NAME STATUS", func(o *object) [][]value {
 		var all [][]value
 		for _, x := range o.table.def().indexes {
 			if x.primary {
-				all = append(all, row(o.owner, x.name, "P", o.name))
+				all = append(all, row(o.owner, x.name, "P", o.name, "ENABLED"))
 			}
 		}
 		return all
