@@ -8,6 +8,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/status"
+	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -29,7 +30,7 @@ func describe(cfg *config.Config, r *Report) {
 	nameLocks(cfg, r)
 	for i, t := range r.Types {
 		if configured, ok := typeNamed(cfg, t.Name); ok {
-			r.Types[i].Interval, r.Types[i].NextAt = configured.Interval, nextTurn(r, configured, r.At)
+			r.Types[i].Interval, r.Types[i].NextAt = configured.Interval, nextTurn(r, configured, t.TurnAt)
 		}
 	}
 	byID := make(map[string]status.Observer)
@@ -51,12 +52,14 @@ func describeObserver(cfg *config.Config, r *Report, o config.Observer) status.O
 	if i := slices.IndexFunc(r.Observers, func(known status.Observer) bool { return known.ID == o.ID }); i >= 0 {
 		s = r.Observers[i]
 	}
-	s.Type, s.Source, s.Detect, s.Interval = o.Type, o.Source, o.Detect, wiring.TypeOf(cfg, o).Interval
+	s.Type, s.Source, s.Detect = o.Type, o.Source, o.Detect
+	next, interval := nextPoll(cfg, r, o, s)
+	s.Interval = interval
 	t, ok := typeNamed(cfg, o.Type)
 	switch enabled := ok && o.Enabled && t.Enabled; {
-	case enabled:
-		s.NextPollAt = nextPoll(r, t, s)
-	case s.Pause == nil:
+	case enabled && isPolled(r, o.Type):
+		s.NextPollAt = next
+	case !enabled && s.Pause == nil:
 		s.State = status.StateDisabled
 	}
 	return s
@@ -93,29 +96,33 @@ func nameLocks(cfg *config.Config, r *Report) {
 	}
 }
 
-// nextTurn returns the first turn of a type at a time or after it; zero where no live node
-// polls it.
-func nextTurn(r *Report, t config.Type, at time.Time) time.Time {
-	polled := slices.ContainsFunc(r.Nodes, func(n status.Node) bool { return !n.Gone && slices.Contains(n.Types, t.Name) })
-	if !polled {
-		return time.Time{}
-	}
-	return schedule.NextTurn(t.Interval, t.Shift, at)
+// isPolled reports whether a live node polls the type.
+func isPolled(r *Report, name string) bool {
+	return slices.ContainsFunc(r.Nodes, func(n status.Node) bool { return !n.Gone && slices.Contains(n.Types, name) })
 }
 
-// nextPoll returns the first turn of a type in which the observer is polled; zero for
-// none.
-func nextPoll(r *Report, t config.Type, o status.Observer) time.Time {
-	at := r.At
-	if o.Pause != nil {
-		if at = o.Pause.Until; at.IsZero() {
-			return at
-		}
+// nextTurn returns the next turn of a type whose last one was that of a tick; zero where no
+// live node polls it.
+func nextTurn(r *Report, t config.Type, last time.Time) time.Time {
+	if !isPolled(r, t.Name) {
+		return time.Time{}
 	}
-	if o.RetryAt.After(at) {
-		at = o.RetryAt
+	return schedule.NextPoll(wiring.Timed(t), "", turn.Stream{At: last}, r.At)
+}
+
+// nextPoll returns when the observer is polled next, zero while it is paused without an
+// end, and the distance between its polls.
+func nextPoll(cfg *config.Config, r *Report, o config.Observer, s status.Observer) (next time.Time, interval time.Duration) {
+	at, forEver := r.At, s.Pause != nil && s.Pause.Until.IsZero()
+	if s.Pause != nil && !forEver {
+		at = s.Pause.Until
 	}
-	return nextTurn(r, t, at)
+	reading := slices.ContainsFunc(r.Generations, func(g status.Generation) bool { return g.Observer == o.ID && g.FinishedAt.IsZero() })
+	next, interval = wiring.NextPoll(cfg, o, turn.Stream{At: s.TurnAt, RetryAt: s.RetryAt, Failures: s.Failures, Unread: s.Lag > 0 || reading}, at)
+	if forEver {
+		next = time.Time{}
+	}
+	return next, interval
 }
 
 // Selection says which observers a command is for: those of IDs and Type together, or All

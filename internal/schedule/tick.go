@@ -20,16 +20,6 @@ func tick(n int64, interval time.Duration) time.Time {
 	return time.Unix(0, n*int64(interval)).UTC()
 }
 
-// NextTurn returns when a type of that interval and shift fires first, at a time or after
-// it.
-func NextTurn(interval, shift time.Duration, at time.Time) time.Time {
-	next := tick(at.Add(-shift).UnixNano()/int64(interval), interval).Add(shift)
-	if next.Before(at) {
-		next = next.Add(interval)
-	}
-	return next
-}
-
 // serves returns the number of the tick that the type's job serves at the given time:
 // each tick is served from its shift to the shift of the next.
 func (t Type) serves(now time.Time) int64 { return number(now.Add(-t.Shift), t.Interval) }
