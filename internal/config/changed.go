@@ -81,6 +81,13 @@ func settingText(v reflect.Value) string {
 			texts[i] = settingText(v.Index(i))
 		}
 		return strings.Join(texts, ", ")
+	case reflect.Map:
+		texts := make([]string, 0, v.Len())
+		for name, value := range v.Seq2() {
+			texts = append(texts, name.String()+": "+settingText(value))
+		}
+		slices.Sort(texts)
+		return strings.Join(texts, ", ")
 	}
 	return fmt.Sprint(v.Interface())
 }
