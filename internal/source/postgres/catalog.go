@@ -150,6 +150,10 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 // indexed reports whether it is of a kind that can have indexes.
 func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == materialized }
 
+// inherited reports whether it is a table that shows the rows of others as well, of which
+// its indexes have none.
+func (r relation) inherited() bool { return r.kind == 'r' && r.parent }
+
 func yes(text []byte) bool { return string(text) == "t" }
 
 func parseOID(text []byte) uint32 {

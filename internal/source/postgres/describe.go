@@ -76,7 +76,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if err != nil {
 		return source.Description{}, err
 	}
-	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r.from, indexes); err != nil {
+	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r, indexes); err != nil {
 		return d, err
 	}
 	d.KeyOrdered = keyOrder(r, p.selection, indexes) != nil
@@ -159,9 +159,9 @@ func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) 
 
 // keyUnique asks the indexes first: one whose columns are all in the key
 // guarantees it. Otherwise some rows are looked at, which can only disprove it.
-func (c *session) keyUnique(ctx context.Context, key []string, from string, indexes []index) (source.Answer, error) {
+func (c *session) keyUnique(ctx context.Context, key []string, r relation, indexes []index) (source.Answer, error) {
 	for _, i := range indexes {
-		if i.unique && i.whole && source.Covers(key, i.columns) {
+		if i.unique && i.whole && !r.inherited() && source.Covers(key, i.columns) {
 			return source.Yes, nil
 		}
 	}
@@ -170,7 +170,7 @@ func (c *session) keyUnique(ctx context.Context, key []string, from string, inde
 		columns[i] = "q." + source.Quote(name)
 	}
 	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, byPath: true,
-		sql: source.EqualKeysSQL(from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")})
+		sql: source.EqualKeysSQL(r.from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")})
 	var refused *Error
 	switch {
 	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:

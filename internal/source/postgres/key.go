@@ -27,7 +27,7 @@ func (p plan) orderOf(in observer.Range) string {
 // NULL comes behind all keys, where a read that goes on would leave it out, so there
 // must be none. The index of a table has no rows of those that inherit from it.
 func keyOrder(r relation, s source.Selection, indexes []index) []int {
-	if s.KeyNullable() || r.kind == 'r' && r.parent {
+	if s.KeyNullable() || r.inherited() {
 		return nil
 	}
 	var plain [][]string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/postgres"
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -196,5 +197,30 @@ func TestReadByKeyTakesTheIndex(t *testing.T) {
 	})
 	if sequential > 0 {
 		t.Errorf("%d rows were read by a scan of the table, %d by the index", sequential, indexed)
+	}
+}
+
+// A primary key is one for all rows that a read of the table returns.
+func TestPrimaryKeyHoldsForAllRows(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	s := open(t, postgres.Options{URL: url})
+	exec(t, connect(t, url), `CREATE TABLE parent (k int PRIMARY KEY); CREATE TABLE child (PRIMARY KEY (k)) INHERITS (parent);
+		INSERT INTO parent VALUES (1); INSERT INTO child VALUES (1);
+		CREATE TABLE parts (k int PRIMARY KEY) PARTITION BY HASH (k);
+		CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+		CREATE TABLE bare (k int NOT NULL) PARTITION BY HASH (k);
+		CREATE TABLE bare_part PARTITION OF bare FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+		ALTER TABLE ONLY bare ADD PRIMARY KEY (k); INSERT INTO bare VALUES (1), (1);
+		CREATE TABLE more (k int, "L" int, v int, PRIMARY KEY ("L", k) INCLUDE (v) DEFERRABLE)`)
+	for table, want := range map[string]string{"parent": "", "child": "k", "parts": "k", "part": "k", "bare": "", "bare_part": "", "more": "L k"} {
+		key, err := s.PrimaryKey(t.Context(), observer.Query{Table: table})
+		if got := strings.Join(key, " "); err != nil || got != want {
+			t.Errorf("%s: the primary key is %q, %v; want %q", table, got, err, want)
+		}
+	}
+	d, err := s.Describe(t.Context(), observer.Query{Table: "parent", Key: []string{"k"}})
+	if err != nil || d.KeyUnique != source.No {
+		t.Errorf("the key of a table that others inherit from: %v, %v; want that it is not unique", d.KeyUnique, err)
 	}
 }

@@ -49,12 +49,15 @@ WHERE ($1 = '' OR a.attrelid = nullif($1, '')::oid) AND a.attnum > 0 AND NOT a.a
   AND a.atttypid IN ('date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
 ORDER BY a.attrelid, a.attnum`
 
+	// A primary key that is not valid is missing in partitions. That of a table from which
+	// others inherit does not hold for their rows, which a read of it returns as well.
 	primaryKeysSQL = `
 SELECT i.indrelid, a.attname
 FROM pg_index i
 CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) AS k(n)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1]
-WHERE ($1 = '' OR i.indrelid = nullif($1, '')::oid) AND i.indisprimary
+WHERE ($1 = '' OR i.indrelid = nullif($1, '')::oid) AND i.indisprimary AND i.indisvalid
+  AND NOT EXISTS (SELECT FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhparent WHERE h.inhparent = i.indrelid AND c.relkind = 'r')
 ORDER BY i.indrelid, k.n`
 )
 
