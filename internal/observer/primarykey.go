@@ -58,7 +58,7 @@ func (j *journal) checkKey(found []string) error {
 	for _, c := range j.next.keys.Columns {
 		before = append(before, c.Name)
 	}
-	table := j.spec.Query.Table
+	table, write := j.spec.Query.Table, strings.Join(j.asWritten(before), ", ")
 	switch {
 	case len(before) == 0 || j.cursor.Rows == 0 || slices.Equal(before, found):
 		if len(found) == 0 {
@@ -66,16 +66,16 @@ func (j *journal) checkKey(found []string) error {
 		}
 		return nil
 	case len(found) == 0:
-		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is gone; write `key: [%s]` to go on with the same rows",
-			ErrQueryChanged, table, strings.Join(before, ", "))
+		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is not seen any more; write `key: [%s]` to go on with the same rows",
+			ErrQueryChanged, table, write)
 	}
-	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); write `key: [%[4]s]` to go on with the same rows, "+
-		"or run `observerd observers reset %[5]s --forget` to begin anew by the primary key",
-		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), j.spec.Stream)
+	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); write `key: [%s]` to go on with the same rows, "+
+		"or run `observerd observers reset %s --forget` to begin anew by the primary key",
+		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, j.spec.Stream)
 }
 
-// asWritten returns the key as the configuration wrote it when the cursor was written:
-// names fold. Rows are read by the names of the catalogue.
+// asWritten returns a key of the catalogue's names as the configuration wrote it when the
+// cursor was written: names fold. Rows are read by the names of the catalogue.
 func (j *journal) asWritten(found []string) []string {
 	for _, fold := range []func(string) string{strings.ToLower, strings.ToUpper} {
 		key := make([]string, len(found))

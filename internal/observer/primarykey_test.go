@@ -58,7 +58,7 @@ func TestAnotherPrimaryKeyIsRefused(t *testing.T) {
 		"another one":  {[]string{"value"}, "the primary key of t is (value), and the keys of this stream are made of (id); write `key: [id]`"},
 		"one more":     {[]string{"id", "value"}, "the primary key of t is (id, value)"},
 		"another case": {[]string{"Id"}, "write `key: [id]`"},
-		"none":         {nil, "which is gone; write `key: [id]`"},
+		"none":         {nil, "which is not seen any more; write `key: [id]`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,6 +84,25 @@ func TestAnotherPrimaryKeyIsRefused(t *testing.T) {
 			s.db.Reset(stream)
 			refused() // Not even a reset makes other keys of the rows that are known.
 		})
+	}
+}
+
+// The key that a message says to write is the one by which the stream goes on.
+func TestKeyToWriteIsThatOfTheCursor(t *testing.T) {
+	t.Parallel()
+	for _, written := range []string{"id", "ID"} {
+		s := keyless(t, observer.DetectChange)
+		s.spec.Query.Key = []string{written}
+		s.put(0, 5)
+		s.poll()
+		s.spec.Query.Key, s.src.Primary = nil, []string{"value"}
+		s.src.Pass(10)
+		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) || !strings.Contains(err.Error(), "write `key: ["+written+"]`") {
+			t.Fatalf("got %v", err)
+		}
+		s.spec.Query.Key = []string{written}
+		s.poll()
+		equal(t, "events", len(s.db.Events(stream)), 5)
 	}
 }
 
