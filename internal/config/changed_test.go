@@ -80,6 +80,19 @@ func TestChangedHashKey(t *testing.T) {
 	}
 }
 
+// A key that is left out may have any column, so one that is hashed need not be chosen.
+func TestHashOfAColumnOfThePrimaryKey(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(strings.Repeat("a", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := loaded(t, strings.Replace(minimal, "key: order_id,", "columns: [state], redact: {order_id: hash}, redact-key-file: '"+file+"',", 1))
+	if o := cfg.Observers[0]; len(o.Key) > 0 || o.Redact["order_id"] != config.RedactHash {
+		t.Errorf("observer %+v", o)
+	}
+}
+
 func TestChangedOfATypeIsThatOfTheType(t *testing.T) {
 	t.Parallel()
 	before := loaded(t, unchanged)

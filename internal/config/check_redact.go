@@ -44,7 +44,7 @@ func (c observerChecker) checkRedaction(at, name, how string, o Observer) {
 		c.Reject(at, quote(name)+" is the timestamp, which says where a poll goes on and what time an event has: remove it here, or poll by another column")
 	case inKey && how != RedactHash:
 		c.Reject(at, quote(name)+" is of the key, which tells rows apart: write hash")
-	case len(o.Columns) == 0 || inKey:
+	case len(o.Columns) == 0 || inKey || len(o.Key) == 0 && how == RedactHash: // It may be of the primary key.
 	case how == RedactDrop && fold(o.Columns, name):
 		c.Reject(at, quote(name)+" is among the columns as well; remove it there, or write hash or mask")
 	case how != RedactDrop && !fold(o.Columns, name):
