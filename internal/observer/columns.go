@@ -34,9 +34,8 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if now == nil {
 		return nil // A source that knows no types.
 	}
-	if j.cursor.Rows > 0 && j.next.keys.rehashed(key) {
-		return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+
-			"take the former redact and redact-key-file, or run `observerd observers reset %s --forget` to forget those rows", ErrQueryChanged, j.spec.Stream)
+	if err := j.refuseRehashed(key); err != nil {
+		return err
 	}
 	before, err := decodeColumns(j.next.columns)
 	if err != nil {

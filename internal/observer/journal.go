@@ -59,6 +59,9 @@ func (j *journal) readCursor(ctx context.Context) error {
 	if err := j.findKey(ctx); err != nil {
 		return err
 	}
+	if err := j.checkHashes(); err != nil {
+		return err
+	}
 	if err := j.define(ctx); err != nil {
 		return err
 	}

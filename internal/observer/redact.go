@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"slices"
 	"strings"
@@ -109,6 +110,32 @@ func (c KeyColumn) Hashed(key *HashKey) KeyColumn {
 // same rows have other keys then.
 func (f KeyForm) rehashed(now []KeyColumn) bool {
 	return !slices.Equal(hashes(f.Columns), hashes(now))
+}
+
+// checkHashes refuses another hash of the columns of which the stream has made keys. It
+// comes before a definition is replaced: a node with a wrong key must not keep the others
+// from polling. [journal.checkColumns] knows the columns of a stream that remembers none.
+func (j *journal) checkHashes() error {
+	f := j.next.keys
+	if len(f.Columns) == 0 {
+		return nil
+	}
+	now := slices.Clone(f.Columns)
+	for i, c := range now {
+		now[i].Encoding = ""
+		if j.spec.Query.Redaction(c.Name) == RedactHash {
+			now[i] = c.Hashed(j.spec.Query.HashKey)
+		}
+	}
+	return j.refuseRehashed(now)
+}
+
+func (j *journal) refuseRehashed(now []KeyColumn) error {
+	if j.cursor.Rows == 0 || !j.next.keys.rehashed(now) {
+		return nil
+	}
+	return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+
+		"take the former redact and redact-key-file, or run `observerd observers reset %s --forget` to forget those rows", ErrQueryChanged, j.spec.Stream)
 }
 
 // hashes are the hashed columns, each with its key.

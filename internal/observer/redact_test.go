@@ -1,6 +1,8 @@
 package observer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -43,4 +45,36 @@ func TestHashKeyIsNotTold(t *testing.T) {
 	if strings.Contains(printed, "c4n4ry") || strings.Contains(printed, fmt.Sprintf("%x", "c4n4ry")) || strings.Contains(printed, "99 52 110") {
 		t.Errorf("printed: %s", printed)
 	}
+}
+
+// A node whose hashes are others is refused before its definition replaces that of the nodes
+// that can poll.
+func TestOtherHashesReplaceNoDefinition(t *testing.T) {
+	t.Parallel()
+	s := setup(t, observer.DetectChange)
+	s.db.Clock, s.spec.Loaded = s.src.Now, s.src.Now
+	s.src.SetClock(1000)
+	define := func(definition string, redact map[string]observer.Redaction, key string) {
+		s.src.Pass(10)
+		s.spec.Definition = func(context.Context, []string) (string, error) { return definition, nil }
+		s.spec.Query.Redact, s.spec.Query.HashKey = redact, observer.NewHashKey(key)
+	}
+	hash := map[string]observer.Redaction{"ID": observer.RedactHash}
+	s.src.SetKeyColumns(observer.KeyColumn{Column: observer.Column{Name: "id", Type: "text"}}.Hashed(observer.NewHashKey("ours")))
+	define("ours", hash, "ours")
+	s.put(0, 5)
+	s.poll()
+	before := s.db.Cursor(stream)
+	define("another key", hash, "theirs")
+	for range 2 {
+		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) || !strings.Contains(err.Error(), "--forget") {
+			t.Fatalf("got %v", err)
+		}
+		define("no hash", nil, "")
+	}
+	equal(t, "cursor", s.db.Cursor(stream), before)
+	define("ours", hash, "ours")
+	s.put(5, 2)
+	s.poll()
+	equal(t, "events", len(s.db.Events(stream)), 7)
 }

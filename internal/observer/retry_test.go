@@ -140,6 +140,7 @@ func TestRetryOfAHashedKey(t *testing.T) {
 	s := setup(t, observer.DetectNew)
 	s.spec.Query.Redact = map[string]observer.Redaction{"ID": observer.RedactHash}
 	s.spec.Query.HashKey = observer.NewHashKey("a key")
+	s.src.SetKeyColumns(observer.KeyColumn{Column: observer.Column{Name: "id", Type: "text"}}.Hashed(s.spec.Query.HashKey))
 	s.put(0, 1)
 	s.poll()
 	_, err := s.observer().Retry(t.Context(), s.src, s.db.Acquire(), []string{key(0)})
