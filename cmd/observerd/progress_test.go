@@ -39,8 +39,8 @@ func TestProgressInLines(t *testing.T) {
 			t.Errorf("the first line is %q", lines[0])
 		}
 		for _, want := range []string{
-			"orders: 7500 rows, 25 events, 100 rows/s, 62%, about 1m15s left\n",
-			"71%, about 58s left (the type is polled first)\n",
+			"orders: 7500 rows, 25 events, 100 rows/s, 62%, about 1 min 15 s left\n",
+			"71%, about 58 s left (the type is polled first)\n",
 		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("no line %q in\n%s", want, out.String())

@@ -176,7 +176,7 @@ func TestNewThatFailsLeavesNothing(t *testing.T) {
 	// What fails last gives back what came first: another try meets the same
 	// mistake again, and not an address in use.
 	late := setup(t, "")
-	late.config.Observers[0].Key = nil
+	late.config.Observers[0].Query, late.config.Observers[0].Table, late.config.Observers[0].Key = "SELECT * FROM orders", "", nil
 	err := servertest.StartOnFreePort(t.Context(), func(port int) error {
 		late.config.HTTP.Listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		for range 2 {
