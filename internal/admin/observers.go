@@ -28,36 +28,55 @@ func (op *Operator) Report(ctx context.Context) (Report, error) {
 // describe adds what the configuration says.
 func describe(cfg *config.Config, r *Report) {
 	nameLocks(cfg, r)
+	d := describer{cfg: cfg, report: r, types: cfg.Types(), reading: make(map[string]bool)}
+	for _, g := range r.Generations {
+		d.reading[g.Observer] = g.FinishedAt.IsZero()
+	}
 	for i, t := range r.Types {
-		if configured, ok := typeNamed(cfg, t.Name); ok {
+		if configured, ok := d.typeNamed(t.Name); ok {
 			r.Types[i].Interval, r.Types[i].NextAt = configured.Interval, nextTurn(r, configured, t.TurnAt)
 		}
 	}
 	byID := make(map[string]status.Observer)
 	for _, o := range r.Observers {
-		o.State = status.StateRemoved
 		byID[o.ID] = o
 	}
+	configured := make(map[string]bool)
 	for _, o := range cfg.Observers {
-		byID[o.ID] = describeObserver(cfg, r, o)
+		known := byID[o.ID]
+		known.ID = o.ID
+		byID[o.ID], configured[o.ID] = d.observer(o, known), true
 	}
 	r.Observers = nil
 	for _, id := range sortedKeys(byID) {
-		r.Observers = append(r.Observers, byID[id])
+		o := byID[id]
+		if !configured[id] {
+			o.State = status.StateRemoved
+		}
+		r.Observers = append(r.Observers, o)
 	}
 }
 
-func describeObserver(cfg *config.Config, r *Report, o config.Observer) status.Observer {
-	s := status.Observer{ID: o.ID, State: status.StateActive}
-	if i := slices.IndexFunc(r.Observers, func(known status.Observer) bool { return known.ID == o.ID }); i >= 0 {
-		s = r.Observers[i]
+// describer has what is worked out once for all observers: there may be thousands.
+type describer struct {
+	cfg    *config.Config
+	report *Report
+	types  []config.Type
+	// reading are the observers that are in a reading of all rows.
+	reading map[string]bool
+}
+
+// observer adds what the configuration says of an observer.
+func (d describer) observer(o config.Observer, s status.Observer) status.Observer {
+	if s.State == "" {
+		s.State = status.StateActive
 	}
 	s.Type, s.Source, s.Detect = o.Type, o.Source, o.Detect
-	next, interval := nextPoll(cfg, r, o, s)
+	next, interval := d.nextPoll(o, s)
 	s.Interval = interval
-	t, ok := typeNamed(cfg, o.Type)
+	t, ok := d.typeNamed(o.Type)
 	switch enabled := ok && o.Enabled && t.Enabled; {
-	case enabled && isPolled(r, o.Type):
+	case enabled && isPolled(d.report, o.Type):
 		s.NextPollAt = next
 	case !enabled && s.Pause == nil:
 		s.State = status.StateDisabled
@@ -66,8 +85,8 @@ func describeObserver(cfg *config.Config, r *Report, o config.Observer) status.O
 }
 
 // typeNamed returns a type that has observers.
-func typeNamed(cfg *config.Config, name string) (config.Type, bool) {
-	for _, t := range cfg.Types() {
+func (d describer) typeNamed(name string) (config.Type, bool) {
+	for _, t := range d.types {
 		if t.Name == name {
 			return t, true
 		}
@@ -112,13 +131,13 @@ func nextTurn(r *Report, t config.Type, last time.Time) time.Time {
 
 // nextPoll returns when the observer is polled next, zero while it is paused without an
 // end, and the distance between its polls.
-func nextPoll(cfg *config.Config, r *Report, o config.Observer, s status.Observer) (next time.Time, interval time.Duration) {
-	at, forEver := r.At, s.Pause != nil && s.Pause.Until.IsZero()
+func (d describer) nextPoll(o config.Observer, s status.Observer) (next time.Time, interval time.Duration) {
+	at, forEver := d.report.At, s.Pause != nil && s.Pause.Until.IsZero()
 	if s.Pause != nil && !forEver {
 		at = s.Pause.Until
 	}
-	reading := slices.ContainsFunc(r.Generations, func(g status.Generation) bool { return g.Observer == o.ID && g.FinishedAt.IsZero() })
-	next, interval = wiring.NextPoll(cfg, o, turn.Stream{At: s.TurnAt, RetryAt: s.RetryAt, Failures: s.Failures, Unread: s.Lag > 0 || reading}, at)
+	last := turn.Stream{At: s.TurnAt, RetryAt: s.RetryAt, Failures: s.Failures, Unread: s.Lag > 0 || d.reading[o.ID]}
+	next, interval = wiring.NextPoll(d.cfg, d.types, o, last, at)
 	if forEver {
 		next = time.Time{}
 	}

@@ -19,11 +19,12 @@ func Timed(t config.Type) schedule.Type {
 }
 
 // NextPoll returns when the nodes poll the observer next, see [schedule.NextPoll], and the
-// distance between the starts of its polls. now is the coordination database's clock, and
-// last what that has of the observer; zero for one that was never polled.
-func NextPoll(cfg *config.Config, o config.Observer, last turn.Stream, now time.Time) (next time.Time, interval time.Duration) {
+// distance between the starts of its polls. types are those of the configuration, which
+// cost more than all else here. now is the coordination database's clock, and last what
+// that has of the observer; zero for one that was never polled.
+func NextPoll(cfg *config.Config, types []config.Type, o config.Observer, last turn.Stream, now time.Time) (next time.Time, interval time.Duration) {
 	typ := Timed(TypeOf(cfg, o))
-	for _, t := range cfg.Types() {
+	for _, t := range types {
 		if t.Name == o.Type {
 			typ.Shift = t.Shift // Of a type among its peers.
 		}

@@ -44,12 +44,12 @@ func TestNextPoll(t *testing.T) {
 		{"12:00:10", "11:00:00", "13:00:02", 30 * time.Second},
 		{"12:00:10", "12:00:00", "12:00:32", 30 * time.Second},
 	} {
-		next, interval := wiring.NextPoll(cfg, cfg.Observers[i], turn.Stream{At: at(want.turn)}, at(want.now))
+		next, interval := wiring.NextPoll(cfg, cfg.Types(), cfg.Observers[i], turn.Stream{At: at(want.turn)}, at(want.now))
 		if !next.Equal(at(want.next)) || interval != want.interval {
 			t.Errorf("%s: next %s, interval %s", cfg.Observers[i].ID, next, interval)
 		}
 	}
-	if next, _ := wiring.NextPoll(cfg, cfg.Observers[0], turn.Stream{At: at("20:59:30")}, at("20:59:40")); !next.Equal(at("00:00:00").AddDate(0, 0, 1).Add(5 * time.Hour)) {
+	if next, _ := wiring.NextPoll(cfg, cfg.Types(), cfg.Observers[0], turn.Stream{At: at("20:59:30")}, at("20:59:40")); !next.Equal(at("00:00:00").AddDate(0, 0, 1).Add(5 * time.Hour)) {
 		t.Errorf("at night: next %s", next)
 	}
 }
