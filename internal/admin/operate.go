@@ -15,9 +15,10 @@ type PauseOptions = lockdb.PauseOptions
 
 // Pause stops the polls of an observer on every node until its time is over or
 // [Operator.Resume], over restarts too. A pause of before is made longer, and never
-// shorter. Pause reports false when that one lasts as long.
+// shorter. Pause reports false when that one lasts as long. The id is one that
+// [Operator.Select] has returned: to look it up again for each of many takes longer than all else.
 func (op *Operator) Pause(ctx context.Context, id, actor string, o PauseOptions) (changed bool, err error) {
-	if _, err := op.known(ctx, id); err != nil {
+	if err := op.ready(ctx); err != nil {
 		return false, err
 	}
 	return op.db.Operations().Pause(ctx, id, actor, o)
@@ -25,9 +26,9 @@ func (op *Operator) Pause(ctx context.Context, id, actor string, o PauseOptions)
 
 // Resume lets a paused observer be polled again and ends its backoff; an account
 // of its source that was refused may be tried again. It reports false when there
-// was nothing to end.
+// was nothing to end. The id is as for [Operator.Pause].
 func (op *Operator) Resume(ctx context.Context, id, actor, reason string) (changed bool, err error) {
-	if _, err := op.known(ctx, id); err != nil {
+	if err := op.ready(ctx); err != nil {
 		return false, err
 	}
 	o := lockdb.ResumeOptions{Reason: reason}
