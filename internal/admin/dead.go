@@ -187,10 +187,11 @@ func (r *deadRetry) step(ctx context.Context, g lock.Grant) error {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, r.typ.Observers[0].PollTimeout, errRetryTimeout)
 	defer cancel()
+	read := 0
 	for began := time.Now(); len(r.keys) > 0 && limited.Err() == nil && time.Since(began) < stepTime; {
 		some := r.keys[:min(len(r.keys), deadBatch)]
 		all, err := r.observer.Retry(limited, r.source, r.op.db.Store(g), some)
-		if errors.Is(err, errRetryTimeout) && len(all) > 0 {
+		if read += len(all); errors.Is(err, errRetryTimeout) && read > 0 {
 			err = nil // The next step has its own time.
 		}
 		r.keys = r.keys[len(all):]
