@@ -92,9 +92,9 @@ func TestDocumentedMessages(t *testing.T) {
 }
 
 // understood tells why a command line cannot be run, as far as that shows before.
-// What follows a pipe, a comment or an ampersand is the shell's.
+// What follows a pipe, a redirection, a comment or an ampersand is the shell's.
 func understood(args []string) error {
-	if end := slices.IndexFunc(args, func(word string) bool { return slices.Contains([]string{"|", "#", "&", "&&"}, word) }); end >= 0 {
+	if end := slices.IndexFunc(args, func(word string) bool { return slices.Contains([]string{"|", ">", "2>", "#", "&", "&&"}, word) }); end >= 0 {
 		args = args[:end]
 	}
 	command, rest, err := commands().Find(args)

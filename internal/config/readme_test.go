@@ -34,6 +34,9 @@ func TestReadme(t *testing.T) {
 	if n := strings.Count(blocks[0][1], "\n"); n > 7 {
 		t.Errorf("the smallest configuration has %d lines, want at most 7", n)
 	}
+	if strings.Contains(blocks[0][1], "key:") {
+		t.Error("the smallest configuration names a key, which the table has")
+	}
 	for i, block := range blocks {
 		// Of the folders it names only those of this test are there.
 		local := strings.NewReplacer("/etc/observerd/", dir+"/", "/var/lib/observerd/", dir+"/").Replace(block[1])
