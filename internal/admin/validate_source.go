@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
@@ -111,6 +112,9 @@ func (c *ObserverCheck) sampleRows(ctx context.Context, o config.Observer, src s
 // source, every other about the observer.
 func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err error) {
 	class := observer.ClassOf(err)
+	if text := remedy(o, err); text != "" {
+		err = fmt.Errorf("%w; %s", err, text)
+	}
 	switch {
 	case class == observer.ClassUnreachable:
 		c.Reachable = false
@@ -128,6 +132,26 @@ func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err e
 		c.Reachable = true
 		c.fail("observer "+c.ID, wiring.Mistake(err))
 	}
+}
+
+// remedy says what to write where the source says only what is wrong; it is empty for a
+// failure that says so itself, and for one that passes.
+func remedy(o config.Observer, err error) string {
+	if errors.As(err, new(*source.MissingError)) || strings.Contains(err.Error(), "; ") {
+		return ""
+	}
+	switch observer.ClassOf(err) {
+	case observer.ClassCredentials:
+		return "write the right user and password for sources." + o.Source
+	case observer.ClassSettings:
+		return "write the right host, database and parameters at sources." + o.Source + ".url"
+	case observer.ClassQuery, observer.ClassData:
+		if o.Query != "" {
+			return "write a query that the database runs for this account"
+		}
+		return "write another table, or grant this account what it lacks"
+	}
+	return ""
 }
 
 // firstRows reads only the first rows of a source.

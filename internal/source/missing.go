@@ -11,8 +11,12 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// maxNearest is how many names a message offers instead of a wrong one.
-const maxNearest = 3
+const (
+	// maxNearest is how many names a message offers instead of a wrong one.
+	maxNearest = 3
+	// maxOthers is how many names it lists where none is like the wrong one.
+	maxOthers = 10
+)
 
 // MissingError says that a table or a column does not exist.
 type MissingError struct {
@@ -22,8 +26,9 @@ type MissingError struct {
 	Name string
 	// In is where a column was looked for: a table, or empty for a query.
 	In string
-	// Nearest are the existing names most like it, the best first.
-	Nearest []string
+	// Nearest are the existing names most like it, the best first. Where there is none,
+	// Others are the first of those that exist.
+	Nearest, Others []string
 	// PrimaryKey are the columns of the table's primary key, where one for the key is
 	// missing and the catalogue knows them.
 	PrimaryKey []string
@@ -46,9 +51,18 @@ func (e *MissingError) Fault() error {
 	return &observer.Fault{Class: observer.ClassQuery, Err: e}
 }
 
+// Missing says that a table or a column, in a table or a query, is not among the names.
+func Missing(kind, name, in string, names []string) *MissingError {
+	e := &MissingError{Kind: kind, Name: name, In: in, Nearest: Nearest(name, names)}
+	if len(e.Nearest) == 0 {
+		e.Others = names[:min(len(names), maxOthers)]
+	}
+	return e
+}
+
 // MissingTable is the failure of a query of a table that is not among the names.
 func MissingTable(table string, names []string) error {
-	return (&MissingError{Kind: "table", Name: table, Nearest: Nearest(table, names)}).Fault()
+	return Missing("table", table, "", names).Fault()
 }
 
 // Unfit makes a failure of class query of an error that no attempt will cure;
@@ -73,8 +87,15 @@ func (e *MissingError) Error() string {
 		}
 		fmt.Fprintf(&b, "; is it %s?", strings.Join(quoted, " or "))
 	}
-	if len(e.PrimaryKey) > 0 {
+	switch {
+	case len(e.PrimaryKey) > 0:
 		fmt.Fprintf(&b, "; the primary key is (%s)", strings.Join(e.PrimaryKey, ", "))
+	case len(e.Others) > 0:
+		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Others, ", "))
+	case len(e.Nearest) == 0 && e.Kind == "column":
+		b.WriteString("; write a query that returns columns")
+	case len(e.Nearest) == 0:
+		b.WriteString("; grant this account SELECT on a table, or name another account")
 	}
 	return b.String()
 }

@@ -133,8 +133,7 @@ func find(name string, columns []Column, in string) (Column, error) {
 	if len(folded) == 1 {
 		return folded[0], nil
 	}
-	missing := &MissingError{Kind: "column", Name: name, In: in, Nearest: Nearest(name, names)}
-	return Column{}, missing.Fault()
+	return Column{}, Missing("column", name, in, names).Fault()
 }
 
 func duplicate(columns []Column) (string, bool) {

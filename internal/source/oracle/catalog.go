@@ -128,6 +128,5 @@ func (c catalog) missingTable(ctx context.Context, table string) error {
 			names[i] = row[0] + "." + row[1]
 		}
 	}
-	missing := &source.MissingError{Kind: "table", Name: table, Nearest: source.Nearest(table, names)}
-	return fmt.Errorf("%w; or this account was not granted READ or SELECT on it", missing)
+	return fmt.Errorf("%w; or this account was not granted READ or SELECT on it", source.Missing("table", table, "", names))
 }

@@ -136,6 +136,9 @@ func classOf(code string, p source.Phase) observer.Class {
 	if p != source.Connecting && classPrefix(code) == "28" {
 		return observer.ClassQuery // It is that of another server; see [source.Phase.Class].
 	}
+	if p == source.Connecting && code == "42704" {
+		return observer.ClassSettings // The server does not know a parameter of the URL.
+	}
 	class, ok := classes[code]
 	if !ok {
 		class = cmp.Or(classes[classPrefix(code)], observer.ClassUnknown)

@@ -35,7 +35,7 @@ func parseURL(text string) (*pgxpool.Config, error) {
 	if leaks(parsed, reason.Error()) {
 		return nil, errURL
 	}
-	return nil, fmt.Errorf("postgres url: %w", reason)
+	return nil, fmt.Errorf("postgres url: %w; write another value at url, or remove it", reason)
 }
 
 // readPassfile reports whether a file that is to hold the password can be read. The
