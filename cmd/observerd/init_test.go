@@ -133,18 +133,7 @@ func initToEvents(t *testing.T, folder, address string) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of the file is %v, %v", info.Mode(), err)
 	}
-	if u, err := url.Parse(address); err == nil {
-		if password, has := u.User.Password(); has && password != "" {
-			if strings.Contains(string(text), ":"+password+"@") {
-				t.Errorf("the password was written:\n%s", text)
-			}
-			variable := regexp.MustCompile(`\$\{(\w+)\}`).FindStringSubmatch(string(text))
-			if variable == nil {
-				t.Fatalf("no variable stands for the password:\n%s", text)
-			}
-			environ = append(environ, variable[1]+"="+url.QueryEscape(password))
-		}
-	}
+	environ = passwordOf(t, address, string(text))
 	var v struct {
 		OK       bool
 		Warnings []any
@@ -192,4 +181,25 @@ func initToEvents(t *testing.T, folder, address string) {
 			t.Errorf("%s became %d events, want %d; all are %v", table, got[table], want, got)
 		}
 	}
+}
+
+// passwordOf is the environment that a configuration needs which init made of an address.
+func passwordOf(t *testing.T, address, text string) []string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, has := u.User.Password()
+	if !has || password == "" {
+		return nil
+	}
+	if strings.Contains(text, ":"+password+"@") {
+		t.Errorf("the password was written:\n%s", text)
+	}
+	variable := regexp.MustCompile(`\$\{(\w+)\}`).FindStringSubmatch(text)
+	if variable == nil {
+		t.Fatalf("no variable stands for the password:\n%s", text)
+	}
+	return []string{variable[1] + "=" + url.QueryEscape(password)}
 }
