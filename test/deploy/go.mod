@@ -1,7 +1,7 @@
 // The tests of what ships beside the program: docker-compose.yml, the image's file
 // system, rules and dashboards. They read these with the libraries of docker compose
-// and Prometheus, which are no business of the program: its go.mod, and so its bill
-// of materials, lists neither. `make test` runs both modules.
+// and Prometheus, and events with that of CloudEvents. They are no business of the
+// program: its go.mod, and so its bill of materials, lists none. `make test` runs both modules.
 module github.com/observerd/observerd/test/deploy
 
 go 1.26.7
@@ -16,6 +16,7 @@ exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 exclude github.com/prometheus/client_golang/exp v0.0.0-20261019101427-217707f26b14
 
 require (
+	github.com/cloudevents/sdk-go/v2 v2.15.2
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/distribution/reference v0.6.0
 	github.com/jackc/pgx/v5 v5.12.0
@@ -25,6 +26,7 @@ require (
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.316.0
 	go.yaml.in/yaml/v3 v3.0.6
+	modernc.org/sqlite v1.61.1
 )
 
 require (
@@ -105,5 +107,4 @@ require (
 	modernc.org/libc v1.79.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	modernc.org/sqlite v1.61.1 // indirect
 )
