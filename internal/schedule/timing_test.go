@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,12 +139,14 @@ func TestBacklogDoesNotWaitForTheDelay(t *testing.T) {
 // often than one that succeeds; one that recovers is tried at once.
 func TestFailureWaitsForTheDelay(t *testing.T) {
 	story(t, func(t *testing.T, db *memory) {
-		a := start(t, db, "a", only("order"), timed("order-1", schedule.Timing{Delay: 3 * interval}), does("order-1", fails(errors.New("broken"))))
+		var fixed atomic.Bool
+		a := start(t, db, "a", only("order"), timed("order-1", schedule.Timing{Delay: 3 * interval}), does("order-1", fails(errors.New("broken"))),
+			func(o *schedule.Options) { o.Types[0].Observers[0].(*stream).recovered = fixed.Load })
 		pass(22*interval + interval/2)
 		if had, want := turnsOf(db, "order-1"), []int{0, 3, 9, 21}; !slices.Equal(had, want) {
 			t.Errorf("polled in the turns %v, want %v", had, want)
 		}
-		a.streams["order-1"].recovered = func() bool { return true }
+		fixed.Store(true)
 		pass(interval)
 		equal(t, "polls after it recovered", a.polls("order-1"), 5)
 	})
