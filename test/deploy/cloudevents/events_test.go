@@ -1,21 +1,14 @@
 package cloudevents_test
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	_ "modernc.org/sqlite"
-
-	"github.com/observerd/observerd/test/kit/daemon"
 )
 
 const configuration = `
@@ -31,13 +24,6 @@ http: {listen: ""}
 func TestSDK(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	program := filepath.Join(folder, "observerd")
-	if err := daemon.Build(t.Context(), daemon.BuildOptions{Out: program, Folder: "../../.."}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	shop, err := sql.Open("sqlite", "file:"+folder+"/shop.db?_busy_timeout=5000")
 	if err != nil {
 		t.Fatal(err)
@@ -51,34 +37,13 @@ func TestSDK(t *testing.T) {
 	}
 	change("CREATE TABLE stock (depot TEXT NOT NULL, sku INTEGER NOT NULL, quantity REAL, PRIMARY KEY (depot, sku))")
 	change("INSERT INTO stock VALUES ('W/1', 4711, 12.5), ('X', 1, 1)")
-	var log bytes.Buffer
-	node := exec.CommandContext(t.Context(), program, "run")
-	node.Dir, node.Stderr = folder, &log
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := func(n int) []string {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-			text, _ := os.ReadFile(filepath.Join(folder, "events.jsonl"))
-			if found := strings.SplitAfter(string(text), "\n"); len(found) > n {
-				return found[:n]
-			}
-			if time.Now().After(end) {
-				t.Fatalf("fewer than %d events:\n%s", n, text)
-			}
-		}
-	}
-	lines(2)
+	running := start(t, folder, configuration)
+	running.lines(t, 2)
 	change("UPDATE stock SET quantity = 11 WHERE sku = 4711")
-	lines(3)
+	running.lines(t, 3)
 	change("DELETE FROM stock WHERE sku = 4711")
-	all := lines(4)
+	all := running.lines(t, 4)
 	all = append(all[:1], all[2:]...) // The other row keeps the table from being empty.
-	if err := node.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = node.Wait()
 	for n, want := range []struct {
 		change, data string
 		snapshot     any
