@@ -251,7 +251,7 @@ func newPython(t *testing.T, project string) reader {
 	environment := t.TempDir()
 	run(t, project, "python3", "-m", "venv", environment)
 	python := filepath.Join(environment, "bin", "python")
-	run(t, project, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt")
+	run(t, project, python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check", "--requirement", "requirements.txt")
 	return reader{"Python", []string{python, filepath.Join(project, "read.py")}, true}
 }
 
