@@ -149,11 +149,12 @@ func (t *Operations) Note(ctx context.Context, act Act) error {
 	return t.db.InTx(ctx, "note "+act.Action+" of "+act.Subject, func(tx *sql.Tx) error { return audit(ctx, t.db, tx, act) })
 }
 
-// audit notes an act in the transaction that does it.
+// audit notes an act in the transaction that does it. Actor and detail are texts that
+// people write, of any bytes.
 func audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
 	_, err := tx.ExecContext(ctx, db.SQL(`
 		INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`),
-		act.Actor, act.Action, act.Subject, act.Detail)
+		sqldb.Storable(act.Actor), act.Action, act.Subject, sqldb.Storable(act.Detail))
 	return err
 }
 
@@ -178,7 +179,7 @@ func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 		w.add("action = %s", f.Action)
 	}
 	if f.Actor != "" {
-		w.add("actor = %s", f.Actor)
+		w.add("actor = %s", sqldb.Storable(f.Actor))
 	}
 	if f.Subject != "" {
 		w.add("substr(' ' || subject, 1 + length(subject) - length(CAST(%[1]s AS TEXT))) = ' ' || CAST(%[1]s AS TEXT)", f.Subject)

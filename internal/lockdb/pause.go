@@ -64,7 +64,7 @@ func (t *Operations) Pause(ctx context.Context, stream, actor string, o PauseOpt
 		if err := endPauses(ctx, t.db, tx, actor, list); err != nil {
 			return err
 		}
-		n, err := affected(tx.ExecContext(ctx, t.db.SQL(pauseSQL), stream, o.For.Seconds(), actor, sqldb.Storable(o.Reason)))
+		n, err := affected(tx.ExecContext(ctx, t.db.SQL(pauseSQL), stream, o.For.Seconds(), sqldb.Storable(actor), sqldb.Storable(o.Reason)))
 		if changed = n > 0; err != nil || !changed {
 			return err
 		}

@@ -79,7 +79,7 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, actor string) (st
 			INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, actor, started_at, updated_at)
 			VALUES ($1, $2, 'running', $3, $4, $3, $5, {now}, {now})
 			ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
-			RETURNING `+sweepColumns), s.Stream, string(s.Kind), s.From, s.Before, actor).Scan)
+			RETURNING `+sweepColumns), s.Stream, string(s.Kind), s.From, s.Before, sqldb.Storable(actor)).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepRunning
 		}

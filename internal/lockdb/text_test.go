@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -30,6 +31,36 @@ func TestReasonsOfAnyBytesAreNoted(t *testing.T) {
 		}
 		if a := refuse(t, db, lockdb.Account{ID: "erp", Salt: []byte{1}, Digest: []byte{1}, Reason: said}); a.Reason != noted {
 			t.Errorf("account %+v", a)
+		}
+	})
+}
+
+// TestActsOfAnyBytesAreNoted has an operator whose terminal is not set to UTF-8.
+func TestActsOfAnyBytesAreNoted(t *testing.T) {
+	t.Parallel()
+	const actor, why, name, noted = "J\xfcrgen", "gepr\xfcft \x00", "J\ufffdrgen", "gepr\ufffdft \ufffd"
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		ctx, op := t.Context(), db.Operations()
+		if _, err := op.Pause(ctx, "orders", actor, lockdb.PauseOptions{Reason: why}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := op.Resume(ctx, "orders", actor, lockdb.ResumeOptions{Reason: why}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Sweeps().Start(ctx, observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, actor); err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Note(ctx, lockdb.Act{Actor: actor, Action: "retry-dead", Subject: "orders", Detail: why}); err != nil {
+			t.Fatal(err)
+		}
+		acts, err := op.Acts(ctx, lockdb.ActFilter{Actor: actor})
+		if err != nil || len(acts) != 4 {
+			t.Fatalf("%+v, %v", acts, err)
+		}
+		for _, act := range acts {
+			if act.Actor != name || act.Action != "start-sweep" && act.Detail != noted {
+				t.Errorf("noted %+q", act)
+			}
 		}
 	})
 }

@@ -81,7 +81,7 @@ func (s textScanner) Scan(value any) error {
 	return err
 }
 
-// Storable is the text of an error, whose bytes others have chosen, as both
+// Storable is a text whose bytes others have chosen, such as an error or a reason, as both
 // databases can keep it: PostgreSQL takes only UTF-8 without NUL.
 func Storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
