@@ -93,7 +93,7 @@ type DeadFilter struct {
 // Dead returns the records of poison rows, those that were met last first.
 func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) {
 	w := where{db: t.db}
-	if err := cmp.Or(w.among("CAST(id AS TEXT)", decimals(f.IDs)), w.among("stream", f.Streams)); err != nil {
+	if err := cmp.Or(w.ids(f.IDs), w.among("stream", f.Streams)); err != nil {
 		return nil, err
 	}
 	if f.Key != "" {
@@ -149,9 +149,8 @@ func (t *Operations) deleteDead(ctx context.Context, tx *sql.Tx, stream string, 
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	w := where{db: t.db}
-	w.add("stream = %s", stream)
-	if err := w.among("CAST(id AS TEXT)", decimals(ids)); err != nil {
+	w, err := recordsOf(t.db, stream, ids)
+	if err != nil {
 		return 0, err
 	}
 	result, err := tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_dead`+w.text()), w.args...)
@@ -161,12 +160,12 @@ func (t *Operations) deleteDead(ctx context.Context, tx *sql.Tx, stream string, 
 	return result.RowsAffected()
 }
 
-func decimals(ids []int64) []string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.FormatInt(id, 10)
-	}
-	return texts
+// recordsOf says which records of a stream have these numbers. The stream is an expression
+// because SQLite would look up all its records otherwise.
+func recordsOf(db *sqldb.DB, stream string, ids []int64) (where, error) {
+	w := where{db: db}
+	w.add("stream || '' = %s", stream)
+	return w, w.ids(ids)
 }
 
 // where is the WHERE of a statement that is put together, with its parameters.
@@ -189,6 +188,21 @@ func (w *where) among(text string, values []string) error {
 	}
 	list, err := w.db.List(values)
 	w.add(text+" {among %s}", list)
+	return err
+}
+
+// ids adds that the number of a record is one of these; none means any. They are compared
+// as numbers, by which the primary key finds them.
+func (w *where) ids(ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.FormatInt(id, 10)
+	}
+	list, err := w.db.List(texts)
+	w.add("id IN (SELECT CAST(value AS BIGINT) FROM {numbered %s} AS l)", list)
 	return err
 }
 

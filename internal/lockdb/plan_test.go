@@ -3,6 +3,7 @@ package lockdb
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,6 +75,42 @@ func TestLocksAreReadByKey(t *testing.T) {
 	}
 }
 
+// TestRecordsAreFoundByNumber reads the plans of what a step of `dead retry` removes, from
+// a stream with many records.
+func TestRecordsAreFoundByNumber(t *testing.T) {
+	t.Parallel()
+	for dialect, tc := range map[string]struct {
+		url, fill, explain, want string
+	}{
+		"postgres": {
+			pgtest.New(t), `INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at)
+			 SELECT 'orders', g, CAST(CAST(g AS TEXT) AS bytea), '', '', now(), now() FROM generate_series(1, 20000) g; ANALYZE obs_dead`,
+			`EXPLAIN `, "using obs_dead_pkey",
+		},
+		"sqlite": {
+			"sqlite:" + filepath.Join(t.TempDir(), "observerd.db"), `WITH RECURSIVE s (g) AS (SELECT 1 UNION ALL SELECT g + 1 FROM s WHERE g < 2000)
+			 INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at)
+			 SELECT 'orders', g, CAST(g AS BLOB), '', '', '', '' FROM s`,
+			`EXPLAIN QUERY PLAN `, "SEARCH obs_dead USING INTEGER PRIMARY KEY (rowid=?)",
+		},
+	} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t, tc.url)
+			if _, err := db.db.Main.ExecContext(t.Context(), tc.fill); err != nil {
+				t.Fatal(err)
+			}
+			w, err := recordsOf(db.db, "orders", []int64{7, 70, 700})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := planOf(t, db, tc.explain+`DELETE FROM obs_dead`+w.text(), w.args...); !strings.Contains(p, tc.want) {
+				t.Errorf("records are removed as\n%s", p)
+			}
+		})
+	}
+}
+
 // filled opens a database that was migrated and then filled by these statements.
 func filled(t *testing.T, statements ...string) *DB {
 	t.Helper()
@@ -102,10 +139,21 @@ func migrated(t *testing.T, url string) *DB {
 // explain returns the plan of a statement.
 func explain(t *testing.T, db *DB, text string, args ...any) string {
 	t.Helper()
+	return planOf(t, db, `EXPLAIN `+text, args...)
+}
+
+// planOf returns what a statement that explains another says: SQLite says it in the last
+// of four columns.
+func planOf(t *testing.T, db *DB, text string, args ...any) string {
+	t.Helper()
 	var plan strings.Builder
-	err := db.db.Query(t.Context(), "explain", `EXPLAIN `+text, func(scan func(...any) error) error {
+	err := db.db.Query(t.Context(), "explain", text, func(scan func(...any) error) error {
 		var line string
-		err := scan(&line)
+		into := []any{&line}
+		if strings.HasPrefix(text, "EXPLAIN QUERY PLAN") {
+			into = []any{new(int), new(int), new(int), &line}
+		}
+		err := scan(into...)
 		plan.WriteString(line + "\n")
 		return err
 	}, args...)
