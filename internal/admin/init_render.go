@@ -69,13 +69,14 @@ func quoted(value string) string {
 func (i *initialiser) render() Initial {
 	var p page
 	var made Initial
+	bare := i.withoutPassword()
 	p.comment("", fmt.Sprintf("A first configuration, made by `observerd init` from %s. `observerd validate` checks it against the database, "+
-		"`observerd run` runs it. Every key is in docs/configuration.md.", i.url))
+		"`observerd run` runs it. Every key is in docs/configuration.md.", bare))
 	p.WriteString("\n")
 	p.comment("", "The coordination database: locks, cursors and the event log. A file serves the processes of one host; "+
 		"several hosts share a PostgreSQL, with a URL such as postgres://observerd@HOST/DATABASE.")
 	p.line("database:\n  url: %s\n", "sqlite:"+filepath.Join(filepath.Dir(i.Out), "observerd.db"))
-	made.Variables = i.renderSource(&p)
+	made.Variables = i.renderSource(&p, bare)
 	for _, d := range i.drafts {
 		if d.doubt == "" {
 			made.Active++
@@ -97,15 +98,21 @@ func (i *initialiser) render() Initial {
 	return made
 }
 
-// renderSource returns the variables that the URL names.
-func (i *initialiser) renderSource(p *page) []string {
-	kinds := wiring.Kinds().Servers
-	bare := i.url
-	if i.PasswordFile != "" {
-		if u, err := kinds.WithPassword(i.url, ""); err == nil {
-			bare = u
-		}
+// withoutPassword is the URL without a password that is in a file.
+func (i *initialiser) withoutPassword() dburl.URL {
+	if i.PasswordFile == "" {
+		return i.url
 	}
+	bare, err := wiring.Kinds().Servers.WithPassword(i.url, "")
+	if err != nil {
+		return i.url
+	}
+	return bare
+}
+
+// renderSource returns the variables that the URL, bare, names.
+func (i *initialiser) renderSource(p *page, bare dburl.URL) []string {
+	kinds := wiring.Kinds().Servers
 	text, variables := dburl.WithoutSecrets(bare, kinds, strings.ToUpper(strings.ReplaceAll(i.name, "-", "_")))
 	p.line("sources:\n  %s:", i.name)
 	p.WriteString("    url: " + quoted(text) + "\n")

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -98,8 +99,8 @@ func TestInitRefuses(t *testing.T) {
 // TestInitChooses takes a table by its name and others by a pattern.
 func TestInitChooses(t *testing.T) {
 	t.Parallel()
-	url := shop(t, `CREATE TABLE orders (id INTEGER PRIMARY KEY)`, `CREATE TABLE stock_a (id INTEGER PRIMARY KEY)`, `CREATE TABLE stock_b (id INTEGER PRIMARY KEY)`, `CREATE TABLE other (id INTEGER PRIMARY KEY)`)
-	made, err := admin.Init(t.Context(), admin.InitOptions{URL: url, Tables: []string{"Orders", "stock_*"}, Timeout: time.Minute})
+	where := shop(t, `CREATE TABLE orders (id INTEGER PRIMARY KEY)`, `CREATE TABLE stock_a (id INTEGER PRIMARY KEY)`, `CREATE TABLE stock_b (id INTEGER PRIMARY KEY)`, `CREATE TABLE other (id INTEGER PRIMARY KEY)`)
+	made, err := admin.Init(t.Context(), admin.InitOptions{URL: where, Tables: []string{"Orders", "stock_*"}, Timeout: time.Minute})
 	if err != nil || made.Active != 3 || strings.Contains(made.Text, "other") {
 		t.Errorf("%d observers, %v:\n%s", made.Active, err, made.Text)
 	}
@@ -134,8 +135,29 @@ func TestInitOnAServer(t *testing.T) {
 	if made.Active != 1 || made.Doubtful != 2 {
 		t.Errorf("%d observers, %d commented out", made.Active, made.Doubtful)
 	}
+	checkHeading(t, reader)
 	nothing := pgtest.NewRole(t, owner)
 	if _, err := admin.Init(t.Context(), admin.InitOptions{URL: nothing, Timeout: time.Minute}); err == nil || !strings.Contains(err.Error(), "grant this one SELECT") {
 		t.Errorf("an account without rights: %v", err)
+	}
+}
+
+// checkHeading has the password in a file: the comment at the top of the configuration has
+// the URL as it is below, with none.
+func checkHeading(t *testing.T, reader string) {
+	t.Helper()
+	u, err := url.Parse(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	u.User = url.User(u.User.Username())
+	made, err := admin.Init(t.Context(), admin.InitOptions{URL: u.String(), PasswordFile: "erp.password", Password: password, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading, _, _ := strings.Cut(made.Text, "\n\n")
+	if !strings.Contains(heading, u.User.Username()+"@"+u.Host) || strings.Contains(made.Text, "xxxxx") {
+		t.Errorf("the configuration has\n%s", made.Text)
 	}
 }
