@@ -288,7 +288,11 @@ func (c deadCommands) drop() *cobra.Command {
 		Use:   "drop",
 		Short: "Remove the records of poison rows",
 		Long: `Remove the records of poison rows, of which no events are to be made. The source and
-the observer stay as they are: a poll that meets such a row again makes a new record.`,
+the observer stay as they are: a poll that meets such a row again makes a new record.
+
+Of an observer that reads all rows in each poll, keep the records of rows that
+'observerd observers accept' has accepted: later polls know the rows by them, and
+judge the rows anew, and may refuse them, when the records are gone.`,
 		Example: `  observerd dead drop 17 --reason 'test order'
   observerd dead drop --observer orders --yes`,
 	}, operateTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, found []admin.DeadRow) error {

@@ -239,6 +239,9 @@ func TestPoisonOfASnapshotIsNotedOnce(t *testing.T) {
 		s.src.Add(bad(key(200+i), 0))
 	}
 	equal(t, "fresh poison rows", s.refuses(t).Rows, 80)
+	// Rows whose records an operator has dropped are judged anew.
+	s.db.DropDead(stream)
+	equal(t, "poison rows without their records", s.refuses(t).Rows, 120)
 }
 
 // Those that follow a refusal are committed together, so they are shown up to the size

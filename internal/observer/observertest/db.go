@@ -72,6 +72,13 @@ func (db *DB) Dead(name string) []observer.Dead {
 	return read(db, name, func(s *stream) []observer.Dead { return slices.Clone(s.dead) })
 }
 
+// DropDead removes the records of the stream's poison rows, as an operator may.
+func (db *DB) DropDead(name string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.stream(name).dead = nil
+}
+
 // Chunks returns the chunks that were committed, in order.
 func (db *DB) Chunks(name string) []observer.Chunk {
 	return read(db, name, func(s *stream) []observer.Chunk { return slices.Clone(s.chunks) })
