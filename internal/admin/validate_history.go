@@ -36,8 +36,8 @@ func (c *ObserverCheck) countHistory(ctx context.Context, src source.Database, o
 	if now {
 		return
 	}
-	began, err := op.began(ctx, c.ID)
-	if began || err != nil {
+	cursor, err := op.cursor(ctx, c.ID)
+	if cursor.Fingerprint != "" || err != nil {
 		return // The check of the coordination database says what it lacks.
 	}
 	ctx, cancel := context.WithTimeout(ctx, historyTime)
@@ -58,14 +58,13 @@ func (c *ObserverCheck) countHistory(ctx context.Context, src source.Database, o
 	c.History = &h
 }
 
-// began reports whether an observer was polled.
-func (op *Operator) began(ctx context.Context, id string) (bool, error) {
+// cursor returns the cursor of an observer; zero when it was never polled.
+func (op *Operator) cursor(ctx context.Context, id string) (observer.Cursor, error) {
 	store, err := op.peek(ctx, &DryRun{})
 	if err != nil {
-		return false, err
+		return observer.Cursor{}, err
 	}
-	cursor, err := store.Cursor(ctx, id)
-	return cursor.Fingerprint != "", err
+	return store.Cursor(ctx, id)
 }
 
 // history reads the keys of the rows from a time on; zero means all, in any order.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/events"
@@ -32,7 +33,7 @@ func (c *ObserverCheck) check(ctx context.Context, l look) {
 		return
 	}
 	defer src.Close() // It was only read.
-	q, err := observer.WithKey(ctx, src, wiring.Query(o))
+	q, err := observer.WithKeyOf(ctx, src, wiring.Spec(o, slog.New(slog.DiscardHandler)), l.op.cursorOf(ctx, o))
 	if err != nil {
 		c.failSource(ctx, o, err)
 		return
@@ -57,6 +58,25 @@ func (c *ObserverCheck) check(ctx context.Context, l look) {
 		c.judgeLag(ctx, src, d)
 		c.countHistory(ctx, src, l.op, d.TimestampNullable)
 	}
+}
+
+// cursorTime bounds the wait for the cursor of a stream, which leaves time for its source.
+const cursorTime = 5 * time.Second
+
+// cursorOf returns the cursor of an observer that leaves its key to the primary key; zero
+// where there is none yet, or the coordination database cannot be asked, of which its own
+// check tells.
+func (op *Operator) cursorOf(ctx context.Context, o config.Observer) observer.Cursor {
+	if len(o.Key) > 0 {
+		return observer.Cursor{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, cursorTime)
+	defer cancel()
+	cursor, err := op.cursor(ctx, o.ID)
+	if err != nil {
+		return observer.Cursor{}
+	}
+	return cursor
 }
 
 // checkRead reads the statement of a poll and its plan: not of the first poll, which

@@ -94,6 +94,43 @@ sinks: [{id: screen, type: stdout}]
 	}
 }
 
+const primaryKeyYAML = `
+database: {url: %q}
+sources: {erp: {url: %q}}
+observers: [{id: a, type: order, source: erp, table: orders}]
+sinks: [{id: screen, type: stdout}]
+`
+
+// TestValidateComparesThePrimaryKey has a table whose primary key becomes another: validate
+// says what the next poll does, before and after there are rows of the stream.
+func TestValidateComparesThePrimaryKey(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	run(t, url, `CREATE TABLE orders (id INTEGER PRIMARY KEY, region TEXT NOT NULL); INSERT INTO orders VALUES (1, 'n'), (2, 's')`)
+	cfg := load(t, fmt.Appendf(nil, primaryKeyYAML, lockdbtest.SQLite(t), url))
+	validate := func() error {
+		return admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute}).Err()
+	}
+	const remove, add = "ALTER TABLE orders DROP CONSTRAINT orders_pkey", "; ALTER TABLE orders ADD PRIMARY KEY (%s)"
+	run(t, url, remove+fmt.Sprintf(add, "region, id"))
+	if err := validate(); err != nil {
+		t.Fatalf("before there is a stream: %v", err)
+	}
+	if err := pollOnce(t, cfg, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(); err != nil {
+		t.Fatalf("after a poll by this key: %v", err)
+	}
+	for _, script := range []string{remove + fmt.Sprintf(add, "id"), remove} {
+		run(t, url, script)
+		polled, said := pollOnce(t, cfg, "a"), validate()
+		if polled == nil || said == nil || !strings.Contains(said.Error(), "write `key: [region, id]`") || !strings.Contains(said.Error(), polled.Error()) {
+			t.Errorf("%s: a poll says %v, validate %v", script, polled, said)
+		}
+	}
+}
+
 func load(t *testing.T, yaml []byte) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")

@@ -10,18 +10,23 @@ import (
 // WithKey returns the query with the primary key of its table if it names no key. That
 // there is none is a failure of class query.
 func WithKey(ctx context.Context, src Source, q Query) (Query, error) {
+	return WithKeyOf(ctx, src, Spec{Query: q}, Cursor{})
+}
+
+// WithKeyOf is [WithKey] for a stream that has come to this cursor. That its keys are made
+// of other columns is an [ErrQueryChanged], as in a poll.
+func WithKeyOf(ctx context.Context, src Source, s Spec, c Cursor) (Query, error) {
+	q := s.Query
 	if len(q.Key) > 0 {
 		return q, nil
 	}
-	key, err := src.PrimaryKey(ctx, q)
-	switch {
-	case err != nil:
-		return q, failed(ctx, "look for the primary key", err)
-	case len(key) == 0:
-		return q, noKey(q.Table)
+	next, err := marksOf(c)
+	if err != nil {
+		return q, err
 	}
-	q.Key = key
-	return q, nil
+	j := &journal{input: &input{spec: s, src: src}, cursor: c, next: next}
+	q.Key, err = j.primaryKey(ctx)
+	return q, err
 }
 
 func noKey(table string) error {
@@ -37,11 +42,8 @@ func (j *journal) findKey(ctx context.Context) error {
 		j.fingerprint = fingerprint(j.spec)
 		return nil
 	}
-	found, err := j.src.PrimaryKey(ctx, j.spec.Query)
+	found, err := j.primaryKey(ctx)
 	if err != nil {
-		return failed(ctx, "look for the primary key", err)
-	}
-	if err := j.checkKey(found); err != nil {
 		return err
 	}
 	j.key, j.spec.Query.Key = j.asWritten(found), found
@@ -50,6 +52,15 @@ func (j *journal) findKey(ctx context.Context) error {
 		return fmt.Errorf("%w; if only the key was left out, which is now the primary key (%s), write it as before", err, strings.Join(found, ", "))
 	}
 	return nil
+}
+
+// primaryKey finds a primary key of which the keys of the stream may be made.
+func (j *journal) primaryKey(ctx context.Context) ([]string, error) {
+	found, err := j.src.PrimaryKey(ctx, j.spec.Query)
+	if err != nil {
+		return nil, failed(ctx, "look for the primary key", err)
+	}
+	return found, j.checkKey(found)
 }
 
 // checkKey compares a primary key with the columns of which the stream has made keys.
