@@ -74,7 +74,7 @@ func TestDurationsOfJSONHaveAUnit(t *testing.T) {
 			}
 		}
 	}
-	for _, value := range []any{admin.Report{}, admin.ObserverDetails{}, admin.Polled{}, admin.Backfill{}, heldLock{}} {
+	for _, value := range []any{admin.Report{}, admin.ObserverDetails{}, admin.Polled{}, admin.Backfill{}, heldLock{}, stolenLock{}} {
 		walk(reflect.TypeOf(value))
 	}
 	if found < 12 {

@@ -37,6 +37,10 @@ type heldLock struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
+func heldOf(l locks.Found) heldLock {
+	return heldLock{l.Lock.String(), l.Node, l.Term, l.Fence, l.Lock.TTL, l.Age, l.Left, l.Waiting, l.Lock.Metadata}
+}
+
 func (c lockCommands) list() *cobra.Command {
 	var f locks.Filter
 	var mode string
@@ -120,7 +124,7 @@ func (c lockCommands) print(w io.Writer, found []locks.Found, output format) err
 	if output == formatJSON {
 		held := make([]heldLock, len(found))
 		for i, l := range found {
-			held[i] = heldLock{l.Lock.String(), l.Node, l.Term, l.Fence, l.Lock.TTL, l.Age, l.Left, l.Waiting, l.Lock.Metadata}
+			held[i] = heldOf(l)
 		}
 		return printJSON(w, held)
 	}
@@ -185,6 +189,12 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 	return cmd
 }
 
+// releasedLock is a lock that was taken from its holder, as JSON has it.
+type releasedLock struct {
+	Lock string `json:"lock"`
+	Term string `json:"term"`
+}
+
 func (c lockCommands) release() *cobra.Command {
 	var term, actor string
 	cmd := &cobra.Command{
@@ -199,7 +209,7 @@ has who did it. The exit code is 75 if no holder has that term.`,
 	}
 	cmd.Flags().StringVar(&term, "term", "", "the holder's `term`; required")
 	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")
-	timeout := timeoutFlag(cmd, operateTimeout)
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
 		if err != nil {
@@ -226,10 +236,14 @@ has who did it. The exit code is 75 if no holder has that term.`,
 			}
 			return err
 		}
-		if err == nil {
-			fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
+		switch {
+		case err != nil:
+			return err
+		case *output == formatJSON:
+			return printJSON(c.stdout, releasedLock{d.String(), id})
 		}
-		return err
+		fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
+		return nil
 	}
 	return cmd
 }

@@ -19,6 +19,14 @@ import (
 type theft struct {
 	execution
 	term, actor string
+	output      *format
+}
+
+// stolenLock is a lock that a theft has left held by nobody, as JSON has it.
+type stolenLock struct {
+	heldLock
+	// From is the former holder.
+	From string `json:"stolen_from"`
 }
 
 func (c *cli) stealCommand() *cobra.Command {
@@ -45,6 +53,7 @@ if another who shares it keeps out the mode.`,
 	cmd.Flags().StringVar(&s.term, "term", "", "the holder's `term`; required")
 	cmd.Flags().StringVar(&s.actor, "actor", "", "who does it, for the audit table; the user and host by default")
 	s.heldFlags(cmd)
+	s.output = outputFlag(cmd)
 	return cmd
 }
 
@@ -59,6 +68,8 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 		return usageError{errors.New("write one lock, and a command after --")}
 	case s.grace <= 0:
 		return usageError{s.wrongGrace()}
+	case len(command) > 0 && cmd.Flags().Changed("output"):
+		return usageError{errors.New("--output is for a lock without a command, whose own output is printed; leave it out")}
 	case len(command) == 0 && s.maxHold > 0:
 		return usageError{errors.New("--max-hold is for a command; --ttl says how long the lock is held without one")}
 	}
@@ -152,14 +163,18 @@ func (s *theft) leave(ctx context.Context, m *locks.Manager, l *locks.Lease, fro
 	if err := l.Release(ctx); err != nil {
 		return notAcquired(err)
 	}
-	term := "TERM" // as 'observerd locks show' has it
+	left := locks.Found{Lock: d, Fence: l.Fence(), Left: s.ttl}
 	if found, err := holders(ctx, m, d); err == nil {
 		for _, other := range found {
 			if other.Fence == l.Fence() {
-				term = other.Term
+				left = other
 			}
 		}
 	}
+	if *s.output == formatJSON {
+		return printJSON(s.stdout, stolenLock{heldOf(left), from.Node})
+	}
+	term := cmp.Or(left.Term, "TERM") // as 'observerd locks show' has it
 	fmt.Fprintf(s.stdout, "%s: stolen from %s; nobody holds it now, and it stays locked for %s, until %s\nTo free it sooner: observerd locks release %s --term %s\n",
 		escaped(d.Key()), escaped(from.Node), span(s.ttl), until.UTC().Format(time.RFC3339), escaped(d.String()), escaped(term))
 	return nil

@@ -105,6 +105,11 @@ type reloadAnswer struct {
 	Why     string `json:"why,omitempty"`
 }
 
+// reloaded is a reload that went well, as JSON has it.
+type reloaded struct {
+	ChangedKeys int `json:"changed_keys"`
+}
+
 // reloadError is why a reload did not go well, or not well yet.
 type reloadError struct {
 	code int
@@ -144,7 +149,7 @@ how the reload went, or has ended; or no node was asked, and the message says so
   docker compose exec node-a observerd reload`,
 		Args: takes(0, 0),
 	}
-	timeout := timeoutFlag(cmd, reloadTimeout)
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, reloadTimeout)
 	cmd.Flags().IntVar(&pid, "pid", 0, "the `number` of the node's process; it is found by default")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
@@ -159,8 +164,11 @@ how the reload went, or has ended; or no node was asked, and the message says so
 			}
 		}
 		changed, err := askForReload(ctx, pid)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case *output == formatJSON:
+			return printJSON(c.stdout, reloaded{changed})
 		}
 		fmt.Fprintln(c.stdout, either(changed > 0, "reloaded", "reloaded; no key has changed"))
 		return nil

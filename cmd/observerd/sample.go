@@ -13,6 +13,7 @@ import (
 func (c *cli) sampleCommand() *cobra.Command {
 	var path string
 	var steps int
+	var output *format
 	cmd := &cobra.Command{
 		Use:   "sample",
 		Short: "Make and feed a sample warehouse: orders, stock and tasks that move",
@@ -25,15 +26,22 @@ is not there, and move them: every second until interrupted, or by some steps.`,
 			if steps < 0 {
 				return usageError{errors.New("--steps cannot be negative")}
 			}
-			return c.feedSample(cmd.Context(), path, steps, cmd.Flags().Changed("steps"))
+			return c.feedSample(cmd.Context(), path, steps, cmd.Flags().Changed("steps"), *output)
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "var/warehouse.db", "the SQLite `file`")
 	cmd.Flags().IntVar(&steps, "steps", 0, "make so many movements at once, and return; 0 makes the warehouse only")
+	output = outputFlag(cmd)
 	return cmd
 }
 
-func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool) (err error) {
+// fedSample is what was done to the sample warehouse, as JSON has it.
+type fedSample struct {
+	Path      string `json:"path"`
+	Movements int    `json:"movements"`
+}
+
+func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool, output format) (err error) {
 	warehouse, err := sample.Open(ctx, path)
 	if err != nil {
 		return err
@@ -45,6 +53,9 @@ func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool)
 	}
 	if err := warehouse.Step(ctx, steps); err != nil {
 		return err
+	}
+	if output == formatJSON {
+		return printJSON(c.stdout, fedSample{path, steps})
 	}
 	fmt.Fprintf(c.stdout, "%s: %d movements made\n", path, steps)
 	return nil
