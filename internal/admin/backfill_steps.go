@@ -73,7 +73,7 @@ func (b *backfill) run(ctx context.Context) (Backfill, error) {
 // next takes a step when the polls leave room for it, and waits after a step that did
 // nothing.
 func (b *backfill) next(ctx context.Context, keeper *lock.Keeper) error {
-	if err := b.yield(ctx); err != nil {
+	if err := b.op.giveWay(ctx, b.typ, b.budget.Time, func() { b.report("the type is polled first") }); err != nil {
 		return err
 	}
 	before := b.sweep
@@ -161,34 +161,38 @@ func orUnknown(node string) string {
 
 // stepBudget bounds a step to a quarter of the interval, and to the rate.
 func stepBudget(interval time.Duration, rate float64) observer.Budget {
-	return wiring.SweepBudget(min(stepTime, max(interval/4, leastStep)), rate)
+	return wiring.SweepBudget(stepOf(interval), rate)
 }
 
-// yield waits while the turn of the type is due and not taken: the lock is for the
-// polls then. It waits for a turn that no node takes once an interval at most.
-func (b *backfill) yield(ctx context.Context) error {
-	request := wiring.TypeLockRequest(b.typ, b.op.cfg.Node.Name)
+// stepOf bounds a step for a type with this interval.
+func stepOf(interval time.Duration) time.Duration { return min(stepTime, max(interval/4, leastStep)) }
+
+// giveWay waits before a step of that length while the turn of the type is due and not
+// taken: the lock is for the polls then. It waits for a turn that no node takes once an
+// interval at most. waits is called while it does.
+func (op *Operator) giveWay(ctx context.Context, typ config.Type, step time.Duration, waits func()) error {
+	request := wiring.TypeLockRequest(typ, op.cfg.Node.Name)
 	for began := time.Now(); ; {
-		polled, err := b.isPolled(ctx)
+		polled, err := op.isPolled(ctx, typ.Name)
 		if err != nil || !polled {
 			return err
 		}
-		state, err := b.op.db.Turns().Turn(ctx, b.typ.Name, request)
+		state, err := op.db.Turns().Turn(ctx, typ.Name, request)
 		if err != nil {
 			return err
 		}
 		pause := lookAgain
-		since := time.Duration(state.Now.UnixNano() % int64(b.typ.Interval))
+		since := time.Duration(state.Now.UnixNano() % int64(typ.Interval))
 		taken := !state.At.Before(state.Now.Add(-since))
-		switch left := b.typ.Interval - since; {
-		case time.Since(began) > b.typ.Interval:
+		switch left := typ.Interval - since; {
+		case time.Since(began) > typ.Interval:
 			return nil
-		case taken && left > b.budget.Time:
+		case taken && left > step:
 			return nil
 		case taken:
 			pause = left
 		}
-		b.report("the type is polled first")
+		waits()
 		if !wait.For(ctx, pause) {
 			return ctx.Err()
 		}
@@ -196,10 +200,10 @@ func (b *backfill) yield(ctx context.Context) error {
 }
 
 // isPolled reports whether some node polls the type.
-func (b *backfill) isPolled(ctx context.Context) (bool, error) {
-	nodes, err := b.op.db.Nodes().Nodes(ctx, time.Minute)
+func (op *Operator) isPolled(ctx context.Context, typ string) (bool, error) {
+	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
 	for _, n := range nodes {
-		if slices.Contains(n.Types, b.typ.Name) {
+		if slices.Contains(n.Types, typ) {
 			return true, err
 		}
 	}

@@ -143,10 +143,7 @@ func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, actor, why st
 		}
 		r.left[d.Key] = append(r.left[d.Key], d)
 	}
-	for len(r.keys) > 0 && err == nil {
-		err = op.whenFree(ctx, o, r.step)
-	}
-	return r.done, adviseDead(o, err)
+	return r.done, adviseDead(o, r.run(ctx, o))
 }
 
 // whenFree is underLease that waits for as long as ctx lasts.
@@ -174,6 +171,31 @@ type deadRetry struct {
 	done     []RetriedRow
 }
 
+// run takes steps until no record is left, between the polls of the type.
+func (r *deadRetry) run(ctx context.Context, o config.Observer) error {
+	for len(r.keys) > 0 {
+		if err := r.giveWay(ctx); err != nil {
+			return err
+		}
+		if err := r.op.whenFree(ctx, o, r.step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveWay lets a poll that is due go first, for a short time: the type may not be polled at
+// this time of day.
+func (r *deadRetry) giveWay(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, idleFor)
+	defer cancel()
+	err := r.op.giveWay(bounded, r.typ, stepOf(r.typ.Interval), func() {})
+	if bounded.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
 // step reads rows for the time of a step under one lease, so that polls come in between.
 func (r *deadRetry) step(ctx context.Context, g lock.Grant) error {
 	if err := r.op.checkPaused(ctx, r.id); err != nil {
@@ -188,7 +210,7 @@ func (r *deadRetry) step(ctx context.Context, g lock.Grant) error {
 	limited, cancel := context.WithTimeoutCause(ctx, r.typ.Observers[0].PollTimeout, errRetryTimeout)
 	defer cancel()
 	read := 0
-	for began := time.Now(); len(r.keys) > 0 && limited.Err() == nil && time.Since(began) < stepTime; {
+	for began := time.Now(); len(r.keys) > 0 && limited.Err() == nil && time.Since(began) < stepOf(r.typ.Interval); {
 		some := r.keys[:min(len(r.keys), deadBatch)]
 		all, err := r.observer.Retry(limited, r.source, r.op.db.Store(g), some)
 		if read += len(all); errors.Is(err, errRetryTimeout) && read > 0 {
