@@ -69,14 +69,19 @@ func quoted(value string) string {
 func (i *initialiser) render() Initial {
 	var p page
 	var made Initial
-	bare := i.withoutPassword()
+	text, variables := i.withoutSecrets()
+	from := i.url.String()
+	if i.PasswordFile != "" {
+		from = text // The URL that was given has the password of the file by now.
+	}
 	p.comment("", fmt.Sprintf("A first configuration, made by `observerd init` from %s. `observerd validate` checks it against the database, "+
-		"`observerd run` runs it. Every key is in docs/configuration.md.", bare))
+		"`observerd run` runs it. Every key is in docs/configuration.md.", from))
 	p.WriteString("\n")
 	p.comment("", "The coordination database: locks, cursors and the event log. A file serves the processes of one host; "+
 		"several hosts share a PostgreSQL, with a URL such as postgres://observerd@HOST/DATABASE.")
 	p.line("database:\n  url: %s\n", "sqlite:"+filepath.Join(filepath.Dir(i.Out), "observerd.db"))
-	made.Variables = i.renderSource(&p, bare)
+	made.Variables = variables
+	i.renderSource(&p, text, variables)
 	for _, d := range i.drafts {
 		if d.doubt == "" {
 			made.Active++
@@ -98,22 +103,19 @@ func (i *initialiser) render() Initial {
 	return made
 }
 
-// withoutPassword is the URL without a password that is in a file.
-func (i *initialiser) withoutPassword() dburl.URL {
-	if i.PasswordFile == "" {
-		return i.url
+// withoutSecrets returns the URL as the configuration has it, and the variables that it
+// names.
+func (i *initialiser) withoutSecrets() (text string, variables []string) {
+	kinds, bare := wiring.Kinds().Servers, i.url
+	if i.PasswordFile != "" {
+		if u, err := kinds.WithPassword(i.url, ""); err == nil {
+			bare = u
+		}
 	}
-	bare, err := wiring.Kinds().Servers.WithPassword(i.url, "")
-	if err != nil {
-		return i.url
-	}
-	return bare
+	return dburl.WithoutSecrets(bare, kinds, strings.ToUpper(strings.ReplaceAll(i.name, "-", "_")))
 }
 
-// renderSource returns the variables that the URL, bare, names.
-func (i *initialiser) renderSource(p *page, bare dburl.URL) []string {
-	kinds := wiring.Kinds().Servers
-	text, variables := dburl.WithoutSecrets(bare, kinds, strings.ToUpper(strings.ReplaceAll(i.name, "-", "_")))
+func (i *initialiser) renderSource(p *page, text string, variables []string) {
 	p.line("sources:\n  %s:", i.name)
 	p.WriteString("    url: " + quoted(text) + "\n")
 	if i.PasswordFile != "" {
@@ -132,7 +134,6 @@ func (i *initialiser) renderSource(p *page, bare dburl.URL) []string {
 	}
 	p.comment("    ", "The zone of timestamps that do not name their own:")
 	p.line("    timezone: UTC\n")
-	return variables
 }
 
 // observer writes an observer, or comments it out.

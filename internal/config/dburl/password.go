@@ -41,7 +41,7 @@ func secretParameter(name string) bool {
 	return strings.HasSuffix(looseName(name), "password")
 }
 
-// WithPassword returns the URL of a server with another password; an empty one means none.
+// WithPassword returns the URL of a server with another password.
 func (k Kinds) WithPassword(u URL, password string) (URL, error) {
 	parsed, err := url.Parse(u.Reveal())
 	if err != nil {
@@ -50,13 +50,9 @@ func (k Kinds) WithPassword(u URL, password string) (URL, error) {
 	parameters := parsed.Query()
 	had := parameters.Has("password")
 	parameters.Del("password")
-	switch {
-	case password == "" && parsed.User != nil:
-		parsed.User = url.User(parsed.User.Username())
-	case password == "":
-	case parsed.User != nil:
+	if parsed.User != nil {
 		parsed.User = url.UserPassword(parsed.User.Username(), password)
-	default: // PostgreSQL may name its user among the parameters.
+	} else { // PostgreSQL may name its user among the parameters.
 		parameters.Set("password", password)
 	}
 	if had || parsed.User == nil {
