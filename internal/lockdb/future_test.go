@@ -96,30 +96,40 @@ func TestCommitBringsALeaseBack(t *testing.T) {
 // for the row: what the row says then decides.
 func TestRenewalBeforeATakeover(t *testing.T) {
 	t.Parallel()
-	for name, where := range map[string]func(*testing.T) string{
-		"4 columns":     newPostgres,
-		"EXPIRED_AFTER": withExpiry,
+	const dated, prolonged = "created_date = clock_timestamp() AT TIME ZONE 'UTC'", "expired_after = clock_timestamp() AT TIME ZONE 'UTC' + interval '1 h'"
+	for name, test := range map[string]struct {
+		where   func(*testing.T) string
+		ahead   time.Duration
+		renewal string
+	}{
+		"4 columns, expired":     {newPostgres, -time.Hour, dated},
+		"4 columns, ahead":       {newPostgres, time.Hour, dated},
+		"EXPIRED_AFTER, expired": {withExpiry, -time.Hour, dated + ", " + prolonged},
+		"EXPIRED_AFTER, ahead":   {withExpiry, time.Hour, dated},
+		"Spring 7":               {withExpiry, -time.Hour, prolonged},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := where(t)
-			db := quiet(t, url, func(o *lockdb.Options) { o.AcquireWait = patience })
-			g := acquire(t, db, heldByProcess)
-			date(t, url, g.Term, time.Hour)
-			renewal := stranger(t, url, `UPDATE int_lock SET created_date = clock_timestamp() AT TIME ZONE 'UTC' WHERE lock_key = $1`, []string{g.Key})
-			attempt := make(chan error, 1)
-			go func() {
-				_, err := db.Leases().Acquire(t.Context(), g.Request)
-				attempt <- err
-			}()
-			waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
-			if err := renewal.Commit(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-attempt; !errors.Is(err, lock.ErrHeld) {
-				t.Errorf("the lease was renewed, and the acquisition says %v", err)
-			}
-		})
+		for _, mode := range []lock.Mode{"", lock.Exclusive} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				t.Parallel()
+				url := test.where(t)
+				db := quiet(t, url, func(o *lockdb.Options) { o.AcquireWait = patience })
+				g := take(t, db, inMode(heldByProcess, mode))
+				date(t, url, g.Term, test.ahead)
+				renewal := stranger(t, url, `UPDATE int_lock SET `+test.renewal+` WHERE lock_key = $1`, []string{g.Key})
+				attempt := make(chan error, 1)
+				go func() {
+					_, err := db.Leases().Acquire(t.Context(), g.Request)
+					attempt <- err
+				}()
+				waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
+				if err := renewal.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-attempt; !errors.Is(err, lock.ErrHeld) {
+					t.Errorf("the lease was renewed, and the acquisition says %v", err)
+				}
+			})
+		}
 	}
 }
 

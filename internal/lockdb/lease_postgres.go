@@ -26,7 +26,10 @@ WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired}, FA
    WHERE EXISTS (SELECT 1 FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date = l.created_date)
      AND {expired}
   RETURNING lock_key, region, client_id
-)
+)` + describeLSQL + `, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
+
+// describeLSQL describes the lock whose row of INT_LOCK is l, and returns its token.
+const describeLSQL = `
 INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
 SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9, $10
   FROM l
@@ -35,26 +38,33 @@ ON CONFLICT (lock_key, region) DO UPDATE
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
        metadata = excluded.metadata
-RETURNING fence, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
+RETURNING fence`
 
 // firstTrySQL is acquireSQL for a lock for which others may wait in line, and that others
-// may have shared: grantSQL ends a group. Each table that a statement names costs time also
-// where it reads none of it: what was there is read once, and no row made of the parameters.
-var firstTrySQL = strings.NewReplacer(
-	"o.node AS node\n", "o.node AS node, COALESCE(o.group_term = l.client_id, FALSE) AS grouped, l.client_id, l.created_date\n",
-	"), seen AS (\n  SELECT client_id, created_date FROM int_lock WHERE lock_key = $1 AND region = $2\n", "",
-	"FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date",
-	"FROM was WHERE NOT was.grouped AND was.client_id IS NOT DISTINCT FROM l.client_id AND was.created_date",
-	"VALUES ($1, $2, $3, {vals})", "SELECT $1, $2, $3, {vals} WHERE NOT "+strings.NewReplacer(
-		"want.lock_key", "$1", "want.region", "$2", "want.mode", "'exclusive'",
-		"want.waiter", "$11", "want.priority", "$12", "want.ticket", "$13").Replace(behindSQL),
-).Replace(acquireSQL)
+// may have shared: grantSQL ends a group. Each mention of a table costs time, also where
+// nothing is read of it. So what was there is read once: if it had expired, and the row is
+// as it was when it is locked, it has expired.
+var firstTrySQL = `
+WITH was AS (` + strings.NewReplacer(
+	"{ended}", "COALESCE({expired by o}, FALSE)", "{ahead}", "{ahead by o}",
+	"o.node AS node", "o.node AS node, COALESCE(o.group_term = l.client_id, FALSE) AS grouped, l.client_id, {cols}").Replace(previousSQL) + `
+), l AS (
+  INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
+  SELECT $1, $2, $3, {vals} WHERE NOT ` + strings.NewReplacer(
+	"want.lock_key", "$1", "want.region", "$2", "want.mode", "'exclusive'",
+	"want.waiter", "$11", "want.priority", "$12", "want.ticket", "$13").Replace(behindSQL) + `
+  ON CONFLICT (lock_key, region) DO UPDATE
+     SET client_id = excluded.client_id, {touch}
+   WHERE EXISTS (SELECT 1 FROM was WHERE was.expired AND NOT was.grouped AND {as was})
+  RETURNING lock_key, region, client_id
+), o AS (` + describeLSQL + `
+)
+SELECT fence, expired, ahead, ours, boot, liveness, node FROM o, was`
 
 // inTurnSQL is firstTrySQL for a caller who waits in line. It takes the caller out of it.
-var inTurnSQL = strings.Replace(firstTrySQL, ")\nINSERT INTO obs_lock", `), come AS (
+var inTurnSQL = strings.Replace(firstTrySQL, "), o AS (", `), come AS (
   DELETE FROM obs_wait WHERE waiter = $11::char(36) AND EXISTS (SELECT 1 FROM l)
-)
-INSERT INTO obs_lock`, 1)
+), o AS (`, 1)
 
 func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
 	text := acquireSQL

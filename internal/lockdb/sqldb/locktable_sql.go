@@ -96,7 +96,9 @@ func (db *DB) recognise(ctx context.Context) error {
 // the row may have to last longer for others who share it, {began} is when a
 // lease began to run that ends a TTL later. Of a lease as others see it,
 // {expired} says that they may take it, {unexpired} that they may not, {ahead}
-// that its time is why they may. {alive} says that its term may still renew it
+// that its time is why they may; {expired by o} and {ahead by o} read obs_lock no more,
+// where o is its row with the lock's key. {as was} says that the row is as was, with its
+// client_id and {cols}, has read it. {alive} says that its term may still renew it
 // and write under it. {future} is the time, as text, of a row that is not ours and
 // so far ahead; it needs o, the row of obs_lock with the row's term. row is the alias
 // of the INT_LOCK row, and ttl the placeholder of the TTL in seconds. Of a lease as
@@ -138,7 +140,9 @@ func (k formKey) fill() string {
 	alive := row + ".created_date >= {utcago " + ttl + "}"
 	holder := holderTTL(row, ttl)
 	over, unexpired := row+".created_date < {utcago "+holder+"}", row+".created_date >= {utcago "+holder+"}"
+	overByO := row + ".created_date < {utcago COALESCE(CASE WHEN o.term = " + row + ".client_id THEN " + HolderTTL + " END, " + ttl + ")}"
 	began := row + ".created_date"
+	same := "was.client_id IS NOT DISTINCT FROM " + row + ".client_id AND was.created_date = " + row + ".created_date"
 	if k.perRow {
 		later := "({utc} + make_interval(secs => " + ttl + "))"
 		// The row knows its own expiry; the parameter must still be used.
@@ -147,14 +151,16 @@ func (k formKey) fill() string {
 		touch = "created_date = {utc}, expired_after = " + later
 		prolong = "created_date = {utc}, expired_after = GREATEST(" + row + ".expired_after, " + later + ")"
 		over, alive = row+".expired_after < {utc}"+used, row+".expired_after >= {utc}"+used
-		unexpired = alive
+		unexpired, overByO = alive, over
+		same += " AND was.expired_after = " + row + ".expired_after"
 		// Spring does not touch CREATED_DATE when it renews or takes over.
 		began = "(" + row + ".expired_after - make_interval(secs => " + ttl + "))"
 	}
-	ahead := aheadSQL(row)
+	ahead, aheadByO := aheadSQL(row), aheadByOSQL(row)
 	return strings.NewReplacer(
 		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{prolong}", prolong, "{began}", began, "{alive}", alive,
 		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+unexpired+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
+		"{expired by o}", "("+overByO+" OR "+aheadByO+")", "{ahead by o}", "("+aheadByO+")", "{as was}", same,
 		"{future}", "CASE WHEN o.term IS NULL AND "+row+".created_date > {utcin 2 * CAST("+ttl+" AS DOUBLE PRECISION)} THEN CAST("+row+".created_date AS TEXT) END",
 	).Replace(k.text)
 }
@@ -181,4 +187,9 @@ func aheadSQL(row string) string {
        SELECT 1 FROM obs_lock own
         WHERE own.lock_key = %[1]s.lock_key AND own.region = %[1]s.region AND own.term = %[1]s.client_id
           AND %[1]s.created_date > {utcin 2 * own.ttl_ms / 1000.0})`, row)
+}
+
+// aheadByOSQL is aheadSQL where o is the row of obs_lock with the lock's key.
+func aheadByOSQL(row string) string {
+	return fmt.Sprintf("%[1]s.created_date > {utc} AND o.term = %[1]s.client_id AND %[1]s.created_date > {utcin 2 * %[2]s}", row, HolderTTL)
 }

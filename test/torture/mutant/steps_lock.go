@@ -15,8 +15,11 @@ const (
 
 func livenessInAcquire() Step {
 	return Step{
-		What:  "an acquisition takes the row whether its lease lives or not",
-		Edits: []Edit{{leasePostgres, "AND {expired}\n  RETURNING", "AND ({expired} OR TRUE)\n  RETURNING"}},
+		What: "an acquisition takes the row whether its lease lives or not",
+		Edits: []Edit{
+			{leasePostgres, "AND {expired}\n  RETURNING", "AND ({expired} OR TRUE)\n  RETURNING"},
+			{leasePostgres, "WHERE was.expired AND", "WHERE (was.expired OR TRUE) AND"},
+		},
 	}
 }
 
@@ -40,7 +43,7 @@ func fenceUnderRowLock() Step {
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
 			{leasePostgres, "nextval('obs_fence')", "$11::bigint"},
-			{leasePostgres, ").Replace(acquireSQL)", "\"$11::bigint\", \"nextval('obs_fence')\").Replace(acquireSQL)"},
+			{leasePostgres, "), o AS (` + describeLSQL + `", "), o AS (` + strings.Replace(describeLSQL, \"$11::bigint\", \"nextval('obs_fence')\", 1) + `"},
 			{leasePostgres, "\ttext := acquireSQL\n", `	var early int64
 	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
 		return 0, before, err
