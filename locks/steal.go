@@ -13,9 +13,11 @@ import (
 // Nobody lets no node steal, as the only name in [Policy.StealBy].
 const Nobody = "nobody"
 
-// StolenBy says who steals, for the records of the provider. Without it that is
-// [Options.Node].
-func StolenBy(name string) Option { return func(w *waiting) { w.actor = name } }
+// StolenBy says who steals, and why, for the records of the provider. Without it, or with
+// an empty name, that is [Options.Node]; the reason may be empty.
+func StolenBy(name, reason string) Option {
+	return func(w *waiting) { w.by = lock.By{Actor: name, Reason: reason} }
+}
 
 // Steal takes a lock from a holder whose lease may still run: from the one term that
 // [Manager.Find] has found, and only if its lease was not renewed since. It is an operator's
@@ -37,8 +39,8 @@ func StolenBy(name string) Option { return func(w *waiting) { w.actor = name } }
 // for the lock as it was found.
 func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options ...Option) (*Lease, error) {
 	how := waitingOf(options)
-	if how.actor == "" {
-		how.actor = m.opts.Node
+	if how.by.Actor == "" {
+		how.by.Actor = m.opts.Node
 	}
 	if err := errors.Join(how.check(), m.canBound(how)); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 		return nil, err
 	}
 	leases, err := m.takeBy(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
-		l, err := m.steal(ctx, found, d, how.actor)
+		l, err := m.steal(ctx, found, d, how.by)
 		return []*lock.Lease{l}, 1, err
 	})
 	if err != nil {
@@ -69,14 +71,14 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 	return leases[0], nil
 }
 
-func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, actor string) (*lock.Lease, error) {
+func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, by lock.By) (*lock.Lease, error) {
 	r, err := m.request(d)
 	if err != nil {
 		return nil, err
 	}
 	seen := lock.Held{Grant: lock.Grant{Request: r, Term: found.Term, Fence: found.Fence}, Mark: found.Mark}
 	seen.Mode, seen.Node = lock.Mode(found.Lock.Mode), found.Node
-	l, err := m.keeper.Steal(ctx, r, seen, actor)
+	l, err := m.keeper.Steal(ctx, r, seen, by)
 	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):

@@ -102,12 +102,12 @@ observerd_locks_stale_recovered_total{mode="exclusive",predicate="validating",pr
 // stealing is a provider that notes who steals.
 type stealing struct {
 	*locktest.Memory
-	actor string
+	by lock.By
 }
 
-func (s *stealing) Steal(ctx context.Context, r lock.Request, seen lock.Held, actor string) (lock.Grant, error) {
-	s.actor = actor
-	return s.Memory.Steal(ctx, r, seen, actor)
+func (s *stealing) Steal(ctx context.Context, r lock.Request, seen lock.Held, by lock.By) (lock.Grant, error) {
+	s.by = by
+	return s.Memory.Steal(ctx, r, seen, by)
 }
 
 func TestStealSaysWhoDoesIt(t *testing.T) {
@@ -117,11 +117,11 @@ func TestStealSaysWhoDoesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, options := range map[string][]locks.Option{"b": nil, "alice": {locks.StolenBy("alice")}} {
+	for want, options := range map[lock.By][]locks.Option{{Actor: "b"}: nil, {Actor: "alice", Reason: "WMS-4711"}: {locks.StolenBy("alice", "WMS-4711")}} {
 		victim := acquire(t, m, t.Context(), audit)
 		l, err := m.Steal(t.Context(), find(t, m, victim), audit, options...)
-		if err != nil || p.actor != want {
-			t.Errorf("stolen by %q, want %q: %v", p.actor, want, err)
+		if err != nil || p.by != want {
+			t.Errorf("stolen by %q, want %q: %v", p.by, want, err)
 		}
 		release(t, l)
 	}

@@ -53,7 +53,7 @@ type waiting struct {
 	priority int
 	atLeast  time.Duration
 	maxHold  time.Duration
-	actor    string // of a steal
+	by       lock.By // of a steal
 }
 
 // pausesAfter returns the pauses. The error is that of the last attempt.

@@ -18,7 +18,7 @@ type backfiller struct {
 	from, to       string
 	rate           float64
 	cancel, status bool
-	actor          string
+	by             func() admin.By
 	output         *format
 	timeout        *time.Duration
 }
@@ -49,17 +49,14 @@ command is called again without --from and --to, on any host.`,
 	flags.Float64Var(&b.rate, "rate", 0, "read at most so many `rows` a second; max-rate of the observer by default")
 	flags.BoolVar(&b.cancel, "cancel", false, "end the backfill that is running; what was read stays")
 	flags.BoolVar(&b.status, "status", false, "say how far the last backfill is")
-	flags.StringVar(&b.actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	b.by = byFlags(cmd)
 	b.output = outputFlag(cmd)
 	b.timeout = cmd.Flags().Duration("timeout", 0, "stop after this time, to go on later; 0: never")
 	return cmd
 }
 
 func (b *backfiller) run(ctx context.Context, id string) error {
-	o := admin.BackfillOptions{Observer: id, Rate: b.rate, Actor: b.actor}
-	if o.Actor == "" {
-		o.Actor = self()
-	}
+	o := admin.BackfillOptions{Observer: id, Rate: b.rate, By: b.by()}
 	switch {
 	case b.rate < 0:
 		return usageError{errors.New("--rate is negative; write 0 for max-rate of the observer")}
@@ -88,14 +85,16 @@ func (b *backfiller) run(ctx context.Context, id string) error {
 		case b.status:
 			return b.printStatus(operator.BackfillStatus(ctx, id))
 		case b.cancel:
-			changed, err := operator.CancelBackfill(ctx, id, o.Actor)
-			if err == nil {
-				fmt.Fprintf(b.stdout, "%s: %s\n", id, either(changed, "backfill cancelled", "no backfill is running"))
-			}
-			return err
+			return observerCommands{b.cli}.doAll(ctx, operator, []string{id}, o.By, b.cancelled, *b.output)
 		}
 		return b.work(ctx, operator, o)
 	})
+}
+
+// cancelled ends the backfill that is running.
+func (b *backfiller) cancelled(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+	changed, err := operator.CancelBackfill(ctx, id, by)
+	return changed, either(changed, "backfill cancelled", "no backfill is running"), err
 }
 
 // work does the backfill and shows how far it is on stderr; stdout has the

@@ -127,11 +127,11 @@ read again. What could not be read of it was not kept.`,
 
 // deadChoice says which records a command is for, who runs it and why.
 type deadChoice struct {
-	ids        []int64
-	observers  []string
-	all        bool
-	actor, why string
-	output     *format
+	ids       []int64
+	observers []string
+	all       bool
+	by        func() admin.By
+	output    *format
 }
 
 // choose makes a command for records by their numbers, of observers, or for all.
@@ -144,8 +144,7 @@ func (c deadCommands) choose(cmd *cobra.Command, preset time.Duration,
 	flags.StringArrayVar(&d.observers, "observer", nil, "all records of this observer; repeat it for more")
 	_ = cmd.RegisterFlagCompletionFunc("observer", c.completeObserver)
 	flags.BoolVar(&d.all, "all", false, "all records of all observers")
-	flags.StringVar(&d.actor, "actor", "", "who does it, for the audit table; the user and host by default")
-	flags.StringVar(&d.why, "reason", "", "why, for the audit table")
+	d.by = byFlags(cmd)
 	d.output = outputFlag(cmd)
 	timeout := timeoutFlag(cmd, preset)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -183,8 +182,6 @@ func (d *deadChoice) parse(args []string) (err error) {
 		return usageError{errors.New("say which records: the numbers that 'observerd dead list' shows, --observer ID, or --all")}
 	case ways > 1:
 		return usageError{errors.New("numbers of records, --observer and --all exclude each other")}
-	case d.actor == "":
-		d.actor = self()
 	}
 	return nil
 }
@@ -230,7 +227,7 @@ found by the key. The exit code is 1 then.`,
 	return c.choose(cmd, retryTimeout, func(ctx context.Context, operator *admin.Operator, d *deadChoice, found []admin.DeadRow) error {
 		var all []admin.RetriedRow
 		err := byObserver(found, func(_ string, rows []admin.DeadRow) error {
-			done, err := operator.RetryDead(ctx, rows, d.actor, d.why)
+			done, err := operator.RetryDead(ctx, rows, d.by())
 			all = append(all, done...)
 			return err
 		})
@@ -303,7 +300,7 @@ judge the rows anew, and may refuse them, when the records are gone.`,
 		}
 		dropped := int64(0)
 		err := byObserver(found, func(_ string, rows []admin.DeadRow) error {
-			n, err := operator.DropDead(ctx, rows, d.actor, d.why)
+			n, err := operator.DropDead(ctx, rows, d.by())
 			dropped += n
 			return err
 		})

@@ -196,7 +196,7 @@ type releasedLock struct {
 }
 
 func (c lockCommands) release() *cobra.Command {
-	var term, actor string
+	var term string
 	cmd := &cobra.Command{
 		Use:   "release LOCK",
 		Short: "Take a lock from its holder",
@@ -208,7 +208,7 @@ has who did it. The exit code is 75 if no holder has that term.`,
 		Args:    takes(1, 1),
 	}
 	cmd.Flags().StringVar(&term, "term", "", "the holder's `term`; required")
-	cmd.Flags().StringVar(&actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	by := byFlags(cmd)
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := locks.Parse(args[0])
@@ -219,15 +219,12 @@ has who did it. The exit code is 75 if no holder has that term.`,
 		if err != nil {
 			return usageError{err}
 		}
-		if actor == "" {
-			actor = self()
-		}
 		cfg, _, err := c.loadConfig()
 		if err != nil {
 			return err
 		}
 		err = c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Config: cfg}, func(ctx context.Context, operator *admin.Operator) error {
-			return operator.ReleaseLock(ctx, d, id, actor)
+			return operator.ReleaseLock(ctx, d, id, by())
 		})
 		if errors.Is(err, locks.ErrLost) {
 			var found []locks.Found

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
 	"github.com/observerd/observerd/locks"
 )
@@ -18,8 +19,9 @@ import (
 // theft is one run of locks steal.
 type theft struct {
 	execution
-	term, actor string
-	output      *format
+	term   string
+	by     func() admin.By
+	output *format
 }
 
 // stolenLock is a lock that a theft has left held by nobody, as JSON has it.
@@ -51,7 +53,7 @@ if another who shares it keeps out the mode.`,
 		RunE: s.run,
 	}
 	cmd.Flags().StringVar(&s.term, "term", "", "the holder's `term`; required")
-	cmd.Flags().StringVar(&s.actor, "actor", "", "who does it, for the audit table; the user and host by default")
+	s.by = byFlags(cmd)
 	s.heldFlags(cmd)
 	s.output = outputFlag(cmd)
 	return cmd
@@ -73,7 +75,8 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 	case len(command) == 0 && s.maxHold > 0:
 		return usageError{errors.New("--max-hold is for a command; --ttl says how long the lock is held without one")}
 	}
-	options := []locks.Option{locks.StolenBy(cmp.Or(s.actor, self())), locks.MaxHold(s.maxHold)}
+	by := s.by()
+	options := []locks.Option{locks.StolenBy(by.Actor, by.Reason), locks.MaxHold(s.maxHold)}
 	if len(command) == 0 {
 		options = append(options, locks.HoldAtLeast(d.TTL))
 	} else if err := lockexec.Find(command[0]); err != nil {

@@ -23,9 +23,10 @@ func (c *cli) migrateUp() *cobra.Command {
 		Args: takes(0, 0),
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 10*time.Minute)
+	by := byFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Create: true}, func(ctx context.Context, operator *admin.Operator) error {
-			before, after, err := operator.Migrate(ctx)
+			before, after, err := operator.Migrate(ctx, by())
 			switch {
 			case err != nil:
 				return err

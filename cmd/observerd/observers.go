@@ -54,31 +54,32 @@ func (c observerCommands) list() *cobra.Command {
 }
 
 func (c observerCommands) pause() *cobra.Command {
-	var o admin.PauseOptions
+	var lasts time.Duration
 	cmd := c.actOnSeveral("pause", &cobra.Command{
 		Short: "Stop the polls of observers on every node, for a time or until they are resumed",
 		Long: `Stop the polls of observers on every node. The pause is kept in the coordination
 database and outlives restarts; a poll that runs is refused its next commit.
 
 With --for, the observers go on by themselves after that time, by the clock of the
-coordination database. A pause of before is made longer, never shorter: resume it first.`,
+coordination database. A pause of before is made longer, never shorter: resume it first.
+'observerd status' shows the reason.`,
 		Example: `  observerd observers pause warehouse-orders --reason "WMS-4711, index is rebuilt" --for 2h
   observerd observers pause --type order
   observerd observers pause --all --for 30m --reason "failover of the ERP"`,
-	}, &o.Reason, func(ctx context.Context, operator *admin.Operator, id, actor string) (bool, string, error) {
-		changed, err := operator.Pause(ctx, id, actor, o)
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+		changed, err := operator.Pause(ctx, id, by, lasts)
 		switch {
 		case err != nil:
 			return false, "", err
 		case !changed:
 			text, err := wasPaused(ctx, operator, id)
 			return false, text, err
-		case o.For > 0:
-			return true, "paused for " + span(o.For), nil
+		case lasts > 0:
+			return true, "paused for " + span(lasts), nil
 		}
 		return true, "paused", nil
 	})
-	cmd.Flags().Var((*positive)(&o.For), "for", "let them go on by themselves after this time, such as 2h")
+	cmd.Flags().Var((*positive)(&lasts), "for", "let them go on by themselves after this time, such as 2h")
 	cmd.Flags().Lookup("for").DefValue = "" // 0 is no time.
 	return cmd
 }
@@ -95,15 +96,14 @@ func wasPaused(ctx context.Context, operator *admin.Operator, id string) (string
 }
 
 func (c observerCommands) resume() *cobra.Command {
-	var reason string
 	return c.actOnSeveral("resume", &cobra.Command{
 		Short: "Let paused observers be polled again, or end their backoff",
 		Long: `Let paused observers be polled again, or end their backoff. If the source of one has
 refused the account, the account may be tried again at once.`,
 		Example: `  observerd observers resume warehouse-orders
   observerd observers resume --type order --reason "WMS-4711 is done"`,
-	}, &reason, func(ctx context.Context, operator *admin.Operator, id, actor string) (bool, string, error) {
-		changed, err := operator.Resume(ctx, id, actor, reason)
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
+		changed, err := operator.Resume(ctx, id, by)
 		return changed, either(changed, "resumed", "is neither paused nor in backoff"), err
 	})
 }
@@ -116,11 +116,12 @@ type acted struct {
 	Result  string `json:"result"`
 }
 
+// deed does something to an observer. changed is false where there was nothing to do.
+type deed func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (changed bool, result string, err error)
+
 // actOnSeveral makes a command that does something to observers, one after the other. It
 // ends with the first that fails; those before it are done, and printed.
-func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, reason *string,
-	do func(ctx context.Context, operator *admin.Operator, id, actor string) (changed bool, result string, err error)) *cobra.Command {
-	var actor string
+func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, do deed) *cobra.Command {
 	var selected admin.Selection
 	cmd.Use = verb + " [ID...]"
 	cmd.Args = takes(0, math.MaxInt)
@@ -129,8 +130,7 @@ func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, reason *
 	flags := cmd.Flags()
 	flags.StringVar(&selected.Type, "type", "", "the observers of this `type`")
 	flags.BoolVar(&selected.All, "all", false, "all observers")
-	flags.StringVar(reason, "reason", "", "why, for the audit table and the status")
-	actorFlag(cmd, &actor)
+	by := byFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		selected.IDs = args
 		if err := checkSelection(selected, cmd.Flags().Changed("type")); err != nil {
@@ -138,24 +138,35 @@ func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, reason *
 		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			ids, err := operator.Select(ctx, selected)
-			all := make([]acted, 0, len(ids))
-			for _, id := range ids {
-				one := acted{Observer: id}
-				if one.Changed, one.Result, err = do(ctx, operator, id, cmp.Or(actor, self())); err != nil {
-					err = fmt.Errorf("%s: %w", id, err)
-					break
-				}
-				if all = append(all, one); *output == formatText {
-					fmt.Fprintf(c.stdout, "%s: %s\n", id, one.Result)
-				}
+			if err != nil {
+				return err
 			}
-			if *output == formatJSON && len(all) > 0 {
-				err = errors.Join(err, printJSON(c.stdout, all))
-			}
-			return err
+			return c.doAll(ctx, operator, ids, by(), do, *output)
 		})
 	}
 	return cmd
+}
+
+// doAll does something to each of the observers and prints what came of it, also of those
+// before one that fails.
+func (c observerCommands) doAll(ctx context.Context, operator *admin.Operator, ids []string, by admin.By, do deed, output format) (err error) {
+	all := make([]acted, 0, len(ids))
+	for _, id := range ids {
+		one := acted{Observer: id}
+		if one.Changed, one.Result, err = do(ctx, operator, id, by); err != nil {
+			if len(ids) > 1 {
+				err = fmt.Errorf("%s: %w", id, err)
+			}
+			break
+		}
+		if all = append(all, one); output == formatText {
+			fmt.Fprintf(c.stdout, "%s: %s\n", id, one.Result)
+		}
+	}
+	if output == formatJSON && len(all) > 0 {
+		err = errors.Join(err, printJSON(c.stdout, all))
+	}
+	return err
 }
 
 // checkSelection wants ids, a type, or all.
@@ -171,8 +182,11 @@ func checkSelection(s admin.Selection, typed bool) error {
 	return nil
 }
 
-func actorFlag(cmd *cobra.Command, actor *string) {
-	cmd.Flags().StringVar(actor, "actor", "", "who does it, for the audit table; the user and host by default")
+// byFlags gives a command the flags that say who calls it, and why.
+func byFlags(cmd *cobra.Command) func() admin.By {
+	actor := cmd.Flags().String("actor", "", "who does it, for the audit table; the user and host by default")
+	reason := cmd.Flags().String("reason", "", "why, for the audit table")
+	return func() admin.By { return admin.By{Actor: cmp.Or(*actor, self()), Reason: *reason} }
 }
 
 func (c observerCommands) accept() *cobra.Command {
@@ -187,15 +201,15 @@ Where a column of the key has become wider, so that known rows would have other 
 ("1" and "1.00"), the keys that are remembered are renamed to a form that stays as it
 is ("1.00" becomes "1"). That is done at once, under the lock of the type, for all
 rows or, if two of them would have one key, for none.`,
-	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		refused, err := operator.Refused(ctx, id)
 		switch {
 		case err != nil:
-			return "", err
+			return false, "", err
 		case refused.Text == "":
-			return "has refused nothing", nil
+			return false, "has refused nothing", nil
 		case refused.Accepted:
-			return "was accepted already, the next poll does it: " + refused.Text, nil
+			return false, "was accepted already, the next poll does it: " + refused.Text, nil
 		}
 		question, answer := "Let the next poll do it?", "accepted, the next poll does it: "+refused.Text
 		if refused.Renames {
@@ -203,9 +217,9 @@ rows or, if two of them would have one key, for none.`,
 			answer = fmt.Sprintf("renamed the keys of %d of %d rows: %s", refused.Renamed, refused.Rows, refused.Text)
 		}
 		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. %s", id, refused.Text, question)); err != nil {
-			return "", err
+			return false, "", err
 		}
-		return answer, operator.Accept(ctx, id, actor, refused)
+		return true, answer, operator.Accept(ctx, id, by, refused)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
@@ -223,18 +237,18 @@ again, as version 1 and under a new id. The event log stays as it is.
 
 With --keep-cursor the observer goes on where it is: it accepts another query, or
 other columns of the source, and what lies behind the cursor is not read again.`,
-	}, func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error) {
+	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		if o.Forget && o.KeepCursor {
-			return "", usageError{errors.New("--forget and --keep-cursor exclude each other")}
+			return false, "", usageError{errors.New("--forget and --keep-cursor exclude each other")}
 		}
 		if err := operator.KnowsObserver(ctx, id); err != nil {
-			return "", err
+			return false, "", err
 		}
 		if err := c.confirm(ctx, yes, resetQuestion(id, o)); err != nil {
-			return "", err
+			return false, "", err
 		}
-		changed, err := operator.Reset(ctx, id, actor, o)
-		return either(changed, "reset", "was never polled; there is nothing to reset"), err
+		changed, err := operator.Reset(ctx, id, by, o)
+		return changed, either(changed, "reset", "was never polled; there is nothing to reset"), err
 	})
 	cmd.Flags().BoolVar(&o.Forget, "forget", false, "also forget which rows were observed")
 	cmd.Flags().BoolVar(&o.KeepCursor, "keep-cursor", false, "go on at the cursor, with the query and the columns as they are now")
@@ -259,26 +273,16 @@ func either(changed bool, yes, no string) string {
 	return no
 }
 
-// act makes a command that does something to one observer, under the name of
-// the user who runs it.
-func (c observerCommands) act(verb string, cmd *cobra.Command,
-	do func(ctx context.Context, operator *admin.Operator, id, actor string) (string, error)) *cobra.Command {
-	var actor string
+// act makes a command that does something to one observer.
+func (c observerCommands) act(verb string, cmd *cobra.Command, do deed) *cobra.Command {
 	cmd.Use = verb + " ID"
 	cmd.Args = takes(1, 1)
 	cmd.ValidArgsFunction = c.completeObserver
-	timeout := timeoutFlag(cmd, operateTimeout)
-	actorFlag(cmd, &actor)
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
+	by := byFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if actor == "" {
-			actor = self()
-		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			done, err := do(ctx, operator, args[0], actor)
-			if err == nil {
-				fmt.Fprintf(c.stdout, "%s: %s\n", args[0], done)
-			}
-			return err
+			return c.doAll(ctx, operator, args, by(), do, *output)
 		})
 	}
 	return cmd
@@ -286,12 +290,18 @@ func (c observerCommands) act(verb string, cmd *cobra.Command,
 
 // self names who runs the program.
 func self() string {
-	name, host := "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
+	u, err := user.Current()
+	if err != nil {
+		return atThisHost("unknown")
 	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
+	return atThisHost(u.Username)
+}
+
+// atThisHost names a user of this host.
+func atThisHost(name string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
 	}
 	return name + "@" + host
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 type poller struct {
 	*cli
 	once, dry bool
-	actor     string
+	by        func() admin.By
 	limit     int
 	output    *format
 	timeout   *time.Duration
@@ -55,14 +54,14 @@ of the cluster stay as they are; a node that runs delivers the events.`,
 	cmd.Flags().BoolVar(&p.once, "once", false, "poll once and return")
 	cmd.Flags().BoolVar(&p.dry, "dry-run", false, "show rows and events, write nothing")
 	cmd.Flags().IntVar(&p.limit, "limit", 20, "with --dry-run, show so many `rows` and events; 0: all")
-	actorFlag(cmd, &p.actor)
+	p.by = byFlags(cmd)
 	p.output = outputFlag(cmd)
 	p.timeout = timeoutFlag(cmd, 10*time.Minute)
 	return cmd
 }
 
 func (p *poller) pollOnce(ctx context.Context, operator *admin.Operator, id string) error {
-	polled, err := operator.PollOnce(ctx, id, cmp.Or(p.actor, self()))
+	polled, err := operator.PollOnce(ctx, id, p.by())
 	if polled.Outcome == "" {
 		return err
 	}

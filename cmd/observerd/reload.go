@@ -92,6 +92,14 @@ func listed(processes []nodeProcess) string {
 	return strings.Join(texts, ", ")
 }
 
+// reloadAsk is a request for a reload.
+type reloadAsk struct {
+	// actor is who asks, for the audit table.
+	actor string
+	// answers has room for all of them.
+	answers chan<- reloadAnswer
+}
+
 // reloadAnswer is what the process says of a reload, one JSON object a line: that the
 // new node waits, once it begins, and then the outcome.
 type reloadAnswer struct {

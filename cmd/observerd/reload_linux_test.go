@@ -39,7 +39,7 @@ func reloadPair(t *testing.T, process func(asks chan<- reloadAnswer)) net.Conn {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	requests, served := make(chan chan<- reloadAnswer), make(chan struct{})
+	requests, served := make(chan reloadAsk), make(chan struct{})
 	go func() {
 		defer close(served)
 		serveReload(ctx, server, nodeProcess{Config: []string{"/a.yaml"}}, requests)
@@ -47,7 +47,7 @@ func reloadPair(t *testing.T, process func(asks chan<- reloadAnswer)) net.Conn {
 	go func() {
 		select {
 		case asks := <-requests:
-			process(asks)
+			process(asks.answers)
 		case <-served:
 		}
 	}()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,9 +30,8 @@ func reloadSocket(pid int) (string, error) {
 	return fmt.Sprintf("@observerd/%s/%d/reload", namespace, pid), err
 }
 
-// serveReloads passes on the requests for a reload of this process. Each comes as the
-// channel for its answers, which has room for all of them. stop waits for the end.
-func serveReloads(ctx context.Context, self nodeProcess, requests chan<- chan<- reloadAnswer) (stop func(), err error) {
+// serveReloads passes on the requests for a reload of this process. stop waits for the end.
+func serveReloads(ctx context.Context, self nodeProcess, requests chan<- reloadAsk) (stop func(), err error) {
 	name, err := reloadSocket(os.Getpid())
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func serveReloads(ctx context.Context, self nodeProcess, requests chan<- chan<- 
 }
 
 // serveReload answers one client. It ends when the client leaves, too.
-func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests chan<- chan<- reloadAnswer) {
+func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests chan<- reloadAsk) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -94,7 +94,7 @@ func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests 
 	}()
 	answers := make(chan reloadAnswer, 2)
 	select {
-	case requests <- answers:
+	case requests <- reloadAsk{atThisHost(userName(client.Uid)), answers}:
 	case <-ctx.Done():
 		return
 	}
@@ -108,6 +108,15 @@ func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests 
 			return
 		}
 	}
+}
+
+// userName is the name of a user of this host, or its number where it has none.
+func userName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
 }
 
 // dialReload connects to the process of that number, and to no other.

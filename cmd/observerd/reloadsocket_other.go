@@ -9,7 +9,7 @@ import (
 )
 
 // serveReloads passes on nothing: only Linux tells who is at the other end.
-func serveReloads(context.Context, nodeProcess, chan<- chan<- reloadAnswer) (stop func(), err error) {
+func serveReloads(context.Context, nodeProcess, chan<- reloadAsk) (stop func(), err error) {
 	return func() {}, nil
 }
 

@@ -57,7 +57,7 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 		manager.Ending(exitStatus(err))
 		manager.Close()
 	}()
-	requests := make(chan chan<- reloadAnswer)
+	requests := make(chan reloadAsk)
 	self, err := thisProcess(c.configPaths)
 	if err != nil {
 		return err

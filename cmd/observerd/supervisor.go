@@ -23,6 +23,9 @@ const stopGrace = 15 * time.Second
 // pipe without a writer, or lie on a server that does not answer.
 const readTimeout = 30 * time.Second
 
+// noteTimeout limits how long a reload waits for the audit table.
+const noteTimeout = 5 * time.Second
+
 // supervisor runs one node after the other in this process: each reload of the
 // configuration ends one and begins the next.
 type supervisor struct {
@@ -38,7 +41,7 @@ type supervisor struct {
 	// reload waits for its end.
 	hangups <-chan os.Signal
 	// requests ask for a reload, too, and have room for what is said of it.
-	requests <-chan chan<- reloadAnswer
+	requests <-chan reloadAsk
 	// deaf is why there are no requests.
 	deaf error
 	// attended says that the log goes to a terminal.
@@ -56,7 +59,7 @@ type supervisor struct {
 	former *loadedConfig
 	// waiting are to be told whether the present node can work with its configuration,
 	// which has so many other keys than that before.
-	waiting []chan<- reloadAnswer
+	waiting []reloadAsk
 	changed int
 }
 
@@ -88,11 +91,11 @@ func (s *supervisor) run(ctx context.Context) error {
 			if s.abandoned() {
 				return s.end(ctx)
 			}
-			err = s.reload(ctx, make(chan reloadAnswer, 2))
+			err = s.reload(ctx, reloadAsk{"SIGHUP", make(chan reloadAnswer, 2)})
 		case asks := <-s.requests:
 			err = s.reload(ctx, asks)
 		case <-s.proven():
-			s.works()
+			s.works(ctx)
 		case <-s.node.Done():
 			if s.former == nil {
 				return s.end(ctx)
@@ -202,7 +205,7 @@ func (s *supervisor) end(ctx context.Context) error {
 
 // reload replaces the node by one with the present configuration, unless that is
 // wrong, and lets the one who asks know. An error means that no node runs any more.
-func (s *supervisor) reload(ctx context.Context, asks chan<- reloadAnswer) error {
+func (s *supervisor) reload(ctx context.Context, asks reloadAsk) error {
 	s.manager.Reloading()
 	next := s.readInTime(ctx)
 	if ended(ctx) {
@@ -214,7 +217,7 @@ func (s *supervisor) reload(ctx context.Context, asks chan<- reloadAnswer) error
 	}
 	select {
 	case <-s.proven():
-		s.works()
+		s.works(ctx)
 	default:
 	}
 	present, changed := s.present, config.Changed(s.present.Config, next.cfg)
@@ -233,14 +236,19 @@ func (s *supervisor) reload(ctx context.Context, asks chan<- reloadAnswer) error
 	s.log.Info("Configuration reloaded")
 	s.reloads.Set(exitOK, s.present.at)
 	s.manager.Reloaded("")
-	asks <- reloadAnswer{Waiting: true}
+	asks.answers <- reloadAnswer{Waiting: true}
 	return nil
 }
 
 // works notes that the present node works with its configuration.
-func (s *supervisor) works() {
+func (s *supervisor) works(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
 	for _, asks := range s.waiting {
-		asks <- reloadAnswer{Changed: s.changed}
+		if err := s.node.NoteReload(ctx, asks.actor, s.changed); err != nil {
+			s.log.Warn("The reload is not in the audit table", "actor", asks.actor, "err", err)
+		}
+		asks.answers <- reloadAnswer{Changed: s.changed}
 	}
 	s.former, s.waiting = nil, nil
 }
@@ -300,7 +308,7 @@ func (s *supervisor) undo(ctx context.Context, why error) error {
 }
 
 // revert begins a node with the former configuration, because of why.
-func (s *supervisor) revert(ctx context.Context, former loadedConfig, why error, asked ...chan<- reloadAnswer) error {
+func (s *supervisor) revert(ctx context.Context, former loadedConfig, why error, asked ...reloadAsk) error {
 	err := s.begin(ctx, former, nil)
 	if err != nil && !ended(ctx) { // When it need not begin, it cannot either.
 		return errors.Join(why, fmt.Errorf("go back to the former configuration: %w", err))
@@ -315,7 +323,7 @@ func (s *supervisor) revert(ctx context.Context, former loadedConfig, why error,
 func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // refused tells of a reload that has changed nothing.
-func (s *supervisor) refused(why error, asked ...chan<- reloadAnswer) {
+func (s *supervisor) refused(why error, asked ...reloadAsk) {
 	var mistakes *config.Error
 	if errors.As(why, &mistakes) {
 		for _, p := range mistakes.Problems {
@@ -327,6 +335,6 @@ func (s *supervisor) refused(why error, asked ...chan<- reloadAnswer) {
 	s.reloads.Set(exitCode(why), s.present.at)
 	s.manager.Reloaded(summary(why))
 	for _, asks := range asked {
-		asks <- reloadAnswer{ExitCode: exitCode(why), Why: "the node has refused the new configuration, and goes on with the former one: " + summary(why)}
+		asks.answers <- reloadAnswer{ExitCode: exitCode(why), Why: "the node has refused the new configuration, and goes on with the former one: " + summary(why)}
 	}
 }

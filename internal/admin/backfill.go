@@ -25,8 +25,8 @@ type BackfillOptions struct {
 	// Rate is the most rows that are read in a second; 0 is the observer's
 	// max-rate.
 	Rate float64
-	// Actor is who does it, for the audit table.
-	Actor string
+	// By is for the audit table.
+	By By
 	// Progress is called with the state before the first step and after each;
 	// nil is allowed.
 	Progress func(Backfill)
@@ -134,7 +134,7 @@ func (b *backfill) begin(ctx context.Context, q observer.Query) (observer.Sweep,
 	}
 	started := running
 	if !ok {
-		started, err = db.Sweeps().Start(ctx, wanted, o.Actor)
+		started, err = db.Sweeps().Start(ctx, wanted, o.By)
 	}
 	switch {
 	case errors.Is(err, lockdb.ErrSweepRunning):
@@ -201,7 +201,7 @@ func (op *Operator) BackfillStatus(ctx context.Context, id string) (Backfill, er
 
 // CancelBackfill ends the backfill of an observer; its commits stay.
 // It reports false when none is running.
-func (op *Operator) CancelBackfill(ctx context.Context, id, actor string) (changed bool, err error) {
+func (op *Operator) CancelBackfill(ctx context.Context, id string, by By) (changed bool, err error) {
 	if _, err := op.known(ctx, id); err != nil {
 		return false, err
 	}
@@ -209,7 +209,7 @@ func (op *Operator) CancelBackfill(ctx context.Context, id, actor string) (chang
 	if err != nil || !ok {
 		return false, err
 	}
-	err = op.db.Sweeps().Cancel(ctx, s.ID, actor)
+	err = op.db.Sweeps().Cancel(ctx, s.ID, by)
 	if errors.Is(err, lockdb.ErrSweepEnded) {
 		return false, nil
 	}

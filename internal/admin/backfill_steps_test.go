@@ -61,7 +61,7 @@ func backfilling(t *testing.T, low string, src observer.Source) *backfill {
 	if err := db.Leases().Release(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	s, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: o.ID, Kind: observer.SweepBackfill, Before: "999"}, "test")
+	s, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: o.ID, Kind: observer.SweepBackfill, Before: "999"}, By{Actor: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestBackfillStopsWhenPaused(t *testing.T) {
 		src.asked = &asked
 		b := backfilling(t, "99", src)
 		src.step = func() {
-			if _, err := b.op.db.Operations().Pause(context.WithoutCancel(t.Context()), "orders", "test", PauseOptions{}); err != nil {
+			if _, err := b.op.db.Operations().Pause(context.WithoutCancel(t.Context()), "orders", By{Actor: "test"}, 0); err != nil {
 				t.Error(err)
 			}
 			src.step = nil

@@ -45,20 +45,19 @@ func (op *Operator) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, time.Tim
 	return found, now, err
 }
 
-// DropDead removes records of one observer, and returns how many there were. why is
-// noted with the act.
-func (op *Operator) DropDead(ctx context.Context, rows []DeadRow, actor, why string) (int64, error) {
+// DropDead removes records of one observer, and returns how many there were.
+func (op *Operator) DropDead(ctx context.Context, rows []DeadRow, by By) (int64, error) {
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	return op.db.Operations().DropDead(ctx, idsOf(rows), deadAct("drop-dead", rows, actor, why))
+	return op.db.Operations().DropDead(ctx, idsOf(rows), deadAct(by, "drop-dead", rows))
 }
 
 // idsShown is how many records the audit table names.
 const idsShown = 20
 
 // deadAct names the records by their numbers. A key is a value of a row.
-func deadAct(action string, rows []DeadRow, actor, why string) lockdb.Act {
+func deadAct(by By, action string, rows []DeadRow) lockdb.Act {
 	numbers := make([]string, 0, idsShown+1)
 	for _, d := range rows[:min(len(rows), idsShown)] {
 		numbers = append(numbers, fmt.Sprint(d.ID))
@@ -66,11 +65,7 @@ func deadAct(action string, rows []DeadRow, actor, why string) lockdb.Act {
 	if more := len(rows) - idsShown; more > 0 {
 		numbers = append(numbers, fmt.Sprintf("and %d more", more))
 	}
-	detail := "records: " + strings.Join(numbers, ", ")
-	if why != "" {
-		detail += "; " + why
-	}
-	return lockdb.Act{Actor: actor, Action: action, Subject: rows[0].Stream, Detail: detail}
+	return lockdb.Did(by, action, rows[0].Stream, "records "+strings.Join(numbers, ", "))
 }
 
 func idsOf(rows []DeadRow) []int64 {
@@ -116,7 +111,7 @@ const deadBatch = 10
 // commits as a poll. Their records are removed after that, under the same lease: if
 // this process dies in between, the next retry finds the rows observed. It returns what
 // has become of the records before an error.
-func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, actor, why string) (done []RetriedRow, err error) {
+func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, by By) (done []RetriedRow, err error) {
 	id := rows[0].Stream
 	o, err := op.configured(id)
 	if err != nil {
@@ -129,7 +124,7 @@ func (op *Operator) RetryDead(ctx context.Context, rows []DeadRow, actor, why st
 	defer func() { err = errors.Join(err, src.Close()) }()
 	s := wiring.Spec(o, op.log)
 	s.Definition = wiring.DefinitionHash(o, src)
-	r := &deadRetry{op: op, id: id, source: src, typ: wiring.TypeOf(op.cfg, o), act: deadAct("retry-dead", rows, actor, why), left: make(map[string][]DeadRow)}
+	r := &deadRetry{op: op, id: id, source: src, typ: wiring.TypeOf(op.cfg, o), act: deadAct(by, "retry-dead", rows), left: make(map[string][]DeadRow)}
 	if r.observer, err = observer.New(s); err != nil {
 		return nil, err
 	}

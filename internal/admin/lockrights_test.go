@@ -175,5 +175,5 @@ func release(t *testing.T, cfg *config.Config, l *locks.Lease) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(op.ReleaseLock(t.Context(), l.Descriptor(), l.Term(), "alice"), op.Close())
+	return errors.Join(op.ReleaseLock(t.Context(), l.Descriptor(), l.Term(), admin.By{Actor: "alice"}), op.Close())
 }

@@ -30,13 +30,13 @@ func FindLocks(ctx context.Context, cfg *config.Config, log *slog.Logger, f lock
 	return m.Find(ctx, f)
 }
 
-// ReleaseLock ends the lease that has the term, whoever holds it, and notes the actor. The
+// ReleaseLock ends the lease that has the term, whoever holds it, and notes by whom. The
 // error is [locks.ErrLost] when the term does not hold the lock.
-func (op *Operator) ReleaseLock(ctx context.Context, d locks.Descriptor, term, actor string) error {
+func (op *Operator) ReleaseLock(ctx context.Context, d locks.Descriptor, term string, by By) error {
 	if err := op.ready(ctx); err != nil {
 		return err
 	}
-	return op.db.Operations().ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, actor)
+	return op.db.Operations().ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, by)
 }
 
 func openLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*locks.Manager, error) {
@@ -58,6 +58,5 @@ func migrateLikeANode(ctx context.Context, cfg *config.Config, log *slog.Logger)
 		return err
 	}
 	defer func() { err = errors.Join(err, op.Close()) }()
-	_, _, err = op.Migrate(ctx)
-	return err
+	return op.db.Migrate(ctx)
 }

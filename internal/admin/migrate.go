@@ -2,7 +2,9 @@ package admin
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -57,13 +59,16 @@ func (op *Operator) Schema(ctx context.Context) (Schema, error) {
 
 // Migrate brings the schema up to date and returns its state before and after.
 // Nodes that run need not be stopped for it.
-func (op *Operator) Migrate(ctx context.Context) (before, after Schema, err error) {
+func (op *Operator) Migrate(ctx context.Context, by By) (before, after Schema, err error) {
 	if before, err = op.Schema(ctx); err != nil {
 		return before, before, err
 	}
 	if err = op.db.Migrate(ctx); err != nil {
 		return before, before, err
 	}
-	after, err = op.Schema(ctx)
-	return before, after, err
+	if after, err = op.Schema(ctx); err != nil || after.Current == before.Current {
+		return before, after, err
+	}
+	act := lockdb.Did(by, "migrate", "schema", fmt.Sprintf("from version %d to %d", before.Current, after.Current))
+	return before, after, op.db.Operations().Note(ctx, act)
 }

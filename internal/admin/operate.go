@@ -4,38 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// PauseOptions say for how long an observer is paused, and why, see package lockdb.
-type PauseOptions = lockdb.PauseOptions
+// By is who does something, and why, see package lockdb.
+type By = lockdb.By
 
 // Pause stops the polls of an observer on every node until its time is over or
-// [Operator.Resume], over restarts too. A pause of before is made longer, and never
+// [Operator.Resume], over restarts too. A time of 0 is never over. A pause of before is made longer, and never
 // shorter. Pause reports false when that one lasts as long. The id is one that
 // [Operator.Select] has returned: to look it up again for each of many takes longer than all else.
-func (op *Operator) Pause(ctx context.Context, id, actor string, o PauseOptions) (changed bool, err error) {
+func (op *Operator) Pause(ctx context.Context, id string, by By, lasts time.Duration) (changed bool, err error) {
 	if err := op.ready(ctx); err != nil {
 		return false, err
 	}
-	return op.db.Operations().Pause(ctx, id, actor, o)
+	return op.db.Operations().Pause(ctx, id, by, lasts)
 }
 
 // Resume lets a paused observer be polled again and ends its backoff; an account
 // of its source that was refused may be tried again. It reports false when there
 // was nothing to end. The id is as for [Operator.Pause].
-func (op *Operator) Resume(ctx context.Context, id, actor, reason string) (changed bool, err error) {
+func (op *Operator) Resume(ctx context.Context, id string, by By) (changed bool, err error) {
 	if err := op.ready(ctx); err != nil {
 		return false, err
 	}
-	o := lockdb.ResumeOptions{Reason: reason}
+	account := ""
 	if configured, err := op.configured(id); err == nil { // Otherwise no source is known of it.
-		o.Account, _ = op.cfg.Sources[configured.Source].URL.Account()
+		account, _ = op.cfg.Sources[configured.Source].URL.Account()
 	}
-	return op.db.Operations().Resume(ctx, id, actor, o)
+	return op.db.Operations().Resume(ctx, id, by, account)
 }
 
 // ResetOptions say how much a reset forgets, see package lockdb.
@@ -44,7 +45,7 @@ type ResetOptions = lockdb.ResetOptions
 // Reset sets an observer back to the beginning of its source, or to its start if it
 // started now, or lets it continue with another query or other columns. It reports false for an observer that
 // was never polled.
-func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions) (changed bool, err error) {
+func (op *Operator) Reset(ctx context.Context, id string, by By, o ResetOptions) (changed bool, err error) {
 	polled, err := op.known(ctx, id)
 	if err != nil {
 		return false, err
@@ -55,7 +56,7 @@ func (op *Operator) Reset(ctx context.Context, id, actor string, o ResetOptions)
 	if configured, err := op.configured(id); err == nil {
 		o.FromStart, _ = configured.StartAt()
 	}
-	return true, op.db.Operations().Reset(ctx, id, actor, o)
+	return true, op.db.Operations().Reset(ctx, id, by, o)
 }
 
 // Refusal is the change of a source that the last poll of an observer refused.
@@ -119,17 +120,16 @@ func (r *Refusal) renaming(ctx context.Context, db *lockdb.DB, id, found string)
 // refusal says, once. Where that renames keys, they are renamed before Accept returns,
 // under the lock of the observer's type. The error is lockdb.ErrRefusalMoved when the
 // observer has refused something else since, and lockdb.ErrKeysMeet.
-func (op *Operator) Accept(ctx context.Context, id, actor string, r Refusal) error {
+func (op *Operator) Accept(ctx context.Context, id string, by By, r Refusal) error {
 	if !r.Renames {
-		return op.db.Operations().Accept(ctx, id, actor, r.noted, r.Text)
+		return op.db.Operations().Accept(ctx, id, by, r.noted, r.Text)
 	}
 	o, err := op.configured(id)
 	if err != nil {
 		return err
 	}
 	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
-		act := lockdb.Act{Actor: actor, Action: "accept", Subject: id, Detail: r.Text}
-		err := op.db.Operations().RenameKeys(ctx, g, act, lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
+		err := op.db.Operations().RenameKeys(ctx, g, lockdb.Did(by, "accept", id, r.Text), lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
 		switch {
 		case errors.Is(err, lockdb.ErrKeysMeet):
 			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+

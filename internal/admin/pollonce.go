@@ -35,7 +35,7 @@ type Polled struct {
 // the type's turn: the cluster polls when it would have. The error names the holder
 // when another node holds the lock. The commits of a failed poll stay, and Polled
 // counts them. The audit table has who did it.
-func (op *Operator) PollOnce(ctx context.Context, id, actor string) (_ Polled, err error) {
+func (op *Operator) PollOnce(ctx context.Context, id string, by By) (_ Polled, err error) {
 	o, err := op.configured(id)
 	if err != nil {
 		return Polled{}, err
@@ -59,7 +59,7 @@ func (op *Operator) PollOnce(ctx context.Context, id, actor string) (_ Polled, e
 	if err != nil {
 		return Polled{}, err
 	}
-	s := singlePoll{poller: p, observer: o, node: op.cfg.Node.Name, actor: actor, db: op.db}
+	s := singlePoll{poller: p, observer: o, node: op.cfg.Node.Name, by: by, db: op.db}
 	err = op.underLease(ctx, o, s.run)
 	return s.done, err
 }
@@ -107,14 +107,14 @@ type singlePoll struct {
 	poller   *wiring.Poller
 	observer config.Observer
 	node     string
-	actor    string
+	by       By
 	db       *lockdb.DB
 	done     Polled
 }
 
 // run polls once and adds the poll to the history.
 func (s *singlePoll) run(ctx context.Context, g lock.Grant) error {
-	if err := s.db.Operations().Note(ctx, lockdb.Act{Actor: s.actor, Action: "poll", Subject: s.observer.ID}); err != nil {
+	if err := s.db.Operations().Note(ctx, lockdb.Did(s.by, "poll", s.observer.ID, "")); err != nil {
 		return err
 	}
 	began := time.Now()

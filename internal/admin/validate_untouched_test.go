@@ -128,7 +128,10 @@ func TestValidateLeavesTheFileAsItIs(t *testing.T) {
 
 func pollOnce(t *testing.T, cfg *config.Config, id string) error {
 	t.Helper()
-	return operate(t, cfg, false, func(op *admin.Operator) error { _, err := op.PollOnce(t.Context(), id, "test"); return err })
+	return operate(t, cfg, false, func(op *admin.Operator) error {
+		_, err := op.PollOnce(t.Context(), id, admin.By{Actor: "test"})
+		return err
+	})
 }
 
 func operate(t *testing.T, cfg *config.Config, readOnly bool, act func(*admin.Operator) error) error {

@@ -245,10 +245,10 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		node := p.start(t)
 		ready(t, node)
 		op := p.operator(t)
-		if _, err := op.Pause(t.Context(), "orders", "test", admin.PauseOptions{}); err != nil {
+		if _, err := op.Pause(t.Context(), "orders", admin.By{Actor: "test"}, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := op.PollOnce(t.Context(), "orders", "test"); err == nil {
+		if _, err := op.PollOnce(t.Context(), "orders", admin.By{Actor: "test"}); err == nil {
 			t.Error("a paused observer was polled")
 		}
 		p.order(t, "PAUSED")
@@ -256,12 +256,12 @@ func TestPollOnceBesideARunningNode(t *testing.T) {
 		if err != nil || d.EventCount == 0 || int64(len(d.Events)) != d.EventCount {
 			t.Errorf("dry run: %d of %d events, %v", len(d.Events), d.EventCount, err)
 		}
-		if _, err := op.Resume(t.Context(), "orders", "test", ""); err != nil {
+		if _, err := op.Resume(t.Context(), "orders", admin.By{Actor: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		eventually(t, func() error {
-			_, err := op.PollOnce(t.Context(), "orders", "test") // The node may hold the lock.
+			_, err := op.PollOnce(t.Context(), "orders", admin.By{Actor: "test"}) // The node may hold the lock.
 			return err
 		})
 		if took := time.Since(began); took > patience/2 {

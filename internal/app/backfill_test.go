@@ -48,7 +48,7 @@ func TestBackfillBesideNodes(t *testing.T) {
 			t.Fatalf("%d events of rows before the start", n)
 		}
 		interrupted := 0
-		options := admin.BackfillOptions{Observer: "orders", Actor: "test", Rate: 2000}
+		options := admin.BackfillOptions{Observer: "orders", By: admin.By{Actor: "test"}, Rate: 2000}
 		for n := 0; ; n++ {
 			p.write(t, fmt.Sprintf(`INSERT INTO orders VALUES ('LIVE-%d', 'c', 'NEW', 1, strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now'))`, n))
 			done, err := p.backfillUntil(t, op, options, 700)
@@ -72,7 +72,7 @@ func TestBackfillBesideNodes(t *testing.T) {
 		}
 		eventually(t, p.delivered(t, op, "orders", count(t, p.open(t), `SELECT count(*) FROM orders`)))
 		p.checkOrders(t)
-		again, err := op.Backfill(t.Context(), admin.BackfillOptions{Observer: "orders", Actor: "test"})
+		again, err := op.Backfill(t.Context(), admin.BackfillOptions{Observer: "orders", By: admin.By{Actor: "test"}})
 		if err != nil || again.Events != 0 || again.Rows < rows {
 			t.Errorf("a second one: %+v, %v", again, err)
 		}
@@ -114,7 +114,7 @@ func TestBackfillYieldsToPolls(t *testing.T) {
 	}
 	orders, others, began := polls("orders"), polls("tasks"), time.Now()
 	eventually(t, func() error {
-		_, err := op.Backfill(t.Context(), admin.BackfillOptions{Observer: "orders", Actor: "test", Rate: 500})
+		_, err := op.Backfill(t.Context(), admin.BackfillOptions{Observer: "orders", By: admin.By{Actor: "test"}, Rate: 500})
 		if err != nil && wiring.FaultOf(err) != wiring.Unavailable {
 			t.Fatal(err)
 		}
@@ -218,12 +218,12 @@ func TestResetOfAnObserverThatStartedNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = op.Close() }()
-	if _, _, err := op.Migrate(t.Context()); err != nil {
+	if _, _, err := op.Migrate(t.Context(), admin.By{}); err != nil {
 		t.Fatal(err)
 	}
 	poll := func(want int64) {
 		t.Helper()
-		if polled, err := op.PollOnce(t.Context(), "orders", "test"); err != nil || polled.Events != want {
+		if polled, err := op.PollOnce(t.Context(), "orders", admin.By{Actor: "test"}); err != nil || polled.Events != want {
 			t.Errorf("%d events, %v, want %d", polled.Events, err, want)
 		}
 	}
@@ -234,7 +234,7 @@ func TestResetOfAnObserverThatStartedNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.write(t, `INSERT INTO orders VALUES ('UNREAD', 'c', 'NEW', 1, strftime('%Y-%m-%d %H:%M:%f', 'now', '-2 hours'))`)
-	if changed, err := op.Reset(t.Context(), "orders", "test", admin.ResetOptions{}); !changed || err != nil {
+	if changed, err := op.Reset(t.Context(), "orders", admin.By{Actor: "test"}, admin.ResetOptions{}); !changed || err != nil {
 		t.Fatal(changed, err)
 	}
 	poll(1)

@@ -88,7 +88,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 	}
 
 	op := p.operator(t)
-	if _, err := op.Pause(t.Context(), "last", "test", admin.PauseOptions{}); err != nil {
+	if _, err := op.Pause(t.Context(), "last", admin.By{Actor: "test"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := owner.Conn(t.Context())
@@ -113,7 +113,7 @@ func TestAPollHasItsTimeWhateverItWaitsFor(t *testing.T) {
 	})
 	shows(`observerd_source_polls_waiting{source="erp"}`, 1)
 	run(t, owner, `INSERT INTO orders VALUES ('two')`)
-	if _, err := op.Resume(t.Context(), "last", "test", ""); err != nil {
+	if _, err := op.Resume(t.Context(), "last", admin.By{Actor: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	shows(`observerd_lock_held_seconds{type="last"}`, 6) // More than the time of a poll.

@@ -94,7 +94,7 @@ func crowd(t *testing.T, p place, types int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = migrated.Migrate(t.Context())
+	_, _, err = migrated.Migrate(t.Context(), admin.By{})
 	if err := errors.Join(err, migrated.Close()); err != nil {
 		t.Fatal(err)
 	}

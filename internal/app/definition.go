@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/source/access"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -27,4 +29,10 @@ func (a *App) noteLoaded(ctx context.Context) error {
 		a.loaded.Store(&at)
 	}
 	return err
+}
+
+// NoteReload notes for the audit table who has let the node reload its configuration, in
+// which so many keys have changed.
+func (a *App) NoteReload(ctx context.Context, actor string, changed int) error {
+	return a.db.Operations().Note(ctx, lockdb.Did(lockdb.By{Actor: actor}, "reload", a.cfg.Node.Name, fmt.Sprintf("%d keys changed", changed)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/app"
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -128,7 +129,7 @@ func TestNodesThatDefineAnObserverDifferently(t *testing.T) {
 		if err := page(t, narrow, "/metrics", `observerd_observer_outdated{observer="stock",type="inventory"} 0`); err != nil {
 			t.Error(err)
 		}
-		if _, err := op.PollOnce(t.Context(), "stock", "test"); err == nil {
+		if _, err := op.PollOnce(t.Context(), "stock", lockdb.By{Actor: "test"}); err == nil {
 			t.Error("a command polls by another definition than the nodes")
 		}
 

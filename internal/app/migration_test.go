@@ -217,7 +217,7 @@ func migrate(t *testing.T, p place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = op.Migrate(t.Context())
+	_, _, err = op.Migrate(t.Context(), admin.By{})
 	if err := errors.Join(err, op.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -311,9 +311,11 @@ func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 func acts(t *testing.T, op *admin.Operator) {
 	t.Helper()
 	for _, act := range []func() (bool, error){
-		func() (bool, error) { return op.Pause(t.Context(), "tasks", "test", admin.PauseOptions{}) },
-		func() (bool, error) { return op.Resume(t.Context(), "tasks", "test", "") },
-		func() (bool, error) { return op.Reset(t.Context(), "tasks", "test", admin.ResetOptions{Forget: true}) },
+		func() (bool, error) { return op.Pause(t.Context(), "tasks", admin.By{Actor: "test"}, 0) },
+		func() (bool, error) { return op.Resume(t.Context(), "tasks", admin.By{Actor: "test"}) },
+		func() (bool, error) {
+			return op.Reset(t.Context(), "tasks", admin.By{Actor: "test"}, admin.ResetOptions{Forget: true})
+		},
 	} {
 		if _, err := act(); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -123,7 +124,7 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	if s.source.Compare(wanted.From, wanted.Before) >= 0 {
 		return wanted, false, nil // Nothing was observed in the window.
 	}
-	started, err := s.db.Sweeps().Start(ctx, wanted, s.node)
+	started, err := s.db.Sweeps().Start(ctx, wanted, lockdb.By{Actor: s.node})
 	if err == nil {
 		s.log.Info("Reconcile begins", "observer", s.ID(), "from", started.From, "before", started.Before)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
@@ -125,7 +126,7 @@ func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	if _, err := db.Store(g).Commit(t.Context(), observer.Chunk{Cursor: c, Low: "99", Newest: "99"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, "test"); err != nil {
+	if _, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, lockdb.By{Actor: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	s := scheduled{

@@ -146,7 +146,7 @@ func TestWrongPasswordIsTriedOnceByTheCluster(t *testing.T) {
 	op := b.operator(t)
 	var err error
 	eventually(t, func() error {
-		if _, err = op.PollOnce(t.Context(), "orders", "test"); errors.Is(err, lock.ErrHeld) {
+		if _, err = op.PollOnce(t.Context(), "orders", admin.By{Actor: "test"}); errors.Is(err, lock.ErrHeld) {
 			return err // A node has it for a moment.
 		}
 		return nil
@@ -229,7 +229,7 @@ func TestResumeLetsTheAccountBeTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := p.operator(t)
-	if changed, err := op.Resume(t.Context(), "orders", "test", ""); !changed || err != nil {
+	if changed, err := op.Resume(t.Context(), "orders", admin.By{Actor: "test"}); !changed || err != nil {
 		t.Errorf("resumed: %v, %v", changed, err)
 	}
 	eventually(t, func() error {
@@ -242,7 +242,7 @@ func TestResumeLetsTheAccountBeTriedAgain(t *testing.T) {
 		t.Errorf("%d refused accounts", n)
 	}
 	eventually(t, e.refused(t, 0)) // The poll is noted after its event.
-	if changed, err := op.Resume(t.Context(), "orders", "test", ""); changed || err != nil {
+	if changed, err := op.Resume(t.Context(), "orders", admin.By{Actor: "test"}); changed || err != nil {
 		t.Errorf("resumed with nothing to end: %v, %v", changed, err)
 	}
 }

@@ -85,7 +85,7 @@ func TestFailingReadsTellNoValue(t *testing.T) {
 		told[path] = pageText(t, node, path)
 	}
 	for name := range codes {
-		_, err := op.PollOnce(t.Context(), name, "test")
+		_, err := op.PollOnce(t.Context(), name, admin.By{Actor: "test"})
 		told["poll "+name] = fmt.Sprint(err)
 	}
 	told["log"] = log.String()

@@ -196,14 +196,14 @@ func TestPausedObservers(t *testing.T) {
 	onBoth(t, func(t *testing.T, p *subject) {
 		db := p.observerd(t)
 		says(t, p.examine(t, 0), "paused", doctor.OK, "no observer is paused")
-		for id, o := range map[string]lockdb.PauseOptions{"stock": {For: 2 * time.Hour, Reason: "the move"}, "orders": {}, "tasks": {For: time.Millisecond}} {
-			if _, err := db.Operations().Pause(t.Context(), id, "alice", o); err != nil {
+		for id, lasts := range map[string]time.Duration{"stock": 2 * time.Hour, "orders": 0, "tasks": time.Millisecond} {
+			if _, err := db.Operations().Pause(t.Context(), id, lockdb.By{Actor: "alice", Reason: "the move"}, lasts); err != nil {
 				t.Fatal(err)
 			}
 		}
 		found := p.examine(t, 10*time.Millisecond)
 		says(t, found, "paused", doctor.Note, "the observer stock is paused", "and for 2h0m0s more, by alice: the move", "observers resume stock")
-		says(t, found, "paused", doctor.Note, "the observer orders is paused", ", by alice")
+		says(t, found, "paused", doctor.Note, "the observer orders is paused", ", by alice: the move")
 		if text := printed(found); strings.Contains(text, "tasks is paused") {
 			t.Errorf("a pause that is over:\n%s", text)
 		}

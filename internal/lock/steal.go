@@ -15,31 +15,39 @@ var (
 	ErrEnded = fmt.Errorf("%w: the term that was seen does not hold the lock any more; look again", ErrLost)
 )
 
+// By is who does something that is noted, and why.
+type By struct {
+	// Actor is a user or a node.
+	Actor string
+	// Reason is for people, and may be empty.
+	Reason string
+}
+
 // Stealer is a provider that can take a lock from a holder whose lease still runs.
 type Stealer interface {
 	// Steal takes the lock of the request from the one term that [Finder.Find] has found
 	// with it, and ends that lease, unless it was renewed since. It passes those who wait
 	// in line. The grant has a term of its own and a greater fence; the holder's renewals,
 	// guards and fenced writes are refused from then on. Where several share the lock, the
-	// others keep it. The actor is who does it, for the provider's records.
+	// others keep it. by is for the provider's records.
 	//
 	// The error is [ErrRenewed] or [ErrEnded] when what was seen is not so any more, a
 	// [HeldError] when another holder keeps out the mode that is wanted, and one that is
 	// [ErrHeld] when another transaction has locked the row. Nothing has changed then.
 	// After any other error the lock may have been stolen, as it may have been acquired
 	// after one of Acquire.
-	Steal(ctx context.Context, r Request, seen Held, actor string) (Grant, error)
+	Steal(ctx context.Context, r Request, seen Held, by By) (Grant, error)
 }
 
 // Steal tries once to take the lock from the term that was seen; see [Stealer]. Otherwise it
 // is [Keeper.Acquire]. The error is [ErrUnsupported] when the provider is no Stealer.
-func (k *Keeper) Steal(ctx context.Context, r Request, seen Held, actor string) (*Lease, error) {
+func (k *Keeper) Steal(ctx context.Context, r Request, seen Held, by By) (*Lease, error) {
 	stealer, ok := k.provider.(Stealer)
 	if !ok {
 		return nil, fmt.Errorf("steal lock %s: %w", r.Key, ErrUnsupported)
 	}
 	leases, err := k.acquire(ctx, []Request{r}, func(ctx context.Context) ([]Grant, error) {
-		g, err := stealer.Steal(ctx, r, seen, actor)
+		g, err := stealer.Steal(ctx, r, seen, by)
 		return []Grant{g}, err
 	})
 	if err != nil {

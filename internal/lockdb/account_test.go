@@ -91,7 +91,7 @@ func TestRefusalOfOneSecretLeavesThoseOfOthers(t *testing.T) {
 			t.Fatalf("the refusals, the oldest first: %+v", all)
 		}
 		for _, want := range []bool{true, false} {
-			if found, err := db.Operations().Resume(t.Context(), "orders", "alice", lockdb.ResumeOptions{Account: a.ID}); found != want || err != nil {
+			if found, err := db.Operations().Resume(t.Context(), "orders", by("alice"), a.ID); found != want || err != nil {
 				t.Errorf("forgotten: %v, %v; want %v", found, err, want)
 			}
 		}

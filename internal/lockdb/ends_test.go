@@ -253,7 +253,7 @@ func TestRetentionAndResetsAreNotNoticed(t *testing.T) {
 		}
 		quiet()
 		for _, o := range []lockdb.ResetOptions{{}, {KeepCursor: true}, {Forget: true}} {
-			if err := p.Operations().Reset(t.Context(), "orders", "alice", o); err != nil {
+			if err := p.Operations().Reset(t.Context(), "orders", by("alice"), o); err != nil {
 				t.Fatal(err)
 			}
 			quiet()

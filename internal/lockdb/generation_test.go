@@ -86,7 +86,7 @@ func TestGenerationIsReportedAndForgotten(t *testing.T) {
 			mustCommit(t, s, reading(c, observer.Generation{Reading: "r", Key: "k", Seen: []byte{1}, Rows: 3, StartedAt: time.Now(), Took: time.Minute}))
 		}
 		for stream, o := range map[string]lockdb.ResetOptions{"kept": {KeepCursor: true}, "reset": {}, "forgotten": {Forget: true}} {
-			if err := db.Operations().Reset(t.Context(), stream, "bob", o); err != nil {
+			if err := db.Operations().Reset(t.Context(), stream, by("bob"), o); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -181,7 +181,7 @@ func TestLastReaderLeavesBesideAGuard(t *testing.T) {
 	for name, leave := range map[string]func(ctx context.Context, db *lockdb.DB, g lock.Grant) error{
 		"released": func(ctx context.Context, db *lockdb.DB, g lock.Grant) error { return db.Leases().Release(ctx, g) },
 		"released by an operator": func(ctx context.Context, db *lockdb.DB, g lock.Grant) error {
-			return db.Operations().ReleaseLock(ctx, g.Region, g.Key, g.Term, "op")
+			return db.Operations().ReleaseLock(ctx, g.Region, g.Key, g.Term, by("op"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

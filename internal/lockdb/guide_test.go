@@ -50,20 +50,20 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 	a := lockdb.Account{ID: "erp/reader", Salt: []byte{1}, Digest: []byte{1}}
 	refuse(t, db, a)
 	acts := []func() error{
-		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, "bob") },
+		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, by("bob")) },
 		func() error { _, err := db.Report(t.Context(), nil); return err },
 		func() error { _, err := db.LockStats(t.Context(), "LOCKS", 1); return err },
 		func() error {
 			return db.Leases().NoteFailures(t.Context(), []lock.Failure{{Region: "LOCKS", Key: "page:1", Count: 1}})
 		},
 		func() error {
-			_, err := db.Operations().Resume(t.Context(), "orders", "alice", lockdb.ResumeOptions{Account: a.ID})
+			_, err := db.Operations().Resume(t.Context(), "orders", by("alice"), a.ID)
 			return err
 		},
 		func() error {
-			return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{KeepCursor: true})
+			return db.Operations().Reset(t.Context(), "orders", by("bob"), lockdb.ResetOptions{KeepCursor: true})
 		},
-		func() error { return db.Operations().Reset(t.Context(), "orders", "bob", lockdb.ResetOptions{}) },
+		func() error { return db.Operations().Reset(t.Context(), "orders", by("bob"), lockdb.ResetOptions{}) },
 		func() error { _, err := db.Clean(t.Context(), retention()); return err },
 	}
 	for i, act := range acts {

@@ -136,7 +136,7 @@ func TestCleanGoesOnBesideALockedRow(t *testing.T) {
 	if err := db.Nodes().Beat(t.Context(), turn.Node{BootID: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Operations().Pause(t.Context(), "orders", "alice", lockdb.PauseOptions{}); err != nil {
+	if _, err := db.Operations().Pause(t.Context(), "orders", by("alice"), 0); err != nil {
 		t.Fatal(err)
 	}
 	age(t, url, "obs_node", "seen_at")

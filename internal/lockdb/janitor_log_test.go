@@ -193,7 +193,7 @@ func TestCleanGoesOnAfterARefusal(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 10))
-		if _, err := db.Operations().Pause(t.Context(), "orders", "alice", lockdb.PauseOptions{}); err != nil {
+		if _, err := db.Operations().Pause(t.Context(), "orders", by("alice"), 0); err != nil {
 			t.Fatal(err)
 		}
 		age(t, url, "obs_audit", "at")

@@ -64,7 +64,7 @@ func TestCleanBoundsEveryHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.Operations().Pause(ctx, "orders", "alice", lockdb.PauseOptions{}); err != nil {
+		if _, err := db.Operations().Pause(ctx, "orders", by("alice"), 0); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Nodes().Beat(ctx, turn.Node{BootID: "1"}); err != nil {
@@ -105,7 +105,7 @@ func TestCleanKeepsTheLastSweeps(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		sweeps := func(kind observer.SweepKind, times int) {
 			for range times {
-				if err := db.Sweeps().Cancel(t.Context(), startSweep(t, db, "orders", kind).ID, "bob"); err != nil {
+				if err := db.Sweeps().Cancel(t.Context(), startSweep(t, db, "orders", kind).ID, by("bob")); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -67,6 +67,8 @@ func request(key string) lock.Request {
 	return lock.Request{Key: key, Region: "DEFAULT", TTL: requestTTL, Name: key, Node: "node-a"}
 }
 
+func by(actor string) lockdb.By { return lockdb.By{Actor: actor} }
+
 func acquire(t *testing.T, db *lockdb.DB, key string) lock.Grant {
 	t.Helper()
 	g, err := db.Leases().Acquire(t.Context(), request(key))

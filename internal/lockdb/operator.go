@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
@@ -26,11 +27,25 @@ type Operations struct {
 // Operations returns the operations of an operator.
 func (db *DB) Operations() *Operations { return &Operations{db.db, db.engine} }
 
+// By is who does something, and why, for the audit table.
+type By = lock.By
+
 // Act is an action of an operator, for the audit table.
 type Act struct {
 	At time.Time
-	// Actor did Action to the stream or lock Subject.
+	// Actor did Action to the stream or lock Subject. Detail has the reason, too.
 	Actor, Action, Subject, Detail string
+}
+
+// Did returns the act of one who did that to the subject.
+func Did(by By, action, subject, detail string) Act {
+	switch {
+	case detail == "":
+		detail = by.Reason
+	case by.Reason != "":
+		detail += ": " + by.Reason
+	}
+	return Act{Actor: by.Actor, Action: action, Subject: subject, Detail: detail}
 }
 
 // ResetOptions say how much a reset forgets.
@@ -53,8 +68,7 @@ type ResetOptions struct {
 // Reset sets the cursor of a stream back to the beginning, unless it is kept,
 // and cancels the sweeps of the stream. The event log and its sequence stay. A
 // poll that runs is refused its next commit.
-func (t *Operations) Reset(ctx context.Context, stream, actor string, o ResetOptions) error {
-	act := Act{Actor: actor, Action: "reset", Subject: stream}
+func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOptions) error {
 	rewind := rewind
 	if o.FromStart {
 		rewind = rewindToStart
@@ -63,26 +77,24 @@ func (t *Operations) Reset(ctx context.Context, stream, actor string, o ResetOpt
 	case o.Forget && o.KeepCursor:
 		return fmt.Errorf("reset %s: the cursor cannot be kept when the rows are forgotten", stream)
 	case o.KeepCursor:
-		act.Detail = "keep-cursor"
-		return t.operate(ctx, act, resetSQL(""), stream)
+		return t.operate(ctx, Did(by, "reset", stream, "keep-cursor"), resetSQL(""), stream)
 	case o.Forget:
-		act.Detail = "forget"
-		return t.operate(ctx, act, resetSQL(rewind+`, key_form = '', followed_from = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
+		return t.operate(ctx, Did(by, "reset", stream, "forget"), resetSQL(rewind+`, key_form = '', followed_from = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
 			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
 	}
-	return t.operate(ctx, act, resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
+	return t.operate(ctx, Did(by, "reset", stream, ""), resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
 }
 
 // Accept lets the next poll of a stream accept the last refusal, and ends
 // its backoff. refusal is what [Streams.Refused] returned; the error is
 // [ErrRefusalMoved] when a poll has refused something else since. A poll that runs is
 // refused its next commit.
-func (t *Operations) Accept(ctx context.Context, stream, actor, refusal, detail string) error {
+func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, detail string) error {
 	return t.db.InTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
 		if err := t.accept(ctx, tx, stream, refusal, ""); err != nil {
 			return err
 		}
-		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "accept", Subject: stream, Detail: detail})
+		return audit(ctx, t.db, tx, Did(by, "accept", stream, detail))
 	})
 }
 

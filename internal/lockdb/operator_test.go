@@ -16,7 +16,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
-		if _, err := db.Operations().Pause(t.Context(), "orders", "alice", lockdb.PauseOptions{}); err != nil {
+		if _, err := db.Operations().Pause(t.Context(), "orders", by("alice"), 0); err != nil {
 			t.Fatal(err)
 		}
 		// A poll that has read the cursor only then had looked before whether the
@@ -31,7 +31,7 @@ func TestPauseRefusesTheRunningPoll(t *testing.T) {
 		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || !states["orders"].Paused {
 			t.Errorf("after the pause: %+v, %v", states, err)
 		}
-		if _, err := db.Operations().Resume(t.Context(), "orders", "bob", lockdb.ResumeOptions{}); err != nil {
+		if _, err := db.Operations().Resume(t.Context(), "orders", by("bob"), ""); err != nil {
 			t.Fatal(err)
 		}
 		if states, err := db.Turns().Streams(t.Context(), []string{"orders"}); err != nil || states["orders"].Paused {
@@ -56,7 +56,7 @@ func TestResetKeepsOrForgetsObservedRows(t *testing.T) {
 			onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3))
-				if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: tc.forget}); err != nil {
+				if err := db.Operations().Reset(t.Context(), "orders", by("alice"), lockdb.ResetOptions{Forget: tc.forget}); err != nil {
 					t.Fatal(err)
 				}
 				c := cursorOf(t, s, "orders")
@@ -84,7 +84,7 @@ func TestOperatorOnUnknownStream(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		for name, act := range map[string]func() error{
-			"reset": func() error { return db.Operations().Reset(t.Context(), "nope", "alice", lockdb.ResetOptions{}) },
+			"reset": func() error { return db.Operations().Reset(t.Context(), "nope", by("alice"), lockdb.ResetOptions{}) },
 		} {
 			if err := act(); !errors.Is(err, lockdb.ErrUnknownStream) {
 				t.Errorf("%s: %v", name, err)
@@ -104,7 +104,7 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 		s := db.Store(acquire(t, db, "order-observer-poll"))
 		before := mustCommit(t, s, chunk(mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3)), 3))
 		sweep := startSweep(t, db, "orders", observer.SweepReconcile)
-		if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: true}); err != nil {
+		if err := db.Operations().Reset(t.Context(), "orders", by("alice"), lockdb.ResetOptions{KeepCursor: true}); err != nil {
 			t.Fatal(err)
 		}
 		want := before
@@ -120,7 +120,7 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 			t.Errorf("the sweep is %s", got.State)
 		}
 		both := lockdb.ResetOptions{Forget: true, KeepCursor: true}
-		if err := db.Operations().Reset(t.Context(), "orders", "alice", both); err == nil {
+		if err := db.Operations().Reset(t.Context(), "orders", by("alice"), both); err == nil {
 			t.Error("a cursor was kept and its rows forgotten")
 		}
 		if n := count(t, url, `SELECT count(*) FROM obs_observed`); n != 6 {
@@ -146,7 +146,7 @@ func TestResetEndsABackoff(t *testing.T) {
 			if err := db.Turns().NoteStream(t.Context(), g, failed); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{KeepCursor: keep}); err != nil {
+			if err := db.Operations().Reset(t.Context(), "orders", by("alice"), lockdb.ResetOptions{KeepCursor: keep}); err != nil {
 				t.Fatal(err)
 			}
 			states, err := db.Turns().Streams(t.Context(), []string{"orders"})
@@ -167,7 +167,7 @@ func TestResetCancelsSweeps(t *testing.T) {
 			for _, kind := range []observer.SweepKind{observer.SweepReconcile, observer.SweepBackfill} {
 				startSweep(t, db, "orders", kind)
 			}
-			if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{Forget: forget}); err != nil {
+			if err := db.Operations().Reset(t.Context(), "orders", by("alice"), lockdb.ResetOptions{Forget: forget}); err != nil {
 				t.Fatal(err)
 			}
 			all := mustSweeps(t, db)
@@ -187,19 +187,19 @@ func TestAcceptIsForWhatWasRefused(t *testing.T) {
 			t.Parallel()
 			onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
-				if err := db.Operations().Accept(t.Context(), "orders", "alice", "", ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
+				if err := db.Operations().Accept(t.Context(), "orders", by("alice"), "", ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
 					t.Errorf("accepted for a stream that was never polled: %v", err)
 				}
 				refusing := chunk(cursorOf(t, s, "orders"), n)
 				refusing.Refusal = `{"kind":"gone"}`
 				c := mustCommit(t, s, refusing)
-				if err := db.Operations().Accept(t.Context(), "orders", "alice", `{"kind":"poison"}`, ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
+				if err := db.Operations().Accept(t.Context(), "orders", by("alice"), `{"kind":"poison"}`, ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
 					t.Errorf("accepted what was not refused: %v", err)
 				}
 				if refusal, accepted, err := db.Streams().Refused(t.Context(), "orders"); err != nil || refusal != refusing.Refusal || accepted {
 					t.Errorf("refused %q, accepted %v, %v", refusal, accepted, err)
 				}
-				if err := db.Operations().Accept(t.Context(), "orders", "alice", refusing.Refusal, "8 of 8"); err != nil {
+				if err := db.Operations().Accept(t.Context(), "orders", by("alice"), refusing.Refusal, "8 of 8"); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := s.Commit(t.Context(), chunk(c, n)); !errors.Is(err, observer.ErrConflict) {
@@ -291,7 +291,7 @@ func TestDefinitionIsKeptWithItsTime(t *testing.T) {
 				if next := commit("b"); !next.DefinedAt.After(first.DefinedAt) {
 					t.Errorf("another one was set at %s, the first at %s", next.DefinedAt, first.DefinedAt)
 				}
-				if err := db.Operations().Reset(t.Context(), "orders", "alice", lockdb.ResetOptions{}); err != nil {
+				if err := db.Operations().Reset(t.Context(), "orders", by("alice"), lockdb.ResetOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				if c := cursorOf(t, s, "orders"); c.Definition != "b" || c.Form != "" {

@@ -16,33 +16,6 @@ import (
 // poll.
 const pausedSQL = `(c.paused AND (c.paused_until IS NULL OR c.paused_until > {now}))`
 
-// PauseOptions say for how long a stream is paused, and why.
-type PauseOptions struct {
-	// For is the time after which it goes on by itself; 0 is never.
-	For time.Duration
-	// Reason is for people, and may be empty.
-	Reason string
-}
-
-// detail is the text for the audit table.
-func (o PauseOptions) detail() string {
-	if o.For == 0 {
-		return o.Reason
-	}
-	return joined("for "+o.For.String(), o.Reason)
-}
-
-// joined adds a reason to what was done.
-func joined(done, reason string) string {
-	switch {
-	case done == "":
-		return reason
-	case reason == "":
-		return done
-	}
-	return done + ": " + reason
-}
-
 const pauseSQL = `
 INSERT INTO obs_cursor AS c (stream, paused, paused_at, paused_until, paused_by, pause_reason)
 VALUES ($1, TRUE, {now}, CASE WHEN CAST($2 AS DOUBLE PRECISION) > 0 THEN {in $2} END, $3, $4)
@@ -52,54 +25,51 @@ ON CONFLICT (stream) DO UPDATE
  WHERE NOT c.paused OR c.paused_until IS NOT NULL AND (excluded.paused_until IS NULL OR excluded.paused_until > c.paused_until)`
 
 // Pause stops the polls of a stream on every node, until its time is over or
-// [Operations.Resume]. A poll that runs is refused its next commit. A stream that was never
+// [Operations.Resume]; a time of 0 is never over. A poll that runs is refused its next commit. A stream that was never
 // polled can be paused too. A pause of before is made longer, and never shorter: it is
 // somebody else's. Pause reports false when that one lasts as long.
-func (t *Operations) Pause(ctx context.Context, stream, actor string, o PauseOptions) (changed bool, err error) {
+func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time.Duration) (changed bool, err error) {
 	list, err := t.db.List([]string{stream})
 	if err != nil {
 		return false, err
 	}
 	err = t.db.InTx(ctx, "pause "+stream, func(tx *sql.Tx) error {
-		if err := endPauses(ctx, t.db, tx, actor, list); err != nil {
+		if err := endPauses(ctx, t.db, tx, by.Actor, list); err != nil {
 			return err
 		}
-		n, err := affected(tx.ExecContext(ctx, t.db.SQL(pauseSQL), stream, o.For.Seconds(), sqldb.Storable(actor), sqldb.Storable(o.Reason)))
+		n, err := affected(tx.ExecContext(ctx, t.db.SQL(pauseSQL), stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))
 		if changed = n > 0; err != nil || !changed {
 			return err
 		}
-		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "pause", Subject: stream, Detail: o.detail()})
+		detail := ""
+		if lasts > 0 {
+			detail = "for " + lasts.String()
+		}
+		return audit(ctx, t.db, tx, Did(by, "pause", stream, detail))
 	})
 	return changed && err == nil, err
 }
 
-// ResumeOptions say what is resumed beside the polls of a stream, and why.
-type ResumeOptions struct {
-	// Account is the account of the stream's source, whose refusals are forgotten: every
-	// node may try the secret that it has. Empty for none.
-	Account string
-	// Reason is for people, and may be empty.
-	Reason string
-}
-
 // Resume lets a paused stream be polled again, from its next turn on, and ends
-// a backoff. It reports false when there was nothing to end.
-func (t *Operations) Resume(ctx context.Context, stream, actor string, o ResumeOptions) (changed bool, err error) {
+// a backoff. The refusals of the account, which is that of its source, are forgotten: every
+// node may try the secret that it has. An empty account is none. Resume reports false when
+// there was nothing to end.
+func (t *Operations) Resume(ctx context.Context, stream string, by By, account string) (changed bool, err error) {
 	err = t.db.InTx(ctx, "resume "+stream, func(tx *sql.Tx) error {
 		ended, err := affected(tx.ExecContext(ctx, t.db.SQL(`
 			UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1 AND (paused OR failures > 0)`), stream))
 		if err != nil {
 			return err
 		}
-		forgotten, err := affected(tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_account WHERE account = $1`), o.Account))
+		forgotten, err := affected(tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_account WHERE account = $1`), account))
 		if changed = ended+forgotten > 0; err != nil || !changed {
 			return err
 		}
-		act := Act{Actor: actor, Action: "resume", Subject: stream, Detail: o.Reason}
+		detail := ""
 		if forgotten > 0 {
-			act.Detail = joined("the refused account "+o.Account+" may be tried again", o.Reason)
+			detail = "the refused account " + account + " may be tried again"
 		}
-		return audit(ctx, t.db, tx, act)
+		return audit(ctx, t.db, tx, Did(by, "resume", stream, detail))
 	})
 	return changed && err == nil, err
 }

@@ -20,7 +20,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
 		const length = 3 * time.Second
 		began := time.Now()
-		pause(t, db, "alice", lockdb.PauseOptions{For: length, Reason: "the move"}, true)
+		pause(t, db, lockdb.By{Actor: "alice", Reason: "the move"}, length, true)
 		p := stateOf(t, db).Pause
 		if left := p.Until.Sub(p.At); !stateOf(t, db).Paused || p.By != "alice" || p.Reason != "the move" || left < length-time.Second || left > length+time.Second {
 			t.Errorf("while it is paused: %+v", p)
@@ -60,15 +60,15 @@ func TestAPauseEndsByItself(t *testing.T) {
 func TestAPauseIsNeverMadeShorter(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
-		pause(t, db, "alice", lockdb.PauseOptions{For: time.Hour}, true)
-		pause(t, db, "bob", lockdb.PauseOptions{For: time.Minute}, false)
+		pause(t, db, by("alice"), time.Hour, true)
+		pause(t, db, by("bob"), time.Minute, false)
 		if by := stateOf(t, db).Pause.By; by != "alice" {
 			t.Errorf("it is the pause of %s", by)
 		}
-		pause(t, db, "bob", lockdb.PauseOptions{For: 2 * time.Hour}, true)
-		pause(t, db, "carol", lockdb.PauseOptions{Reason: "a migration"}, true)
-		pause(t, db, "dave", lockdb.PauseOptions{}, false)
-		pause(t, db, "dave", lockdb.PauseOptions{For: 1000 * time.Hour}, false)
+		pause(t, db, by("bob"), 2*time.Hour, true)
+		pause(t, db, lockdb.By{Actor: "carol", Reason: "a migration"}, 0, true)
+		pause(t, db, by("dave"), 0, false)
+		pause(t, db, by("dave"), 1000*time.Hour, false)
 		if p := stateOf(t, db).Pause; p.By != "carol" || p.Reason != "a migration" || !p.Until.IsZero() || p.At.IsZero() {
 			t.Errorf("in the end: %+v", p)
 		}
@@ -76,7 +76,7 @@ func TestAPauseIsNeverMadeShorter(t *testing.T) {
 		// A pause that is over is ended before the next, and on record.
 		const back = `UPDATE obs_cursor SET paused_until = '2020-01-01 00:00:00.000000'`
 		exec(t.Context(), t, url, map[string]string{"postgres": back, "sqlite": back})
-		pause(t, db, "erin", lockdb.PauseOptions{For: time.Minute}, true)
+		pause(t, db, by("erin"), time.Minute, true)
 		wantActs(t, db, "resume erin the pause of carol was until 2020-01-01T00:00:00Z", "pause erin for 1m0s")
 	})
 }
@@ -88,7 +88,7 @@ func TestAResumeIsOnRecord(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		resume := func(want bool) {
 			t.Helper()
-			changed, err := db.Operations().Resume(t.Context(), "orders", "alice", lockdb.ResumeOptions{Account: "oracle://app@db/WMS", Reason: "a new password"})
+			changed, err := db.Operations().Resume(t.Context(), "orders", lockdb.By{Actor: "alice", Reason: "a new password"}, "oracle://app@db/WMS")
 			if changed != want || err != nil {
 				t.Errorf("%v, %v", changed, err)
 			}
@@ -105,16 +105,16 @@ func TestAResumeIsOnRecord(t *testing.T) {
 		if left, err := db.Accounts().Account(t.Context(), "oracle://app@db/WMS"); len(left) > 0 || err != nil {
 			t.Errorf("refused still: %+v, %v", left, err)
 		}
-		pause(t, db, "bob", lockdb.PauseOptions{}, true)
+		pause(t, db, by("bob"), 0, true)
 		resume(true)
 		wantActs(t, db, "pause bob ", "resume alice a new password")
 	})
 }
 
-func pause(t *testing.T, db *lockdb.DB, actor string, o lockdb.PauseOptions, want bool) {
+func pause(t *testing.T, db *lockdb.DB, who lockdb.By, lasts time.Duration, want bool) {
 	t.Helper()
-	if changed, err := db.Operations().Pause(t.Context(), "orders", actor, o); changed != want || err != nil {
-		t.Errorf("%s: %v, %v", actor, changed, err)
+	if changed, err := db.Operations().Pause(t.Context(), "orders", who, lasts); changed != want || err != nil {
+		t.Errorf("%s: %v, %v", who.Actor, changed, err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 // ReleaseLock ends the lease of a term for an operator, whoever holds it. The error is
 // [lock.ErrLost] when the term does not hold the lock.
-func (t *Operations) ReleaseLock(ctx context.Context, region, key, term, actor string) error {
-	act := Act{Actor: actor, Action: "release-lock", Subject: region + " " + key, Detail: term}
+func (t *Operations) ReleaseLock(ctx context.Context, region, key, term string, by By) error {
+	act := Did(by, "release-lock", region+" "+key, term)
 	return t.db.InTx(ctx, "release lock "+key, func(tx *sql.Tx) error {
 		var client sql.NullString
 		err := tx.QueryRowContext(ctx, t.db.SQL(`SELECT client_id FROM int_lock WHERE lock_key = $1 AND region = $2{update}`), rowKey(key), region).Scan(&client)

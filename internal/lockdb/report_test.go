@@ -20,7 +20,7 @@ func TestReportHasSweepsAndRefusedAccounts(t *testing.T) {
 		running := startSweep(t, db, "orders", observer.SweepBackfill)
 		mustCommit(t, s, step(cursorOf(t, s, "orders"), 3, running.ID, "2021"))
 		cancelled := startSweep(t, db, "orders", observer.SweepReconcile)
-		if err := db.Sweeps().Cancel(t.Context(), cancelled.ID, "bob"); err != nil {
+		if err := db.Sweeps().Cancel(t.Context(), cancelled.ID, by("bob")); err != nil {
 			t.Fatal(err)
 		}
 		a := lockdb.Account{ID: "erp/reader", Node: "a", Reason: "ORA-01017", Salt: []byte{1}, Digest: []byte{1}}

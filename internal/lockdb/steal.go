@@ -31,15 +31,15 @@ func isVerdict(err error) bool {
 
 // Steal implements [lock.Stealer]. It waits for a row that is locked as Acquire does, and is
 // noted in obs_audit in the transaction that does it.
-func (l *Leases) Steal(ctx context.Context, r lock.Request, seen lock.Held, actor string) (lock.Grant, error) {
+func (l *Leases) Steal(ctx context.Context, r lock.Request, seen lock.Held, by lock.By) (lock.Grant, error) {
 	if ctx.Err() != nil {
 		return lock.Grant{}, fmt.Errorf("steal lock %s: %w", r.Key, context.Cause(ctx))
 	}
-	act := Act{Actor: actor, Action: "steal-lock", Subject: r.Region + " " + r.Key, Detail: seen.Term}
+	act := Did(by, "steal-lock", r.Region+" "+r.Key, seen.Term)
 	wanted := r
 	wanted.Place = ahead
-	grants, err := l.takeAll(ctx, []lock.Request{wanted}, func(ctx context.Context, grants []lock.Grant, by process) ([]acquired, error) {
-		fence, err := l.steal(ctx, grants[0], seen, act, by)
+	grants, err := l.takeAll(ctx, []lock.Request{wanted}, func(ctx context.Context, grants []lock.Grant, self process) ([]acquired, error) {
+		fence, err := l.steal(ctx, grants[0], seen, act, self)
 		var held *lock.HeldError
 		if errors.As(err, &held) {
 			held.Key = r.Key
@@ -51,7 +51,7 @@ func (l *Leases) Steal(ctx context.Context, r lock.Request, seen lock.Held, acto
 	}
 	g := grants[0]
 	g.Request, g.Recovered = r, true
-	l.log.Info("Lease stolen", "lock", g.Key, "name", g.Name, "from", seen.Node, "fence", g.Fence, "actor", actor)
+	l.log.Info("Lease stolen", "lock", g.Key, "name", g.Name, "from", seen.Node, "fence", g.Fence, "actor", by.Actor)
 	return g, nil
 }
 

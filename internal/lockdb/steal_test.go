@@ -65,7 +65,7 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 		before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
 		r := request("order-observer-poll")
 		r.Node = "thief"
-		g, err := db.Leases().Steal(t.Context(), r, see(t, db, victim), "alice")
+		g, err := db.Leases().Steal(t.Context(), r, see(t, db, victim), by("alice"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Mode = lock.Exclusive
-		if _, err := db.Leases().Steal(t.Context(), r, see(t, db, reader), "bob"); err != nil {
+		if _, err := db.Leases().Steal(t.Context(), r, see(t, db, reader), by("bob")); err != nil {
 			t.Fatal(err)
 		}
 		if n := guardRows(t, db, url, reader); n != 0 {
@@ -123,7 +123,7 @@ func TestStealThatIsRefusedChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = db.Leases().Steal(t.Context(), r, see(t, db, victim), "alice")
+			_, err = db.Leases().Steal(t.Context(), r, see(t, db, victim), by("alice"))
 			if err == nil || errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrRenewed) {
 				t.Errorf("steal: %v, want the refusal of the database", err)
 			}
@@ -148,7 +148,7 @@ func TestStealWaitsForALockedRowBriefly(t *testing.T) {
 			victim := acquire(t, db, "a")
 			seen := see(t, db, victim)
 			tx := stranger(t, url, `SELECT 1 FROM int_lock WHERE lock_key = $1 FOR UPDATE`, []string{"a"})
-			_, err := db.Leases().Steal(t.Context(), request("a"), seen, "alice")
+			_, err := db.Leases().Steal(t.Context(), request("a"), seen, by("alice"))
 			if !errors.Is(err, lock.ErrHeld) || !strings.Contains(err.Error(), "another transaction has locked its row") {
 				t.Errorf("steal of a lock whose row is locked: %v", err)
 			}
@@ -158,7 +158,7 @@ func TestStealWaitsForALockedRowBriefly(t *testing.T) {
 			if err := tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.Leases().Steal(t.Context(), request("a"), seen, "alice"); err != nil {
+			if _, err := db.Leases().Steal(t.Context(), request("a"), seen, by("alice")); err != nil {
 				t.Errorf("steal of a lock whose row is free again: %v", err)
 			}
 			holds(t, db, victim, false)
@@ -184,7 +184,7 @@ func TestStealWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 		}
 		return netfault.Fault{}
 	})
-	_, err := db.Leases().Steal(t.Context(), request("a"), seen, "alice")
+	_, err := db.Leases().Steal(t.Context(), request("a"), seen, by("alice"))
 	proxy.Inspect(nil)
 	if !cut.Load() {
 		t.Fatal("the connection was never cut: the test proves nothing")
@@ -210,7 +210,7 @@ func TestStealSeesWhatAGuardHasRenewed(t *testing.T) {
 			tx := guarded(t, db, url, victim)
 			stolen := make(chan error, 1)
 			go func() {
-				_, err := db.Leases().Steal(context.WithoutCancel(t.Context()), inMode("doc", lock.Exclusive), seen, "alice")
+				_, err := db.Leases().Steal(context.WithoutCancel(t.Context()), inMode("doc", lock.Exclusive), seen, by("alice"))
 				stolen <- err
 			}()
 			eventually(t, func() error {

@@ -53,9 +53,9 @@ const cancelSweepsSQL = `UPDATE obs_sweep SET state = 'cancelled', updated_at = 
 // stream, the kind and the range count. When one of that stream and kind is
 // running already, the result is that one, with [ErrSweepRunning].
 // A stream that was never polled can be swept too.
-func (t *Sweeps) Start(ctx context.Context, s observer.Sweep, actor string) (observer.Sweep, error) {
+func (t *Sweeps) Start(ctx context.Context, s observer.Sweep, by By) (observer.Sweep, error) {
 	for {
-		started, err := t.insert(ctx, s, actor)
+		started, err := t.insert(ctx, s, by)
 		if !errors.Is(err, ErrSweepRunning) {
 			return started, err
 		}
@@ -72,14 +72,14 @@ func (t *Sweeps) Start(ctx context.Context, s observer.Sweep, actor string) (obs
 	}
 }
 
-func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, actor string) (started observer.Sweep, err error) {
+func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started observer.Sweep, err error) {
 	err = t.db.InTx(ctx, fmt.Sprintf("start a sweep of %s", s.Stream), func(tx *sql.Tx) error {
 		var err error
 		started, err = scanSweep(tx.QueryRowContext(ctx, t.db.SQL(`
 			INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, actor, started_at, updated_at)
 			VALUES ($1, $2, 'running', $3, $4, $3, $5, {now}, {now})
 			ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
-			RETURNING `+sweepColumns), s.Stream, string(s.Kind), s.From, s.Before, sqldb.Storable(actor)).Scan)
+			RETURNING `+sweepColumns), s.Stream, string(s.Kind), s.From, s.Before, sqldb.Storable(by.Actor)).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepRunning
 		}
@@ -87,7 +87,7 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, actor string) (st
 			return err
 		}
 		detail := fmt.Sprintf("%s %d: from %q, before %q", started.Kind, started.ID, started.From, started.Before)
-		return audit(ctx, t.db, tx, Act{Actor: actor, Action: "start-sweep", Subject: started.Stream, Detail: detail})
+		return audit(ctx, t.db, tx, Did(by, "start-sweep", started.Stream, detail))
 	})
 	return started, err
 }
@@ -115,20 +115,18 @@ func (t *Sweeps) Latest(ctx context.Context, stream string) ([]observer.Sweep, e
 // Cancel ends a running sweep: its next step is refused. What it
 // has committed stays. The error is [ErrSweepEnded] when no sweep of that id is
 // running.
-func (t *Sweeps) Cancel(ctx context.Context, id int64, actor string) error {
+func (t *Sweeps) Cancel(ctx context.Context, id int64, by By) error {
 	return t.db.InTx(ctx, fmt.Sprintf("cancel sweep %d", id), func(tx *sql.Tx) error {
-		act := Act{Actor: actor, Action: "cancel-sweep"}
-		var kind string
+		var stream, kind string
 		err := tx.QueryRowContext(ctx, t.db.SQL(`
 			UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE id = $1 AND state = 'running'
-			RETURNING stream, kind`), id).Scan(&act.Subject, &kind)
+			RETURNING stream, kind`), id).Scan(&stream, &kind)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepEnded
 		}
 		if err != nil {
 			return err
 		}
-		act.Detail = fmt.Sprintf("%s %d", kind, id)
-		return audit(ctx, t.db, tx, act)
+		return audit(ctx, t.db, tx, Did(by, "cancel-sweep", stream, fmt.Sprintf("%s %d", kind, id)))
 	})
 }

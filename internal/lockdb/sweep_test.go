@@ -13,7 +13,7 @@ import (
 
 func startSweep(t *testing.T, db *lockdb.DB, stream string, kind observer.SweepKind) observer.Sweep {
 	t.Helper()
-	s, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: stream, Kind: kind, From: "2020", Before: "2026"}, "alice")
+	s, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: stream, Kind: kind, From: "2020", Before: "2026"}, by("alice"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestSweepThatDoesNotRunRefusesItsStep(t *testing.T) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
 				cancelled := startSweep(t, db, "orders", observer.SweepBackfill).ID
-				if err := db.Sweeps().Cancel(t.Context(), cancelled, "bob"); err != nil {
+				if err := db.Sweeps().Cancel(t.Context(), cancelled, by("bob")); err != nil {
 					t.Fatal(err)
 				}
 				last := step(cursorOf(t, s, "orders"), 0, startSweep(t, db, "orders", observer.SweepBackfill).ID, "2026")
@@ -177,7 +177,7 @@ func TestNodesStartOneSweepTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				s, err := nodes[i%len(nodes)].Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, "alice")
+				s, err := nodes[i%len(nodes)].Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, by("alice"))
 				ids[i], errs[i] = s.ID, err
 			})
 		}
@@ -208,14 +208,14 @@ func TestOperatorCancelsASweep(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
 		first := startSweep(t, db, "orders", observer.SweepBackfill)
-		if err := db.Sweeps().Cancel(t.Context(), first.ID, "bob"); err != nil {
+		if err := db.Sweeps().Cancel(t.Context(), first.ID, by("bob")); err != nil {
 			t.Fatal(err)
 		}
 		if got := sweepOf(t, db, "orders", first.Kind); got.State != observer.SweepCancelled || got.ID != first.ID {
 			t.Errorf("after it was cancelled: %+v", got)
 		}
 		for _, id := range []int64{first.ID, first.ID + 1000} {
-			if err := db.Sweeps().Cancel(t.Context(), id, "bob"); !errors.Is(err, lockdb.ErrSweepEnded) {
+			if err := db.Sweeps().Cancel(t.Context(), id, by("bob")); !errors.Is(err, lockdb.ErrSweepEnded) {
 				t.Errorf("sweep %d cancelled: %v", id, err)
 			}
 		}

@@ -40,17 +40,17 @@ func TestActsOfAnyBytesAreNoted(t *testing.T) {
 	t.Parallel()
 	const actor, why, name, noted = "J\xfcrgen", "gepr\xfcft \x00", "J\ufffdrgen", "gepr\ufffdft \ufffd"
 	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
-		ctx, op := t.Context(), db.Operations()
-		if _, err := op.Pause(ctx, "orders", actor, lockdb.PauseOptions{Reason: why}); err != nil {
+		ctx, op, who := t.Context(), db.Operations(), lockdb.By{Actor: actor, Reason: why}
+		if _, err := op.Pause(ctx, "orders", who, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := op.Resume(ctx, "orders", actor, lockdb.ResumeOptions{Reason: why}); err != nil {
+		if _, err := op.Resume(ctx, "orders", who, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.Sweeps().Start(ctx, observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, actor); err != nil {
+		if _, err := db.Sweeps().Start(ctx, observer.Sweep{Stream: "orders", Kind: observer.SweepBackfill}, who); err != nil {
 			t.Fatal(err)
 		}
-		if err := op.Note(ctx, lockdb.Act{Actor: actor, Action: "retry-dead", Subject: "orders", Detail: why}); err != nil {
+		if err := op.Note(ctx, lockdb.Did(who, "retry-dead", "orders", "")); err != nil {
 			t.Fatal(err)
 		}
 		acts, err := op.Acts(ctx, lockdb.ActFilter{Actor: actor})

@@ -83,7 +83,7 @@ func TestWhatIsKnownOfAStream(t *testing.T) {
 		mustCommit(t, s, chunk(c, 2))
 		polled(time.Hour)
 		known("after it", true)
-		if err := db.Operations().Reset(ctx, "orders", "tester", lockdb.ResetOptions{}); err != nil {
+		if err := db.Operations().Reset(ctx, "orders", by("tester"), lockdb.ResetOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		known("after a reset", false)

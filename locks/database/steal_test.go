@@ -57,7 +57,7 @@ func TestStealBesideGuardedTransactions(t *testing.T) {
 			if _, err := b.Steal(t.Context(), seen, wanted); !errors.Is(err, locks.ErrRenewed) {
 				t.Errorf("steal after a guarded transaction: %v, want ErrRenewed", err)
 			}
-			l, err := b.Steal(t.Context(), find(t, b, victim), wanted, locks.StolenBy("alice"))
+			l, err := b.Steal(t.Context(), find(t, b, victim), wanted, locks.StolenBy("alice", ""))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // Steal implements [lock.Stealer]. It keeps no records.
-func (m *Memory) Steal(ctx context.Context, r lock.Request, seen lock.Held, _ string) (lock.Grant, error) {
+func (m *Memory) Steal(ctx context.Context, r lock.Request, seen lock.Held, _ lock.By) (lock.Grant, error) {
 	began := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -48,7 +48,7 @@ func (s thief) see(g lock.Grant) lock.Held {
 
 func (s thief) steal(r lock.Request, seen lock.Held) lock.Grant {
 	s.t.Helper()
-	g, err := s.Steal(s.t.Context(), r, seen, "alice")
+	g, err := s.Steal(s.t.Context(), r, seen, lock.By{Actor: "alice"})
 	if err != nil {
 		s.t.Fatalf("%s could not steal: %v", r.Node, err)
 	}
@@ -58,7 +58,7 @@ func (s thief) steal(r lock.Request, seen lock.Held) lock.Grant {
 // cannot checks that the lock is not stolen, for that reason.
 func (s thief) cannot(r lock.Request, seen lock.Held, want error) {
 	s.t.Helper()
-	g, err := s.Steal(s.t.Context(), r, seen, "alice")
+	g, err := s.Steal(s.t.Context(), r, seen, lock.By{Actor: "alice"})
 	if err == nil || !errors.Is(err, want) {
 		s.t.Errorf("steal: grant %+v, error %v, want %v", g, err, want)
 	}
@@ -178,7 +178,7 @@ func stolenFromOne(t *testing.T, h Harness) {
 	pause(t, clockStep)
 	lives(t, a, second)
 	var held *lock.HeldError
-	if _, err := b.Steal(t.Context(), h.request("c"), seen, "alice"); !errors.As(err, &held) || held.Node != "b" || held.Key != first.Key || held.Left <= 0 || held.Left > second.TTL {
+	if _, err := b.Steal(t.Context(), h.request("c"), seen, lock.By{Actor: "alice"}); !errors.As(err, &held) || held.Node != "b" || held.Key != first.Key || held.Left <= 0 || held.Left > second.TTL {
 		t.Errorf("%v does not say that b keeps the lock", err)
 	}
 	b.cannot(h.shared(t, "c", lock.IntentExclusive), seen, lock.ErrHeld)
@@ -244,7 +244,7 @@ func stolenOnce(t *testing.T, h Harness) {
 	var work sync.WaitGroup
 	for _, s := range all {
 		work.Go(func() {
-			g, err := s.Steal(t.Context(), h.request("b"), seen, "alice")
+			g, err := s.Steal(t.Context(), h.request("b"), seen, lock.By{Actor: "alice"})
 			switch {
 			case err == nil:
 				won <- g
