@@ -113,12 +113,12 @@ var (
 	unescaper = strings.NewReplacer("%25", "%", "%3A", ":")
 )
 
+// join escapes the parts where they are.
 func join(parts []string) string {
-	escaped := make([]string, len(parts))
 	for i, part := range parts {
-		escaped[i] = escaper.Replace(part)
+		parts[i] = escaper.Replace(part)
 	}
-	return strings.Join(escaped, ":")
+	return strings.Join(parts, ":")
 }
 
 // normal returns the descriptor with its defaults, and copies of what the caller could

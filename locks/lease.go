@@ -225,8 +225,9 @@ func (l *Lease) Release(ctx context.Context) error {
 		if l.hold.leave() {
 			l.err = l.hold.lease.Release(ctx)
 			l.hold.set.leave()
-			l.hold.manager.metrics.released(l.hold.lock, l.hold.lease.Grant().Began)
-			l.hold.manager.line.released(l.hold.lock.Key())
+			g := l.hold.lease.Grant()
+			l.hold.manager.metrics.released(l.hold.lock, g.Began)
+			l.hold.manager.line.released(g.Key)
 			l.hold.manager.policies.leave(l.hold.lock)
 		} else if cause := context.Cause(l.hold.lease.Context()); errors.Is(cause, ErrLost) {
 			l.err = cause

@@ -351,9 +351,10 @@ func (m *Manager) inForce(ttl time.Duration) time.Duration {
 
 // request is what the provider is asked for.
 func (m *Manager) request(d Descriptor) (lock.Request, error) {
+	key := d.Key()
 	r := lock.Request{
-		Key: d.Key(), Region: m.opts.Region, TTL: d.TTL, Mode: lock.Mode(d.Mode),
-		Name: d.Key(), Node: m.opts.Node, Descriptor: d.String(),
+		Key: key, Region: m.opts.Region, TTL: d.TTL, Mode: lock.Mode(d.Mode),
+		Name: key, Node: m.opts.Node, Descriptor: d.String(),
 	}
 	if len(d.Metadata) > 0 {
 		text, err := json.Marshal(d.Metadata)

@@ -51,6 +51,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	leases  map[*Lease]struct{}
+	next    time.Time // when the loop looks by itself; zero before its first look
 	running bool
 	closed  bool
 }
@@ -223,7 +224,6 @@ func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
 		return nil, errors.Join(ErrClosed, l.Release(ctx))
 	}
 	if time.Now().Before(l.trustedUntil()) {
-		k.wakeLoop()
 		return l, nil
 	}
 	_ = l.end(ErrLost)
@@ -233,7 +233,8 @@ func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
 	return nil, fmt.Errorf("acquire lock %s: the answer came after the lease could be trusted: %w", g.Key, ErrLost)
 }
 
-// add adds the lease to those that the keeper renews. It reports false after Close.
+// add adds the lease to those that the keeper renews. It reports false after Close. A look
+// is at all leases, so the loop is not woken for one that it will renew in time anyway.
 func (k *Keeper) add(l *Lease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -242,9 +243,12 @@ func (k *Keeper) add(l *Lease) bool {
 	}
 	k.leases[l] = struct{}{}
 	k.metrics.held.Set(float64(len(k.leases)))
-	if !k.running {
+	switch {
+	case !k.running:
 		k.running = true
 		k.work.Go(k.loop)
+	case l.due.Before(k.next):
+		k.wakeLoop()
 	}
 	return true
 }

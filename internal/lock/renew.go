@@ -82,19 +82,20 @@ func (l *Lease) setRenewing(on bool) {
 	l.renewing = on
 }
 
-// untilNext returns the time until the earliest renewal that does not run yet.
+// untilNext returns the time until the earliest renewal that does not run yet, and notes
+// when that is.
 func (k *Keeper) untilNext() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	next := time.Hour // A change of the leases wakes the loop.
+	k.next = time.Now().Add(time.Hour) // A lease that is due sooner wakes the loop.
 	for l := range k.leases {
 		l.mu.Lock()
-		if l.ended == nil && !l.renewing {
-			next = min(next, time.Until(l.due))
+		if l.ended == nil && !l.renewing && l.due.Before(k.next) {
+			k.next = l.due
 		}
 		l.mu.Unlock()
 	}
-	return max(next, 0)
+	return max(time.Until(k.next), 0)
 }
 
 // renew renews the batch in one call and applies the answer to each lease.
