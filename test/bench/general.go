@@ -23,13 +23,16 @@ func generalModes() []locks.Mode {
 }
 
 // generals are managers, each of them as a process of its own has it, beside the
-// connections of the other sides.
+// connections of the bare statements.
 type generals struct {
 	*lockers
 
-	// keepers hold the pollers' locks, as a node does.
-	keepers  []*lock.Keeper
 	managers []*locks.Manager
+	// providers are those of the managers: plain keys and the pollers' locks have the same
+	// connections, of a process that shows itself too, so that what differs is the way alone.
+	providers []locks.Provider
+	// keepers hold the pollers' locks, as a node does.
+	keepers []*lock.Keeper
 }
 
 func measureGeneralLocks(ctx context.Context, s *suite) (figures []figure, err error) {
@@ -65,33 +68,34 @@ func openGenerals(ctx context.Context, where string) (*generals, error) {
 		return nil, err
 	}
 	g := &generals{lockers: l}
-	for _, node := range l.nodes {
-		g.keepers = append(g.keepers, lock.NewKeeper(lock.KeeperOptions{Provider: node.Leases()}))
-		m, err := openManager(ctx, where)
+	for range crowd {
+		m, p, err := openManager(ctx, where)
 		if err != nil {
 			return nil, errors.Join(err, g.close(ctx))
 		}
-		g.managers = append(g.managers, m)
+		g.managers, g.providers = append(g.managers, m), append(g.providers, p)
+		g.keepers = append(g.keepers, lock.NewKeeper(lock.KeeperOptions{Provider: p}))
 	}
 	return g, nil
 }
 
-// openManager opens a manager as another program does.
-func openManager(ctx context.Context, where string) (*locks.Manager, error) {
+// openManager opens a manager and its provider as another program does.
+func openManager(ctx context.Context, where string) (*locks.Manager, locks.Provider, error) {
 	p, err := database.Open(ctx, where, database.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return locks.Open(ctx, locks.Options{Provider: p, Node: "bench"})
+	m, err := locks.Open(ctx, locks.Options{Provider: p, Node: "bench"})
+	return m, p, err
 }
 
 func (g *generals) close(ctx context.Context) error {
 	var errs []error
-	for _, m := range g.managers {
-		errs = append(errs, m.Close(ctx))
-	}
 	for _, k := range g.keepers {
 		errs = append(errs, k.Close(ctx))
+	}
+	for _, m := range g.managers { // They close their providers.
+		errs = append(errs, m.Close(ctx))
 	}
 	return errors.Join(append(errs, g.closeAll())...)
 }
@@ -146,7 +150,7 @@ func (g *generals) lap(ctx context.Context, n, times int) (generalLap, error) {
 	if l.bare, err = cycles("the bare statements", g.bare(n)); err != nil {
 		return l, err
 	}
-	if l.plain, err = cycles("the plain keys", g.leases(n)); err != nil {
+	if l.plain, err = cycles("the plain keys", g.plainKeys(n)); err != nil {
 		return l, err
 	}
 	if l.pollers, err = cycles("the pollers' locks", g.pollers(n)); err != nil {
@@ -159,6 +163,15 @@ func (g *generals) lap(ctx context.Context, n, times int) (generalLap, error) {
 	}
 	l.set, err = cycles("the sets", g.sets(n))
 	return l, err
+}
+
+// plainKeys are locks without a descriptor, from the provider alone.
+func (g *generals) plainKeys(n int) side {
+	s := make(side, n)
+	for i := range s {
+		s[i] = leaseCycle(g.providers[i], key(i))
+	}
+	return s
 }
 
 // pollers lock plain keys as a node's scheduler does.

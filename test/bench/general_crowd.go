@@ -49,7 +49,7 @@ func measureCrowds(ctx context.Context, s *suite) (figures []figure, err error) 
 	defer func() { err = errors.Join(err, plain.Close()) }()
 	plain.SetMaxOpenConns(leaseConnections)
 	plain.SetMaxIdleConns(leaseConnections)
-	m, err := openManager(ctx, where)
+	m, _, err := openManager(ctx, where)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func measureHeld(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := openManager(ctx, where)
+	m, _, err := openManager(ctx, where)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func measureManyLocks(ctx context.Context, s *suite) (_ []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := openManager(ctx, with.Database)
+	m, _, err := openManager(ctx, with.Database)
 	if err != nil {
 		return nil, err
 	}

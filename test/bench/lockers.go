@@ -108,7 +108,7 @@ func bareCycle(db *sql.DB, insert, key string) cycle {
 func (l *lockers) leases(n int) side {
 	s := make(side, n)
 	for i := range s {
-		s[i] = leaseCycle(l.nodes[i], key(i))
+		s[i] = leaseCycle(l.nodes[i].Leases(), key(i))
 	}
 	return s
 }
@@ -117,13 +117,13 @@ func (l *lockers) leases(n int) side {
 func (l *lockers) contenders(n int) side {
 	s := make(side, n)
 	for i := range s {
-		s[i] = leaseCycle(l.nodes[i], key(0))
+		s[i] = leaseCycle(l.nodes[i].Leases(), key(0))
 	}
 	return s
 }
 
-func leaseCycle(db *lockdb.DB, key string) cycle {
-	leases, wanted := db.Leases(), request(key)
+func leaseCycle(leases lock.Provider, key string) cycle {
+	wanted := request(key)
 	return func(ctx context.Context) (bool, error) {
 		g, err := leases.Acquire(ctx, wanted)
 		if errors.Is(err, lock.ErrHeld) {
