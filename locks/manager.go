@@ -190,6 +190,9 @@ func (m *Manager) acquire(ctx context.Context, ds []Descriptor, options []Option
 	if err != nil {
 		return nil, errors.Join(err, nested.Release(ctx))
 	}
+	if len(nested) == 0 {
+		return taken, nil
+	}
 	for _, l := range nested {
 		l.joins(taken)
 	}
@@ -333,8 +336,7 @@ func (m *Manager) warnOfKinds(d Descriptor) {
 // prepare returns the descriptor as the provider is asked for it.
 func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
 	d, err := m.allowed(d)
-	var refused *PolicyError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*PolicyError](err); ok {
 		m.metrics.acquired(context.Background(), []Descriptor{refused.Lock}, time.Now(), 1, nil, err)
 	}
 	d.TTL = m.inForce(d.TTL)

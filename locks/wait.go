@@ -103,9 +103,12 @@ func Within(limit time.Duration) Option {
 }
 
 func waitingOf(options []Option) waiting {
-	w := waiting{pauses: Backoff(time.Second, 5)}
+	var w waiting
 	for _, o := range options {
 		o(&w)
+	}
+	if w.pauses == nil {
+		w.pauses = Backoff(time.Second, 5)
 	}
 	return w
 }
@@ -122,8 +125,21 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (lease
 		requests[i] = r
 	}
 	leases, err = m.try(ctx, requests)
-	tries = 1
+	if errors.Is(err, ErrHeld) {
+		leases, tries, err = m.waitInLine(ctx, requests, how, err)
+	}
+	if err != nil {
+		return nil, tries + 1, asHeld(err, ds, tries+1)
+	}
+	return leases, tries + 1, nil
+}
+
+// waitInLine tries again, as often as it returns, until the error is not [ErrHeld], as that
+// of the first attempt is, or waiting is over.
+func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how waiting, err error) ([]*lock.Lease, int, error) {
+	var leases []*lock.Lease
 	var w *waiter
+	tries := 0
 	for pause := range how.pausesAfter(&err) {
 		if !errors.Is(err, ErrHeld) {
 			break
@@ -136,10 +152,7 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (lease
 	if w != nil {
 		m.line.leave(w, err == nil)
 	}
-	if err != nil {
-		return nil, tries, asHeld(err, ds, tries)
-	}
-	return leases, tries, nil
+	return leases, tries, err
 }
 
 // refused returns the request that the error speaks of.
