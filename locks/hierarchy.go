@@ -63,25 +63,35 @@ func (all hierarchies) check(h []string, words vocabulary) error {
 			return &HierarchyError{h, fmt.Sprintf("%s with %d resources is also below %s; a lock could mean both", subject, i+1, strings.Join(above, " > "))}
 		}
 	}
-	for _, other := range all {
-		if above, below, ok := turned(h, other); ok {
-			return &HierarchyError{h, fmt.Sprintf("%s is above %s here, and below it in %s; write %s > %s, or leave one hierarchy out",
-				above, below, strings.Join(other, " > "), below, above)}
+	for i, above := range h {
+		for _, below := range h[i+1:] {
+			if path := all.path(below, above); path != nil {
+				return &HierarchyError{h, fmt.Sprintf("%s is above %s here, and below it by %s; write %s > %s, or leave one hierarchy out",
+					above, below, strings.Join(path, " > "), below, above)}
+			}
 		}
 	}
 	return nil
 }
 
-// turned returns two subjects that have the reverse order in the other hierarchy.
-func turned(h, other []string) (above, below string, ok bool) {
-	for i, above := range h {
-		for _, below := range h[i+1:] {
-			if at := slices.Index(other, below); at >= 0 && slices.Contains(other[at:], above) {
-				return above, below, true
+// path returns the shortest way down from one subject to another, by one hierarchy or by
+// several; nil for none.
+func (all hierarchies) path(from, to string) []string {
+	paths, seen := [][]string{{from}}, map[string]bool{from: true}
+	for n := 0; n < len(paths); n++ {
+		path := paths[n]
+		last := path[len(path)-1]
+		if last == to {
+			return path
+		}
+		for _, h := range all {
+			if i := slices.Index(h, last); i >= 0 && i+1 < len(h) && !seen[h[i+1]] {
+				seen[h[i+1]] = true
+				paths = append(paths, append(slices.Clone(path), h[i+1]))
 			}
 		}
 	}
-	return "", "", false
+	return nil
 }
 
 // above returns the subjects above a lock; false when it is in no hierarchy.
