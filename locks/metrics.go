@@ -199,6 +199,15 @@ type Stat struct {
 	ttls time.Duration
 }
 
+// PerSecond are the mean rates of acquisitions and failures in the time in which they were
+// counted.
+func (s Stat) PerSecond() (acquisitions, failures float64) {
+	if s.Over <= 0 {
+		return 0, 0
+	}
+	return float64(s.Acquisitions) / s.Over.Seconds(), float64(s.Failures) / s.Over.Seconds()
+}
+
 // Stats returns the figures of the locks of this manager by subject and predicate, sorted. A
 // lease that is nested in another is not counted.
 func (m *Manager) Stats() []Stat {

@@ -145,6 +145,9 @@ func TestStats(t *testing.T) {
 			s.Failures != 1 || s.Contended != 1 || s.Over != time.Minute {
 			t.Errorf("%+v", s)
 		}
+		if acquisitions, failures := stats[1].PerSecond(); acquisitions != 2./60 || failures != 1./60 {
+			t.Errorf("%v acquisitions and %v failures a second", acquisitions, failures)
+		}
 		release(t, first)
 		release(t, second)
 	})
