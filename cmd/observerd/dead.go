@@ -34,13 +34,13 @@ type deadRecord struct {
 	Key    string `json:"key"`
 	Reason string `json:"reason"`
 	// Refused says that a poll refused the row with all that came with it.
-	Refused bool   `json:"refused"`
-	FirstAt string `json:"first_at"`
-	LastAt  string `json:"last_at"`
+	Refused bool      `json:"refused"`
+	FirstAt time.Time `json:"first_at"`
+	LastAt  time.Time `json:"last_at"`
 }
 
 func recordOf(d admin.DeadRow) deadRecord {
-	return deadRecord{d.ID, d.Stream, d.Key, d.Reason, d.Refused, timestamp(d.FirstAt), timestamp(d.LastAt)}
+	return deadRecord{d.ID, d.Stream, d.Key, d.Reason, d.Refused, d.FirstAt, d.LastAt}
 }
 
 func (c deadCommands) list() *cobra.Command {

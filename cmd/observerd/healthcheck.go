@@ -37,7 +37,7 @@ user may not use the socket, 78: the configuration leaves nothing to ask.`,
 		Args: takes(0, 0),
 	}
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node can do its work now")
-	timeout := timeoutFlag(cmd, 5*time.Second)
+	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 5*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		// The start of the node has printed the warnings.
 		cfg, _, err := c.loadConfig()
@@ -54,8 +54,11 @@ user may not use the socket, 78: the configuration leaves nothing to ask.`,
 		if ready {
 			check = readyToWork
 		}
-		if err := where.ask(ctx, check); err != nil {
+		switch err := where.ask(ctx, check); {
+		case err != nil:
 			return err
+		case *output == formatJSON:
+			return printJSON(c.stdout, map[string]string{"status": check.good})
 		}
 		fmt.Fprintln(c.stdout, check.good)
 		return nil

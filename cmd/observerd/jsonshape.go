@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// jsonTime is RFC 3339 with milliseconds.
-const jsonTime = "2006-01-02T15:04:05.000Z07:00"
-
 // shaped is a value as the commands print it: like [json.Marshal], but times have
 // milliseconds, a zero time is null, durations are whole milliseconds, and an empty list is
 // [].
@@ -29,7 +26,7 @@ func shapeOf(v reflect.Value) any {
 		if known.IsZero() {
 			return nil
 		}
-		return known.UTC().Format(jsonTime)
+		return timestamp(known)
 	case time.Duration:
 		return known.Milliseconds()
 	case json.Marshaler, encoding.TextMarshaler:

@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 )
-
-// timestamp writes a time for programs and people: RFC 3339 in UTC, with milliseconds.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // rowLimit is how many rows a command lists.
 type rowLimit int

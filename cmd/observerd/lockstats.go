@@ -14,8 +14,7 @@ import (
 	"github.com/observerd/observerd/locks"
 )
 
-// lockStats is what locks stats prints with -o json. Times are in nanoseconds, as in the
-// status.
+// lockStats is what locks stats prints with -o json.
 type lockStats struct {
 	Kinds  []kindStats  `json:"kinds"`
 	Failed []failedLock `json:"failed"`

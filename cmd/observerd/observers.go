@@ -116,12 +116,12 @@ type acted struct {
 	Result  string `json:"result"`
 }
 
-// deed does something to an observer. changed is false where there was nothing to do.
-type deed func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (changed bool, result string, err error)
+// operation does something to an observer. changed is false where there was nothing to do.
+type operation func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (changed bool, result string, err error)
 
 // actOnSeveral makes a command that does something to observers, one after the other. It
 // ends with the first that fails; those before it are done, and printed.
-func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, do deed) *cobra.Command {
+func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, do operation) *cobra.Command {
 	var selected admin.Selection
 	cmd.Use = verb + " [ID...]"
 	cmd.Args = takes(0, math.MaxInt)
@@ -149,7 +149,7 @@ func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, do deed)
 
 // doAll does something to each of the observers and prints what came of it, also of those
 // before one that fails.
-func (c observerCommands) doAll(ctx context.Context, operator *admin.Operator, ids []string, by admin.By, do deed, output format) (err error) {
+func (c observerCommands) doAll(ctx context.Context, operator *admin.Operator, ids []string, by admin.By, do operation, output format) (err error) {
 	all := make([]acted, 0, len(ids))
 	for _, id := range ids {
 		one := acted{Observer: id}
@@ -274,7 +274,7 @@ func either(changed bool, yes, no string) string {
 }
 
 // act makes a command that does something to one observer.
-func (c observerCommands) act(verb string, cmd *cobra.Command, do deed) *cobra.Command {
+func (c observerCommands) act(verb string, cmd *cobra.Command, do operation) *cobra.Command {
 	cmd.Use = verb + " ID"
 	cmd.Args = takes(1, 1)
 	cmd.ValidArgsFunction = c.completeObserver

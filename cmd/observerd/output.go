@@ -186,6 +186,9 @@ func until(now, then time.Time) string {
 	return "in " + span(then.Sub(now))
 }
 
+// timestamp writes a time for programs and people: RFC 3339 in UTC, with milliseconds.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
 // span rounds a duration to what a person wants to know: at most two units.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -214,6 +214,36 @@ func TestPageShowsLocks(t *testing.T) {
 	}
 }
 
+// TestPageSaysWhy has an observer that is paused and a sink that stores nothing.
+func TestPageSaysWhy(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 26, 3, 30, 0, 0, time.UTC)
+	o := options()
+	o.Report = func(context.Context) (status.Report, error) {
+		return status.Report{
+			Observers: []status.Observer{
+				{ID: "orders", State: status.StatePaused, Pause: &status.Pause{Until: at, By: "alice", Reason: "<b>the move"}, Recent: status.Recent{Polls: 2, Events: 17}},
+				{ID: "stock", State: status.StatePaused, Pause: &status.Pause{}},
+			},
+			Sinks: []status.Sink{{Sink: "file", Stream: "orders", LastError: "no space left", FailedNode: "node-a", FailedAt: at}, {Sink: "screen", Stream: "orders"}},
+		}, nil
+	}
+	_, body := plain(t, start(t, o)).do("GET", "/")
+	for heading, want := range map[string][]string{
+		"Observers": {
+			`paused <span class="dim">until 2026-11-26 03:30:00 by alice: &lt;b&gt;the move</span></td><td>never</td><td>17</td>`,
+			`paused <span class="dim"></span></td><td>never</td><td>-</td>`,
+		},
+		"Sinks": {`<td class="bad">on node-a, since 2026-11-26 03:30:00: no space left</td>`, `<td class="bad"></td>`},
+	} {
+		for _, text := range want {
+			if shown := section(t, body, heading); !strings.Contains(shown, text) {
+				t.Errorf("no %s:\n%s", text, shown)
+			}
+		}
+	}
+}
+
 func TestPageShowsSweeps(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 3, 30, 0, 0, time.UTC)
