@@ -219,18 +219,18 @@ func (k *Keeper) begin() bool {
 // so late that it can no longer be trusted.
 func (k *Keeper) keep(ctx context.Context, g Grant) (*Lease, error) {
 	l := newLease(ctx, k, g)
+	if !time.Now().Before(l.trustedUntil()) {
+		_ = l.end(ErrLost)
+		if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
+			k.log.Warn("Late lease not released; it ends with its TTL", "lock", g.Key, "err", err)
+		}
+		return nil, fmt.Errorf("acquire lock %s: the answer came after the lease could be trusted: %w", g.Key, ErrLost)
+	}
 	if !k.add(l) {
 		_ = l.end(ErrClosed)
 		return nil, errors.Join(ErrClosed, l.Release(ctx))
 	}
-	if time.Now().Before(l.trustedUntil()) {
-		return l, nil
-	}
-	_ = l.end(ErrLost)
-	if err := l.Release(ctx); err != nil && !errors.Is(err, ErrLost) {
-		k.log.Warn("Late lease not released; it ends with its TTL", "lock", g.Key, "err", err)
-	}
-	return nil, fmt.Errorf("acquire lock %s: the answer came after the lease could be trusted: %w", g.Key, ErrLost)
+	return l, nil
 }
 
 // add adds the lease to those that the keeper renews. It reports false after Close. A look
