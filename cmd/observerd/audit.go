@@ -15,7 +15,7 @@ func (c *cli) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List what operators did, newest first",
-		Long: `List what operators did to observers, locks and accounts, newest first: who, when and
+		Long: `List what operators did to observers, locks, accounts, nodes and the schema, newest first: who, when and
 why. It is kept for database.retention.audit.`,
 		Example: `  observerd audit --since 24h
   observerd audit --observer orders --action reset

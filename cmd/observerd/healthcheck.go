@@ -30,7 +30,8 @@ now, too: whether its coordination database answers.
 It asks over http.socket, or where none is configured over http.listen. A node
 whose http.listen asks for TLS or a password needs an http.socket for this.
 
-The answer is one line. Exit code 0: healthy, 1: not, or no answer; 77: this
+The answer is one line, or with -o json an object. When it is bad, stdout is empty and
+stderr says why. Exit code 0: healthy, 1: not, or no answer; 77: this
 user may not use the socket, 78: the configuration leaves nothing to ask.`,
 		Example: `  observerd healthcheck
   observerd healthcheck --ready --timeout 2s`,

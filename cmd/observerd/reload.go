@@ -98,6 +98,8 @@ type reloadAsk struct {
 	actor string
 	// answers has room for all of them.
 	answers chan<- reloadAnswer
+	// changed is how many keys the reload has changed.
+	changed int
 }
 
 // reloadAnswer is what the process says of a reload, one JSON object a line: that the

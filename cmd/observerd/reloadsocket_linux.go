@@ -94,7 +94,7 @@ func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests 
 	}()
 	answers := make(chan reloadAnswer, 2)
 	select {
-	case requests <- reloadAsk{atThisHost(userName(client.Uid)), answers}:
+	case requests <- reloadAsk{actor: atThisHost(userName(client.Uid)), answers: answers}:
 	case <-ctx.Done():
 		return
 	}

@@ -57,10 +57,8 @@ type supervisor struct {
 	// work with its configuration; nil otherwise. A node has worked with it, or it is
 	// the first one.
 	former *loadedConfig
-	// waiting are to be told whether the present node can work with its configuration,
-	// which has so many other keys than that before.
+	// waiting are to be told whether the present node can work with its configuration.
 	waiting []reloadAsk
-	changed int
 }
 
 // loadedConfig is a configuration, and when it was loaded.
@@ -91,7 +89,7 @@ func (s *supervisor) run(ctx context.Context) error {
 			if s.abandoned() {
 				return s.end(ctx)
 			}
-			err = s.reload(ctx, reloadAsk{"SIGHUP", make(chan reloadAnswer, 2)})
+			err = s.reload(ctx, reloadAsk{actor: "SIGHUP", answers: make(chan reloadAnswer, 2)})
 		case asks := <-s.requests:
 			err = s.reload(ctx, asks)
 		case <-s.proven():
@@ -232,7 +230,8 @@ func (s *supervisor) reload(ctx context.Context, asks reloadAsk) error {
 	if s.former == nil {
 		s.former = &present
 	}
-	s.waiting, s.changed = append(s.waiting, asks), len(changed)
+	asks.changed = len(changed)
+	s.waiting = append(s.waiting, asks)
 	s.log.Info("Configuration reloaded")
 	s.reloads.Set(exitOK, s.present.at)
 	s.manager.Reloaded("")
@@ -245,10 +244,10 @@ func (s *supervisor) works(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
 	for _, asks := range s.waiting {
-		if err := s.node.NoteReload(ctx, asks.actor, s.changed); err != nil {
+		if err := s.node.NoteReload(ctx, asks.actor, asks.changed); err != nil {
 			s.log.Warn("The reload is not in the audit table", "actor", asks.actor, "err", err)
 		}
-		asks.answers <- reloadAnswer{Changed: s.changed}
+		asks.answers <- reloadAnswer{Changed: asks.changed}
 	}
 	s.former, s.waiting = nil, nil
 }

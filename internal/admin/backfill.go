@@ -126,7 +126,8 @@ func (b *backfill) begin(ctx context.Context, q observer.Query) (observer.Sweep,
 		return observer.Sweep{}, err
 	}
 	if ok && o.From.IsZero() && o.To.IsZero() {
-		return running, nil
+		detail := fmt.Sprintf("%s %d: at %q", running.Kind, running.ID, running.Position)
+		return running, db.Operations().Note(ctx, lockdb.Did(o.By, "continue-sweep", o.Observer, detail))
 	}
 	wanted, err := b.wanted(ctx, q)
 	if err != nil {

@@ -63,12 +63,16 @@ func (op *Operator) Migrate(ctx context.Context, by By) (before, after Schema, e
 	if before, err = op.Schema(ctx); err != nil {
 		return before, before, err
 	}
-	if err = op.db.Migrate(ctx); err != nil {
+	applied, err := op.db.MigrateBy(ctx)
+	if n := len(applied); n > 0 {
+		act := lockdb.Did(by, "migrate", "schema", fmt.Sprintf("from version %d to %d", applied[0]-1, applied[n-1]))
+		if err := op.db.Operations().Note(ctx, act); err != nil {
+			op.log.Warn("The migration is not in the audit table", "err", err)
+		}
+	}
+	if err != nil {
 		return before, before, err
 	}
-	if after, err = op.Schema(ctx); err != nil || after.Current == before.Current {
-		return before, after, err
-	}
-	act := lockdb.Did(by, "migrate", "schema", fmt.Sprintf("from version %d to %d", before.Current, after.Current))
-	return before, after, op.db.Operations().Note(ctx, act)
+	after, err = op.Schema(ctx)
+	return before, after, err
 }

@@ -20,7 +20,8 @@ const SchemaTable = "obs_migration"
 
 // schema says where the migrations are and how they run.
 type schema struct {
-	up    func(ctx context.Context) error
+	// up returns the versions that it has applied, also before an error.
+	up    func(ctx context.Context) (applied []int64, err error)
 	state func(ctx context.Context) (current, target int64, err error)
 }
 
@@ -28,25 +29,32 @@ type schema struct {
 // after the other, under a lock. It returns [ErrSchemaNewer] for a database
 // that a newer binary has migrated, and changes nothing then.
 func (db *DB) Migrate(ctx context.Context) error {
+	_, err := db.MigrateBy(ctx)
+	return err
+}
+
+// MigrateBy is Migrate, and returns the versions that this call has applied, also before an
+// error.
+func (db *DB) MigrateBy(ctx context.Context) (applied []int64, err error) {
 	current, target, err := db.schema.state(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if current > target {
-		return ErrSchemaNewer
+		return nil, ErrSchemaNewer
 	}
 	if current == target {
-		return nil
+		return nil, nil
 	}
 	if current == 0 {
 		if err := db.warnOfOwner(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := db.schema.up(ctx); err != nil {
-		return fmt.Errorf("migrate the coordination database: %w", err)
+	if applied, err = db.schema.up(ctx); err != nil {
+		err = fmt.Errorf("migrate the coordination database: %w", err)
 	}
-	return nil
+	return applied, err
 }
 
 // SchemaVersion returns the version of the database and that of the binary.
@@ -59,18 +67,18 @@ func (db *DB) SchemaVersion(ctx context.Context) (current, target int64, err err
 // migrations do not name the schema.
 func postgresSchema(pool *sql.DB, p *place, migrations func() *sql.DB, files fs.FS) schema {
 	return schema{
-		up: func(ctx context.Context) (err error) {
+		up: func(ctx context.Context) (applied []int64, err error) {
 			migrating := migrations()
 			defer func() { err = errors.Join(err, migrating.Close()) }()
 			unlock, err := lockMigrations(ctx, migrating)
 			if err != nil {
-				return fmt.Errorf("lock the migrations: %w", err)
+				return nil, fmt.Errorf("lock the migrations: %w", err)
 			}
 			defer func() { err = errors.Join(err, unlock()) }()
 			n, err := p.look(ctx, pool) // Another client may have made tables meanwhile.
 			switch {
 			case err != nil:
-				return err
+				return nil, err
 			case !n.migrated:
 				err = makeVersionTable(ctx, migrating)
 			case !n.kin:
@@ -78,7 +86,7 @@ func postgresSchema(pool *sql.DB, p *place, migrations func() *sql.DB, files fs.
 					ErrSearchPath, SchemaTable, n.ours)
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
 			return migrateUp(ctx, goose.DialectPostgres, migrating, files)
 		},
@@ -151,10 +159,10 @@ func lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err
 // Looking goes through the readers, so that it waits for no writer.
 func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 	return schema{
-		up: func(ctx context.Context) (err error) {
+		up: func(ctx context.Context) (applied []int64, err error) {
 			migrating := flock.New(path + ".migrate.lock")
 			if _, err := migrating.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-				return fmt.Errorf("lock the migrations: %w", err)
+				return nil, fmt.Errorf("lock the migrations: %w", err)
 			}
 			defer func() { err = errors.Join(err, migrating.Unlock()) }()
 			return migrateUp(ctx, goose.DialectSQLite3, pool, files)
@@ -174,13 +182,19 @@ func sqliteMade(ctx context.Context, pool *sql.DB) func() (bool, error) {
 	}
 }
 
-func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) error {
+func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) (applied []int64, err error) {
 	provider, err := newGoose(d, pool, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = provider.Up(ctx)
-	return err
+	done, err := provider.Up(ctx)
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+		done = partial.Applied
+	}
+	for _, m := range done {
+		applied = append(applied, m.Source.Version)
+	}
+	return applied, err
 }
 
 // schemaState compares without writing: goose would create its table.
