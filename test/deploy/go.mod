@@ -8,13 +8,6 @@ go 1.26.7
 
 replace github.com/observerd/observerd => ../..
 
-// The module proxy refuses these versions. Only tests of modernc.org/sqlite and of
-// Prometheus' own storage import them, but `go mod tidy` reads the tests of
-// dependencies as well.
-exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
-
-exclude github.com/prometheus/client_golang/exp v0.0.0-20261019101427-217707f26b14
-
 require (
 	github.com/cloudevents/sdk-go/v2 v2.15.2
 	github.com/compose-spec/compose-go/v2 v2.16.2
@@ -75,7 +68,6 @@ require (
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/pressly/goose/v3 v3.29.0 // indirect
-	github.com/prometheus/client_golang/exp v0.0.0-20260907100614-57bb367da472 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/exporter-toolkit v0.20.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
