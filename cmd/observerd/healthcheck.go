@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,11 @@ now, too: whether its coordination database answers.
 It asks over http.socket, or where none is configured over http.listen. A node
 whose http.listen asks for TLS or a password needs an http.socket for this.
 
+On Linux the process of the node says where it listens, to its user and to root. So a
+mistake in the configuration, or a change that was not reloaded yet, does not matter. It is found
+by --config, --set and the variables OBSERVERD_…, which must be those of the node. Where
+no such process is found, the configuration says where to ask.
+
 The answer is one line, or with -o json an object. When it is bad, stdout is empty and
 stderr says why. Exit code 0: healthy, 1: not, or no answer; 77: this
 user may not use the socket, 78: the configuration leaves nothing to ask.`,
@@ -40,17 +46,12 @@ user may not use the socket, 78: the configuration leaves nothing to ask.`,
 	cmd.Flags().BoolVar(&ready, "ready", false, "ask whether the node can do its work now")
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 5*time.Second)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		// The start of the node has printed the warnings.
-		cfg, _, err := c.loadConfig()
-		if err != nil {
-			return err
-		}
-		where, err := reach(cfg.HTTP)
-		if err != nil {
-			return err
-		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()
+		where, err := c.whereToAsk(ctx, *timeout/2)
+		if err != nil {
+			return err
+		}
 		check := healthy
 		if ready {
 			check = readyToWork
@@ -76,7 +77,53 @@ var (
 )
 
 // place is where a node can be asked.
-type place struct{ network, address string }
+type place struct {
+	Network string `json:"network"`
+	Address string `json:"address"`
+}
+
+// whereToAsk returns where the process of this node says that it listens, or where the
+// configuration says so if no such process has answered within the limit.
+func (c *cli) whereToAsk(ctx context.Context, limit time.Duration) (place, error) {
+	where, unknown := c.whereItListens(ctx, limit)
+	if unknown == nil {
+		return where, nil
+	}
+	// The start of the node has printed the warnings.
+	cfg, _, err := c.loadConfig()
+	var mistakes *config.Error
+	switch {
+	case errors.As(err, &mistakes):
+		return place{}, &config.Error{Problems: append(mistakes.Problems, config.Problem{
+			Text:   "healthcheck: no running node says where to ask instead: " + unknown.Error(),
+			Unread: errors.Is(err, config.ErrUnread), Denied: errors.Is(err, fs.ErrPermission),
+		})}
+	case err != nil:
+		return place{}, err
+	}
+	return reach(cfg.HTTP)
+}
+
+// whereItListens asks the processes on this host.
+func (c *cli) whereItListens(ctx context.Context, limit time.Duration) (place, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	wanted, err := c.thisProcess()
+	if err != nil {
+		return place{}, err
+	}
+	running, err := runningNodes(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	running = slices.DeleteFunc(running, func(p nodeProcess) bool {
+		return p.HTTP == nil || p.Settings != wanted.Settings || !p.sameConfig(wanted)
+	})
+	if len(running) != 1 {
+		return place{}, fmt.Errorf("of those of this user on this host, %d have this --config, --set and OBSERVERD_…", len(running))
+	}
+	return *running[0].HTTP, nil
+}
 
 // reach returns where the node of the configuration can be asked from its own
 // host, without TLS and without a password. Its error is a [*config.Error].
@@ -87,7 +134,7 @@ func reach(h config.HTTP) (place, error) {
 	host, port, _ := net.SplitHostPort(h.Listen)
 	switch {
 	case h.Socket != "":
-		return place{"unix", h.Socket}, nil
+		return place{Network: "unix", Address: h.Socket}, nil
 	case h.Listen == "":
 		return place{}, refused("http", "there is nothing to ask, because http.listen is empty and http.socket is not set; write one of them")
 	case port == "0":
@@ -96,7 +143,7 @@ func reach(h config.HTTP) (place, error) {
 		return place{}, refused("http.web-config", "http.listen asks for TLS or a password (http.web-config), and this command has neither; "+
 			"write http.socket as well, such as /run/observerd/http.sock, and it asks there")
 	}
-	return place{"tcp", net.JoinHostPort(ownAddress(host), port)}, nil
+	return place{Network: "tcp", Address: net.JoinHostPort(ownAddress(host), port)}, nil
 }
 
 // ownAddress is where this host reaches what listens on every interface.
@@ -115,7 +162,7 @@ func ownAddress(host string) string {
 // whatever has led to it: that is what a service manager asks.
 func (p place) ask(ctx context.Context, c check) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, p.network, p.address)
+		return new(net.Dialer).DialContext(ctx, p.Network, p.Address)
 	}
 	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true} // And no proxy: this is our own host.
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -145,8 +192,8 @@ func (p place) ask(ctx context.Context, c check) error {
 // explain words why there is no answer.
 func (p place) explain(ctx context.Context, err error) error {
 	switch {
-	case p.network == "unix" && errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("http.socket: only the user of the node, and root, may use %s; ask as one of them: %w", p.address, fs.ErrPermission)
+	case p.Network == "unix" && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("http.socket: only the user of the node, and root, may use %s; ask as one of them: %w", p.Address, fs.ErrPermission)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return errors.New("no node listens on " + p.String())
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
@@ -159,4 +206,4 @@ func (p place) explain(ctx context.Context, err error) error {
 }
 
 // String is the address or path.
-func (p place) String() string { return p.address }
+func (p place) String() string { return p.Address }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/observerd/observerd/internal/config"
 )
 
 // reloadTimeout is longer than a node takes to read its configuration, to stop
@@ -30,6 +33,12 @@ type nodeProcess struct {
 	PID int `json:"pid"`
 	// Config are the files and folders that it was started with, as absolute paths.
 	Config []string `json:"config"`
+	// Settings is a digest of its variables OBSERVERD_… and its --set, by which nodes with
+	// the same files differ.
+	Settings string `json:"settings,omitempty"`
+	// HTTP is where its present node can be asked; nil before the first node has started, and
+	// where it cannot be asked without TLS or a password.
+	HTTP *place `json:"http,omitempty"`
 }
 
 // String names the process.
@@ -40,15 +49,18 @@ func (p nodeProcess) String() string {
 	return fmt.Sprintf("process %d with %s", p.PID, strings.Join(p.Config, " and "))
 }
 
-// thisProcess is the node that this process is with these paths of the configuration.
-func thisProcess(paths []string) (nodeProcess, error) {
-	p := nodeProcess{PID: os.Getpid(), Config: make([]string, len(paths))}
-	for i, path := range paths {
+// thisProcess is the node that this process is, or would be with its flags and variables.
+func (c *cli) thisProcess() (nodeProcess, error) {
+	p := nodeProcess{PID: os.Getpid(), Config: make([]string, len(c.configPaths))}
+	for i, path := range c.configPaths {
 		var err error
 		if p.Config[i], err = filepath.Abs(path); err != nil {
 			return p, err
 		}
 	}
+	settings := slices.DeleteFunc(slices.Sorted(slices.Values(c.environ)), func(pair string) bool { return !strings.HasPrefix(pair, config.EnvPrefix) })
+	settings = append(settings, c.settings...)
+	p.Settings = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(settings, "\x00"))))
 	return p, nil
 }
 
@@ -188,7 +200,7 @@ how the reload went, or has ended; or no node was asked, and the message says so
 
 // findNode returns the number of the process of the node to reload.
 func (c *cli) findNode(ctx context.Context, given bool) (pid int, err error) {
-	wanted, err := thisProcess(c.configPaths)
+	wanted, err := c.thisProcess()
 	if err != nil {
 		return 0, err
 	}

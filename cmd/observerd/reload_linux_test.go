@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,9 +41,11 @@ func reloadPair(t *testing.T, process func(asks chan<- reloadAnswer)) net.Conn {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	requests, served := make(chan reloadAsk), make(chan struct{})
+	var self atomic.Pointer[nodeProcess]
+	self.Store(&nodeProcess{Config: []string{"/a.yaml"}})
 	go func() {
 		defer close(served)
-		serveReload(ctx, server, nodeProcess{Config: []string{"/a.yaml"}}, requests)
+		serveReload(ctx, server, &self, requests)
 	}()
 	go func() {
 		select {

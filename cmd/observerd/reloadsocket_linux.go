@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func reloadSocket(pid int) (string, error) {
 }
 
 // serveReloads passes on the requests for a reload of this process. stop waits for the end.
-func serveReloads(ctx context.Context, self nodeProcess, requests chan<- reloadAsk) (stop func(), err error) {
+func serveReloads(ctx context.Context, self *atomic.Pointer[nodeProcess], requests chan<- reloadAsk) (stop func(), err error) {
 	name, err := reloadSocket(os.Getpid())
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func serveReloads(ctx context.Context, self nodeProcess, requests chan<- reloadA
 }
 
 // serveReload answers one client. It ends when the client leaves, too.
-func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests chan<- reloadAsk) {
+func serveReload(ctx context.Context, conn net.Conn, self *atomic.Pointer[nodeProcess], requests chan<- reloadAsk) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -80,7 +81,7 @@ func serveReload(ctx context.Context, conn net.Conn, self nodeProcess, requests 
 	}
 	text, err := bufio.NewReader(conn).ReadString('\n')
 	if err == nil && text == describeRequest {
-		_ = encoder.Encode(self)
+		_ = encoder.Encode(self.Load())
 	}
 	if err != nil || text != reloadRequest {
 		return
@@ -151,13 +152,18 @@ func runningNodes(ctx context.Context) ([]nodeProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []nodeProcess
-	for _, pid := range reloadPIDs(string(list)) {
-		if p, err := describe(ctx, pid); err == nil {
-			found = append(found, p)
-		}
+	pids := reloadPIDs(string(list))
+	found := make([]nodeProcess, len(pids))
+	var asking sync.WaitGroup
+	for i, pid := range pids { // Side by side: one of them may be stopped.
+		asking.Go(func() {
+			if p, err := describe(ctx, pid); err == nil {
+				found[i] = p
+			}
+		})
 	}
-	return found, nil
+	asking.Wait()
+	return slices.DeleteFunc(found, func(p nodeProcess) bool { return p.PID == 0 }), nil
 }
 
 // reloadPIDs are the numbers in the names of the sockets that a text of the kernel lists,

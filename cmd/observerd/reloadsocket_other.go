@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 )
 
 // serveReloads passes on nothing: only Linux tells who is at the other end.
-func serveReloads(context.Context, nodeProcess, chan<- reloadAsk) (stop func(), err error) {
+func serveReloads(context.Context, *atomic.Pointer[nodeProcess], chan<- reloadAsk) (stop func(), err error) {
 	return func() {}, nil
 }
 

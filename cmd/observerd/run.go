@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -58,18 +59,20 @@ func (c *cli) runNode(ctx context.Context, feed feeder) (err error) {
 		manager.Close()
 	}()
 	requests := make(chan reloadAsk)
-	self, err := thisProcess(c.configPaths)
+	first, err := c.thisProcess()
 	if err != nil {
 		return err
 	}
-	stop, deaf := serveReloads(ctx, self, requests)
+	var self atomic.Pointer[nodeProcess]
+	self.Store(&first)
+	stop, deaf := serveReloads(ctx, &self, requests)
 	if deaf == nil {
 		defer stop()
 	}
 	ctx, out := watchPipe(ctx, jsonWriter(c.stdout))
 	s := &supervisor{
 		load: c.loadConfig, feed: feed, stdout: out, stderr: c.stderr,
-		terminal: isTerminal(c.stdout), manager: manager, reloads: app.NewReloads(), hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
+		terminal: isTerminal(c.stdout), manager: manager, reloads: app.NewReloads(), self: &self, hangups: hangups, requests: requests, deaf: deaf, attended: isTerminal(c.stderr),
 	}
 	return s.run(ctx)
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/observerd/observerd/internal/admin"
@@ -37,6 +39,8 @@ type supervisor struct {
 	terminal bool
 	manager  *systemd.Notifier
 	reloads  *app.Reloads
+	// self is what the process says of itself.
+	self *atomic.Pointer[nodeProcess]
 	// hangups are the signals that ask for a reload. One that comes during a
 	// reload waits for its end.
 	hangups <-chan os.Signal
@@ -140,8 +144,27 @@ func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []
 	s.present, s.log, s.node, s.stopFeeding, s.running = loaded, log, node, stopFeeding, true
 	logStart(log, cfg, node.Addr())
 	node.Start()
+	s.describeNode(cfg.HTTP, node.Addr())
 	s.manager.Watch(node, log.With("component", "systemd"))
 	return nil
+}
+
+// describeNode lets the process say where its present node is asked: at the address that it
+// listens on, or the socket.
+func (s *supervisor) describeNode(h config.HTTP, address string) {
+	host, _, err := net.SplitHostPort(h.Listen)
+	if _, port, unknown := net.SplitHostPort(address); err == nil && unknown == nil {
+		h.Listen = net.JoinHostPort(host, port) // Port 0 has become another one.
+	}
+	self := *s.self.Load()
+	self.HTTP = nil
+	if path, err := filepath.Abs(h.Socket); err == nil && h.Socket != "" {
+		h.Socket = path // The one who asks may be in another folder.
+	}
+	if where, err := reach(h); err == nil {
+		self.HTTP = &where
+	}
+	s.self.Store(&self)
 }
 
 // logStart writes the one line that says what is started, and where it shows its state.
