@@ -32,12 +32,13 @@ TESTFLAGS ?=
 # What ships for containers and monitoring is tested from a module of its own, so that
 # the program's lists no library of docker compose and Prometheus. PACKAGES names the
 # packages of both by their folders; go_test runs the tests of both, of the second one
-# too when the first one's fail: $(1) is the command before go, $(2) flags.
+# too when the first one's fail, unless they were interrupted (130): $(1) is the command
+# before go, $(2) flags.
 DEPLOY      := test/deploy
 of_deploy    = $(if $(filter ./...,$(PACKAGES)),./...) $(patsubst ./$(DEPLOY)/%,./%,$(filter ./$(DEPLOY)/%,$(PACKAGES)))
 of_program   = $(filter-out ./$(DEPLOY)/%,$(PACKAGES))
 go_test      = failed=; \
-  $(if $(strip $(of_deploy)),$(1) $(GO) -C $(DEPLOY) test $(2) $(TESTFLAGS) $(of_deploy) || failed=1;) \
+  $(if $(strip $(of_deploy)),$(1) $(GO) -C $(DEPLOY) test $(2) $(TESTFLAGS) $(of_deploy) || { failed=$$?; [ $$failed -ne 130 ] || exit 130; };) \
   $(if $(of_program),$(1) $(GO) test $(2) $(TESTFLAGS) $(of_program) || failed=1;) \
   [ -z "$$failed" ]
 # make race looks at the packages in which nodes, sources and sinks work side by side.

@@ -29,6 +29,9 @@ var kind = servertest.Kind{
 	Name: "PgBouncer", Prefix: "observerd-bouncertest-", Users: []string{"postgres", "nobody"}, Pid: "pgbouncer.pid", End: syscall.SIGKILL,
 }
 
+// Sweep removes what tests that were killed have left of their servers.
+func Sweep() { kind.Sweep() }
+
 // Mode is PgBouncer's pool_mode: for how long a client has a session of the server.
 type Mode string
 

@@ -28,6 +28,9 @@ var kind = servertest.Kind{
 	Name: "MariaDB", Prefix: "observerd-mariatest-", Users: []string{"mysql", "nobody"}, Pid: "server.pid", End: syscall.SIGKILL,
 }
 
+// Sweep removes what tests that were killed have left of their servers.
+func Sweep() { kind.Sweep() }
+
 // Options of a server. The zero value is what most tests want.
 type Options struct {
 	// Settings override those of the server, by the names of its options:

@@ -21,6 +21,9 @@ var kind = servertest.Kind{
 	End: syscall.SIGQUIT, Free: removeSegment,
 }
 
+// Sweep removes what tests that were killed have left of their servers.
+func Sweep() { kind.Sweep() }
+
 // superuser is the role that owns a cluster; it needs no password.
 const superuser = "postgres"
 

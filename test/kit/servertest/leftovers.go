@@ -59,7 +59,6 @@ func (v Victims) Check(t *testing.T) {
 		}
 		return nil
 	})
-	makeOld(t, parent)
 	server, err := v.Open(t.Context(), parent)
 	if err != nil {
 		t.Fatal(err)
@@ -105,24 +104,6 @@ func (v Victims) kill(t *testing.T, parent string) int {
 	}
 	_ = cmd.Wait() // It was killed; the error says so.
 	return pid
-}
-
-// makeOld lets what is in dir look older than the minute that sweep spares.
-func makeOld(t *testing.T, dir string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(entries) == 0 {
-		t.Fatal("the killed run left no folder, so nothing is proved")
-	}
-	old := time.Now().Add(-time.Hour)
-	for _, entry := range entries {
-		if err := os.Chtimes(filepath.Join(dir, entry.Name()), old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // OpenDir makes a folder that a server's user can enter, which those of

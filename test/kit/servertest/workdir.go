@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Workdir is the one folder that a server writes to.
@@ -46,7 +45,7 @@ func NewWorkdir(kind Kind, parent string, who Account) (Workdir, error) {
 	}
 	kind.sweep(parent)
 	kind.sweepMemory()
-	path, err := os.MkdirTemp(parent, kind.Prefix)
+	path, err := os.MkdirTemp(parent, unlocked+kind.Prefix)
 	if err != nil {
 		return Workdir{}, fmt.Errorf("make a folder for the server: %w", err)
 	}
@@ -57,12 +56,21 @@ func NewWorkdir(kind Kind, parent string, who Account) (Workdir, error) {
 	return w, nil
 }
 
+// unlocked begins the name of a folder that is not locked yet: sweep would take it for a
+// leftover.
+const unlocked = "new-"
+
 func (w *Workdir) prepare(who Account) error {
 	lock, err := tryLockFile(filepath.Join(w.Path, "lock"))
 	if err != nil {
 		return err
 	}
 	w.lock = lock
+	parent, name := filepath.Split(w.Path)
+	if err := os.Rename(w.Path, filepath.Join(parent, strings.TrimPrefix(name, unlocked))); err != nil {
+		return err
+	}
+	w.Path = filepath.Join(parent, strings.TrimPrefix(name, unlocked))
 	if err := os.Mkdir(w.Data(), 0o700); err != nil {
 		return err
 	}
@@ -89,12 +97,23 @@ func chooseParent(parent string, who Account) (string, error) {
 		}
 		return parent, nil
 	}
-	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+	for _, dir := range parents() {
 		if who.reaches(dir) {
 			return dir, nil
 		}
 	}
 	return "", errors.New("no temporary folder that the user that runs the server can enter")
+}
+
+// parents are the folders in which those of servers are made by default.
+func parents() []string { return []string{os.TempDir(), "/tmp", "/var/tmp"} }
+
+// Sweep removes what runs that were killed have left in the default folders and in memory.
+func (k Kind) Sweep() {
+	for _, parent := range parents() {
+		k.sweep(parent)
+	}
+	k.sweepMemory()
 }
 
 // sweep removes the folders of runs that were killed. It is a courtesy: what
@@ -110,21 +129,14 @@ func (k Kind) sweep(parent string) {
 	}
 }
 
-// ownAndOld reports whether dir is a folder of this user that can be a leftover. A
-// new one is not locked for an instant; a server whose tests have just died is
-// still on its way down.
-func ownAndOld(dir string) bool {
+// leftover reports whether dir belonged to a process of this user that is gone, and its
+// server too.
+func (k Kind) leftover(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return false
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid() && time.Since(info.ModTime()) >= time.Minute
-}
-
-// leftover reports whether dir belonged to a process of this user that is gone.
-func (k Kind) leftover(dir string) bool {
-	if !ownAndOld(dir) {
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
 		return false
 	}
 	lock, err := tryLockFile(filepath.Join(dir, "lock"))

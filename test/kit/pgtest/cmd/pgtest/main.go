@@ -7,8 +7,9 @@
 // then costs no wait for the disk. Do not measure anything that way.
 //
 // The command finds the URL of the account that may do everything in PGTEST_URL
-// and MARIATEST_URL. When it ends, however it ends, the servers are removed, and
-// pgtest exits with its code.
+// and MARIATEST_URL. When it ends, however it ends, what it has started ends too, the
+// servers are removed, and pgtest exits with its code. SIGINT, SIGTERM, SIGHUP and, on
+// Linux, the end of the process that started pgtest interrupt all of that.
 package main
 
 import (
@@ -28,8 +29,9 @@ import (
 
 // Exit codes of our own; every other one is the command's.
 const (
-	exitFailed = 125
-	exitUsage  = 64
+	exitFailed      = 125
+	exitUsage       = 64
+	exitInterrupted = 130
 )
 
 // patience is how long an interrupted command may take to end.
@@ -38,11 +40,15 @@ const patience = 10 * time.Second
 func main() {
 	// The child asks the kernel to be told when the thread that started it ends.
 	runtime.LockOSThread()
-	os.Exit(run(os.Args[1:], os.Stderr))
+	adopt()
+	code := run(os.Args[1:], os.Stderr)
+	endOrphans()
+	sweep()
+	os.Exit(code)
 }
 
 func run(args []string, stderr io.Writer) int {
-	// Ctrl-C reaches the command too. We outlive it, to remove the cluster.
+	// We outlive the command, to remove the servers.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	folder := ""
@@ -58,9 +64,13 @@ func run(args []string, stderr io.Writer) int {
 	if err == nil {
 		code, err = execute(ctx, servers, args)
 	}
-	if err = errors.Join(err, servers.close()); err != nil {
+	err = errors.Join(err, servers.close())
+	if err != nil {
 		fmt.Fprintln(stderr, "pgtest:", err)
-		return max(code, exitFailed)
+		code = max(code, exitFailed)
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
 	}
 	return code
 }
@@ -72,7 +82,10 @@ func execute(ctx context.Context, servers servers, args []string) (int, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	servertest.DieWithParent(cmd.SysProcAttr, syscall.SIGTERM) // Its database ends at the same moment.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error {
+		interrupt(cmd.Process.Pid)
+		return nil
+	}
 	cmd.WaitDelay = patience
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() >= 0 {

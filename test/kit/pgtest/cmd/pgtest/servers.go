@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/observerd/observerd/test/kit/bouncertest"
 	"github.com/observerd/observerd/test/kit/mariatest"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
@@ -45,4 +46,12 @@ func (s servers) close() error {
 		err = errors.Join(err, s.mariadb.Close())
 	}
 	return err
+}
+
+// sweep removes what tests that have ended, or were interrupted, have left of their own
+// servers.
+func sweep() {
+	pgtest.Sweep()
+	mariatest.Sweep()
+	bouncertest.Sweep()
 }
