@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/config/fileowner"
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
@@ -31,8 +32,8 @@ func whyExposed(in file, key string) string {
 	if strings.HasPrefix(key, "sources.") {
 		instead = "write ${NAME} for it, url-file or password-file"
 	}
-	return fmt.Sprintf("%s holds a password, and every user of this host may read this file (mode %04o); run chmod 640 %s, or %s",
-		key, in.info.Mode().Perm(), in.path, instead)
+	return fmt.Sprintf("%s holds a password, and every user of this host may read this file (mode %04o); %s, or %s",
+		key, in.info.Mode().Perm(), fileowner.Close(in.path, in.info), instead)
 }
 
 // warnOfReaders warns of a file that holds a secret and that every user of the
@@ -44,6 +45,6 @@ func (o Options) warnOfReaders(r *yamlfile.Report, key, name string, info fs.Fil
 	if !o.OthersMayRead(info) || info.Mode().Perm() == 0o444 && strings.HasPrefix(name, "/run/secrets/") {
 		return
 	}
-	r.Warn(key, fmt.Sprintf("the file holds a secret, and every user of this host may read it (mode %04o); run chmod 640 or 600 on it",
-		info.Mode().Perm()))
+	r.Warn(key, fmt.Sprintf("the file holds a secret, and every user of this host may read it (mode %04o); %s",
+		info.Mode().Perm(), fileowner.Close(name, info)))
 }

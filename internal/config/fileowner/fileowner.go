@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -41,6 +42,22 @@ func OfPath(path string) string {
 		group = g.Name
 	}
 	return fmt.Sprintf("it belongs to %s:%s and has mode %04o", owner, group, info.Mode().Perm())
+}
+
+// Close says how to keep other users from reading a file that this process still has to
+// read: "run chmod 640 config.yaml".
+func Close(path string, info fs.FileInfo) string {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && !mine(stat) {
+		return fmt.Sprintf("run chown %d %s and chmod 400 %[2]s, as %s reads it as one of the others", os.Geteuid(), path, Me())
+	}
+	return "run chmod 640 " + path
+}
+
+// mine reports whether this process reads a file as more than one of all users.
+func mine(stat *syscall.Stat_t) bool {
+	groups, _ := os.Getgroups() // That it has none is the worst that is assumed.
+	uid := os.Geteuid()
+	return uid == 0 || uid == int(stat.Uid) || slices.Contains(append(groups, os.Getegid()), int(stat.Gid))
 }
 
 // OthersMayRead reports whether every user of the host may read a file, as far as
