@@ -1,6 +1,9 @@
 package compose_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +54,36 @@ func TestConfigurationsLoad(t *testing.T) {
 				t.Errorf("%s is not missed: %s needs no such variable, or does not say so: %v", variable, name, err)
 			}
 		}
+	}
+}
+
+// TestDocumentedRun holds `docker run` of the documentation to what the image and a node need: the
+// port that is published is one on which the node listens, outside of its own loopback.
+func TestDocumentedRun(t *testing.T) {
+	t.Parallel()
+	_, command, _ := strings.Cut(read(t, "docs", "installation.md"), "\n$ docker run ")
+	command, _, _ = strings.Cut(command, "\n```")
+	var environ, published, mounts []string
+	words := strings.Fields(command)
+	for i, word := range words[1:] {
+		switch words[i] {
+		case "-e":
+			environ = append(environ, word)
+		case "-p":
+			published = append(published, word)
+		case "-v":
+			mounts = append(mounts, word)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, sqliteNode, 8080), 0o600))
+	cfg, _, err := config.Load(config.Options{Kinds: wiring.Kinds(), Paths: []string{file}, Environ: environ})
+	must(t, err)
+	if want := "127.0.0.1:8080:8080"; cfg.HTTP.Listen != "0.0.0.0:8080" || len(published) != 1 || published[0] != want {
+		t.Errorf("%q is published, want %s; the node listens on %s", published, want, cfg.HTTP.Listen)
+	}
+	if len(mounts) != 2 || !strings.HasSuffix(mounts[0], ":"+configPath+":ro") || !strings.HasSuffix(mounts[1], ":"+one(t, "WORKDIR").rest) {
+		t.Errorf("mounted are %q", mounts)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -15,63 +14,48 @@ import (
 	"github.com/observerd/observerd/test/kit/daemon"
 )
 
-// crew are daemons by name.
-type crew map[string]*member
-
-// member is a daemon and the events that it has printed.
-type member struct {
-	*daemon.Process
-	mu     sync.Mutex
-	stdout bytes.Buffer
+// crew are daemons by name that share a volume.
+type crew struct {
+	volume string
+	nodes  map[string]*daemon.Process
 }
 
-// Write takes what the daemon prints.
-func (m *member) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.stdout.Write(p)
-}
+func newCrew(t *testing.T) crew { return crew{t.TempDir(), make(map[string]*daemon.Process)} }
 
 // join starts a daemon with a configuration of the repository and polls that are
 // due each second.
-func (c crew) join(t *testing.T, name, config string, environ []string) *member {
+func (c crew) join(t *testing.T, name, config string, environ []string) {
 	t.Helper()
-	m := new(member)
 	p, err := launch(t, daemon.Options{
-		Binary: binary(t), Name: name, Folder: t.TempDir(), Args: []string{"--config", config, "run"}, Stdout: m,
+		Binary: binary(t), Name: name, Folder: c.volume, Args: []string{"--config", config, "run"},
 		Env: append(environ, "OBSERVERD_HTTP_LISTEN=127.0.0.1:0", "OBSERVERD_SCHEDULER_OBSERVER_FIXED_DELAY=1s"),
 	})
 	must(t, err)
-	m.Process = p
-	c[name] = m
+	c.nodes[name] = p
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	must(t, p.Ready(ctx))
-	return m
 }
 
-// event is what is looked at of a printed one.
+// event is what is looked at of one.
 type event struct {
 	ID   string         `json:"id"`
 	Type string         `json:"type"`
 	Data map[string]any `json:"data"`
 }
 
-// events are all that the crew has printed so far.
-func (c crew) events() ([]event, error) {
-	var all []event
-	for name, m := range c {
-		m.mu.Lock()
-		text := bytes.Clone(m.stdout.Bytes())
-		m.mu.Unlock()
-		whole := text[:bytes.LastIndexByte(text, '\n')+1]
-		for line := range bytes.Lines(whole) {
-			var e event
-			if err := json.Unmarshal(line, &e); err != nil {
-				return nil, fmt.Errorf("%s prints %q: %w", name, line, err)
-			}
-			all = append(all, e)
+// events are all that the crew has written so far.
+func (c crew) events() (all []event, err error) {
+	text, err := os.ReadFile(filepath.Join(c.volume, "events.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(text[:bytes.LastIndexByte(text, '\n')+1]) {
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("a line is %q: %w", line, err)
 		}
+		all = append(all, e)
 	}
 	return all, nil
 }
@@ -99,14 +83,14 @@ func (c crew) stop(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for name, m := range c {
+	for name, m := range c.nodes {
 		if code, err := m.Stop(ctx); err != nil || code != 0 {
 			t.Errorf("%s ends with %d: %v", name, code, err)
 		}
 	}
 }
 
-// checkOnce looks for events that were printed twice.
+// checkOnce looks for events that were written twice.
 func (c crew) checkOnce(t *testing.T) {
 	t.Helper()
 	events, err := c.events()
@@ -114,7 +98,7 @@ func (c crew) checkOnce(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, e := range events {
 		if seen[e.ID] {
-			t.Errorf("event %s of type %s was printed twice", e.ID, e.Type)
+			t.Errorf("event %s of type %s was written twice", e.ID, e.Type)
 		}
 		seen[e.ID] = true
 	}

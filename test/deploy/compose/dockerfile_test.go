@@ -111,16 +111,17 @@ func TestDockerfile(t *testing.T) {
 }
 
 // TestHealthCheckIsTheImages compares the check of docker-compose.yml with that of
-// the image: engines that make images without one, such as podman, need it there.
+// the image, which asks whether a container must be restarted. That of docker-compose.yml
+// asks whether it can work: `up --wait` waits for it, and so does an upgrade.
 func TestHealthCheckIsTheImages(t *testing.T) {
 	t.Parallel()
-	want := append([]string{"CMD"}, one(t, "HEALTHCHECK").words(t)...)
+	want := append(append([]string{"CMD"}, one(t, "HEALTHCHECK").words(t)...), "--ready")
 	for name, s := range load(t, everything).Services {
 		if s.Build == nil || name == once {
 			continue
 		}
 		if !slices.Equal(s.HealthCheck.Test, want) {
-			t.Errorf("the health of %s is checked by %q, that of the image by %q", name, s.HealthCheck.Test, want)
+			t.Errorf("the health of %s is checked by %q, want that of the image with --ready, %q", name, s.HealthCheck.Test, want)
 		}
 		if len(s.Entrypoint)+len(s.Command) > 0 {
 			t.Errorf("%s does not do what the image does: %q %q", name, s.Entrypoint, s.Command)

@@ -173,7 +173,7 @@ func TestOracleIsObserved(t *testing.T) {
 	t.Parallel()
 	o := openOracle(t)
 	environ, config := o.environ(t)
-	crew := make(crew)
+	crew := newCrew(t)
 	crew.join(t, "node-oracle", absolute(t, config), environ)
 	crew.tell(t, "NewOrderObservedEvent", 3)
 	crew.tell(t, "InventoryObservedEvent", 3)

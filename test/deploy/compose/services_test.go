@@ -67,6 +67,9 @@ const once = "migrate"
 // starts as root does so to hand its files over, and is no program of ours.
 func TestConfinement(t *testing.T) {
 	t.Parallel()
+	if found := regexp.MustCompile(`(?m): [1-9]\d*(:[0-5]?\d)+$`).FindString(read(t, "docker-compose.yml")); found != "" {
+		t.Errorf("%q is one number, in base 60, to readers of YAML 1.1; quote it", found)
+	}
 	startAsRoot, keepAll := []string{"postgres"}, []string{"postgres", "oracle"}
 	for name, s := range load(t, everything).Services {
 		if s.Privileged || s.NetworkMode == "host" || s.Pid != "" || s.Ipc != "" || len(s.CapAdd) > 0 || len(s.Devices) > 0 {
@@ -88,7 +91,10 @@ func TestConfinement(t *testing.T) {
 		if s.Logging == nil || s.Logging.Options["max-size"] == "" || s.Logging.Options["max-file"] == "" {
 			t.Errorf("the log of %s grows without end", name)
 		}
-		if name == once && s.Restart == types.RestartPolicyOnFailure {
+		if name == once { // Of an older version than the database it would go on for ever.
+			if s.Restart != types.RestartPolicyNo {
+				t.Errorf("%s is started again: %q", name, s.Restart)
+			}
 			continue
 		}
 		if s.Restart != types.RestartPolicyUnlessStopped {
@@ -176,6 +182,47 @@ func TestNodesAreAlike(t *testing.T) {
 		if !reflect.DeepEqual(s, first) {
 			t.Errorf("%s differs from node-a:\n%+v\n%+v", name, s, first)
 		}
+	}
+}
+
+// TestNodesShareTheirEvents: whichever node has the sink's lease writes to the same file.
+func TestNodesShareTheirEvents(t *testing.T) {
+	t.Parallel()
+	for name, s := range load(t, everything).Services {
+		if s.Build == nil || name == once {
+			continue
+		}
+		if sinks := loaded(t, s).Sinks; len(sinks) != 1 || sinks[0].Written()["path"] != "events.jsonl" {
+			t.Errorf("the sinks of %s are %+v; its log is no place for events", name, sinks)
+		}
+		if !slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Type == types.VolumeTypeVolume && v.Target == one(t, "WORKDIR").rest && !v.ReadOnly
+		}) {
+			t.Errorf("%s has no volume for its events", name)
+		}
+	}
+}
+
+// variable is one that docker-compose.yml takes from .env, with its default.
+var variable = regexp.MustCompile(`\$\{(\w+):-([^}]*)\}`)
+
+// TestExampleOfEnv: .env.example has each variable with its default, and no other.
+func TestExampleOfEnv(t *testing.T) {
+	t.Parallel()
+	example := read(t, ".env.example")
+	for _, found := range variable.FindAllStringSubmatch(read(t, "docker-compose.yml"), -1) {
+		line := regexp.MustCompile(`(?m)^#?` + regexp.QuoteMeta(found[1]+"="+found[2]) + `\n`)
+		if !line.MatchString(example) {
+			t.Errorf(".env.example has no line %s=%s", found[1], found[2])
+		}
+	}
+	for _, found := range regexp.MustCompile(`(?m)^#?(\w+)=`).FindAllStringSubmatch(example, -1) {
+		if !strings.Contains(read(t, "docker-compose.yml"), "${"+found[1]+":-") {
+			t.Errorf("docker-compose.yml has no %s", found[1])
+		}
+	}
+	if !strings.Contains(example, "\nOBSERVERD_VERSION=dev\n") {
+		t.Error("the version is no line to change")
 	}
 }
 

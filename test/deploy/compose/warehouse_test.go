@@ -119,7 +119,7 @@ func (p playground) traffic(t *testing.T) {
 func TestThreeNodes(t *testing.T) {
 	t.Parallel()
 	p := openPlayground(t)
-	crew := make(crew)
+	crew := newCrew(t)
 	for _, name := range []string{"node-a", "node-b", "node-c"} {
 		service := p.project.Services[name]
 		environ := environment(t, service)
@@ -134,7 +134,7 @@ func TestThreeNodes(t *testing.T) {
 	crew.tell(t, "NewOrderObservedEvent", 3+2)
 	crew.tell(t, "InventoryObservedEvent", 3+2)
 	crew.tell(t, "WesTaskPolledEvent", 2+4)
-	for name, node := range crew {
+	for name, node := range crew.nodes {
 		eventually(t, func() error {
 			m, err := node.Metrics(t.Context())
 			if err != nil {
