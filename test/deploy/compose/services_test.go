@@ -200,6 +200,9 @@ func TestNodesShareTheirEvents(t *testing.T) {
 		}) {
 			t.Errorf("%s has no volume for its events", name)
 		}
+		if !slices.ContainsFunc(s.Tmpfs, func(mount string) bool { return strings.HasPrefix(mount, "/run/observerd:") }) {
+			t.Errorf("%s has no place of its own for http.socket", name)
+		}
 	}
 }
 
