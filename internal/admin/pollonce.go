@@ -145,7 +145,8 @@ func (s *singlePoll) record(ctx context.Context, g lock.Grant, cause error) erro
 			return err
 		}
 		before := known[taken.Stream]
-		taken.Reason, taken.Failures, taken.RetryAt = schedule.Reason(cause), before.Failures, before.RetryAt
+		taken.Reason = schedule.Reason(cause)
+		taken.Failures, taken.FailureClass, taken.RetryAt = before.Failures, before.FailureClass, before.RetryAt
 	}
 	err = s.db.Turns().NoteStream(ctx, g, taken)
 	if errors.Is(err, lock.ErrFenced) {

@@ -19,7 +19,8 @@ const (
 // is none.
 type stepBackoff struct {
 	mu       sync.Mutex
-	failures int
+	failures int // in a row
+	timeouts int // among them
 	until    time.Time
 }
 
@@ -30,24 +31,27 @@ func (b *stepBackoff) lasts() bool {
 	return time.Now().Before(b.until)
 }
 
-// grown is the time for the next step: twice that of the step before, if that made no
-// progress. The rows of one timestamp are passed in one step, however many they are.
+// grown is the time for the next step: twice that of the step before, if that was too
+// short. The rows of one timestamp are passed in one step, however many they are.
 func (b *stepBackoff) grown(least time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return doubled(least, b.failures, max(least, mostGrown))
+	return doubled(least, b.timeouts, max(least, mostGrown))
 }
 
-// record adds the result of a step.
-func (b *stepBackoff) record(failed bool) {
+// record adds the result of a step. timeout says that a failed one had too little time.
+func (b *stepBackoff) record(failed, timeout bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !failed {
-		b.failures, b.until = 0, time.Time{}
+		b.failures, b.timeouts, b.until = 0, 0, time.Time{}
 		return
 	}
 	b.until = time.Now().Add(doubled(leastBackoff, b.failures, mostBackoff))
 	b.failures++
+	if timeout {
+		b.timeouts++
+	}
 }
 
 // doubled doubles d so many times, up to most.

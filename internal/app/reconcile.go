@@ -47,7 +47,7 @@ func (s scheduled) reconcile(ctx context.Context, g lock.Grant, stats *observer.
 	}
 	before := sweep
 	sweep, step, err := s.Sweep(limited, g, sweep, s.budget)
-	s.backoff.record(err != nil && ctx.Err() == nil && !wiring.SweepAdvanced(before, sweep))
+	s.backoff.record(err != nil && ctx.Err() == nil && !wiring.SweepAdvanced(before, sweep), errors.Is(err, errReconcileTimeout))
 	stats.Rows += step.Rows
 	stats.Events += step.Events
 	stats.Poison += step.Poison

@@ -68,18 +68,23 @@ func TestStepBackoff(t *testing.T) {
 			if s.lasts() {
 				t.Fatal("it lasts at the time of the next try")
 			}
-			s.record(true)
+			s.record(true, false)
 			time.Sleep(pause - time.Second)
 			if !s.lasts() {
 				t.Fatalf("it is over before %v", pause)
 			}
 			time.Sleep(time.Second)
 		}
-		s.record(true)
-		if got := s.grown(time.Minute); got != mostGrown {
-			t.Errorf("after many failures a step may take %v", got)
+		if got := s.grown(time.Second); got != time.Second {
+			t.Errorf("after failures that more time would not help a step may take %v", got)
 		}
-		s.record(false)
+		for range 4 {
+			s.record(true, true)
+		}
+		if got := s.grown(time.Minute); got != mostGrown {
+			t.Errorf("after many steps that were too short one may take %v", got)
+		}
+		s.record(false, false)
 		if s.lasts() || s.grown(time.Second) != time.Second {
 			t.Error("a step that got on did not end it")
 		}
@@ -92,6 +97,7 @@ type broken struct {
 	observer.Source
 	asked int
 	given time.Duration
+	fault error
 }
 
 func (b *broken) Identity(ctx context.Context) (string, error) {
@@ -99,15 +105,15 @@ func (b *broken) Identity(ctx context.Context) (string, error) {
 	if end, ok := ctx.Deadline(); ok {
 		b.given = time.Until(end)
 	}
-	return "", errors.New("broken")
+	return "", b.fault
 }
 
-// TestReconcileThatFailsIsLeftAlone takes two turns of a reconcile that fails, and one
-// after the pause, which has more time.
+// TestReconcileThatFailsIsLeftAlone takes two turns of a reconcile that fails, and two more
+// after the pauses: a step that took too long is followed by one that has more time.
 func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	src, db := &broken{}, lockdbtest.Open(t, log)
+	src, db := &broken{fault: errors.New("broken")}, lockdbtest.Open(t, log)
 	p, err := wiring.NewPoller(config.Observer{
 		ID: "orders", Type: "order", Event: "E", Detect: config.DetectNew, Table: "orders", Key: []string{"id"}, Timestamp: "at",
 		ChunkSize: 1, MaxGone: 20, PollTimeout: 300 * time.Millisecond,
@@ -138,10 +144,11 @@ func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	if src.asked != 1 {
 		t.Errorf("%d steps in two turns", src.asked)
 	}
-	first := src.given
-	s.backoff.until = time.Time{}
-	s.reconcile(t.Context(), g, &observer.Stats{})
-	if src.asked != 2 || src.given <= first {
-		t.Errorf("%d steps; the second had %v after %v", src.asked, src.given, first)
+	for i, grown := range []time.Duration{reconcileGrace, 2 * reconcileGrace} {
+		s.backoff.until, src.fault = time.Time{}, errReconcileTimeout
+		s.reconcile(t.Context(), g, &observer.Stats{})
+		if src.asked != i+2 || src.given > grown || src.given < grown*9/10 {
+			t.Errorf("%d steps; the last had %v, want %v", src.asked, src.given, grown)
+		}
 	}
 }

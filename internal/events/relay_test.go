@@ -452,6 +452,30 @@ func TestRelayWaitsForTheDatabase(t *testing.T) {
 	})
 }
 
+// TestRelayBeginsAnewWithASinkThatFails shows that the outage of the database before does
+// not lengthen the pauses of the sink: three attempts take less than 2 seconds.
+func TestRelayBeginsAnewWithASinkThatFails(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.log.add("orders", 1)
+		r.log.fail(func(string) error { return errDown }, nil)
+		tried := 0
+		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
+			if tried++; tried < 3 {
+				return 0, errBroken
+			}
+			return len(batch), nil
+		})
+		r.start()
+		pass(time.Hour)
+		r.log.fail(nil, nil)
+		for tried == 0 {
+			pass(time.Second)
+		}
+		pass(2 * time.Second)
+		r.wantStored("orders", upTo(1))
+	})
+}
+
 func TestRelayStandsByQuietly(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.lock.expire(true) // Another leads.

@@ -52,8 +52,15 @@ type term struct {
 	failures   int
 	sinkOutage wait.Outage
 	sinkHalted bool // and it was logged
-	pace       *wait.Backoff
+	// pace is between attempts while the sink fails, databasePace while the event log does.
+	pace, databasePace *wait.Backoff
 }
+
+// The pauses between attempts while something fails.
+const (
+	leastPace = 250 * time.Millisecond
+	mostPace  = 15 * time.Second
+)
 
 // newTerm returns a term that has done nothing yet; stop ends when the relay
 // is asked to stop.
@@ -65,7 +72,7 @@ func newTerm(stop context.Context, r *Relay, lease Lease) *term {
 		lost:   func() bool { return leased.Err() != nil && stop.Err() == nil },
 		lagged: make(map[string]bool), streams: make(map[string]Stream),
 		halted: make(map[string]int64),
-		pace:   wait.NewBackoff(250*time.Millisecond, 15*time.Second),
+		pace:   wait.NewBackoff(leastPace, mostPace), databasePace: wait.NewBackoff(leastPace, mostPace),
 	}
 	for _, stream := range r.opts.Streams {
 		t.lagged[stream.ID], t.streams[stream.ID] = true, stream
@@ -160,12 +167,14 @@ func (t *term) dropped(err error) {
 // failed waits before the next step, or ends the term.
 func (t *term) failed(ctx context.Context, err error) error {
 	var sinkErr *sinkError
+	pace := t.pace
 	if !errors.As(err, &sinkErr) {
 		t.databaseFails(ctx, err)
+		pace = t.databasePace
 	} else if err := t.sinkFailed(ctx, err); err != nil {
 		return err
 	}
-	t.pause(ctx, t.pace.NextBackOff(), nil)
+	t.pause(ctx, pace.NextBackOff(), nil)
 	return context.Cause(ctx)
 }
 
@@ -229,6 +238,7 @@ func (t *term) note(ctx context.Context, reason string) {
 func (t *term) progressed() {
 	t.failures = 0
 	t.pace.Reset()
+	t.databasePace.Reset()
 }
 
 // close closes the sink. Events that were not acknowledged are delivered again.

@@ -98,7 +98,7 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 			var s turn.Stream
 			var marked bool
 			var lag int64
-			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &marked, &s.Paused, sqldb.ScanTime(&s.PausedUntil), &s.Failures, sqldb.ScanTime(&s.RetryAt),
+			err := scan(&s.Stream, sqldb.ScanTime(&s.At), &marked, &s.Paused, sqldb.ScanTime(&s.PausedUntil), &s.Failures, &s.FailureClass, sqldb.ScanTime(&s.RetryAt),
 				sqldb.ScanTime(&s.OKAt), &lag, &s.Unread)
 			over = over || marked && !s.Paused
 			s.Lag = time.Duration(lag) * time.Millisecond
@@ -115,7 +115,7 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 
 // Rows are unread where a poll ended behind its source, or within a reading of all rows.
 const streamsSQL = `
-SELECT c.stream, c.turn_at, c.paused, ` + pausedSQL + `, CASE WHEN ` + pausedSQL + ` THEN c.paused_until END, c.failures, c.retry_at,
+SELECT c.stream, c.turn_at, c.paused, ` + pausedSQL + `, CASE WHEN ` + pausedSQL + ` THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
        CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
        c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
   FROM obs_cursor c
@@ -132,7 +132,7 @@ func (t *Turns) NoteStream(ctx context.Context, g lock.Grant, taken turn.StreamT
 		retry = t.db.TimeArg(taken.RetryAt)
 	}
 	reason := sqldb.Storable(taken.Reason)
-	err := t.engine.noteStream(ctx, fencedArgs(g, taken.Stream, at, taken.Failures, retry, reason, string(taken.Outcome), taken.Lag.Milliseconds()), []any{
+	err := t.engine.noteStream(ctx, fencedArgs(g, taken.Stream, at, taken.Failures, retry, reason, string(taken.Outcome), taken.Lag.Milliseconds(), taken.FailureClass), []any{
 		taken.Type, taken.Stream, taken.Node, t.db.TimeArg(taken.At), t.db.TimeArg(taken.Started), t.db.TimeArg(taken.Finished),
 		string(taken.Outcome), reason, taken.Rows, taken.Events, taken.Poison,
 	})
@@ -146,10 +146,10 @@ func (t *Turns) NoteStream(ctx context.Context, g lock.Grant, taken turn.StreamT
 }
 
 const noteStreamSQL = `
-INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms)
-SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11 WHERE {lease}
+INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
+SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN {now} END, $11, $12 WHERE {lease}
 ON CONFLICT (stream) DO UPDATE
-   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, retry_at = excluded.retry_at,
+   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, failure_class = excluded.failure_class, retry_at = excluded.retry_at,
        last_error = CASE WHEN excluded.last_error = '' AND excluded.last_ok_at IS NULL THEN c.last_error ELSE excluded.last_error END, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
        lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END`
 
@@ -159,7 +159,7 @@ INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outc
 // noteStream on PostgreSQL is one statement and one commit.
 func (e *postgresEngine) noteStream(ctx context.Context, note, poll []any) error {
 	text := fencedSQL(e.db, `WITH noted AS (`+noteStreamSQL+` RETURNING 1)`+addPollSQL+`
-SELECT $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22 FROM noted`)
+SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted`)
 	return wrote(e.db.Main.ExecContext(ctx, text, append(note, poll...)...))
 }
 

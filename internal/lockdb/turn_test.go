@@ -102,11 +102,11 @@ func TestStreamTurns(t *testing.T) {
 		if s := streamOf(t, db, "orders"); !s.At.IsZero() {
 			t.Errorf("a turn that was left counts as taken: %+v", s)
 		}
-		note = turn.StreamTaken{Stream: "orders", Type: "order", Node: "node-b", At: at, Started: at, Finished: at, Outcome: turn.Error, Reason: "broken", Failures: 2, RetryAt: at.Add(time.Minute), Rows: 5, Events: 4, Poison: 1}
+		note = turn.StreamTaken{Stream: "orders", Type: "order", Node: "node-b", At: at, Started: at, Finished: at, Outcome: turn.Error, Reason: "broken", Failures: 2, FailureClass: "killed", RetryAt: at.Add(time.Minute), Rows: 5, Events: 4, Poison: 1}
 		if err := db.Turns().NoteStream(ctx, g, note); err != nil {
 			t.Fatal(err)
 		}
-		if s := streamOf(t, db, "orders"); !s.At.Equal(at) || s.Failures != 2 || !s.RetryAt.Equal(at.Add(time.Minute)) {
+		if s := streamOf(t, db, "orders"); !s.At.Equal(at) || s.Failures != 2 || s.FailureClass != "killed" || !s.RetryAt.Equal(at.Add(time.Minute)) {
 			t.Errorf("after a failure: %+v", s)
 		}
 		if reason, err := db.Streams().LastError(ctx, "orders"); err != nil || reason != "broken" {

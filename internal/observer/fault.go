@@ -61,6 +61,13 @@ var pauses = map[Class]pause{
 	ClassData:        {time.Minute, 15 * time.Minute},
 }
 
+// CountsWith reports whether failures of the two classes are counted together: those of
+// one class, and those of all classes that have no pause of their own. So each class with
+// one begins at its least.
+func (c Class) CountsWith(other Class) bool {
+	return c == other || pauses[c] == pause{} && pauses[other] == pause{}
+}
+
 // Pause is how long to wait after that many failures in a row, from 1; 0 means
 // that the class asks for no more than the observer's own backoff.
 func (c Class) Pause(failures int) time.Duration {

@@ -201,11 +201,15 @@ func (p *observerPoll) record(ctx context.Context, g lock.Grant, started time.Ti
 	switch res.outcome {
 	case turn.Error:
 		t.Reason = Reason(err)
-		t.Failures = p.last.Failures + 1
+		class := observer.ClassOf(err)
+		t.Failures, t.FailureClass = 1, string(class)
+		if class.CountsWith(observer.Class(p.last.FailureClass)) {
+			t.Failures += p.last.Failures
+		}
 		t.RetryAt = p.at.Add(pauseAfter(err, t.Failures, p.delay))
 	case turn.Unreachable, turn.Outdated:
 		t.Reason = Reason(err)
-		t.Failures, t.Left = p.last.Failures, true
+		t.Failures, t.FailureClass, t.Left = p.last.Failures, p.last.FailureClass, true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

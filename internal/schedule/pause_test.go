@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/turn"
@@ -43,6 +44,42 @@ func TestClassOfAFailureDecidesOnThePause(t *testing.T) {
 				notes := db.noted("order-1")
 				if got := notes[0].Reason; got != string(class)+": read: refused" {
 					t.Errorf("reason %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestClassBeginsAtItsLeastPause has an observer fail four times in one way and then in
+// another, which begins with its own least pause and grows from there. Failures of classes
+// without a pause of their own are one row.
+func TestClassBeginsAtItsLeastPause(t *testing.T) {
+	for name, tc := range map[string]struct {
+		first []observer.Class
+		then  observer.Class
+		want  []int
+	}{
+		"a pause of its own, after the backoff":     {[]observer.Class{observer.ClassRetry, observer.ClassTimeout, observer.ClassRetry, ""}, observer.ClassKilled, []int{0, 1, 3, 7, 15, 17, 21, 29}},
+		"a pause of its own, after that of another": {[]observer.Class{observer.ClassKilled, observer.ClassKilled}, observer.ClassQuery, []int{0, 2, 6, 8, 12, 20}},
+		"the backoff, after a pause":                {[]observer.Class{observer.ClassKilled, observer.ClassKilled, observer.ClassKilled}, observer.ClassTimeout, []int{0, 2, 6, 14, 15, 17, 21, 29}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, db *memory) {
+				polls := 0
+				a := start(t, db, "a", only("order"), does("order-1", func(context.Context, lock.Grant) (observer.Stats, error) {
+					class := tc.then
+					if polls < len(tc.first) {
+						class = tc.first[polls]
+					}
+					polls++
+					if class == "" {
+						return observer.Stats{}, errors.New("of no source")
+					}
+					return observer.Stats{}, &observer.Fault{Class: class, Err: errors.New("refused")}
+				}))
+				pass(29*interval + interval/2)
+				if tried := ticks(a.streams["order-1"]); !slices.Equal(tried[:min(len(tried), len(tc.want))], tc.want) {
+					t.Errorf("polled at ticks %v, want %v", tried, tc.want)
 				}
 			})
 		})

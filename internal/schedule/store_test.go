@@ -106,7 +106,7 @@ func (m *memory) Streams(ctx context.Context, ids []string) (found map[string]tu
 func (m *memory) NoteStream(ctx context.Context, g lock.Grant, t turn.StreamTaken) error {
 	return m.fenced(ctx, g, func() {
 		s := m.streams[t.Stream]
-		s.Stream, s.Failures, s.RetryAt = t.Stream, t.Failures, t.RetryAt
+		s.Stream, s.Failures, s.FailureClass, s.RetryAt = t.Stream, t.Failures, t.FailureClass, t.RetryAt
 		if !t.Left {
 			s.At = t.At
 		}

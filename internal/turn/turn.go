@@ -68,10 +68,12 @@ type Stream struct {
 	// PausedUntil is when a pause ends by itself; zero for a stream that is not paused, or
 	// until an operator resumes it.
 	PausedUntil time.Time
-	// Failures counts failed turns in a row; RetryAt is the end of the backoff after
-	// them, zero for none.
-	Failures int
-	RetryAt  time.Time
+	// Failures counts failed turns in a row, of one class or of those that share the
+	// backoff of the type; FailureClass is that of the last one, empty for none. RetryAt is
+	// the end of the backoff after them, zero for none.
+	Failures     int
+	FailureClass string
+	RetryAt      time.Time
 	// OKAt is when a poll last succeeded, and Lag how far behind it was if it left rows
 	// unread. OKAt is zero where that says nothing of what the stream has: it was never
 	// polled with success, was reset, or its first reading goes on.
@@ -90,9 +92,11 @@ type StreamTaken struct {
 	Reason               string
 	Rows, Events, Poison int64
 	// Lag is how far the observer is behind, when the poll has left rows unread.
-	Lag      time.Duration
-	Failures int
-	RetryAt  time.Time
+	Lag time.Duration
+	// These are the stream's after it.
+	Failures     int
+	FailureClass string
+	RetryAt      time.Time
 	// Left reports whether the turn is left to another node, which will poll only
 	// this observer.
 	Left bool
