@@ -10,6 +10,41 @@ import (
 // read before the rows, and some sources know it to the second.
 const ahead = time.Minute
 
+// instant is the instant of a row's timestamp. Where the clocks of its zone go back, one
+// reading has two instants: the later counts, unless that lies in the source's future.
+func (in *input) instant(of time.Time) time.Time {
+	earlier, later := instants(of)
+	if earlier.Equal(later) || later.Sub(in.sourceNow()) <= ahead+time.Since(in.horizonAt) {
+		return later
+	}
+	return earlier
+}
+
+// instants are the earliest and the latest instant with the reading of t in its zone.
+// Package time returns either for a reading.
+func instants(t time.Time) (earlier, later time.Time) {
+	earlier, later = t, t
+	if t.Location() == time.UTC {
+		return earlier, later
+	}
+	start, end := t.ZoneBounds()
+	if other := sameReading(t, start.Add(-1)); !start.IsZero() && other.Before(start) {
+		earlier = other
+	}
+	if other := sameReading(t, end); !end.IsZero() && !other.Before(end) {
+		later = other
+	}
+	return earlier, later
+}
+
+// sameReading is when clocks with the offset that their zone has at another time show the
+// reading of t.
+func sameReading(t, other time.Time) time.Time {
+	_, offset := t.Zone()
+	_, then := other.Zone()
+	return t.Add(time.Duration(offset-then) * time.Second)
+}
+
 // noteFuture counts the rows in the source's future. They come last, but for
 // rows without a timestamp.
 func (c *comparer) noteFuture(rows []row) {

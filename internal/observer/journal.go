@@ -23,9 +23,17 @@ type input struct {
 	// at is when the poll began, by the node's clock.
 	at time.Time
 	// horizon is read once, before the rows; zero for a query without a timestamp.
-	// horizonAt is when.
+	// horizonAt is when; the beginning of the poll before that.
 	horizon   Horizon
 	horizonAt time.Time
+}
+
+// sourceNow is the source's clock at horizonAt, or where it does not say, the node's.
+func (in *input) sourceNow() time.Time {
+	if now := in.horizon.Now; !now.IsZero() {
+		return now
+	}
+	return in.at
 }
 
 // journal is the stream in the store: its cursor, what the next commit says of it, and
@@ -103,14 +111,6 @@ func (j *journal) readHorizon(ctx context.Context) error {
 	}
 	j.horizon, j.horizonAt, j.next.form = h, time.Now(), h.Form
 	return nil
-}
-
-// sourceNow is the source's clock, or where it does not say, the node's.
-func (j *journal) sourceNow() time.Time {
-	if now := j.horizon.Now; !now.IsZero() {
-		return now
-	}
-	return j.at
 }
 
 // tellLogged leaves out rows that have no timestamp, whose events bear the time of the poll.

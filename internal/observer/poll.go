@@ -41,7 +41,7 @@ const (
 )
 
 func (o *Observer) begin(src Source, st Store) *poll {
-	j := &journal{input: &input{Observer: o, spec: o.spec, src: src, at: o.spec.Now()}, st: st, committed: time.Now()}
+	j := &journal{input: &input{Observer: o, spec: o.spec, src: src, at: o.spec.Now(), horizonAt: time.Now()}, st: st, committed: time.Now()}
 	return &poll{journal: j, comparer: &comparer{journal: j}, apart: apart{journal: j}}
 }
 

@@ -242,7 +242,7 @@ func (r *reader) add(b *batch, from *Row) {
 	to := row{
 		key:    from.Key,
 		cursor: from.Cursor,
-		time:   from.Time,
+		time:   r.instant(from.Time),
 		data:   r.data.copy(from.Data),
 		asked:  from.Asked,
 		err:    from.Err,

@@ -145,7 +145,7 @@ func (r *retry) read(ctx context.Context, key string) (found []row, err error) {
 	}
 	for rows.Next() {
 		if from := rows.Row(); from.Key == key {
-			found = append(found, row{key: from.Key, cursor: from.Cursor, time: from.Time, data: slices.Clone(from.Data), asked: from.Asked, err: from.Err})
+			found = append(found, row{key: from.Key, cursor: from.Cursor, time: r.instant(from.Time), data: slices.Clone(from.Data), asked: from.Asked, err: from.Err})
 		}
 	}
 	if err := rows.Err(); err != nil {

@@ -150,8 +150,8 @@ type Row struct {
 	// Cursor is the timestamp as the source's own text, exact and never
 	// converted; empty when it is NULL or the query has none.
 	Cursor string
-	// Time is the same timestamp as an instant, by the source's time zone.
-	// Zero when Cursor is empty.
+	// Time is the same timestamp as an instant, in the source's time zone; of two
+	// instants with one reading, either. Zero when Cursor is empty.
 	Time time.Time
 	// Data is the row as a JSON object, its members in the order of the
 	// columns; equal rows have equal bytes. Behind them are the columns of the key

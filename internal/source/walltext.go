@@ -45,7 +45,7 @@ func AppendMicros(dst, text []byte) ([]byte, bool) {
 }
 
 // ReadWall returns the instant at which clocks in loc show a reading, that of
-// midnight for a date. The shape of the text was checked.
+// midnight for a date; either of two such instants. The shape of the text was checked.
 func ReadWall(text []byte, loc *time.Location) time.Time {
 	year, month, day := Number(text[0:4]), time.Month(Number(text[5:7])), Number(text[8:10])
 	if len(text) <= dateSize {

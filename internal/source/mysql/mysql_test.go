@@ -35,6 +35,7 @@ func fixture(t *testing.T) sourcetest.Fixture {
 	return sourcetest.Fixture{
 		Source:      open(t, mysql.Options{URL: url}),
 		Unreachable: open(t, mysql.Options{URL: "mysql://someone:secret@127.0.0.1:1/nowhere"}),
+		In:          func(loc *time.Location) sourcetest.Source { return open(t, mysql.Options{URL: url, Location: loc}) },
 		Exec: func(text string) {
 			if text == "ANALYZE" {
 				text = analyze(t, writer)

@@ -39,6 +39,7 @@ func fixture(t *testing.T, column, now string, o engine.Options) sourcetest.Fixt
 	d.exec("CREATE TABLE unused (id NUMBER)")
 	f := contract(column, now)
 	f.Source = d.open(oracle.Options{})
+	f.In = func(loc *time.Location) sourcetest.Source { return d.open(oracle.Options{Location: loc}) }
 	f.Unreachable = open(t, oracle.Options{URL: "oracle://someone:secret@127.0.0.1:1/nowhere"})
 	f.Exec = func(text string) {
 		if statements := dialect(text); len(statements) < 1000 || !d.load(statements) {

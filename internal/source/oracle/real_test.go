@@ -95,6 +95,9 @@ func realFixture(t *testing.T, address, column, now string) sourcetest.Fixture {
 	}
 	f.Exact = d.HorizonExact
 	f.Unreachable = open(t, oracle.Options{URL: "oracle://someone:secret@127.0.0.1:1/nowhere"})
+	f.In = func(loc *time.Location) sourcetest.Source {
+		return open(t, oracle.Options{URL: address, Location: loc})
+	}
 	f.Exec = func(text string) {
 		run(db, text)
 		if strings.Contains(text, "CREATE TABLE orders") {

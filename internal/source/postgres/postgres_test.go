@@ -41,6 +41,7 @@ func fixture(t *testing.T, column, now string) sourcetest.Fixture {
 	return sourcetest.Fixture{
 		Source:      open(t, postgres.Options{URL: url}),
 		Unreachable: open(t, postgres.Options{URL: "postgres://someone:secret@127.0.0.1:1/nowhere"}),
+		In:          func(loc *time.Location) sourcetest.Source { return open(t, postgres.Options{URL: url, Location: loc}) },
 		Exec: func(text string) {
 			if strings.Contains(text, "CREATE TABLE orders") {
 				text += `; CREATE FUNCTION empty_orders() RETURNS int LANGUAGE sql AS 'DELETE FROM orders; SELECT 1'`

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -27,6 +28,8 @@ type Source interface {
 type Fixture struct {
 	// Source reads the database. Unreachable reads one that is not there.
 	Source, Unreachable Source
+	// In returns a source of the same database whose timestamps are of a zone.
+	In func(*time.Location) Source
 	// Exec runs a statement as the program that owns the database.
 	Exec func(sql string)
 	// Begin opens a transaction of the owner, beside Exec's. exec runs a

@@ -68,6 +68,7 @@ func Run(t *testing.T, setup func(t *testing.T) Fixture) {
 		"polls: statements end among equal timestamps":  cutTies,
 		"polls: rows updated while they are read":       updatedWhileRead,
 		"polls: all rows are read by several":           generations,
+		"polls: a reading that clocks show twice":       shownTwice,
 		"polls: keys are hashed":                        hashedKeys,
 		"polls: transactions that commit late":          lateCommits,
 	} {

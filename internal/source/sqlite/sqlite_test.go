@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/source/sourcetest"
 	"github.com/observerd/observerd/internal/source/sqlite"
@@ -24,7 +25,10 @@ func TestContract(t *testing.T) {
 		return sourcetest.Fixture{
 			Source:      open(t, sqlite.Options{URL: "sqlite:" + path}),
 			Unreachable: open(t, sqlite.Options{URL: "sqlite:" + path + ".missing"}),
-			Exec:        func(text string) { exec(t, writer, text) },
+			In: func(loc *time.Location) sourcetest.Source {
+				return open(t, sqlite.Options{URL: "sqlite:" + path, Location: loc})
+			},
+			Exec: func(text string) { exec(t, writer, text) },
 			Begin: func() (func(string), func()) {
 				tx, err := writer.BeginTx(context.Background(), nil)
 				if err != nil {
