@@ -49,7 +49,7 @@ const buryPostgresSQL = `
 INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
 SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}, $6
   FROM unnest($2::text[], $3::bytea[], $4::text[], $5::text[]) AS u(key, digest, reason, raw)
-ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused`
+ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused`
 
 // commitCopy is the commit for large chunks. The cursor's row is locked and
 // compared first, then rows are copied, then comes the step of the sweep if it

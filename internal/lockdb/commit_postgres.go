@@ -50,7 +50,7 @@ WITH held AS MATERIALIZED ({held}
   INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
   SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $38
     FROM cur, unnest($19::text[], $20::bytea[], $21::text[], $22::text[]) AS u(key, digest, reason, raw)
-  ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused
+  ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused
 ), logged AS (
   INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
   SELECT cur.stream, cur.seq + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json, u.snapshot

@@ -102,7 +102,7 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 	buried := writing{text: `
 		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at, refused)
 		VALUES ($1, $2, $3, $4, $5, {now}, {now}, $6)
-		ON CONFLICT (stream, digest) DO UPDATE SET last_at = excluded.last_at, refused = excluded.refused`}
+		ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused`}
 	for _, d := range ch.Dead {
 		buried.args = append(buried.args, []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused})
 	}

@@ -109,7 +109,8 @@ func (c *cleaner) chores() []chore {
 	}
 	return []chore{
 		aged("obs_poll", "finished_at", c.Polls),
-		aged("obs_dead", "last_at", c.Dead),
+		{"obs_dead", deleteDeadSQL, []any{c.Dead.Seconds()}},
+		{"obs_dead", emptyDeadSQL, []any{c.Dead.Seconds()}},
 		aged("obs_audit", "at", c.Audit),
 		{"obs_sweep", `
 			DELETE FROM obs_sweep
@@ -132,6 +133,25 @@ func (c *cleaner) chores() []chore {
 			                 WHERE o.boot_id = obs_process.boot_id)`, processesKept),
 	}
 }
+
+// deleteDeadSQL removes records of poison rows. By that of an accepted row a poll knows the
+// row again, and notes that once a day. So the record stays until polls have succeeded
+// for 30 days without the row: neither a short retention nor a long pause or outage ends what
+// a person has accepted. That of a refused row says nothing to a poll.
+const deleteDeadSQL = `
+DELETE FROM obs_dead
+ WHERE id IN (SELECT d.id
+                FROM obs_dead d
+                LEFT JOIN obs_cursor c ON c.stream = d.stream
+               WHERE d.last_at < {past $1} AND (d.refused OR c.stream IS NULL OR d.last_at < {month before c.last_ok_at})
+               ORDER BY d.last_at
+               LIMIT 5000)`
+
+// emptyDeadSQL removes what was kept of the rows whose records stay.
+const emptyDeadSQL = `
+UPDATE obs_dead
+   SET raw = ''
+ WHERE id IN (SELECT id FROM obs_dead WHERE last_at < {past $1} AND raw <> '' ORDER BY last_at LIMIT 5000)`
 
 // bounded deletes the rows of a table for which the condition holds, a batch at a time and in
 // the order of the key. The deletion repeats the condition, since the row of a lock that

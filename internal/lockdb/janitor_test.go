@@ -1,6 +1,8 @@
 package lockdb_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/internal/turn"
 )
 
@@ -140,6 +143,75 @@ func TestCleanKeepsTheLastSweeps(t *testing.T) {
 		if n := count(t, url, `SELECT count(*) FROM obs_account`); n != 1 {
 			t.Error("the janitor has accepted an account")
 		}
+	})
+}
+
+// TestAcceptedPoisonRowsOutliveTheirRetention has a person accept the poison rows of a
+// stream, whose records then are older than their retention while the stream is not polled.
+// They lose what was kept of the rows, and no poll refuses these again. The records of rows
+// that polls have not met for a month are removed, and those of other streams.
+func TestAcceptedPoisonRowsOutliveTheirRetention(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		ctx, g, now := t.Context(), acquire(t, db, "order-observer-poll"), time.Now()
+		src := observertest.NewSource()
+		for i := range 12 {
+			row := observertest.At(fmt.Sprint("k", i), "?", -1)
+			row.Err = errors.New("column qty: not a number")
+			src.Add(row)
+		}
+		o, err := observer.New(observer.Spec{
+			Stream: "orders", EventType: "Seen", Detect: observer.DetectSnapshot, Query: observer.Query{Table: "orders", Key: []string{"id"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		poll := func() (observer.Stats, error) {
+			t.Helper()
+			stats, err := o.Poll(ctx, src, db.Store(g))
+			if err == nil {
+				err = db.Turns().NoteStream(ctx, g, turn.StreamTaken{Stream: "orders", Type: "order", At: now, Started: now, Finished: now, Outcome: turn.OK})
+			}
+			return stats, err
+		}
+		clean := func(want, raw int) {
+			t.Helper()
+			if _, err := db.Clean(ctx, retention()); err != nil {
+				t.Fatal(err)
+			}
+			if n := count(t, url, `SELECT count(*) FROM obs_dead`); n != want {
+				t.Errorf("%d records are left, want %d", n, want)
+			}
+			if n := count(t, url, `SELECT count(*) FROM obs_dead WHERE raw <> ''`); n != raw {
+				t.Errorf("the values of %d rows are left, want %d", n, raw)
+			}
+		}
+		if _, err := poll(); !errors.Is(err, observer.ErrMostlyPoison) {
+			t.Fatalf("the first poll: %v", err)
+		}
+		refusal, _, err := db.Streams().Refused(ctx, "orders")
+		if err == nil {
+			err = db.Operations().Accept(ctx, "orders", by("alice"), refusal, "")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := poll(); err != nil {
+			t.Fatalf("the poll that leaves them out: %v", err)
+		}
+		other := chunk(cursorOf(t, db.Store(g), "stock"), 1)
+		other.Dead, other.Refused = []observer.Dead{{Key: "a", Reason: "r"}}, true
+		mustCommit(t, db.Store(g), other)
+		clean(13, 12)
+		age(t, url, "obs_dead", "last_at")
+		age(t, url, "obs_cursor", "last_ok_at")
+		clean(12, 0)
+		if stats, err := poll(); err != nil || stats.Poison != 12 {
+			t.Errorf("the poll after a pause: %v, %d records noted again", err, stats.Poison)
+		}
+		clean(12, 12)
+		age(t, url, "obs_dead", "last_at")
+		clean(0, 0)
 	})
 }
 
