@@ -45,7 +45,7 @@ type Retention struct {
 	Polls time.Duration `key:"polls" default:"72h" min:"1s"`
 	// Audit is what operators did. Default: 365 days.
 	Audit time.Duration `key:"audit" default:"8760h" min:"1s"`
-	// Dead are poison rows and events. Default: 30 days.
+	// Dead are the values of poison rows. Default: 30 days.
 	Dead time.Duration `key:"dead" default:"720h" min:"1s"`
 	// Nodes are processes that were not seen since. Default: 1 day.
 	Nodes time.Duration `key:"nodes" default:"24h" min:"1m"`

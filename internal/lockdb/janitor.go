@@ -21,7 +21,8 @@ type Retention struct {
 	// within Events a relay has fed or claimed, or a node had that then stopped.
 	// Of every other sink the offsets are removed, and only then the events.
 	Events time.Duration
-	// Polls, Dead, Audit and Nodes bound the tables of these names. Polls bounds
+	// Polls, Dead, Audit and Nodes bound the tables of these names, but for the records
+	// of poison rows that polls may meet again: Dead bounds their values. Polls bounds
 	// the sweeps that have ended, too; but the last of each stream and kind stays,
 	// so that it is known when it was.
 	Polls, Dead, Audit, Nodes time.Duration

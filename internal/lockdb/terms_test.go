@@ -3,20 +3,27 @@ package lockdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 )
 
-// freedAfterReturn puts the row of a lease back that was given back, as a failover to a
-// standby that lags does, and waits until it is gone again.
-func freedAfterReturn(t *testing.T, url string, g lock.Grant) {
+// bringBack puts the row of a lease back that was given back, as a failover to a standby
+// that lags does.
+func bringBack(t *testing.T, url string, g lock.Grant) {
 	t.Helper()
 	exec(t.Context(), t, url, map[string]string{
 		"sqlite":   `INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT lock_key, region, term, acquired_at FROM obs_lock WHERE lock_key = ?1`,
 		"postgres": `INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT lock_key, region, term, acquired_at AT TIME ZONE 'UTC' FROM obs_lock WHERE lock_key = $1`,
 	}, g.Key)
+}
+
+// freedAfterReturn brings a lease back and waits until it is gone again.
+func freedAfterReturn(t *testing.T, url string, g lock.Grant) {
+	t.Helper()
+	bringBack(t, url, g)
 	eventually(t, func() error {
 		if count(t, url, `SELECT count(*) FROM int_lock WHERE lock_key = '`+g.Key+`'`) > 0 {
 			return errors.New("its row is there")
@@ -47,6 +54,59 @@ func TestLeaseOfAnEndedTermIsFreed(t *testing.T) {
 			}
 			if h, err := w.db.Leases().Holder(t.Context(), held.Request); err != nil || h.Term != held.Term {
 				t.Errorf("the lease that is held: %+v, %v", h, err)
+			}
+		})
+	}
+}
+
+// TestLeaseThatCannotBeFreedIsToldOnce refuses each deletion of a lease, as a full disk
+// does, while a node tries it several times.
+func TestLeaseThatCannotBeFreedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	for dialect, newDatabase := range livenessDatabases {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			url := newDatabase(t)
+			w := watch(t, url)
+			g := acquire(t, w.db, "given-back")
+			if err := w.db.Leases().Release(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			exec(t.Context(), t, url, map[string]string{
+				"sqlite":   `CREATE TABLE attempts (last_value INTEGER)`,
+				"postgres": `CREATE SEQUENCE attempts`,
+			})
+			exec(t.Context(), t, url, map[string]string{
+				"sqlite": `INSERT INTO attempts VALUES (0)`,
+				"postgres": `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT
+					AS 'BEGIN PERFORM nextval(''attempts''); RAISE EXCEPTION ''no room'' USING ERRCODE = ''53100''; END'`,
+			})
+			exec(t.Context(), t, url, map[string]string{
+				"sqlite": `CREATE TRIGGER refuse BEFORE DELETE ON int_lock
+					BEGIN UPDATE attempts SET last_value = last_value + 1; SELECT RAISE(FAIL, 'no room'); END`,
+				"postgres": `CREATE TRIGGER refuse BEFORE DELETE ON int_lock FOR EACH ROW EXECUTE PROCEDURE refuse()`,
+			})
+			bringBack(t, url, g)
+			eventually(t, func() error {
+				if n := count(t, url, `SELECT last_value FROM attempts`); n < 4 {
+					return fmt.Errorf("%d attempts", n)
+				}
+				return nil
+			})
+			exec(t.Context(), t, url, map[string]string{
+				"sqlite": `DROP TRIGGER refuse`, "postgres": `DROP TRIGGER refuse ON int_lock`,
+			})
+			eventually(t, func() error {
+				if w.logged("Leases without a holder can be freed again") == 0 {
+					return errors.New("the end is not told")
+				}
+				return nil
+			})
+			if n := w.logged("Lease without a holder not freed"); n != 1 {
+				t.Errorf("told %d times", n)
+			}
+			if n := w.logged("Lease freed", "lock=given-back"); n != 1 {
+				t.Errorf("freed %d times", n)
 			}
 		})
 	}

@@ -45,6 +45,10 @@ func (r *run) acquireTurn(ctx context.Context) (*lock.Lease, error) {
 		if err != nil {
 			r.leave()
 		}
+		if err == nil || errors.Is(err, errTaken) || errors.Is(err, lock.ErrHeld) {
+			// A look says too little: a database whose disk is full answers that.
+			r.outages.end(loopName(r.typ.Name))
+		}
 		reason := errPolling
 		switch {
 		case err == nil:
@@ -142,7 +146,6 @@ func (r *run) attempt(ctx context.Context) (*lock.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.outages.end(loopName(r.typ.Name))
 	switch {
 	case r.taken(state):
 		return nil, errTaken

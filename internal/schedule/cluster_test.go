@@ -284,6 +284,20 @@ func TestDatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestFullDatabaseIsToldOnce has a database that answers all but the acquisition of a lock.
+func TestFullDatabaseIsToldOnce(t *testing.T) {
+	story(t, func(t *testing.T, db *memory) {
+		db.locks.Fail(errDown)
+		a := start(t, db, "a", only("order"))
+		pass(20 * interval)
+		equal(t, "told of it", a.log.count("level=WARN", "Coordination database does not answer"), 1)
+		equal(t, "told of its return too early", a.log.count("Coordination database answers again"), 0)
+		db.locks.Fail(nil)
+		pass(interval)
+		equal(t, "told of its return", a.log.count("level=INFO", "Coordination database answers again"), 1)
+	})
+}
+
 func TestClockOfTheDatabaseDecides(t *testing.T) {
 	for name, skew := range map[string]time.Duration{
 		"ahead": 3700 * time.Millisecond, "behind": -13 * time.Second, "an hour": time.Hour + 123*time.Millisecond,

@@ -71,6 +71,11 @@ func (m *Monitor) freeAll(ctx context.Context, leases []lease, polled int, dead 
 			locks[held.LockID] = standing{held.term, held.expired}
 		}
 	}
+	if failed == nil {
+		if lasted, over := m.unfreed.End(); over {
+			m.opts.Logger.Info("Leases without a holder can be freed again", "after", lasted)
+		}
+	}
 	return locks
 }
 
@@ -149,7 +154,7 @@ func (m *Monitor) free(ctx context.Context, held lease, how *remedy) (freed bool
 		return err
 	})
 	switch {
-	case err != nil && ctx.Err() == nil:
+	case err != nil && ctx.Err() == nil && m.unfreed.Begin():
 		m.opts.Logger.Warn("Lease without a holder not freed; trying again", "lock", held.Key, "from", held.node, "rule", how.rule, "err", err)
 	case freed:
 		m.opts.Logger.Info("Lease freed", "lock", held.Key, "name", held.name, "from", held.node, "rule", how.rule)

@@ -98,6 +98,7 @@ type Monitor struct {
 	appeared time.Time // when others could see us again
 	lost     time.Time // when they could not any more
 	unseen   wait.Outage
+	unfreed  wait.Outage // while a lease without a holder cannot be freed
 	// judged says that rows of ours may let others judge us: while they cannot
 	// see us, signs of life have to stand in.
 	judged   bool
