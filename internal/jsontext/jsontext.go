@@ -2,7 +2,11 @@
 // standard library does not export this; rows and events are encoded by the million.
 package jsontext
 
-import "unicode/utf8"
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
 
 const hexDigits = "0123456789abcdef"
 
@@ -97,4 +101,13 @@ func appendEscape(dst []byte, c byte) []byte {
 		return append(dst, '\\', 't')
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}
+
+// AppendFloat appends the shortest text that means a finite number, without an exponent
+// where people would not use one.
+func AppendFloat(dst []byte, v float64) []byte {
+	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
+		return strconv.AppendFloat(dst, v, 'e', -1, 64)
+	}
+	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }

@@ -112,9 +112,19 @@ func classOf(part string, marked bool) (events.Encoding, string) {
 		return events.EncodingBytes, digits
 	}
 	if isNumber(part) || part == "+Inf" || part == "-Inf" {
-		return events.EncodingNumber, part
+		return events.EncodingNumber, withExponent(part)
 	}
 	return "", part
+}
+
+// withExponent writes a number as the data of its row did, if it has the text of a key of
+// floating point, which has no exponent.
+func withExponent(part string) string {
+	n, err := strconv.ParseFloat(part, 64)
+	if err != nil || strconv.FormatFloat(n, 'f', -1, 64) != part {
+		return part
+	}
+	return string(jsontext.AppendFloat(nil, n))
 }
 
 // isNumber reports whether a text is a number of JSON.

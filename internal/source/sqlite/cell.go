@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/observerd/observerd/internal/jsontext"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
@@ -32,19 +33,15 @@ func appendCell(b *source.Builder, i int, value any) {
 	}
 }
 
-// appendReal writes the shortest text that means the same number, without an
-// exponent where people would not use one. JSON has no infinity.
+// appendReal writes a number as JSON, which has no infinity.
 func appendReal(b *source.Builder, v float64) {
-	size := math.Abs(v)
 	switch {
 	case math.IsInf(v, 1):
 		b.Data = append(b.Data, `"Infinity"`...)
 	case math.IsInf(v, -1):
 		b.Data = append(b.Data, `"-Infinity"`...)
-	case size != 0 && (size < 1e-6 || size >= 1e21):
-		b.Data = strconv.AppendFloat(b.Data, v, 'e', -1, 64)
 	default:
-		b.Data = strconv.AppendFloat(b.Data, v, 'f', -1, 64)
+		b.Data = jsontext.AppendFloat(b.Data, v)
 	}
 }
 
