@@ -36,7 +36,8 @@ const (
 //
 // Invalid UTF-8 becomes U+FFFD. A time that RFC 3339 cannot write, the zero
 // time, an empty subject and empty data are left out, as CloudEvents asks. Data
-// that is not JSON travels as data_base64.
+// that is not JSON travels as data_base64. Characters that no attribute may hold are escaped
+// in the subject.
 func AppendJSON(dst []byte, e *Event) []byte {
 	dst = append(dst, encodedHead...)
 	dst = appendUUID(dst, e.ID)
@@ -47,7 +48,7 @@ func AppendJSON(dst []byte, e *Event) []byte {
 	dst = appendString(dst, e.Type)
 	if e.Subject != "" {
 		dst = append(dst, `,"subject":`...)
-		dst = appendString(dst, e.Subject)
+		dst = appendString(dst, escapeSubject(e.Subject))
 	}
 	dst = appendTime(dst, `,"time":"`, e.Time)
 	dst = appendTime(dst, `,"observedtime":"`, e.Observed)

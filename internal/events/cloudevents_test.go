@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -47,7 +48,10 @@ func TestAppendJSONOfOddEvents(t *testing.T) {
 		absent string
 	}{
 		"quotes in the subject":    {func(e *events.Event) { e.Subject = "a\"b\\c" }, `"subject":"a\"b\\c"`, ""},
-		"control bytes":            {func(e *events.Event) { e.Subject = "a\nb\x00\x7f" }, `"subject":"a\nb\u0000\u007f"`, ""},
+		"control bytes":            {func(e *events.Event) { e.Subject = "a\nb\x00\x7f" }, `"subject":"a%0Ab%00%7F"`, ""},
+		"other control characters": {func(e *events.Event) { e.Subject = "ü\t/\u0085\u00a0" }, `"subject":"ü%09/%C2%85` + "\u00a0\"", ""},
+		"noncharacters":            {func(e *events.Event) { e.Subject = "\ufdd0\uffff\U0010fffe\ufffd" }, `"subject":"%EF%B7%90%EF%BF%BF%F4%8F%BF%BE` + "\ufffd\"", ""},
+		"texts like escapes":       {func(e *events.Event) { e.Subject = "%0A %250A %2F/%25 %41 %0a" }, `"subject":"%250A %25250A %2F/%25 %41 %0a"`, ""},
 		"invalid UTF-8":            {func(e *events.Event) { e.Subject = "a\xffb\xc3" }, "\"subject\":\"a\ufffdb\ufffd\"", ""},
 		"no subject":               {func(e *events.Event) { e.Subject = "" }, `"type":`, "subject"},
 		"stream that is no name":   {func(e *events.Event) { e.Stream = "a b/\"é" }, `"source":"/observerd/a%20b%2F%22%C3%A9"`, ""},
@@ -144,7 +148,7 @@ func TestEncodedID(t *testing.T) {
 func FuzzAppendJSON(f *testing.F) {
 	e := order()
 	f.Add(e.ID[:], e.Stream, e.Seq, e.Type, e.Subject, e.Version, string(e.Change), e.Time.Unix(), int64(e.Time.Nanosecond()), []byte(e.Data))
-	f.Add([]byte{}, "\xff/", int64(0), "\"", "\n", int64(-1), "\u2028", int64(1)<<40, int64(1), []byte("{"))
+	f.Add([]byte{}, "\xff/", int64(0), "\"", "\n%0A%2525C2%80\u0080%", int64(-1), "\u2028", int64(1)<<40, int64(1), []byte("{"))
 	f.Fuzz(func(t *testing.T, id []byte, stream string, seq int64, typ, subject string, version int64, change string, sec, nano int64, data []byte) {
 		e := events.Event{
 			Stream: stream, Seq: seq & math.MaxInt64, Type: typ, Subject: subject, Version: version,
@@ -154,6 +158,10 @@ func FuzzAppendJSON(f *testing.F) {
 		text := events.AppendJSON(nil, &e)
 		if !json.Valid(text) || !utf8.Valid(text) || bytes.ContainsAny(text, "\r\n") {
 			t.Fatalf("not one line of valid JSON: %q", text)
+		}
+		var attributes struct{ Subject string }
+		if err := json.Unmarshal(text, &attributes); err != nil || strings.ContainsFunc(attributes.Subject, unicode.IsControl) {
+			t.Fatalf("a subject that CloudEvents forbids: %q", text)
 		}
 		got, err := events.Decode(text)
 		if err != nil {
@@ -174,7 +182,7 @@ func FuzzAppendJSON(f *testing.F) {
 // faithful returns the event without what the encoding gives up on purpose.
 func faithful(e events.Event) events.Event {
 	for _, text := range []*string{&e.Type, &e.Subject, (*string)(&e.Change)} {
-		*text = string([]rune(*text)) // Each invalid byte becomes U+FFFD.
+		*text = strings.ToValidUTF8(*text, "\ufffd")
 	}
 	e.Time = e.Time.Truncate(time.Microsecond)
 	if e.Time.Year() < 0 || e.Time.Year() > 9999 {

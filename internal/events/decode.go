@@ -39,7 +39,7 @@ func Decode(text []byte) (Event, error) {
 	if c.SpecVersion != "1.0" {
 		return Event{}, notEvent("specversion")
 	}
-	e := Event{Type: c.Type, Subject: c.Subject, Version: c.RowVersion, Change: c.Change, Snapshot: c.Snapshot, Data: c.Data}
+	e := Event{Type: c.Type, Subject: unescapeSubject(c.Subject), Version: c.RowVersion, Change: c.Change, Snapshot: c.Snapshot, Data: c.Data}
 	if c.DataBase64 != nil {
 		e.Data = c.DataBase64
 	}
