@@ -4,7 +4,7 @@ package source
 type Plan struct {
 	// Text is the plan as the database words it.
 	Text string
-	// FullScan are the large tables that are read whole, each as "name (about
+	// FullScan are the large tables that are read whole, each with its size as "name (about
 	// N rows)".
 	FullScan []string
 	// Sorts says that the rows are sorted, where an index could have served.

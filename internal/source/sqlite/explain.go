@@ -65,10 +65,14 @@ func (s session) fullScans(ctx context.Context, table string, lines []string) ([
 		if name == "q" { // the alias of what the observer names
 			name = table
 		}
-		rows, err := column[int64](ctx, s.db, "SELECT coalesce(max(rowid), 0) FROM "+source.Quote(name))
-		// An alias, a view or a table without rowid has no size.
-		if err == nil && len(rows) == 1 && rows[0] >= source.LargeTable {
-			found = append(found, fmt.Sprintf("%s (about %d rows)", name, rows[0]))
+		// An alias is no table, and what a view costs to count is unknown.
+		tables, err := column[string](ctx, s.db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = $1 COLLATE NOCASE", name)
+		if err != nil || len(tables) == 0 {
+			continue
+		}
+		rows, err := column[int64](ctx, s.db, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)", source.Quote(tables[0]), source.LargeTable))
+		if err == nil && rows[0] == source.LargeTable {
+			found = append(found, fmt.Sprintf("%s (%d rows or more)", name, source.LargeTable))
 		}
 	}
 	return found, ctx.Err()
