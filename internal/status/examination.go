@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/observerd/observerd/internal/pgpath"
+	"github.com/observerd/observerd/internal/pgsession"
 )
 
 // Examination has the facts about a coordination database, its INT_LOCK and its nodes,
@@ -20,7 +20,7 @@ type Examination struct {
 	// Role is zero on SQLite, which has none.
 	Role Role
 	// Path are the schemas of the role's search_path, or of the URL's, in their order.
-	Path   []pgpath.Schema
+	Path   []pgsession.Schema
 	Schema SchemaVersion
 	Table  LockTable
 	// Watched is how long INT_LOCK was watched, Every the time between two

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
-	"github.com/observerd/observerd/internal/pgpath"
+	"github.com/observerd/observerd/internal/pgsession"
 )
 
 // nodeRights are what a node and an operator need. A test of app works
@@ -72,13 +72,13 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 
 // postgresPath looks who can put something into the schemas of the search_path.
 func (x *examiner) postgresPath(ctx context.Context) error {
-	tables := pgpath.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + sqldb.SchemaTable + `')]::oid[]`)
+	tables := pgsession.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + sqldb.SchemaTable + `')]::oid[]`)
 	return x.visit(ctx, tables, func(scan func(...any) error) error {
 		var name, owner, creators, strangers []byte
 		if err := scan(&name, &owner, &creators, &strangers); err != nil {
 			return err
 		}
-		s, err := pgpath.Read(name, owner, creators, strangers)
+		s, err := pgsession.Read(name, owner, creators, strangers)
 		x.found.Path = append(x.found.Path, s)
 		return err
 	}, x.db.SearchPath())

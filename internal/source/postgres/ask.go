@@ -45,42 +45,65 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 	o := c.source.options
 	ctx, cancel := context.WithTimeoutCause(ctx, o.QueryTimeout, source.ErrTimeout)
 	defer cancel()
-	opening := []string{
+	opening := append([]string{
 		"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY",
 		"SET LOCAL statement_timeout = " + milliseconds(o.QueryTimeout),
 		"SET LOCAL lock_timeout = " + milliseconds(lockWait(o)),
-	}
+	}, c.forms()...)
 	byPath := 0
 	for byPath < len(questions) && questions[byPath].byPath {
 		byPath++
 	}
 	pinned := byPath < len(questions)
-	p := c.conn.StartPipeline(ctx)
-	for _, sql := range opening {
-		p.SendQueryParams(sql, nil, nil, nil, nil)
+	all := slices.Clone(questions)
+	if pinned {
+		all = slices.Insert(all, byPath, question{sql: pinSQL})
 	}
-	for i, q := range questions {
-		if i == byPath {
-			p.SendQueryParams(pinSQL, nil, nil, nil, nil)
-		}
-		if q.describe {
-			p.SendPrepare("", q.sql, nil)
-		} else {
-			p.SendQueryParams(q.sql, q.params, nil, nil, nil)
-		}
-	}
-	// What fails is skipped up to here, so that the end is always reached.
-	p.SendPipelineSync()
-	p.SendQueryParams("COMMIT", nil, nil, nil, nil)
-	answers, err := answersOf(p)
+	answers, err := c.send(ctx, opening, all, "COMMIT")
 	if err != nil {
 		return nil, c.refusal(ctx, operation, err, questions)
 	}
-	answers = answers[len(opening) : len(answers)-1]
 	if pinned {
 		answers = slices.Delete(answers, byPath, byPath+1)
 	}
-	return answers, nil
+	return answers[:len(questions)], nil
+}
+
+// openings is how often an opening is sent. Until it has set ours, the statement_timeout of
+// the role counts, and a busy server does not always come so far within a millisecond.
+const openings = 5
+
+// send begins a transaction and runs questions in it, in one round trip. Each statement
+// is timed by itself. The closing statements run also after what fails. It returns the
+// answers to all but the opening.
+func (c *session) send(ctx context.Context, opening []string, questions []question, closing ...string) ([]answer, error) {
+	for tries := 1; ; tries++ {
+		p := c.conn.StartPipeline(ctx)
+		for _, sql := range opening {
+			p.SendQueryParams(sql, nil, nil, nil, nil)
+		}
+		for _, q := range questions {
+			if q.describe {
+				p.SendPrepare("", q.sql, nil)
+			} else {
+				p.SendQueryParams(q.sql, q.params, nil, nil, nil)
+			}
+		}
+		for _, sql := range closing {
+			// What fails is skipped up to here, so that the end is always reached.
+			p.SendPipelineSync()
+			p.SendQueryParams(sql, nil, nil, nil, nil)
+		}
+		answers, err := answersOf(p)
+		if err == nil {
+			return answers[len(opening):], nil
+		}
+		var refused *pgconn.PgError
+		stopped := len(answers) < len(opening) && errors.As(err, &refused) && refused.Code == queryCanceled && ctx.Err() == nil
+		if !stopped || tries == openings || c.conn.TxStatus() != noTransaction && !c.rollback(ctx) {
+			return nil, err
+		}
+	}
 }
 
 // refusal words the failure of questions. Only one alone may evaluate rows.
@@ -91,7 +114,8 @@ func (c *session) refusal(ctx context.Context, operation string, err error, ques
 	return c.source.translate(ctx, source.Parsing, operation, err)
 }
 
-// answersOf sends what is in the pipeline and reads it to its end.
+// answersOf sends what is in the pipeline and reads it to its end. Of a pipeline that
+// fails it returns the answers up to the failure.
 func answersOf(p *pgconn.Pipeline) ([]answer, error) {
 	var answers []answer
 	first := p.Sync()
@@ -110,8 +134,10 @@ func answersOf(p *pgconn.Pipeline) ([]answer, error) {
 			read := r.Read()
 			a.rows, err = read.Rows, read.Err
 		}
-		answers = append(answers, a)
 		if err == nil {
+			if first == nil {
+				answers = append(answers, a)
+			}
 			continue
 		}
 		if first == nil {

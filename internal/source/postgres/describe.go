@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	r := p.relation
 	d := source.NewDescription(r.name, r.columns, p.selection)
+	d.Warnings = c.moneyWarnings(p)
 	var err error
 	if d.Risks, err = c.pathRisks(ctx, r); err != nil {
 		return d, err
@@ -91,8 +93,21 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		return d, err
 	}
 	a, err := c.activity(ctx, r, p.steps)
-	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
+	d.HorizonExact, d.Warnings = a.exact(), append(d.Warnings, a.warnings()...)
 	return d, err
+}
+
+// moneyOID is the type money, which the driver does not name.
+const moneyOID = 790
+
+// moneyWarnings name a column whose text, sign and decimals are those of lc_monetary.
+func (c *session) moneyWarnings(p plan) []string {
+	i := slices.Index(p.types, moneyOID)
+	if i < 0 || c.source.money != defaultMoney {
+		return nil
+	}
+	return []string{fmt.Sprintf("Column %s is money, which is read with a dollar sign and two decimals, whatever lc_monetary says. "+
+		"Write lc_monetary=NAME into the URL for another currency, as SHOW lc_monetary names it where the rows are written.", p.selection.Columns[i].Name)}
 }
 
 // kept looks for what keeps the timestamp of a table.

@@ -66,6 +66,8 @@ var words = map[string]string{
 	"23":             "a constraint was violated",
 	"25":             "the transaction does not allow what the query asks for",
 	"25006":          "the query writes, but a source is only read",
+	idleTransaction:  "the server ended a read that waited for us for longer than its idle_in_transaction_session_timeout; let that of the role be longer: ALTER ROLE … SET idle_in_transaction_session_timeout = '10min'",
+	longTransaction:  "the server ended a read that took longer than its transaction_timeout; let that of the role be none: ALTER ROLE … SET transaction_timeout = 0",
 	"28":             "a logon to another server was refused",
 	"3D":             "a database does not exist",
 	"3F":             "a schema does not exist",
@@ -114,6 +116,9 @@ var classes = map[string]observer.Class{
 	"57P02": observer.ClassUnreachable,
 	"57P03": observer.ClassUnreachable, // It is starting up.
 	"57P05": observer.ClassKilled,
+	// Limits of the account.
+	idleTransaction: observer.ClassKilled,
+	longTransaction: observer.ClassKilled,
 	// No free session: the next node has more luck, if its limit is its own.
 	"53300":          observer.ClassUnreachable,
 	"53":             observer.ClassResource,
@@ -215,6 +220,12 @@ func forbidden(err error) bool { return hasState(err, "42501") }
 // unlockable reports whether LOCK TABLE was refused for want of a right, or because
 // it is not meant for that kind of relation.
 func unlockable(err error) bool { return forbidden(err) || hasState(err, "42809") }
+
+// SQLSTATEs of sessions that the server has ended for a limit of the account.
+const (
+	idleTransaction = "25P03"
+	longTransaction = "25P04"
+)
 
 // undefinedTable is the SQLSTATE of a table that is not there.
 const undefinedTable = "42P01"

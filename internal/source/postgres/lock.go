@@ -30,17 +30,16 @@ type locks struct {
 	all bool
 }
 
-// sql is to be run in the transaction of the read, before all queries.
-func (l locks) sql(wait time.Duration) string {
-	var b strings.Builder
-	b.WriteString("; SET LOCAL lock_timeout = " + milliseconds(wait))
+// statements are to be run in the transaction of the read, before all queries.
+func (l locks) statements(wait time.Duration) []string {
+	all := []string{"SET LOCAL lock_timeout = " + milliseconds(wait)}
 	if len(l.tables) > 0 {
-		b.WriteString("; LOCK TABLE " + strings.Join(l.tables, ", ") + " IN ACCESS SHARE MODE")
+		all = append(all, "LOCK TABLE "+strings.Join(l.tables, ", ")+" IN ACCESS SHARE MODE")
 	}
 	if !l.all {
-		b.WriteString("; SET LOCAL lock_timeout = " + milliseconds(noWait))
+		all = append(all, "SET LOCAL lock_timeout = "+milliseconds(noWait))
 	}
-	return b.String()
+	return all
 }
 
 // locks finds out what to lock. For a plain table the catalogue has said it; for

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/observerd/observerd/internal/pgpath"
+	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -15,7 +15,7 @@ const pathSQL = "SELECT pg_catalog.current_schemas(false), pg_catalog.quote_iden
 
 // schemasSQL trusts the owner of a schema from which the reader reads. One that has
 // put a table into the schema of another may be the risk.
-var schemasSQL = pgpath.SchemasSQL(`ARRAY(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+var schemasSQL = pgsession.SchemasSQL(`ARRAY(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
    WHERE c.oid = ANY ($2::oid[]) AND pg_has_role(c.relowner, n.nspowner, 'MEMBER'))`)
 
 // pathRisks says which other roles may have code of theirs run by the reader: what a query
@@ -33,7 +33,7 @@ func (c *session) pathRisks(ctx context.Context, r relation) ([]source.Risk, err
 	reader := string(path[0][1])
 	var risks []source.Risk
 	for _, row := range rows {
-		s, err := pgpath.Read(row[0], row[1], row[2], row[3])
+		s, err := pgsession.Read(row[0], row[1], row[2], row[3])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", operation, err)
 		}

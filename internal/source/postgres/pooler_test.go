@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -26,6 +29,7 @@ var tracked = []string{"user", "database", "application_name", "client_encoding"
 type pooler struct {
 	url    string
 	server string // its address
+	holds  bool   // see holding
 
 	mu    sync.Mutex
 	asked bool // the last that passed was the client's
@@ -95,28 +99,48 @@ func (p *pooler) serve(client net.Conn) {
 		_, _ = io.Copy(client, p.noting(server, false))
 		_ = client.Close()
 	})
-	_, _ = io.Copy(server, p.noting(client, true))
+	_, _ = io.Copy(p.holding(server), p.noting(client, true))
 	_ = server.Close()
 	back.Wait()
 }
 
 // noting counts a trip whenever the client speaks after the server.
 func (p *pooler) noting(from io.Reader, client bool) io.Reader {
-	return io.TeeReader(from, writer(func([]byte) {
+	return io.TeeReader(from, writer(func(b []byte) (int, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if client && !p.asked {
 			p.trips++
 		}
 		p.asked = client
+		return len(b), nil
 	}))
 }
 
-type writer func([]byte)
+type writer func([]byte) (int, error)
 
-func (w writer) Write(b []byte) (int, error) {
-	w(b)
-	return len(b), nil
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// stalled is how long a machine stands still.
+const stalled = 300 * time.Millisecond
+
+// holding holds the first pipeline of a connection back, but for its first message, as a
+// machine does that stands still just then.
+func (p *pooler) holding(server io.Writer) io.Writer {
+	holds := p.holds
+	return writer(func(b []byte) (int, error) {
+		if !holds || b[0] != 'P' {
+			return server.Write(b)
+		}
+		holds = false
+		first := 1 + int(binary.BigEndian.Uint32(b[1:]))
+		if _, err := server.Write(b[:first]); err != nil {
+			return 0, err
+		}
+		<-time.After(stalled)
+		rest, err := server.Write(b[first:])
+		return first + rest, err
+	})
 }
 
 // poll takes each step of a poll and returns the data of its rows and how many
@@ -167,6 +191,29 @@ func TestBehindAPooler(t *testing.T) {
 		}
 		if len(rows) != 1 || trips > test.most {
 			t.Errorf("a poll of a %s: %d rows in %d round trips, want at most %d", what, len(rows), trips, test.most)
+		}
+	}
+}
+
+// TestShortStatementTimeout has a server that is too busy to begin a transaction within
+// the statement_timeout of the database. Ours counts from then on.
+func TestShortStatementTimeout(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)`)
+	exec(t, connect(t, address), fmt.Sprintf(`ALTER DATABASE "%s" SET statement_timeout = '100ms'`, parsed(t, address).Path[1:]))
+	p := startPooler(t, address)
+	p.holds = true
+	for what, q := range map[string]observer.Query{
+		"a look-up": {Table: "orders", Key: []string{"id"}},
+		"a read":    {SQL: "SELECT 1 AS id FROM pg_sleep(0.2)", Key: []string{"id"}},
+	} {
+		s := open(t, postgres.Options{URL: p.url})
+		if _, err := s.Describe(t.Context(), q); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if rows, err := sourcetest.TryRead(s, q, observer.Range{}); err != nil || len(rows) != 1 {
+			t.Errorf("%s: %d rows, %v", what, len(rows), err)
 		}
 	}
 }

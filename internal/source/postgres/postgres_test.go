@@ -123,7 +123,7 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.RuntimeParams["timezone"] = "UTC"
+	config.RuntimeParams["timezone"], config.RuntimeParams["client_encoding"] = "UTC", "UTF8"
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, config)

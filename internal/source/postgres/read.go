@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -41,7 +43,7 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range)
 		return nil, err
 	}
 	o := c.source.options
-	r := &rows{cells: cells{plan: p, location: o.Location}, source: c.source, session: c, stream: q.Stream, parent: ctx}
+	r := &rows{cells: cells{plan: p, location: o.Location, ascii: c.source.ascii && c.unconverted()}, source: c.source, session: c, stream: q.Stream, parent: ctx}
 	return source.NewStream(ctx, o.QueryTimeout, source.StreamOptions{
 		Selection: p.selection, Ties: p.ties, Statements: len(p.steps), Result: r, Cells: &r.cells, Builder: b, First: r.first,
 	}), nil
@@ -170,6 +172,7 @@ func (r *rows) leave() {
 type cells struct {
 	plan     plan
 	location *time.Location
+	ascii    bool // see [Source]
 	values   [][]byte
 	// numbered tells which columns come as numbers; text is room for one of them.
 	numbered []bool
@@ -189,7 +192,15 @@ func (c *cells) Left() source.Left {
 func (c *cells) KeyText(i int) []byte { return c.textOf(i) }
 
 // Append implements [source.Cells].
-func (c *cells) Append(b *source.Builder, i int) { appendCell(b, i, c.plan.kinds[i], c.textOf(i)) }
+func (c *cells) Append(b *source.Builder, i int) {
+	text := c.textOf(i)
+	if c.ascii && slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf }) {
+		b.Null()
+		b.Fail(i, "is not ASCII in a database whose encoding, SQL_ASCII, does not say what its bytes mean; write client_encoding=UTF8 into the URL if they are UTF-8")
+		return
+	}
+	appendCell(b, i, c.plan.kinds[i], text)
+}
 
 // textOf is a value in PostgreSQL's text form, until the next call.
 func (c *cells) textOf(i int) []byte {

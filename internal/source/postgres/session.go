@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -66,10 +68,33 @@ func paramsOf(args []string) [][]byte {
 	return params
 }
 
-// formsSQL fixes the text of a value: equal rows have equal bytes, whatever
-// the account, and whatever a role, a database or a pooler sets.
-const formsSQL = "; SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'iso_8601'" +
-	"; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3"
+// unconverted reports whether the database holds bytes that the server converts for nobody.
+func (c *session) unconverted() bool {
+	return c.conn.ParameterStatus("server_encoding") == pgsession.ASCII
+}
+
+// forms fix the text of a value: equal rows have equal bytes, whatever the account, and
+// whatever a role, a database, a URL or a pooler sets. What is not among them, and why, is
+// in docs/sources.md. Texts of a
+// database in SQL_ASCII come as they are, so that one that is no UTF-8 costs its row alone.
+func (c *session) forms() []string {
+	encoding := pgsession.Encoding
+	if c.unconverted() {
+		encoding = pgsession.ASCII
+	}
+	return []string{
+		"SET LOCAL client_encoding = '" + encoding + "'",
+		"SET LOCAL standard_conforming_strings = on",
+		"SET LOCAL timezone = 'UTC'",
+		"SET LOCAL datestyle = 'ISO'",
+		"SET LOCAL intervalstyle = 'iso_8601'",
+		"SET LOCAL bytea_output = 'hex'",
+		"SET LOCAL extra_float_digits = 3",
+		"SET LOCAL lc_monetary = '" + strings.ReplaceAll(c.source.money, "'", "''") + "'",
+		"SET LOCAL xmlbinary = 'base64'",
+		"SET LOCAL quote_all_identifiers = off",
+	}
+}
 
 // begin opens the transaction of a read and locks its tables. The statement
 // timeout is lifted in it because it would count the time in which the reader is
@@ -79,15 +104,14 @@ const formsSQL = "; SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO'; SET
 func (c *session) begin(ctx context.Context, stream string, p plan) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
-	sql := "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0"
+	opening := append([]string{"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL statement_timeout = 0"}, c.forms()...)
 	if stream != "" {
-		sql += "; SET LOCAL application_name = '" + sessionName(stream) + "'"
+		opening = append(opening, "SET LOCAL application_name = '"+sessionName(stream)+"'")
 	}
 	if p.order != nil {
-		sql += "; SET LOCAL enable_sort = off"
+		opening = append(opening, "SET LOCAL enable_sort = off")
 	}
-	sql += formsSQL + p.locks.sql(lockWait(c.source.options))
-	_, err := c.conn.Exec(ctx, sql).ReadAll()
+	_, err := c.send(ctx, append(opening, p.locks.statements(lockWait(c.source.options))...), nil)
 	return c.source.translate(ctx, source.Parsing, "begin the read", err)
 }
 

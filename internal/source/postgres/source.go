@@ -2,18 +2,21 @@ package postgres
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -34,6 +37,9 @@ const (
 // [Source.Horizon] does not wait for such sessions, as none of them writes.
 const sessionPrefix = "observerd source "
 
+// defaultMoney is the lc_monetary of reads where the URL has none.
+const defaultMoney = "C"
+
 // Options is what a source is opened with.
 type Options = source.Options
 
@@ -45,6 +51,11 @@ type Source struct {
 	sockets *source.Sockets
 	waits   *source.LockWaits
 	target  string // host:port/database, for messages
+	// ascii says that nobody knows which characters the bytes of a database in SQL_ASCII
+	// are; the URL may say that they are UTF-8.
+	ascii bool
+	// money is the lc_monetary of reads.
+	money string
 }
 
 var _ observer.Source = (*Source)(nil)
@@ -66,9 +77,12 @@ func Open(options Options) (*Source, error) {
 	// Nothing else is asked for at the start of a session: a pooler would refuse
 	// it, or drop it. Each transaction sets what it needs.
 	config.ConnConfig.RuntimeParams["application_name"] = sessionName(o.Name)
+	asked := pgsession.Pin(config.ConnConfig.RuntimeParams, "client_encoding", pgsession.Encoding)
 	s := &Source{
 		options: o, sockets: new(source.Sockets), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 		target: fmt.Sprintf("%s:%d/%s", config.ConnConfig.Host, config.ConnConfig.Port, config.ConnConfig.Database),
+		ascii:  !strings.EqualFold(strings.ReplaceAll(asked, "-", ""), "UTF8"),
+		money:  cmp.Or(pgsession.Take(config.ConnConfig.RuntimeParams, "lc_monetary"), defaultMoney),
 	}
 	config.BeforeConnect = s.beforeConnect
 	dial := config.ConnConfig.DialFunc

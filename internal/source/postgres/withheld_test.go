@@ -44,6 +44,8 @@ func TestErrorsWithholdValues(t *testing.T) {
 		"leak('53100', v)":             {observer.ClassResource, "53100"},
 		"leak('57014', v)":             {observer.ClassTimeout, "57014"},
 		"leak('57P05', v)":             {observer.ClassKilled, "57P05"},
+		"leak('25P03', v)":             {observer.ClassKilled, "25P03"},
+		"leak('25P04', v)":             {observer.ClassKilled, "25P04"},
 		"leak('P0001', v)":             {observer.ClassUnknown, "P0001"},
 		"rash()":                       {observer.ClassQuery, "42501"},
 	} {

@@ -1,6 +1,7 @@
 package bouncertest
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -14,7 +15,8 @@ import (
 // does in transaction mode with max_prepared_statements and server_round_robin, for
 // machines whose PgBouncer is older: a client has a session of the server from the
 // first message of a transaction to its end, another one for the next, and named
-// statements of each client are kept apart. The server must ask for no password.
+// statements of each client are kept apart. Its own sessions have the client_encoding of the
+// URL, whatever clients ask for. The server must ask for no password.
 func StandIn(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -88,7 +90,10 @@ func (p *standIn) take() (*session, error) {
 	s := &session{conn: conn, server: pgproto3.NewFrontend(conn, conn), knows: map[string]bool{}}
 	s.server.Send(&pgproto3.StartupMessage{
 		ProtocolVersion: pgproto3.ProtocolVersion30,
-		Parameters:      map[string]string{"user": p.server.User.Username(), "database": p.server.Path[1:], "client_encoding": "UTF8"},
+		Parameters: map[string]string{
+			"user": p.server.User.Username(), "database": p.server.Path[1:],
+			"client_encoding": cmp.Or(p.server.Query().Get("client_encoding"), "UTF8"),
+		},
 	})
 	_, err = s.answers(func(pgproto3.BackendMessage) {})
 	return s, err

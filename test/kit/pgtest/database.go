@@ -23,16 +23,22 @@ const databaseTimeout = 2 * time.Minute
 // with the connections that are still open.
 func New(t testing.TB) string {
 	t.Helper()
-	return clone(t, own.AdminURL(t), "template0")
+	return NewIn(t, "UTF8")
+}
+
+// NewIn makes one in another encoding, such as LATIN1.
+func NewIn(t testing.TB, encoding string) string {
+	t.Helper()
+	return clone(t, own.AdminURL(t), "template0", "ENCODING '"+encoding+"'")
 }
 
 // clone makes a database from a template and drops it when the test ends.
-func clone(t testing.TB, admin, template string) string {
+func clone(t testing.TB, admin, template string, options ...string) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())
 	ctx, cancel := context.WithTimeout(t.Context(), databaseTimeout)
 	defer cancel()
-	err := Execute(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template))
+	err := Execute(ctx, admin, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(template)+" "+strings.Join(options, " "))
 	if err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}

@@ -125,7 +125,7 @@ func (r *reader) line(text []byte) error {
 		r.end(rec.Session, at, false)
 	case rec.Severity == "ERROR" || rec.Severity == "FATAL":
 		r.failed[rec.Session] = true
-	case strings.HasPrefix(rec.Message, "statement: BEGIN ISOLATION LEVEL REPEATABLE READ"):
+	case strings.Contains(rec.Message, ": "+naming):
 		r.begin(rec, at)
 	case strings.HasPrefix(rec.Message, "statement: COMMIT"), strings.HasPrefix(rec.Message, "statement: ROLLBACK"):
 		r.end(rec.Session, at, true)
@@ -133,16 +133,16 @@ func (r *reader) line(text []byte) error {
 	return nil
 }
 
+// naming begins the statement by which the transaction of a read says what it reads.
+const naming = "SET LOCAL application_name = '"
+
 func (r *reader) begin(rec record, at time.Time) {
 	r.end(rec.Session, at, false)
 	node, ok := r.node(rec.User)
 	if !ok || at.Before(r.started) {
 		return
 	}
-	_, name, ok := strings.Cut(rec.Message, "SET LOCAL application_name = '")
-	if !ok {
-		return
-	}
+	_, name, _ := strings.Cut(rec.Message, naming)
 	name, _, _ = strings.Cut(name, "'")
 	if stream, ok := r.session(name); ok {
 		r.open[rec.Session] = &history.Poll{Stream: stream, Node: node, Begin: at}

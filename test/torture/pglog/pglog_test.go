@@ -9,7 +9,7 @@ import (
 	"github.com/observerd/observerd/test/torture/pglog"
 )
 
-const begin = `"message":"statement: BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = 0; SET LOCAL application_name = 'observerd source orders'"`
+const begin = `"message":"execute <unnamed>: SET LOCAL application_name = 'observerd source orders'"`
 
 func line(at, user, session, rest string) string {
 	return `{"timestamp":"2026-11-21 12:00:` + at + ` UTC","user":"` + user + `","session_id":"` + session + `","backend_type":"client backend",` + rest + "}\n"
@@ -68,7 +68,7 @@ func TestPolls(t *testing.T) {
 func TestOthersAreNoPolls(t *testing.T) {
 	t.Parallel()
 	log := line("01.000", "writer", "s1", begin) +
-		line("01.100", "poller_a", "s2", `"message":"statement: BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"`) +
+		line("01.100", "poller_a", "s2", `"message":"execute <unnamed>: BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"`) +
 		line("01.200", "poller_a", "s2", `"message":"statement: COMMIT"`)
 	if polls := read(t, log); len(polls) != 0 {
 		t.Errorf("%+v", polls)

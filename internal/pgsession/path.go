@@ -1,8 +1,4 @@
-// Package pgpath knows what PostgreSQL lets others put into the schemas of a
-// search_path. Where an operator or a function of theirs has types that fit better
-// than those of pg_catalog, a statement that names no schema runs it with the rights
-// of its own role (CVE-2018-1058).
-package pgpath
+package pgsession
 
 import (
 	"encoding/json"
@@ -10,7 +6,11 @@ import (
 	"strings"
 )
 
-// SchemasSQL lists the schemas that have the names $1, a text[]: the name, quoted as
+// SchemasSQL shows what PostgreSQL lets others put into the schemas of a search_path. Where
+// an operator or a function of theirs has types that fit better than those of pg_catalog, a
+// statement that names no schema runs it with the rights of its own role (CVE-2018-1058).
+//
+// It lists the schemas that have the names $1, a text[]: the name, quoted as
 // in a statement like all names that follow, the schema's owner where that is a
 // stranger, else an empty text, who else may create there, and which operators and
 // functions are a stranger's, both as a list in JSON. No strangers are the role itself,
