@@ -97,8 +97,10 @@ func whole(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be examined: %s; fix that there, or correct database.url: %w", refusal, err)
 	}
-	if errors.Is(err, sqldb.ErrNoDatabase) || errors.Is(err, sqldb.ErrPooler) || errors.Is(err, sqldb.ErrSearchPath) { // They say by themselves what to do.
-		return err
+	for _, plain := range []error{sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding} {
+		if errors.Is(err, plain) { // It says by itself what to do.
+			return err
+		}
 	}
 	return nil
 }

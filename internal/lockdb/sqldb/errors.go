@@ -37,6 +37,9 @@ var (
 	// ErrPooler reports a connection pooler through which no node can work. Why, and
 	// what to do, follows where it is wrapped.
 	ErrPooler = errors.New("the connection pooler before the coordination database is in transaction mode")
+	// ErrEncoding reports a session or a database of PostgreSQL that would change texts.
+	// Which, and what to do, follows where it is wrapped.
+	ErrEncoding = errors.New("the texts of the coordination database would not come back as they were written")
 	// ErrNoDatabase reports an SQLite file that holds something else. Which one,
 	// and what to do, follows where it is wrapped.
 	ErrNoDatabase = errors.New("the file of the coordination database is no SQLite database, or is damaged")
@@ -57,7 +60,7 @@ func Unavailable(err error) bool {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) {
+	if errors.Is(err, ErrPooler) || errors.Is(err, ErrSearchPath) || errors.Is(err, ErrEncoding) {
 		return false
 	}
 	if NoSession(err) { // Of several hosts one may refuse, and another come back.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/internal/status"
 )
 
@@ -95,7 +96,7 @@ func (p *Pooler) on(config *pgx.ConnConfig, path func() string) *pgx.ConnConfig 
 		pooling, err := p.look(ctx, conn)
 		switch {
 		case err != nil:
-			return fmt.Errorf("look for a connection pooler: %w", err)
+			return err
 		case pooling.Shared():
 			// A setting would stay for other clients.
 			if err = p.unfit(); err == nil {
@@ -184,13 +185,27 @@ func (p *Pooler) mode(ctx context.Context, conn *pgconn.PgConn) (status.Pooling,
 	return status.PooledSessions, nil
 }
 
-// backendOf is the process of the server that answers.
+// backendOf is the process of the server that answers, which has to return every text as
+// it was written.
 func backendOf(ctx context.Context, conn *pgconn.PgConn) (string, error) {
-	results, err := conn.Exec(ctx, `SELECT pg_catalog.pg_backend_pid()`).ReadAll()
+	results, err := conn.Exec(ctx, `SELECT pg_catalog.pg_backend_pid(); SHOW client_encoding; SHOW server_encoding`).ReadAll()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("look for a connection pooler: %w", err)
 	}
-	return string(results[0].Rows[0][0]), nil
+	said := func(n int) string { return string(results[n].Rows[0][0]) }
+	return said(0), checkTexts(said(1), said(2))
+}
+
+// checkTexts takes the encodings of a session and of its database. One in SQL_ASCII holds
+// bytes, which are ours alone.
+func checkTexts(session, database string) error {
+	if session != pgsession.Encoding {
+		return fmt.Errorf("%w: client_encoding is %s in a session that has asked for UTF8; let the connection pooler set what its clients ask for, or write ALTER ROLE … SET client_encoding = 'UTF8'", ErrEncoding, session)
+	}
+	if database != pgsession.Encoding && database != pgsession.ASCII {
+		return fmt.Errorf("%w: its encoding is %s, which lacks characters that sources have; CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and name that in database.url", ErrEncoding, database)
+	}
+	return nil
 }
 
 // tracksStatements reports whether the server knows a prepared statement by another

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/observerd/observerd/internal/pgsession"
 	"github.com/observerd/observerd/migrations"
 )
 
@@ -30,6 +31,11 @@ const (
 // forgotten transaction, and two of those must not occupy both connections for
 // acquisitions while other locks are free.
 const DefaultAcquireWait = 300 * time.Millisecond
+
+// pinned is what decides the text of a value, in all sessions.
+var pinned = map[string]string{
+	"client_encoding": pgsession.Encoding, "datestyle": "ISO", "timezone": "UTC", "standard_conforming_strings": "on",
+}
 
 func openPostgres(o Options) (*DB, error) {
 	config, err := parsePostgres(o.URL)
@@ -89,6 +95,9 @@ func parsePostgres(text string) (*pgx.ConnConfig, error) {
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
+	}
+	for name, value := range pinned {
+		pgsession.Pin(config.RuntimeParams, name, value)
 	}
 	switch parsed.Query().Get("target_session_attrs") {
 	case "any":
