@@ -21,10 +21,10 @@ import (
 // PostgreSQL alone.
 type Inspection struct{ *DB }
 
-// Inspect prepares an inspection: one pool, no settings in its sessions, and no
-// prepared statements, because a pooler would hand both on to other clients. It does
-// not create a missing file of SQLite. anyServer also accepts a server of PostgreSQL
-// that is read-only.
+// Inspect prepares an inspection: one pool, no settings in its sessions but those that
+// PgBouncer tracks, and no prepared statements, because a pooler would hand both on to
+// other clients. It does not create a missing file of SQLite. anyServer also accepts a
+// server of PostgreSQL that is read-only.
 func Inspect(text string, anyServer bool) (*Inspection, error) {
 	if path, ok := strings.CutPrefix(text, "sqlite:"); ok {
 		return inspectSQLite(path)

@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +19,17 @@ import (
 // of rows, if they were left as they are.
 func hostile(t *testing.T) string {
 	return mariatest.Start(t, mariatest.Options{Settings: map[string]string{
-		"default-time-zone":               "-08:00",
-		"sql-mode":                        "ANSI_QUOTES,PIPES_AS_CONCAT,PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES",
-		"character-set-server":            "latin1",
-		"max-statement-time":              "5",
-		"init-connect":                    "SET SESSION sql_select_limit = 1, net_write_timeout = 1, character_set_results = latin1",
+		"default-time-zone":              "-08:00",
+		"sql-mode":                       "ANSI_QUOTES,PIPES_AS_CONCAT,PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES",
+		"character-set-server":           "latin1",
+		"collation-server":               "latin1_german1_ci",
+		"character-set-client-handshake": "OFF",
+		"lc-time-names":                  "de_DE",
+		"div-precision-increment":        "0",
+		"group-concat-max-len":           "4",
+		"max-statement-time":             "5",
+		"init-connect": "SET SESSION sql_select_limit = 1, net_write_timeout = 1, character_set_results = latin1, character_set_client = latin1," +
+			" collation_connection = latin1_german1_ci, time_zone = '-09:00', sql_mode = 'ANSI,HIGH_NOT_PRECEDENCE', sql_auto_is_null = 1, max_sort_length = 64",
 		"transaction-isolation":           "READ-UNCOMMITTED",
 		"lower-case-table-names":          "0",
 		"explicit-defaults-for-timestamp": "ON",
@@ -69,6 +76,36 @@ func TestValues(t *testing.T) {
 		query := sourcetest.ReadAll(t, s, observer.Query{SQL: "SELECT id, v FROM vals", Key: []string{"id"}, Columns: []string{"v"}}, observer.Range{})
 		if test.kind != "json" && (len(query) != 2 || string(query[0].Data) != string(rows[0].Data)) {
 			t.Errorf("%s %s: the query gives %s, the table %s", test.kind, test.value, query[0].Data, rows[0].Data)
+		}
+	}
+}
+
+// TestSettings has settings of the server and of init_connect against us, which are all
+// that there are: accounts and databases have none, and a URL cannot name any.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	url := hostile(t)
+	writer := mariatest.Connect(t, url, map[string]string{"sql_mode": "''"})
+	exec(t, writer, "SET NAMES utf8mb4")
+	exec(t, writer, "CREATE TABLE `bücher` (`schlüssel` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, `größe` text CHARACTER SET utf16, town text CHARACTER SET latin1)")
+	exec(t, writer, "INSERT INTO `bücher` VALUES ('ü', '東京', 'Köln'), ('Ã¶', '€🚚', 'Ã¶')")
+	s := open(t, mysql.Options{URL: mariatest.NewRole(t, url, "SELECT ON `"+database(url)+"`.*")})
+	got := map[string]string{}
+	for _, row := range sourcetest.ReadAll(t, s, observer.Query{Table: "bücher", Key: []string{"schlüssel"}}, observer.Range{}) {
+		got[row.Key] = string(row.Data)
+	}
+	if want := map[string]string{"ü": `{"schlüssel":"ü","größe":"東京","town":"Köln"}`, "Ã¶": `{"schlüssel":"Ã¶","größe":"€🚚","town":"Ã¶"}`}; !maps.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{
+		"character_set_client": "'utf8mb4'", "character_set_connection": "'utf8mb4'", "character_set_results": "'utf8mb4'", "time_zone": "'+00:00'", "sql_mode": "''",
+		"sql_select_limit": "18446744073709551615", "sql_auto_is_null": "0", "sql_quote_show_create": "1", "max_sort_length": "1024", "autocommit": "1",
+		// These decide what an expression of a query is, as its author has them, and no value of a column.
+		"lc_time_names": "'de_DE'", "div_precision_increment": "0", "group_concat_max_len": "4",
+	} {
+		rows := sourcetest.ReadAll(t, s, observer.Query{SQL: "SELECT IF(@@" + name + " = " + want + ", 'so', 'otherwise') AS id", Key: []string{"id"}}, observer.Range{})
+		if len(rows) != 1 || rows[0].Key != "so" {
+			t.Errorf("%s is not %s: %+v", name, want, rows)
 		}
 	}
 }

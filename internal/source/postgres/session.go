@@ -75,8 +75,8 @@ func (c *session) unconverted() bool {
 
 // forms fix the text of a value: equal rows have equal bytes, whatever the account, and
 // whatever a role, a database, a URL or a pooler sets. What is not among them, and why, is
-// in docs/sources.md. Texts of a
-// database in SQL_ASCII come as they are, so that one that is no UTF-8 costs its row alone.
+// in docs/sources.md. Text of a database in SQL_ASCII comes as it is, so that one that is
+// no UTF-8 costs its row alone.
 func (c *session) forms() []string {
 	encoding := pgsession.Encoding
 	if c.unconverted() {

@@ -12,9 +12,9 @@ import (
 
 // forms makes a session's texts those that the source reads and writes,
 // whatever the zone and the language of this process or of the database: the
-// driver would have announced the zone of this process. Strings compare as the
-// indexes hold them.
-const forms = "ALTER SESSION SET TIME_ZONE='+00:00' NLS_NUMERIC_CHARACTERS='.,' NLS_SORT=BINARY NLS_COMP=BINARY" +
+// driver would have announced the zone of this process. In another calendar years
+// have other numbers. Strings compare as the indexes hold them.
+const forms = "ALTER SESSION SET TIME_ZONE='+00:00' NLS_CALENDAR=GREGORIAN NLS_NUMERIC_CHARACTERS='.,' NLS_SORT=BINARY NLS_COMP=BINARY" +
 	" NLS_DATE_FORMAT='YYYY-MM-DD HH24:MI:SS' NLS_TIMESTAMP_FORMAT='YYYY-MM-DD HH24:MI:SS.FF9'" +
 	" NLS_TIMESTAMP_TZ_FORMAT='YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM'"
 
