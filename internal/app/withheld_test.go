@@ -36,15 +36,18 @@ func TestFailingReadsTellNoValue(t *testing.T) {
 		CREATE VIEW number AS SELECT id, v::int AS v FROM orders;
 		CREATE VIEW raised AS SELECT id, leak('42501', v) AS v FROM orders;
 		CREATE VIEW account AS SELECT id, leak('28P01', v) AS v FROM orders;
-		CREATE VIEW violated AS SELECT id, leak('23514', v) AS v FROM orders`, "{mark}", mark))
+		CREATE VIEW violated AS SELECT id, leak('23514', v) AS v FROM orders;
+		CREATE TABLE common AS SELECT n AS id, '{mark}' AS v FROM generate_series(1, 9) n; ANALYZE common;
+		CREATE OPERATOR === (FUNCTION = has_table_privilege, LEFTARG = text, RIGHTARG = text, RESTRICT = eqsel);
+		CREATE VIEW planned AS SELECT * FROM common WHERE v === 'SELECT'`, "{mark}", mark))
 	codes := map[string]string{
 		"regclass": "42P01", "tsquery": "42601", "setting": "42704", "number": "22P02",
-		"raised": "42501", "account": "28P01", "violated": "23514", "hidden": "permission denied for table hidden",
+		"raised": "42501", "account": "28P01", "violated": "23514", "planned": "42P01", "hidden": "this account may not read every column of public.hidden",
 	}
 	folder := t.TempDir()
 	text := fmt.Sprintf("database: {url: %q}\nscheduler: {observer: {fixed-delay: 1s, shutdown-timeout: 5s, lock: {ttl: 15s}}}\n"+
 		"sources: {warehouse: {url: %q}}\nsinks: [{id: file, type: file, path: %q}]\nhttp: {listen: \"127.0.0.1:0\"}\nobservers:\n",
-		pgtest.New(t), pgtest.NewRole(t, source, "SELECT ON orders, regclass, tsquery, setting, number, raised, account, violated"),
+		pgtest.New(t), pgtest.NewRole(t, source, "SELECT ON orders, regclass, tsquery, setting, number, raised, account, violated, planned"),
 		filepath.Join(folder, "events.jsonl"))
 	for name := range codes {
 		text += fmt.Sprintf("  - {id: %[1]s, type: order, source: warehouse, table: %[1]s, key: id}\n", name)

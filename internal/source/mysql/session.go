@@ -115,19 +115,34 @@ func (c *session) small(ctx context.Context, p source.Phase, operation, sql stri
 
 // explained is the failure of a statement that may have run the observer's query.
 // What the server has against the statement itself it says once more where it only
-// prepares it, and that may be quoted.
+// prepares it, and that may be quoted; unless a function has raised it, as MariaDB calls
+// some that are DETERMINISTIC while it prepares.
 func (c *session) explained(ctx context.Context, operation string, err error, sql string) error {
 	var refused, said *Error
 	if observer.ClassOf(err) != observer.ClassQuery || !errors.As(err, &refused) || c.broken || ctx.Err() != nil {
 		return err
 	}
+	before := c.raised(ctx)
 	switch again := c.prepare(ctx, operation, sql); {
 	case again == nil:
 		said = &Error{Number: refused.Number, text: refused.text, advice: source.Sound}
-	case !errors.As(again, &said) || said.Number != refused.Number:
+	case !errors.As(again, &said) || said.Number != refused.Number || before == "" || c.raised(ctx) != before:
 		return err
 	}
 	return c.source.refusal(source.Reading, operation, said)
+}
+
+// raised is how many errors functions have raised in this session: no other way leads
+// from a value into a message that may be quoted. Empty where the server does not say.
+func (c *session) raised(ctx context.Context) (counts string) {
+	rows, err := c.rows(ctx, "look whether a function has failed", "SHOW SESSION STATUS WHERE Variable_name IN ('Com_signal', 'Com_resignal')")
+	if err != nil {
+		return ""
+	}
+	for _, row := range rows {
+		counts += string(row[1]) + " "
+	}
+	return counts
 }
 
 // prepare lets the server take a statement apart: it looks up all names and rights.

@@ -31,16 +31,19 @@ func TestErrorsWithholdValues(t *testing.T) {
 			`CREATE FUNCTION {leak}(v text) RETURNS text BEGIN
 				IF v = '{mark}' THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = v, CONSTRAINT_NAME = v, TABLE_NAME = v; END IF;
 				RETURN v; END`))
+		exec(t, owner, "CREATE FUNCTION rash"+fmt.Sprint(number)+"() RETURNS text DETERMINISTIC RETURN (SELECT "+leak+"(v) FROM orders WHERE id = 2)")
 		for _, q := range []observer.Query{
 			{SQL: "SELECT id, " + leak + "(v) AS v FROM orders", Key: []string{"id"}},
 			{SQL: "SELECT " + leak + "(v) AS v FROM orders", Key: []string{"v"}},
 			// A server may compute what has one row at most to describe it, and to explain it.
 			{SQL: "SELECT max(" + leak + "(v)) AS v FROM orders", Key: []string{"v"}},
 			{SQL: "SELECT id FROM orders WHERE id = 2 AND " + leak + "(v) > ''", Key: []string{"id"}},
+			// It is called while the statement is prepared.
+			{SQL: "SELECT id FROM orders WHERE v LIKE 'a' ESCAPE rash" + fmt.Sprint(number) + "()", Key: []string{"id"}},
 		} {
 			err := sourcetest.Withheld(t, s, q)
 			sourcetest.Refusal(t, err, class, fmt.Sprint(number), fmt.Sprintf("(MySQL error %d)", number))
-			if class == observer.ClassQuery {
+			if class == observer.ClassQuery && !strings.Contains(q.SQL, "rash") {
 				sourcetest.Refusal(t, err, class, fmt.Sprint(number), source.Sound)
 			}
 		}

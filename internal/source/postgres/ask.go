@@ -16,8 +16,9 @@ type question struct {
 	sql      string
 	params   [][]byte
 	describe bool
-	// reads says that it evaluates rows of the source.
-	reads bool
+	// runs is the statement of an observer in it that the server plans or runs: it may call
+	// functions over values of rows then, see overRows. Empty for none.
+	runs string
 	// byPath says that names are found by the search_path of the reader's role, see
 	// pinSQL. Such questions come before all others.
 	byPath bool
@@ -106,10 +107,10 @@ func (c *session) send(ctx context.Context, opening []string, questions []questi
 	}
 }
 
-// refusal words the failure of questions. Only one alone may evaluate rows.
+// refusal words the failure of questions, of one query at most.
 func (c *session) refusal(ctx context.Context, operation string, err error, questions []question) error {
-	if q := questions[0]; q.reads {
-		return c.overRows(ctx, operation, err, step{q.sql, q.params})
+	if n := slices.IndexFunc(questions, func(q question) bool { return q.runs != "" }); n >= 0 {
+		return c.overRows(ctx, operation, err, questions[n].runs)
 	}
 	return c.source.translate(ctx, source.Parsing, operation, err)
 }

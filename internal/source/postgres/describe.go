@@ -64,7 +64,8 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 
 func (c *session) description(ctx context.Context, p plan) (source.Description, error) {
 	// The plan alone does not need the right to SELECT; running it does.
-	if _, err := c.rowsByPath(ctx, "try the query", "SELECT 1 FROM ("+p.steps[0].sql+"\n) q LIMIT 0"); err != nil {
+	text := p.steps[0].sql
+	if _, err := c.answer(ctx, "try the query", question{sql: "SELECT 1 FROM (" + text + "\n) q LIMIT 0", runs: text, byPath: true}); err != nil {
 		return source.Description{}, err
 	}
 	r := p.relation
@@ -184,8 +185,8 @@ func (c *session) keyUnique(ctx context.Context, key []string, r relation, index
 	for i, name := range key {
 		columns[i] = "q." + source.Quote(name)
 	}
-	answers, err := c.ask(ctx, "look for equal keys", question{reads: true, byPath: true,
-		sql: source.EqualKeysSQL(r.from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")})
+	text := source.EqualKeysSQL(r.from, columns, columns, "pg_catalog.count(*) OPERATOR(pg_catalog.>) 1")
+	answers, err := c.ask(ctx, "look for equal keys", question{sql: text, runs: text, byPath: true})
 	var refused *Error
 	switch {
 	case errors.As(err, &refused) && refused.SQLSTATE == queryCanceled:

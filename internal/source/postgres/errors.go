@@ -42,9 +42,8 @@ func (e *Error) Error() string {
 }
 
 // quotable reports whether a message holds no value of a row. Of statements that are
-// not run, messages of these classes name settings,
-// identifiers and states of the server. The planner may call a function even
-// then, of which the context of the error tells.
+// neither planned nor run, messages of these classes name settings, identifiers and
+// states of the server. One with a context was raised by a function.
 func quotable(e *pgconn.PgError, p source.Phase) bool {
 	if p == source.Reading || e.Where != "" {
 		return false
@@ -73,7 +72,7 @@ var words = map[string]string{
 	"3F":             "a schema does not exist",
 	"40":             "the server cancelled the read in favour of others, as a standby does for what it replays",
 	"42":             "a name, a type or a right does not fit",
-	"42501":          "a right is missing",
+	missingRight:     "a right is missing",
 	"42601":          "a syntax error",
 	"42602":          "a name is not valid",
 	"42703":          "a column does not exist",
@@ -215,7 +214,9 @@ const lockNotAvailable = "55P03"
 func locked(err error) bool { return hasState(err, lockNotAvailable) }
 
 // forbidden reports whether the server refused for want of a right.
-func forbidden(err error) bool { return hasState(err, "42501") }
+func forbidden(err error) bool { return hasState(err, missingRight) }
+
+const missingRight = "42501"
 
 // unlockable reports whether LOCK TABLE was refused for want of a right, or because
 // it is not meant for that kind of relation.

@@ -59,33 +59,54 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 func (c *session) explain(ctx context.Context, s step) (explained, error) {
-	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.sql, params: s.params, byPath: true})
+	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.sql, params: s.params, runs: s.sql, byPath: true})
 	if err != nil {
 		return explained{}, err
 	}
 	return parsePlan(rows)
 }
 
-// overRows words the failure of a statement that evaluated rows. What the server
-// has against the statement itself it says once more where it only plans it, and
-// that may be quoted.
-func (c *session) overRows(ctx context.Context, operation string, err error, s step) error {
+// overRows words the failure of a statement that was planned or run. Both call functions
+// over values of rows: the planner asks operators about the most common ones. What the
+// server has against the statement itself it says once more where it only analyses it,
+// which is before that, and then it may be quoted. Rights are looked at after that; what
+// is not readable, the catalogue says.
+func (c *session) overRows(ctx context.Context, operation string, err error, sql string) error {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) || classPrefix(server.Code) != "42" || ctx.Err() != nil {
 		return c.source.translate(ctx, source.Reading, operation, err)
 	}
 	refused := serverError(server, source.Reading)
 	if c.rollback(ctx) {
-		_, again := c.explain(ctx, s)
+		_, again := c.ask(ctx, operation, question{sql: sql, describe: true, byPath: true})
 		var said *Error
 		switch {
-		case again == nil:
-			refused.advice = source.Sound
 		case errors.As(again, &said) && said.SQLSTATE == refused.SQLSTATE:
 			refused = said
+		case again == nil && refused.SQLSTATE == missingRight:
+			if names := c.unreadable(ctx, operation, sql); len(names) > 0 {
+				refused.advice = "this account may not read every column of " + strings.Join(names, ", ")
+			}
+		case again == nil:
+			refused.advice = source.Sound
 		}
 	}
 	return c.source.fault(source.Reading, operation, refused)
+}
+
+// unreadable returns the tables and views that a statement names and of which this
+// account may not read all columns: the analysis of EXPLAIN locks no others.
+func (c *session) unreadable(ctx context.Context, operation, sql string) (names []string) {
+	answers, err := c.ask(ctx, operation, question{sql: explainSQL + sql, describe: true, byPath: true}, question{sql: tablesSQL})
+	if err != nil {
+		return nil
+	}
+	for _, t := range tablesOf(answers[1]) {
+		if !t.readable {
+			names = append(names, t.name)
+		}
+	}
+	return names
 }
 
 // rollback ends a transaction that has failed, and reports whether it did.

@@ -135,7 +135,7 @@ func (r *rows) finish() error {
 	_, err := r.reader.Close()
 	r.reader = nil
 	if err != nil {
-		err = r.session.overRows(r.ctx, "read rows", err, r.step)
+		err = r.session.overRows(r.ctx, "read rows", err, r.step.sql)
 	}
 	r.cancel()
 	return err

@@ -37,7 +37,7 @@ type reads struct {
 func planReads(steps []step) []question {
 	var questions []question
 	for _, s := range steps {
-		questions = append(questions, question{sql: explainSQL + s.sql, params: s.params, byPath: true})
+		questions = append(questions, question{sql: explainSQL + s.sql, params: s.params, runs: s.sql, byPath: true})
 	}
 	return append(questions, question{sql: tablesSQL})
 }
@@ -53,12 +53,16 @@ func readsOf(answers []answer) (reads, error) {
 		}
 		keepFirst(&found.function, top.function())
 	}
-	for _, row := range tables.rows {
-		found.tables = append(found.tables, table{
-			name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3]),
-		})
-	}
+	found.tables = tablesOf(tables)
 	return found, nil
+}
+
+// tablesOf takes the answer to tablesSQL.
+func tablesOf(a answer) (tables []table) {
+	for _, row := range a.rows {
+		tables = append(tables, table{name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3])})
+	}
+	return tables
 }
 
 // function names a function whose rows are read, or is empty. Those of the server
