@@ -56,7 +56,7 @@ type sizes struct {
 
 // sizes bounds the long columns of the data by the sum of their lengths, and those of
 // the key and the timestamp one by one. The sum is looked at only where one of the
-// columns is longer than its share.
+// columns is longer than its share, unless it has a name: that is computed once a row.
 func (w Statements) sizes(s Selection) sizes {
 	z := sizes{fits: make([]string, len(s.Columns)), over: make(map[Left][]string)}
 	if w.Size == nil {
@@ -92,15 +92,22 @@ func (w Statements) sizes(s Selection) sizes {
 			fits[n], lengths[n] = w.Size(c, w.qualified(c.Name), w.MaxLength/len(data))
 			lengths[n] = "COALESCE(" + lengths[n] + ", 0)"
 		}
-		sum := strings.Join(lengths, w.number("+"))
-		if len(group) > summed {
+		sum, named := strings.Join(lengths, w.number("+")), len(group) > summed
+		if named {
 			z.join, sum = w.Sum(sum)
 		}
-		for n, i := range group {
-			z.fits[i] = fmt.Sprintf("%s OR %s%s%d", fits[n], sum, w.number("<="), w.MaxLength)
+		within := fmt.Sprintf("%s%s%d", sum, w.number("<="), w.MaxLength)
+		over := fmt.Sprintf("%s%s%d", sum, w.number(">"), w.MaxLength)
+		if !named {
+			over = "NOT (" + strings.Join(fits, " AND ") + ") AND " + over
 		}
-		z.over[LeftData] = append(z.over[LeftData],
-			fmt.Sprintf("NOT (%s) AND %s%s%d", strings.Join(fits, " AND "), sum, w.number(">"), w.MaxLength))
+		for n, i := range group {
+			z.fits[i] = within
+			if !named {
+				z.fits[i] = fits[n] + " OR " + within
+			}
+		}
+		z.over[LeftData] = append(z.over[LeftData], over)
 	}
 	return z
 }

@@ -59,7 +59,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 func (c *session) explain(ctx context.Context, s step) (explained, error) {
-	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.sql, params: s.params, runs: s.sql, byPath: true})
+	rows, err := c.answer(ctx, "explain the query", question{sql: explainSQL + s.bare, params: s.params, runs: s.bare, byPath: true})
 	if err != nil {
 		return explained{}, err
 	}

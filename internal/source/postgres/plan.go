@@ -28,9 +28,11 @@ type plan struct {
 	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
+// step is a statement. bare is the same one without a look at lengths, for EXPLAIN, which
+// would write the sum of them for each column: minutes for a wide relation.
 type step struct {
-	sql    string
-	params [][]byte
+	sql, bare string
+	params    [][]byte
 }
 
 // errChanged says that the rows are not of the columns that were looked up: what
@@ -144,13 +146,16 @@ func (p *plan) write(q observer.Query, in observer.Range, schema func(source.Col
 	if p.leaves = w.Leaves(s); p.leaves {
 		p.types = append(p.types, pgtype.Int4OID)
 	}
+	bare := w
+	bare.Size, bare.Column, bare.Lateral = nil, nil, ""
 	for _, write := range source.Writers(q, s, in, p.order) {
 		text, parts := write(w)
+		plain, _ := write(bare)
 		params, err := p.params(in, parts)
 		if err != nil {
 			return err
 		}
-		p.steps = append(p.steps, step{sql: text, params: params})
+		p.steps = append(p.steps, step{sql: text, bare: plain, params: params})
 	}
 	return nil
 }

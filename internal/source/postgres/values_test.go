@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -265,6 +266,40 @@ func TestUnknownEncoding(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A relation may have 1,600 columns: no statement of a poll, or of a look at the query, may
+// be longer, or take longer to plan, by more than their number.
+func TestRelationsOfManyColumns(t *testing.T) {
+	t.Parallel()
+	const columns = 1596
+	url := pgtest.New(t)
+	owner := connect(t, url)
+	exec(t, owner, "CREATE TABLE plain (id int PRIMARY KEY, at timestamptz NOT NULL, v"+strings.Join(numbers(columns), " text, v")+` text);
+		INSERT INTO plain (id, at, v1595) VALUES (1, '2024-05-01 10:00Z', 'last'); CREATE VIEW shown AS SELECT * FROM plain`)
+	s := open(t, postgres.Options{URL: url, QueryTimeout: 8 * time.Second})
+	for _, table := range []string{"plain", "shown"} {
+		q := observer.Query{Table: table, Key: []string{"id"}, Timestamp: "at"}
+		_, describe := s.Describe(t.Context(), q)
+		_, plan := s.Plan(t.Context(), q, observer.Range{})
+		_, horizon := s.Horizon(t.Context(), q)
+		if err := errors.Join(describe, plan, horizon); err != nil {
+			t.Errorf("%s: %v", table, err)
+		}
+		// Rows that are sorted for a limit have their columns and what is selected side by side.
+		rows := sourcetest.ReadAll(t, s, q, observer.Range{From: "2024-05-01 00:00:00.000000", Limit: 1})
+		if len(rows) != 1 || rows[0].Err != nil || !strings.Contains(string(rows[0].Data), `"v1595":"last"`) {
+			t.Errorf("%s: rows = %+v", table, rows)
+		}
+	}
+}
+
+func numbers(n int) []string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = strconv.Itoa(i)
+	}
+	return texts
 }
 
 func TestNames(t *testing.T) {
