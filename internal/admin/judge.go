@@ -28,11 +28,18 @@ func judge(o config.Observer, d source.Description) []Finding {
 		j.timestamp(o, d, where)
 	}
 	q, readsAll := wiring.Query(o), d.Timestamp == "" || o.Detect == config.DetectSnapshot
-	switch hashed := slices.ContainsFunc(d.Key, func(name string) bool { return q.Redaction(name) == observer.RedactHash }); {
-	case hashed && readsAll:
-		j.warn("no read goes on from a key that is hashed, so one statement reads all of %s, however long that takes", where)
-	case hashed:
-		j.warn("no read goes on from a key that is hashed, so the rows of %s that share a timestamp have to fit into one poll, and one statement reads those without any", where)
+	from := ""
+	switch {
+	case slices.ContainsFunc(d.Key, func(name string) bool { return q.Redaction(name) == observer.RedactHash }):
+		from = "a key that is hashed"
+	case d.KeyOneWay != "":
+		from = "a key with " + d.KeyOneWay
+	}
+	switch {
+	case from != "" && readsAll:
+		j.warn("no read goes on from %s, so one statement reads all of %s, however long that takes", from, where)
+	case from != "":
+		j.warn("no read goes on from %s, so the rows of %s that share a timestamp have to fit into one poll, and one statement reads those without any", from, where)
 	case !readsAll || d.KeyOrdered:
 	case d.Table == "":
 		j.warn("one statement reads all rows of the query, however long that takes; of a table whose key has an index, a poll reads what it has time for, and the next one goes on")
@@ -74,8 +81,7 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 		j.warn("timestamp %s is a date without a time of day, as a business date is; "+hides, d.Timestamp)
 	}
 	if d.OrderIndexed == source.No {
-		columns := strings.Join(append([]string{d.Timestamp}, d.Key...), ", ")
-		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, columns)
+		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, strings.Join(append([]string{d.Timestamp}, d.Key...), ", "))
 	}
 	if !d.HorizonExact && o.Overlap == nil {
 		j.warn("the source cannot tell all open transactions that may write there; a row that an unseen one commits more than a minute after its %s is lost: "+

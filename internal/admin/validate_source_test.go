@@ -51,6 +51,30 @@ func TestPathOfASource(t *testing.T) {
 	}
 }
 
+// TestValidateOfKeys has a key from which no read goes on.
+func TestValidateOfKeys(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	run(t, url, `CREATE TABLE named (k REGCLASS PRIMARY KEY, id INTEGER NOT NULL, at TIMESTAMPTZ NOT NULL)`)
+	cfg := load(t, fmt.Appendf(nil, `
+database: {url: %q}
+sources: {erp: {url: %q}}
+observers:
+  - {id: a, type: order, source: erp, table: named, key: k}
+  - {id: b, type: order, source: erp, table: named, key: k, timestamp: at}
+sinks: [{id: screen, type: stdout}]
+`, lockdbtest.SQLite(t), url))
+	report := admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute})
+	for _, want := range []string{
+		"no read goes on from a key with column k of type regclass, so one statement reads all of public.named",
+		"no read goes on from a key with column k of type regclass, so the rows of public.named that share a timestamp have to fit into one poll",
+	} {
+		if text := fmt.Sprintf("%+v", report.Findings); !strings.Contains(text, want) {
+			t.Errorf("findings %s, want %q", text, want)
+		}
+	}
+}
+
 // TestHistoryOnAServer has rows of before and after the start of an observer, and
 // business dates.
 func TestHistoryOnAServer(t *testing.T) {

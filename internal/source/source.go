@@ -57,6 +57,9 @@ type Description struct {
 	KeyUnique Answer
 	// KeyOrdered says that an index serves the key, see [observer.Source.KeyOrder].
 	KeyOrdered bool
+	// KeyOneWay names a column of the key, with its type, whose text the database does not
+	// read back: no read goes on from such a key. Empty for none.
+	KeyOneWay string
 	// TimestampNullable says that rows without a timestamp may exist, and TimestampDate
 	// that the timestamp has no time of day.
 	TimestampNullable, TimestampDate bool

@@ -32,6 +32,7 @@ type relation struct {
 	types      []uint32 // of the columns, domains resolved
 	sizes      map[string]size
 	collations map[string]string
+	oneWay     []string // columns whose text the server does not read back, see readsBack
 }
 
 // Kinds of relations.
@@ -60,19 +61,21 @@ const replicatedSQL = `c.oid OPERATOR(pg_catalog.=) ANY (
 
 const tableSQL = `
 SELECT c.oid, n.nspname, c.relname, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull,
-       CASE WHEN t.typtype OPERATOR(pg_catalog.=) 'd' THEN (WITH RECURSIVE base AS (
-              SELECT t.typbasetype AS oid
-              UNION ALL
-              SELECT b.typbasetype
-              FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.=) 'd')
-            SELECT b.oid
-            FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.<>) 'd')
-       ELSE t.oid END,
-       c.relkind, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `, a.attcollation, a.attlen, a.atttypmod
+       COALESCE(base.oid, t.oid), c.relkind, pg_catalog.has_table_privilege(c.oid, 'SELECT'), c.relrowsecurity, c.relhassubclass, ` + replicatedSQL + `,
+       a.attcollation, a.attlen, a.atttypmod, COALESCE(base.typtype, t.typtype)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
 JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.atttypid
+LEFT JOIN LATERAL (
+  WITH RECURSIVE base AS (
+    SELECT t.typbasetype AS oid
+    UNION ALL
+    SELECT b.typbasetype
+    FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.=) 'd')
+  SELECT b.oid, b.typtype
+  FROM base JOIN pg_catalog.pg_type b ON b.oid OPERATOR(pg_catalog.=) base.oid AND b.typtype OPERATOR(pg_catalog.<>) 'd'
+) AS base ON t.typtype OPERATOR(pg_catalog.=) 'd'
 WHERE c.relkind OPERATOR(pg_catalog.=) ` + kinds + ` AND %s
 ORDER BY c.oid, a.attnum`
 
@@ -143,6 +146,9 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 		r.types = append(r.types, oid)
 		r.sizes[column.Name] = sizeOf(oid, int(count(row[13])), r.modifier(modifier))
 		r.collations[string(row[3])] = string(row[12])
+		if string(row[15]) == composite || !readsBack(oid) {
+			r.oneWay = append(r.oneWay, column.Name)
+		}
 	}
 	return r, true
 }
@@ -205,6 +211,9 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 			r.tables = append(r.tables, strconv.FormatUint(uint64(f.TableOID), 10))
 		}
 		r.sizes[f.Name] = sizeOf(f.DataTypeOID, int(f.DataTypeSize), int(f.TypeModifier))
+		if !readsBack(f.DataTypeOID) {
+			r.oneWay = append(r.oneWay, f.Name)
+		}
 	}
 	return r, nil
 }

@@ -82,7 +82,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r, indexes); err != nil {
 		return d, err
 	}
-	d.KeyOrdered = keyOrder(r, p.selection, indexes) != nil
+	d.KeyOrdered, d.KeyOneWay = keyOrder(r, p.selection, indexes) != nil, keyOneWay(r, p.selection)
 	if d.Timestamp == "" {
 		return d, nil
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -23,11 +24,46 @@ func (p plan) orderOf(in observer.Range) string {
 	return p.ties
 }
 
+// composite is what pg_type.typtype has for rows.
+const composite = "c"
+
+// oneWays are the types of the server, and arrays of them, whose text it does not read
+// back where it compares: rows have no operators of their own, and the others are names
+// of the catalogue, which may change, and stand for several functions.
+var oneWays = []uint32{
+	pgtype.RecordOID, pgtype.RecordArrayOID,
+	24, 1008, // regproc
+	2202, 2207, // regprocedure
+	2203, 2208, // regoper
+	2204, 2209, // regoperator
+	2205, 2210, // regclass
+	2206, 2211, // regtype
+	3734, 3735, // regconfig
+	3769, 3770, // regdictionary
+	4089, 4090, // regnamespace
+	4096, 4097, // regrole
+	4191, 4192, // regcollation
+}
+
+// readsBack reports whether a column of a type compares with the text of its values.
+func readsBack(oid uint32) bool { return !slices.Contains(oneWays, oid) }
+
+// keyOneWay returns the first column of the key from which no read goes on, with its
+// type; empty for none.
+func keyOneWay(r relation, s source.Selection) string {
+	for _, i := range s.Key {
+		if c := s.Columns[i]; slices.Contains(r.oneWay, c.Name) {
+			return fmt.Sprintf("column %s of type %s", c.Name, c.Type)
+		}
+	}
+	return ""
+}
+
 // keyOrder returns the parts of the key in the order of an index; nil for none.
 // NULL comes behind all keys, where a read that goes on would leave it out, so there
 // must be none. The index of a table has no rows of those that inherit from it.
 func keyOrder(r relation, s source.Selection, indexes []index) []int {
-	if s.KeyNullable() || r.inherited() {
+	if s.KeyNullable() || r.inherited() || keyOneWay(r, s) != "" {
 		return nil
 	}
 	var plain [][]string

@@ -1,11 +1,14 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -20,6 +23,7 @@ func TestKeyOrder(t *testing.T) {
 	url := pgtest.New(t)
 	s := open(t, postgres.Options{URL: url})
 	writer := connect(t, url)
+	exec(t, writer, "CREATE DOMAIN given AS int NOT NULL") // NULL gets past it: INSERT INTO t VALUES ((SELECT k FROM t WHERE false)).
 	for n, test := range []struct {
 		columns, index string
 		want           bool
@@ -31,6 +35,7 @@ func TestKeyOrder(t *testing.T) {
 		{"k int NOT NULL, n int", "t (n) INCLUDE (k)", false},
 		{"k int NOT NULL, n int", "t (n, k)", false},
 		{"k int", "t (k)", false},
+		{"k given", "t (k)", false},
 		{"k int UNIQUE", "", false},
 		{"k int UNIQUE", "t (k NULLS FIRST)", false},
 		{"k int NOT NULL, n int", "t (k) WHERE n > 0", false},
@@ -143,6 +148,98 @@ func TestReadByKey(t *testing.T) {
 				t.Errorf("keys = %q, want %d", keys, 3*len(values))
 			}
 		})
+	}
+}
+
+// keyValues are two values of each base type of the server that has an order.
+var keyValues = map[string][2]string{
+	`"char"`: {"a", "b"}, "bigint": {"-1", "9"}, "bit": {"0", "1"}, "bit varying": {"0", "01"}, "boolean": {"f", "t"}, "bytea": {`\\x00`, `\\xff`},
+	"character": {"a", "b"}, "character varying": {"a", "b c"}, "cidr": {"10.0.0.0/8", "::/0"}, "date": {"2024-02-29", "infinity"}, "double precision": {"0.1", "NaN"},
+	"inet": {"10.0.0.1", "::1"}, "integer": {"-1", "9"}, "interval": {"29 days", "1 mon"}, "jsonb": {"1", "[1]"}, "macaddr": {"08:00:2b:01:02:03", "08:00:2b:01:02:04"},
+	"macaddr8": {"08:00:2b:01:02:03:04:05", "08:00:2b:01:02:03:04:06"}, "money": {"1.50", "10"}, "name": {"a", "b"}, "numeric": {"1.50", "NaN"}, "oid": {"7", "4294967295"},
+	"pg_dependencies": {}, "pg_mcv_list": {}, "pg_ndistinct": {}, "pg_node_tree": {}, "pg_lsn": {"0/1", "16/B374D848"}, "real": {"0.1", "1e30"}, "regclass": {"pg_class", "pg_type"}, "regcollation": {`"C"`, `"POSIX"`}, "regconfig": {"english", "simple"},
+	"regdictionary": {"english_stem", "simple"}, "regnamespace": {"public", "pg_catalog"}, "regoper": {"!!", "||/"}, "regoperator": {"+(integer,integer)", "-(integer,integer)"},
+	"regproc": {"boolin", "boolout"}, "regprocedure": {"abs(integer)", "abs(numeric)"}, "regrole": {"pg_monitor", "pg_read_all_stats"}, "regtype": {"integer", "text"},
+	"smallint": {"-1", "9"}, "text": {"a", "ü"}, "tid": {"(0,1)", "(7,2)"}, "time without time zone": {"00:00", "24:00"}, "time with time zone": {"12:30+02", "11:30+00"},
+	"timestamp without time zone": {"2024-05-01 10:00", "infinity"}, "timestamp with time zone": {"2024-05-01 10:00Z", "2024-05-01 10:00:00.5Z"},
+	"tsquery": {"a", "b & c"}, "tsvector": {"a b", "c"}, "uuid": {"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "ffffffff-ffff-ffff-ffff-ffffffffffff"}, "xid8": {"1", "18446744073709551615"},
+}
+
+// A read goes on from a key of any type that may have an index, or from none, of which
+// validate tells the name: rows, and names of the catalogue.
+func TestKeysOfEveryType(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	writer, s := connect(t, url), open(t, postgres.Options{URL: url})
+	n := 0
+	check := func(column string, oneWay bool, values ...string) {
+		n++
+		table := fmt.Sprintf("t%d", n)
+		rows := "('" + strings.Join(values, "', '2024-05-01 10:00Z'), ('") + "', '2024-05-01 10:00Z')"
+		exec(t, writer, fmt.Sprintf("CREATE TABLE %s (k %s PRIMARY KEY, at timestamptz NOT NULL); INSERT INTO %[1]s VALUES %[3]s", table, column, rows))
+		q := observer.Query{Table: table, Key: []string{"k"}, Timestamp: "at"}
+		d, err := s.Describe(t.Context(), q)
+		if err != nil || d.KeyOneWay != "" != oneWay || d.KeyOrdered == oneWay || oneWay && !strings.HasPrefix(d.KeyOneWay, "column k of type ") {
+			t.Errorf("%s: description %+v, %v", column, d, err)
+		}
+		tied := sourcetest.TiedByKey(t, s, q)
+		_, err = sourcetest.TryRead(s, q, observer.Range{Part: observer.PartKey, Key: values[0]})
+		q.Timestamp = ""
+		switch {
+		case oneWay && (tied || !errors.Is(err, observer.ErrNoKeyLookup)):
+			t.Errorf("%s: rows of one timestamp are parted by the key: %t; a row of one key: %v", column, tied, err)
+		case oneWay:
+			if all := sourcetest.ReadAll(t, s, q, observer.Range{}); len(all) != len(values) {
+				t.Errorf("%s: %d rows", column, len(all))
+			}
+		case tied:
+			sourcetest.ReadByKey(t, s, q)
+		default:
+			sourcetest.ReadByKeyAlone(t, s, q)
+		}
+	}
+	rows, err := writer.Query(t.Context(), "SELECT format_type(oid, NULL) FROM pg_type WHERE typtype = 'b' AND typelem = 0 AND oid < 10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		values, known := keyValues[name]
+		if _, err := writer.Exec(t.Context(), "CREATE TEMPORARY TABLE tried (k "+name+" PRIMARY KEY)"); err != nil {
+			continue // It has no order.
+		}
+		exec(t, writer, "DROP TABLE tried")
+		if !known {
+			t.Errorf("there is no value of type %s", name)
+		}
+		if values[0] == "" {
+			continue // The server accepts none.
+		}
+		named := strings.HasPrefix(name, "reg")
+		check(name, named, values[:]...)
+		if !named && name != "integer" && name != "money" {
+			continue
+		}
+		exec(t, writer, fmt.Sprintf("CREATE DOMAIN d%d AS %s", n, name))
+		check(fmt.Sprint("d", n), named, values[:]...)
+		check(name+"[]", named, "{}", `{"`+strings.ReplaceAll(values[1], `"`, `\"`)+`"}`)
+	}
+	exec(t, writer, `CREATE TYPE state AS ENUM ('new', 'done'); CREATE TYPE pair AS (a int, b text); CREATE DOMAIN known AS pair CHECK (VALUE IS NOT NULL); CREATE DOMAIN nested AS known;
+		CREATE TYPE texts AS RANGE (subtype = text)`)
+	check("state", false, "new", "done")
+	check("state[]", false, "{}", "{done}")
+	check("texts", false, "[a,b)", "empty")
+	check("texts_multirange", false, "{}", "{[a,b)}")
+	check("pair", true, "(1,a)", "(2,b)")
+	check("known", true, "(1,a)", "(2,b)")
+	check("nested", true, "(1,a)", "(2,b)")
+	check("pair[]", false, "{}", `{"(1,a)"}`)
+	check("int4multirange", false, "{}", "{[1,5)}")
+	if sourcetest.TiedByKey(t, s, observer.Query{SQL: "SELECT ROW(1, 'a') AS k, now() AS at", Key: []string{"k"}, Timestamp: "at"}) {
+		t.Error("rows of one timestamp are parted by a key of type record")
 	}
 }
 

@@ -87,6 +87,9 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
 		return p, source.Unfit(err)
 	}
+	if in.Part == observer.PartKey && keyOneWay(r, p.selection) != "" {
+		return p, source.Unfit(observer.ErrNoKeyLookup)
+	}
 	// The types of a timestamp, and of a key that is gone on from, are the server's
 	// own, and so are their operators.
 	schema := func(source.Column) string { return "pg_catalog" }
@@ -131,10 +134,10 @@ func newPlan(r relation, q observer.Query) (plan, error) {
 // firstOther is the first number of a type that is not the server's own.
 const firstOther = 16384
 
-// keyIsPlain reports whether the server compares the whole key by operators of its
-// own. Those of other types, such as of an extension, may be in any schema.
+// keyIsPlain reports whether the server compares the whole key with its text, by operators
+// of its own. Those of other types, such as of an extension, may be in any schema.
 func (p plan) keyIsPlain() bool {
-	return !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
+	return keyOneWay(p.relation, p.selection) == "" && !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
 }
 
 // write writes the statements. Columns are compared by operators of a schema; rows of
