@@ -81,7 +81,7 @@ func (j *judgement) timestamp(o config.Observer, d source.Description, where str
 		j.warn("timestamp %s is a date without a time of day, as a business date is; "+hides, d.Timestamp)
 	}
 	if d.OrderIndexed == source.No {
-		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, strings.Join(append([]string{d.Timestamp}, d.Key...), ", "))
+		j.warn("no index serves the order of %s; every poll sorts all of %s: an index on (%s) would help", d.Timestamp, where, strings.Join(d.Order(), ", "))
 	}
 	if !d.HorizonExact && o.Overlap == nil {
 		j.warn("the source cannot tell all open transactions that may write there; a row that an unseen one commits more than a minute after its %s is lost: "+

@@ -51,7 +51,7 @@ func TestPathOfASource(t *testing.T) {
 	}
 }
 
-// TestValidateOfKeys has a key from which no read goes on.
+// TestValidateOfKeys has a key from which no read goes on, and one with the timestamp in it.
 func TestValidateOfKeys(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
@@ -62,12 +62,14 @@ sources: {erp: {url: %q}}
 observers:
   - {id: a, type: order, source: erp, table: named, key: k}
   - {id: b, type: order, source: erp, table: named, key: k, timestamp: at}
+  - {id: c, type: order, source: erp, table: named, key: [id, at], timestamp: at}
 sinks: [{id: screen, type: stdout}]
 `, lockdbtest.SQLite(t), url))
 	report := admin.Validate(t.Context(), admin.ValidateOptions{Config: cfg, Logger: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	for _, want := range []string{
 		"no read goes on from a key with column k of type regclass, so one statement reads all of public.named",
 		"no read goes on from a key with column k of type regclass, so the rows of public.named that share a timestamp have to fit into one poll",
+		"an index on (at, id) would help",
 	} {
 		if text := fmt.Sprintf("%+v", report.Findings); !strings.Contains(text, want) {
 			t.Errorf("findings %s, want %q", text, want)

@@ -90,6 +90,13 @@ func NewDescription(table string, columns []Column, s Selection) Description {
 	return d
 }
 
+// Order are the columns by which rows are ordered: the timestamp, and what else the key
+// has.
+func (d Description) Order() []string {
+	others := slices.DeleteFunc(slices.Clone(d.Key), func(name string) bool { return name == d.Timestamp })
+	return append([]string{d.Timestamp}, others...)
+}
+
 // YesIf is Yes or No.
 func YesIf(yes bool) Answer {
 	if yes {

@@ -76,7 +76,7 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		return d, nil
 	}
 	if r.base {
-		d.OrderIndexed = ordered(indexes, append([]string{d.Timestamp}, d.Key...), strings.EqualFold(r.engine, "InnoDB"))
+		d.OrderIndexed = ordered(indexes, d.Order(), strings.EqualFold(r.engine, "InnoDB"))
 		d.TimestampKept, err = c.kept(ctx, r, d.Timestamp, indexes)
 	}
 	d.TimestampDate = p.selection.Columns[p.selection.Timestamp].Type == "date"

@@ -136,6 +136,10 @@ func describe(t *testing.T, f Fixture) {
 		t.Errorf("orders: %+v", d)
 	}
 	q := orders()
+	q.Key = append(q.Key, q.Timestamp)
+	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.OrderIndexed != source.Yes || lower(d.Order()) != "updated_at order_id" {
+		t.Errorf("orders, by the timestamp as well: %+v, in the order of %q, %v", d, d.Order(), err)
+	}
 	q.Table, q.Key = "plain", []string{"id"}
 	if d, err = f.Source.Describe(t.Context(), q); err != nil || d.KeyUnique != source.Unknown || d.OrderIndexed != source.No || !d.TimestampNullable {
 		t.Errorf("plain: %+v, %v", d, err)
