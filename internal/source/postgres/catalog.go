@@ -153,6 +153,9 @@ func oneRelation(rows [][][]byte) (relation, bool) {
 	return r, true
 }
 
+// tableList are the numbers of tables as an array.
+func (r relation) tableList() string { return "{" + strings.Join(r.tables, ",") + "}" }
+
 // indexed reports whether it is of a kind that can have indexes.
 func (r relation) indexed() bool { return r.kind == 'r' || r.kind == 'p' || r.kind == materialized }
 

@@ -35,6 +35,13 @@ CROSS JOIN LATERAL (
     LEFT JOIN pg_namespace s ON s.oid = r.oprnamespace) AS k
 WHERE i.indrelid = $1::oid AND i.indisvalid AND i.indisready AND m.amname = 'btree'`
 
+// securedSQL names the tables on which policies choose the rows that this account sees.
+const securedSQL = `
+SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = ANY ($1::oid[]) AND row_security_active(c.oid)
+ORDER BY c.oid`
+
 type index struct {
 	unique, whole bool
 	columns       []string // "" for an expression
@@ -70,7 +77,6 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	r := p.relation
 	d := source.NewDescription(r.name, r.columns, p.selection)
-	d.Warnings = c.moneyWarnings(p)
 	var err error
 	if d.Risks, err = c.pathRisks(ctx, r); err != nil {
 		return d, err
@@ -82,6 +88,10 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	if d.KeyUnique, err = c.keyUnique(ctx, d.Key, r, indexes); err != nil {
 		return d, err
 	}
+	if d.Warnings, err = c.secured(ctx, r); err != nil {
+		return d, err
+	}
+	d.Warnings = append(d.Warnings, c.moneyWarnings(p)...)
 	d.KeyOrdered, d.KeyOneWay = keyOrder(r, p.selection, indexes) != nil, keyOneWay(r, p.selection)
 	if d.Timestamp == "" {
 		return d, nil
@@ -109,6 +119,17 @@ func (c *session) moneyWarnings(p plan) []string {
 	}
 	return []string{fmt.Sprintf("Column %s is money, which is read with a dollar sign and two decimals, whatever lc_monetary says. "+
 		"Write lc_monetary=NAME into the URL for another currency, as SHOW lc_monetary names it where the rows are written.", p.selection.Columns[i].Name)}
+}
+
+// secured warns of row security on the table, or on those whose columns a query returns.
+// What a view hides, by the rights of its owner, is not looked for.
+func (c *session) secured(ctx context.Context, r relation) (warnings []string, err error) {
+	rows, err := c.rows(ctx, "look for row security", securedSQL, r.tableList())
+	for _, row := range rows {
+		warnings = append(warnings, fmt.Sprintf("Row security applies to this account on %s: rows that no policy shows are not read, and one that policies come to hide is taken for gone. "+
+			"Unless that is meant, give the account a policy that shows all rows, or BYPASSRLS.", row[0]))
+	}
+	return warnings, err
 }
 
 // kept looks for what keeps the timestamp of a table.

@@ -40,6 +40,32 @@ func grants(t *testing.T, schema string) (statements []string, role string) {
 	return statements, role
 }
 
+// Row security is told to accounts to which it applies, of a table and of those whose
+// columns a query returns.
+func TestRowSecurityIsTold(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	exec(t, connect(t, address), `CREATE TABLE plain (id int PRIMARY KEY); CREATE TABLE orders (id int PRIMARY KEY);
+		ALTER TABLE orders ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON orders USING (id < 10)`)
+	owner, reader := open(t, postgres.Options{URL: address}), open(t, postgres.Options{URL: pgtest.NewRole(t, address, "SELECT ON ALL TABLES IN SCHEMA public")})
+	for _, test := range []struct {
+		s     *postgres.Source
+		query observer.Query
+		want  int
+	}{
+		{owner, observer.Query{Table: "orders"}, 0},
+		{reader, observer.Query{Table: "orders"}, 1},
+		{reader, observer.Query{Table: "plain"}, 0},
+		{reader, observer.Query{SQL: "SELECT o.id, p.id AS other FROM orders o JOIN plain p USING (id)"}, 1},
+	} {
+		test.query.Key = []string{"id"}
+		d, err := test.s.Describe(t.Context(), test.query)
+		if err != nil || len(d.Warnings) != test.want || test.want > 0 && !strings.Contains(d.Warnings[0], "Row security applies to this account on public.orders") {
+			t.Errorf("%+v: warnings %q, %v", test.query, d.Warnings, err)
+		}
+	}
+}
+
 // TestLeastPrivilege takes the grants away one by one, the last first, and looks
 // at what each of them is good for.
 func TestLeastPrivilege(t *testing.T) {

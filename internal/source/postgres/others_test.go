@@ -26,7 +26,7 @@ func byOthers(t *testing.T, s *postgres.Source, q observer.Query, warning string
 	t.Helper()
 	q.Stream, q.Key, q.Timestamp = "events", []string{"id"}, "at"
 	d, err := s.Describe(t.Context(), q)
-	if err != nil || d.HorizonExact || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], warning) {
+	if err != nil || d.HorizonExact || len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], warning) {
 		t.Errorf("description = %+v, %v, want a warning of %q", d, err, warning)
 	}
 	h := horizon(t, s, q)

@@ -26,7 +26,7 @@ func (c *session) pathRisks(ctx context.Context, r relation) ([]source.Risk, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.rows(ctx, operation, schemasSQL, string(path[0][0]), "{"+strings.Join(r.tables, ",")+"}")
+	rows, err := c.rows(ctx, operation, schemasSQL, string(path[0][0]), r.tableList())
 	if err != nil {
 		return nil, err
 	}
