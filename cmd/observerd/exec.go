@@ -57,9 +57,9 @@ it has started. Its environment has LOCK_NAME, LOCK_TERM and LOCK_FENCING_TOKEN.
 Without --wait, a lock that is held is tried again after about 1, 2, 4, 8 and 16
 seconds, and whenever the turn of this process has come.
 
-The exit code is the command's; 75 if the lock was not to be had, 76 if it was lost, 127
-if there is no such command and 126 if it cannot be executed. See 'observerd help
-exit-codes' for the others.`,
+The exit code is the command's; 75 if the lock was not to be had, 76 if it was lost or its
+release was not answered, 127 if there is no such command and 126 if it cannot be
+executed. See 'observerd help exit-codes' for the others.`,
 		Example: `  observerd exec --lock lock:exclusive:audit:processing:status-reconciliation --ttl 300s --wait 30s -- ./audit.sh
   observerd exec --subject page --predicate extracting --resource fs-1 --resource doc-2 --resource 3 -- make extract
   observerd exec --subject schema --predicate reading --resource tenant-123 --shared -- ./report.sh`,
@@ -175,7 +175,10 @@ func (e *execution) hold(ctx context.Context, l *locks.Lease, command []string) 
 	case err != nil:
 		return notRunnable(err)
 	case released != nil:
-		fmt.Fprintf(e.stderr, "observerd: the lock stands until its TTL is over: %v\n", released)
+		// Another may have taken it: that the lease was trusted to the end says nothing of an
+		// operator, or of a database that went back.
+		return codeError{exitLost, fmt.Errorf("whether this process still held %s is not known, nor whether it was released: it may stand until its TTL is over; the command ended with %d: %w",
+			l.Descriptor(), code, released)}
 	}
 	if code != 0 {
 		return codeError{code, saidError{fmt.Errorf("the command ended with %d", code)}}

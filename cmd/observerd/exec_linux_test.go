@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/test/kit/lockdbtest"
+	"github.com/observerd/observerd/test/kit/netfault"
 	"github.com/observerd/observerd/test/kit/waittest"
 )
 
@@ -71,6 +72,38 @@ func TestLockOfADeadProcessIsFreed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A release that was not answered says nothing of who holds the lock.
+func TestReleaseThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]netfault.Impairment{
+		"answers": {Down: netfault.Lost}, "both": netfault.BlackHole(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxied, proxy := netfault.StartBefore(t, lockdbtest.Postgres(t, ""))
+			folder := t.TempDir()
+			holder := observerd(t, folder, proxied, "exec", "--lock", "lock:exclusive:schema:reading:a", "--ttl", "5m",
+				"--", "sh", "-c", "echo >held; while [ ! -e cut ]; do sleep 0.1; done")
+			start(t, holder)
+			waitForFile(t, filepath.Join(folder, "held"))
+			proxy.SetImpairment(cut)
+			if err := os.WriteFile(filepath.Join(folder, "cut"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			endsWith(t, holder, exitLost)
+		})
+	}
+}
+
+// endsWith waits for the end of the process.
+func endsWith(t *testing.T, cmd *exec.Cmd, want int) {
+	t.Helper()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != want {
+		t.Errorf("exit code %d, want %d", code, want)
 	}
 }
 

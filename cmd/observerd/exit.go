@@ -45,7 +45,8 @@ func exitCodesTopic() *cobra.Command {
    75  'observerd exec' did not get the lock: another holds it; 'observerd locks
        steal' did not: who holds it has changed, or shares it with another;
        'observerd locks release': no holder of the lock has that term
-   76  'observerd exec' has lost the lock while the command ran
+   76  'observerd exec' has lost the lock while the command ran, or does not know
+       whether it has: its release was not answered
    77  a right is missing: a folder that cannot be written, a file (also one that
        holds a secret) that cannot be read, a port that needs a privilege
    78  the configuration is wrong, or does not suit this host: a port in use, a
