@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -93,30 +94,26 @@ type Manager struct {
 	metrics  *metrics
 }
 
-// Open returns a manager of the provider's locks. It waits for the provider to show this
-// process to others, where it can: they take the locks of a process that has died without
-// waiting for a TTL. The error says which option is wrong; the provider is closed then.
-func Open(ctx context.Context, o Options) (*Manager, error) {
+// Open returns a manager of the provider's locks. The error says which option is wrong; the
+// provider is closed then.
+func Open(_ context.Context, o Options) (*Manager, error) {
 	if o.Provider == nil {
 		return nil, errors.New("locks: Options.Provider is missing; open one with locks/database")
 	}
 	if err := o.setDefaults(); err != nil {
-		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
+		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
 	rules, err := newRules(o)
 	if err != nil {
-		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
+		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
 	m := &Manager{opts: o, rules: rules}
 	if m.metrics, err = newMetrics(o); err != nil {
-		return nil, errors.Join(err, closeProvider(ctx, o.Provider))
+		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
 	m.line = newLine(o.Provider, o.Logger)
 	m.failures = newFailures(o)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
-	if process, ok := o.Provider.(lock.Process); ok {
-		process.Start(ctx, m.keeper.RenewNow)
-	}
 	return m, nil
 }
 
@@ -125,12 +122,12 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 func (m *Manager) Close(ctx context.Context) error {
 	err := errors.Join(m.keeper.Close(ctx), m.line.close(ctx))
 	m.failures.close()
-	return errors.Join(err, closeProvider(ctx, m.opts.Provider))
+	return errors.Join(err, closeProvider(m.opts.Provider))
 }
 
-func closeProvider(ctx context.Context, p Provider) error {
-	if process, ok := p.(lock.Process); ok {
-		return process.Close(ctx)
+func closeProvider(p Provider) error {
+	if closer, ok := p.(io.Closer); ok {
+		return closer.Close()
 	}
 	return nil
 }

@@ -49,20 +49,22 @@ func waitForFile(t *testing.T, path string) {
 	})
 }
 
-// A node that runs sees the death of a process that runs a command, and the lock is free
-// long before its TTL is over.
-func TestLockOfADeadProcessIsFreed(t *testing.T) {
+// A lock of a process that was killed ends with its TTL and not before, though a node runs that
+// sees the death.
+func TestLockOfADeadProcessEndsWithItsTTL(t *testing.T) {
 	t.Parallel()
+	const ttl = 15 * time.Second // The shortest on SQLite.
 	for name, url := range map[string]string{"sqlite": lockdbtest.SQLite(t), "postgres": lockdbtest.Postgres(t, "")} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			folder := t.TempDir()
-			start(t, observerd(t, folder, url, "run"))
-			for _, mode := range []string{"exclusive", "shared"} {
-				holder := observerd(t, folder, url, "exec", "--lock", "lock:"+mode+":schema:reading:"+mode, "--ttl", "1h",
-					"--", "sh", "-c", "echo >held-"+mode+"; exec sleep 3600")
+		for _, mode := range []string{"exclusive", "shared"} {
+			t.Run(name+" "+mode, func(t *testing.T) {
+				t.Parallel()
+				folder := t.TempDir()
+				start(t, observerd(t, folder, url, "run"))
+				began := time.Now()
+				holder := observerd(t, folder, url, "exec", "--lock", "lock:"+mode+":schema:reading:"+mode, "--ttl", ttl.String(),
+					"--", "sh", "-c", "echo >held; exec sleep 3600")
 				start(t, holder)
-				waitForFile(t, filepath.Join(folder, "held-"+mode))
+				waitForFile(t, filepath.Join(folder, "held"))
 				if err := holder.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
@@ -70,7 +72,52 @@ func TestLockOfADeadProcessIsFreed(t *testing.T) {
 				if output, err := contender.CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, output)
 				}
+				if held := time.Since(began); held < ttl {
+					t.Errorf("the lock was free after %s", held)
+				}
+			})
+		}
+	}
+}
+
+// A holder that is cut off trusts its lease until shortly before the TTL is over: its command
+// has ended before another begins, in whatever direction it was cut, and though the server
+// has lost its sessions and a node runs that judges the dead.
+func TestCommandOfAHolderThatIsCutOffEndsFirst(t *testing.T) {
+	t.Parallel()
+	url := lockdbtest.Postgres(t, "")
+	start(t, observerd(t, t.TempDir(), url, "run"))
+	failover := func(p *netfault.Proxy) {
+		p.Refuse(true)
+		p.Reset()
+	}
+	for name, cut := range map[string]struct {
+		mode, ttl string
+		do        func(p *netfault.Proxy)
+	}{
+		// The server sees the end of a session when its client has given up waiting for the
+		// answer to a cancellation, which takes 15 s.
+		"answers":         {"exclusive", "40s", func(p *netfault.Proxy) { p.SetImpairment(netfault.Impairment{Down: netfault.Lost}) }},
+		"requests":        {"exclusive", "12s", func(p *netfault.Proxy) { p.SetImpairment(netfault.Impairment{Up: netfault.Lost}) }},
+		"both":            {"exclusive", "12s", func(p *netfault.Proxy) { p.SetImpairment(netfault.BlackHole()) }},
+		"sessions":        {"exclusive", "12s", failover},
+		"sessions-shared": {"shared", "12s", failover},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxied, proxy := netfault.StartBefore(t, url)
+			folder := t.TempDir()
+			holder := observerd(t, folder, proxied, "exec", "--lock", "lock:"+cut.mode+":schema:reading:"+name, "--ttl", cut.ttl,
+				"--", "sh", "-c", "trap 'echo >ended; exit 0' TERM; echo >held; while :; do sleep 0.1; done")
+			start(t, holder)
+			waitForFile(t, filepath.Join(folder, "held"))
+			cut.do(proxy)
+			contender := observerd(t, folder, url, "exec", "--lock", "lock:exclusive:schema:writing:"+name, "--wait", "2m",
+				"--", "sh", "-c", "test -e ended || exit 5")
+			if output, err := contender.CombinedOutput(); err != nil {
+				t.Errorf("%v (5: the holder's command still runs): %s", err, output)
 			}
+			endsWith(t, holder, exitLost)
 		})
 	}
 }

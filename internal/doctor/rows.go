@@ -57,10 +57,7 @@ const (
 func (x *input) ahead(f *findings, s status.Sighting, ahead time.Duration) {
 	saw := fmt.Sprintf("%s: CREATED_DATE is %s the database's clock", x.lock(s), direction(ahead))
 	if s.Ours {
-		why := clockWentBack + " Should the holder be dead and nobody see it, its lease stands that much longer."
-		if ahead > 2*s.TTL {
-			why = clockWentBack + " The row is more than two of its TTLs ahead, so the next node that wants the lock takes it, unless the holder renews it before."
-		}
+		why := clockWentBack + " The next node that wants the lock dates the row anew: should the holder be dead and nobody see it, its lease ends a TTL later."
 		f.add(Problem, saw+", though a node of observerd wrote it ("+s.Node+")", why, findTheJump)
 		return
 	}

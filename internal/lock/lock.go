@@ -148,18 +148,6 @@ type Guard interface {
 	GuardSQL(g Grant) (text string, args []any)
 }
 
-// Process is a provider that shows to others that its process lives, so that they need
-// not wait for the TTL of a lease whose holder has died.
-type Process interface {
-	// Start begins to show the process, and returns when it is shown, or cannot be yet,
-	// or when ctx ends. While it cannot be, renewNow is called, which renews all leases
-	// and does not wait; see [Keeper.RenewNow]. Call it once.
-	Start(ctx context.Context, renewNow func())
-	// Close ends it, and gives back all that the provider has. Call it when all leases
-	// were released.
-	Close(ctx context.Context) error
-}
-
 // Floor is a provider that cannot keep leases which are shorter than a certain TTL.
 type Floor interface {
 	// MinTTL is the shortest TTL; what is less counts as that.

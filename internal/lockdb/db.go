@@ -58,9 +58,8 @@ type DB struct {
 	// locked holds the locks whose rows were found locked by another client.
 	locked sync.Map
 	// terms are those that this process may hold.
-	terms   terms
-	events  *eventlog.Log
-	futures futures
+	terms  terms
+	events *eventlog.Log
 }
 
 // Open prepares a DB. It does not connect: a database that is down is waited
@@ -76,7 +75,6 @@ func Open(o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node}
-	db.futures.log = o.Logger
 	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
 	opened.OnConnect(db.events.Doubt) // A failover ends all connections.
 	if opened.Backend() == "sqlite" {
@@ -139,18 +137,6 @@ func (db *DB) shownBy() string {
 		return ""
 	}
 	return db.monitor.ShownBy()
-}
-
-// isOpen reports whether the process of that boot id is there, and whether that is
-// known.
-func (db *DB) isOpen(bootID string) (open, known bool) {
-	if bootID == db.bootID {
-		return true, true
-	}
-	if db.monitor == nil {
-		return false, false
-	}
-	return db.monitor.Open(bootID)
 }
 
 // deadNodes returns the boot ids of the nodes whose processes are gone. A process

@@ -1,37 +1,53 @@
 package lockdb
 
 import (
-	"log/slog"
-	"sync"
-	"time"
+	"context"
+	"fmt"
 
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb/liveness"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// futures tells of foreign holders that have dated their rows in the future.
-type futures struct {
-	log  *slog.Logger
-	told sync.Map
+// The database's clock alone dates our leases. One that is dated in the future was renewed
+// before that clock went back, which says nothing about its holder. Whoever is refused by it
+// dates it now: a holder that lives renews it within a third of its TTL, and that of one that
+// is dead ends a TTL later. A row that another client has locked is left to the next caller.
+// Rows that are not ours are left alone.
+const (
+	redateSQL = `
+UPDATE int_lock AS l
+   SET {touch}
+  FROM obs_lock o
+ WHERE l.lock_key = $1 AND l.region = $2 AND l.created_date > {utc}
+   AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+   AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2{skip})`
+
+	redateHoldsSQL = `
+UPDATE obs_hold
+   SET touched_at = {now}
+ WHERE lock_key = $1 AND region = $2 AND touched_at > {now}
+   AND term IN (SELECT term FROM obs_hold WHERE lock_key = $1 AND region = $2{skip})`
+)
+
+// redate dates the lease, or those who share it, now, if that is earlier.
+func redate(ctx context.Context, db *sqldb.DB, r lock.Request) error {
+	if err := db.Fits(ctx); err != nil {
+		return err
+	}
+	for _, text := range []string{db.LockSQL(redateSQL, "l", sqldb.HolderTTL), db.SQL(redateHoldsSQL)} {
+		if _, err := db.Acquire.ExecContext(ctx, text, rowKey(r.Key), r.Region); err != nil {
+			return fmt.Errorf("date the lease of lock %s anew: %w", r.Key, err)
+		}
+	}
+	return nil
 }
 
-// dated is a lock as a holder that is not ours has it.
-type dated struct {
-	liveness.LockID
-	client string
-}
-
-// tell logs once for each foreign holder that it has dated its row far in the
-// future, where created, the time in the row, is not empty. Such a row is left
-// alone: a person has to decide about it. A holder that works is met again and
-// again; its client id is another after a restart.
-func (f *futures) tell(r lock.Request, client, created string, now time.Time) {
-	if created == "" {
+// redateIf is redate for a caller that was refused and tries again.
+func (l *Leases) redateIf(ctx context.Context, ahead bool, r lock.Request) {
+	if !ahead {
 		return
 	}
-	if _, told := f.told.LoadOrStore(dated{liveness.LockID{Key: r.Key, Region: r.Region}, client}, true); told {
-		return
+	if err := redate(ctx, l.db, r); err != nil {
+		l.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
 	}
-	f.log.Warn("The row of a foreign holder lies in the future: if it is dead, its lock stands until then; 'observerd doctor' says what to do",
-		"lock", r.Key, "region", r.Region, "name", r.Name, "client", client, "created", created, "now", now)
 }

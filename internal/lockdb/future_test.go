@@ -11,7 +11,6 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/turn"
 )
 
 // logging opens the database as one more process, with a log that is kept.
@@ -21,54 +20,82 @@ func logging(t *testing.T, url string) (*lockdb.DB, *logbook) {
 	return quiet(t, url, func(o *lockdb.Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) }), log
 }
 
-// TestLeaseDatedFarAheadIsFree has the database's clock go back while a node
-// holds a lease. Every node sees at once that the lock is free, and the next
-// holder fences the node, which may be alive.
-func TestLeaseDatedFarAheadIsFree(t *testing.T) {
+// TestLeaseDatedAheadIsNotFree has the database's clock go back while a node holds a lease.
+// The look of a standby, as a refusal does, dates it now, and the node goes on.
+func TestLeaseDatedAheadIsNotFree(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		ctx, r := t.Context(), request(heldByProcess)
-		stale := acquire(t, db, r.Key)
-		s := db.Store(stale)
-		next := chunk(cursorOf(t, s, "orders"), 3)
-		next.Cursor = mustCommit(t, s, next)
-		next.CommitID = uuid.New()
+		g := acquire(t, db, r.Key)
+		s := db.Store(g)
 		other, log := logging(t, url)
-		checkHeld := func(want bool) {
-			t.Helper()
-			held, err := other.Turns().Turn(ctx, "order", r)
-			if err != nil || held.Held != want {
-				t.Errorf("the look of a standby: %+v, %v", held, err)
+		for _, ahead := range []time.Duration{5 * time.Second, time.Hour} {
+			date(t, url, g.Term, ahead)
+			if state, err := other.Turns().Turn(ctx, "order", r); err != nil || !state.Held {
+				t.Errorf("the look of a standby: %+v, %v", state, err)
 			}
-			h, err := other.Leases().Holder(ctx, r)
-			if err != nil || h.Held != want || h.Held != (h.Left > 0) {
-				t.Errorf("the holder: %+v, %v", h, err)
+			checkDatedNow(t, url, r.Key)
+			date(t, url, g.Term, ahead)
+			if _, err := other.Leases().Acquire(ctx, r); !errors.Is(err, lock.ErrHeld) {
+				t.Errorf("an acquisition: %v", err)
 			}
+			checkDatedNow(t, url, r.Key)
+			mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 3))
 		}
-		date(t, url, stale.Term, 2*r.TTL-5*time.Second)
-		checkHeld(true)
-		date(t, url, stale.Term, time.Hour)
-		checkHeld(false)
-		fresh := acquire(t, other, r.Key)
-		checkHeld(true)
-		if n := log.count("Lease taken over", "rule=ttl", "reason=clock-went-back", "from=node-a"); n != 1 {
+		expire(ctx, t, url, g)
+		acquire(t, other, r.Key)
+		if n := log.count("Lease taken over", "rule=ttl", "from=node-a"); n != 1 {
 			t.Errorf("the takeover was told %d times", n)
 		}
-		at := time.Now()
-		for what, write := range map[string]func() error{
-			"commit": func() error { _, err := s.Commit(ctx, next); return err },
-			"turn": func() error {
-				return db.Turns().TakeTurn(ctx, stale, turn.Taken{Type: "order", At: at, Started: at, Finished: at})
-			},
-			"note":       func() error { return db.Turns().NoteStream(ctx, stale, turn.StreamTaken{Stream: "orders", At: at}) },
-			"new cursor": func() error { _, err := s.Cursor(ctx, "more orders"); return err },
-		} {
-			if err := write(); !errors.Is(err, lock.ErrFenced) {
-				t.Errorf("%s of the former holder: %v, want ErrFenced", what, err)
-			}
+		if _, err := s.Cursor(ctx, "more orders"); !errors.Is(err, lock.ErrFenced) {
+			t.Errorf("a write of the former holder: %v, want ErrFenced", err)
 		}
-		if renewals, err := other.Leases().Renew(ctx, []lock.Grant{fresh}); err != nil || renewals[0] != lock.Renewed {
-			t.Errorf("renewal of the present holder: %v, %v", renewals, err)
+	})
+}
+
+// checkDatedNow checks that the lease of the key is dated within a TTL before the database's
+// clock, and ends within a TTL after it.
+func checkDatedNow(t *testing.T, url, key string) {
+	t.Helper()
+	expiry := ""
+	if expiryColumn(t, url) != "" {
+		expiry = ` AND abs(extract(epoch FROM expired_after - created_date) - o.ttl_ms / 1000.0) < 1`
+	}
+	text := map[string]string{
+		"sqlite":   `created_date BETWEEN strftime('%Y-%m-%d %H:%M:%f000', 'now', '-20 seconds') AND strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
+		"postgres": `created_date BETWEEN (clock_timestamp() AT TIME ZONE 'UTC') - interval '20 s' AND (clock_timestamp() AT TIME ZONE 'UTC')` + expiry,
+	}[dialectOf(url)]
+	if n := count(t, url, `SELECT count(*) FROM int_lock l JOIN obs_lock o ON o.lock_key = l.lock_key AND o.term = l.client_id WHERE l.lock_key = '`+key+`' AND `+text); n != 1 {
+		t.Errorf("the lease of %s is not dated now", key)
+	}
+}
+
+// TestDelayedReleaseDatedAhead has the clock go back while a lock stands that its holder has
+// released for later: nobody renews it.
+func TestDelayedReleaseDatedAhead(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+			r := inMode("delayed "+string(mode), mode)
+			g := take(t, db, r)
+			if err := db.Leases().ReleaseAfter(t.Context(), g, time.Second); err != nil {
+				t.Fatal(err)
+			}
+			for _, dated := range []string{"int_lock SET created_date", "obs_hold SET touched_at"} {
+				exec(t.Context(), t, url, map[string]string{
+					"sqlite":   `UPDATE ` + dated + ` = strftime('%Y-%m-%d %H:%M:%f000', 'now', '+1 hour') WHERE lock_key = ?1`,
+					"postgres": `UPDATE ` + dated + ` = (clock_timestamp() AT TIME ZONE 'UTC') + interval '1 hour' WHERE lock_key = $1`,
+				}, r.Key)
+			}
+			r.Mode = lock.Exclusive
+			began := time.Now()
+			eventually(t, func() error {
+				_, err := db.Leases().Acquire(t.Context(), r)
+				return err
+			})
+			if held := time.Since(began); held < time.Second-5*time.Millisecond {
+				t.Errorf("%s: taken after %s", mode, held)
+			}
 		}
 	})
 }
@@ -133,23 +160,6 @@ func TestRenewalBeforeATakeover(t *testing.T) {
 	}
 }
 
-// TestClockThatGoesBackWakes has a node wait for a lock whose holder sleeps.
-func TestClockThatGoesBackWakes(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
-		h := holdElsewhere(t, url, time.Minute)
-		w := watch(t, url)
-		freed := w.watches(t, h)
-		date(t, url, h.grant.Term, time.Hour)
-		select {
-		case <-freed:
-		case <-time.After(patience):
-			t.Fatal("nobody was woken")
-		}
-		eventually(t, w.tries(t, heldByProcess))
-	})
-}
-
 // foreign puts the row of a holder that is not ours into INT_LOCK.
 func foreign(t *testing.T, url, key, client string, ahead time.Duration) {
 	t.Helper()
@@ -162,12 +172,23 @@ func foreign(t *testing.T, url, key, client string, ahead time.Duration) {
 	date(t, url, client, ahead)
 }
 
-// TestForeignRowsInTheFuture are left alone by every node, and logged once.
+// datedAt returns the time in the row of a client.
+func datedAt(t *testing.T, url, client string) (at string) {
+	t.Helper()
+	db, _ := raw(t, url)
+	err := db.QueryRowContext(t.Context(), `SELECT CAST(created_date AS TEXT) FROM int_lock WHERE client_id = '`+client+`'`).Scan(&at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestForeignRowsInTheFuture are left alone by every node.
 func TestForeignRowsInTheFuture(t *testing.T) {
 	t.Parallel()
-	const key, word = "57509ec6-9b0b-3cf0-8c6f-6e2f0a7e4b11", "The row of a foreign holder lies in the future"
+	const key = "57509ec6-9b0b-3cf0-8c6f-6e2f0a7e4b11"
 	onBoth(t, func(t *testing.T, _ *lockdb.DB, url string) {
-		db, log := logging(t, url)
+		db := quiet(t, url)
 		before := acquire(t, db, key) // Ours once, so that obs_lock knows the lock.
 		if err := db.Leases().Release(t.Context(), before); err != nil {
 			t.Fatal(err)
@@ -189,22 +210,15 @@ func TestForeignRowsInTheFuture(t *testing.T) {
 				t.Error("the row of a foreign holder was removed")
 			}
 		}
-		first, second := uuid.NewString(), uuid.NewString()
-		foreign(t, url, key, first, 50*time.Second)
-		meet()
-		if n := log.count(word); n != 0 {
-			t.Errorf("a row within two TTLs was told of %d times", n)
-		}
-		date(t, url, first, 3*time.Hour)
-		meet()
-		if n := log.count(word, "lock="+key, "client="+first, "level=WARN"); n != 1 {
-			t.Errorf("the first holder was told of %d times", n)
-		}
-		exec(t.Context(), t, url, map[string]string{"sqlite": `DELETE FROM int_lock`, "postgres": `DELETE FROM int_lock`})
-		foreign(t, url, key, second, 3*time.Hour)
-		meet()
-		if n := log.count(word, "client="+second); n != 1 || log.count(word) != 2 {
-			t.Errorf("the second holder was told of %d times, all %d times", n, log.count(word))
+		client := uuid.NewString()
+		for _, ahead := range []time.Duration{50 * time.Second, 3 * time.Hour} {
+			exec(t.Context(), t, url, map[string]string{"sqlite": `DELETE FROM int_lock`, "postgres": `DELETE FROM int_lock`})
+			foreign(t, url, key, client, ahead)
+			was := datedAt(t, url, client)
+			meet()
+			if now := datedAt(t, url, client); now != was {
+				t.Errorf("the row was dated %s, and is %s", was, now)
+			}
 		}
 	})
 }
@@ -228,9 +242,9 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 			ok := false
 			switch l.Term {
 			case near.Term:
-				ok = about(l.Left, requestTTL+45*time.Second) && about(l.Ahead, 45*time.Second)
+				ok = about(l.Left, requestTTL) && about(l.Ahead, 45*time.Second)
 			case far.Term:
-				ok = l.Left == 0 && about(l.Ahead, time.Hour)
+				ok = about(l.Left, requestTTL) && about(l.Ahead, time.Hour)
 			case now.Term:
 				ok = about(l.Left, requestTTL) && l.Ahead == 0
 			case java:
@@ -252,22 +266,17 @@ func TestLocksTellWhatIsDatedAhead(t *testing.T) {
 	})
 }
 
-// TestCleanRemovesLeasesDatedFarAhead removes those that are further ahead than a
-// lease may have ended.
-func TestCleanRemovesLeasesDatedFarAhead(t *testing.T) {
+// TestCleanLeavesLeasesDatedAhead: their holders may live.
+func TestCleanLeavesLeasesDatedAhead(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
-		near, far := acquire(t, db, "near"), acquire(t, db, "far")
-		date(t, url, near.Term, retention().StaleLocks-time.Minute)
-		date(t, url, far.Term, retention().StaleLocks+2*requestTTL+time.Minute)
+		g := acquire(t, db, "far")
+		date(t, url, g.Term, 10*retention().StaleLocks)
 		if _, err := db.Clean(t.Context(), retention()); err != nil {
 			t.Fatal(err)
 		}
-		if n := count(t, url, `SELECT count(*) FROM int_lock WHERE lock_key = 'near'`); n != 1 {
-			t.Error("a lease was removed whose holder may yet renew it")
-		}
-		if n := count(t, url, `SELECT count(*) FROM int_lock`); n != 1 {
-			t.Errorf("%d leases are left", n)
+		if got, err := db.Leases().Renew(t.Context(), []lock.Grant{g}); err != nil || got[0] != lock.Renewed {
+			t.Errorf("renewal: %v, %v", got, err)
 		}
 	})
 }

@@ -21,11 +21,8 @@ import (
 // began before it had the lock would not see who joined meanwhile.
 
 // liveHoldSQL is the condition that the time of a row of obs_hold is not over: what
-// {unexpired} is for INT_LOCK.
-const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0} AND h.touched_at <= {in 2 * h.ttl_ms / 1000.0})`
-
-// ownHoldSQL is the same for the holder itself, as {alive} is.
-const ownHoldSQL = `h.touched_at >= {ago h.ttl_ms / 1000.0}`
+// {unexpired} and {alive} are for INT_LOCK.
+const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0})`
 
 // conflictSQL is [lock.Mode.Conflicts] of two modes.
 func conflictSQL(a, b string) string {
@@ -76,10 +73,11 @@ func (l *Leases) AcquireAll(ctx context.Context, requests []lock.Request) ([]loc
 // group is what a refused caller finds of a lock that several hold.
 type group struct {
 	// lives reports whether any holder lives, and refuses that one keeps the caller out:
-	// node is its name then, and left the time until its lease is over.
-	lives, refuses bool
-	node           string
-	left           time.Duration
+	// node is its name then, left the time until its lease is over, and ahead reports
+	// whether that is dated in the future.
+	lives, refuses, ahead bool
+	node                  string
+	left                  time.Duration
 }
 
 // group looks at those who share the lock of the request; nil when nobody shares it.
@@ -104,8 +102,10 @@ func (l *Leases) group(ctx context.Context, r lock.Request) (*group, error) {
 	case !ttl.Valid:
 		return &group{}, nil
 	}
-	left := max(0, time.Duration(ttl.Int64)*time.Millisecond-now.Sub(touched))
-	return &group{true, lock.Mode(mode.String).Conflicts(r.Mode), node.String, left}, nil
+	return &group{
+		lives: true, refuses: lock.Mode(mode.String).Conflicts(r.Mode), ahead: touched.After(now),
+		node: node.String, left: leftOf(time.Duration(ttl.Int64)*time.Millisecond, now.Sub(touched)),
+	}, nil
 }
 
 // extendHold is Extend of a lock that is shared. The row of INT_LOCK comes first, which
@@ -117,7 +117,7 @@ func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl t
 		UPDATE int_lock AS l
 		   SET {prolong}
 		 WHERE lock_key = $1 AND region = $2
-		   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+ownHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`, "l", "$4"),
+		   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+liveHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`, "l", "$4"),
 		append(row, ttl.Seconds())...)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl t
 	return changeOne(ctx, tx, l.db.SQL(`
 		UPDATE obs_hold AS h
 		   SET touched_at = {now}, ttl_ms = $4
-		 WHERE lock_key = $1 AND region = $2 AND term = $3 AND `+ownHoldSQL), append(row, ttl.Milliseconds())...)
+		 WHERE lock_key = $1 AND region = $2 AND term = $3 AND `+liveHoldSQL), append(row, ttl.Milliseconds())...)
 }
 
 // guardHoldSQL is the statement of [Leases.GuardSQL] for a lock that is shared. It locks
@@ -144,7 +144,7 @@ func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl t
 const guardHoldSQL = `
 UPDATE obs_hold AS h
    SET touched_at = {now}
- WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + ownHoldSQL + `
+ WHERE lock_key = $1 AND region = $2 AND term = $3 AND ` + liveHoldSQL + `
    AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = h.group_term)`
 
 // pinHoldSQL locks the holder's own row; that of INT_LOCK is locked. A transaction that it

@@ -33,7 +33,7 @@ WITH want AS (
                 $13::text[], $14::integer[], $15::bigint[])
          WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, n)
 ), cur AS (
-  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, {standing}, {behind} AS behind, COALESCE({ahead}, FALSE) AS ahead
+  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, {standing}, {behind} AS behind
     FROM want
     JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region
     LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
@@ -75,8 +75,8 @@ WITH want AS (
    USING ended
    WHERE h.lock_key = ended.lock_key AND h.region = ended.region AND h.term = ended.term
 ), held AS (
-  INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at, boot_id, liveness)
-  SELECT lock_key, region, term, client_id, mode, fence, name, node, descriptor, metadata, ttl_ms, clock_timestamp(), clock_timestamp(), $11, $12
+  INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at)
+  SELECT lock_key, region, term, client_id, mode, fence, name, node, descriptor, metadata, ttl_ms, clock_timestamp(), clock_timestamp()
     FROM taken
    WHERE shares
 ), come AS (
@@ -86,8 +86,8 @@ WITH want AS (
    USING fit, verdict
    WHERE NOT verdict.ok AND fit.fresh AND l.lock_key = fit.lock_key AND l.region = fit.region
 )
-SELECT fit.free OR fit.joins, COALESCE(taken.fence, 0), NOT fit.fresh AND fit.free, fit.ahead, fit.fresh OR COALESCE(fit.client_id = o.term, FALSE),
-       CASE WHEN o.boot_term = o.term THEN o.boot_id END, CASE WHEN o.boot_term = o.term THEN o.liveness END, o.node
+SELECT fit.free OR fit.joins, COALESCE(taken.fence, 0), NOT fit.fresh AND fit.free, fit.fresh OR COALESCE(fit.client_id = o.term, FALSE),
+       CASE WHEN o.boot_term = o.term THEN o.liveness END, o.node
   FROM fit
   LEFT JOIN taken ON taken.n = fit.n
   LEFT JOIN obs_lock o ON o.lock_key = fit.lock_key AND o.region = fit.region
@@ -143,7 +143,7 @@ WITH want AS (
     FROM int_lock l
     JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id
     JOIN want ON h.lock_key = want.lock_key AND h.region = want.region AND h.term = want.term
-   WHERE ` + ownHoldSQL + `
+   WHERE ` + liveHoldSQL + `
    ORDER BY l.lock_key, l.region, h.term
      FOR UPDATE OF l, h SKIP LOCKED
 ), touched AS (
@@ -162,7 +162,7 @@ SELECT renewed.term IS NOT NULL, EXISTS (
        SELECT 1
          FROM obs_hold h
          JOIN int_lock l ON l.lock_key = h.lock_key AND l.region = h.region AND l.client_id = h.group_term
-        WHERE h.lock_key = want.lock_key AND h.region = want.region AND h.term = want.term AND ` + ownHoldSQL + `)
+        WHERE h.lock_key = want.lock_key AND h.region = want.region AND h.term = want.term AND ` + liveHoldSQL + `)
   FROM want
   LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.term = want.term
  ORDER BY want.n`

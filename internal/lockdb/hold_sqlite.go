@@ -94,9 +94,9 @@ func (e *sqliteEngine) writeHolder(ctx context.Context, tx *sql.Tx, g lock.Grant
 			       boot_id = '', boot_term = excluded.boot_term, liveness = '', metadata = '', group_term = excluded.group_term`),
 			[]any{g.Key, g.Region, group, fence, g.Name, g.TTL.Milliseconds()}},
 			statement{e.db.SQL(`
-			INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at, boot_id, liveness)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, {now}, {now}, $12, $13)`),
-				[]any{g.Key, g.Region, g.Term, group, modeOf(g), fence, g.Name, g.Node, g.Descriptor, g.Metadata, g.TTL.Milliseconds(), by.boot, by.liveness}})
+			INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, {now}, {now})`),
+				[]any{g.Key, g.Region, g.Term, group, modeOf(g), fence, g.Name, g.Node, g.Descriptor, g.Metadata, g.TTL.Milliseconds()}})
 	}
 	for _, s := range statements {
 		if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {

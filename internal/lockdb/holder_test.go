@@ -7,6 +7,7 @@ import (
 	"os"
 	process "os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -138,6 +139,7 @@ type watcher struct {
 	keeper *lock.Keeper
 	boot   string
 	log    *logbook
+	beats  atomic.Int64 // of the liveness: one for each look, at least
 	quit   func()
 }
 

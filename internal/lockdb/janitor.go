@@ -27,8 +27,7 @@ type Retention struct {
 	// so that it is known when it was.
 	Polls, Dead, Audit, Nodes time.Duration
 	// StaleLocks is how long a lock of ours may have been expired before its
-	// rows are removed, and how far beyond two TTLs its row may lie in the future.
-	// Rows of others are never touched.
+	// rows are removed. Rows of others are never touched.
 	StaleLocks time.Duration
 	// Sinks are those of this node.
 	Sinks []string
@@ -127,11 +126,6 @@ func (c *cleaner) chores() []chore {
 			                 WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`, c.StaleLocks),
 		bounded("obs_wait", "waiter", `touched_at < {ago $1}`, c.StaleLocks),
 		bounded("obs_lock_failure", "lock_key, region, predicate", `last_at < {ago $1}`, failuresKept),
-		bounded("obs_process", "boot_id", `seen_at < {ago $1}
-			AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.boot_id = obs_process.boot_id)
-			AND NOT EXISTS (SELECT 1 FROM obs_lock o
-			                  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-			                 WHERE o.boot_id = obs_process.boot_id)`, processesKept),
 	}
 }
 
@@ -161,10 +155,6 @@ func bounded(table, key, condition string, age time.Duration) chore {
 	return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE %[3]s AND (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s ORDER BY %[2]s LIMIT %[4]d)`,
 		table, key, condition, cleanBatch), []any{age.Seconds()}}
 }
-
-// processesKept is how long a process that holds nothing is remembered after it has noted
-// itself, which it does once a minute.
-const processesKept = 10 * time.Minute
 
 // staleLocksSQL removes leases of ours that ended long ago: a node died and
 // no other node wanted the lock since. While the row's term is ours, so is its TTL.

@@ -37,18 +37,16 @@ type Leases struct {
 	log     *slog.Logger
 	metrics *metrics
 	self    func() process
-	isOpen  func(bootID string) (open, known bool)
 	terms   *terms
 	locked  *sync.Map // of locks whose rows were found locked by another client
-	futures *futures
 }
 
 // Leases returns the provider of this database's locks.
 func (db *DB) Leases() *Leases {
 	return &Leases{
-		db: db.db, engine: db.engine, log: db.log, metrics: db.metrics, isOpen: db.isOpen,
+		db: db.db, engine: db.engine, log: db.log, metrics: db.metrics,
 		self:  func() process { return process{db.bootID, db.shownBy()} },
-		terms: &db.terms, locked: &db.locked, futures: &db.futures,
+		terms: &db.terms, locked: &db.locked,
 	}
 }
 
@@ -193,12 +191,13 @@ func (l *Leases) giveBack(ctx context.Context, grants []lock.Grant) {
 
 // heldError says who has the lock, or comes before the caller in the line. What it finds may
 // have changed since. The error is errVacant when a group has the lock of which no holder
-// lives.
+// lives. A holder that is dated in the future is dated now.
 func (l *Leases) heldError(ctx context.Context, r lock.Request) error {
 	held := &lock.HeldError{Key: r.Key}
 	if r.Mode == "" {
 		if h, err := l.Holder(ctx, r); err == nil && h.Held {
 			held.Node, held.Left = h.Node, h.Left
+			l.redateIf(ctx, h.Ahead, r)
 		}
 		return held
 	}
@@ -210,10 +209,12 @@ func (l *Leases) heldError(ctx context.Context, r lock.Request) error {
 		return fmt.Errorf("%w %s", errVacant, r.Key)
 	case g != nil && g.refuses:
 		held.Node, held.Left = g.node, g.left
+		l.redateIf(ctx, g.ahead, r)
 		return held
 	case g == nil:
 		if h, err := l.Holder(ctx, r); err == nil && h.Held {
 			held.Node, held.Left = h.Node, h.Left
+			l.redateIf(ctx, h.Ahead, r)
 			return held
 		}
 	}
@@ -232,13 +233,15 @@ type Holder struct {
 	Term  string
 	// Left is how long the lease still runs without a renewal.
 	Left time.Duration
+	// Ahead says that the lease is ours and dated in the future.
+	Ahead bool
 }
 
 // holderTTL is the TTL of the holder, and that of the request for a foreign one.
 const holderTTL = `COALESCE(` + sqldb.HolderTTL + `, CAST($3 AS DOUBLE PRECISION))`
 
 const holderSQL = `
-SELECT l.client_id, {unexpired}, ` + holderTTL + `, {began}, {utc}, o.node, o.fence, {future}
+SELECT l.client_id, {unexpired}, ` + holderTTL + `, {began}, {utc}, o.node, o.fence, o.term IS NOT NULL AND l.created_date > {utc}
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2`
@@ -252,10 +255,9 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var fence sql.NullInt64
 	var touched, now time.Time
 	var ttl float64
-	var future string
 	err := l.db.Acquire.QueryRowContext(ctx, l.db.LockSQL(holderSQL, "l", holderTTL),
 		rowKey(r.Key), r.Region, r.TTL.Seconds()).
-		Scan(&h.Term, &h.Held, &ttl, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, sqldb.ScanText(&future))
+		Scan(&h.Term, &h.Held, &ttl, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, &h.Ahead)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Holder{}, nil
 	}
@@ -264,11 +266,14 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	}
 	h.Term, h.Node, h.Fence = sqldb.Unpadded(h.Term), node.String, fence.Int64
 	if h.Held {
-		h.Left = max(0, time.Duration(ttl*float64(time.Second))-now.Sub(touched))
+		h.Left = leftOf(time.Duration(ttl*float64(time.Second)), now.Sub(touched))
 	}
-	l.futures.tell(r, h.Term, future, now)
 	return h, nil
 }
+
+// leftOf is how long a lease still runs that was renewed that long ago. One that is dated in
+// the future is dated now when somebody wants its lock.
+func leftOf(ttl, ago time.Duration) time.Duration { return max(0, ttl-max(0, ago)) }
 
 // Renew implements [lock.Provider].
 func (l *Leases) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {

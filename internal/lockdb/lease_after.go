@@ -67,8 +67,7 @@ func (l *Leases) delayHold(ctx context.Context, tx *sql.Tx, g lock.Grant, term s
 		return err
 	}
 	return changeOne(ctx, tx, l.db.SQL(`
-		UPDATE obs_hold
-		   SET term = $4, boot_id = '', liveness = '`+liveness.Released+`'
+		UPDATE obs_hold SET term = $4
 		 WHERE lock_key = $1 AND region = $2 AND term = $3`), append(row, term)...)
 }
 

@@ -23,8 +23,7 @@ type HeldLock struct {
 	Left time.Duration
 	// Ahead is how far Touched lies ahead of the database's clock, where that is
 	// more than a clock may be off: the database's has gone back, or that of a
-	// foreign holder is wrong. A row of ours that is more than two TTLs ahead has
-	// expired.
+	// foreign holder is wrong. A row of ours is dated anew when another wants the lock.
 	Ahead time.Duration
 }
 
@@ -82,8 +81,8 @@ func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []
 			if h.Ahead = h.Touched.Sub(now); h.Ahead < tolerable {
 				h.Ahead = 0
 			}
-			if lives := time.Duration(ttl.Int64) * time.Millisecond; ttl.Valid && h.Ahead <= 2*lives {
-				h.Left = lives - now.Sub(h.Touched)
+			if lives := time.Duration(ttl.Int64) * time.Millisecond; ttl.Valid {
+				h.Left = lives - max(0, now.Sub(h.Touched))
 			}
 			locks = append(locks, h)
 			return err

@@ -26,7 +26,7 @@ WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired}, FA
    WHERE EXISTS (SELECT 1 FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date = l.created_date)
      AND {expired}
   RETURNING lock_key, region, client_id
-)` + describeLSQL + `, (SELECT expired FROM was), (SELECT ahead FROM was), (SELECT ours FROM was), (SELECT boot FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
+)` + describeLSQL + `, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
 // describeLSQL describes the lock whose row of INT_LOCK is l, and returns its token.
 const describeLSQL = `
@@ -46,7 +46,7 @@ RETURNING fence`
 // as it was when it is locked, it has expired.
 var firstTrySQL = `
 WITH was AS (` + strings.NewReplacer(
-	"{ended}", "COALESCE({expired by o}, FALSE)", "{ahead}", "{ahead by o}",
+	"{ended}", "COALESCE({expired by o}, FALSE)",
 	"o.node AS node", "o.node AS node, COALESCE(o.group_term = l.client_id, FALSE) AS grouped, l.client_id, {cols}").Replace(previousSQL) + `
 ), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
@@ -59,7 +59,7 @@ WITH was AS (` + strings.NewReplacer(
   RETURNING lock_key, region, client_id
 ), o AS (` + describeLSQL + `
 )
-SELECT fence, expired, ahead, ours, boot, liveness, node FROM o, was`
+SELECT fence, expired, ours, liveness, node FROM o, was`
 
 // inTurnSQL is firstTrySQL for a caller who waits in line. It takes the caller out of it.
 var inTurnSQL = strings.Replace(firstTrySQL, "), o AS (", `), come AS (

@@ -56,7 +56,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.unknownCommits.WithLabelValues(outcome)
 	}
 	for _, table := range []string{
-		"int_lock", "obs_audit", "obs_dead", "obs_event", "obs_hold", "obs_lock", "obs_lock_failure", "obs_node", "obs_poll", "obs_process", "obs_sink_offset", "obs_sweep", "obs_wait",
+		"int_lock", "obs_audit", "obs_dead", "obs_event", "obs_hold", "obs_lock", "obs_lock_failure", "obs_node", "obs_poll", "obs_sink_offset", "obs_sweep", "obs_wait",
 	} {
 		m.cleaned.WithLabelValues(table)
 	}

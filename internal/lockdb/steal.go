@@ -142,7 +142,7 @@ func (l *Leases) refuses(ctx context.Context, tx *sql.Tx, g lock.Grant) error {
 	if err != nil {
 		return err
 	}
-	held.Left = max(0, time.Duration(ttl)*time.Millisecond-now.Sub(touched))
+	held.Left = leftOf(time.Duration(ttl)*time.Millisecond, now.Sub(touched))
 	return held
 }
 

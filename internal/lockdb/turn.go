@@ -18,12 +18,11 @@ type Turns struct {
 	db      *sqldb.DB
 	engine  engine
 	metrics *metrics
-	futures *futures
 	node    string
 }
 
 // Turns returns the turns.
-func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, &db.futures, db.node} }
+func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, db.node} }
 
 // Schedule is all that a scheduler asks of the database.
 type Schedule struct {
@@ -40,7 +39,7 @@ func (db *DB) Schedule() Schedule { return Schedule{db.Turns(), db.Nodes()} }
 func (t *Turns) Now(ctx context.Context) (time.Time, error) { return t.db.Now(ctx) }
 
 const turnSQL = `
-SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, {future}
+SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > {utc}, FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired}
@@ -52,16 +51,19 @@ SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THE
 // connections busy, no node needs the answer.
 func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.State, error) {
 	var s turn.State
-	var term, holder, boot, future string
+	var term, holder, boot string
+	var ahead bool
 	query := t.db.LockSQL(turnSQL, "l", "$4")
 	err := t.db.Read.QueryRowContext(ctx, query, typ, rowKey(r.Key), r.Region, r.TTL.Seconds()).
-		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), sqldb.ScanText(&term), sqldb.ScanText(&holder), sqldb.ScanText(&boot), sqldb.ScanText(&future))
+		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), sqldb.ScanText(&term), sqldb.ScanText(&holder), sqldb.ScanText(&boot), &ahead)
 	if err != nil {
 		return turn.State{}, fmt.Errorf("read the turn of %s: %w", typ, sqldb.BusyPool(t.db.Read, err))
 	}
 	s.Held, s.Holder, s.HolderBoot = term != "", holder, boot
-	t.futures.tell(r, sqldb.Unpadded(term), future, s.Now)
-	return s, nil
+	if ahead {
+		err = redate(ctx, t.db, r)
+	}
+	return s, err
 }
 
 // TakeTurn notes that a turn was taken. It is refused with lock.ErrFenced when

@@ -52,11 +52,10 @@ func (m *simCluster) tidy() {
 }
 
 // lingers is how long the consequences of faults last: an orphan is carried
-// out and its lease ends, which the database's clock may have dated two TTLs
-// ahead before it went back; the dead are not counted any more; a node that could
+// out and its lease ends; the dead are not counted any more; a node that could
 // not reach a source ranks last; an observer that failed waits.
 func (m *simCluster) lingers() time.Duration {
-	d := 2*simTTL + 3*simTTL + 3*m.interval
+	d := 2*simTTL + 2*simTTL + 3*m.interval
 	m.world.db.mu.Lock()
 	defer m.world.db.mu.Unlock()
 	now := m.world.db.now()

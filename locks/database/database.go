@@ -14,11 +14,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/internal/lockdb"
-	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/locks"
 )
@@ -30,18 +28,18 @@ var ErrPending = sqldb.ErrPending
 // Options configure a provider.
 type Options struct {
 	// PoolSize bounds the connections for everything but leases, which have four of
-	// their own on PostgreSQL, and one more shows that the process lives. 0 means 2.
+	// their own on PostgreSQL. 0 means 2.
 	PoolSize int
 	// Logger receives what a person should know of the database; nil discards it.
 	Logger *slog.Logger
 }
 
-// provider keeps locks in a coordination database.
+// provider keeps locks in a coordination database. It does not show that its process lives,
+// as nodes do: a holder that is cut off trusts its leases for the whole TTL, and nothing
+// fences the work of others, so nobody may free them earlier.
 type provider struct {
 	*lockdb.Leases
-	db       *lockdb.DB
-	log      *slog.Logger
-	liveness *liveness.Monitor
+	db *lockdb.DB
 }
 
 // Open opens the database at sqlite:PATH or postgres://…, whose tables must be there: the
@@ -60,33 +58,18 @@ func Open(ctx context.Context, url string, o Options) (locks.Provider, error) {
 			return nil, fmt.Errorf("%w: %w", sqldb.ErrNoTables, err)
 		}
 	}
-	db, err := lockdb.Open(lockdb.Options{URL: url, PoolSize: o.PoolSize, BootID: uuid.NewString(), Logger: o.Logger})
+	db, err := lockdb.Open(lockdb.Options{URL: url, PoolSize: o.PoolSize, Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
 	if err := db.Ready(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.Close())
 	}
-	return &provider{Leases: db.Leases(), db: db, log: o.Logger}, nil
+	return &provider{db.Leases(), db}, nil
 }
 
-// Start implements [lock.Process].
-func (p *provider) Start(ctx context.Context, renewNow func()) {
-	p.liveness = p.db.NewLiveness(liveness.Options{ShowOnly: true, SignOfLife: renewNow, Logger: p.log})
-	select {
-	case <-p.liveness.Start(context.WithoutCancel(ctx)):
-	case <-ctx.Done():
-	}
-}
-
-// Close implements [lock.Process].
-func (p *provider) Close(ctx context.Context) error {
-	var err error
-	if p.liveness != nil {
-		err = p.liveness.Stop(ctx)
-	}
-	return errors.Join(err, p.db.Close())
-}
+// Close implements [io.Closer]. The manager calls it.
+func (p *provider) Close() error { return p.db.Close() }
 
 // Tx makes a transaction of pgx one that [locks.Lease.Guard] takes.
 func Tx(tx pgx.Tx) locks.Tx { return pgxTx{tx} }

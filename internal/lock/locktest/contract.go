@@ -156,11 +156,17 @@ func expires(t *testing.T, h Harness) {
 	r := h.request("a")
 	r.TTL = h.MinTTL
 	g := acquire(t, h.Provider(), r)
-	b := h.Provider()
 	r.Node = "b"
+	takenAfterTTL(t, h.Provider(), r, g.Began)
+}
+
+// takenAfterTTL tries until it gets the lock, whose TTL began to run at that time or later.
+func takenAfterTTL(t *testing.T, p lock.Provider, r lock.Request, began time.Time) (g lock.Grant) {
+	t.Helper()
 	limit := time.Now().Add(2*r.TTL + 5*time.Second)
 	for {
-		_, err := b.Acquire(t.Context(), r)
+		var err error
+		g, err = p.Acquire(t.Context(), r)
 		if err == nil {
 			break
 		}
@@ -170,52 +176,66 @@ func expires(t *testing.T, h Harness) {
 		pause(t, r.TTL/20)
 	}
 	// The provider may round to milliseconds.
-	if early := time.Until(g.Began.Add(r.TTL)); early > 5*time.Millisecond {
+	if early := time.Until(began.Add(r.TTL)); early > 5*time.Millisecond {
 		t.Errorf("lease was taken %s before its TTL was over", early)
 	}
+	return g
 }
 
-// farAhead has the provider's clock set back while a lease was held: no node waits for
-// longer than three of its TTLs.
-func farAhead(t *testing.T, h Harness) {
+// aheadButAlive has the provider's clock set back while a holder works: whoever comes is
+// refused, and the holder renews, whether somebody came before or not.
+func aheadButAlive(t *testing.T, h Harness) {
+	h.ahead(t, func(t *testing.T, r lock.Request) {
+		a, b := h.Provider(), h.Provider()
+		g := acquire(t, a, r)
+		wanted := h.request("b")
+		for _, ahead := range []time.Duration{g.TTL / 10, 3 * g.TTL, 1000 * g.TTL} {
+			h.Date(t, g, ahead)
+			var held *lock.HeldError
+			for range 2 {
+				if err := refuse(t, b, wanted); !errors.As(err, &held) || held.Left <= 0 || held.Left > g.TTL {
+					t.Errorf("%s ahead, the holder is described as %+v", ahead, held)
+				}
+			}
+			if got := renew(t, a, g); got[0] != lock.Renewed {
+				t.Errorf("%s ahead, the renewal after a refusal: %v", ahead, got[0])
+			}
+			h.Date(t, g, ahead)
+			if got := renew(t, a, g); got[0] != lock.Renewed {
+				t.Errorf("%s ahead, the renewal before anybody came: %v", ahead, got[0])
+			}
+			_ = refuse(t, b, wanted)
+		}
+		release(t, a, g)
+		release(t, b, acquire(t, b, wanted))
+	})
+}
+
+// aheadAndDead has the holder renew no more: its lease ends a TTL after somebody wanted its
+// lock, and not before.
+func aheadAndDead(t *testing.T, h Harness) {
+	h.ahead(t, func(t *testing.T, r lock.Request) {
+		r.TTL = h.MinTTL
+		g := acquire(t, h.Provider(), r)
+		h.Date(t, g, time.Hour)
+		wanted := h.request("b")
+		wanted.TTL = h.MinTTL
+		taken := takenAfterTTL(t, h.Provider(), wanted, time.Now())
+		if got := renew(t, h.Provider(), g); got[0] != lock.Lost {
+			t.Errorf("renewal of a lease that another has taken: %v", got[0])
+		}
+		release(t, h.Provider(), taken)
+	})
+}
+
+// ahead runs a story with a holder that has its lock alone, and with one that shares it.
+func (h Harness) ahead(t *testing.T, story func(t *testing.T, r lock.Request)) {
+	t.Helper()
 	if h.Date == nil {
 		t.Skip("this provider has no clock that could be set back")
 	}
-	a, b := h.Provider(), h.Provider()
-	stale := acquire(t, a, h.request("a"))
-	h.Date(t, stale, 2*stale.TTL-stale.TTL/10)
-	_ = refuse(t, b, h.request("b"))
-	h.Date(t, stale, 3*stale.TTL)
-	fresh := acquire(t, b, h.request("b"))
-	if fresh.Fence <= stale.Fence {
-		t.Errorf("fence %d after %d", fresh.Fence, stale.Fence)
-	}
-	if got := renew(t, a, stale); got[0] != lock.Lost {
-		t.Errorf("renewal of a lease that another has taken: %v", got[0])
-	}
-	if err := a.Release(t.Context(), stale); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release of a lease that another has taken: %v, want ErrLost", err)
-	}
-	_ = refuse(t, a, h.request("a"))
-	release(t, b, fresh)
-}
-
-// renewedFarAhead has the holder renew such a lease before another node takes it.
-func renewedFarAhead(t *testing.T, h Harness) {
-	if h.Date == nil {
-		t.Skip("this provider has no clock that could be set back")
-	}
-	a, b := h.Provider(), h.Provider()
-	g := acquire(t, a, h.request("a"))
-	h.Date(t, g, 3*g.TTL)
-	if got := renew(t, a, g); got[0] != lock.Renewed {
-		t.Fatalf("renewal: %v", got[0])
-	}
-	var held *lock.HeldError
-	if err := refuse(t, b, h.request("b")); !errors.As(err, &held) || held.Left > g.TTL {
-		t.Errorf("holder after the renewal: %+v", held)
-	}
-	release(t, a, g)
+	t.Run("alone", func(t *testing.T) { story(t, h.request("a")) })
+	t.Run("shared", func(t *testing.T) { story(t, h.shared(t, "a", lock.Shared)) })
 }
 
 func fencesGrow(t *testing.T, h Harness) {

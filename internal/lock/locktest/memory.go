@@ -261,12 +261,15 @@ func (m *Memory) live(g lock.Grant) *held {
 	return nil
 }
 
-// taken returns the holders of a lock that others must respect. One whose time is too far
-// ahead is none.
+// taken returns the holders of a lock that others must respect. One that is dated in the
+// future is dated now: the clock was set back.
 func (m *Memory) taken(r lock.Request) []*held {
 	var holders []*held
 	for _, h := range m.rows[rowOf(r)] {
-		if m.now().Before(h.ends()) && h.touched.Sub(m.now()) <= 2*h.grant.TTL {
+		if h.touched.After(m.now()) {
+			h.touched = m.now()
+		}
+		if m.now().Before(h.ends()) {
 			holders = append(holders, h)
 		}
 	}

@@ -13,7 +13,6 @@ var nodeRights = []struct{ table, rights string }{
 	{"int_lock", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_lock", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_hold", "SELECT,INSERT,UPDATE,DELETE"},
-	{"obs_process", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_wait", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_lock_failure", "SELECT,INSERT,UPDATE,DELETE"},
 	{"obs_node", "SELECT,INSERT,UPDATE,DELETE"},

@@ -3,7 +3,6 @@ package liveness
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -12,10 +11,6 @@ import (
 // look is one look: it notes who is absent, judges, frees the leases of the
 // dead, and wakes the waiting goroutines.
 func (m *Monitor) look(ctx context.Context) error {
-	if m.opts.ShowOnly {
-		m.note(ctx)
-		return m.attempt(ctx, 2*m.opts.Every, m.p.check)
-	}
 	var s snapshot
 	began := time.Now()
 	err := m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) (err error) {
@@ -31,45 +26,34 @@ func (m *Monitor) look(ctx context.Context) error {
 		return err
 	}
 	m.relooked = false
-	open, absent := m.census(s)
-	polled := len(s.leases)
-	if err := m.addAbandoned(ctx, &s, absent); err != nil {
-		return err
-	}
-	dead := m.detector.look(began, time.Now(), m.marks(s, absent))
+	dead := m.detector.look(began, time.Now(), m.marks(s, m.absentees(s)))
 	if m.young() {
 		dead = nil
 	}
-	locks := m.freeAll(ctx, s.leases, polled, dead, time.Now().Add(abandonedFor))
+	locks := m.freeAll(ctx, s.leases, dead)
 	gone := make(map[string]bool)
 	for _, n := range s.nodes {
 		if dead[n.id()] {
 			gone[n.boot] = true
 		}
 	}
-	m.members.update(open, gone, locks)
+	m.members.update(gone, locks)
 	m.correct(ctx, s)
 	return ctx.Err()
 }
 
-// freeAll frees the leases that nobody holds, and returns how the others stand. Those of the
-// pollers come first, as many as polled says; others are begun until that moment.
-func (m *Monitor) freeAll(ctx context.Context, leases []lease, polled int, dead map[string]bool, until time.Time) map[LockID]standing {
-	locks := make(map[LockID]standing, polled)
+// freeAll frees the leases that nobody holds, and returns how the others stand.
+func (m *Monitor) freeAll(ctx context.Context, leases []lease, dead map[string]bool) map[LockID]standing {
+	locks := make(map[LockID]standing, len(leases))
 	var failed error // after one failure the rest can wait for the next look
-	for i, held := range leases {
-		if i >= polled && !time.Now().Before(until) {
-			break
-		}
+	for _, held := range leases {
 		if free := m.remedy(held, dead); free != nil && failed == nil {
 			var freed bool
 			if freed, failed = m.free(ctx, held, free); freed {
 				continue
 			}
 		}
-		if i < polled {
-			locks[held.LockID] = standing{held.term, held.expired}
-		}
+		locks[held.LockID] = standing{held.term, held.expired}
 	}
 	if failed == nil {
 		if lasted, over := m.unfreed.End(); over {
@@ -87,30 +71,27 @@ func (l lease) id() string { return "lease " + l.term }
 
 func (n nodeSeen) id() string { return "node " + n.boot }
 
-// census returns the boot ids that were there, and those that can be judged and
-// were not.
-func (m *Monitor) census(s snapshot) (open, absent map[string]bool) {
-	open, absent = make(map[string]bool), make(map[string]bool)
+// absentees returns the boot ids of those that can be judged, and whether each was absent.
+func (m *Monitor) absentees(s snapshot) map[string]bool {
+	absent := make(map[string]bool)
 	note := func(boot, liveness string) {
 		if boot == "" || boot == m.opts.BootID || liveness != m.p.kind() {
 			return
 		}
-		if open[boot] || absent[boot] {
+		if _, noted := absent[boot]; noted {
 			return
 		}
 		if alive, known := s.alive(boot); known {
-			open[boot], absent[boot] = alive, !alive
+			absent[boot] = !alive
 		}
 	}
 	for _, held := range s.leases {
 		note(held.boot, held.liveness)
 	}
-	for _, n := range append(s.nodes, s.processes...) {
+	for _, n := range s.nodes {
 		note(n.boot, n.liveness)
 	}
-	// What is read of those who are absent must not be read of the others.
-	maps.DeleteFunc(absent, func(_ string, is bool) bool { return !is })
-	return open, absent
+	return absent
 }
 
 // marks returns the marks of the absent nodes for the detector.
@@ -199,7 +180,6 @@ func (m *Monitor) mark(ctx context.Context, kind string) bool {
 		for _, text := range []string{
 			`UPDATE obs_lock SET liveness = $2
 			  WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> '` + FoundDead + `'`,
-			`UPDATE obs_hold SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`,
 			`UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`,
 		} {
 			if _, err := m.db.Lease.ExecContext(ctx, m.db.SQL(text), m.opts.BootID, kind); err != nil {

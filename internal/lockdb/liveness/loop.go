@@ -62,7 +62,6 @@ func (m *Monitor) comeBack(ctx context.Context, cause error) {
 // depart ends all that others see of us.
 func (m *Monitor) depart(ctx context.Context) {
 	m.members.forget()
-	m.takeNoteBack(ctx)
 	m.vanish(ctx)
 }
 
@@ -86,9 +85,6 @@ func (m *Monitor) appear(ctx context.Context) bool {
 			m.shown.Store(m.p.kind())
 			m.opts.Active.Set(1)
 			m.opts.Logger.Debug("Others can see this node", "by", m.p.kind())
-			if m.opts.ShowOnly {
-				m.note(ctx) // Before its first lease: nobody looks for one that is not noted.
-			}
 			m.settle()
 			return true
 		case ctx.Err() != nil:
@@ -127,7 +123,6 @@ func (m *Monitor) withdraw(ctx context.Context) bool {
 
 func (m *Monitor) disappeared() {
 	m.lost = time.Now()
-	m.noted = time.Time{}
 	m.members.forget()
 	m.opts.Active.Set(0)
 }

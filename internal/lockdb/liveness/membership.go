@@ -21,8 +21,7 @@ type standing struct {
 type members struct {
 	mu       sync.Mutex
 	watching bool
-	open     map[string]bool // boot ids that the last look found
-	gone     map[string]bool // and those that are judged dead
+	gone     map[string]bool // boot ids that are judged dead
 	locks    map[LockID]standing
 	waiting  map[LockID]chan struct{}
 }
@@ -59,17 +58,9 @@ func (m *members) dead() (dead map[string]bool, watching bool) {
 	return maps.Clone(m.gone), m.watching
 }
 
-// isOpen reports whether the last look found the process alive, and whether there
-// was one.
-func (m *members) isOpen(bootID string) (open, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.open[bootID], m.watching
-}
-
 // update takes in a look and wakes the goroutines that it concerns: all, when a
 // node was found dead, because the queue has become shorter.
-func (m *members) update(open, gone map[string]bool, locks map[LockID]standing) {
+func (m *members) update(gone map[string]bool, locks map[LockID]standing) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	died := false
@@ -86,7 +77,7 @@ func (m *members) update(open, gone map[string]bool, locks map[LockID]standing) 
 			m.wake(id)
 		}
 	}
-	m.watching, m.open, m.gone, m.locks = true, open, gone, locks
+	m.watching, m.gone, m.locks = true, gone, locks
 }
 
 // forget drops all that was known: this process cannot look at present. Goroutines
@@ -94,7 +85,7 @@ func (m *members) update(open, gone map[string]bool, locks map[LockID]standing) 
 func (m *members) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.watching, m.open, m.gone, m.locks = false, nil, nil, nil
+	m.watching, m.gone, m.locks = false, nil, nil
 	for id := range maps.Clone(m.waiting) {
 		m.wake(id)
 	}

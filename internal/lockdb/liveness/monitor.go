@@ -29,12 +29,8 @@ type Options struct {
 	// Active is 1 while others can see this process, else 0. Required.
 	Active prometheus.Gauge
 
-	// Regions are those of the pollers' locks, which are all looked at. Of others, only
-	// those are whose holders have died.
+	// Regions are those of the pollers' locks. In others, the TTL alone ends a lease.
 	Regions []string
-	// ShowOnly leaves the looking to others: this process shows that it lives, judges
-	// nobody and frees no lease.
-	ShowOnly bool
 	// Every is the time between two looks. 0 means 250 ms: the death of a node
 	// is found out so much later than Absence, at most.
 	Every time.Duration
@@ -102,9 +98,8 @@ type Monitor struct {
 	// judged says that rows of ours may let others judge us: while they cannot
 	// see us, signs of life have to stand in.
 	judged   bool
-	short    int       // sessions in a row that did not last
-	relooked bool      // at the catalogue, and no look has succeeded since
-	noted    time.Time // when this process was last noted in obs_process
+	short    int  // sessions in a row that did not last
+	relooked bool // at the catalogue, and no look has succeeded since
 	settled  chan struct{}
 	settle   func()
 
@@ -156,15 +151,6 @@ func (m *Monitor) Stop(ctx context.Context) error {
 
 // Gone reports whether the node of that boot id is known to be dead.
 func (m *Monitor) Gone(bootID string) bool { return m.members.isGone(bootID) }
-
-// Open reports whether the last look found the process of that boot id alive, and
-// whether that is known.
-func (m *Monitor) Open(bootID string) (open, known bool) {
-	if bootID == m.opts.BootID {
-		return true, true
-	}
-	return m.members.isOpen(bootID)
-}
 
 // Dead returns the boot ids of the nodes that are judged dead; watching is false
 // while this process does not look.

@@ -31,11 +31,9 @@ type Presence interface {
 	// appear begins to show this process. An error that is errNoLiveness will
 	// not go away.
 	appear(ctx context.Context) error
-	// look looks at the leases of ours in those regions, and at all nodes and processes.
+	// look looks at the leases of ours in those regions, and at all nodes.
 	// After an error the process may not be seen any more: vanish, and appear again.
 	look(ctx context.Context, regions []string) (snapshot, error)
-	// check fails when this process may not be seen any more, as a look does.
-	check(ctx context.Context) error
 	// free takes the lease from its holder, if the holder is still absent and
 	// the lease was not renewed since the look.
 	free(ctx context.Context, l lease) (bool, error)
@@ -50,9 +48,7 @@ type Presence interface {
 type snapshot struct {
 	leases []lease
 	nodes  []nodeSeen
-	// processes hold locks that are not in leases.
-	processes []nodeSeen
-	alive     aliveness
+	alive  aliveness
 }
 
 // lease is a row of INT_LOCK that a process of ours has written.
@@ -64,8 +60,6 @@ type lease struct {
 	// touched changes with every renewal.
 	touched string
 	expired bool
-	// shared says that it is a row of obs_hold, and not of INT_LOCK.
-	shared bool
 }
 
 // nodeSeen is a node that has beaten lately.
@@ -75,7 +69,7 @@ type nodeSeen struct{ name, boot, liveness, touched string }
 // schedule forgets nodes sooner.
 const recentNodes = "60"
 
-// snapshotSQL returns the leases of the regions, nodes, and processes that hold other locks.
+// snapshotSQL returns the leases of the regions, and nodes.
 // It is written without parameters, so that it needs no prepared statement on the server.
 const snapshotSQL = `
 SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
@@ -87,10 +81,7 @@ SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_
 UNION ALL
 SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
   FROM obs_node
- WHERE seen_at >= {ago ` + recentNodes + `}
-UNION ALL
-SELECT 'process', '', '', '', '', '', boot_id, liveness, '', FALSE
-  FROM obs_process`
+ WHERE seen_at >= {ago ` + recentNodes + `}`
 
 // The rules by which a monitor frees a lease, as logs and metrics name them.
 const (
@@ -133,8 +124,6 @@ func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) er
 		l.LockID = LockID{sqldb.Unpadded(key), region}
 		l.term = sqldb.Unpadded(l.term)
 		s.leases = append(s.leases, l)
-	case "process":
-		s.processes = append(s.processes, nodeSeen{boot: l.boot, liveness: l.liveness})
 	case "node":
 		s.nodes = append(s.nodes, nodeSeen{name: l.node, boot: l.boot, liveness: l.liveness, touched: l.touched})
 	default:

@@ -150,23 +150,6 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	return s, nil
 }
 
-func (p *SessionPresence) check(ctx context.Context) error {
-	var self string
-	var shown bool
-	err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text, EXISTS (SELECT 1 FROM pg_locks WHERE pid = pg_backend_pid() AND `+advisoryLocks+`)`).
-		Scan(&self, &shown)
-	if err != nil {
-		return fmt.Errorf("show this process: %w", err)
-	}
-	if self != p.PID {
-		p.pooler.NoteShared()
-	}
-	if self != p.PID || !shown {
-		return errPooled
-	}
-	return nil
-}
-
 // errPooled reports that our session is not ours alone.
 var errPooled = fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
 
@@ -215,43 +198,7 @@ UPDATE obs_lock o
   FROM freed
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
 
-// freeHoldSQL takes a lock that is shared from a dead holder, when its rows are locked.
-const freeHoldSQL = `
-DELETE FROM obs_hold h
- WHERE h.lock_key = $1::char(36) AND h.region = $2::varchar AND h.term = $3::char(36)
-   AND {mark h.touched_at} = $4::text AND h.boot_id = $5::text AND h.liveness = '` + BySession + `'
-   AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)`
-
-// freeHold deletes the holder's row as it was seen, and that of INT_LOCK after the last.
-func (p *SessionPresence) freeHold(ctx context.Context, l lease) (freed bool, err error) {
-	err = pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, p.db.NativeSQL(`
-			SELECT 1
-			  FROM int_lock l
-			  JOIN obs_hold h ON h.lock_key = l.lock_key AND h.region = l.region
-			 WHERE l.lock_key = $1 AND l.region = $2 AND h.term = $3
-			   FOR UPDATE SKIP LOCKED`), l.Key, l.Region, l.term)
-		if err != nil || tag.RowsAffected() == 0 {
-			return err
-		}
-		tag, err = tx.Exec(ctx, p.db.NativeSQL(freeHoldSQL), l.Key, l.Region, l.term, l.touched, l.boot,
-			strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
-		if freed = err == nil && tag.RowsAffected() == 1; !freed {
-			return err
-		}
-		_, err = tx.Exec(ctx, p.db.NativeSQL(vacateSQL), l.Key, l.Region)
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("free lock %s of a dead holder: %w", l.Key, err)
-	}
-	return freed, nil
-}
-
 func (p *SessionPresence) free(ctx context.Context, l lease) (bool, error) {
-	if l.shared {
-		return p.freeHold(ctx, l)
-	}
 	tag, err := p.conn.Exec(ctx, p.db.NativeSQL(freeSQL), l.Key, l.Region, l.term, l.touched, l.boot,
 		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
 	if err != nil {

@@ -2,7 +2,6 @@ package liveness
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,16 +63,9 @@ func (p *filePresence) appear(ctx context.Context) error {
 	return nil
 }
 
-func (p *filePresence) check(context.Context) error {
-	if !p.shown() {
-		return errors.New("look who is alive: the file that shows this node was removed")
-	}
-	return nil
-}
-
 func (p *filePresence) look(ctx context.Context, regions []string) (snapshot, error) {
-	if err := p.check(ctx); err != nil {
-		return snapshot{}, err
+	if !p.shown() {
+		return snapshot{}, errors.New("look who is alive: the file that shows this node was removed")
 	}
 	var s snapshot
 	err := p.db.Query(ctx, "look who is alive", snapshotText(p.db, regions), func(scan func(...any) error) error {
@@ -134,9 +126,6 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	if alive, known := p.alive(l.boot); alive || !known {
 		return false, nil
 	}
-	if l.shared {
-		return p.freeHold(ctx, tx, l)
-	}
 	result, err := tx.ExecContext(ctx, p.db.SQL(`
 		DELETE FROM int_lock AS l
 		 WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND CAST(created_date AS TEXT) = $4
@@ -155,22 +144,6 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	return err == nil, err
 }
 
-// freeHold deletes the holder's row as it was seen, and that of INT_LOCK after the last.
-func (p *filePresence) freeHold(ctx context.Context, tx *sql.Tx, l lease) (freed bool, err error) {
-	result, err := tx.ExecContext(ctx, p.db.SQL(`
-		DELETE FROM obs_hold
-		 WHERE lock_key = $1 AND region = $2 AND term = $3 AND touched_at = $4 AND boot_id = $5 AND liveness = '`+ByFlock+`'`),
-		l.Key, l.Region, l.term, l.touched, l.boot)
-	if err != nil {
-		return false, fmt.Errorf("free lock %s of a dead holder: %w", l.Key, err)
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return false, err
-	}
-	_, err = tx.ExecContext(ctx, p.db.SQL(vacateSQL), l.Key, l.Region)
-	return err == nil, err
-}
-
 // removeStale removes files of the dead that nothing in the database names any more,
 // now and then.
 func (p *filePresence) removeStale(s snapshot) {
@@ -182,7 +155,7 @@ func (p *filePresence) removeStale(s snapshot) {
 	for _, l := range s.leases {
 		named[l.boot] = true
 	}
-	for _, n := range append(s.nodes, s.processes...) {
+	for _, n := range s.nodes {
 		named[n.boot] = true
 	}
 	entries, err := os.ReadDir(filepath.Dir(p.prefix))

@@ -17,7 +17,6 @@ import (
 //	{in $n}   the same, $n seconds later
 //	{utc}     the clock as INT_LOCK stores it: UTC without a zone
 //	{utcago $n}
-//	{utcin $n}
 //	{mark c}  the time in column c as text, which no setting of a session changes
 //	{past $n} like {ago $n}, but the same for all rows of a statement, so that
 //	          an index can serve it
@@ -31,9 +30,9 @@ import (
 //	{nowait}  the same, but fails when another client has locked one
 //	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
-	name                                                                           string
-	now, ago, in, mark, past, month, utc, utcAgo, utcIn, among, numbered, elements string
-	share, update, skip, nowait, standby                                           string
+	name                                                                    string
+	now, ago, in, mark, past, month, utc, utcAgo, among, numbered, elements string
+	share, update, skip, nowait, standby                                    string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -44,7 +43,7 @@ type dialect struct {
 	cache   sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|utcin|past|month before|among|numbered|elements) ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|past|month before|among|numbered|elements) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -53,7 +52,7 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "utcin": d.utcIn, "past": d.past, "month before": d.month, "among": d.among, "numbered": d.numbered, "elements": d.elements}[m[1]]
+		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "past": d.past, "month before": d.month, "among": d.among, "numbered": d.numbered, "elements": d.elements}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
 	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{nowait}", d.nowait, "{standby}", d.standby).Replace(done)
@@ -73,7 +72,6 @@ func postgresDialect() *dialect {
 		month:    `($n - INTERVAL '30 days')`,
 		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
-		utcIn:    `((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $n))`,
 		among:    `= ANY ($n::text[])`,
 		numbered: `(SELECT n, value FROM unnest($n::text[]) WITH ORDINALITY AS l (value, n))`,
 		elements: `json_array_elements($n::json)`,
@@ -106,7 +104,6 @@ func sqliteDialect() *dialect {
 		month:    `strftime('%Y-%m-%d %H:%M:%f000', $n, '-30 days')`,
 		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
-		utcIn:    `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', $n))`,
 		among:    `IN (SELECT value FROM json_each($n))`,
 		standby:  `FALSE`,
 		numbered: `(SELECT key + 1 AS n, value FROM json_each($n))`,

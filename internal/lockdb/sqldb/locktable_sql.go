@@ -95,26 +95,22 @@ func (db *DB) recognise(ctx context.Context) error {
 // insert, {touch} the assignments that make a lease run anew, {prolong} the same where
 // the row may have to last longer for others who share it, {began} is when a
 // lease began to run that ends a TTL later. Of a lease as others see it,
-// {expired} says that they may take it, {unexpired} that they may not, {ahead}
-// that its time is why they may; {expired by o} and {ahead by o} read obs_lock no more,
-// where o is its row with the lock's key. {as was} says that the row is as was, with its
-// client_id and {cols}, has read it. {alive} says that its term may still renew it
-// and write under it. {future} is the time, as text, of a row that is not ours and
-// so far ahead; it needs o, the row of obs_lock with the row's term. row is the alias
+// {expired} says that they may take it, {unexpired} that they may not; {expired by o}
+// reads obs_lock no more, where o is its row with the lock's key. {as was} says that the
+// row is as was, with its client_id and {cols}, has read it. {alive} says that its term
+// may still renew it and write under it. row is the alias
 // of the INT_LOCK row, and ttl the placeholder of the TTL in seconds. Of a lease as
 // others see it, the TTL is that of its holder, which is in obs_lock; ttl counts for a
 // foreign holder alone.
 func (db *DB) LockSQL(text, row, ttl string) string { return db.SQL(db.table.sql(text, row, ttl)) }
 
 // StaleLockSQL is the condition, before [DB.SQL], that row is ours and has been expired
-// for longer than since, or is as much further ahead than it may be; since and ttl are
-// expressions in seconds.
+// for longer than since; since and ttl are expressions in seconds.
 func (db *DB) StaleLockSQL(row, ttl, since string) string {
-	over := row + ".created_date < {utcago (" + since + " + " + ttl + ")}"
 	if db.table.perRow.Load() {
-		over = row + ".expired_after < {utcago " + since + "}"
+		return row + ".expired_after < {utcago " + since + "}"
 	}
-	return "(" + over + " OR " + row + ".created_date > {utcin (" + since + " + 2 * " + ttl + ")})"
+	return row + ".created_date < {utcago (" + since + " + " + ttl + ")}"
 }
 
 // DeleteLocksSQL is a deletion from INT_LOCK that does not wait: it skips rows that
@@ -156,12 +152,9 @@ func (k formKey) fill() string {
 		// Spring does not touch CREATED_DATE when it renews or takes over.
 		began = "(" + row + ".expired_after - make_interval(secs => " + ttl + "))"
 	}
-	ahead, aheadByO := aheadSQL(row), aheadByOSQL(row)
 	return strings.NewReplacer(
 		"{cols}", cols, "{vals}", vals, "{touch}", touch, "{prolong}", prolong, "{began}", began, "{alive}", alive,
-		"{expired}", "("+over+" OR "+ahead+")", "{unexpired}", "("+unexpired+" AND NOT ("+ahead+"))", "{ahead}", "("+ahead+")",
-		"{expired by o}", "("+overByO+" OR "+aheadByO+")", "{ahead by o}", "("+aheadByO+")", "{as was}", same,
-		"{future}", "CASE WHEN o.term IS NULL AND "+row+".created_date > {utcin 2 * CAST("+ttl+" AS DOUBLE PRECISION)} THEN CAST("+row+".created_date AS TEXT) END",
+		"{expired}", "("+over+")", "{unexpired}", "("+unexpired+")", "{expired by o}", "("+overByO+")", "{as was}", same,
 	).Replace(k.text)
 }
 
@@ -176,20 +169,4 @@ func holderTTL(row, other string) string {
 	return fmt.Sprintf(`COALESCE((
        SELECT own.ttl_ms / 1000.0 FROM obs_lock own
         WHERE own.lock_key = %[1]s.lock_key AND own.region = %[1]s.region AND own.term = %[1]s.client_id), %[2]s)`, row, other)
-}
-
-// aheadSQL is the condition that row is ours and more than two of its own TTLs
-// ahead of the database's clock. That clock alone makes its time, so it has
-// gone back since. The holder may renew such a row, and any other node may take it.
-// The first comparison saves reading obs_lock for all other rows.
-func aheadSQL(row string) string {
-	return fmt.Sprintf(`%[1]s.created_date > {utc} AND EXISTS (
-       SELECT 1 FROM obs_lock own
-        WHERE own.lock_key = %[1]s.lock_key AND own.region = %[1]s.region AND own.term = %[1]s.client_id
-          AND %[1]s.created_date > {utcin 2 * own.ttl_ms / 1000.0})`, row)
-}
-
-// aheadByOSQL is aheadSQL where o is the row of obs_lock with the lock's key.
-func aheadByOSQL(row string) string {
-	return fmt.Sprintf("%[1]s.created_date > {utc} AND o.term = %[1]s.client_id AND %[1]s.created_date > {utcin 2 * %[2]s}", row, HolderTTL)
 }

@@ -325,6 +325,20 @@ func ofHolds() []Mutant {
 			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"pause"}},
 		},
 		{
+			Name:    "frees-general-locks",
+			Without: []Step{ttlOfTheDead()},
+			Shows:   "A program is cut off and trusts its lease for its TTL; a node finds its session gone, and another program has the lock.",
+			Expect:  []check.Kind{check.StolenHold, check.StaleWrite},
+			Witness: "cmd/observerd TestCommandOfAHolderThatIsCutOffEndsFirst",
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"kill-program", "one-way-program"}},
+		},
+		{
+			Name:    "takes-what-is-dated-ahead",
+			Without: []Step{dateInTheFuture()},
+			Shows:   "The database's clock goes back, and every lease is taken from its holder; no fault of a run sets that clock.",
+			Witness: "internal/lockdb TestLeasesKeepTheContract",
+		},
+		{
 			Name:    "keeps-dead-readers",
 			Without: []Step{endOfAMember()},
 			Shows:   "A reader that has died keeps a writer out for as long as others read. A writer that waits for longer is no violation in a run.",

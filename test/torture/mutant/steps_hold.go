@@ -8,6 +8,8 @@ const (
 	holdPostgres = "internal/lockdb/hold_postgres.go"
 	lineFile     = "internal/lockdb/line.go"
 	stealFile    = "internal/lockdb/steal.go"
+	provider     = "locks/database/database.go"
+	nodeFile     = "internal/app/app.go"
 )
 
 // The steps of general locks.
@@ -29,9 +31,9 @@ func ttlOfTheHolder() Step {
 func endOfAMember() Step {
 	return Step{
 		What: "one of several holders lives for as long as any of them",
-		Edits: []Edit{{holdsFile, "const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0} AND ",
+		Edits: []Edit{{holdsFile, "const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0})",
 			"const liveHoldSQL = `((h.touched_at >= {ago h.ttl_ms / 1000.0} OR EXISTS (SELECT 1 FROM obs_hold o" +
-				" WHERE o.group_term = h.group_term AND o.touched_at >= {ago o.ttl_ms / 1000.0})) AND "}},
+				" WHERE o.group_term = h.group_term AND o.touched_at >= {ago o.ttl_ms / 1000.0})))"}},
 	}
 }
 
@@ -71,5 +73,30 @@ func extensionOfTheRow() Step {
 	return Step{
 		What:  "an extension is not written",
 		Edits: []Edit{{heldLease, "err := provider.Extend(ctx, g, ttl)", "_, err := provider, context.Cause(ctx)"}},
+	}
+}
+
+func ttlOfTheDead() Step {
+	return Step{
+		What: "general locks are freed when the session of their process is gone",
+		Edits: []Edit{
+			{provider, "PoolSize: o.PoolSize, Logger: o.Logger}", "PoolSize: o.PoolSize, BootID: uuid.NewString(), Logger: o.Logger}"},
+			{provider, "\treturn &provider{db.Leases(), db}, nil\n", `	<-db.NewLiveness(liveness.Options{Logger: o.Logger}).Start(context.WithoutCancel(ctx))
+	return &provider{db.Leases(), db}, nil
+`},
+			{provider, "\t\"github.com/jackc/pgx/v5\"\n", "\t\"github.com/google/uuid\"\n\t\"github.com/jackc/pgx/v5\"\n"},
+			{provider, "\t\"github.com/observerd/observerd/internal/lockdb/sqldb\"\n", "\t\"github.com/observerd/observerd/internal/lockdb/liveness\"\n\t\"github.com/observerd/observerd/internal/lockdb/sqldb\"\n"},
+			{nodeFile, "Regions: a.cfg.Scheduler.LockRegions(),", "Regions: append(a.cfg.Scheduler.LockRegions(), \"LOCKS\"),"},
+		},
+	}
+}
+
+func dateInTheFuture() Step {
+	return Step{
+		What: "a lease that is dated in the future has expired",
+		Edits: []Edit{
+			{lockTable, "\"{expired}\", \"(\"+over+\")\",", "\"{expired}\", \"(\"+over+\" OR \"+row+\".created_date > {utc})\","},
+			{lockTable, "\"{expired by o}\", \"(\"+overByO+\")\",", "\"{expired by o}\", \"(\"+overByO+\" OR \"+row+\".created_date > {utc})\","},
+		},
 	}
 }

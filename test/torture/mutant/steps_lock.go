@@ -106,7 +106,7 @@ func absenceOfTheDead() Step {
 	return Step{
 		What: "a node whose session is there is judged as one that is gone, and its leases are freed",
 		Edits: []Edit{
-			{whoIsDead, "open[boot], absent[boot] = alive, !alive", "open[boot], absent[boot] = alive, true"},
+			{whoIsDead, "absent[boot] = !alive", "absent[boot] = !alive || alive"},
 			{sessionsFile, "AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)\n     FOR UPDATE", "AND $6::text IS NOT NULL\n     FOR UPDATE"},
 		},
 	}
