@@ -93,6 +93,7 @@ func kinds() []kind {
 		{name: "stop-program", weight: 3, program: true, lasts: beyondTTL, inject: ofProcess(stop)},
 		{name: "cut-program", weight: 1, server: true, program: true, where: toCoordination, lasts: atOnce, inject: ofConnections((*netfault.Proxy).Reset)},
 		{name: "black-hole-program", weight: 2, server: true, program: true, where: toCoordination, lasts: aroundTTL, inject: ofWays(blackHole)},
+		{name: "one-way-program", weight: 2, server: true, program: true, where: toCoordination, lasts: beyondTTL, inject: ofWays(oneWay)},
 	}
 }
 

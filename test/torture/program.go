@@ -42,8 +42,9 @@ func (c *cluster) openPrograms(ctx context.Context) error {
 		if err := os.Mkdir(n.folder, 0o755); err != nil { //nolint:gosec // People read it.
 			return fmt.Errorf("make the folder of a program: %w", err)
 		}
-		address := ""
+		address, direct := "", ""
 		if c.coordination != nil {
+			direct = c.coordination.address()
 			var err error
 			if n.coordination, err = openGate(ctx, c.coordination.address()); err != nil {
 				return err
@@ -55,7 +56,11 @@ func (c *cluster) openPrograms(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		n.env = []string{"HOLDER_DATABASE=" + database, "HOLDER_NODE=" + n.name, "HOLDER_TTL=" + ttl.String()}
+		unguarded, err := c.database(direct, n.name)
+		if err != nil {
+			return err
+		}
+		n.env = []string{"HOLDER_DATABASE=" + database, "HOLDER_UNGUARDED=" + unguarded, "HOLDER_NODE=" + n.name, "HOLDER_TTL=" + ttl.String()}
 	}
 	return nil
 }

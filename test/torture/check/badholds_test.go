@@ -17,21 +17,17 @@ func badHolds() []bad {
 		}},
 		{"a lock is taken from a program that has not left", check.StolenHold, true, func(b *breaker) {
 			before, _ := b.handover()
-			b.nobodyDies()
 			b.Guarded = slices.DeleteFunc(b.Guarded, func(g history.Guarded) bool { return g.Term == before.Term && g.Kind == history.Left })
 		}},
-		{"a lock is taken for as dead a program that lives", check.StolenHold, true, func(b *breaker) {
-			place(b, b.Faults, func(i int) bool { return b.Faults[i].Kind == "kill-program" })
-			b.nobodyDies()
-		}},
-		{"the lease of a sleeper is over by the TTL of another", check.StolenHold, true, func(b *breaker) {
-			b.nobodyDies()
-			f := pick(b, b.Faults, func(i int) bool { return b.Faults[i].Kind == "stop-program" })
-			for i := range b.Guarded {
-				if g := &b.Guarded[i]; g.Node == f.Node && g.Committed.Before(f.End) && f.Begin.Sub(g.Committed) < ttl/10 {
-					g.TTL = 10 * ttl
-				}
-			}
+		{"the lease of a dead program is over by the TTL of another", check.StolenHold, true, func(b *breaker) { b.longerBefore("kill-program") }},
+		{"the lease of a sleeper is over by the TTL of another", check.StolenHold, true, func(b *breaker) { b.longerBefore("stop-program") }},
+		{"a program trusts its lease when another has the lock", check.StaleWrite, true, func(b *breaker) {
+			before, now := b.handover()
+			row := *before
+			row.Kind, row.Began = history.Bare, now.At.Add(time.Second)
+			b.Guarded = append(b.Guarded, row)
+			b.Faults = slices.DeleteFunc(b.Faults, func(f history.Fault) bool { return f.Kind == "stop-program" })
+			b.Meta.Planned = nil
 		}},
 		{"a token of a general lock is given twice", check.FenceBackwards, true, func(b *breaker) {
 			before, now := b.handover()
@@ -76,8 +72,12 @@ func (b *breaker) refence(term string, fence int64) {
 	}
 }
 
-// nobodyDies takes all faults away for which a program could be taken for dead.
-func (b *breaker) nobodyDies() {
-	b.Meta.Planned = nil
-	b.Faults = slices.DeleteFunc(b.Faults, func(f history.Fault) bool { return f.Kind == "kill-program" })
+// longerBefore makes the last lease of a program before a fault of that kind a longer one.
+func (b *breaker) longerBefore(kind string) {
+	f := pick(b, b.Faults, func(i int) bool { return b.Faults[i].Kind == kind })
+	for i := range b.Guarded {
+		if g := &b.Guarded[i]; g.Node == f.Node && g.Committed.Before(f.End) && f.Begin.Sub(g.Committed) < ttl/10 {
+			g.TTL = 10 * ttl
+		}
+	}
 }

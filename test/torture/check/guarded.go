@@ -12,15 +12,17 @@ import (
 // term is one acquisition of a general lock, as its guarded rows show it.
 type term struct {
 	*history.Guarded // its first row
-	// written is when the last of its rows was committed, and until when the lease lasts
-	// that was renewed with those that were written in trust.
+	// written is when the last of its guarded rows was committed, and until when the lease
+	// lasts that was renewed with those that were written in trust.
 	written, until time.Time
+	// bare is when it trusted its lease last and wrote without a guard.
+	bare time.Time
 	// left is when its holder noted that it wants the lock no more; zero for never.
 	left time.Time
 }
 
 // reaches is how long the term says something about others.
-func (t *term) reaches() time.Time { return later(t.written, t.until) }
+func (t *term) reaches() time.Time { return later(later(t.written, t.until), t.bare) }
 
 // guarded judges general locks by what was written under them.
 func (c *checker) guarded() {
@@ -54,6 +56,10 @@ func (c *checker) terms() map[string][]*term {
 			byTerm[id] = t
 		case g.At.Before(t.At):
 			t.Guarded = g
+		}
+		if g.Kind == history.Bare {
+			t.bare = later(t.bare, g.Began)
+			continue
 		}
 		t.written = later(t.written, g.Committed)
 		if g.Trusted {
@@ -109,7 +115,8 @@ func firsts(terms []*term) []time.Time {
 
 // succeeds judges two terms that exclude each other. A lease that was renewed in a
 // transaction is nobody else's until that has ended, nor until its TTL is over unless its
-// holder has left, or was taken for dead.
+// holder has left: that it has died, or was cut off, ends no lease. Nor does its holder trust
+// it any longer, unless it was stopped and wakes.
 func (c *checker) succeeds(key string, before, now *term) {
 	switch {
 	case now.Fence == before.Fence:
@@ -119,28 +126,22 @@ func (c *checker) succeeds(key string, before, now *term) {
 	case before.written.After(now.At):
 		c.blame(StaleWrite, key, "", now.At, "%s, %s, wrote with the token %d after %s, %s, had it with %d: row %d",
 			before.Node, before.Mode, before.Fence, now.Node, now.Mode, now.Fence, now.ID)
+	case before.bare.After(now.At.Add(tolerance)) && !c.stopped(before, now.At):
+		c.blame(StaleWrite, key, "", now.At, "%s, %s, trusted its lease with the token %d, and wrote, %s after %s, %s, had it with %d: row %d",
+			before.Node, before.Mode, before.Fence, before.bare.Sub(now.At).Round(time.Millisecond), now.Node, now.Mode, now.Fence, now.ID)
 	case !before.until.After(now.At.Add(tolerance)):
 		// It has ended by itself.
 	case !before.left.IsZero() && !before.left.After(now.At):
-	case c.takenForDead(before, now.At):
 	default:
-		c.blame(StolenHold, key, "", now.At, "row %d: %s, %s, had it %s before the lease of %s, %s, was over, which had not left, and no fault was near",
+		c.blame(StolenHold, key, "", now.At, "row %d: %s, %s, had it %s before the lease of %s, %s, was over, which had not left",
 			now.ID, now.Node, now.Mode, before.until.Sub(now.At).Round(time.Millisecond), before.Node, before.Mode)
 	}
 }
 
-// deadly are the faults after which others may find no session of a program, and free its
-// locks. One that only sleeps has its session.
-var deadly = []string{
-	"kill-program", "cut-program", "black-hole-program", "coordination-restart", "coordination-crash", "session-limit",
-}
-
-// takenForDead reports whether such a fault was near between the last write of the term and
-// that instant.
-func (c *checker) takenForDead(t *term, at time.Time) bool {
+// stopped reports whether the program stood still near the moment at which another had its lock.
+func (c *checker) stopped(t *term, at time.Time) bool {
 	return slices.ContainsFunc(c.run.Faults, func(f history.Fault) bool {
-		return slices.Contains(deadly, f.Kind) && (f.Node == t.Node || f.Node == "") &&
-			!f.Begin.After(at) && later(f.Begin, f.End).Add(c.settle).After(t.written)
+		return f.Kind == "stop-program" && f.Node == t.Node && !f.Begin.After(at) && later(f.Begin, f.End).Add(c.settle).After(at)
 	})
 }
 

@@ -32,6 +32,12 @@ func (w *world) under(h hold) {
 	w.pass(time.Millisecond)
 }
 
+// without writes a row under no guard.
+func (w *world) without(h hold) {
+	w.guarded(h, history.Bare, w.now, w.now)
+	w.pass(time.Millisecond)
+}
+
 // leaves notes that the program releases the lock.
 func (w *world) leaves(h hold) {
 	w.guarded(h, history.Left, w.now, w.now)
@@ -88,13 +94,48 @@ func (w *world) programIsLate(stream string) {
 	w.leaves(next)
 }
 
-// programDies, and others take its lock before its lease is over.
+// programIsCutOff, and writes on for as long as it trusts its lease.
+func (w *world) programIsCutOff(stream string) {
+	cut := w.hold(stream, "exclusive", "p2")
+	w.under(cut)
+	began := w.now
+	for range 3 {
+		w.pass(ttl / 4)
+		w.without(cut)
+	}
+	w.pass(ttl / 4)
+	w.fault("one-way-program", "p2", began)
+	w.pass(300 * time.Millisecond)
+	next := w.hold(stream, "exclusive", "p3")
+	w.without(next)
+	w.under(next)
+	w.leaves(cut)
+	w.leaves(next)
+}
+
+// programWakes when another has the lock, and writes once more.
+func (w *world) programWakes(stream string) {
+	slow := w.hold(stream, "exclusive", "p1")
+	w.under(slow)
+	began := w.now
+	w.pass(ttl + time.Second)
+	next := w.hold(stream, "exclusive", "p2")
+	w.under(next)
+	w.pass(time.Second)
+	w.without(slow)
+	w.fault("stop-program", "p1", began)
+	w.leaves(slow)
+	w.leaves(next)
+}
+
+// programDies, and others take its lock when its lease is over.
 func (w *world) programDies(stream string) {
 	dead := w.hold(stream, "shared", "p3")
 	w.under(dead)
 	began := w.now
 	w.pass(ttl / 4)
 	w.fault("kill-program", "p3", began)
+	w.pass(ttl)
 	next := w.hold(stream, "exclusive", "p1")
 	w.under(next)
 	w.leaves(next)

@@ -92,7 +92,7 @@ func good(draw func(n int) int) history.Run {
 	w := newWorld(draw)
 	scenes := []func(stream string){
 		w.calm, w.sleeper, w.killed, w.unanswered, w.unreachable, w.pause, w.reset, w.forget, w.disturbedFree, w.redefine, w.vanished, w.unfinished,
-		w.readersAndWriters, w.programSleeps, w.programIsLate, w.programDies,
+		w.readersAndWriters, w.programSleeps, w.programIsLate, w.programIsCutOff, w.programWakes, w.programDies,
 	}
 	for range 4 + draw(6) {
 		scenes = append(scenes, scenes[draw(len(scenes))])

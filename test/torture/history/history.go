@@ -175,8 +175,8 @@ type Grant struct {
 	Liveness string
 }
 
-// Guarded is one row that a program wrote under a general lock, in a transaction that the
-// lease guarded, or a note that it wants the lock no more.
+// Guarded is one row that a program wrote under a general lock: in a transaction that the
+// lease guarded, or without one, or a note that it wants the lock no more.
 type Guarded struct {
 	ID int64
 	// Key is that of the lock, Mode the one in which it was held.
@@ -202,6 +202,9 @@ type Writing string
 // The kinds of rows.
 const (
 	Wrote Writing = "write"
+	// Bare is a row under no guard, on a way that no fault strikes: the program trusted its
+	// lease after the transaction had begun.
+	Bare Writing = "bare"
 	// Left is a note, under no guard, that was there before the program released the lock.
 	Left Writing = "leave"
 )

@@ -1,8 +1,10 @@
 // Command holder is a program that uses the public package locks as any other would, and is
 // tortured: it holds a few locks, in each mode, in sets and with intents on what is above
 // them, extends some, and writes a row for each of them in transactions of the coordination
-// database that they guard. A checker judges the rows.
-// What it does follows from its environment: HOLDER_DATABASE is a URL, HOLDER_NODE its name,
+// database that they guard, and others without a guard for as long as it trusts its leases. A
+// checker judges the rows.
+// What it does follows from its environment: HOLDER_DATABASE is a URL, HOLDER_UNGUARDED that of
+// the same database on a way that nobody cuts, HOLDER_NODE its name,
 // and HOLDER_TTL the TTL of its locks. It ends in order on SIGTERM.
 package main
 
@@ -51,6 +53,10 @@ func run() error {
 		return err
 	}
 	defer h.db.Close()
+	if h.unguarded, err = openBook(os.Getenv("HOLDER_UNGUARDED")); err != nil {
+		return err
+	}
+	defer h.unguarded.db.Close()
 	for h.locks == nil {
 		if h.locks, err = h.open(ctx, url); err != nil && !rest(ctx, 200*time.Millisecond) {
 			return nil // It was told to end before it could begin.
@@ -71,7 +77,8 @@ type holder struct {
 	node string
 	ttl  time.Duration
 	book
-	locks *locks.Manager
+	unguarded book
+	locks     *locks.Manager
 }
 
 func (h *holder) open(ctx context.Context, url string) (*locks.Manager, error) {
@@ -146,6 +153,37 @@ const longer = 4
 // hold writes under the locks a few times, also when their contexts have ended: the guard
 // alone is to refuse it then. That it is about to release them is there before it does.
 func (h *holder) hold(ctx context.Context, leases locks.Leases) {
+	// All that is written without a guard is there before the program leaves.
+	unguarded, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { h.trust(unguarded, leases) })
+	h.writeSome(ctx, leases)
+	stop()
+	beside.Wait()
+	for h.leave(ctx, leases) != nil {
+		rest(context.WithoutCancel(ctx), 100*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
+	defer cancel()
+	_ = leases.Release(ctx) // What is not released ends with its TTL.
+}
+
+// trust writes without a guard for as long as the leases are trusted.
+func (h *holder) trust(ctx context.Context, leases locks.Leases) {
+	for rest(ctx, 200*time.Millisecond) {
+		_ = h.unguarded.inTx(ctx, func(ctx context.Context, tx *sql.Tx, began string) error {
+			for _, l := range leases {
+				if l.Context().Err() != nil {
+					return context.Cause(l.Context())
+				}
+			}
+			return h.enter(ctx, tx, leases, bare, began)
+		})
+	}
+}
+
+// writeSome writes a few times under the guard.
+func (h *holder) writeSome(ctx context.Context, leases locks.Leases) {
 	for range 1 + rand.IntN(5) {
 		pause := rand.N(200 * time.Millisecond)
 		switch n := rand.IntN(16); {
@@ -156,18 +194,12 @@ func (h *holder) hold(ctx context.Context, leases locks.Leases) {
 			pause = min(h.ttl*5/4, 3*time.Second)
 		}
 		if err := h.write(ctx, leases); errors.Is(err, locks.ErrFenced) {
-			break
+			return
 		}
 		if !rest(ctx, pause) {
-			break
+			return
 		}
 	}
-	for h.leave(ctx, leases) != nil {
-		rest(context.WithoutCancel(ctx), 100*time.Millisecond)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
-	defer cancel()
-	_ = leases.Release(ctx) // What is not released ends with its TTL.
 }
 
 // extend lets the leases live for longer. One that was not extended is written with its own
@@ -183,6 +215,7 @@ func (h *holder) extend(ctx context.Context, leases locks.Leases) {
 // The kinds of rows, as package history has them.
 const (
 	wrote = "write"
+	bare  = "bare"
 	left  = "leave"
 )
 
