@@ -45,6 +45,19 @@ func ofWays(impairment func(number int) (w netfault.Impairment, detail string)) 
 	}
 }
 
+// refuse ends the connections of a program and refuses new ones for a while. The server sees
+// its sessions end, as after a failover, though it lives.
+func refuse(ctx context.Context, c *cluster, f Planned) (bit bool, detail string) {
+	n := c.node(f.Node)
+	before := n.bites(f.Where)
+	for _, g := range n.gates(f.Where) {
+		g.Refuse(true)
+		defer g.Refuse(false)
+	}
+	sleep(ctx, f.For)
+	return n.bites(f.Where) > before, f.Where
+}
+
 // blackHole swallows everything.
 func blackHole(int) (w netfault.Impairment, detail string) { return netfault.BlackHole(), "" }
 

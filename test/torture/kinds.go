@@ -94,6 +94,7 @@ func kinds() []kind {
 		{name: "cut-program", weight: 1, server: true, program: true, where: toCoordination, lasts: atOnce, inject: ofConnections((*netfault.Proxy).Reset)},
 		{name: "black-hole-program", weight: 2, server: true, program: true, where: toCoordination, lasts: aroundTTL, inject: ofWays(blackHole)},
 		{name: "one-way-program", weight: 2, server: true, program: true, where: toCoordination, lasts: beyondTTL, inject: ofWays(oneWay)},
+		{name: "refuse-program", weight: 2, server: true, program: true, where: toCoordination, lasts: aroundTTL, inject: refuse},
 	}
 }
 

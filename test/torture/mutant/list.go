@@ -330,7 +330,7 @@ func ofHolds() []Mutant {
 			Shows:   "A program is cut off and trusts its lease for its TTL; a node finds its session gone, and another program has the lock.",
 			Expect:  []check.Kind{check.StolenHold, check.StaleWrite},
 			Witness: "cmd/observerd TestCommandOfAHolderThatIsCutOffEndsFirst",
-			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"kill-program", "one-way-program"}},
+			Hints:   Hints{Programs: true, Nodes: 1, Faults: []string{"kill-program", "refuse-program"}},
 		},
 		{
 			Name:    "takes-what-is-dated-ahead",
