@@ -87,8 +87,11 @@ func (o *Options) setDefaults() (err error) {
 type Manager struct {
 	rules
 
-	opts     Options
-	keeper   *lock.Keeper
+	opts   Options
+	keeper *lock.Keeper
+	// attempts has one for each attempt that runs, and no more room than the provider can
+	// make; nil where it does not say.
+	attempts chan struct{}
 	line     *line
 	failures *failures
 	metrics  *metrics
@@ -114,6 +117,9 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 	m.line = newLine(o.Provider, o.Logger)
 	m.failures = newFailures(o)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
+	if limited, ok := o.Provider.(lock.Limited); ok {
+		m.attempts = make(chan struct{}, limited.MostAttempts())
+	}
 	return m, nil
 }
 

@@ -78,6 +78,10 @@ func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, by lock.
 	}
 	seen := lock.Held{Grant: lock.Grant{Request: r, Term: found.Term, Fence: found.Fence}, Mark: found.Mark}
 	seen.Mode, seen.Node = lock.Mode(found.Lock.Mode), found.Node
+	if err := m.enter(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	defer m.exit()
 	l, err := m.keeper.Steal(ctx, r, seen, by)
 	var held *lock.HeldError
 	switch {

@@ -125,7 +125,7 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (lease
 		requests[i] = r
 	}
 	leases, err = m.try(ctx, requests)
-	if errors.Is(err, ErrHeld) {
+	if mayWait(err) {
 		leases, tries, err = m.waitInLine(ctx, requests, how, err)
 	}
 	if err != nil {
@@ -134,14 +134,18 @@ func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (lease
 	return leases, tries + 1, nil
 }
 
-// waitInLine tries again, as often as it returns, until the error is not [ErrHeld], as that
-// of the first attempt is, or waiting is over.
+// mayWait reports whether a later attempt may succeed: another has the lock, or the attempt
+// has waited in vain for others of this process.
+func mayWait(err error) bool { return errors.Is(err, ErrHeld) || errors.Is(err, lock.ErrBusy) }
+
+// waitInLine tries again, as often as it returns, while it may wait after the error, which
+// is that of the first attempt, and until waiting is over.
 func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how waiting, err error) ([]*lock.Lease, int, error) {
 	var leases []*lock.Lease
 	var w *waiter
 	tries := 0
 	for pause := range how.pausesAfter(&err) {
-		if !errors.Is(err, ErrHeld) {
+		if !mayWait(err) {
 			break
 		}
 		w = m.line.join(w, refused(requests, err))
@@ -181,15 +185,46 @@ func (m *Manager) tryAfter(ctx context.Context, requests []lock.Request, w *wait
 			requests[i].Place = place
 		}
 		leases, err := m.try(ctx, requests)
-		if tries++; how == wait.Elapsed || !errors.Is(err, ErrHeld) {
+		if tries++; how == wait.Elapsed || !mayWait(err) {
 			return leases, tries, err
 		}
 		m.line.join(w, refused(requests, err))
 	}
 }
 
+// attemptWait is how long an attempt waits for others of this process.
+const attemptWait = 5 * time.Second
+
+// enter waits until an attempt may begin. The error is [lock.ErrBusy] when others have taken
+// too long, as where the database hangs.
+func (m *Manager) enter(ctx context.Context) error {
+	if m.attempts == nil {
+		return nil
+	}
+	limit := time.NewTimer(attemptWait)
+	defer limit.Stop()
+	select {
+	case m.attempts <- struct{}{}:
+		return nil
+	case <-limit.C:
+		return lock.ErrBusy
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *Manager) exit() {
+	if m.attempts != nil {
+		<-m.attempts
+	}
+}
+
 // try makes one attempt.
 func (m *Manager) try(ctx context.Context, requests []lock.Request) ([]*lock.Lease, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.exit()
 	if len(requests) > 1 {
 		return m.keeper.AcquireAll(ctx, requests)
 	}

@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/observerd/observerd/internal/turn"
 )
 
 var (
@@ -26,6 +28,9 @@ var (
 	// ErrFenced reports that a fenced write was refused because the lease had
 	// ended before the write arrived. Nothing was written.
 	ErrFenced = errors.New("stale commit refused: the lease had ended")
+	// ErrBusy reports that an attempt found no connection of this process free in time.
+	// The provider's database was not asked.
+	ErrBusy = turn.ErrBusy
 	// ErrUnsupported reports that a provider cannot do what was asked for.
 	ErrUnsupported = errors.New("not supported by this lock provider")
 )
@@ -153,6 +158,10 @@ type Floor interface {
 	// MinTTL is the shortest TTL; what is less counts as that.
 	MinTTL() time.Duration
 }
+
+// Limited is a provider that can make so many attempts at a time. More would wait in it,
+// and their time would be over there.
+type Limited interface{ MostAttempts() int }
 
 // Named is a provider that says what it is, in a word, for metrics.
 type Named interface{ Name() string }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
+	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -98,4 +100,41 @@ func TestADatabaseThatDoesNotAnswerIsNotBusy(t *testing.T) {
 		}
 		cancel()
 	}
+}
+
+// TestOurOwnQueueEndsNoWait has many callers of one process wait for one lock, and the
+// connections for acquisitions busy for longer than an attempt lasts.
+func TestOurOwnQueueEndsNoWait(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+		m, err := locks.Open(t.Context(), locks.Options{Provider: db.Leases()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const callers = 200
+		release := db.OccupyAcquire(t)
+		var waiting sync.WaitGroup
+		var ended atomic.Int64
+		for range callers {
+			waiting.Go(func() {
+				defer ended.Add(1)
+				l, err := m.Acquire(t.Context(), locks.Descriptor{Subject: "page", Predicate: "writing", Resources: []string{"1"}}, locks.Within(5*time.Minute))
+				if err == nil {
+					err = l.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(6 * time.Second) // An attempt lasts for 5 s at most.
+		if n := ended.Load(); n > 0 {
+			t.Errorf("%d of %d callers have ended", n, callers)
+		}
+		release()
+		waiting.Wait()
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package lockdb
 
 import (
+	"database/sql"
 	"testing"
 	"time"
 )
@@ -18,6 +19,25 @@ func (db *DB) Occupy(t *testing.T) (release func()) {
 	return func() {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// OccupyAcquire takes all connections for acquisitions, until release.
+func (db *DB) OccupyAcquire(t *testing.T) (release func()) {
+	t.Helper()
+	conns := make([]*sql.Conn, db.db.Acquire.Stats().MaxOpenConnections)
+	for i := range conns {
+		var err error
+		if conns[i], err = db.db.Acquire.Conn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for _, conn := range conns {
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
