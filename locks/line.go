@@ -44,8 +44,8 @@ type line struct {
 type waiter struct {
 	request lock.Request
 	wake    chan struct{}
-	// noting: a look runs that notes it.
-	noting bool
+	// noted: a look has noted it, or will.
+	noted bool
 }
 
 func newLine(p lock.Provider, log *slog.Logger) *line {
@@ -73,13 +73,14 @@ func (q *line) join(w *waiter, r lock.Request) *waiter {
 	return w
 }
 
-// leave takes the caller out of the line. The provider has done so for one who has acquired
-// the lock, unless a look has noted it again since.
-func (q *line) leave(w *waiter, acquired bool) {
+// leave takes the caller out of the line. The provider does so for one who has acquired the
+// lock, but may miss a place that a look notes at the same time. The look that gives it
+// back comes after that one.
+func (q *line) leave(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
-	if q.provider != nil && (!acquired || w.noting) {
+	if w.noted {
 		q.gone = append(q.gone, w.request)
 		q.runLocked()
 	}
@@ -162,7 +163,8 @@ func (q *line) take(all bool) (waiting []*waiter, gone []lock.Request, goOn bool
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.waiting {
-		if w.noting = all || w.request.Place.Ticket == 0; w.noting {
+		if all || w.request.Place.Ticket == 0 {
+			w.noted = true
 			waiting = append(waiting, w)
 		}
 	}
@@ -191,15 +193,12 @@ func (q *line) look(waiting []*waiter, gone []lock.Request) {
 	}
 	q.mu.Unlock()
 	turns, err := q.provider.Wait(ctx, requests)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, w := range waiting {
-		w.noting = false
-	}
 	if err != nil {
 		q.log.Debug("Places in line not kept; trying again", "err", err)
 		return
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for i, w := range waiting {
 		w.request.Place.Ticket = turns[i].Ticket
 		if turns[i].Come {

@@ -26,7 +26,7 @@ func TestNoLookBeginsAfterClose(t *testing.T) {
 	default:
 		t.Error("the caller is not woken")
 	}
-	q.leave(w, false)
+	q.leave(w)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.running {
@@ -93,13 +93,13 @@ func TestLineNotesThoseWhoComeAlone(t *testing.T) {
 		if _, err := p.Acquire(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		q.leave(waiting[0], true)
+		q.leave(waiting[0])
 		synctest.Wait()
-		if _, left := p.counts(); left != 0 || p.Waiting() != callers-1 {
-			t.Errorf("one who has acquired the lock left %d times; %d wait", left, p.Waiting())
+		if noted, left := p.counts(); noted != 2*callers || left != 1 || p.Waiting() != callers-1 {
+			t.Errorf("one who has acquired the lock left %d times; %d were noted, %d wait", left, noted, p.Waiting())
 		}
 		for _, w := range waiting[1:] {
-			q.leave(w, false)
+			q.leave(w)
 		}
 		if err := q.close(t.Context()); err != nil {
 			t.Error(err)
@@ -130,7 +130,7 @@ func TestLineForgetsOneWhoIsNotedTooLate(t *testing.T) {
 			if _, err := p.Acquire(t.Context(), r); err != nil {
 				t.Error(err)
 			}
-			q.leave(w, true)
+			q.leave(w)
 		}
 		p.mu.Unlock()
 		time.Sleep(lookEvery + time.Millisecond)

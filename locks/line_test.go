@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
 )
@@ -143,6 +144,62 @@ func TestWriterIsNotStarved(t *testing.T) {
 		before := slices.DeleteFunc(reading, func(at time.Time) bool { return at.After(writing[0]) })
 		if len(before) > 5 {
 			t.Errorf("%d readers were before the writer", len(before))
+		}
+	})
+}
+
+// lagging is a provider whose look notes callers while one of them acquires the lock: its
+// place is written after the acquisition, which ends after the look.
+type lagging struct {
+	*locktest.Memory
+	granted chan struct{}
+}
+
+func (l *lagging) Wait(ctx context.Context, requests []lock.Request) ([]lock.Turn, error) {
+	<-l.granted
+	return l.Memory.Wait(ctx, requests)
+}
+
+func (l *lagging) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
+	g, err := l.Memory.Acquire(ctx, r)
+	if err == nil {
+		close(l.granted)
+		time.Sleep(time.Millisecond)
+	}
+	return g, err
+}
+
+func TestOneWhoIsServedLeavesNoPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		first := acquire(t, m, t.Context(), page)
+		slow, err := locks.Open(t.Context(), locks.Options{Provider: &lagging{p, make(chan struct{})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *locks.Lease, 1)
+		go func() {
+			l, err := slow.Acquire(t.Context(), page, locks.Retry(locks.Fixed(time.Second, 1)))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- l
+		}()
+		synctest.Wait()
+		release(t, first)
+		release(t, <-got)
+		synctest.Wait()
+		if p.Waiting() != 0 {
+			t.Error("a place is left in the line")
+		}
+		if another, err := m.Acquire(t.Context(), page, locks.FailFast()); err != nil {
+			t.Error(err)
+		} else {
+			release(t, another)
+		}
+		if err := slow.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

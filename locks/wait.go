@@ -154,7 +154,7 @@ func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how w
 		tries += more
 	}
 	if w != nil {
-		m.line.leave(w, err == nil)
+		m.line.leave(w)
 	}
 	return leases, tries, err
 }

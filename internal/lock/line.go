@@ -27,7 +27,8 @@ type Turn struct {
 type Line interface {
 	// Wait notes that the callers with these requests wait, and answers in their order.
 	// A caller who is not noted again for some seconds loses its place, and so does one
-	// who acquires the lock with it.
+	// who acquires the lock with it. An acquisition that runs at the same time may leave
+	// the place: call Leave after both.
 	Wait(ctx context.Context, requests []Request) ([]Turn, error)
 	// Leave takes the callers out of the line.
 	Leave(ctx context.Context, requests []Request) error
