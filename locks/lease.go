@@ -132,6 +132,17 @@ func (m *Manager) heldBy(ctx context.Context, d Descriptor) *hold {
 	return nil
 }
 
+// holds are the keys of what ctx is under.
+func (m *Manager) holds(ctx context.Context) (keys []string) {
+	h, _ := ctx.Value(holdKey{}).(*hold)
+	for ; h != nil; h = h.outer {
+		if h.manager == m && h.isHeld() {
+			keys = append(keys, h.lock.Key())
+		}
+	}
+	return keys
+}
+
 func (h *hold) isHeld() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

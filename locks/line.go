@@ -40,12 +40,27 @@ type line struct {
 	closing bool
 }
 
-// waiter is a caller that waits. What it has in its request is guarded by the line.
+// waiter is a caller that waits, in the lines of all that it wants. What it has in its
+// requests is guarded by the line.
 type waiter struct {
-	request lock.Request
-	wake    chan struct{}
+	requests []lock.Request
+	wake     chan struct{}
 	// noted: a look has noted it, or will.
 	noted bool
+}
+
+// place is the same in all of its lines.
+func (w *waiter) place() lock.Place { return w.requests[0].Place }
+
+func (w *waiter) wants(key string) bool {
+	return slices.ContainsFunc(w.requests, func(r lock.Request) bool { return r.Key == key })
+}
+
+// conflicts reports whether the two cannot both have what they want.
+func (w *waiter) conflicts(other *waiter) bool {
+	return slices.ContainsFunc(w.requests, func(a lock.Request) bool {
+		return slices.ContainsFunc(other.requests, func(b lock.Request) bool { return a.Key == b.Key && a.Mode.Conflicts(b.Mode) })
+	})
 }
 
 func newLine(p lock.Provider, log *slog.Logger) *line {
@@ -53,19 +68,16 @@ func newLine(p lock.Provider, log *slog.Logger) *line {
 	return &line{provider: provider, log: log, poke: make(chan struct{}, 1)}
 }
 
-// join puts a caller into the line for the lock that the request is for. One that is there
-// keeps its place.
-func (q *line) join(w *waiter, r lock.Request) *waiter {
+// join puts a caller into the lines for all locks that the requests are for.
+func (q *line) join(requests []lock.Request) *waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w == nil {
-		w = &waiter{wake: make(chan struct{}, 1)}
-		r.Place.ID = uuid.NewString()
-		q.waiting = append(q.waiting, w)
-	} else {
-		r.Place = w.request.Place
+	w := &waiter{requests: slices.Clone(requests), wake: make(chan struct{}, 1)}
+	id := uuid.NewString()
+	for i := range w.requests {
+		w.requests[i].Place.ID = id
 	}
-	w.request = r
+	q.waiting = append(q.waiting, w)
 	if q.closing {
 		w.wakeUp()
 	}
@@ -73,15 +85,15 @@ func (q *line) join(w *waiter, r lock.Request) *waiter {
 	return w
 }
 
-// leave takes the caller out of the line. The provider does so for one who has acquired the
-// lock, but may miss a place that a look notes at the same time. The look that gives it
+// leave takes the caller out of its lines. The provider does so for one who has acquired the
+// locks, but may miss a place that a look notes at the same time. The look that gives it
 // back comes after that one.
 func (q *line) leave(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
 	if w.noted {
-		q.gone = append(q.gone, w.request)
+		q.gone = append(q.gone, w.requests[0])
 		q.runLocked()
 	}
 }
@@ -90,26 +102,20 @@ func (q *line) leave(w *waiter) {
 func (q *line) place(w *waiter) lock.Place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return w.request.Place
+	return w.place()
 }
 
-// released wakes the callers of this process that are next for a lock which was released:
-// all who can hold it together.
+// released wakes the callers of this process that want a lock which was released, and wait
+// for nobody of this process: all who can hold it together.
 func (q *line) released(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var next []*waiter
-	for _, w := range q.waiting {
-		if w.request.Key == key {
-			next = append(next, w)
+	all := slices.Clone(q.waiting)
+	slices.SortStableFunc(all, func(a, b *waiter) int { return ahead(a.place(), b.place()) })
+	for i, w := range all {
+		if w.wants(key) && !slices.ContainsFunc(all[:i], w.conflicts) {
+			w.wakeUp()
 		}
-	}
-	slices.SortStableFunc(next, func(a, b *waiter) int { return ahead(a.request.Place, b.request.Place) })
-	for i, w := range next {
-		if slices.ContainsFunc(next[:i], func(other *waiter) bool { return other.request.Mode.Conflicts(w.request.Mode) }) {
-			return
-		}
-		w.wakeUp()
 	}
 }
 
@@ -163,7 +169,7 @@ func (q *line) take(all bool) (waiting []*waiter, gone []lock.Request, goOn bool
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.waiting {
-		if all || w.request.Place.Ticket == 0 {
+		if all || w.place().Ticket == 0 {
 			w.noted = true
 			waiting = append(waiting, w)
 		}
@@ -186,10 +192,10 @@ func (q *line) look(waiting []*waiter, gone []lock.Request) {
 	if len(waiting) == 0 {
 		return
 	}
-	requests := make([]lock.Request, len(waiting))
+	var requests []lock.Request
 	q.mu.Lock()
-	for i, w := range waiting {
-		requests[i] = w.request
+	for _, w := range waiting {
+		requests = append(requests, w.requests...)
 	}
 	q.mu.Unlock()
 	turns, err := q.provider.Wait(ctx, requests)
@@ -199,9 +205,14 @@ func (q *line) look(waiting []*waiter, gone []lock.Request) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, w := range waiting {
-		w.request.Place.Ticket = turns[i].Ticket
-		if turns[i].Come {
+	for _, w := range waiting {
+		come := true
+		for i := range w.requests {
+			w.requests[i].Place.Ticket = turns[i].Ticket
+			come = come && turns[i].Come
+		}
+		turns = turns[len(w.requests):]
+		if come {
 			w.wakeUp()
 		}
 	}

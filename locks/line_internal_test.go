@@ -20,7 +20,7 @@ func TestNoLookBeginsAfterClose(t *testing.T) {
 	if err := q.close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := q.join(nil, lock.Request{Key: "late", Region: "LOCKS"})
+	w := q.join([]lock.Request{{Key: "late", Region: "LOCKS"}})
 	select {
 	case <-w.wake:
 	default:
@@ -78,7 +78,7 @@ func TestLineNotesThoseWhoComeAlone(t *testing.T) {
 		const callers = 20
 		waiting := make([]*waiter, callers)
 		for i := range waiting {
-			waiting[i] = q.join(nil, wanted)
+			waiting[i] = q.join([]lock.Request{wanted})
 			synctest.Wait()
 		}
 		if noted, _ := p.counts(); noted != callers {
@@ -116,7 +116,7 @@ func TestLineForgetsOneWhoIsNotedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &counted{}
 		q := newLine(p, slog.New(slog.DiscardHandler))
-		w := q.join(nil, wanted)
+		w := q.join([]lock.Request{wanted})
 		synctest.Wait()
 		acquired := false
 		p.mu.Lock()

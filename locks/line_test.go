@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,6 +150,68 @@ func TestWriterIsNotStarved(t *testing.T) {
 	})
 }
 
+// Each of three locks has two users that take it again and again, each for a second. A set
+// of all three comes after those who hold or wait, and before all others.
+func TestSetIsNotStarved(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"same process", "another process"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, p := open(t, locks.Options{})
+				other := m
+				if where == "another process" {
+					other = process(t, p)
+				}
+				served := make([]atomic.Int64, 3)
+				set := make([]locks.Descriptor, len(served))
+				var users sync.WaitGroup
+				defer users.Wait()
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				for i := range set {
+					set[i] = page
+					set[i].Resources = []string{strconv.Itoa(i)}
+					for range 2 {
+						users.Go(func() {
+							for ctx.Err() == nil {
+								l, err := m.Acquire(t.Context(), set[i], locks.Within(time.Hour))
+								if err != nil {
+									t.Error(err)
+									return
+								}
+								served[i].Add(1)
+								time.Sleep(time.Second)
+								release(t, l)
+							}
+						})
+						time.Sleep(170 * time.Millisecond)
+					}
+				}
+				time.Sleep(10 * time.Second)
+				before := make([]int64, len(served))
+				for i := range served {
+					if before[i] = served[i].Load(); before[i] < 5 {
+						t.Errorf("users of lock %d were served %d times", i, before[i])
+					}
+				}
+				all, err := other.AcquireAll(t.Context(), set, locks.Within(10*time.Second))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range served {
+					if n := served[i].Load() - before[i]; n > 2 {
+						t.Errorf("lock %d was granted %d times to others while the set waited", i, n)
+					}
+				}
+				if err := all.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // lagging is a provider whose look notes callers while one of them acquires the lock: its
 // place is written after the acquisition, which ends after the look.
 type lagging struct {
@@ -204,7 +268,7 @@ func TestOneWhoIsServedLeavesNoPlace(t *testing.T) {
 	})
 }
 
-// A set waits in line for the lock that is held, so that its holder gets the other one.
+// A set waits for the lock that is held; its holder gets the other one.
 func TestSetDoesNotBlockTheHolderItWaitsFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

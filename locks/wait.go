@@ -14,7 +14,7 @@ import (
 // Pauses are those between the attempts to take a lock that another holds. After the last
 // of them, and one more attempt, waiting is over. Callers that wait stand in line: they are
 // woken when their turn has come, and no other gets the lock past them; see
-// [Manager.Acquire].
+// [Manager.Acquire]. A set of locks stands in the line of each.
 type Pauses = iter.Seq[time.Duration]
 
 // Backoff returns pauses that begin at first and double, each longer or shorter by up to
@@ -116,12 +116,13 @@ func waitingOf(options []Option) waiting {
 // wait takes the locks from the provider. It returns how often it tried, too.
 func (m *Manager) wait(ctx context.Context, ds []Descriptor, how waiting) (leases []*lock.Lease, tries int, err error) {
 	requests := make([]lock.Request, len(ds))
+	holds := m.holds(ctx)
 	for i, d := range ds {
 		r, err := m.request(d)
 		if err != nil {
 			return nil, 1, err
 		}
-		r.Place.Priority = how.priority
+		r.Place.Priority, r.Holds = how.priority, holds
 		requests[i] = r
 	}
 	leases, err = m.try(ctx, requests)
@@ -148,7 +149,9 @@ func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how w
 		if !mayWait(err) {
 			break
 		}
-		w = m.line.join(w, refused(requests, err))
+		if w == nil {
+			w = m.line.join(requests)
+		}
 		var more int
 		leases, more, err = m.tryAfter(ctx, requests, w, pause)
 		tries += more
@@ -157,19 +160,6 @@ func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how w
 		m.line.leave(w)
 	}
 	return leases, tries, err
-}
-
-// refused returns the request that the error speaks of.
-func refused(requests []lock.Request, err error) lock.Request {
-	var held *lock.HeldError
-	if errors.As(err, &held) {
-		for _, r := range requests {
-			if r.Key == held.Key {
-				return r
-			}
-		}
-	}
-	return requests[0]
 }
 
 // tryAfter tries again after the pause, and before it whenever the caller's turn may have
@@ -188,7 +178,6 @@ func (m *Manager) tryAfter(ctx context.Context, requests []lock.Request, w *wait
 		if tries++; how == wait.Elapsed || !mayWait(err) {
 			return leases, tries, err
 		}
-		m.line.join(w, refused(requests, err))
 	}
 }
 

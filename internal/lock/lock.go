@@ -49,6 +49,8 @@ type Request struct {
 	// Place is where the caller stands in the line of those who wait, for a provider that
 	// is a [Line].
 	Place Place
+	// Holds are the keys of this region that the caller holds; see [Line].
+	Holds []string
 	// Name is the lock's readable name, Node the readable name of the holder,
 	// Descriptor a description of the lock, and Metadata a JSON object of texts. For
 	// people; all may be empty.

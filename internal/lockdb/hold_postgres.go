@@ -28,10 +28,10 @@ var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{beh
 	"{conflict}", conflictSQL("h.mode", "taken.mode")).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
-         m AS mode, name, node, d AS descriptor, meta AS metadata, w::char(36) AS waiter, priority, ticket
+         m AS mode, name, node, d AS descriptor, meta AS metadata, w::char(36) AS waiter, priority, ticket, holds
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-                $13::text[], $14::integer[], $15::bigint[])
-         WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, n)
+                $13::text[], $14::integer[], $15::bigint[], $16::text[])
+         WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, holds, n)
 ), cur AS (
   SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, {standing}, {behind} AS behind
     FROM want
@@ -79,8 +79,16 @@ WITH want AS (
   SELECT lock_key, region, term, client_id, mode, fence, name, node, descriptor, metadata, ttl_ms, clock_timestamp(), clock_timestamp()
     FROM taken
    WHERE shares
+), places AS MATERIALIZED (
+  SELECT w.waiter, w.lock_key, w.region
+    FROM obs_wait w
+   WHERE w.waiter = (SELECT want.waiter FROM want, verdict WHERE verdict.ok AND want.n = 1)
+   ORDER BY w.lock_key, w.region
+     FOR UPDATE OF w
 ), come AS (
-  DELETE FROM obs_wait w USING want, verdict WHERE verdict.ok AND w.waiter = want.waiter
+  DELETE FROM obs_wait w
+   USING places
+   WHERE w.waiter = places.waiter AND w.lock_key = places.lock_key AND w.region = places.region
 ), undone AS (
   DELETE FROM int_lock l
    USING fit, verdict
@@ -99,7 +107,7 @@ func (e *postgresEngine) claimAndGrant(grants []lock.Grant, by process) []sqldb.
 	grant := append(slices.Clone(claim), texts(grants, termOf), texts(grants, modeOf),
 		texts(grants, func(g lock.Grant) string { return g.Name }), texts(grants, func(g lock.Grant) string { return g.Node }),
 		texts(grants, func(g lock.Grant) string { return g.Descriptor }), texts(grants, func(g lock.Grant) string { return g.Metadata }),
-		by.boot, by.liveness, texts(grants, func(g lock.Grant) string { return g.Place.ID }), priorities(grants), tickets(grants))
+		by.boot, by.liveness, texts(grants, func(g lock.Grant) string { return g.Place.ID }), priorities(grants), tickets(grants), texts(grants, holdsOf))
 	return []sqldb.Statement{
 		{Text: e.db.LockSQL(claimSQL, "l", "want.ttl"), Args: claim},
 		{Text: e.db.LockSQL(grantSQL, "l", "want.ttl"), Args: grant},

@@ -124,7 +124,7 @@ func (c *cleaner) chores() []chore {
 		bounded("obs_lock", "lock_key, region", `acquired_at < {ago $1}
 			AND NOT EXISTS (SELECT 1 FROM int_lock l
 			                 WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`, c.StaleLocks),
-		bounded("obs_wait", "waiter", `touched_at < {ago $1}`, c.StaleLocks),
+		bounded("obs_wait", "waiter, lock_key, region", `touched_at < {ago $1}`, c.StaleLocks),
 		bounded("obs_lock_failure", "lock_key, region, predicate", `last_at < {ago $1}`, failuresKept),
 	}
 }

@@ -50,9 +50,10 @@ WITH was AS (` + strings.NewReplacer(
 	"o.node AS node", "o.node AS node, COALESCE(o.group_term = l.client_id, FALSE) AS grouped, l.client_id, {cols}").Replace(previousSQL) + `
 ), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
-  SELECT $1, $2, $3, {vals} WHERE NOT ` + strings.NewReplacer(
-	"want.lock_key", "$1", "want.region", "$2", "want.mode", "'exclusive'",
-	"want.waiter", "$11", "want.priority", "$12", "want.ticket", "$13").Replace(behindSQL) + `
+  SELECT $1, $2, $3, {vals}
+    FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode, $11::char(36) AS waiter,
+                 $12::integer AS priority, $13::bigint AS ticket, $14::text AS holds) want
+   WHERE NOT ` + behindSQL + `
   ON CONFLICT (lock_key, region) DO UPDATE
      SET client_id = excluded.client_id, {touch}
    WHERE EXISTS (SELECT 1 FROM was WHERE was.expired AND NOT was.grouped AND {as was})
@@ -70,7 +71,7 @@ func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) 
 	text := acquireSQL
 	args := []any{g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata}
 	if g.Mode != "" {
-		text, args = firstTrySQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g))
+		text, args = firstTrySQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g), holdsOf(g))
 	}
 	if g.Place.ID != "" {
 		text = inTurnSQL

@@ -24,7 +24,7 @@ RETURNING client_id`
 
 // takeInTurnSQL is takeSQL for a lock for which others may wait in line.
 var takeInTurnSQL = strings.Replace(takeSQL, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
- WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1 AS lock_key, $2 AS region, 'exclusive' AS mode, $5 AS waiter, $6 AS priority, $7 AS ticket) want)`, 1)
+ WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1 AS lock_key, $2 AS region, 'exclusive' AS mode, $5 AS waiter, $6 AS priority, $7 AS ticket, $8 AS holds) want)`, 1)
 
 const describeSQL = `
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
@@ -47,7 +47,7 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 	}
 	take, args := takeSQL, []any{g.Key, g.Region, g.Term, g.TTL.Seconds()}
 	if g.Mode != "" {
-		take, args = takeInTurnSQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g))
+		take, args = takeInTurnSQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g), holdsOf(g))
 	}
 	err = tx.QueryRowContext(ctx, e.db.LockSQL(take, "l", "$4"), args...).Scan(new(string))
 	if errors.Is(err, sql.ErrNoRows) {

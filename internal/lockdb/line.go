@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -18,10 +19,16 @@ const waitingSQL = "5"
 const waitsSQL = `w.touched_at >= {ago ` + waitingSQL + `} AND w.touched_at <= {in 2 * ` + waitingSQL + `}`
 
 // aheadSQL is the condition that one who waits, w, is ahead of want, and must not be passed.
-// It needs lock_key, region, mode, waiter, priority and ticket of want.
+// It needs lock_key, region, mode, waiter, priority, ticket and holds of want.
+//
+// Of two who are noted at the same time, the one with the greater ticket may see the lines
+// before the other stands in them, and pass it, once: later looks find the other ahead. All
+// lines have the tickets in one order, so that no two sets wait for each other.
 var aheadSQL = `w.lock_key = want.lock_key AND w.region = want.region AND w.waiter <> want.waiter AND ` + waitsSQL + `
          AND (w.priority > want.priority OR (w.priority = want.priority AND w.ticket < want.ticket))
-         AND ` + conflictSQL("w.mode", "want.mode")
+         AND ` + conflictSQL("w.mode", "want.mode") + `
+         AND NOT (want.holds <> '' AND EXISTS (
+             SELECT 1 FROM obs_wait o WHERE o.waiter = w.waiter AND o.region = w.region AND replace(want.holds, '|' || o.lock_key || '|', '') <> want.holds))`
 
 // behindSQL is the condition that there is such a one.
 var behindSQL = `EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `)`
@@ -32,6 +39,16 @@ func ticketOf(g lock.Grant) int64 {
 		return math.MaxInt64
 	}
 	return g.Place.Ticket
+}
+
+// holdsOf are the keys that the caller holds, each between two bars. One with a bar in it
+// may count as more than it is: then the caller passes a set that it need not pass.
+func holdsOf(g lock.Grant) string {
+	var text strings.Builder
+	for _, key := range g.Holds {
+		text.WriteString("|" + rowKey(key) + "|")
+	}
+	return text.String()
 }
 
 func tickets(grants []lock.Grant) []int64 {
@@ -110,18 +127,33 @@ func comeSQL() string {
         WHERE CASE WHEN held.grouped THEN held.refuses ELSE NOT held.expired END)`
 }
 
-// noteSQL notes one who waits. It gets its ticket once.
+// noteSQL notes those who wait, and draws one ticket for each who has none, in their order.
+// The places of one caller are locked in the order in which [grantSQL] deletes them.
 const noteSQL = `
-ON CONFLICT (waiter) DO UPDATE
-   SET lock_key = excluded.lock_key, region = excluded.region, mode = excluded.mode, touched_at = excluded.touched_at`
+WITH want AS (
+  SELECT n, w::char(36) AS waiter, k::char(36) AS lock_key, g::varchar(100) AS region, m AS mode, p AS priority, t AS ticket, node
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7::text[]) WITH ORDINALITY AS u(w, k, g, m, p, t, node, n)
+), caller AS MATERIALIZED (
+  SELECT waiter, CASE WHEN ticket = 0 THEN nextval('obs_fence') ELSE ticket END AS ticket
+    FROM (SELECT waiter, max(ticket) AS ticket FROM want GROUP BY waiter ORDER BY min(n)) c
+)
+INSERT INTO obs_wait (waiter, lock_key, region, mode, priority, ticket, node, touched_at)
+SELECT want.waiter, want.lock_key, want.region, want.mode, want.priority, caller.ticket, want.node, clock_timestamp()
+  FROM want
+  JOIN caller ON caller.waiter = want.waiter
+ ORDER BY want.waiter, want.lock_key, want.region
+ON CONFLICT (waiter, lock_key, region) DO UPDATE
+   SET touched_at = excluded.touched_at`
 
 var waitSQL = `
 WITH want AS (
-  SELECT n, w::char(36) AS waiter, k::char(36) AS lock_key, g::varchar(100) AS region, m AS mode, s AS ttl, p AS priority
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::integer[]) WITH ORDINALITY AS u(w, k, g, m, s, p, n)
+  SELECT n, w::char(36) AS waiter, k::char(36) AS lock_key, g::varchar(100) AS region, m AS mode, s AS ttl, p AS priority, h AS holds
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::integer[], $7::text[]) WITH ORDINALITY AS u(w, k, g, m, s, p, h, n)
 )
 SELECT want.ticket, ` + comeSQL() + `
-  FROM (SELECT want.*, own.ticket FROM want JOIN obs_wait own ON own.waiter = want.waiter) want
+  FROM (SELECT want.*, own.ticket
+          FROM want
+          JOIN obs_wait own ON own.waiter = want.waiter AND own.lock_key = want.lock_key AND own.region = want.region) want
  ORDER BY want.n`
 
 func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.Turn, error) {
@@ -133,12 +165,8 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 	}
 	turns := make([]lock.Turn, 0, len(wanted))
 	err := e.db.Pipeline(ctx, []sqldb.Statement{
-		{Text: e.db.SQL(`
-			INSERT INTO obs_wait (waiter, lock_key, region, mode, priority, ticket, node, touched_at)
-			SELECT w, k, g, m, p, CASE WHEN t = 0 THEN nextval('obs_fence') ELSE t END, node, clock_timestamp()
-			  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[], $7::text[]) WITH ORDINALITY AS u(w, k, g, m, p, t, node, n)
-			 ORDER BY n` + noteSQL), Args: []any{ids, keys, regions, modes, priorities(wanted), given, texts(wanted, func(g lock.Grant) string { return g.Node })}},
-		{Text: e.db.LockSQL(waitSQL, "l", "want.ttl"), Args: []any{ids, keys, regions, modes, seconds(wanted), priorities(wanted)}},
+		{Text: e.db.SQL(noteSQL), Args: []any{ids, keys, regions, modes, priorities(wanted), given, texts(wanted, func(g lock.Grant) string { return g.Node })}},
+		{Text: e.db.LockSQL(waitSQL, "l", "want.ttl"), Args: []any{ids, keys, regions, modes, seconds(wanted), priorities(wanted), texts(wanted, holdsOf)}},
 	}, func(scan func(...any) error) error {
 		var turn lock.Turn
 		err := scan(&turn.Ticket, &turn.Come)
@@ -153,10 +181,10 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 
 // wantedSQL is one who wants a lock, as behindSQL and comeSQL need it.
 const wantedSQL = `SELECT CAST($1 AS CHAR(36)) AS lock_key, CAST($2 AS VARCHAR(100)) AS region, CAST($3 AS VARCHAR(36)) AS mode,
-       CAST($4 AS CHAR(36)) AS waiter, CAST($5 AS INTEGER) AS priority, CAST($6 AS BIGINT) AS ticket`
+       CAST($4 AS CHAR(36)) AS waiter, CAST($5 AS INTEGER) AS priority, CAST($6 AS BIGINT) AS ticket, CAST($7 AS TEXT) AS holds`
 
 func wantedArgs(g lock.Grant) []any {
-	return []any{g.Key, g.Region, modeOf(g), g.Place.ID, g.Place.Priority, ticketOf(g)}
+	return []any{g.Key, g.Region, modeOf(g), g.Place.ID, g.Place.Priority, ticketOf(g), holdsOf(g)}
 }
 
 func (e *sqliteEngine) wait(ctx context.Context, wanted []lock.Grant) (turns []lock.Turn, err error) {
@@ -165,21 +193,28 @@ func (e *sqliteEngine) wait(ctx context.Context, wanted []lock.Grant) (turns []l
 		return nil, err
 	}
 	defer func() { err = sqldb.EndTx(tx, err) }()
+	given := make(map[string]int64)
 	for _, g := range wanted {
+		if g.Place.Ticket == 0 {
+			g.Place.Ticket = given[g.Place.ID]
+		}
 		if g.Place.Ticket == 0 {
 			draw := `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
 			if err := tx.QueryRowContext(ctx, draw).Scan(&g.Place.Ticket); err != nil {
 				return nil, err
 			}
+			given[g.Place.ID] = g.Place.Ticket
 		}
 		note := e.db.SQL(`
 			INSERT INTO obs_wait (waiter, lock_key, region, mode, priority, ticket, node, touched_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, {now})` + noteSQL)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, {now})
+			ON CONFLICT (waiter, lock_key, region) DO UPDATE
+			   SET touched_at = excluded.touched_at`)
 		if _, err := tx.ExecContext(ctx, note, g.Place.ID, g.Key, g.Region, modeOf(g), g.Place.Priority, g.Place.Ticket, g.Node); err != nil {
 			return nil, err
 		}
 		turn := lock.Turn{Ticket: g.Place.Ticket}
-		text := e.db.LockSQL(`SELECT `+comeSQL()+` FROM (`+wantedSQL+`) want`, "l", "$7")
+		text := e.db.LockSQL(`SELECT `+comeSQL()+` FROM (`+wantedSQL+`) want`, "l", "$8")
 		if err := tx.QueryRowContext(ctx, text, append(wantedArgs(g), g.TTL.Seconds())...).Scan(&turn.Come); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ func granted(t *testing.T, h Harness) {
 	r := h.request("a")
 	before := time.Now()
 	g := acquire(t, h.Provider(), r)
-	if g.Request != r {
+	if !reflect.DeepEqual(g.Request, r) {
 		t.Errorf("grant is of %+v, want %+v", g.Request, r)
 	}
 	if g.Term == "" || g.Fence <= 0 {

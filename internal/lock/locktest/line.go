@@ -37,15 +37,48 @@ func (h Harness) waiting(node string, mode lock.Mode, priority int) lock.Request
 // isTurn notes that the caller waits, and reports whether its turn has come.
 func (q queue) isTurn(r *lock.Request) bool {
 	q.t.Helper()
-	turns, err := q.Wait(q.t.Context(), []lock.Request{*r})
-	if err != nil || len(turns) != 1 || turns[0].Ticket <= 0 {
+	set := []lock.Request{*r}
+	come := q.isTurnOf(set)
+	*r = set[0]
+	return come
+}
+
+// isTurnOf is isTurn of a caller that wants several locks.
+func (q queue) isTurnOf(set []lock.Request) bool {
+	q.t.Helper()
+	turns, err := q.Wait(q.t.Context(), set)
+	if err != nil || len(turns) != len(set) || turns[0].Ticket <= 0 {
 		q.t.Fatalf("wait: %+v, %v", turns, err)
 	}
-	if t := r.Place.Ticket; t != 0 && t != turns[0].Ticket {
-		q.t.Fatalf("ticket %d became %d", t, turns[0].Ticket)
+	come := true
+	for i, turn := range turns {
+		if t := set[i].Place.Ticket; turn.Ticket != turns[0].Ticket || t != 0 && t != turn.Ticket {
+			q.t.Fatalf("ticket %d became %d; those of the caller are %+v", t, turn.Ticket, turns)
+		}
+		set[i].Place.Ticket = turn.Ticket
+		come = come && turn.Come
 	}
-	r.Place.Ticket = turns[0].Ticket
-	return turns[0].Come
+	return come
+}
+
+// sets are what the client takes several locks with.
+func (q queue) sets() lock.Sets {
+	q.t.Helper()
+	sets, ok := q.Provider.(lock.Sets)
+	if !ok {
+		q.t.Skip("this provider takes one lock at a time")
+	}
+	return sets
+}
+
+// waitingForAll returns the requests of a caller that waits for all these keys.
+func (h Harness) waitingForAll(node string, keys ...string) []lock.Request {
+	set := make([]lock.Request, len(keys))
+	for i, key := range keys {
+		set[i] = h.waiting(node, lock.Exclusive, 0)
+		set[i].Key, set[i].Place = key, set[0].Place
+	}
+	return set
 }
 
 func (q queue) acquire(r lock.Request) lock.Grant {
@@ -149,4 +182,147 @@ func losesItsPlace(t *testing.T, h Harness) {
 		t.Error("its place is lost for ever")
 	}
 	b.release(b.acquire(first))
+}
+
+func setInAllLines(t *testing.T, h Harness) {
+	a, b, c := newQueue(t, h), newQueue(t, h), newQueue(t, h)
+	one := func(node, key string) lock.Request { return h.waitingForAll(node, key)[0] }
+	first, second := a.acquire(one("a", "first")), a.acquire(one("a", "second"))
+	set, behind := h.waitingForAll("set", "third", "second", "first"), one("c", "third")
+	if b.isTurnOf(set) || c.isTurn(&behind) {
+		t.Error("a held set is for the one who waits, or its free lock for one behind it")
+	}
+	if behind.Place.Ticket <= set[0].Place.Ticket {
+		t.Errorf("the set has the ticket %d, and one behind it %d", set[0].Place.Ticket, behind.Place.Ticket)
+	}
+	c.passed(behind, "set")
+	a.release(second)
+	c.passed(one("d", "second"), "set")
+	if b.isTurnOf(set) {
+		t.Error("a set is for the one who waits though one of its locks is held")
+	}
+	a.release(first)
+	if c.isTurn(&behind) || !b.isTurnOf(set) {
+		t.Error("it is not the set's turn")
+	}
+	grants, err := b.sets().AcquireAll(t.Context(), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range grants {
+		b.release(g)
+	}
+	// It has left all lines, and does so when it gives up.
+	a.release(a.acquire(one("d", "first")))
+	if !c.isTurn(&behind) {
+		t.Error("the next one does not come after the set")
+	}
+	c.release(c.acquire(behind))
+	third := a.acquire(one("a", "third"))
+	set = h.waitingForAll("set", "first", "second", "third")
+	b.isTurnOf(set)
+	c.passed(one("d", "second"), "set")
+	if err := b.Leave(t.Context(), set[:1]); err != nil {
+		t.Fatal(err)
+	}
+	a.release(a.acquire(one("d", "second")))
+	a.release(third)
+}
+
+// A holder that wants another lock would wait for the set that waits for it.
+func holderPasses(t *testing.T, h Harness) {
+	a, b, c := newQueue(t, h), newQueue(t, h), newQueue(t, h)
+	held := a.acquire(h.waitingForAll("a", "held")[0])
+	set := h.waitingForAll("set", "free", "held")
+	b.isTurnOf(set)
+	c.passed(h.waitingForAll("c", "free")[0], "set")
+	stranger := h.waitingForAll("a", "free")[0]
+	stranger.Holds = []string{"another", "hel", "free-held"}
+	c.passed(stranger, "set")
+	own := h.waitingForAll("a", "free")
+	own[0].Holds = []string{"another", "held"}
+	if !a.isTurnOf(own) {
+		t.Error("the holder waits for the set")
+	}
+	a.release(a.acquire(own[0]))
+	grants, err := a.sets().AcquireAll(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.release(grants[0])
+	a.release(held)
+	if !b.isTurnOf(set) {
+		t.Error("it is not the set's turn")
+	}
+}
+
+// user takes one lock again and again, each time from the end of the line.
+type user struct {
+	queue
+	key     string
+	request lock.Request
+	grant   *lock.Grant
+	// served is how often it has had the lock.
+	served int
+}
+
+func (u *user) step(h Harness) {
+	switch {
+	case u.grant != nil:
+		u.release(*u.grant)
+		u.grant, u.request = nil, h.waitingForAll(u.key, u.key)[0]
+		u.isTurn(&u.request)
+	case u.isTurn(&u.request):
+		g := u.acquire(u.request)
+		u.grant = &g
+		u.served++
+	}
+}
+
+// Each key has two users, and is never free without one of them waiting. A set of all keys
+// waits for those that were there before it, and for no other.
+func setIsServed(t *testing.T, h Harness) {
+	q := newQueue(t, h)
+	keys := []string{"first", "second", "third"}
+	var users []*user
+	for _, key := range append(keys, keys...) {
+		users = append(users, &user{queue: newQueue(t, h), key: key, request: h.waitingForAll(key, key)[0]})
+	}
+	set := h.waitingForAll("set", keys...)
+	const noted, most = 20, 60
+	for step := range most {
+		for i, u := range users {
+			if (step+i)%2 == 0 { // So that their holds end at different times.
+				u.step(h)
+			}
+		}
+		if step < noted {
+			continue
+		}
+		if step == noted {
+			for _, u := range users {
+				if u.served < 2 {
+					t.Fatalf("a user of %s was served %d times before the set came", u.key, u.served)
+				}
+				u.served = 0
+			}
+		}
+		if !q.isTurnOf(set) {
+			continue
+		}
+		if _, err := q.sets().AcquireAll(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+		served := make(map[string]int)
+		for _, u := range users {
+			served[u.key] += u.served
+		}
+		for key, n := range served {
+			if n > 2 {
+				t.Errorf("%s was granted %d times after the set stood in line", key, n)
+			}
+		}
+		return
+	}
+	t.Errorf("the set has nothing after %d steps", most-noted)
 }

@@ -303,12 +303,17 @@ func (m *Memory) Wait(ctx context.Context, requests []lock.Request) ([]lock.Turn
 		return nil, fmt.Errorf("wait for %d locks: %w", len(requests), err)
 	}
 	turns := make([]lock.Turn, len(requests))
-	for i, r := range requests {
-		if r.Place.Ticket == 0 {
-			m.fence++
-			r.Place.Ticket = m.fence
-		}
+	tickets := make(map[string]int64)
+	for _, r := range requests {
 		m.leave(r.Place.ID)
+		tickets[r.Place.ID] = r.Place.Ticket
+	}
+	for i, r := range requests {
+		if tickets[r.Place.ID] == 0 {
+			m.fence++
+			tickets[r.Place.ID] = m.fence
+		}
+		r.Place.Ticket = tickets[r.Place.ID]
 		m.line = append(m.line, waiter{r, m.now()})
 		turns[i].Ticket = r.Place.Ticket
 	}
@@ -329,7 +334,7 @@ func (m *Memory) Leave(_ context.Context, requests []lock.Request) error {
 	return m.down
 }
 
-// Waiting returns how many callers stand in line.
+// Waiting returns how many places in lines are taken.
 func (m *Memory) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -348,11 +353,18 @@ func (m *Memory) ahead(r lock.Request) *waiter {
 	for _, w := range m.line {
 		p, own := w.request.Place, r.Place
 		before := p.Priority > own.Priority || p.Priority == own.Priority && (own.Ticket == 0 || p.Ticket < own.Ticket)
-		if before && p.ID != own.ID && rowOf(w.request) == rowOf(r) && w.request.Mode.Conflicts(r.Mode) && m.now().Sub(w.touched) < lineTTL {
+		if before && p.ID != own.ID && rowOf(w.request) == rowOf(r) && w.request.Mode.Conflicts(r.Mode) && m.now().Sub(w.touched) < lineTTL && !m.waitsFor(w, r.Holds) {
 			return &w
 		}
 	}
 	return nil
+}
+
+// waitsFor reports whether the waiter, in any of its lines, waits for one of the keys.
+func (m *Memory) waitsFor(w waiter, keys []string) bool {
+	return slices.ContainsFunc(m.line, func(other waiter) bool {
+		return other.request.Place.ID == w.request.Place.ID && other.request.Region == w.request.Region && slices.Contains(keys, other.request.Key)
+	})
 }
 
 // Find implements [lock.Finder].

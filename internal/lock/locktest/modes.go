@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -172,7 +173,7 @@ func allOrNothing(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	for i, g := range grants {
-		if g.Request != requests[i] || g.Term == "" || g.Fence <= 0 {
+		if !reflect.DeepEqual(g.Request, requests[i]) || g.Term == "" || g.Fence <= 0 {
 			t.Errorf("grant %d is %+v", i, g)
 		}
 		_ = refuse(t, b, h.set(g.Key)[0])

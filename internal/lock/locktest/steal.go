@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"errors"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -95,7 +96,7 @@ func stolen(t *testing.T, h Harness) {
 	r := h.request("b")
 	r.Mode, r.TTL = lock.Exclusive, 2*h.ttl()
 	g := b.steal(r, b.see(victim))
-	if g.Request != r || g.Term == "" || g.Term == victim.Term || g.Fence <= victim.Fence || !g.Recovered {
+	if !reflect.DeepEqual(g.Request, r) || g.Term == "" || g.Term == victim.Term || g.Fence <= victim.Fence || !g.Recovered {
 		t.Errorf("grant %+v after %+v", g, victim)
 	}
 	isOver(t, a, victim)
