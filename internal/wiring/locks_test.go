@@ -1,6 +1,7 @@
 package wiring_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestLockOfAType(t *testing.T) {
 		Key: "order-observer-poll", Region: "DEFAULT", TTL: time.Minute, Name: "order-observer-poll", Node: "a",
 		Descriptor: "lock:exclusive:observer:polling:order",
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 }

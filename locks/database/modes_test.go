@@ -3,8 +3,10 @@ package database_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +43,71 @@ func TestReadersOfTwoProcesses(t *testing.T) {
 		}
 		release(t, writer)
 		release(t, acquire(t, a, reading))
+	})
+}
+
+// Two processes take each of three locks again and again; a third wants all of them, and
+// finds one held. Once it stands in all lines, a user of a lock gets it at most twice: one
+// grant may be under way, and one may be ahead.
+func TestSetIsServedAmongUsersOfItsLocks(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, url string) {
+		served := make([]atomic.Int64, 3)
+		set := make([]locks.Descriptor, len(served))
+		var users sync.WaitGroup
+		defer users.Wait()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		for _, m := range []*locks.Manager{open(t, url, "a"), open(t, url, "b")} {
+			for i := range set {
+				set[i] = locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{strconv.Itoa(i)}}
+				users.Go(func() {
+					for ctx.Err() == nil {
+						l, err := m.Acquire(t.Context(), set[i], locks.Within(time.Minute))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						served[i].Add(1)
+						release(t, l)
+					}
+				})
+			}
+		}
+		got := make(chan locks.Leases, 1)
+		c := open(t, url, "c")
+		held, err := c.Acquire(t.Context(), set[0], locks.Within(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		users.Go(func() {
+			all, err := c.AcquireAll(t.Context(), set, locks.Within(30*time.Second))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- all
+		})
+		db := pool(t, url)
+		for noted := 0; noted < len(set) && len(got) == 0; {
+			if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM obs_wait WHERE node = 'c'`).Scan(&noted); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := make([]int64, len(served))
+		for i := range served {
+			before[i] = served[i].Load()
+		}
+		release(t, held)
+		all := <-got
+		for i := range served {
+			t.Logf("lock %d: %d times before, %d times while the set waited", i, before[i], served[i].Load()-before[i])
+			if n := served[i].Load() - before[i]; n > 4 {
+				t.Errorf("lock %d was granted %d times to others while the set waited", i, n)
+			}
+		}
+		if err := all.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

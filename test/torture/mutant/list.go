@@ -351,6 +351,24 @@ func ofHolds() []Mutant {
 			Witness: "internal/lockdb TestLeasesKeepTheContract",
 		},
 		{
+			Name:    "starves-sets",
+			Without: []Step{linesOfASet()},
+			Shows:   "Users of single locks keep a set of them from ever finding all free. The same: waiting is no violation.",
+			Witness: "locks TestSetIsNotStarved",
+		},
+		{
+			Name:    "waits-for-its-own-set",
+			Without: []Step{locksOfAHolder()},
+			Shows:   "A holder that wants another lock waits for a set that waits for its own. The same.",
+			Witness: "locks TestSetDoesNotBlockTheHolderItWaitsFor",
+		},
+		{
+			Name:    "leaves-places-behind",
+			Without: []Step{placeInLine()},
+			Shows:   "The place of a caller that a look noted while it was served keeps everybody from the free lock for 5 s. The same.",
+			Witness: "locks TestOneWhoIsServedLeavesNoPlace",
+		},
+		{
 			Name:    "locks-sets-in-any-order",
 			Without: []Step{orderOfASet()},
 			Shows:   "Two sets in opposite orders wait for each other, until the lock_timeout of one is over: they get nothing done, and nothing wrong.",

@@ -10,6 +10,8 @@ const (
 	stealFile    = "internal/lockdb/steal.go"
 	provider     = "locks/database/database.go"
 	nodeFile     = "internal/app/app.go"
+	publicLine   = "locks/line.go"
+	publicWait   = "locks/wait.go"
 )
 
 // The steps of general locks.
@@ -41,6 +43,27 @@ func turnOfOneWhoWaits() Step {
 	return Step{
 		What:  "a lock is taken past those who wait for it",
 		Edits: []Edit{{lineFile, "var behindSQL = `EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `)`", "var behindSQL = `(FALSE AND EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `))`"}},
+	}
+}
+
+func linesOfASet() Step {
+	return Step{
+		What:  "a set waits in the line of one of its locks",
+		Edits: []Edit{{publicLine, "requests: slices.Clone(requests), wake:", "requests: slices.Clone(requests[:1]), wake:"}},
+	}
+}
+
+func locksOfAHolder() Step {
+	return Step{
+		What:  "a holder does not say which locks it holds",
+		Edits: []Edit{{publicWait, "r.Place.Priority, r.Holds = how.priority, holds", "r.Place.Priority, r.Holds = how.priority, holds[:0]"}},
+	}
+}
+
+func placeInLine() Step {
+	return Step{
+		What:  "a caller's place goes by the statement alone that grants the lock",
+		Edits: []Edit{{publicLine, "if w.noted {", "if w.noted && w == nil {"}},
 	}
 }
 
