@@ -283,9 +283,6 @@ func (m *Manager) takeBy(ctx context.Context, ds []Descriptor, how waiting, get 
 		s.cancel(err)
 		return nil, err
 	}
-	for _, d := range ds {
-		m.warnOfKinds(d)
-	}
 	m.bound(ds, held, how)
 	return newHolds(ctx, m, ds, held, s), nil
 }
@@ -316,24 +313,6 @@ func (m *Manager) Do(ctx context.Context, d Descriptor, f func(ctx context.Conte
 		}
 	}()
 	return f(l.Context(), l)
-}
-
-// warnOfKinds tells the kinds of locks that have no policy, once there are many.
-func (m *Manager) warnOfKinds(d Descriptor) {
-	kinds, used := m.policies.use(d)
-	if len(kinds) == 0 {
-		return
-	}
-	m.metrics.ungovern(kinds)
-	if used > ManyKinds {
-		m.opts.Logger.Warn("Another kind of locks has no policy; write one", "kind", kinds[0].String())
-		return
-	}
-	without := make([]string, len(kinds))
-	for i, k := range kinds {
-		without[i] = k.String()
-	}
-	m.opts.Logger.Warn("Many kinds of locks are in use; write a policy for those that have none", "kinds", used, "without", without)
 }
 
 // prepare returns the descriptor as the provider is asked for it.

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type metrics struct {
 
 	attempts, successes, failures, releases, retries, stale, overstayed *prometheus.CounterVec
 	acquiring, holding                                                  *prometheus.HistogramVec
-	active, ungoverned                                                  *prometheus.GaugeVec
+	active                                                              *prometheus.GaugeVec
 
 	mu    sync.Mutex
 	since time.Time
@@ -69,10 +70,6 @@ func newMetrics(o Options) (*metrics, error) {
 	m.acquiring = seconds("acquisition_duration_seconds", "Time from the call until the lock was had, or was not to be had.", prometheus.ExponentialBuckets(0.001, 4, 9))
 	m.holding = seconds("hold_duration_seconds", "Time for which a lock was held.", prometheus.ExponentialBuckets(0.01, 4, 10))
 	m.active = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: o.MetricsPrefix + "_active_count", Help: "Locks that this process holds."}, kindLabels)
-	m.ungoverned = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: o.MetricsPrefix + "_kinds_without_policy",
-		Help: "1 for each kind of locks, by subject and predicate, that this process uses without a policy, once it uses many kinds.",
-	}, []string{"provider", "subject", "predicate"})
 	return m, m.register(o.Registerer)
 }
 
@@ -84,7 +81,7 @@ func (m *metrics) register(reg prometheus.Registerer) error {
 	}
 	return errors.Join(
 		share(reg, &m.attempts), share(reg, &m.successes), share(reg, &m.failures), share(reg, &m.retries), share(reg, &m.releases),
-		share(reg, &m.stale), share(reg, &m.overstayed), share(reg, &m.acquiring), share(reg, &m.holding), share(reg, &m.active), share(reg, &m.ungoverned))
+		share(reg, &m.stale), share(reg, &m.overstayed), share(reg, &m.acquiring), share(reg, &m.holding), share(reg, &m.active))
 }
 
 func share[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
@@ -176,13 +173,6 @@ func (m *metrics) released(d Descriptor, since time.Time) {
 // endedLate counts a lease that was held for as long as it may be.
 func (m *metrics) endedLate(d Descriptor) { m.overstayed.WithLabelValues(m.labels(d)...).Inc() }
 
-// ungovern notes kinds of locks that have no policy.
-func (m *metrics) ungovern(kinds []kind) {
-	for _, k := range kinds {
-		m.ungoverned.WithLabelValues(m.provider, k.subject, k.predicate).Set(1)
-	}
-}
-
 // Stat are figures of a kind of locks, of one manager since it was opened.
 type Stat struct {
 	Subject, Predicate string
@@ -214,7 +204,7 @@ func (m *Manager) Stats() []Stat {
 	m.metrics.mu.Lock()
 	defer m.metrics.mu.Unlock()
 	all := make([]Stat, 0, len(m.metrics.stats))
-	for _, k := range slices.SortedFunc(maps.Keys(m.metrics.stats), compareKinds) {
+	for _, k := range slices.SortedFunc(maps.Keys(m.metrics.stats), kind.compare) {
 		s := *m.metrics.stats[k]
 		s.Over = time.Since(m.metrics.since)
 		if s.Active > 0 {
@@ -225,4 +215,9 @@ func (m *Manager) Stats() []Stat {
 	return all
 }
 
-func compareKinds(a, b kind) int { return strings.Compare(a.String(), b.String()) }
+// kind is what the figures are kept by.
+type kind struct{ subject, predicate string }
+
+func (k kind) compare(other kind) int {
+	return cmp.Or(strings.Compare(k.subject, other.subject), strings.Compare(k.predicate, other.predicate))
+}

@@ -2,21 +2,11 @@ package locks
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
-
-// ManyKinds is how many kinds of locks, by subject and predicate, a team does not know by
-// heart any more: from there on, each should have a policy.
-const ManyKinds = 12
-
-// kind is what a team has a policy for.
-type kind struct{ subject, predicate string }
-
-func (k kind) String() string { return k.subject + "/" + k.predicate }
 
 // policies are the rules of a manager, and what it holds by them.
 type policies struct {
@@ -25,7 +15,6 @@ type policies struct {
 	mu sync.Mutex
 	// held counts the locks by the names of the rules that limit them.
 	held map[string]int
-	used map[kind]bool
 }
 
 // newPolicies returns the default rules and those of a team. The error is an
@@ -45,7 +34,7 @@ func newPolicies(own []Policy, words vocabulary) (*policies, error) {
 			return nil, &OptionError{"Policies", i, err}
 		}
 	}
-	return &policies{rules: rules, held: make(map[string]int), used: make(map[kind]bool)}, nil
+	return &policies{rules: rules, held: make(map[string]int)}, nil
 }
 
 // checkBeside returns an error for a rule that cannot be, or not beside the others.
@@ -208,30 +197,4 @@ func (p *policies) count(d Descriptor, n int) {
 			p.held[rule.Name] += n
 		}
 	}
-}
-
-// use notes a kind of lock that is in use. When it is a new one and there are many, use
-// returns how many, and those without a rule: all of them once, and then the new one.
-func (p *policies) use(d Descriptor) (ungoverned []kind, used int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	k := kind{d.Subject, d.Predicate}
-	if p.used[k] {
-		return nil, 0
-	}
-	p.used[k] = true
-	switch used = len(p.used); {
-	case used == ManyKinds:
-		ungoverned = slices.DeleteFunc(slices.SortedFunc(maps.Keys(p.used), compareKinds), p.govern)
-	case used > ManyKinds && !p.govern(k):
-		ungoverned = []kind{k}
-	}
-	return ungoverned, used
-}
-
-// govern reports whether there is a rule for the kind. One for all subjects is for none.
-func (p *policies) govern(k kind) bool {
-	return slices.ContainsFunc(p.rules, func(r Policy) bool {
-		return r.Subject != "" && r.Subject == k.subject && (r.Predicate == "" || r.Predicate == k.predicate)
-	})
 }

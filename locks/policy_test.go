@@ -1,16 +1,10 @@
 package locks_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
@@ -133,62 +127,6 @@ func TestPoliciesThatContradictEachOther(t *testing.T) {
 		{Name: "extraction-ttl", Subject: "page", MinTTL: 10 * time.Minute},
 	}})
 	release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: "page", Predicate: "extracting", Resources: []string{"a"}, TTL: time.Hour}))
-}
-
-func TestManyKindsOfLocksAreNamed(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	reg := prometheus.NewRegistry()
-	m, _ := open(t, locks.Options{Registerer: reg, Logger: slog.New(slog.NewTextHandler(&log, nil)), Policies: []locks.Policy{{Name: "schemas", Subject: "schema"}}})
-	warned := func() int { return strings.Count(log.String(), "Many kinds of locks") }
-	for i, predicate := range append(locks.Predicates(), locks.Predicates()[:4]...) {
-		subject := "schema"
-		if i >= 8 {
-			subject = "fileset"
-		}
-		if n, err := testutil.GatherAndCount(reg, "observerd_locks_kinds_without_policy"); warned() != 0 || n != 0 || err != nil {
-			t.Fatalf("warned of %d kinds: %s; %d are counted, %v", i, &log, n, err)
-		}
-		for n := range 2 {
-			release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: subject, Predicate: predicate, Resources: []string{fmt.Sprint(n)}}))
-		}
-	}
-	if warned() != 1 || !strings.Contains(log.String(), `kinds=12 without="[fileset/processing fileset/reading fileset/triggering fileset/writing]"`) {
-		t.Errorf("the log of twelve kinds: %s", &log)
-	}
-	log.Reset()
-	for _, subject := range []string{"document", "audit"} { // Audits have a policy.
-		for range 2 {
-			release(t, acquire(t, m, t.Context(), locks.Descriptor{Subject: subject, Predicate: "extracting", Resources: []string{"a"}}))
-		}
-	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "has no policy; write one\" kind=document/extracting") {
-		t.Errorf("the log of further kinds: %s", got)
-	}
-	want := "# HELP observerd_locks_kinds_without_policy 1 for each kind of locks, by subject and predicate, that this process uses without a policy, once it uses many kinds.\n" +
-		"# TYPE observerd_locks_kinds_without_policy gauge\n"
-	for _, predicate := range []string{"processing", "reading", "triggering", "writing"} {
-		want += `observerd_locks_kinds_without_policy{predicate="` + predicate + `",provider="other",subject="fileset"} 1` + "\n"
-	}
-	want += `observerd_locks_kinds_without_policy{predicate="extracting",provider="other",subject="document"} 1` + "\n"
-	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "observerd_locks_kinds_without_policy"); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestRulesGovernKinds(t *testing.T) {
-	t.Parallel()
-	rules, err := locks.NewRules(locks.Options{Policies: []locks.Policy{{Name: "all", Predicate: "reading", MaxTTL: time.Hour}, {Name: "schemas", Subject: "schema", Mode: locks.Shared}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for kind, want := range map[[2]string]bool{
-		{"page", "extracting"}: true, {"page", "reading"}: false, {"audit", "reading"}: true, {"schema", "writing"}: true, {"", ""}: false, {"parcel", "reading"}: false,
-	} {
-		if rules.Govern(kind[0], kind[1]) != want {
-			t.Errorf("%v: want %t", kind, want)
-		}
-	}
 }
 
 func TestRulesCheckWithoutAProvider(t *testing.T) {

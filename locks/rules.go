@@ -62,12 +62,6 @@ func (r *Rules) Check(d Descriptor) error {
 	return err
 }
 
-// Govern reports whether a policy is for locks of the subject and predicate in particular,
-// in whatever mode. See [ManyKinds].
-func (r *Rules) Govern(subject, predicate string) bool {
-	return r.rules.policies.govern(kind{subject, predicate})
-}
-
 // OptionError reports a policy or a hierarchy that cannot be, or not beside another.
 type OptionError struct {
 	// Option is the option's name, Policies or Hierarchies, and Index the place in it.

@@ -4,23 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
-	"github.com/observerd/observerd/internal/wiring"
-	"github.com/observerd/observerd/locks"
 )
 
 // lockStats is what locks stats prints with -o json.
 type lockStats struct {
 	Kinds  []kindStats  `json:"kinds"`
 	Failed []failedLock `json:"failed"`
-	// Ungoverned are kinds that no policy is for, as SUBJECT/PREDICATE, where there are
-	// many kinds.
-	Ungoverned []string `json:"kinds_without_policy,omitempty"`
 }
 
 // kindStats are figures of the locks of a subject and predicate. OldestHolder is empty where
@@ -52,8 +46,7 @@ many hold one, the mean of their TTLs, who has held one for longest, how many wa
 how many acquisitions have failed because another had the lock. Then the locks for which
 most have failed. Each process notes its failures every 10 s; those of a lock are
 forgotten 7 days after the last one. Of those who wait it is not known what for: they
-count for the predicate of the last holder. Where there are twelve kinds of locks
-(subject and predicate) or more, those that have no policy are named.
+count for the predicate of the last holder.
 
 How many locks are acquired in a second, and how long that takes, each process knows of
 itself: see the metrics of package locks.`,
@@ -71,10 +64,6 @@ itself: see the metrics of package locks.`,
 		if err != nil {
 			return err
 		}
-		rules, err := locks.NewRules(wiring.LockOptions(cfg.Locks))
-		if err != nil {
-			return err
-		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()
 		s, err := admin.ReadLockStats(ctx, cfg, c.quietLogger(cfg.Log), *top)
@@ -82,28 +71,15 @@ itself: see the metrics of package locks.`,
 		case err != nil:
 			return err
 		case *output == formatJSON:
-			return printJSON(c.stdout, statsOf(s, rules))
+			return printJSON(c.stdout, statsOf(s))
 		}
-		return c.printStats(s, ungoverned(s, rules))
+		return c.printStats(s)
 	}
 	return cmd
 }
 
-// ungoverned returns the kinds of locks without a policy, if there are many kinds.
-func ungoverned(s admin.LockStats, rules *locks.Rules) (kinds []string) {
-	if len(s.Kinds) < locks.ManyKinds {
-		return nil
-	}
-	for _, k := range s.Kinds {
-		if !rules.Govern(k.Subject, k.Predicate) {
-			kinds = append(kinds, k.Subject+"/"+k.Predicate)
-		}
-	}
-	return kinds
-}
-
-func statsOf(s admin.LockStats, rules *locks.Rules) lockStats {
-	all := lockStats{make([]kindStats, len(s.Kinds)), make([]failedLock, len(s.Failed)), ungoverned(s, rules)}
+func statsOf(s admin.LockStats) lockStats {
+	all := lockStats{make([]kindStats, len(s.Kinds)), make([]failedLock, len(s.Failed))}
 	for i, k := range s.Kinds {
 		all.Kinds[i] = kindStats{k.Subject, k.Predicate, k.Active, k.AverageTTL, k.Oldest, k.OldestNode, k.Waiting, k.Failures}
 	}
@@ -113,7 +89,7 @@ func statsOf(s admin.LockStats, rules *locks.Rules) lockStats {
 	return all
 }
 
-func (c lockCommands) printStats(s admin.LockStats, ungoverned []string) error {
+func (c lockCommands) printStats(s admin.LockStats) error {
 	rows := make([][]string, len(s.Kinds))
 	for i, k := range s.Kinds {
 		ttl, oldest := "-", "-"
@@ -125,9 +101,6 @@ func (c lockCommands) printStats(s admin.LockStats, ungoverned []string) error {
 	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, rows)
 	if err != nil {
 		return err
-	}
-	if len(ungoverned) > 0 {
-		fmt.Fprintf(c.stdout, "of %d kinds of locks, %d have no policy: %s\n", len(s.Kinds), len(ungoverned), escaped(strings.Join(ungoverned, ", ")))
 	}
 	if len(s.Failed) == 0 {
 		return nil

@@ -47,16 +47,8 @@ func libraryMetrics(t *testing.T) []byte {
 		}
 		return l
 	}
-	for _, predicate := range locks.Predicates() { // Kinds enough for the metric of those without a policy.
-		for _, subject := range []string{"document", "fileset"} {
-			l, err := m.Acquire(t.Context(), locks.Descriptor{Subject: subject, Predicate: predicate, Resources: []string{"free"}})
-			if err == nil {
-				err = l.Release(t.Context())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := acquire("reading", "free").Release(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	dead := acquire("reading", "held")
 	if _, err := m.Acquire(t.Context(), dead.Descriptor(), locks.FailFast()); !errors.Is(err, locks.ErrHeld) {
@@ -72,7 +64,7 @@ func libraryMetrics(t *testing.T) []byte {
 		if err != nil {
 			return err
 		}
-		if n := 11; len(families) != n {
+		if n := 10; len(families) != n {
 			return fmt.Errorf("%d metrics, want %d", len(families), n)
 		}
 		text.Reset()
