@@ -15,7 +15,7 @@ import (
 // end of its TTL. 0 is no bound; [Policy.MaxHold] may be shorter. Of locks that are acquired
 // together, the shortest bound is that of all. A lease that is nested in another has the
 // bound of the first.
-func MaxHold(d time.Duration) Option { return func(w *waiting) { w.maxHold = d } }
+func MaxHold(d time.Duration) HoldOption { return holdOption(func(w *waiting) { w.maxHold = d }) }
 
 // HoldAtLeast is for work that must not begin again too soon: a lock that is released sooner
 // than that after its acquisition stays held until then, also when the manager is closed and
@@ -23,23 +23,24 @@ func MaxHold(d time.Duration) Option { return func(w *waiting) { w.maxHold = d }
 // dies releases nothing: its lock ends as any other does. 0 is no bound. A lease that is
 // nested in another has the bound of the first. The error is [ErrUnsupported] where the
 // provider cannot do it.
-func HoldAtLeast(d time.Duration) Option { return func(w *waiting) { w.atLeast = d } }
+func HoldAtLeast(d time.Duration) HoldOption {
+	return holdOption(func(w *waiting) { w.atLeast = d })
+}
 
-// check returns a [*DescriptorError] for options that cannot be.
-func (w waiting) check() error {
+// check returns a [*DescriptorError] for options that cannot be, and [ErrUnsupported] for
+// those that the provider does not have.
+func (m *Manager) check(w waiting) error {
+	if w.wrong != nil {
+		return w.wrong
+	}
 	if w.maxHold < 0 {
 		return &DescriptorError{"max-hold", w.maxHold.String(), "is negative; write 1h, for example, or 0 for no bound"}
 	}
 	if w.atLeast < 0 {
 		return &DescriptorError{"hold-at-least", w.atLeast.String(), "is negative; write 1m, for example, or 0 for no bound"}
 	}
-	return nil
-}
-
-// canBound returns [ErrUnsupported] for options that the provider does not have.
-func (m *Manager) canBound(how waiting) error {
-	if _, ok := m.opts.Provider.(lock.Delayer); !ok && how.atLeast > 0 {
-		return fmt.Errorf("hold a lock for %s at least: %w", how.atLeast, ErrUnsupported)
+	if _, ok := m.opts.Provider.(lock.Delayer); !ok && w.atLeast > 0 {
+		return fmt.Errorf("hold a lock for %s at least: %w", w.atLeast, ErrUnsupported)
 	}
 	return nil
 }

@@ -67,6 +67,12 @@ type Descriptor struct {
 	Metadata map[string]string
 }
 
+// Name returns the exclusive lock of a name, for programs that need no vocabulary:
+// lock:exclusive:name:processing:NAME, with the [DefaultTTL].
+func Name(name string) Descriptor {
+	return Descriptor{Subject: "name", Predicate: "processing", Resources: []string{name}, Mode: Exclusive, TTL: DefaultTTL}
+}
+
 // String returns the descriptor's text, lock:MODE:SUBJECT:PREDICATE:RESOURCE:…, which
 // [Parse] reads. In a part, ":" is written as %3A and "%" as %25. TTL and metadata are
 // not in it.

@@ -56,6 +56,22 @@ func TestKeysOfDescriptors(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{Policies: []locks.Policy{{Name: "explicit", ExplicitTTL: true}}})
+	for name, want := range map[string]string{"nightly": "lock:exclusive:name:processing:nightly", "a:b": "lock:exclusive:name:processing:a%3Ab"} {
+		l := acquire(t, m, t.Context(), locks.Name(name))
+		if d := l.Descriptor(); d.String() != want || d.TTL != locks.DefaultTTL {
+			t.Errorf("%s is %s for %s", name, d, d.TTL)
+		}
+		release(t, l)
+	}
+	var mistake *locks.DescriptorError
+	if _, err := m.Acquire(t.Context(), locks.Name("")); !errors.As(err, &mistake) {
+		t.Errorf("no name: %v", err)
+	}
+}
+
 func TestEveryTextIsReadBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

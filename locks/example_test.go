@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
+	"github.com/observerd/observerd/locks/lockstest"
 )
 
 // The examples keep their locks in memory; see package locks/database for a provider.
 func example() *locks.Manager {
-	m, err := locks.Open(context.Background(), locks.Options{Provider: &locktest.Memory{}, Node: "worker-1"})
+	m, err := locks.Open(context.Background(), locks.Options{Provider: new(lockstest.Memory).Provider(), Node: "worker-1"})
 	if err != nil {
 		panic(err)
 	}

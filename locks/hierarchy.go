@@ -11,13 +11,13 @@ func DefaultHierarchies() [][]string {
 	return [][]string{{"fileset", "document", "page"}, {"fileset", "page"}}
 }
 
-// WithIntents takes, with a lock, intents on all that is above it: in the same step, for as
+// WithIntents takes, with each lock, intents on all that is above it: in the same step, for as
 // long as it is held, with its predicate and TTL. They are [Intent] above a lock that is
 // shared or an intent itself, and [IntentExclusive] above any other. What is above it,
 // [Options.Hierarchies] say: a page with the resources fs-1, doc-2 and 3 is below the
 // document fs-1, doc-2 and the fileset fs-1. The error is a [*DescriptorError] for a lock
 // that is in no hierarchy.
-func WithIntents() Option { return func(w *waiting) { w.intents = true } }
+func WithIntents() Option { return acquireOption(func(w *waiting) { w.intents = true }) }
 
 // HierarchyError reports a hierarchy that cannot be, or not beside another.
 type HierarchyError struct {
@@ -102,6 +102,30 @@ func (all hierarchies) above(subject string, resources int) ([]string, bool) {
 		}
 	}
 	return nil, false
+}
+
+// attach gives each of the leases those of its intents, which several may have in common: an
+// intent, or the lock itself where that covers it, is released after the last of them.
+func (all hierarchies) attach(intents, leases Leases) {
+	byKey, given := make(map[string]*Lease), make(map[*Lease]bool)
+	for _, l := range intents {
+		byKey[l.hold.lock.Key()] = l
+	}
+	for _, l := range leases {
+		byKey[l.hold.lock.Key()], given[l] = l, true
+	}
+	for _, l := range leases {
+		d := l.hold.lock
+		above, _ := all.above(d.Subject, len(d.Resources))
+		for i, subject := range above {
+			other := byKey[Descriptor{Subject: subject, Resources: d.Resources[:i+1]}.Key()]
+			if given[other] {
+				other = other.again(l.ctx)
+			}
+			given[other] = true
+			l.with = append(l.with, other)
+		}
+	}
 }
 
 // intents returns those of the locks, each once and in its strongest mode, but for what the

@@ -152,6 +152,39 @@ func TestLossOfOneEndsTheSet(t *testing.T) {
 	})
 }
 
+// The intents of a set belong to its leases. One that two pages have in common is held until
+// the second is released, and so is a fileset that was asked for beside its page.
+func TestIntentsOfASet(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{})
+	pages := []locks.Descriptor{below(fileset, "page", "1"), below(fileset, "page", "2")}
+	for name, ds := range map[string][]locks.Descriptor{"an intent": pages, "a lock of the set": {pages[0], fileset}} {
+		set, err := m.AcquireAll(t.Context(), ds, locks.WithIntents(), locks.FailFast())
+		if err != nil || len(set) != len(ds) {
+			t.Fatalf("%s: %d leases, %v", name, len(set), err)
+		}
+		for i, l := range set {
+			if l.Descriptor().Key() != ds[i].Key() {
+				t.Errorf("%s: lease %d is of %s", name, i, l.Descriptor())
+			}
+		}
+		if err := set[0].Extend(t.Context(), time.Hour); err != nil || find(t, m, set[1]).Lock.TTL == time.Hour && name == "an intent" {
+			t.Errorf("%s: the extension of one page: %v", name, err)
+		}
+		release(t, set[1])
+		if !isHeld(t, m, in(fileset, locks.Shared)) {
+			t.Errorf("%s: the fileset is free while one of its pages is held", name)
+		}
+		if set[0].Context().Err() != nil {
+			t.Errorf("%s: the context of the other has ended", name)
+		}
+		release(t, set[0])
+		if isHeld(t, m, fileset) {
+			t.Errorf("%s: the fileset is held after the release", name)
+		}
+	}
+}
+
 func TestSetsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	m, p := open(t, locks.Options{})
@@ -165,6 +198,8 @@ func TestSetsThatCannotBe(t *testing.T) {
 		"too deep":       {[]locks.Descriptor{below(fileset, "page", "a", "b", "c")}, locks.WithIntents(), "place 4"},
 		"weaker above":   {[]locks.Descriptor{in(fileset, locks.Shared), below(fileset, "page", "7")}, locks.WithIntents(), "needs intent-exclusive"},
 		"wrong resource": {[]locks.Descriptor{below(fileset, "page", "")}, locks.WithIntents(), "must name something"},
+		"empty":          {nil, locks.FailFast(), "locks are missing"},
+		"no option":      {[]locks.Descriptor{fileset}, nil, "options have nothing as number 1"},
 	} {
 		_, err := m.AcquireAll(t.Context(), tc.ds, tc.option)
 		var mistake *locks.DescriptorError
@@ -174,9 +209,6 @@ func TestSetsThatCannotBe(t *testing.T) {
 	}
 	if n := p.Attempts(fileset.Key()); n != 0 {
 		t.Errorf("the provider was asked %d times", n)
-	}
-	if set, err := m.AcquireAll(t.Context(), nil); err != nil || len(set) != 0 {
-		t.Errorf("no locks: %v, %v", set, err)
 	}
 }
 

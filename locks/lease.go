@@ -18,7 +18,7 @@ type Lease struct {
 	hold *hold
 	ctx  context.Context
 	end  func()
-	// with are the leases that are released after this one.
+	// with are the leases of its intents, which are released after this one.
 	with Leases
 
 	release sync.Once
@@ -52,8 +52,8 @@ type hold struct {
 	touching sync.RWMutex
 
 	mu sync.Mutex
-	// leases counts those that were not released yet.
-	leases int
+	// leases are those that were not released yet.
+	leases []*Lease
 }
 
 // set are leases that were acquired at once: the loss of one ends the contexts of all.
@@ -88,14 +88,16 @@ func newHolds(ctx context.Context, m *Manager, ds []Descriptor, held []*lock.Lea
 	inner, _ := ctx.Value(holdKey{}).(*hold)
 	leases := make(Leases, len(held))
 	for i, l := range held {
-		inner = &hold{manager: m, lock: ds[i], lease: l, outer: inner, set: s, leases: 1}
+		inner = &hold{manager: m, lock: ds[i], lease: l, outer: inner, set: s}
 		leases[i] = &Lease{hold: inner, end: func() {}}
+		inner.leases = Leases{leases[i]}
 		if len(held) > 1 { // Else the end of its own context is that of all.
 			s.watch(l)
 		}
 	}
 	for _, l := range leases {
 		l.belongsTo(inner)
+		l.endWithContext()
 	}
 	return leases
 }
@@ -115,10 +117,36 @@ func (l *Lease) joins(taken Leases) {
 		s.watch(other.hold.lease)
 	}
 	end := l.end
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
 	l.ctx, l.end = ctx, func() {
 		end()
 		cancel(context.Canceled)
 	}
+}
+
+// again returns another lease of the same term, for as long as ctx lives.
+func (l *Lease) again(ctx context.Context) *Lease {
+	other := &Lease{hold: l.hold, ctx: ctx, end: func() {}}
+	l.hold.mu.Lock()
+	l.hold.leases = append(l.hold.leases, other)
+	l.hold.mu.Unlock()
+	other.endWithContext()
+	return other
+}
+
+// endWithContext lets the term be renewed no more when the contexts of all its leases have
+// ended: of those, one that is forgotten would keep the lock for ever.
+func (l *Lease) endWithContext() {
+	context.AfterFunc(l.ctx, func() {
+		h := l.hold
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		lives := func(l *Lease) bool { return l.ctx.Err() == nil }
+		if len(h.leases) > 0 && !slices.ContainsFunc(h.leases, lives) {
+			h.lease.StopRenewal()
+		}
+	})
 }
 
 // heldBy returns the hold of the same lock that ctx is under, if any.
@@ -146,7 +174,23 @@ func (m *Manager) holds(ctx context.Context) (keys []string) {
 func (h *hold) isHeld() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.leases > 0
+	return len(h.leases) > 0
+}
+
+// errReleased is the [ErrLost] of a lease that is used after its release.
+var errReleased = fmt.Errorf("%w: it was released", ErrLost)
+
+// areHeld returns [errReleased] when one of the leases was released.
+func (all Leases) areHeld() error {
+	for _, l := range all {
+		l.hold.mu.Lock()
+		held := slices.Contains(l.hold.leases, l)
+		l.hold.mu.Unlock()
+		if !held {
+			return fmt.Errorf("%s: %w", l.hold.lock, errReleased)
+		}
+	}
+	return nil
 }
 
 // nest returns another lease of the hold. A hold whose context has ended is waited for by
@@ -160,17 +204,18 @@ func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.leases == 0 {
-		return nil, fmt.Errorf("%s: %w", d, ErrLost) // It was released just now.
+	if len(h.leases) == 0 {
+		return nil, fmt.Errorf("%s: %w", d, errReleased) // Just now.
 	}
-	h.leases++
 	// ctx may have the values of the hold's context, and not its end.
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.lease.Context(), func() { cancel(context.Cause(h.lease.Context())) })
-	return &Lease{hold: h, ctx: ctx, end: func() {
+	l := &Lease{hold: h, ctx: ctx, end: func() {
 		stop()
 		cancel(context.Canceled)
-	}}, nil
+	}}
+	h.leases = append(h.leases, l)
+	return l, nil
 }
 
 // Descriptor returns the lock's descriptor, with its defaults and the TTL in force.
@@ -191,21 +236,25 @@ func (l *Lease) Term() string { return l.hold.lease.Grant().Term }
 // system that remembers the greatest one can refuse a holder that was replaced.
 func (l *Lease) Fence() int64 { return l.hold.lease.Fence() }
 
-// Context is that of the work. It ends with the cause [ErrLost] at the moment the lease
-// cannot be trusted any more, or was held for as long as it may be ([ErrHeldTooLong]), with
-// [context.Canceled] when the lock is released, and with [ErrClosed] when the manager is
-// closed. Locks that are acquired with it count as the
+// Context is that of the work. It ends with the context that the lease was acquired with, with
+// the cause [ErrLost] at the moment the lease cannot be trusted any more, or was held for as
+// long as it may be ([ErrHeldTooLong]), with [context.Canceled] when the lock is released, and
+// with [ErrClosed] when the manager is closed. Locks that are acquired with it count as the
 // holder's own; see [Manager.Acquire].
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Extend lets the lease, and its intents, run for ttl from now, and from each later
 // renewal. The error is a [*PolicyError] where such a lock may not be acquired for ttl,
-// [ErrLost] when one has ended, and [ErrUnsupported] where the provider cannot do it.
+// [ErrLost] when one has ended or was released, and [ErrUnsupported] where the provider cannot
+// do it.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= 0 {
 		return &DescriptorError{"ttl", ttl.String(), "is not positive; write 30s, for example"}
 	}
 	all := append(slices.Clone(l.with), l)
+	if err := all.areHeld(); err != nil {
+		return err
+	}
 	for _, other := range all {
 		d := other.hold.lock
 		d.TTL = ttl
@@ -228,12 +277,13 @@ func (h *hold) extend(ctx context.Context, ttl time.Duration) error {
 }
 
 // Release gives the lock back, also when ctx has ended, once all leases of the term were
-// released, and then its intents; see [HoldAtLeast]. The error is [ErrLost] when the lease had ended before. A second call
-// returns what the first did.
+// released, and then its intents; see [HoldAtLeast]. The error is [ErrLost] when the lease had
+// ended before, and another may have had the lock. A second call returns what the first did.
 func (l *Lease) Release(ctx context.Context) error {
 	l.release.Do(func() {
+		last := l.hold.leave(l)
 		l.end()
-		if l.hold.leave() {
+		if last {
 			l.err = l.hold.lease.Release(ctx)
 			l.hold.set.leave()
 			g := l.hold.lease.Grant()
@@ -251,12 +301,12 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.err
 }
 
-// leave reports whether the last lease of the term has been released.
-func (h *hold) leave() bool {
+// leave reports whether the lease is the last one of the term that is released.
+func (h *hold) leave(l *Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.leases--
-	return h.leases == 0
+	h.leases = slices.DeleteFunc(h.leases, func(other *Lease) bool { return other == l })
+	return len(h.leases) == 0
 }
 
 // Tx is a transaction of the coordination database. [*sql.Tx] is one; package
@@ -266,7 +316,8 @@ type Tx interface {
 }
 
 // Guard makes the caller's transaction depend on the lease, and on its intents: it renews
-// them in it, by their terms. The error is [ErrFenced] when one has ended; roll back then.
+// them in it, by their terms. The error is [ErrFenced] when one has ended; roll back then. It
+// is also [ErrLost] when the lease was released.
 // Otherwise no other can take the lock before the transaction ends, and none has had it
 // since the lease began; a client that knows no modes, such as a Spring node, can take one
 // that is shared when its TTL is over. Keep what follows short: the lease is not renewed meanwhile. When
@@ -275,6 +326,9 @@ type Tx interface {
 // [ErrUnsupported] where the provider has no such transactions.
 func (l *Lease) Guard(ctx context.Context, tx Tx) error {
 	all := append(slices.Clone(l.with), l)
+	if err := all.areHeld(); err != nil {
+		return fmt.Errorf("guard by %w: %w", err, ErrFenced)
+	}
 	held := make([]*lock.Lease, len(all))
 	for i, other := range all {
 		held[i] = other.hold.lease

@@ -141,6 +141,11 @@ func closeProvider(p Provider) error {
 // Acquire takes a lock, and waits for it as the options say. The lease is renewed until
 // it is released, and its context derives from ctx.
 //
+// The end of ctx ends the wait, and later the lease: its context ends, it is renewed no more,
+// and others get the lock when it is released, or at the end of its TTL. So a deadline of ctx
+// is one of the work too; [Within] bounds the wait alone. Work that may end after ctx, and
+// takes longer than the TTL then, needs a context without that end.
+//
 // A caller whose ctx is that of a lease of the same lock, or derives from it, gets the
 // lock at once, as another [Lease] of the same term, with the TTL and the metadata of the
 // first; the lock is free when all of them were released. If it asks for a mode that the
@@ -156,48 +161,57 @@ func closeProvider(p Provider) error {
 // lock, or was ahead in line, for as long as Acquire was to wait, and ctx's cause when ctx
 // has ended. Any other error is the provider's: nothing is known then of who has the lock.
 func (m *Manager) Acquire(ctx context.Context, d Descriptor, options ...Option) (*Lease, error) {
-	leases, err := m.acquire(ctx, []Descriptor{d}, options)
+	leases, err := m.AcquireAll(ctx, []Descriptor{d}, options...)
 	if err != nil {
 		return nil, err
 	}
-	l := leases[len(leases)-1]
-	l.with = leases[:len(leases)-1]
-	return l, nil
+	return leases[0], nil
 }
 
 // AcquireAll takes several locks, all or none, in one step: callers that take the same
 // locks in different orders do not block each other. Otherwise it is [Manager.Acquire].
-// The leases are in the order of the descriptors; with [WithIntents], the intents come
-// before them. The loss of one ends the contexts of all, and a caller that has the context
-// of one holds all. The error is a [*DescriptorError] when two of the descriptors are one
-// lock, and [ErrUnsupported] when the provider takes one lock at a time.
+// The leases are in the order of the descriptors; the intents of [WithIntents] belong to
+// them, and one that several have in common is held until the last of them is released. The
+// loss of one ends the contexts of all, and a caller that has the context of one holds all. The
+// error is a [*DescriptorError] when there is no descriptor or two of them are one lock, and
+// [ErrUnsupported] when the provider takes one lock at a time.
 func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Option) (Leases, error) {
-	return m.acquire(ctx, ds, options)
+	how, err := m.waitingOf(options)
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.prepareAll(ds, how)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := m.acquire(ctx, all, how)
+	if err != nil {
+		return nil, err
+	}
+	intents := len(all) - len(ds)
+	if how.intents {
+		m.hierarchies.attach(leases[:intents], leases[intents:])
+	}
+	return leases[intents:], nil
 }
 
 // acquire takes all locks or none.
-func (m *Manager) acquire(ctx context.Context, ds []Descriptor, options []Option) (Leases, error) {
-	how := waitingOf(options)
-	if err := errors.Join(how.check(), m.canBound(how)); err != nil {
-		return nil, err
-	}
-	ds, err := m.prepareAll(ds, how)
-	if err != nil {
-		return nil, err
-	}
+func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
 	nested, others, err := m.nestAll(ctx, ds)
-	if err != nil || len(others) == 0 {
-		return nested, err
-	}
-	taken, err := m.take(ctx, others, how)
 	if err != nil {
-		return nil, errors.Join(err, nested.Release(ctx))
+		return nil, err
 	}
-	if len(nested) == 0 {
-		return taken, nil
+	var taken Leases
+	if len(others) > 0 {
+		if taken, err = m.take(ctx, others, how); err != nil {
+			return nil, errors.Join(err, nested.Release(ctx))
+		}
 	}
 	for _, l := range nested {
-		l.joins(taken)
+		if len(taken) > 0 {
+			l.joins(taken)
+		}
+		l.endWithContext()
 	}
 	return inOrder(ds, nested, taken), nil
 }
@@ -219,6 +233,9 @@ func inOrder(ds []Descriptor, nested, taken Leases) Leases {
 // prepareAll returns the descriptors as the provider is asked for them, those of the
 // intents first.
 func (m *Manager) prepareAll(ds []Descriptor, how waiting) ([]Descriptor, error) {
+	if len(ds) == 0 {
+		return nil, &DescriptorError{"locks", "", "are missing; name at least one"}
+	}
 	all := make([]Descriptor, len(ds))
 	for i, d := range ds {
 		var err error

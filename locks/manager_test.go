@@ -387,7 +387,7 @@ func TestCloseEndsTheLeases(t *testing.T) {
 	if _, held := p.Holder(requestOf(l)); held {
 		t.Error("the lock was not released")
 	}
-	if _, err := m.Acquire(t.Context(), page); !errors.Is(err, locks.ErrClosed) {
+	if _, err := m.Acquire(t.Context(), page); !errors.Is(err, locks.ErrClosed) || !strings.HasSuffix(err.Error(), ": the locks of this process are closed") {
 		t.Errorf("%v, want ErrClosed", err)
 	}
 }
@@ -413,6 +413,86 @@ func ExampleParse() {
 	d, err := locks.Parse("lock:exclusive:page:extracting:fs-abc123:doc-456:3")
 	fmt.Println(d.Subject, d.Resources, err)
 	// Output: page [fs-abc123 doc-456 3] <nil>
+}
+
+// The end of the context that a lease was acquired with ends the lease: nobody renews it any
+// more, also when its holder has forgotten it.
+func TestContextEndsTheLease(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(m *locks.Manager, ctx context.Context) (locks.Leases, error){
+		"one": func(m *locks.Manager, ctx context.Context) (locks.Leases, error) {
+			l, err := m.Acquire(ctx, fileset)
+			return locks.Leases{l}, err
+		},
+		"a set with intents": func(m *locks.Manager, ctx context.Context) (locks.Leases, error) {
+			return m.AcquireAll(ctx, []locks.Descriptor{below(fileset, "page", "1"), below(fileset, "page", "2")}, locks.WithIntents())
+		},
+		"one that is stolen": func(m *locks.Manager, ctx context.Context) (locks.Leases, error) {
+			victim := acquire(t, m, context.Background(), fileset)
+			l, err := m.Steal(ctx, find(t, m, victim), fileset)
+			return locks.Leases{l}, err
+		},
+		"a nested one, whose first was released": func(m *locks.Manager, ctx context.Context) (locks.Leases, error) {
+			first := acquire(t, m, context.Background(), fileset)
+			end, _ := ctx.Deadline()
+			ctx, cancel := context.WithDeadline(context.WithoutCancel(first.Context()), end)
+			context.AfterFunc(ctx, cancel)
+			l, err := m.Acquire(ctx, fileset)
+			release(t, first)
+			return locks.Leases{l}, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, _ := open(t, locks.Options{})
+				ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+				defer cancel()
+				leases, err := take(m, ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour - time.Second)
+				if leases[0].Context().Err() != nil || !isHeld(t, m, fileset) {
+					t.Fatal("the lease has ended before its context")
+				}
+				<-leases[0].Context().Done()
+				if cause := context.Cause(leases[0].Context()); !errors.Is(cause, context.DeadlineExceeded) {
+					t.Errorf("cause %v", cause)
+				}
+				synctest.Wait()
+				if !isHeld(t, m, fileset) {
+					t.Error("the lock is free while its holder may still be about to stop")
+				}
+				if err := leases[0].Extend(t.Context(), time.Hour); !errors.Is(err, locks.ErrLost) {
+					t.Errorf("extend: %v, want ErrLost", err)
+				}
+				time.Sleep(locks.DefaultTTL)
+				if isHeld(t, m, fileset) {
+					t.Error("the lock is held a TTL after the end of its context")
+				}
+			})
+		})
+	}
+}
+
+// A lease that was released is nobody's, though one that was nested in it goes on.
+func TestReleasedLeaseIsNotUsed(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{})
+	outer := acquire(t, m, t.Context(), page)
+	nested := acquire(t, m, outer.Context(), page)
+	release(t, outer)
+	if err := outer.Extend(t.Context(), time.Minute); !errors.Is(err, locks.ErrLost) || nested.TTL() != page.TTL {
+		t.Errorf("extend: %v, want ErrLost; the TTL is %s", err, nested.TTL())
+	}
+	if err := outer.Guard(t.Context(), nil); !errors.Is(err, locks.ErrLost) || !errors.Is(err, locks.ErrFenced) {
+		t.Errorf("guard: %v, want ErrLost and ErrFenced", err)
+	}
+	if err := nested.Extend(t.Context(), time.Minute); err != nil {
+		t.Errorf("the nested one: %v", err)
+	}
+	release(t, nested)
 }
 
 // What has the values of a lease's context, and not its end, hears of the loss too, and
@@ -461,9 +541,15 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}
 	m, _ := open(t, locks.Options{})
 	l := acquire(t, m, t.Context(), page)
-	for _, option := range []locks.Option{locks.Retry(nil), locks.Retry(locks.Backoff(-time.Second, 2)), locks.Within(-1)} {
+	for _, option := range []locks.Option{locks.Retry(locks.Backoff(-time.Second, 2)), locks.Within(0)} {
 		if _, err := m.Acquire(t.Context(), page, option); !errors.Is(err, locks.ErrHeld) {
 			t.Errorf("%v", err)
+		}
+	}
+	for field, option := range map[string]locks.Option{"retry": locks.Retry(nil), "within": locks.Within(-1), "options": nil} {
+		var mistake *locks.DescriptorError
+		if _, err := m.Acquire(t.Context(), page, option); !errors.As(err, &mistake) || mistake.Field != field {
+			t.Errorf("%s: %v", field, err)
 		}
 	}
 	release(t, l)

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,15 +16,15 @@ const Nobody = "nobody"
 
 // StolenBy says who steals, and why, for the records of the provider. Without it, or with
 // an empty name, that is [Options.Node]; the reason may be empty.
-func StolenBy(name, reason string) Option {
-	return func(w *waiting) { w.by = lock.By{Actor: name, Reason: reason} }
+func StolenBy(name, reason string) StealOption {
+	return stealOption(func(w *waiting) { w.by = lock.By{Actor: name, Reason: reason} })
 }
 
 // Steal takes a lock from a holder whose lease may still run: from the one term that
 // [Manager.Find] has found, and only if its lease was not renewed since. It is an operator's
 // decision, so it tries once and passes all who wait in line. The descriptor is of the same
-// subject and resources as what was found. Of the options those of [Manager.Acquire] count
-// that are not about waiting.
+// subject and resources as what was found. No intents are taken with it. The end of ctx ends
+// the lease, as that of [Manager.Acquire].
 //
 // The former holder works on until it notices: at its next renewal, within a third of its
 // TTL, or at the end of its lease if it cannot renew it. What it does under [Lease.Guard], or
@@ -34,15 +35,19 @@ func StolenBy(name, reason string) Option {
 // The error is [ErrRenewed] when the holder has renewed its lease, [ErrEnded] when its term
 // does not hold the lock any more, a [*HeldError] when another who shares the lock keeps out
 // the mode, and one that is [ErrHeld] when another transaction has locked the row: nothing
-// has changed then. It is [ErrUnsupported] where the provider cannot steal, or with
-// [WithIntents], and otherwise as that of Acquire. A [*PolicyError] may be of a rule that is
+// has changed then. It is [ErrUnsupported] where the provider cannot steal, and otherwise as
+// that of Acquire. A [*PolicyError] may be of a rule that is
 // for the lock as it was found.
-func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options ...Option) (*Lease, error) {
-	how := waitingOf(options)
-	if how.by.Actor == "" {
-		how.by.Actor = m.opts.Node
+func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options ...StealOption) (*Lease, error) {
+	var how waiting
+	for i, o := range options {
+		if o == nil {
+			return nil, noOption(i)
+		}
+		o.steals(&how)
 	}
-	if err := errors.Join(how.check(), m.canBound(how)); err != nil {
+	how.by.Actor = cmp.Or(how.by.Actor, m.opts.Node)
+	if err := m.check(how); err != nil {
 		return nil, err
 	}
 	d, err := m.prepare(d)
@@ -51,8 +56,6 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 		return nil, err
 	case d.Key() != found.Lock.Key():
 		return nil, &DescriptorError{"resources", d.String(), "are not those of the lock that was found, " + found.Lock.String()}
-	case how.intents:
-		return nil, fmt.Errorf("steal %s with intents on what is above: %w", d, ErrUnsupported)
 	}
 	if h := m.heldBy(ctx, d); h != nil {
 		return nil, &NestedError{d, h.lock.Mode}

@@ -117,7 +117,7 @@ func TestStealSaysWhoDoesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, options := range map[lock.By][]locks.Option{{Actor: "b"}: nil, {Actor: "alice", Reason: "WMS-4711"}: {locks.StolenBy("alice", "WMS-4711")}} {
+	for want, options := range map[lock.By][]locks.StealOption{{Actor: "b"}: nil, {Actor: "alice", Reason: "WMS-4711"}: {locks.StolenBy("alice", "WMS-4711")}} {
 		victim := acquire(t, m, t.Context(), audit)
 		l, err := m.Steal(t.Context(), find(t, m, victim), audit, options...)
 		if err != nil || p.by != want {
@@ -151,8 +151,8 @@ func TestStealIsRefused(t *testing.T) {
 		if _, err := m.Steal(t.Context(), locks.Found{}, page); !errors.As(err, &wrong) {
 			t.Errorf("steal of nothing: %v", err)
 		}
-		if _, err := m.Steal(t.Context(), seen, shared, locks.WithIntents()); !errors.Is(err, locks.ErrUnsupported) {
-			t.Errorf("steal with intents: %v", err)
+		if _, err := m.Steal(t.Context(), seen, shared, nil); !errors.As(err, &wrong) || wrong.Field != "options" {
+			t.Errorf("steal with an option that is nil: %v", err)
 		}
 		var nested *locks.NestedError
 		if _, err := m.Steal(own.Context(), find(t, m, own), page); !errors.As(err, &nested) {

@@ -6,9 +6,10 @@ import (
 	"github.com/observerd/observerd/internal/nearest"
 )
 
-// Subjects returns the subjects that every manager knows; [Options.Subjects] adds more.
+// Subjects returns the subjects that every manager knows; [Options.Subjects] adds more. That
+// of [Name] is one of them.
 func Subjects() []string {
-	return []string{"fileset", "document", "page", "consolidation-job", "extraction-job", "schema", "queue-job", "audit"}
+	return []string{"fileset", "document", "page", "consolidation-job", "extraction-job", "schema", "queue-job", "audit", "name"}
 }
 
 // Predicates returns the predicates that every manager knows; [Options.Predicates] adds

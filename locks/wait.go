@@ -3,6 +3,7 @@ package locks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"time"
@@ -42,13 +43,35 @@ func spread(d time.Duration) time.Duration {
 
 // Option changes what [Manager.Acquire] takes, and how it waits for a lock that is held.
 // Without one it tries again after about 1, 2, 4, 8 and 16 seconds. The last of several
-// options for the same thing counts.
-type Option func(*waiting)
+// options for the same thing counts. One that is nil is a [*DescriptorError].
+type Option interface{ acquires(*waiting) }
+
+// StealOption changes how [Manager.Steal] takes a lock. One that is nil is a
+// [*DescriptorError].
+type StealOption interface{ steals(*waiting) }
+
+// HoldOption bounds how long a lock is held, however it was taken.
+type HoldOption interface {
+	Option
+	StealOption
+}
+
+type (
+	acquireOption func(*waiting)
+	stealOption   func(*waiting)
+	holdOption    func(*waiting)
+)
+
+func (o acquireOption) acquires(w *waiting) { o(w) }
+func (o stealOption) steals(w *waiting)     { o(w) }
+func (o holdOption) acquires(w *waiting)    { o(w) }
+func (o holdOption) steals(w *waiting)      { o(w) }
 
 // waiting is how a caller acquires.
 type waiting struct {
 	pauses   Pauses
-	stale    bool // pauses is not used: see [StealStale]
+	stale    bool  // pauses is not used: see [StealStale]
+	wrong    error // what is wrong with pauses
 	intents  bool
 	priority int
 	atLeast  time.Duration
@@ -72,25 +95,38 @@ func (w waiting) pausesAfter(err *error) Pauses {
 // FailFast does not wait.
 func FailFast() Option { return Retry(Fixed(0, 0)) }
 
-// Retry tries again after each of the pauses.
+// Retry tries again after each of the pauses. Without any, write [FailFast].
 func Retry(pauses Pauses) Option {
+	var wrong error
 	if pauses == nil {
-		pauses = Fixed(0, 0)
+		wrong = &DescriptorError{"retry", "", "has no pauses; write FailFast to try once"}
 	}
-	return func(w *waiting) { w.pauses, w.stale = pauses, false }
+	return acquireOption(func(w *waiting) { w.pauses, w.stale, w.wrong = pauses, false, wrong })
 }
 
-// StealStale tries again once, when the lease of the holder is over that was found first:
-// it gets the lock of a holder that has died, and does not wait for one that lives.
-func StealStale() Option { return func(w *waiting) { w.stale = true } }
+// StealStale waits until the lease is over that was found first, and tries again once: it
+// gets the lock of a holder that has died, and does not wait for one that lives. Despite its
+// name it takes the lock from nobody who lives and renews it; see [Manager.Steal] for that.
+func StealStale() Option {
+	return acquireOption(func(w *waiting) { w.stale, w.wrong = true, nil })
+}
 
 // Priority puts the caller before all who wait with a lesser one, and behind those with a
 // greater. Without it the priority is 0. It is between -1000 and 1000; one that is not
 // counts as the nearest.
-func Priority(n int) Option { return func(w *waiting) { w.priority = min(max(n, -1000), 1000) } }
+func Priority(n int) Option {
+	return acquireOption(func(w *waiting) { w.priority = min(max(n, -1000), 1000) })
+}
 
-// Within tries again, after short pauses, until that time is over.
+// Within bounds the wait: it tries again, after short pauses, until that time is over, and
+// the lease is held for as long as its holder wants. (The deadline of a context that is given
+// to [Manager.Acquire] ends the lease too.) With 0 it tries once. An attempt that the provider
+// does not answer ends after 10 s at most, which is not the wait's.
 func Within(limit time.Duration) Option {
+	if limit < 0 {
+		wrong := &DescriptorError{"within", limit.String(), "is negative; write 30s, for example, or 0 to try once"}
+		return acquireOption(func(w *waiting) { w.wrong = wrong })
+	}
 	return Retry(func(yield func(time.Duration) bool) {
 		end := time.Now().Add(limit)
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -102,15 +138,23 @@ func Within(limit time.Duration) Option {
 	})
 }
 
-func waitingOf(options []Option) waiting {
-	var w waiting
-	for _, o := range options {
-		o(&w)
+// waitingOf returns how a caller with these options acquires. The error is a
+// [*DescriptorError], or [ErrUnsupported] where the provider does not have one of them.
+func (m *Manager) waitingOf(options []Option) (w waiting, err error) {
+	for i, o := range options {
+		if o == nil {
+			return w, noOption(i)
+		}
+		o.acquires(&w)
 	}
 	if w.pauses == nil {
 		w.pauses = Backoff(time.Second, 5)
 	}
-	return w
+	return w, m.check(w)
+}
+
+func noOption(i int) error {
+	return &DescriptorError{"options", "", fmt.Sprintf("have nothing as number %d; leave it out", i+1)}
 }
 
 // wait takes the locks from the provider. It returns how often it tried, too.

@@ -76,7 +76,7 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 		return usageError{errors.New("--max-hold is for a command; --ttl says how long the lock is held without one")}
 	}
 	by := s.by()
-	options := []locks.Option{locks.StolenBy(by.Actor, by.Reason), locks.MaxHold(s.maxHold)}
+	options := []locks.StealOption{locks.StolenBy(by.Actor, by.Reason), locks.MaxHold(s.maxHold)}
 	if len(command) == 0 {
 		options = append(options, locks.HoldAtLeast(d.TTL))
 	} else if err := lockexec.Find(command[0]); err != nil {
@@ -107,7 +107,7 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 // known to live.
 const stealTries = 3
 
-func (s *theft) steal(ctx context.Context, m *locks.Manager, d locks.Descriptor, options []locks.Option) (l *locks.Lease, from locks.Found, err error) {
+func (s *theft) steal(ctx context.Context, m *locks.Manager, d locks.Descriptor, options []locks.StealOption) (l *locks.Lease, from locks.Found, err error) {
 	for range stealTries {
 		if from, err = s.holder(ctx, m, d); err != nil {
 			break

@@ -18,7 +18,7 @@ import (
 
 // ErrClosed reports that the keeper was closed. It is the cause with which the contexts
 // of the leases end that were still held.
-var ErrClosed = errors.New("keeper of leases is closed")
+var ErrClosed = errors.New("the locks of this process are closed")
 
 // maxAttempt limits one attempt to acquire a lock.
 const maxAttempt = 10 * time.Second
@@ -174,7 +174,7 @@ func (k *Keeper) AcquireWithin(ctx context.Context, r Request, within time.Durat
 func (k *Keeper) Close(ctx context.Context) error {
 	err := releaseAll(ctx, k.shut())
 	k.cancel()
-	return errors.Join(err, wait.Group(ctx, &k.work, "the keeper of leases"))
+	return errors.Join(err, wait.Group(ctx, &k.work, "renewals and releases of leases"))
 }
 
 // releaseAll ends and releases the leases.

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -29,6 +30,11 @@ func (l *Lease) overstay() {
 		l.keeper.lost(l, "held for as long as it may be")
 	}
 }
+
+// StopRenewal lets the lease be renewed no more, for its context has ended: whoever worked
+// under it has the time to stop that is left of its TTL, or until the release. A lease that has
+// ended stays as it is.
+func (l *Lease) StopRenewal() { _ = l.end(context.Canceled) }
 
 // lossOf returns why a lease was lost that ended for this reason, and was found lost.
 func lossOf(ended error) error {

@@ -20,11 +20,3 @@ func TestMemoryKeepsTheContract(t *testing.T) {
 		}
 	})
 }
-
-func TestMemoryKeepsTheContractWhenTimeAlonePasses(t *testing.T) {
-	t.Parallel()
-	locktest.Run(t, func(*testing.T) locktest.Harness {
-		m := new(locktest.Memory)
-		return locktest.Harness{Provider: func() lock.Provider { return m }, MinTTL: 300 * time.Millisecond}
-	})
-}

@@ -122,7 +122,7 @@ func (h *holder) acquire(ctx context.Context) (locks.Leases, error) {
 	rand.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
 	options := []locks.Option{locks.Within(limit)}
 	// What is acquired as the program is told to end is held, and released.
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*limit)
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
 	switch rand.IntN(6) {
