@@ -1,10 +1,12 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -14,15 +16,18 @@ import (
 type Filter struct {
 	Subject, Predicate string
 	Mode               Mode
-	// Resources are those that a lock must have, at any position.
-	Resources []string
+	// Key is that of one lock, as of [Descriptor.Key].
+	Key string
+	// Resources are those that a lock must have, at any position. Below are the first of its
+	// resources: fs-1 finds the lock with that resource and all locks below it.
+	Resources, Below []string
 	// Node is the holder's readable name.
 	Node string
 	// OlderThan is the least time since the acquisition.
 	OlderThan time.Duration
 	// Expired asks for locks whose lease is over, and that nobody has taken since.
 	Expired bool
-	// Limit is the most that is returned; 0 means 100.
+	// Limit is the most that is returned; 0 means 100. Of more locks it is not said which.
 	Limit int
 }
 
@@ -42,11 +47,11 @@ type Found struct {
 	Mark string
 }
 
-// findPage is how many locks are read at once.
+// findPage is how many locks are read at once, at least.
 const findPage = 1000
 
 // Find returns the locks of the manager's region that are held, by any process, sorted by
-// what is locked. The error is [ErrUnsupported] where the provider cannot list its locks,
+// what is locked, and those who share a lock by their age. The error is [ErrUnsupported] where the provider cannot list its locks,
 // and a [*DescriptorError] for a mode that there is not. A subject or predicate that the
 // manager does not know may be another program's.
 func (m *Manager) Find(ctx context.Context, f Filter) ([]Found, error) {
@@ -60,7 +65,10 @@ func (m *Manager) Find(ctx context.Context, f Filter) ([]Found, error) {
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	q := lock.Query{Region: m.opts.Region, Parts: f.parts(), Node: f.Node, Limit: findPage}
+	q := lock.Query{
+		Region: m.opts.Region, Key: f.Key, Parts: f.parts(), Node: f.Node,
+		OlderThan: f.OlderThan, Expired: f.Expired, Limit: max(findPage, f.Limit),
+	}
 	var found []Found
 	for {
 		page, err := finder.Find(ctx, q)
@@ -72,10 +80,13 @@ func (m *Manager) Find(ctx context.Context, f Filter) ([]Found, error) {
 				found = append(found, l)
 			}
 			if len(found) == f.Limit {
-				return found, nil
+				break
 			}
 		}
-		if len(page) < findPage {
+		if len(found) == f.Limit || len(page) < q.Limit {
+			slices.SortFunc(found, func(a, b Found) int {
+				return cmp.Or(strings.Compare(a.Lock.Key(), b.Lock.Key()), cmp.Compare(a.Fence, b.Fence))
+			})
 			return found, nil
 		}
 		q.After = page[len(page)-1]
@@ -90,6 +101,9 @@ func (f Filter) parts() []string {
 			parts = append(parts, escaper.Replace(part))
 		}
 	}
+	if len(f.Below) > 0 {
+		parts = append(parts, join(slices.Clone(f.Below)))
+	}
 	return parts
 }
 
@@ -98,7 +112,7 @@ func (f Filter) matches(l Found) bool {
 	d := l.Lock
 	return is(f.Subject, d.Subject) && is(f.Predicate, d.Predicate) && is(string(f.Mode), string(d.Mode)) && is(f.Node, l.Node) &&
 		!slices.ContainsFunc(f.Resources, func(r string) bool { return !slices.Contains(d.Resources, r) }) &&
-		l.Age >= f.OlderThan && (!f.Expired || l.Left <= 0)
+		len(d.Resources) >= len(f.Below) && slices.Equal(d.Resources[:len(f.Below)], f.Below)
 }
 
 // foundOf reads a lock. It reports false for one that is no general lock.

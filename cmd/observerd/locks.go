@@ -51,7 +51,7 @@ func (c lockCommands) list() *cobra.Command {
 		Long: `List the general locks that are held, one line for each holder. The flags say which:
 a lock must match all of them. The locks of the pollers are in 'observerd status'.`,
 		Example: `  observerd locks ls --subject page --older-than 10m
-  observerd locks ls --resource fs-1 -o json`,
+  observerd locks ls --below fs-1 --below doc-2 -o json`,
 		Args: takes(0, 0),
 	}
 	flags := cmd.Flags()
@@ -59,6 +59,7 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 	flags.StringVar(&f.Predicate, "predicate", "", "what is done, such as extracting")
 	flags.StringVar(&mode, "mode", "", "exclusive, shared, intent or intent-exclusive")
 	flags.StringArrayVar(&f.Resources, "resource", nil, "a `name` that the lock has, at any position; repeat it")
+	flags.StringArrayVar(&f.Below, "below", nil, "the first `name` of the resources, for a lock and all below it; repeat it for the next one")
 	flags.StringVar(&f.Node, "node", "", "the holder's name")
 	flags.DurationVar(&f.OlderThan, "older-than", 0, "the least time since the lock was taken")
 	flags.BoolVar(&f.Expired, "expired", false, "locks whose lease is over, and that nobody has taken since")
@@ -112,12 +113,6 @@ func unknownWord(cfg *config.Config, f locks.Filter) (unknown *locks.DescriptorE
 		return nil, usageError{unknown}
 	}
 	return unknown, nil
-}
-
-func (c lockCommands) find(ctx context.Context, cfg *config.Config, timeout time.Duration, f locks.Filter) ([]locks.Found, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
 }
 
 func (c lockCommands) print(w io.Writer, found []locks.Found, output format) error {
@@ -272,15 +267,10 @@ func noHolder(d locks.Descriptor, term string, found []locks.Found) error {
 
 // holders returns who holds the lock, in whatever mode and for whatever it does.
 func (c lockCommands) holders(ctx context.Context, cfg *config.Config, timeout time.Duration, d locks.Descriptor) ([]locks.Found, error) {
-	found, err := c.find(ctx, cfg, timeout, sameResources(d))
-	return sameLock(found, d), err
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), holdersOf(d))
 }
 
-// sameResources finds the holders of a lock, and others that [sameLock] removes.
-func sameResources(d locks.Descriptor) locks.Filter {
-	return locks.Filter{Subject: d.Subject, Resources: d.Resources, Limit: 1 << 20}
-}
-
-func sameLock(found []locks.Found, d locks.Descriptor) []locks.Found {
-	return slices.DeleteFunc(found, func(l locks.Found) bool { return l.Lock.Key() != d.Key() })
-}
+// holdersOf finds all who hold a lock.
+func holdersOf(d locks.Descriptor) locks.Filter { return locks.Filter{Key: d.Key(), Limit: 1 << 20} }

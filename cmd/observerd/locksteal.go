@@ -156,8 +156,7 @@ func (s *theft) holder(ctx context.Context, m *locks.Manager, d locks.Descriptor
 func holders(ctx context.Context, m *locks.Manager, d locks.Descriptor) ([]locks.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
 	defer cancel()
-	found, err := m.Find(ctx, sameResources(d))
-	return sameLock(found, d), err
+	return m.Find(ctx, holdersOf(d))
 }
 
 // leave gives the lock to nobody, and says until when and how to end it.

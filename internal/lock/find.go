@@ -9,11 +9,17 @@ import (
 type Query struct {
 	// Region is that of the locks. Required.
 	Region string
-	// Parts are texts that the descriptor has between two colons, or at its end. A
-	// provider may return locks that have not all of them.
+	// Key is that of one lock; empty is for all.
+	Key string
+	// Parts are texts that the descriptor has between two colons, or at its end; one may be
+	// several parts in a row. A provider may return locks that have not all of them.
 	Parts []string
 	// Node is the name of the holder.
 	Node string
+	// OlderThan is the least time since the acquisition, and Expired asks for locks whose
+	// lease is over.
+	OlderThan time.Duration
+	Expired   bool
 	// After is the last one of the page before; the zero value is before the first.
 	After Held
 	// Limit is the most that is returned. Required.

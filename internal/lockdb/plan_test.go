@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/test/kit/pgtest"
@@ -59,12 +60,29 @@ func TestLocksAreReadByKey(t *testing.T) {
 		"one resource":  {Parts: []string{"page", "777"}},
 		"of no node":    {Node: "b"},
 		"the last page": {After: lock.Held{Row: "9"}},
+		"an old one":    {OlderThan: time.Hour},
+		"expired":       {Expired: true},
 	} {
 		q.Region, q.Limit = "LOCKS", 1000
-		text, args := findText(q)
-		if p := explain(t, db, text, args...); strings.Contains(p, "Seq Scan on obs_lock") || strings.Contains(p, "Seq Scan on int_lock") {
+		args, err := db.Leases().findArgs(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := explain(t, db, findSQL, args...); strings.Contains(p, "Seq Scan on obs_lock") || strings.Contains(p, "Seq Scan on int_lock") {
 			t.Errorf("%s: the locks are found by\n%s", name, p)
 		}
+	}
+	one := lock.Query{Region: "LOCKS", Key: "777", Limit: 1000}
+	args, err := db.Leases().findArgs(one)
+	if p := explain(t, db, findSQL, args...); err != nil || !strings.Contains(p, "(lock_key = '777'::bpchar)") {
+		t.Errorf("one lock is found by %v\n%s", err, p)
+	}
+	lite := migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "observerd.db"))
+	if args, err = lite.Leases().findArgs(one); err != nil {
+		t.Fatal(err)
+	}
+	if p := planOf(t, lite, `EXPLAIN QUERY PLAN `+findSQL, args...); !strings.Contains(p, "SEARCH o USING INDEX sqlite_autoindex_obs_lock_1 (lock_key>?)") {
+		t.Errorf("on SQLite the locks are found by\n%s", p)
 	}
 	regions, err := db.db.List([]string{"", "DEFAULT"})
 	if err != nil {

@@ -3,7 +3,9 @@ package locktest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -57,6 +59,12 @@ func foundBy(t *testing.T, h Harness) {
 	if len(want) > 0 || len(found) != 7 {
 		t.Errorf("%d found, not found: %v", len(found), want)
 	}
+	long := acquire(t, p, described(strings.Repeat("page:fs_1:", 9), "lock:exclusive:page:reading:x", "d", lock.Exclusive))
+	for key, mode := range map[string]lock.Mode{"page:over": lock.Exclusive, "schema:over": lock.Shared} {
+		r := described(key, "lock:"+string(mode)+":page:reading:over", "c", mode)
+		r.TTL = h.expiring("c").TTL
+		h.expire(t, acquire(t, p, r))
+	}
 	for name, tc := range map[string]struct {
 		q    lock.Query
 		most []string
@@ -66,6 +74,13 @@ func foundBy(t *testing.T, h Harness) {
 		"by no pattern": {lock.Query{Parts: []string{"fs%1"}}, nil},
 		"in no region":  {lock.Query{Node: "nobody"}, nil},
 		"by the last":   {lock.Query{Parts: []string{"fs_1", "4"}}, []string{"page:fs_1:4"}},
+		"by two in row": {lock.Query{Parts: []string{"writing:fs_1"}, Key: "page:fs_1:2"}, []string{"page:fs_1:2"}},
+		"by the key":    {lock.Query{Key: "schema:fs_1"}, []string{"schema:fs_1"}},
+		"by a long key": {lock.Query{Key: long.Key}, []string{long.Key}},
+		"by no key":     {lock.Query{Key: "schema:fs"}, nil},
+		"by age":        {lock.Query{OlderThan: time.Hour}, nil},
+		"none is over":  {lock.Query{Expired: true, Node: "b"}, nil},
+		"two are over":  {lock.Query{Expired: true, Node: "c"}, []string{"page:over", "schema:over"}},
 	} {
 		tc.q.Region, tc.q.Limit = "DEFAULT", 100
 		page, err := finder.Find(t.Context(), tc.q)
@@ -76,8 +91,9 @@ func foundBy(t *testing.T, h Harness) {
 		for _, f := range page {
 			keys = append(keys, f.Key)
 		}
+		slices.Sort(keys)
 		// A provider may leave the parts to its caller.
-		if keys = slices.Compact(keys); len(tc.q.Parts) == 0 && !slices.Equal(keys, tc.most) {
+		if keys = slices.Compact(keys); (len(tc.q.Parts) == 0 || tc.q.Key != "") && !slices.Equal(keys, tc.most) {
 			t.Errorf("%s: %v, want %v", name, keys, tc.most)
 		}
 		for _, key := range tc.most {

@@ -378,8 +378,9 @@ func (m *Memory) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
 	for at, holders := range m.rows {
 		for _, h := range holders {
 			later := at.key > q.After.Row || at.key == q.After.Row && h.grant.Term > q.After.Term
-			if at.region == q.Region && later && (q.Node == "" || q.Node == h.grant.Node) {
-				found = append(found, lock.Held{Grant: h.grant, Row: at.key, Age: m.now().Sub(h.acquired), Left: h.ends().Sub(m.now()), Waiting: m.waitingFor(at), Mark: h.mark()})
+			age, left := m.now().Sub(h.acquired), h.ends().Sub(m.now())
+			if at.region == q.Region && later && (q.Key == "" || q.Key == at.key) && (q.Node == "" || q.Node == h.grant.Node) && age >= q.OlderThan && (!q.Expired || left <= 0) {
+				found = append(found, lock.Held{Grant: h.grant, Row: at.key, Age: age, Left: left, Waiting: m.waitingFor(at), Mark: h.mark()})
 			}
 		}
 	}
