@@ -13,8 +13,8 @@ import (
 // after the acquisition the context of the lease ends with the cause [ErrHeldTooLong], and
 // the lease is renewed no more. Others get the lock when the holder releases it, or at the
 // end of its TTL. 0 is no bound; [Policy.MaxHold] may be shorter. Of locks that are acquired
-// together, the shortest bound is that of all. A lease that is nested in another has the
-// bound of the first.
+// together, the shortest bound is that of all. The bound of a lease that is nested in another
+// ends both, unless the nested one is released before.
 func MaxHold(d time.Duration) HoldOption { return holdOption(func(w *waiting) { w.maxHold = d }) }
 
 // HoldAtLeast is for work that must not begin again too soon: a lock that is released sooner
@@ -53,12 +53,12 @@ func (m *Manager) bound(ds []Descriptor, held []*lock.Lease, how waiting) {
 		l.HoldAtLeast(how.atLeast)
 		if limit > 0 {
 			l.EndAfter(limit)
-			context.AfterFunc(l.Context(), func() {
-				if errors.Is(context.Cause(l.Context()), ErrHeldTooLong) {
-					m.metrics.endedLate(ds[i])
-				}
-			})
 		}
+		context.AfterFunc(l.Context(), func() {
+			if errors.Is(context.Cause(l.Context()), ErrHeldTooLong) {
+				m.metrics.endedLate(ds[i])
+			}
+		})
 	}
 }
 

@@ -98,26 +98,52 @@ func TestMaxHoldOfASet(t *testing.T) {
 	})
 }
 
-func TestMaxHoldOfANestedLeaseIsTheFirstOnes(t *testing.T) {
+// The earlier end of both counts, by options and by the policies for what each asked for. What
+// was released before its end ends nothing.
+func TestMaxHoldOfANestedLease(t *testing.T) {
 	t.Parallel()
-	bubble(t, locks.Options{}, func(t *testing.T, m *locks.Manager) {
-		l, err := m.Acquire(t.Context(), audit, locks.MaxHold(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
-		nested, err := m.Acquire(l.Context(), audit, locks.MaxHold(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := heldFor(t, nested); d != time.Hour {
-			t.Errorf("held for %s", d)
-		}
-		for _, l := range []*locks.Lease{nested, l} {
-			if err := l.Release(t.Context()); !errors.Is(err, locks.ErrHeldTooLong) {
-				t.Errorf("release: %v, want ErrHeldTooLong", err)
-			}
-		}
-	})
+	policies := []locks.Policy{{Name: "readers", Subject: "schema", Predicate: "reading", MaxHold: 10 * time.Minute}}
+	schema := locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{"a"}}
+	reading := schema
+	reading.Predicate = "reading"
+	for name, tc := range map[string]struct {
+		nested       locks.Descriptor
+		outer, inner time.Duration
+		released     bool
+		want         time.Duration
+	}{
+		"the nested one's":         {schema, time.Hour, time.Minute, false, 2 * time.Minute},
+		"the first one's":          {schema, time.Hour, 2 * time.Hour, false, time.Hour},
+		"of a policy":              {reading, time.Hour, 0, false, 11 * time.Minute},
+		"one that is released":     {reading, time.Hour, time.Minute, true, time.Hour},
+		"without one of the first": {reading, 0, 0, false, 11 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, locks.Options{Policies: policies}, func(t *testing.T, m *locks.Manager) {
+				l, err := m.Acquire(t.Context(), schema, locks.MaxHold(tc.outer))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				nested, err := m.Acquire(l.Context(), tc.nested, locks.MaxHold(tc.inner))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tc.released {
+					release(t, nested)
+				}
+				if d := heldFor(t, l) + time.Minute; d != tc.want {
+					t.Errorf("held for %s, want %s", d, tc.want)
+				}
+				for _, l := range []*locks.Lease{nested, l} {
+					if err := l.Release(t.Context()); !errors.Is(err, locks.ErrHeldTooLong) && (l != nested || !tc.released) {
+						t.Errorf("release: %v, want ErrHeldTooLong", err)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestDoSaysThatALockWasHeldTooLong(t *testing.T) {

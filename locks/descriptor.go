@@ -195,6 +195,17 @@ func unknownMode(field string, mode Mode) error {
 	return &DescriptorError{field, string(mode), "is no mode; " + nearest.Suggest(string(mode), names)}
 }
 
+// blank reports whether nobody sees anything of the text.
+func blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !hidden(r) })
+}
+
+// hidden reports whether nobody sees the character, or it changes the direction of others: two
+// texts that differ in such ones alone look the same.
+func hidden(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // plain reports whether the text is printable and has no blanks around it.
 func plain(text string) bool { return printable(text) && strings.TrimSpace(text) == text }
 

@@ -16,8 +16,10 @@ import (
 // Lease is a lock that this process holds, as far as it can know.
 type Lease struct {
 	hold *hold
-	ctx  context.Context
-	end  func()
+	// asked is what the caller asked for, which may be what the holder had already.
+	asked Descriptor
+	ctx   context.Context
+	end   func()
 	// with are the leases of its intents, which are released after this one.
 	with Leases
 
@@ -89,7 +91,7 @@ func newHolds(ctx context.Context, m *Manager, ds []Descriptor, held []*lock.Lea
 	leases := make(Leases, len(held))
 	for i, l := range held {
 		inner = &hold{manager: m, lock: ds[i], lease: l, outer: inner, set: s}
-		leases[i] = &Lease{hold: inner, end: func() {}}
+		leases[i] = &Lease{hold: inner, asked: ds[i], end: func() {}}
 		inner.leases = Leases{leases[i]}
 		if len(held) > 1 { // Else the end of its own context is that of all.
 			s.watch(l)
@@ -127,7 +129,7 @@ func (l *Lease) joins(taken Leases) {
 
 // again returns another lease of the same term, for as long as ctx lives.
 func (l *Lease) again(ctx context.Context) *Lease {
-	other := &Lease{hold: l.hold, ctx: ctx, end: func() {}}
+	other := &Lease{hold: l.hold, asked: l.asked, ctx: ctx, end: func() {}}
 	l.hold.mu.Lock()
 	l.hold.leases = append(l.hold.leases, other)
 	l.hold.mu.Unlock()
@@ -202,6 +204,9 @@ func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
 	if cause := context.Cause(h.lease.Context()); cause != nil {
 		return nil, fmt.Errorf("%s: %w", d, cause)
 	}
+	if err := h.keeps(d); err != nil {
+		return nil, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.leases) == 0 {
@@ -210,12 +215,49 @@ func (h *hold) nest(ctx context.Context, d Descriptor) (*Lease, error) {
 	// ctx may have the values of the hold's context, and not its end.
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.lease.Context(), func() { cancel(context.Cause(h.lease.Context())) })
-	l := &Lease{hold: h, ctx: ctx, end: func() {
+	l := &Lease{hold: h, asked: d, ctx: ctx, end: func() {
 		stop()
 		cancel(context.Canceled)
 	}}
 	h.leases = append(h.leases, l)
 	return l, nil
+}
+
+// keeps returns a [*PolicyError] where the TTL in force breaks a policy for what is asked.
+func (h *hold) keeps(d Descriptor) error {
+	ttl := h.lease.TTL()
+	if ttl == d.TTL {
+		return nil
+	}
+	d.TTL = ttl
+	err := h.manager.policies.allow(d, true)
+	if refused, ok := errors.AsType[*PolicyError](err); ok {
+		refused.Reason = "the caller holds the lock already, with a TTL of its own: " + refused.Reason
+	}
+	return err
+}
+
+// endAfter ends the term that long from now, unless the lease is released before.
+func (l *Lease) endAfter(d time.Duration) {
+	timer, end := time.AfterFunc(d, l.hold.lease.Overstay), l.end
+	l.end = func() {
+		timer.Stop()
+		end()
+	}
+}
+
+// extendable returns a [*PolicyError] where one of those who hold the term may not for ttl.
+func (h *hold) extendable(ttl time.Duration) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.leases {
+		d := l.asked
+		d.TTL = ttl
+		if err := h.manager.policies.allow(d, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Descriptor returns the lock's descriptor, with its defaults and the TTL in force.
@@ -244,8 +286,8 @@ func (l *Lease) Fence() int64 { return l.hold.lease.Fence() }
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Extend lets the lease, and its intents, run for ttl from now, and from each later
-// renewal. The error is a [*PolicyError] where such a lock may not be acquired for ttl,
-// [ErrLost] when one has ended or was released, and [ErrUnsupported] where the provider cannot
+// renewal. The error is a [*PolicyError] where such a lock, or one that is nested in it, may not
+// be acquired for ttl, [ErrLost] when one has ended or was released, and [ErrUnsupported] where the provider cannot
 // do it.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= 0 {
@@ -256,9 +298,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 		return err
 	}
 	for _, other := range all {
-		d := other.hold.lock
-		d.TTL = ttl
-		if err := l.hold.manager.policies.allow(d, true); err != nil {
+		if err := other.hold.extendable(ttl); err != nil {
 			return err
 		}
 	}

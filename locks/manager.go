@@ -148,9 +148,10 @@ func closeProvider(p Provider) error {
 //
 // A caller whose ctx is that of a lease of the same lock, or derives from it, gets the
 // lock at once, as another [Lease] of the same term, with the TTL and the metadata of the
-// first; the lock is free when all of them were released. If it asks for a mode that the
-// held one does not cover, the error is a [*NestedError]. Any other caller, also of this
-// process, waits.
+// first; the lock is free when all of them were released. The policies for what each of them
+// asked for hold together: the TTL must keep them all, and so must that of [Lease.Extend]. If it
+// asks for a mode that the held one does not cover, the error is a [*NestedError]. Any other
+// caller, also of this process, waits.
 //
 // Callers that wait stand in line: the lock goes to the greatest priority, and then to the
 // one who has waited for longest. None is passed by a caller whose mode does not go with
@@ -197,6 +198,7 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 
 // acquire takes all locks or none.
 func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
+	how.maxHold = m.policies.maxHold(ds, how.maxHold)
 	nested, others, err := m.nestAll(ctx, ds)
 	if err != nil {
 		return nil, err
@@ -210,6 +212,9 @@ func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (Le
 	for _, l := range nested {
 		if len(taken) > 0 {
 			l.joins(taken)
+		}
+		if how.maxHold > 0 {
+			l.endAfter(how.maxHold)
 		}
 		l.endWithContext()
 	}

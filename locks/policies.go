@@ -133,7 +133,7 @@ func (p Policy) breach(d Descriptor, explicit bool) string {
 	case len(p.Modes) > 0 && !slices.Contains(p.Modes, d.Mode):
 		detail = fmt.Sprintf("the mode is %s; write %s", d.Mode, listed(p.Modes))
 	default:
-		i := slices.IndexFunc(p.Metadata, func(name string) bool { return d.Metadata[name] == "" })
+		i := slices.IndexFunc(p.Metadata, func(name string) bool { return blank(d.Metadata[name]) })
 		if i < 0 {
 			return ""
 		}

@@ -24,7 +24,7 @@ type Policy struct {
 	MaxHold time.Duration
 	// Modes are those that may be asked for; empty allows all.
 	Modes []Mode
-	// Metadata are the names that must have a value.
+	// Metadata are the names that must have a value which is not blank.
 	Metadata []string
 	// PerNode is how many such locks one process may hold, by one manager; 0 is no limit.
 	PerNode int

@@ -38,6 +38,14 @@ func TestPoliciesRefuseBeforeTheProviderIsAsked(t *testing.T) {
 			t.Errorf("%s: the provider was asked %d times", d, n)
 		}
 	}
+	for _, blank := range []string{" ", "\u00a0", "\u200b", "\ufeff \u3164"} {
+		d := invoice
+		d.Metadata = map[string]string{"purpose": blank}
+		var refused *locks.PolicyError
+		if _, err := m.Acquire(t.Context(), d); !errors.As(err, &refused) || refused.Rule != "invoices" {
+			t.Errorf("the purpose %q: %v", blank, err)
+		}
+	}
 	good := invoice
 	good.Metadata = map[string]string{"purpose": "test"}
 	release(t, acquire(t, m, t.Context(), good))
@@ -56,6 +64,40 @@ func TestPoliciesHoldForExtensions(t *testing.T) {
 		t.Errorf("extended to what may be: %v, the TTL is %s", err, l.TTL())
 	}
 	release(t, l)
+}
+
+// Whoever holds a lock and asks for it again as something else keeps the policies of both.
+func TestPoliciesOfNestedLeases(t *testing.T) {
+	t.Parallel()
+	m, _ := open(t, locks.Options{Policies: []locks.Policy{{Name: "long", Subject: "page", Predicate: "validating", MinTTL: time.Hour}}})
+	long, extracting, validating := page, page, page
+	long.Predicate, long.TTL = "processing", 10*time.Minute
+	validating.Predicate, validating.TTL = "validating", time.Hour
+	outer := acquire(t, m, t.Context(), long)
+	for want, d := range map[string]locks.Descriptor{
+		"extraction-ttl: the caller holds the lock already, with a TTL of its own: Extraction TTL exceeds 5 minutes (the TTL is 10m0s; write 5m0s or less)": extracting,
+		"long: the caller holds the lock already, with a TTL of its own: the TTL is 10m0s; write 1h0m0s or more":                                            validating,
+	} {
+		var refused *locks.PolicyError
+		if _, err := m.Acquire(outer.Context(), d); !errors.As(err, &refused) || refused.Rule+": "+refused.Reason != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := outer.Extend(t.Context(), 5*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	nested := acquire(t, m, outer.Context(), extracting)
+	for _, l := range []*locks.Lease{outer, nested} {
+		var refused *locks.PolicyError
+		if err := l.Extend(t.Context(), 10*time.Minute); !errors.As(err, &refused) || refused.Rule != "extraction-ttl" || l.TTL() != 5*time.Minute {
+			t.Errorf("extended to %s while a page is extracted: %v", l.TTL(), err)
+		}
+	}
+	release(t, nested)
+	if err := outer.Extend(t.Context(), 10*time.Minute); err != nil {
+		t.Errorf("extension after the extraction: %v", err)
+	}
+	release(t, outer)
 }
 
 func TestPolicyLimitsTheLocksOfAProcess(t *testing.T) {

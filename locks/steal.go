@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/observerd/observerd/internal/lock"
 )
@@ -60,10 +59,6 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 	if h := m.heldBy(ctx, d); h != nil {
 		return nil, &NestedError{d, h.lock.Mode}
 	}
-	if err := m.policies.mayBeStolen(d, found.Lock, m.opts.Node); err != nil {
-		m.metrics.acquired(ctx, []Descriptor{d}, time.Now(), 1, nil, err)
-		return nil, err
-	}
 	leases, err := m.takeBy(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
 		l, err := m.steal(ctx, found, d, how.by)
 		return []*lock.Lease{l}, 1, err
@@ -79,21 +74,52 @@ func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, by lock.
 	if err != nil {
 		return nil, err
 	}
-	seen := lock.Held{Grant: lock.Grant{Request: r, Term: found.Term, Fence: found.Fence}, Mark: found.Mark}
-	seen.Mode, seen.Node = lock.Mode(found.Lock.Mode), found.Node
+	seen, err := m.holder(ctx, d.Key(), found.Term)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	held, _ := foundOf(seen)
+	if err := m.policies.mayBeStolen(d, held.Lock, m.opts.Node); err != nil {
+		return nil, err
+	}
+	seen.Mark = found.Mark
 	if err := m.enter(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
 	defer m.exit()
 	l, err := m.keeper.Steal(ctx, r, seen, by)
-	var held *lock.HeldError
+	var refused *lock.HeldError
 	switch {
-	case errors.As(err, &held):
+	case errors.As(err, &refused):
 		return nil, asHeld(err, []Descriptor{d}, 1)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
 	return l, nil
+}
+
+// holder returns the holder of the lock that has the term, as the provider has it: what a
+// policy forbids must not depend on what a caller has made of it. The error is [ErrEnded] when
+// there is none.
+func (m *Manager) holder(ctx context.Context, key, term string) (lock.Held, error) {
+	finder, ok := m.opts.Provider.(lock.Finder)
+	if !ok {
+		return lock.Held{}, ErrUnsupported
+	}
+	q := lock.Query{Region: m.opts.Region, Key: key, Limit: findPage}
+	for {
+		page, err := finder.Find(ctx, q)
+		if err != nil {
+			return lock.Held{}, err
+		}
+		if i := slices.IndexFunc(page, func(h lock.Held) bool { return h.Term == term }); i >= 0 {
+			return page[i], nil
+		}
+		if len(page) < q.Limit {
+			return lock.Held{}, ErrEnded
+		}
+		q.After = page[len(page)-1]
+	}
 }
 
 // mayBeStolen returns a [*PolicyError] where a rule for the lock, as it is wanted or as it

@@ -214,6 +214,7 @@ func TestPoliciesSayWhoMaySteal(t *testing.T) {
 			m, p := open(t, locks.Options{Node: tc.node, Policies: policies})
 			victim := acquire(t, m, t.Context(), tc.held)
 			seen, before := find(t, m, victim), p.Attempts(tc.held.Key())
+			seen.Lock.Predicate, seen.Lock.Mode = "completing", locks.Intent // What counts is what the provider has.
 			l, err := m.Steal(t.Context(), seen, tc.wanted)
 			if tc.rule == "" {
 				if err != nil {

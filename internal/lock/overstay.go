@@ -18,11 +18,12 @@ func (l *Lease) EndAfter(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {
-		l.limit = time.AfterFunc(time.Until(l.grant.Began.Add(d)), l.overstay)
+		l.limit = time.AfterFunc(time.Until(l.grant.Began.Add(d)), l.Overstay)
 	}
 }
 
-func (l *Lease) overstay() {
+// Overstay ends the lease now, as [Lease.EndAfter] does.
+func (l *Lease) Overstay() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {
