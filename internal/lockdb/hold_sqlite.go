@@ -60,7 +60,7 @@ func (e *sqliteEngine) acquireOne(ctx context.Context, tx *sql.Tx, g lock.Grant,
 	if !joins {
 		group = rowTerm(g)
 	}
-	if err := tx.QueryRowContext(ctx, `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`).Scan(&a.fence); err != nil {
+	if a.fence, err = drawFence(ctx, tx); err != nil {
 		return a, err
 	}
 	return a, e.writeHolder(ctx, tx, g, group, a.fence, by)

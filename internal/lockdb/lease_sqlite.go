@@ -56,8 +56,7 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 	if err != nil {
 		return 0, before, err
 	}
-	draw := `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
-	if err := tx.QueryRowContext(ctx, draw).Scan(&fence); err != nil {
+	if fence, err = drawFence(ctx, tx); err != nil {
 		return 0, before, err
 	}
 	_, err = tx.ExecContext(ctx, e.db.SQL(describeSQL),
@@ -66,6 +65,26 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 		return fence, before, err
 	}
 	return fence, before, e.come(ctx, tx, g)
+}
+
+const drawFenceSQL = `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
+
+// refillFenceSQL fills an emptied obs_fence, past all that is known to have been drawn.
+const refillFenceSQL = `
+INSERT INTO obs_fence (last_value)
+SELECT 1 + max(COALESCE((SELECT max(fence) FROM obs_lock), 0),
+               COALESCE((SELECT max(fence) FROM obs_hold), 0),
+               COALESCE((SELECT max(ticket) FROM obs_wait), 0),
+               COALESCE((SELECT max(epoch) FROM obs_sink_offset), 0))
+RETURNING last_value`
+
+// drawFence draws the next fencing token, or ticket of the line.
+func drawFence(ctx context.Context, tx *sql.Tx) (fence int64, err error) {
+	err = tx.QueryRowContext(ctx, drawFenceSQL).Scan(&fence)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, refillFenceSQL).Scan(&fence)
+	}
+	return fence, err
 }
 
 // come takes the caller out of the line.

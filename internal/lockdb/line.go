@@ -199,8 +199,7 @@ func (e *sqliteEngine) wait(ctx context.Context, wanted []lock.Grant) (turns []l
 			g.Place.Ticket = given[g.Place.ID]
 		}
 		if g.Place.Ticket == 0 {
-			draw := `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
-			if err := tx.QueryRowContext(ctx, draw).Scan(&g.Place.Ticket); err != nil {
+			if g.Place.Ticket, err = drawFence(ctx, tx); err != nil {
 				return nil, err
 			}
 			given[g.Place.ID] = g.Place.Ticket

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
@@ -50,6 +51,68 @@ func TestStoppedWriterStopsTheOthers(t *testing.T) {
 	}
 	if err := take(time.Minute); err != nil {
 		t.Errorf("acquire after it has gone: %v", err)
+	}
+}
+
+// TestEmptiedFenceIsRefilled empties the counter of the fencing tokens: each way to draw one
+// goes on past all that were drawn.
+func TestEmptiedFenceIsRefilled(t *testing.T) {
+	t.Parallel()
+	shared := lock.Request{Key: "shared", Region: "LOCKS", TTL: time.Minute, Mode: lock.Shared}
+	for name, draw := range map[string]func(ctx context.Context, l *lockdb.Leases) (int64, error){
+		"a lock": func(ctx context.Context, l *lockdb.Leases) (int64, error) {
+			g, err := l.Acquire(ctx, lock.Request{Key: "alone", Region: "LOCKS", TTL: time.Minute})
+			return g.Fence, err
+		},
+		"a lock that is shared": func(ctx context.Context, l *lockdb.Leases) (int64, error) {
+			g, err := l.Acquire(ctx, shared)
+			return g.Fence, err
+		},
+		"a place in line": func(ctx context.Context, l *lockdb.Leases) (int64, error) {
+			r := shared
+			r.Place.ID = "c"
+			turns, err := l.Wait(ctx, []lock.Request{r})
+			if err != nil {
+				return 0, err
+			}
+			return turns[0].Ticket, nil
+		},
+	} {
+		for table, fill := range map[string]string{
+			"obs_lock": `UPDATE obs_lock SET fence = 1000`, "obs_hold": `UPDATE obs_hold SET fence = 1000`,
+			"obs_wait":        `UPDATE obs_wait SET ticket = 1000`,
+			"obs_sink_offset": `INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('a', 'a', 1, 1000, '')`,
+		} {
+			t.Run(name+" after "+table, func(t *testing.T) {
+				t.Parallel()
+				url := "sqlite:" + filepath.Join(t.TempDir(), "observerd.db")
+				db := open(t, url)
+				if err := db.Migrate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := db.Leases().Acquire(t.Context(), shared); err != nil {
+					t.Fatal(err)
+				}
+				waits := shared
+				waits.Place.ID = "w"
+				if _, err := db.Leases().Wait(t.Context(), []lock.Request{waits}); err != nil {
+					t.Fatal(err)
+				}
+				file, _ := raw(t, url)
+				for _, text := range []string{fill, `DELETE FROM obs_fence`} {
+					if _, err := file.ExecContext(t.Context(), text); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n, err := draw(t.Context(), db.Leases()); err != nil || n != 1001 {
+					t.Errorf("drew %d, %v, want 1001", n, err)
+				}
+				var last, rows int
+				if err := file.QueryRowContext(t.Context(), `SELECT max(last_value), count(*) FROM obs_fence`).Scan(&last, &rows); err != nil || last != 1001 || rows != 1 {
+					t.Errorf("the last is %d in %d rows, %v", last, rows, err)
+				}
+			})
+		}
 	}
 }
 
