@@ -167,6 +167,9 @@ func (d Descriptor) check() error {
 		return &DescriptorError{"lock", text[:64] + "…", fmt.Sprintf("has %d bytes, more than %d; write shorter resources, such as a hash", len(text), MaxText)}
 	} else if !printable(text) {
 		return &DescriptorError{"lock", text, "has a control character in it, or is not UTF-8; write printable text"}
+	} else if i := strings.IndexFunc(text, hidden); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(text[i:])
+		return &DescriptorError{"lock", text, fmt.Sprintf("has %U in it, which nobody sees or which turns text around; leave it out", r)}
 	}
 	return d.checkMetadata()
 }
@@ -206,8 +209,11 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// plain reports whether the text is printable and has no blanks around it.
-func plain(text string) bool { return printable(text) && strings.TrimSpace(text) == text }
+// plain reports whether the text is printable, has no blanks around it, and nothing in it that
+// is hidden.
+func plain(text string) bool {
+	return printable(text) && strings.TrimSpace(text) == text && !strings.ContainsFunc(text, hidden)
+}
 
 // printable reports whether every database and terminal can take the text.
 func printable(text string) bool {

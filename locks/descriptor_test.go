@@ -103,6 +103,16 @@ func TestTextsThatAreNoLocks(t *testing.T) {
 		"lock:exclusive:page:extracting:%41":    "write %25 for %",
 		"lock:exclusive:page:extracting:a\nb":   "has a control character in it, or is not UTF-8; write printable text",
 		"lock:exclusive:page:extracting:a\xffb": "is not UTF-8",
+		// Zero width, soft hyphen, bidirectional, no-break, filler, variation and separator.
+		"lock:exclusive:page:extracting:a\u200bb":                              "has U+200B in it, which nobody sees or which turns text around; leave it out",
+		"lock:exclusive:page:extracting:a:\u00ad":                              "has U+00AD in it",
+		"lock:exclusive:page:extracting:a\u202eb":                              "has U+202E in it",
+		"lock:exclusive:page:extracting:a\u2066b":                              "has U+2066 in it",
+		"lock:exclusive:page:extracting:a\ufeff":                               "has U+FEFF in it",
+		"lock:exclusive:page:extracting:\u3164":                                "has U+3164 in it",
+		"lock:exclusive:page:extracting:a\ufe0f":                               "has U+FE0F in it",
+		"lock:exclusive:page:extracting:a\u2028b":                              "has U+2028 in it",
+		"lock:exclusive:pa\u200dge:extracting:a":                               "has U+200D in it",
 		"lock:exclusive:page:extracting:" + strings.Repeat("x", locks.MaxText): "more than 1024; write shorter resources, such as a hash",
 	} {
 		_, err := locks.Parse(text)
@@ -127,9 +137,10 @@ func TestDescriptorsThatAreRefused(t *testing.T) {
 		`subject "invoise" is not known; write invoice`:                     func(d *locks.Descriptor) { d.Subject = "invoise" },
 		`predicate "procesing" is not known; write process`:                 func(d *locks.Descriptor) { d.Predicate = "procesing" },
 		"resources are missing":                                             func(d *locks.Descriptor) { d.Resources = nil },
-		"number 2":                                                          func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
-		`mode "share" is no mode; write shared`:                             func(d *locks.Descriptor) { d.Mode = "share" },
-		"metadata have 5000 bytes, more than 4096; write where the rest is": func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
+		`lock "lock:exclusive:invoice:processing:1\u200b" has U+200B in it`: func(d *locks.Descriptor) { d.Resources = []string{"1\u200b"} },
+		"number 2":                              func(d *locks.Descriptor) { d.Resources = []string{"1", ""} },
+		`mode "share" is no mode; write shared`: func(d *locks.Descriptor) { d.Mode = "share" },
+		"metadata have 5000 bytes, more than 4096; write where the rest is":                                          func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": strings.Repeat("x", 4995)} },
 		`metadata "scope" has no name, a control character in it, or is not UTF-8; write a name, and printable text`: func(d *locks.Descriptor) { d.Metadata = map[string]string{"scope": "secret\x00"} },
 	} {
 		d := good

@@ -50,6 +50,9 @@ type Found struct {
 // findPage is how many locks are read at once, at least.
 const findPage = 1000
 
+// findTimeout limits the look at the holders of one lock.
+const findTimeout = 10 * time.Second
+
 // Find returns the locks of the manager's region that are held, by any process, sorted by
 // what is locked, and those who share a lock by their age. The error is [ErrUnsupported] where the provider cannot list its locks,
 // and a [*DescriptorError] for a mode that there is not. A subject or predicate that the

@@ -533,6 +533,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	t.Parallel()
 	for _, o := range []locks.Options{
 		{Region: strings.Repeat("x", 101)}, {Region: " LOCKS"}, {Subjects: []string{""}}, {Predicates: []string{"a\nb"}},
+		{Region: "LO\u200bCKS"}, {Subjects: []string{"in\u202evoice"}},
 	} {
 		o.Provider = &locktest.Memory{}
 		if _, err := locks.Open(t.Context(), o); err == nil {

@@ -215,6 +215,31 @@ func (m *Manager) Stats() []Stat {
 	return all
 }
 
+// StatsBySubject are those of [Manager.Stats] by subject alone, whatever is done. They have no
+// predicate.
+func (m *Manager) StatsBySubject() []Stat {
+	var all []Stat
+	for _, s := range m.Stats() {
+		last := len(all) - 1
+		if last < 0 || all[last].Subject != s.Subject {
+			all, last = append(all, Stat{Subject: s.Subject, Over: s.Over}), last+1
+		}
+		all[last].add(s)
+	}
+	return all
+}
+
+func (s *Stat) add(other Stat) {
+	s.Active += other.Active
+	s.Acquisitions += other.Acquisitions
+	s.Failures += other.Failures
+	s.Contended += other.Contended
+	s.ttls += other.ttls
+	if s.Active > 0 {
+		s.AverageTTL = s.ttls / time.Duration(s.Active)
+	}
+}
+
 // kind is what the figures are kept by.
 type kind struct{ subject, predicate string }
 

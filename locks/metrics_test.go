@@ -148,8 +148,20 @@ func TestStats(t *testing.T) {
 		if acquisitions, failures := stats[1].PerSecond(); acquisitions != 2./60 || failures != 1./60 {
 			t.Errorf("%v acquisitions and %v failures a second", acquisitions, failures)
 		}
-		release(t, first)
-		release(t, second)
+		reading := in(below(fileset, "page", "9"), locks.Shared)
+		reading.Predicate, reading.TTL = "reading", 3*time.Minute
+		third := acquire(t, m, t.Context(), reading)
+		by := m.StatsBySubject()
+		if len(by) != 2 || by[0].Subject != "audit" || by[0].Acquisitions != 1 || by[0].Active != 0 {
+			t.Fatalf("%+v", by)
+		}
+		if s := by[1]; s.Subject != "page" || s.Predicate != "" || s.Active != 3 || s.AverageTTL != 100*time.Second || s.Acquisitions != 3 ||
+			s.Failures != 1 || s.Contended != 1 || s.Over != time.Minute {
+			t.Errorf("%+v", s)
+		}
+		for _, l := range []*locks.Lease{first, second, third} {
+			release(t, l)
+		}
 	})
 }
 

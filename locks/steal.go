@@ -106,6 +106,8 @@ func (m *Manager) holder(ctx context.Context, key, term string) (lock.Held, erro
 	if !ok {
 		return lock.Held{}, ErrUnsupported
 	}
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
+	defer cancel()
 	q := lock.Query{Region: m.opts.Region, Key: key, Limit: findPage}
 	for {
 		page, err := finder.Find(ctx, q)
