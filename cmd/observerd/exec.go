@@ -122,6 +122,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	interrupts.widen(endings...)
 	m, err := e.openLocks(cmd.Context(), cfg, d)
 	if err != nil {
 		return err
@@ -194,12 +195,16 @@ func lossText(errs ...error) string {
 	return "lost"
 }
 
+// endings are signals that end a process which does nothing about them, beside SIGINT and
+// SIGTERM. Before the command runs they end the wait, and the lock is released.
+var endings = []os.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+
 // passSignals returns a channel of the signals that the command is to get, beside those of
 // [interrupts]. What this process was told to ignore, as by nohup, stays ignored. At a
 // terminal, Ctrl-Z stops both.
 func passSignals(terminal bool) (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 16)
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP} {
+	for _, s := range []os.Signal{syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP} {
 		if byTerminal := terminal && s == syscall.SIGTSTP; !byTerminal && !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}

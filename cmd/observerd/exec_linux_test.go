@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -151,6 +154,49 @@ func endsWith(t *testing.T, cmd *exec.Cmd, want int) {
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != want {
 		t.Errorf("exit code %d, want %d", code, want)
+	}
+}
+
+// A signal that comes before the command runs ends the wait, and gives back the place in line
+// and what is held by then.
+func TestSignalBeforeTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	url, lock := lockdbtest.SQLite(t), "lock:exclusive:audit:processing:a"
+	folder := t.TempDir()
+	start(t, observerd(t, folder, url, "exec", "--lock", lock, "--ttl", "1h", "--", "sh", "-c", "echo >held; exec sleep 3600"))
+	waitForFile(t, filepath.Join(folder, "held"))
+	db, err := sql.Open("sqlite", strings.Replace(url, "sqlite:", "file:", 1)+"?_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	inLine := func(want int) {
+		t.Helper()
+		waittest.Eventually(t, time.Minute, func() error {
+			var n int
+			err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM obs_wait`).Scan(&n)
+			if err == nil && n != want {
+				err = fmt.Errorf("%d wait, want %d", n, want)
+			}
+			return err
+		})
+	}
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
+		cmd := observerd(t, folder, url, "exec", "--lock", lock, "--wait", "1h", "--", "sh", "-c", "echo >ran")
+		start(t, cmd)
+		inLine(1)
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 128+int(s) {
+			t.Errorf("%s: %v, want exit code %d", s, err, 128+int(s))
+		}
+		inLine(0)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "ran")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the command ran: %v", err)
 	}
 }
 

@@ -86,6 +86,7 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	interrupts.widen(endings...)
 	m, err := s.openLocks(cmd.Context(), cfg, d)
 	if err != nil {
 		return err

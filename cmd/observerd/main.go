@@ -15,12 +15,12 @@ var version string
 
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	// With this, a write to a pipe without a reader fails instead of killing
 	// the process with its leases in hand.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	interrupts.cancel = cancel
+	interrupts.signals, interrupts.cancel = signals, cancel
 	go func() {
 		for s := range signals {
 			if interrupts.take(s) {
@@ -37,7 +37,8 @@ var interrupts switchboard
 // switchboard decides what SIGINT and SIGTERM do: the first one cancels the context and the
 // second one ends the process, until they are passed on to a command.
 type switchboard struct {
-	cancel context.CancelCauseFunc
+	signals chan os.Signal
+	cancel  context.CancelCauseFunc
 
 	mu       sync.Mutex
 	stopping bool
@@ -61,6 +62,16 @@ func (b *switchboard) take(s os.Signal) (end bool) {
 		b.cancel(signalError{s})
 	}
 	return false
+}
+
+// widen lets other signals that would end the process do the same. What this process was told
+// to ignore, as by nohup, stays ignored.
+func (b *switchboard) widen(signals ...os.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(b.signals, s)
+		}
+	}
 }
 
 // pass passes signals on from now on. It reports false when one has cancelled the
