@@ -362,8 +362,12 @@ type Tx interface {
 // since the lease began; a client that knows no modes, such as a Spring node, can take one
 // that is shared when its TTL is over. Keep what follows short: the lease is not renewed meanwhile. When
 // its renewal is overdue because of other such transactions, Guard waits for a sixth of the
-// TTL at most, and 5 s, in which no transaction begins to keep it from being renewed. The error is
-// [ErrUnsupported] where the provider has no such transactions.
+// TTL at most, and 5 s, in which no transaction begins to keep it from being renewed.
+//
+// Under REPEATABLE READ and SERIALIZABLE of PostgreSQL, call it before anything else: a
+// transaction that has read before does not see a renewal that came since. The error is the
+// server's then, with the code 40001, whether the lease has ended or not; roll back and begin
+// anew. The error is [ErrUnsupported] where the provider has no such transactions.
 func (l *Lease) Guard(ctx context.Context, tx Tx) error {
 	all := append(slices.Clone(l.with), l)
 	if err := all.areHeld(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
@@ -241,6 +242,65 @@ func TestGuardedTransactionIsNotOvertaken(t *testing.T) {
 	}
 	if _, err := other.Acquire(t.Context(), audit, locks.Within(10*time.Second)); err != nil {
 		t.Error(err)
+	}
+}
+
+// A transaction that keeps its snapshot begins with Guard. One that has read before cannot see
+// a renewal that came since: it fails with 40001, which says nothing of the lease, and begins
+// anew. Under a lease that has ended it fails in either order.
+func TestGuardInATransactionWithASnapshot(t *testing.T) {
+	t.Parallel()
+	url := lockdbtest.Postgres(t, "")
+	m, db := open(t, url, "a"), pool(t, url)
+	write := func(level sql.IsolationLevel, l *locks.Lease, since func() error) error {
+		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if since != nil {
+			if err := tx.QueryRowContext(t.Context(), `SELECT count(*) FROM obs_node`).Scan(new(int)); err != nil {
+				t.Fatal(err)
+			}
+			if err := since(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Guard(t.Context(), tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	serialization := func(err error) bool {
+		refused, ok := errors.AsType[*pgconn.PgError](err)
+		return ok && refused.Code == "40001" && !errors.Is(err, locks.ErrFenced)
+	}
+	for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
+		for _, d := range []locks.Descriptor{audit, reading} {
+			l := acquire(t, m, d)
+			renew := func() error { return l.Extend(t.Context(), l.TTL()) }
+			if err := write(level, l, func() error { return nil }); err != nil {
+				t.Errorf("%s, %s: after a read: %v", level, d, err)
+			}
+			if err := write(level, l, renew); !serialization(err) {
+				t.Errorf("%s, %s: after a read and a renewal: %v, want 40001", level, d, err)
+			}
+			if err := write(level, l, nil); err != nil {
+				t.Errorf("%s, %s: anew: %v", level, d, err)
+			}
+			var thief *locks.Lease
+			lose := func() (err error) {
+				thief, err = m.Steal(t.Context(), find(t, m, l), d)
+				return err
+			}
+			if err := write(level, l, lose); !serialization(err) {
+				t.Errorf("%s, %s: after a read and a theft: %v, want 40001", level, d, err)
+			}
+			if err := write(level, l, nil); !errors.Is(err, locks.ErrFenced) {
+				t.Errorf("%s, %s: anew after the theft: %v, want ErrFenced", level, d, err)
+			}
+			release(t, thief)
+		}
 	}
 }
 
