@@ -94,6 +94,21 @@ func (d Descriptor) Key() string {
 // not in it, is 0: that means [DefaultTTL]. The error is a [*DescriptorError]. Whether
 // subject and predicate are known is checked by the [Manager].
 func Parse(text string) (Descriptor, error) {
+	d, err := split(text)
+	switch {
+	case err != nil:
+		return Descriptor{}, err
+	case d.Mode == "":
+		return Descriptor{}, d.wrongMode()
+	}
+	if err := d.check(); err != nil {
+		return Descriptor{}, err
+	}
+	return d, nil
+}
+
+// split reads the text of a descriptor, which may be one that this version refuses.
+func split(text string) (Descriptor, error) {
 	parts := strings.Split(text, ":")
 	if parts[0] != "lock" || len(parts) < 5 {
 		return Descriptor{}, &DescriptorError{"lock", text, "is not a lock; write lock:MODE:SUBJECT:PREDICATE:RESOURCE, as in lock:exclusive:page:extracting:fs-1:doc-2:3"}
@@ -104,14 +119,7 @@ func Parse(text string) (Descriptor, error) {
 			return Descriptor{}, &DescriptorError{"lock", text, fmt.Sprintf("has %q in it; in a part, write %%25 for %% and %%3A for a colon", part)}
 		}
 	}
-	d := Descriptor{Mode: Mode(parts[1]), Subject: parts[2], Predicate: parts[3], Resources: parts[4:]}
-	if d.Mode == "" {
-		return Descriptor{}, d.wrongMode()
-	}
-	if err := d.check(); err != nil {
-		return Descriptor{}, err
-	}
-	return d, nil
+	return Descriptor{Mode: Mode(parts[1]), Subject: parts[2], Predicate: parts[3], Resources: parts[4:]}, nil
 }
 
 var (

@@ -120,7 +120,7 @@ func (f Filter) matches(l Found) bool {
 
 // foundOf reads a lock. It reports false for one that is no general lock.
 func foundOf(h lock.Held) (Found, bool) {
-	d, err := Parse(h.Descriptor)
+	d, err := split(h.Descriptor) // A holder of another version may have what this one refuses.
 	if err != nil {
 		return Found{}, false
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/locks"
 )
 
@@ -62,6 +63,15 @@ func TestFind(t *testing.T) {
 		find(locks.Filter{OlderThan: -time.Hour}, 6)
 		find(locks.Filter{OlderThan: time.Minute}, 5)
 		find(locks.Filter{Expired: true}, 0)
+		g, err := p.Acquire(t.Context(), lock.Request{
+			Key: "page:fs-1:\u200b", Region: locks.DefaultRegion, TTL: time.Hour, Descriptor: "lock:exclusive:page:writing:fs-1:\u200b",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := find(locks.Filter{Predicate: "writing"}, 1); len(l) == 1 && l[0].Term != g.Term {
+			t.Errorf("the lock of an older version is %+v", l[0])
+		}
 		l := find(locks.Filter{Predicate: "extracting"}, 1)[0]
 		if l.Lock.String() != page.String() || l.Term != first.Term() || l.Fence != first.Fence() || l.Node != "a" || l.Age != time.Minute || l.Left <= 0 ||
 			l.Waiting != 1 || l.Lock.TTL != page.TTL || l.Lock.Metadata["purpose"] != "test" {
