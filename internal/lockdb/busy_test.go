@@ -106,7 +106,7 @@ func TestADatabaseThatDoesNotAnswerIsNotBusy(t *testing.T) {
 // connections for acquisitions busy for longer than an attempt lasts.
 func TestOurOwnQueueEndsNoWait(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		m, err := locks.Open(t.Context(), locks.Options{Provider: db.Leases()})
 		if err != nil {
 			t.Fatal(err)
@@ -135,6 +135,9 @@ func TestOurOwnQueueEndsNoWait(t *testing.T) {
 		waiting.Wait()
 		if err := m.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+		if n := count(t, url, `SELECT count(*) FROM obs_wait`); n != 0 {
+			t.Errorf("%d places are left in the line", n)
 		}
 	})
 }
