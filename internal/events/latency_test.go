@@ -74,6 +74,7 @@ func TestLagInSecondsGrowsWhileASinkHangs(t *testing.T) {
 func TestLagInSecondsOfANewLeader(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.opts.Streams = []events.Stream{{ID: "orders"}}
+		r.opts.GiveUp = 1 << 20 // One that rests shows no lag.
 		r.opts.Open = func(context.Context) (events.Sink, error) { return nil, errBroken }
 		r.log.add("orders", upTo(2)...)
 		pass(time.Hour)
