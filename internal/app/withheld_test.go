@@ -42,7 +42,7 @@ func TestFailingReadsTellNoValue(t *testing.T) {
 		CREATE VIEW planned AS SELECT * FROM common WHERE v === 'SELECT'`, "{mark}", mark))
 	codes := map[string]string{
 		"regclass": "42P01", "tsquery": "42601", "setting": "42704", "number": "22P02",
-		"raised": "42501", "account": "28P01", "violated": "23514", "planned": "42P01", "hidden": "this account may not read every column of public.hidden",
+		"raised": "42501", "account": "28P01", "violated": "23514", "planned": "42P01", "hidden": "permission denied for table hidden",
 	}
 	folder := t.TempDir()
 	text := fmt.Sprintf("database: {url: %q}\nscheduler: {observer: {fixed-delay: 1s, shutdown-timeout: 5s, lock: {ttl: 15s}}}\n"+

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -50,7 +51,7 @@ func (c *session) ask(ctx context.Context, operation string, questions ...questi
 		"BEGIN ISOLATION LEVEL READ COMMITTED, READ ONLY",
 		"SET LOCAL statement_timeout = " + milliseconds(o.QueryTimeout),
 		"SET LOCAL lock_timeout = " + milliseconds(lockWait(o)),
-	}, c.forms()...)
+	}, c.names()...)
 	byPath := 0
 	for byPath < len(questions) && questions[byPath].byPath {
 		byPath++
@@ -100,7 +101,13 @@ func (c *session) send(ctx context.Context, opening []string, questions []questi
 			return answers[len(opening):], nil
 		}
 		var refused *pgconn.PgError
-		stopped := len(answers) < len(opening) && errors.As(err, &refused) && refused.Code == queryCanceled && ctx.Err() == nil
+		if len(answers) < len(opening) && errors.As(err, &refused) && refused.Code == wrongValue {
+			return nil, &observer.Fault{Class: observer.ClassSettings, Code: wrongValue, Err: &Error{
+				SQLSTATE: wrongValue, text: refused.Message, advice: "it is said in the URL, for " + opening[len(answers)],
+			}}
+		}
+		// Those are BEGIN, and what sets ours.
+		stopped := len(answers) < 2 && errors.As(err, &refused) && refused.Code == queryCanceled && ctx.Err() == nil
 		if !stopped || tries == openings || c.conn.TxStatus() != noTransaction && !c.rollback(ctx) {
 			return nil, err
 		}

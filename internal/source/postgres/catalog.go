@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,7 +105,7 @@ func (c *session) describe(ctx context.Context, q observer.Query) (relation, err
 		return relation{}, source.Unfit(err)
 	}
 	if q.Table == "" {
-		return c.describeQuery(ctx, q.SQL)
+		return c.describeQuery(ctx, q)
 	}
 	schema, name := "", q.Table
 	if i := strings.IndexByte(q.Table, '.'); i > 0 {
@@ -198,8 +199,8 @@ func typeName(oid uint32) string {
 
 // describeQuery lets the server parse the query and say what it would return.
 // It cannot say what may be NULL, as an outer join makes anything so.
-func (c *session) describeQuery(ctx context.Context, sql string) (relation, error) {
-	r := relation{from: source.Subquery(sql), sizes: make(map[string]size)}
+func (c *session) describeQuery(ctx context.Context, q observer.Query) (relation, error) {
+	r := relation{from: source.Subquery(q.SQL), sizes: make(map[string]size)}
 	d, err := c.ask(ctx, "describe the query", question{sql: "SELECT * FROM " + r.from + " AS q", describe: true, byPath: true})
 	if err != nil {
 		return relation{}, err
@@ -214,9 +215,19 @@ func (c *session) describeQuery(ctx context.Context, sql string) (relation, erro
 			r.tables = append(r.tables, strconv.FormatUint(uint64(f.TableOID), 10))
 		}
 		r.sizes[f.Name] = sizeOf(f.DataTypeOID, int(f.DataTypeSize), int(f.TypeModifier))
-		if !readsBack(f.DataTypeOID) {
+		oneWay := !readsBack(f.DataTypeOID)
+		if _, known := typeNames.TypeForOID(f.DataTypeOID); !known && slices.Contains(q.Key, f.Name) {
+			rows, err := c.rows(ctx, "look up a type", isCompositeSQL, strconv.FormatUint(uint64(f.DataTypeOID), 10))
+			if err != nil {
+				return relation{}, err
+			}
+			oneWay = oneWay || len(rows) > 0
+		}
+		if oneWay {
 			r.oneWay = append(r.oneWay, f.Name)
 		}
 	}
 	return r, nil
 }
+
+const isCompositeSQL = "SELECT 1 FROM pg_type WHERE oid = $1::oid AND typtype = '" + composite + "'"

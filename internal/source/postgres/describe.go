@@ -104,16 +104,19 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		return d, err
 	}
 	a, err := c.activity(ctx, r, p.steps)
-	d.HorizonExact, d.Warnings = a.exact(), append(d.Warnings, a.warnings()...)
+	d.HorizonExact, d.Warnings = a.exact(), append(a.warnings(), d.Warnings...)
 	return d, err
 }
 
-// moneyOID is the type money, which the driver does not name.
-const moneyOID = 790
+// The types money and money[], which the driver does not name.
+const (
+	moneyOID  = 790
+	moneysOID = 791
+)
 
 // moneyWarnings name a column whose text, sign and decimals are those of lc_monetary.
 func (c *session) moneyWarnings(p plan) []string {
-	i := slices.Index(p.types, moneyOID)
+	i := slices.IndexFunc(p.types, func(oid uint32) bool { return oid == moneyOID || oid == moneysOID })
 	if i < 0 || c.source.money != defaultMoney {
 		return nil
 	}

@@ -218,9 +218,16 @@ func forbidden(err error) bool { return hasState(err, missingRight) }
 
 const missingRight = "42501"
 
+// rightsRoutine is what the server calls the function that refuses for want of a right. No
+// function that RAISEs can say so.
+const rightsRoutine = "aclcheck_error"
+
 // unlockable reports whether LOCK TABLE was refused for want of a right, or because
 // it is not meant for that kind of relation.
 func unlockable(err error) bool { return forbidden(err) || hasState(err, "42809") }
+
+// wrongValue is the SQLSTATE of a value that a setting cannot have.
+const wrongValue = "22023"
 
 // SQLSTATEs of sessions that the server has ended for a limit of the account.
 const (

@@ -69,8 +69,8 @@ func (c *session) explain(ctx context.Context, s step) (explained, error) {
 // overRows words the failure of a statement that was planned or run. Both call functions
 // over values of rows: the planner asks operators about the most common ones. What the
 // server has against the statement itself it says once more where it only analyses it,
-// which is before that, and then it may be quoted. Rights are looked at after that; what
-// is not readable, the catalogue says.
+// which is before that, and then it may be quoted. Rights are looked at after that: the
+// message of the server's own routine for them names an object of the catalogue.
 func (c *session) overRows(ctx context.Context, operation string, err error, sql string) error {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) || classPrefix(server.Code) != "42" || ctx.Err() != nil {
@@ -83,30 +83,13 @@ func (c *session) overRows(ctx context.Context, operation string, err error, sql
 		switch {
 		case errors.As(again, &said) && said.SQLSTATE == refused.SQLSTATE:
 			refused = said
-		case again == nil && refused.SQLSTATE == missingRight:
-			if names := c.unreadable(ctx, operation, sql); len(names) > 0 {
-				refused.advice = "this account may not read every column of " + strings.Join(names, ", ")
-			}
+		case again == nil && server.Routine == rightsRoutine && server.Where == "":
+			refused = &Error{SQLSTATE: server.Code, text: server.Message}
 		case again == nil:
 			refused.advice = source.Sound
 		}
 	}
 	return c.source.fault(source.Reading, operation, refused)
-}
-
-// unreadable returns the tables and views that a statement names and of which this
-// account may not read all columns: the analysis of EXPLAIN locks no others.
-func (c *session) unreadable(ctx context.Context, operation, sql string) (names []string) {
-	answers, err := c.ask(ctx, operation, question{sql: explainSQL + sql, describe: true, byPath: true}, question{sql: tablesSQL})
-	if err != nil {
-		return nil
-	}
-	for _, t := range tablesOf(answers[1]) {
-		if !t.readable {
-			names = append(names, t.name)
-		}
-	}
-	return names
 }
 
 // rollback ends a transaction that has failed, and reports whether it did.

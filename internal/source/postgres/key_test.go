@@ -238,8 +238,15 @@ func TestKeysOfEveryType(t *testing.T) {
 	check("nested", true, "(1,a)", "(2,b)")
 	check("pair[]", false, "{}", `{"(1,a)"}`)
 	check("int4multirange", false, "{}", "{[1,5)}")
-	if sourcetest.TiedByKey(t, s, observer.Query{SQL: "SELECT ROW(1, 'a') AS k, now() AS at", Key: []string{"k"}, Timestamp: "at"}) {
-		t.Error("rows of one timestamp are parted by a key of type record")
+	for _, sql := range []string{"SELECT ROW(1, 'a') AS k, now() AS at", "SELECT ROW(1, 'a')::nested AS k, now() AS at", "SELECT c AS k, now() AS at FROM pg_am c"} {
+		q := observer.Query{SQL: sql, Key: []string{"k"}, Timestamp: "at"}
+		d, err := s.Describe(t.Context(), q)
+		if err != nil || d.KeyOneWay == "" || sourcetest.TiedByKey(t, s, q) {
+			t.Errorf("%s: rows of one timestamp are parted by the key, which goes on: %q, %v", sql, d.KeyOneWay, err)
+		}
+		if _, err := sourcetest.TryRead(s, q, observer.Range{Part: observer.PartKey, Key: "(1,a)"}); !errors.Is(err, observer.ErrNoKeyLookup) {
+			t.Errorf("%s: a row of one key: %v", sql, err)
+		}
 	}
 }
 

@@ -53,16 +53,12 @@ func readsOf(answers []answer) (reads, error) {
 		}
 		keepFirst(&found.function, top.function())
 	}
-	found.tables = tablesOf(tables)
-	return found, nil
-}
-
-// tablesOf takes the answer to tablesSQL.
-func tablesOf(a answer) (tables []table) {
-	for _, row := range a.rows {
-		tables = append(tables, table{name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3])})
+	for _, row := range tables.rows {
+		found.tables = append(found.tables, table{
+			name: string(row[0]), kind: row[1][0], readable: yes(row[2]), replicated: yes(row[3]),
+		})
 	}
-	return tables
+	return found, nil
 }
 
 // function names a function whose rows are read, or is empty. Those of the server

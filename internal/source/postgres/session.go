@@ -73,11 +73,10 @@ func (c *session) unconverted() bool {
 	return c.conn.ParameterStatus("server_encoding") == pgsession.ASCII
 }
 
-// forms fix the text of a value: equal rows have equal bytes, whatever the account, and
-// whatever a role, a database, a URL or a pooler sets. What is not among them, and why, is
-// in docs/sources.md. Text of a database in SQL_ASCII comes as it is, so that one that is
-// no UTF-8 costs its row alone.
-func (c *session) forms() []string {
+// names fix the text of names, and of what is sent, for each transaction: a pooler may give
+// a session that was told otherwise. Text of a database in SQL_ASCII comes as it is, so that
+// one that is no UTF-8 costs its row alone.
+func (c *session) names() []string {
 	encoding := pgsession.Encoding
 	if c.unconverted() {
 		encoding = pgsession.ASCII
@@ -85,15 +84,23 @@ func (c *session) forms() []string {
 	return []string{
 		"SET LOCAL client_encoding = '" + encoding + "'",
 		"SET LOCAL standard_conforming_strings = on",
+		"SET LOCAL quote_all_identifiers = off",
+		"SET LOCAL lc_monetary = '" + strings.ReplaceAll(c.source.money, "'", "''") + "'", // A wrong one shows before the first read.
+	}
+}
+
+// forms fix the text of a value: equal rows have equal bytes, whatever the account, and
+// whatever a role, a database, a URL or a pooler sets. What is not among them, and why, is
+// in docs/sources.md.
+func (c *session) forms() []string {
+	return append(c.names(),
 		"SET LOCAL timezone = 'UTC'",
 		"SET LOCAL datestyle = 'ISO'",
 		"SET LOCAL intervalstyle = 'iso_8601'",
 		"SET LOCAL bytea_output = 'hex'",
 		"SET LOCAL extra_float_digits = 3",
-		"SET LOCAL lc_monetary = '" + strings.ReplaceAll(c.source.money, "'", "''") + "'",
 		"SET LOCAL xmlbinary = 'base64'",
-		"SET LOCAL quote_all_identifiers = off",
-	}
+	)
 }
 
 // begin opens the transaction of a read and locks its tables. The statement

@@ -202,6 +202,8 @@ func TestMoneyOfTheURL(t *testing.T) {
 			t.Errorf("%s: warnings %q, %v", value, d.Warnings, err)
 		}
 	}
+	_, err := open(t, postgres.Options{URL: with(t, address, "lc_monetary", "no_SUCH")}).Describe(t.Context(), observer.Query{Table: "prices", Key: []string{"id"}})
+	sourcetest.Refusal(t, err, observer.ClassSettings, "22023", "lc_monetary", "no_SUCH")
 }
 
 // TestEncodings reads the same rows from databases in any encoding.

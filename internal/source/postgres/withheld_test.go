@@ -90,10 +90,10 @@ func TestErrorsNameWhatTheStatementLacks(t *testing.T) {
 		code  string
 		words string
 	}{
-		{stranger, observer.Query{Table: "orders"}, "42501", "a right is missing (SQLSTATE 42501); this account may not read every column of public.orders"},
-		{stranger, observer.Query{SQL: "SELECT id FROM orders"}, "42501", "a right is missing (SQLSTATE 42501); this account may not read every column of public.orders"},
-		{stranger, observer.Query{SQL: "SELECT plain(i) AS id FROM generate_series(1, 2) i"}, "42501", "a right is missing (SQLSTATE 42501); " + source.Withheld},
-		{stranger, observer.Query{SQL: "SELECT id FROM shown JOIN orders USING (id)"}, "42501", "may not read every column of public.orders"},
+		{stranger, observer.Query{Table: "orders"}, "42501", "permission denied for table orders (SQLSTATE 42501)"},
+		{stranger, observer.Query{SQL: "SELECT id FROM orders"}, "42501", "permission denied for table orders (SQLSTATE 42501)"},
+		{stranger, observer.Query{SQL: "SELECT plain(i) AS id FROM generate_series(1, 2) i"}, "42501", "permission denied for function plain (SQLSTATE 42501)"},
+		{stranger, observer.Query{SQL: "SELECT id FROM shown JOIN orders USING (id)"}, "42501", "permission denied for table orders"},
 		{stranger, observer.Query{SQL: "SELECT id FROM ordres"}, "42P01", `relation "ordres" does not exist (SQLSTATE 42P01`},
 	} {
 		test.query.Key = []string{"id"}
