@@ -137,18 +137,22 @@ func (l *Lease) again(ctx context.Context) *Lease {
 	return other
 }
 
-// endWithContext lets the term be renewed no more when the contexts of all its leases have
-// ended: of those, one that is forgotten would keep the lock for ever.
+// endWithContext looks at the end of the lease's context whether it was the last one.
 func (l *Lease) endWithContext() {
 	context.AfterFunc(l.ctx, func() {
-		h := l.hold
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		lives := func(l *Lease) bool { return l.ctx.Err() == nil }
-		if len(h.leases) > 0 && !slices.ContainsFunc(h.leases, lives) {
-			h.lease.StopRenewal()
-		}
+		l.hold.mu.Lock()
+		defer l.hold.mu.Unlock()
+		l.hold.stopIfForgotten()
 	})
+}
+
+// stopIfForgotten lets the term be renewed no more when the contexts of all its leases have
+// ended: of those, one that is forgotten would keep the lock for ever. The hold is locked.
+func (h *hold) stopIfForgotten() {
+	lives := func(l *Lease) bool { return l.ctx.Err() == nil }
+	if len(h.leases) > 0 && !slices.ContainsFunc(h.leases, lives) {
+		h.lease.StopRenewal()
+	}
 }
 
 // heldBy returns the hold of the same lock that ctx is under, if any.
@@ -162,15 +166,16 @@ func (m *Manager) heldBy(ctx context.Context, d Descriptor) *hold {
 	return nil
 }
 
-// holds are the keys of what ctx is under.
-func (m *Manager) holds(ctx context.Context) (keys []string) {
+// holds are the locks that ctx is under, and their modes.
+func (m *Manager) holds(ctx context.Context) map[string]lock.Mode {
+	held := make(map[string]lock.Mode)
 	h, _ := ctx.Value(holdKey{}).(*hold)
 	for ; h != nil; h = h.outer {
-		if h.manager == m && h.isHeld() {
-			keys = append(keys, h.lock.Key())
+		if h.manager == m && h.isHeld() && h.lease.Context().Err() == nil {
+			held[h.lock.Key()] = lock.Mode(h.lock.Mode)
 		}
 	}
-	return keys
+	return held
 }
 
 func (h *hold) isHeld() bool {
@@ -346,6 +351,7 @@ func (h *hold) leave(l *Lease) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.leases = slices.DeleteFunc(h.leases, func(other *Lease) bool { return other == l })
+	h.stopIfForgotten()
 	return len(h.leases) == 0
 }
 

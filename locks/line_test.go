@@ -330,3 +330,60 @@ func TestCloseEndsWaiting(t *testing.T) {
 		release(t, l)
 	})
 }
+
+// The pauses of a caller panic, and the caller goes on.
+func TestPanicInPausesLeavesNoPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		other := process(t, p)
+		l := acquire(t, other, t.Context(), page)
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = m.Acquire(t.Context(), page, locks.Retry(func(yield func(time.Duration) bool) {
+				yield(2 * time.Second)
+				panic("of the caller")
+			}))
+		}()
+		release(t, l)
+		time.Sleep(time.Minute)
+		if isHeld(t, other, page) {
+			t.Error("a free lock is refused for a place that nobody has")
+		}
+	})
+}
+
+// busy makes one attempt at a time, which takes long.
+type busy struct{ *locktest.Memory }
+
+func (busy) MostAttempts() int { return 1 }
+
+func (b busy) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
+	time.Sleep(4 * time.Second)
+	return b.Memory.Acquire(ctx, r)
+}
+
+// Attempts of others take longer than one waits for its turn in the process.
+func TestStealStaleOutlastsABusyProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, err := locks.Open(t.Context(), locks.Options{Provider: busy{new(locktest.Memory)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var others sync.WaitGroup
+		for range 2 {
+			others.Go(func() { release(t, acquire(t, m, t.Context(), audit)) })
+		}
+		time.Sleep(time.Millisecond)
+		l, err := m.Acquire(t.Context(), page, locks.StealStale())
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, l)
+		others.Wait()
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

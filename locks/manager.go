@@ -117,7 +117,7 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 	m.line = newLine(o.Provider, o.Logger)
 	m.failures = newFailures(o)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
-	if limited, ok := o.Provider.(lock.Limited); ok {
+	if limited, ok := o.Provider.(lock.Limited); ok && limited.MostAttempts() > 0 {
 		m.attempts = make(chan struct{}, limited.MostAttempts())
 	}
 	return m, nil
@@ -198,7 +198,8 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 
 // acquire takes all locks or none.
 func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
-	how.maxHold = m.policies.maxHold(ds, how.maxHold)
+	bound := how.maxHold
+	how.maxHold = m.policies.maxHold(ds, bound)
 	nested, others, err := m.nestAll(ctx, ds)
 	if err != nil {
 		return nil, err
@@ -213,8 +214,8 @@ func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (Le
 		if len(taken) > 0 {
 			l.joins(taken)
 		}
-		if how.maxHold > 0 {
-			l.endAfter(how.maxHold)
+		if limit := m.policies.maxHold([]Descriptor{l.asked}, bound); limit > 0 {
+			l.endAfter(limit)
 		}
 		l.endWithContext()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/observerd/observerd/locks"
 )
@@ -94,6 +95,24 @@ func TestLossOfOneEndsNestedLeasesOfTheSet(t *testing.T) {
 		release(t, outer)
 		if err := all[0].Release(t.Context()); !errors.Is(err, locks.ErrLost) {
 			t.Errorf("release: %v", err)
+		}
+	})
+}
+
+// A nested lease is forgotten, and its context has ended when the outer one is released.
+func TestForgottenNestedLeaseIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, p := open(t, locks.Options{})
+		outer := acquire(t, m, t.Context(), page)
+		ctx, cancel := context.WithTimeout(outer.Context(), time.Second)
+		defer cancel()
+		_ = acquire(t, m, ctx, page)
+		time.Sleep(2 * time.Second)
+		release(t, outer)
+		time.Sleep(time.Hour)
+		if isHeld(t, process(t, p), page) {
+			t.Error("an hour later the lock is held")
 		}
 	})
 }

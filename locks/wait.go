@@ -85,6 +85,11 @@ func (w waiting) pausesAfter(err *error) Pauses {
 		return w.pauses
 	}
 	return func(yield func(time.Duration) bool) {
+		for errors.Is(*err, lock.ErrBusy) {
+			if !yield(0) {
+				return
+			}
+		}
 		var held *lock.HeldError
 		if errors.As(*err, &held) {
 			yield(held.Left)
@@ -121,7 +126,7 @@ func Priority(n int) Option {
 // Within bounds the wait: it tries again, after short pauses, until that time is over, and
 // the lease is held for as long as its holder wants. (The deadline of a context that is given
 // to [Manager.Acquire] ends the lease too.) With 0 it tries once. An attempt that the provider
-// does not answer ends after 10 s at most, which is not the wait's.
+// does not answer, or that waits for others of this process, may outlast the wait, by 10 s at most.
 func Within(limit time.Duration) Option {
 	if limit < 0 {
 		wrong := &DescriptorError{"within", limit.String(), "is negative; write 30s, for example, or 0 to try once"}
@@ -188,6 +193,11 @@ func mayWait(err error) bool { return errors.Is(err, ErrHeld) || errors.Is(err, 
 func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how waiting, err error) ([]*lock.Lease, int, error) {
 	var leases []*lock.Lease
 	var w *waiter
+	defer func() { // Also where the caller's pauses panic.
+		if w != nil {
+			m.line.leave(w)
+		}
+	}()
 	tries := 0
 	for pause := range how.pausesAfter(&err) {
 		if !mayWait(err) {
@@ -199,9 +209,6 @@ func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how w
 		var more int
 		leases, more, err = m.tryAfter(ctx, requests, w, pause)
 		tries += more
-	}
-	if w != nil {
-		m.line.leave(w)
 	}
 	return leases, tries, err
 }

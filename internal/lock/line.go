@@ -27,8 +27,8 @@ type Turn struct {
 // ahead and wants the same key in a mode that does not go with the one that is granted. A
 // caller who wants several locks has a request for each, with one [Place] in all: it stands
 // in all their lines, so that they become free for it at the same time. There is one
-// exception, because both would wait for each other: a caller who holds a lock (see
-// [Request.Holds]) passes those that wait for this lock too.
+// exception, because they would wait for each other: while somebody waits for a lock that a
+// caller holds (see [Request.Holds]), this caller waits for nobody who waits.
 type Line interface {
 	// Wait notes that the callers with these requests wait, and answers in the order of
 	// the requests. A caller who is not noted again for some seconds loses its place, and

@@ -49,8 +49,8 @@ type Request struct {
 	// Place is where the caller stands in the line of those who wait, for a provider that
 	// is a [Line].
 	Place Place
-	// Holds are the keys of this region that the caller holds; see [Line].
-	Holds []string
+	// Holds are the keys of this region that the caller holds, and their modes; see [Line].
+	Holds map[string]Mode
 	// Name is the lock's readable name, Node the readable name of the holder,
 	// Descriptor a description of the lock, and Metadata a JSON object of texts. For
 	// people; all may be empty.
@@ -161,7 +161,7 @@ type Floor interface {
 	MinTTL() time.Duration
 }
 
-// Limited is a provider that can make so many attempts at a time. More would wait in it,
+// Limited is a provider that can make so many attempts at a time; 0 means any number. More would wait in it,
 // and their time would be over there.
 type Limited interface{ MostAttempts() int }
 

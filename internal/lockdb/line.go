@@ -28,7 +28,11 @@ var aheadSQL = `w.lock_key = want.lock_key AND w.region = want.region AND w.wait
          AND (w.priority > want.priority OR (w.priority = want.priority AND w.ticket < want.ticket))
          AND ` + conflictSQL("w.mode", "want.mode") + `
          AND NOT (want.holds <> '' AND EXISTS (
-             SELECT 1 FROM obs_wait o WHERE o.waiter = w.waiter AND o.region = w.region AND replace(want.holds, '|' || o.lock_key || '|', '') <> want.holds))`
+             SELECT 1
+               FROM obs_wait o
+              WHERE o.region = want.region AND o.waiter <> want.waiter
+                AND o.touched_at >= {ago ` + waitingSQL + `} AND o.touched_at <= {in 2 * ` + waitingSQL + `}
+                AND replace(want.holds, '|' || o.mode || ' ' || o.lock_key || '|', '') <> want.holds))`
 
 // behindSQL is the condition that there is such a one.
 var behindSQL = `EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `)`
@@ -41,12 +45,17 @@ func ticketOf(g lock.Grant) int64 {
 	return g.Place.Ticket
 }
 
-// holdsOf are the keys that the caller holds, each between two bars. One with a bar in it
-// may count as more than it is: then the caller passes a set that it need not pass.
+// holdsOf are the locks that the caller holds, each between two bars, with each mode that it
+// keeps out. One with a bar in it may count as more than it is: then the caller passes one
+// whom it need not pass.
 func holdsOf(g lock.Grant) string {
 	var text strings.Builder
-	for _, key := range g.Holds {
-		text.WriteString("|" + rowKey(key) + "|")
+	for key, held := range g.Holds {
+		for _, mode := range lock.Modes() {
+			if mode.Conflicts(held) {
+				text.WriteString("|" + string(mode) + " " + rowKey(key) + "|")
+			}
+		}
 	}
 	return text.String()
 }

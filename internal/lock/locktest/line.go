@@ -229,22 +229,26 @@ func setInAllLines(t *testing.T, h Harness) {
 	a.release(third)
 }
 
-// A holder that wants another lock would wait for the set that waits for it.
+// A holder that wants another lock would wait for the set that waits for it, or for one who
+// waits behind that set.
 func holderPasses(t *testing.T, h Harness) {
 	a, b, c := newQueue(t, h), newQueue(t, h), newQueue(t, h)
 	held := a.acquire(h.waitingForAll("a", "held")[0])
-	set := h.waitingForAll("set", "free", "held")
+	set, behind := h.waitingForAll("set", "free", "held"), h.waitingForAll("c", "free")[0]
 	b.isTurnOf(set)
-	c.passed(h.waitingForAll("c", "free")[0], "set")
+	c.passed(behind, "set")
 	stranger := h.waitingForAll("a", "free")[0]
-	stranger.Holds = []string{"another", "hel", "free-held"}
+	stranger.Holds = map[string]lock.Mode{"another": lock.Exclusive, "hel": lock.Exclusive, "free-held": lock.Exclusive}
 	c.passed(stranger, "set")
 	own := h.waitingForAll("a", "free")
-	own[0].Holds = []string{"another", "held"}
-	if !a.isTurnOf(own) {
-		t.Error("the holder waits for the set")
+	own[0].Holds = map[string]lock.Mode{"another": lock.Exclusive, "held": lock.Exclusive}
+	for range 2 {
+		if !a.isTurnOf(own) {
+			t.Error("the holder waits for those who wait for it")
+		}
+		a.release(a.acquire(own[0]))
+		c.isTurn(&behind)
 	}
-	a.release(a.acquire(own[0]))
 	grants, err := a.sets().AcquireAll(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
@@ -254,6 +258,24 @@ func holderPasses(t *testing.T, h Harness) {
 	if !b.isTurnOf(set) {
 		t.Error("it is not the set's turn")
 	}
+}
+
+// A holder keeps its place behind those whom its hold does not keep out.
+func sharerWaits(t *testing.T, h Harness) {
+	a, b := newQueue(t, h), newQueue(t, h)
+	held := h.waitingForAll("a", "held")[0]
+	held.Mode = lock.Shared
+	shared := a.acquire(held)
+	other := h.waitingForAll("b", "free")[0]
+	free := b.acquire(other)
+	set := h.waitingForAll("set", "free", "held")
+	set[1].Mode = lock.Intent
+	b.isTurnOf(set)
+	b.release(free)
+	own := h.waitingForAll("a", "free")[0]
+	own.Holds = map[string]lock.Mode{"held": lock.Shared}
+	a.passed(own, "set")
+	a.release(shared)
 }
 
 // user takes one lock again and again, each time from the end of the line.

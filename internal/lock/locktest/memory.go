@@ -350,21 +350,21 @@ func (m *Memory) ahead(r lock.Request) *waiter {
 	if r.Mode == "" {
 		return nil
 	}
+	waits := func(w waiter) bool { return w.request.Place.ID != r.Place.ID && m.now().Sub(w.touched) < lineTTL }
+	if slices.ContainsFunc(m.line, func(w waiter) bool {
+		held, ok := r.Holds[w.request.Key]
+		return ok && waits(w) && w.request.Region == r.Region && w.request.Mode.Conflicts(held)
+	}) {
+		return nil
+	}
 	for _, w := range m.line {
 		p, own := w.request.Place, r.Place
 		before := p.Priority > own.Priority || p.Priority == own.Priority && (own.Ticket == 0 || p.Ticket < own.Ticket)
-		if before && p.ID != own.ID && rowOf(w.request) == rowOf(r) && w.request.Mode.Conflicts(r.Mode) && m.now().Sub(w.touched) < lineTTL && !m.waitsFor(w, r.Holds) {
+		if before && waits(w) && rowOf(w.request) == rowOf(r) && w.request.Mode.Conflicts(r.Mode) {
 			return &w
 		}
 	}
 	return nil
-}
-
-// waitsFor reports whether the waiter, in any of its lines, waits for one of the keys.
-func (m *Memory) waitsFor(w waiter, keys []string) bool {
-	return slices.ContainsFunc(m.line, func(other waiter) bool {
-		return other.request.Place.ID == w.request.Place.ID && other.request.Region == w.request.Region && slices.Contains(keys, other.request.Key)
-	})
 }
 
 // Find implements [lock.Finder].

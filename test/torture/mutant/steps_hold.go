@@ -56,7 +56,7 @@ func linesOfASet() Step {
 func locksOfAHolder() Step {
 	return Step{
 		What:  "a holder does not say which locks it holds",
-		Edits: []Edit{{publicWait, "r.Place.Priority, r.Holds = how.priority, holds", "r.Place.Priority, r.Holds = how.priority, holds[:0]"}},
+		Edits: []Edit{{publicWait, "r.Place.Priority, r.Holds = how.priority, holds", "r.Place.Priority, r.Holds, _ = how.priority, nil, holds"}},
 	}
 }
 
