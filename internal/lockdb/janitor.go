@@ -130,15 +130,14 @@ func (c *cleaner) chores() []chore {
 }
 
 // deleteDeadSQL removes records of poison rows. By that of an accepted row a poll knows the
-// row again, and notes that once a day. So the record stays until polls have succeeded
-// for 30 days without the row: neither a short retention nor a long pause or outage ends what
-// a person has accepted. That of a refused row says nothing to a poll.
+// row again, so it stays with its stream: neither time nor a pause ends what a person has
+// accepted. That of a refused row says nothing to a poll.
 const deleteDeadSQL = `
 DELETE FROM obs_dead
  WHERE id IN (SELECT d.id
                 FROM obs_dead d
                 LEFT JOIN obs_cursor c ON c.stream = d.stream
-               WHERE d.last_at < {past $1} AND (d.refused OR c.stream IS NULL OR d.last_at < {month before c.last_ok_at})
+               WHERE d.last_at < {past $1} AND (d.refused OR c.stream IS NULL)
                ORDER BY d.last_at
                LIMIT 5000)`
 

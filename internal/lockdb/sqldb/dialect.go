@@ -20,7 +20,6 @@ import (
 //	{mark c}  the time in column c as text, which no setting of a session changes
 //	{past $n} like {ago $n}, but the same for all rows of a statement, so that
 //	          an index can serve it
-//	{month before c} the time in column c less 30 days
 //	{among $n} compares with the texts of a list, $n; see [DB.List]
 //	{numbered $n} has the texts of a list, $n, as value, and their numbers from 1 as n
 //	{elements $n} has the elements of a JSON array, $n, as value
@@ -30,9 +29,9 @@ import (
 //	{nowait}  the same, but fails when another client has locked one
 //	{standby} reports whether the server is a standby, which may be behind
 type dialect struct {
-	name                                                                    string
-	now, ago, in, mark, past, month, utc, utcAgo, among, numbered, elements string
-	share, update, skip, nowait, standby                                    string
+	name                                                             string
+	now, ago, in, mark, past, utc, utcAgo, among, numbered, elements string
+	share, update, skip, nowait, standby                             string
 	// bytes is the type of binary data.
 	bytes string
 	// rewrite adapts the placeholders.
@@ -43,7 +42,7 @@ type dialect struct {
 	cache   sync.Map
 }
 
-var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|past|month before|among|numbered|elements) ([^}]+)\}`)
+var agoToken = regexp.MustCompile(`\{(ago|in|mark|utcago|past|among|numbered|elements) ([^}]+)\}`)
 
 // sql returns the statement in the dialect.
 func (d *dialect) sql(text string) string {
@@ -52,7 +51,7 @@ func (d *dialect) sql(text string) string {
 	}
 	done := agoToken.ReplaceAllStringFunc(text, func(token string) string {
 		m := agoToken.FindStringSubmatch(token)
-		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "past": d.past, "month before": d.month, "among": d.among, "numbered": d.numbered, "elements": d.elements}[m[1]]
+		form := map[string]string{"ago": d.ago, "in": d.in, "mark": d.mark, "utcago": d.utcAgo, "past": d.past, "among": d.among, "numbered": d.numbered, "elements": d.elements}[m[1]]
 		return strings.ReplaceAll(form, "$n", m[2])
 	})
 	done = strings.NewReplacer("{now}", d.now, "{utc}", d.utc, "{share}", d.share, "{update}", d.update, "{skip}", d.skip, "{nowait}", d.nowait, "{standby}", d.standby).Replace(done)
@@ -69,7 +68,6 @@ func postgresDialect() *dialect {
 		in:       `(clock_timestamp() + make_interval(secs => $n))`,
 		mark:     `CAST($n AT TIME ZONE 'UTC' AS TEXT)`,
 		past:     `(now() - make_interval(secs => $n))`,
-		month:    `($n - INTERVAL '30 days')`,
 		utc:      `(clock_timestamp() AT TIME ZONE 'UTC')`,
 		utcAgo:   `((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $n))`,
 		among:    `= ANY ($n::text[])`,
@@ -101,7 +99,6 @@ func sqliteDialect() *dialect {
 		in:       `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', $n))`,
 		mark:     `$n`,
 		past:     `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
-		month:    `strftime('%Y-%m-%d %H:%M:%f000', $n, '-30 days')`,
 		utc:      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 		utcAgo:   `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $n))`,
 		among:    `IN (SELECT value FROM json_each($n))`,
