@@ -34,7 +34,11 @@ func redate(ctx context.Context, db *sqldb.DB, r lock.Request) error {
 	if err := db.Fits(ctx); err != nil {
 		return err
 	}
-	for _, text := range []string{db.LockSQL(redateSQL, "l", sqldb.HolderTTL), db.SQL(redateHoldsSQL)} {
+	texts := []string{db.LockSQL(redateSQL, "l", sqldb.HolderTTL)}
+	if r.Mode != "" { // The locks of pollers are not shared.
+		texts = append(texts, db.SQL(redateHoldsSQL))
+	}
+	for _, text := range texts {
 		if _, err := db.Acquire.ExecContext(ctx, text, rowKey(r.Key), r.Region); err != nil {
 			return fmt.Errorf("date the lease of lock %s anew: %w", r.Key, err)
 		}

@@ -69,10 +69,12 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 
 const drawFenceSQL = `UPDATE obs_fence SET last_value = last_value + 1 RETURNING last_value`
 
-// refillFenceSQL fills an emptied obs_fence, past all that is known to have been drawn.
+// refillFenceSQL fills an emptied obs_fence, past all that is known to have been drawn. The
+// rows of many tokens are gone; a thousand for each second since 1970 is more than were drawn.
 const refillFenceSQL = `
 INSERT INTO obs_fence (last_value)
-SELECT 1 + max(COALESCE((SELECT max(fence) FROM obs_lock), 0),
+SELECT 1 + max(1000 * CAST(strftime('%s', 'now') AS INTEGER),
+               COALESCE((SELECT max(fence) FROM obs_lock), 0),
                COALESCE((SELECT max(fence) FROM obs_hold), 0),
                COALESCE((SELECT max(ticket) FROM obs_wait), 0),
                COALESCE((SELECT max(epoch) FROM obs_sink_offset), 0))

@@ -61,9 +61,9 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 	}
 	s.Held, s.Holder, s.HolderBoot = term != "", holder, boot
 	if ahead {
-		err = redate(ctx, t.db, r)
+		_ = redate(ctx, t.db, r) // Else the next look does it.
 	}
-	return s, err
+	return s, nil
 }
 
 // TakeTurn notes that a turn was taken. It is refused with lock.ErrFenced when
