@@ -31,10 +31,11 @@ now, too: whether its coordination database answers.
 It asks over http.socket, or where none is configured over http.listen. A node
 whose http.listen asks for TLS or a password needs an http.socket for this.
 
-On Linux the process of the node says where it listens, to its user and to root. So a
-mistake in the configuration, or a change that was not reloaded yet, does not matter. It is found
-by --config, --set and the variables OBSERVERD_…, which must be those of the node. Where
-no such process is found, the configuration says where to ask.
+On Linux the process of the node says where it listens, to its own user. So a mistake
+in the configuration, or a change that was not reloaded yet, does not matter. It is
+found by --config, --set and the variables OBSERVERD_…, which must be those of the node;
+process 1 of a container is found by --config alone. Where no such process is found, the
+configuration says where to ask.
 
 The answer is one line, or with -o json an object. When it is bad, stdout is empty and
 stderr says why. Exit code 0: healthy, 1: not, or no answer; 77: this
@@ -104,7 +105,8 @@ func (c *cli) whereToAsk(ctx context.Context, limit time.Duration) (place, error
 	return reach(cfg.HTTP)
 }
 
-// whereItListens asks the processes on this host.
+// whereItListens asks the processes of this user on this host: another user could claim to be
+// the node. Process 1 is the node of a container, whatever flags it was started with.
 func (c *cli) whereItListens(ctx context.Context, limit time.Duration) (place, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -117,7 +119,7 @@ func (c *cli) whereItListens(ctx context.Context, limit time.Duration) (place, e
 		return place{}, err
 	}
 	running = slices.DeleteFunc(running, func(p nodeProcess) bool {
-		return p.HTTP == nil || p.Settings != wanted.Settings || !p.sameConfig(wanted)
+		return p.HTTP == nil || p.UID != os.Geteuid() || !p.sameConfig(wanted) || p.Settings != wanted.Settings && p.PID != 1
 	})
 	if len(running) != 1 {
 		return place{}, fmt.Errorf("of those of this user on this host, %d have this --config, --set and OBSERVERD_…", len(running))

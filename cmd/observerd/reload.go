@@ -31,6 +31,8 @@ const describeRequest = "describe\n"
 // nodeProcess is a process of this program that takes requests for a reload.
 type nodeProcess struct {
 	PID int `json:"pid"`
+	// UID is the user of the process, as the kernel says.
+	UID int `json:"-"`
 	// Config are the files and folders that it was started with, as absolute paths.
 	Config []string `json:"config"`
 	// Settings is a digest of its variables OBSERVERD_… and its --set, by which nodes with

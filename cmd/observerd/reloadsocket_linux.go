@@ -202,14 +202,18 @@ func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
 		nodeProcess
 		ExitCode int `json:"exit_code"`
 	}
-	switch err := json.NewDecoder(conn).Decode(&answer); {
+	switch err := json.NewDecoder(io.LimitReader(conn, 1<<20)).Decode(&answer); {
 	case errors.Is(err, io.EOF): // An older node.
 	case err != nil:
 		return p, err
 	case answer.ExitCode != exitOK:
 		return p, reloadError{answer.ExitCode, "this user may not reload it"}
 	}
-	answer.PID = pid
+	server, err := peer(conn)
+	if err != nil {
+		return p, err
+	}
+	answer.PID, answer.UID = pid, int(server.Uid)
 	return answer.nodeProcess, nil
 }
 
