@@ -9,7 +9,7 @@ import (
 
 // escapes are the texts that [escapeSubject] writes for the characters which no attribute of
 // a CloudEvent may hold, with any number of 25 behind their first %.
-var escapes = regexp.MustCompile(`%((?:25)*)([01][0-9A-F]|7F|C2%[89][0-9A-F]|EF%B7%[9A][0-9A-F]|(?:EF|F[0-4]%[0-9A-F]{2})%BF%B[EF])`)
+var escapes = regexp.MustCompile(`%((?:25)*)([01][0-9A-F]|7F|C2%[89][0-9A-F]|EF%B7%[9A][0-9A-F]|EF%BF%B[EF]|F[0-4]%[89AB]F%BF%B[EF])`)
 
 // isForbidden reports whether an attribute may not hold the character: it is a control
 // character or none at all.

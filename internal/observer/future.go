@@ -14,10 +14,16 @@ const ahead = time.Minute
 // reading has two instants: the later counts, unless that lies in the source's future.
 func (in *input) instant(of time.Time) time.Time {
 	earlier, later := instants(of)
-	if earlier.Equal(later) || later.Sub(in.sourceNow()) <= ahead+time.Since(in.horizonAt) {
+	if earlier.Equal(later) || !later.After(in.latest()) {
 		return later
 	}
 	return earlier
+}
+
+// latest is the instant after which a row lies in the source's future. The source's clock
+// has gone on since the horizon was read.
+func (in *input) latest() time.Time {
+	return in.sourceNow().Add(ahead + time.Since(in.horizonAt))
 }
 
 // instants are the earliest and the latest instant with the reading of t in its zone.
@@ -51,11 +57,11 @@ func (c *comparer) noteFuture(rows []row) {
 	if c.horizon.Clock == "" {
 		return
 	}
-	now := c.sourceNow()
+	latest := c.latest()
 	for i := len(rows) - 1; i >= 0 && (rows[i].cursor == "" || c.isFuture(rows[i].cursor)); i-- {
-		if by := rows[i].time.Sub(now); rows[i].cursor != "" && by > ahead {
+		if rows[i].cursor != "" && rows[i].time.After(latest) {
 			c.stats.Future++
-			c.furthest = max(c.furthest, by)
+			c.furthest = max(c.furthest, rows[i].time.Sub(c.sourceNow()))
 		}
 	}
 }
