@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -458,9 +459,9 @@ func TestRelayBeginsAnewWithASinkThatFails(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.log.add("orders", 1)
 		r.log.fail(func(string) error { return errDown }, nil)
-		tried := 0
+		var tried atomic.Int64
 		r.sink.behave(func(_ context.Context, batch []events.Event) (int, error) {
-			if tried++; tried < 3 {
+			if tried.Add(1) < 3 {
 				return 0, errBroken
 			}
 			return len(batch), nil
@@ -468,7 +469,7 @@ func TestRelayBeginsAnewWithASinkThatFails(t *testing.T) {
 		r.start()
 		pass(time.Hour)
 		r.log.fail(nil, nil)
-		for tried == 0 {
+		for tried.Load() == 0 {
 			pass(time.Second)
 		}
 		pass(2 * time.Second)

@@ -54,13 +54,15 @@ func TestSetIsServedAmongUsersOfItsLocks(t *testing.T) {
 	onBoth(t, func(t *testing.T, url string) {
 		served := make([]atomic.Int64, 3)
 		set := make([]locks.Descriptor, len(served))
+		for i := range set {
+			set[i] = locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{strconv.Itoa(i)}}
+		}
 		var users sync.WaitGroup
 		defer users.Wait()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		for _, m := range []*locks.Manager{open(t, url, "a"), open(t, url, "b")} {
 			for i := range set {
-				set[i] = locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{strconv.Itoa(i)}}
 				users.Go(func() {
 					for ctx.Err() == nil {
 						l, err := m.Acquire(t.Context(), set[i], locks.Within(time.Minute))
@@ -69,6 +71,7 @@ func TestSetIsServedAmongUsersOfItsLocks(t *testing.T) {
 							return
 						}
 						served[i].Add(1)
+						time.Sleep(time.Millisecond) // It does some work, and leaves room for other tests.
 						release(t, l)
 					}
 				})
@@ -88,7 +91,7 @@ func TestSetIsServedAmongUsersOfItsLocks(t *testing.T) {
 			got <- all
 		})
 		db := pool(t, url)
-		for noted := 0; noted < len(set) && len(got) == 0; {
+		for noted := 0; noted < len(set) && len(got) == 0; time.Sleep(time.Millisecond) {
 			if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM obs_wait WHERE node = 'c'`).Scan(&noted); err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Workdir is the one folder that a server writes to.
@@ -119,13 +120,15 @@ func (k Kind) Sweep() {
 // sweep removes the folders of runs that were killed. It is a courtesy: what
 // cannot be removed, for example because it is another user's, stays.
 func (k Kind) sweep(parent string) {
-	dirs, _ := filepath.Glob(filepath.Join(parent, k.Prefix+"*")) // The pattern is well formed.
-	for _, dir := range dirs {
-		if !k.leftover(dir) {
-			continue
+	for _, prefix := range []string{k.Prefix, unlocked + k.Prefix} {
+		dirs, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // The pattern is well formed.
+		for _, dir := range dirs {
+			if !k.leftover(dir) {
+				continue
+			}
+			_ = k.free(filepath.Join(dir, "data"))
+			_ = os.RemoveAll(dir)
 		}
-		_ = k.free(filepath.Join(dir, "data"))
-		_ = os.RemoveAll(dir)
 	}
 }
 
@@ -138,6 +141,9 @@ func (k Kind) leftover(dir string) bool {
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
 		return false
+	}
+	if strings.HasPrefix(filepath.Base(dir), unlocked) && time.Since(info.ModTime()) < time.Minute {
+		return false // It is about to get its lock.
 	}
 	lock, err := tryLockFile(filepath.Join(dir, "lock"))
 	if err != nil {
