@@ -10,6 +10,7 @@
 //   - The daemon runs, as the image's user, in a file system that has what the
 //     Dockerfile puts into the image and nothing else.
 //
-// What stays unproven: that the images of others exist under their tags, and
-// that they take the options which docker-compose.yml gives them.
+// TestComposeFileOnARealEngine of test/nightly runs docker-compose.yml on Docker, with
+// images that stand in. What stays unproven: that the images of others exist under
+// their tags, and that they take the options which docker-compose.yml gives them.
 package compose
