@@ -65,7 +65,7 @@ func (op *Operator) Migrate(ctx context.Context, by By) (before, after Schema, e
 	}
 	applied, err := op.db.MigrateBy(ctx)
 	if n := len(applied); n > 0 {
-		act := lockdb.Did(by, "migrate", "schema", fmt.Sprintf("from version %d to %d", applied[0]-1, applied[n-1]))
+		act := lockdb.Did(by, "migrate", "schema", fmt.Sprintf("from version %d to %d", before.Current, applied[n-1]))
 		if err := op.db.Operations().Note(ctx, act); err != nil {
 			op.log.Warn("The migration is not in the audit table", "err", err)
 		}

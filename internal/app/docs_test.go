@@ -54,7 +54,7 @@ func TestChangesNameTheMigrations(t *testing.T) {
 			t.Fatal(err)
 		}
 		var there []string
-		for _, name := range names { // as in 00001_coordination.sql
+		for _, name := range names { // as in 00020_coordination.sql
 			number, _, _ := strings.Cut(name, "_")
 			there = append(there, strings.TrimLeft(number, "0"))
 		}

@@ -260,7 +260,7 @@ func TestNodeWithTheRightsOfTheGuide(t *testing.T) {
 	p := setup(t, url)
 	migrate(t, p)
 	// An unused one, so that the janitor removes it.
-	if _, err := p.beside(t).ExecContext(t.Context(), `INSERT INTO obs_sink_offset VALUES ('old', '', 0, 1, '2020-01-01')`); err != nil {
+	if _, err := p.beside(t).ExecContext(t.Context(), `INSERT INTO obs_sink_offset (sink, stream, last_seq, epoch, updated_at) VALUES ('old', '', 0, 1, '2020-01-01')`); err != nil {
 		t.Fatal(err)
 	}
 	p = p.as(t, pgtest.NewRole(t, url, grants(t)...), map[string]any{"database.auto-migrate": "false"})

@@ -63,10 +63,9 @@ func (t *Accounts) accounts(ctx context.Context, where string, args ...any) ([]A
 // secret again. One of a secret that was refused before, and those of others, stay as
 // they are. Of a the time is the database's to say.
 func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
-	// A node of an earlier version would try again at retry_at: that is in a century.
 	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), `
-		INSERT INTO obs_account (account, salt, digest, failures, refused_at, retry_at, node, reason)
-		VALUES ($1, $2, $3, 1, {now}, {in 3155760000}, $4, $5)
+		INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
+		VALUES ($1, $2, $3, {now}, $4, $5)
 		ON CONFLICT (account, digest) DO NOTHING`,
 		a.ID, a.Salt, a.Digest, a.Node, sqldb.Storable(a.Reason))
 	return err

@@ -53,6 +53,26 @@ func TestLeaseDatedAheadIsNotFree(t *testing.T) {
 	})
 }
 
+// TestLeaseDatedAheadIsListed has the view show it, however far ahead: nobody else gets the lock.
+func TestLeaseDatedAheadIsListed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
+		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+			r := inMode("page:"+string(mode), mode)
+			r.Descriptor = "lock:" + string(mode) + ":page:reading:1"
+			g := take(t, db, r)
+			if mode == lock.Exclusive {
+				date(t, url, g.Term, time.Hour)
+			} else {
+				dateHold(t, url, g, time.Hour)
+			}
+			if n := count(t, url, `SELECT count(*) FROM obs_active_locks WHERE term = '`+g.Term+`' AND left_ms > 3600000`); n != 1 {
+				t.Errorf("the %s lease is listed %d times", mode, n)
+			}
+		}
+	})
+}
+
 // checkDatedNow checks that the lease of the key is dated within a TTL before the database's
 // clock, and ends within a TTL after it.
 func checkDatedNow(t *testing.T, url, key string) {

@@ -76,10 +76,10 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started o
 	err = t.db.InTx(ctx, fmt.Sprintf("start a sweep of %s", s.Stream), func(tx *sql.Tx) error {
 		var err error
 		started, err = scanSweep(tx.QueryRowContext(ctx, t.db.SQL(`
-			INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, actor, started_at, updated_at)
-			VALUES ($1, $2, 'running', $3, $4, $3, $5, {now}, {now})
+			INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, started_at, updated_at)
+			VALUES ($1, $2, 'running', $3, $4, $3, {now}, {now})
 			ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
-			RETURNING `+sweepColumns), s.Stream, string(s.Kind), s.From, s.Before, sqldb.Storable(by.Actor)).Scan)
+			RETURNING `+sweepColumns), s.Stream, string(s.Kind), s.From, s.Before).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepRunning
 		}

@@ -22,7 +22,7 @@ func TestStepThatMeetsAnotherTransaction(t *testing.T) {
 	}{
 		"cancelled":     {`UPDATE obs_sweep SET state = 'cancelled'`, false, true},
 		"not cancelled": {`UPDATE obs_sweep SET state = 'cancelled'`, true, false},
-		"renamed actor": {`UPDATE obs_sweep SET actor = 'bob'`, false, false},
+		"touched":       {`UPDATE obs_sweep SET updated_at = clock_timestamp()`, false, false},
 		"turn noted":    {`UPDATE obs_cursor SET last_error = 'x'`, false, false},
 		"paused":        {`UPDATE obs_cursor SET version = version + 1`, false, true},
 	} {

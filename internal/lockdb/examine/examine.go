@@ -97,7 +97,7 @@ func whole(err error) error {
 	if refusal := sqldb.Refusal(err); refusal != "" {
 		return fmt.Errorf("the coordination database cannot be examined: %s; fix that there, or correct database.url: %w", refusal, err)
 	}
-	for _, plain := range []error{sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding} {
+	for _, plain := range []error{sqldb.ErrUnreleased, sqldb.ErrNoDatabase, sqldb.ErrPooler, sqldb.ErrSearchPath, sqldb.ErrEncoding} {
 		if errors.Is(err, plain) { // It says by itself what to do.
 			return err
 		}

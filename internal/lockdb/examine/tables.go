@@ -2,7 +2,6 @@ package examine
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/observerd/observerd/internal/lockdb/liveness"
@@ -39,35 +38,25 @@ func (x *examiner) acquisitions(ctx context.Context) error {
 		})
 }
 
-// schemaWithLiveness is the version from which on a node says how its death can
-// be seen.
-const schemaWithLiveness = 2
-
 func (x *examiner) members(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	shownBy := `NULL`
-	var dead map[string]bool
-	if x.found.Schema.Current >= schemaWithLiveness {
-		shownBy = `liveness`
-		var err error
-		if dead, err = liveness.NewOnlooker(x.db.DB, x.rows).Dead(ctx); err != nil {
-			return err
-		}
+	dead, err := liveness.NewOnlooker(x.db.DB, x.rows).Dead(ctx)
+	if err != nil {
+		return err
 	}
 	return x.visit(ctx, `
-		SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, `+shownBy+`
+		SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, liveness
 		  FROM obs_node
 		 WHERE seen_at >= {ago $1}
 		 ORDER BY name, boot_id`,
 		func(scan func(...any) error) error {
 			var m status.Member
-			var types, unreachable, sinks string
-			var shown sql.NullString
+			var types, unreachable, sinks, shown string
 			err := scan(&m.BootID, &m.Name, &m.Version, &m.ConfigHash, &types, &unreachable, &sinks,
 				sqldb.ScanTime(&m.StartedAt), sqldb.ScanTime(&m.SeenAt), &shown)
-			m.Hidden = shown.Valid && shown.String == ""
+			m.Hidden = shown == ""
 			m.Gone = dead[m.BootID]
 			m.Types, m.Unreachable, m.Sinks = sqldb.SplitList(types), sqldb.SplitList(unreachable), sqldb.SplitList(sinks)
 			x.found.Members = append(x.found.Members, m)
@@ -106,23 +95,16 @@ func (x *examiner) beyond(ctx context.Context) error {
 	})
 }
 
-// schemaWithPauses is the version from which on a pause says who, why and until when.
-const schemaWithPauses = 16
-
 // pauses reads which observers are paused, by the clock of the database.
 func (x *examiner) pauses(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	text := `SELECT stream, NULL, NULL, '', '' FROM obs_cursor WHERE paused ORDER BY stream`
-	if x.found.Schema.Current >= schemaWithPauses {
-		text = `
-			SELECT stream, paused_at, paused_until, paused_by, pause_reason
-			  FROM obs_cursor
-			 WHERE paused AND (paused_until IS NULL OR paused_until > {now})
-			 ORDER BY stream`
-	}
-	return x.visit(ctx, text, func(scan func(...any) error) error {
+	return x.visit(ctx, `
+		SELECT stream, paused_at, paused_until, paused_by, pause_reason
+		  FROM obs_cursor
+		 WHERE paused AND (paused_until IS NULL OR paused_until > {now})
+		 ORDER BY stream`, func(scan func(...any) error) error {
 		o := status.Observer{State: status.StatePaused, Pause: &status.Pause{}}
 		err := scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
 		x.found.Paused = append(x.found.Paused, o)

@@ -137,7 +137,7 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Ready returns nil when the database answers and its schema is the binary's.
-// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrMixedTable],
+// Otherwise the error is [ErrPending], [ErrSchemaNewer], [ErrUnreleased], [ErrMixedTable],
 // [ErrNoDatabase] or [ErrPooler], or there is a [Refusal], or the database is [Unavailable].
 func (db *DB) Ready(ctx context.Context) error {
 	current, target, err := db.schema.state(ctx)

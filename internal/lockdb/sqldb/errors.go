@@ -20,6 +20,9 @@ import (
 var (
 	// ErrSchemaNewer reports a database that a newer binary has migrated.
 	ErrSchemaNewer = errors.New("the schema of the coordination database is newer than this binary; install the version that migrated it, or a later one")
+	// ErrUnreleased reports a database that a commit before the first release has made.
+	ErrUnreleased = errors.New("the tables of the coordination database are those of a build before the first release, and stay as they are; " +
+		"name an empty database or schema in database.url, or drop all obs_ tables, views, sequences and functions to begin anew")
 	// ErrPending reports that migrations must run first.
 	ErrPending = errors.New("the coordination database has pending migrations; run 'observerd migrate up'")
 	// ErrNoTables is the [ErrPending] of a database that was never migrated.

@@ -27,7 +27,8 @@ type schema struct {
 
 // Migrate brings the schema up to date. Nodes that start together run it one
 // after the other, under a lock. It returns [ErrSchemaNewer] for a database
-// that a newer binary has migrated, and changes nothing then.
+// that a newer binary has migrated, and [ErrUnreleased] for one of a commit before the first
+// release, and changes nothing then.
 func (db *DB) Migrate(ctx context.Context) error {
 	_, err := db.MigrateBy(ctx)
 	return err
@@ -137,7 +138,7 @@ func postgresState(ctx context.Context, pool *sql.DB, p *place, files fs.FS) (cu
 
 // lockMigrations waits until no other client migrates. A transaction of its own holds the
 // lock: behind a pooler in transaction mode the unlocking of a session may meet
-// another session. Older versions of this program lock the same key.
+// another session. All versions of this program lock the same key.
 func lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
 	tx, err := pool.BeginTx(context.WithoutCancel(ctx), nil) // It is ended after the migrations, not beside them.
 	if err != nil {
@@ -203,9 +204,8 @@ func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, source := range provider.ListSources() {
-		target = max(target, source.Version)
-	}
+	sources := provider.ListSources() // In their order.
+	first, target := sources[0].Version, sources[len(sources)-1].Version
 	made, err := exists()
 	if err != nil {
 		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
@@ -216,6 +216,9 @@ func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS
 	err = pool.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+SchemaTable).Scan(&current)
 	if err != nil {
 		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
+	}
+	if current > 0 && current < first {
+		return 0, 0, ErrUnreleased
 	}
 	return current, target, nil
 }
