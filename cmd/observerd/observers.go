@@ -196,12 +196,7 @@ func (c observerCommands) accept() *cobra.Command {
 		Short: "Let the next poll of an observer do what the last one refused",
 		Long: `Let the next poll of an observer, on whichever node, do what the last one refused:
 mark so many rows as gone, leave so many poison rows out, go on with those columns.
-It goes that far once, and no further: what exceeds it is refused again.
-
-Where a column of the key has become wider, so that known rows would have other keys
-("1" and "1.00"), the keys that are remembered are renamed to a form that stays as it
-is ("1.00" becomes "1"). That is done at once, under the lock of the type, for all
-rows or, if two of them would have one key, for none.`,
+It goes that far once, and no further: what exceeds it is refused again.`,
 	}, func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (bool, string, error) {
 		refused, err := operator.Refused(ctx, id)
 		switch {
@@ -212,15 +207,10 @@ rows or, if two of them would have one key, for none.`,
 		case refused.Accepted:
 			return false, "was accepted already, the next poll does it: " + refused.Text, nil
 		}
-		question, answer := "Let the next poll do it?", "accepted, the next poll does it: "+refused.Text
-		if refused.Renames {
-			question = fmt.Sprintf("Take them for the same rows, and rename the keys of %d of %d, which are the subjects of their next events?", refused.Renamed, refused.Rows)
-			answer = fmt.Sprintf("renamed the keys of %d of %d rows: %s", refused.Renamed, refused.Rows, refused.Text)
-		}
-		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. %s", id, refused.Text, question)); err != nil {
+		if err := c.confirm(ctx, yes, fmt.Sprintf("%s has refused: %s. Let the next poll do it?", id, refused.Text)); err != nil {
 			return false, "", err
 		}
-		return true, answer, operator.Accept(ctx, id, by, refused)
+		return true, "accepted, the next poll does it: " + refused.Text, operator.Accept(ctx, id, by, refused)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -45,9 +45,6 @@ type nodeProcess struct {
 
 // String names the process.
 func (p nodeProcess) String() string {
-	if len(p.Config) == 0 {
-		return fmt.Sprintf("process %d of an older version", p.PID)
-	}
 	return fmt.Sprintf("process %d with %s", p.PID, strings.Join(p.Config, " and "))
 }
 

@@ -129,7 +129,7 @@ func dialReload(ctx context.Context, pid int) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", name)
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		return nil, fmt.Errorf("process %d does not listen: it has ended, has only begun, is no node or an older one, or is in a container; call the command in there", pid)
+		return nil, fmt.Errorf("process %d does not listen: it has ended, has only begun, is no node, or is in a container; call the command in there", pid)
 	case err != nil:
 		return nil, err
 	}
@@ -145,8 +145,7 @@ const describeTimeout = 2 * time.Second
 
 // runningNodes returns the processes that take requests for a reload from this user. The
 // kernel lists their sockets, and says who is at the other end, so neither a file nor a
-// number that another process has by now is trusted. Older nodes, which do not say what
-// they are, have no configuration here.
+// number that another process has by now is trusted.
 func runningNodes(ctx context.Context) ([]nodeProcess, error) {
 	list, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
@@ -203,7 +202,6 @@ func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
 		ExitCode int `json:"exit_code"`
 	}
 	switch err := json.NewDecoder(io.LimitReader(conn, 1<<20)).Decode(&answer); {
-	case errors.Is(err, io.EOF): // An older node.
 	case err != nil:
 		return p, err
 	case answer.ExitCode != exitOK:

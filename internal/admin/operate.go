@@ -2,11 +2,8 @@ package admin
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -65,14 +62,8 @@ type Refusal struct {
 	Text string
 	// Accepted says that the next poll will accept it.
 	Accepted bool
-	// Renames says that accepting it renames Renamed of the observed Rows, because a
-	// column of the key writes their keys in another way.
-	Renames       bool
-	Rows, Renamed int64
 	// noted is the refusal as the cursor has it.
-	noted             string
-	rename            func(key string) string
-	form, fingerprint string
+	noted string
 }
 
 // Refused returns the refusal of the last poll of an observer.
@@ -84,62 +75,15 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 		return r, err
 	}
 	decoded, err := observer.DecodeRefusal(r.noted)
-	if err != nil {
-		return r, err
-	}
 	r.Text = decoded.Text
-	if decoded.Key == "" || r.Accepted {
-		return r, nil
-	}
-	err = r.renaming(ctx, op.db, id, decoded.Key)
 	return r, err
 }
 
-// renaming determines the new keys of the observed rows.
-func (r *Refusal) renaming(ctx context.Context, db *lockdb.DB, id, found string) error {
-	noted, fingerprint, err := db.Streams().KeyForm(ctx, id)
-	if err != nil {
-		return err
-	}
-	before, err := observer.DecodeKeyForm(noted)
-	if err != nil {
-		return err
-	}
-	now, err := observer.DecodeKeyForm(found)
-	if err != nil {
-		return err
-	}
-	after, rename := before.Rename(now.Columns)
-	r.Renames, r.rename = true, rename
-	r.form, r.fingerprint = after.Encode(), after.Marked(fingerprint)
-	r.Rows, r.Renamed, err = db.Operations().CountRenamed(ctx, id, rename)
-	return err
-}
-
 // Accept lets the next poll of an observer, on whichever node, go as far as the
-// refusal says, once. Where that renames keys, they are renamed before Accept returns,
-// under the lock of the observer's type. The error is lockdb.ErrRefusalMoved when the
-// observer has refused something else since, and lockdb.ErrKeysMeet.
+// refusal says, once. The error is lockdb.ErrRefusalMoved when the observer has refused
+// something else since.
 func (op *Operator) Accept(ctx context.Context, id string, by By, r Refusal) error {
-	if !r.Renames {
-		return op.db.Operations().Accept(ctx, id, by, r.noted, r.Text)
-	}
-	o, err := op.configured(id)
-	if err != nil {
-		return err
-	}
-	return op.underLease(ctx, o, func(ctx context.Context, g lock.Grant) error {
-		err := op.db.Operations().RenameKeys(ctx, g, lockdb.Did(by, "accept", id, r.Text), lockdb.Renaming{Refusal: r.noted, Rename: r.rename, Form: r.form, Fingerprint: r.fingerprint})
-		switch {
-		case errors.Is(err, lockdb.ErrKeysMeet):
-			err = fmt.Errorf("%w, so nothing was renamed; to make events of all rows under the keys that they have now, "+
-				"run `observerd observers reset %s --forget`", err, id)
-		case errors.Is(err, lock.ErrLost), errors.Is(err, lock.ErrFenced):
-			err = fmt.Errorf("%w, so nothing was renamed; with SQLite it has to end within scheduler.%s-observer.lock.ttl, "+
-				"as nothing else is written meanwhile", err, o.Type)
-		}
-		return err
-	})
+	return op.db.Operations().Accept(ctx, id, by, r.noted, r.Text)
 }
 
 // KnowsObserver returns nil when the configuration or the database has the id,

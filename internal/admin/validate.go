@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source/access"
@@ -239,40 +238,8 @@ func (d *DatabaseCheck) check(ctx context.Context, op *Operator, opened error) [
 		return []Finding{{SeverityError, subjectDatabase, sqldb.ErrSchemaNewer.Error(), sqldb.ErrSchemaNewer}}
 	case d.Schema.State != SchemaCurrent && !cfg.Database.AutoMigrate:
 		return []Finding{{SeverityWarning, subjectDatabase, "migrations are pending and auto-migrate is false; run 'observerd migrate up'", nil}}
-	case d.Schema.State != SchemaCurrent:
-		return nil
 	}
-	findings, err := ambiguousKeys(ctx, cfg, op.db)
-	if err != nil {
-		findings = append(findings, Finding{SeverityError, subjectDatabase, err.Error(), err})
-	}
-	return findings
-}
-
-// ambiguousKeys finds streams that began before keys had a normal form, in which
-// values of several classes have one key.
-func ambiguousKeys(ctx context.Context, cfg *config.Config, db *lockdb.DB) (findings []Finding, err error) {
-	for _, o := range cfg.Observers {
-		if !o.Enabled {
-			continue
-		}
-		text, _, err := db.Streams().KeyForm(ctx, o.ID)
-		if err != nil {
-			return findings, err
-		}
-		form, err := observer.DecodeKeyForm(text)
-		if err != nil {
-			return findings, fmt.Errorf("observer %s: %w", o.ID, err)
-		}
-		for _, c := range form.Columns {
-			if c.Rule == observer.KeyClass && !form.Normal {
-				findings = append(findings, Finding{SeverityWarning, "observer " + o.ID, fmt.Sprintf(
-					"the key is not unique in this stream, which is older than the normal form of keys: column %s has no type, and 1 and '1' are one key; "+
-						"to tell them apart, and make events of all rows again, run `observerd observers reset %s --forget`", c.Name, o.ID), nil})
-			}
-		}
-	}
-	return findings, nil
+	return nil
 }
 
 func (c *ObserverCheck) fail(subject string, err error) {

@@ -67,7 +67,7 @@ func stopInACopy(t *testing.T, url string) <-chan error {
 	rows, stop := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := conn.PgConn().CopyFrom(context.Background(), rows, `copy "obs_observed" ( "stream_id", "version" ) from stdin`)
+		_, err := conn.PgConn().CopyFrom(context.Background(), rows, `copy "public"."obs_observed" ( "stream_id", "version" ) from stdin`)
 		ended <- err
 	}()
 	t.Cleanup(func() {

@@ -36,8 +36,6 @@ type engine interface {
 	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
 	// are in a list, $2; and which of them were noted in the last $3 seconds.
 	buriedSQL() string
-	// rename gives those keys of a stream that are on a page others.
-	rename(ctx context.Context, tx *sql.Tx, stream string, p page, from, to []string) error
 	// noteStream notes an observer's turn and adds it to the history of polls,
 	// both or, when the lease has ended, neither: lock.ErrFenced.
 	noteStream(ctx context.Context, note, poll []any) error

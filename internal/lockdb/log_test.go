@@ -131,28 +131,6 @@ func TestReadIsBoundedByBytes(t *testing.T) {
 	})
 }
 
-// TestReadsOnAfterATimeThatIsNone has a log of an earlier version: an event in it that
-// cannot be read would keep all that follow from the sinks.
-func TestReadsOnAfterATimeThatIsNone(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, db *lockdb.DB, _ string) {
-		s := db.Store(acquire(t, db, "order-observer-poll"))
-		ch := chunk(cursorOf(t, s, "orders"), 3)
-		ch.Events[1].Time = time.Date(10000, 1, 1, 4, 59, 59, 0, time.UTC)
-		mustCommit(t, s, ch)
-		all, err := db.Log().Read(t.Context(), "orders", 0, 10)
-		if err != nil || len(all) != 3 {
-			t.Fatalf("%d of 3 events, %v", len(all), err)
-		}
-		for i := range all {
-			text := string(events.AppendJSON(nil, &all[i]))
-			if has := strings.Contains(text, `"time":`); has != (i != 1) {
-				t.Errorf("event %d: a time is %t in %s", i+1, has, text)
-			}
-		}
-	})
-}
-
 // TestFormerRelayCannotTouchANewStream covers streams that are born after the
 // sink was claimed.
 func TestFormerRelayCannotTouchANewStream(t *testing.T) {

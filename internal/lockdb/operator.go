@@ -91,27 +91,18 @@ func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOpt
 // refused its next commit.
 func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, detail string) error {
 	return t.db.InTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
-		if err := t.accept(ctx, tx, stream, refusal, ""); err != nil {
+		n, err := affected(tx.ExecContext(ctx, t.db.SQL(`
+			UPDATE obs_cursor
+			   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
+			 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), stream, refusal))
+		switch {
+		case err != nil:
 			return err
+		case n == 0:
+			return ErrRefusalMoved
 		}
 		return audit(ctx, t.db, tx, Did(by, "accept", stream, detail))
 	})
-}
-
-// accept lets the next poll accept the last refusal, and sets more.
-func (t *Operations) accept(ctx context.Context, tx *sql.Tx, stream, refusal, more string, args ...any) error {
-	result, err := tx.ExecContext(ctx, t.db.SQL(`
-		UPDATE obs_cursor
-		   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL`+more+`
-		 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), append([]any{stream, refusal}, args...)...)
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
-	if err == nil && n == 0 {
-		err = ErrRefusalMoved
-	}
-	return err
 }
 
 // rewind is the change of a reset to the marks.

@@ -51,7 +51,7 @@ func TestAPauseEndsByItself(t *testing.T) {
 		mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
 		wantActs(t, db, "pause alice for 3s: the move", "resume  the pause of alice was until "+p.Until.Format(time.RFC3339))
 		if n := count(t, url, `SELECT count(*) FROM obs_cursor WHERE paused`); n != 0 {
-			t.Error("an older node would still leave it alone")
+			t.Error("paused is still set")
 		}
 	})
 }

@@ -35,7 +35,7 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
   FROM pg_stat_activity
  WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
    AND state = 'active' AND wait_event = 'ClientRead'
-   AND (starts_with(query, 'copy ' || $2::text) OR starts_with(query, 'copy "obs_')) -- as an older binary writes it
+   AND starts_with(query, 'copy ' || $2::text)
    AND query_start < {ago $1}`
 
 // unblocked runs f, and once more if it met a lock that a stalled session held

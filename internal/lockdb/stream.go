@@ -90,11 +90,3 @@ func (t *Streams) Refused(ctx context.Context, stream string) (refusal string, a
 		func(scan func(...any) error) error { return scan(&refusal, &accepted) }, stream)
 	return refusal, accepted, err
 }
-
-// KeyForm returns how the keys of a stream are written, as the cursor has it, and the
-// fingerprint of its query.
-func (t *Streams) KeyForm(ctx context.Context, stream string) (form, fingerprint string, err error) {
-	err = t.db.Query(ctx, "read how the keys of "+stream+" are written", `SELECT key_form, query_fingerprint FROM obs_cursor WHERE stream = $1`,
-		func(scan func(...any) error) error { return scan(&form, &fingerprint) }, stream)
-	return form, fingerprint, err
-}

@@ -46,22 +46,15 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if before != nil { // After a reset any columns are allowed.
 		changes = append(changes, j.keyChanges(before, key)...)
 	}
-	accepted, advice := j.isAccepted(RefusalColumns) && j.next.accepted.Columns == found.Columns, "if the consumers of its events can take that"
-	if renamed := j.next.keys.renamed(key); len(renamed) > 0 {
-		// Only what renames the keys accepts that.
-		changes, accepted, advice = append(changes, renamed...), false, "to go on with the same rows"
-		found.Key = KeyForm{Columns: key}.Encode()
-	}
+	accepted := j.isAccepted(RefusalColumns) && j.next.accepted.Columns == found.Columns
 	if len(changes) > 0 && !accepted {
 		found.Text = strings.Join(changes, ", ")
-		return j.refuse(ErrColumnsChanged, found, advice)
+		return j.refuse(ErrColumnsChanged, found, "if the consumers of its events can take that")
 	}
 	if !sameColumns(before, now) {
 		j.next.columns = found.Columns
 	}
-	j.next.keys = KeyForm{Normal: j.next.keys.Normal, Columns: key}
-	// If both forms are the same, the stream has the normal one, which stays so.
-	j.next.keys.Normal = j.next.keys.Normal || !KeyForm{Normal: true, Columns: key}.Matters()
+	j.next.keys = key
 	return nil
 }
 
@@ -71,7 +64,7 @@ func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) 
 	if !j.next.keys.isOf(now) {
 		return nil
 	}
-	for i, c := range j.next.keys.Columns {
+	for i, c := range j.next.keys {
 		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
 		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
 			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",

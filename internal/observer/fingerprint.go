@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // fingerprint identifies what a cursor and the remembered keys belong to. The
@@ -16,27 +15,8 @@ func fingerprint(s Spec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// normalKeys marks the fingerprint of a stream whose keys a version that does not know
-// their normal form would rename: to that one it is the fingerprint of another query.
-const normalKeys = "-normal-keys"
-
-// Marked returns a fingerprint of the query, marked or not, as that of a stream whose
-// keys have this form.
-func (f KeyForm) Marked(fingerprint string) string {
-	fingerprint = strings.TrimSuffix(fingerprint, normalKeys)
-	if f.Matters() {
-		fingerprint += normalKeys
-	}
-	return fingerprint
-}
-
-// isFingerprint reports whether it is that of the cursor.
-func (j *journal) isFingerprint(of string) bool {
-	return strings.TrimSuffix(j.cursor.Fingerprint, normalKeys) == of
-}
-
 func (j *journal) checkFingerprint() error {
-	if j.cursor.Fingerprint == "" || j.isFingerprint(j.fingerprint) {
+	if j.cursor.Fingerprint == "" || j.cursor.Fingerprint == j.fingerprint {
 		return nil
 	}
 	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`, "+

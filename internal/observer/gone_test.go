@@ -72,7 +72,7 @@ func TestGoneKeyHasItsTypes(t *testing.T) {
 	equal(t, "data", string(s.db.Events(stream)[6].Data), `{"ID":9223372036854775807,"CODE":"ä   ","DAY":"2026-03-29T01:30:00.500Z"}`)
 }
 
-// A row whose data has its key only since an upgrade has not changed.
+// A row whose data gets other columns of its key has not changed.
 func TestKeyBesideTheDataIsNoChange(t *testing.T) {
 	t.Parallel()
 	s := setup(t, observer.DetectSnapshot, noTimestamp)
@@ -123,7 +123,7 @@ func TestPoisonIsRecognisedWithoutTheKey(t *testing.T) {
 
 func TestTextsThatLookLikeJSONStayTexts(t *testing.T) {
 	t.Parallel()
-	form := observer.KeyForm{Columns: []observer.KeyColumn{{Column: observer.Column{Name: "id"}, Encoding: events.EncodingAny}}}
+	form := observer.KeyForm{{Column: observer.Column{Name: "id"}, Encoding: events.EncodingAny}}
 	for part, want := range map[string]string{
 		"true": `"true"`, "null": `"null"`, "[1]": `"[1]"`, `{"a":1}`: `"{\"a\":1}"`, `"q"`: `"\"q\""`, "ShipInf": `"ShipInf"`, "Inf": `"Inf"`, "": `""`,
 		"+Inf": `"Infinity"`, "-Inf": `"-Infinity"`, "1.50": "1.50", "-7": "-7", "007": `"007"`,

@@ -86,10 +86,10 @@ func (j *journal) revert() error {
 	return err
 }
 
-// query is the observer's, with the forms of the stream.
+// query is the observer's, with the form of the stream.
 func (j *journal) query() Query {
 	q := j.spec.Query
-	q.Form, q.NormalKeys = j.next.form, j.next.keys.Normal
+	q.Form = j.next.form
 	return q
 }
 

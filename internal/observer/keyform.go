@@ -2,7 +2,6 @@ package observer
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -72,101 +71,42 @@ func withoutZeros(text []byte) []byte {
 // KeyColumn is a column of the key.
 type KeyColumn struct {
 	Column
-	// Rule is the one of its type, Width what decides on how much of that the text has,
-	// such as "scale 2". Both are empty where the text is the value's own.
+	// Rule is the one of its type, Width what decides on how much of that the text in the
+	// data has, such as "scale 2". Both are empty where the text is the value's own.
 	Rule  KeyRule
 	Width string
 	// Encoding is how the data writes it.
 	Encoding events.Encoding
 }
 
-// KeyForm is how the keys of a stream are written.
-type KeyForm struct {
-	// Normal says that they are in the normal form, which stays as it is when a column
-	// becomes wider within its type. Streams that began before there was one keep the
-	// text of the database, until a person lets their keys be renamed.
-	Normal bool
-	// Columns are those of the key; nil for not known.
-	Columns []KeyColumn
-}
+// KeyForm is how the keys of a stream are written, which is in the normal form: the columns
+// of the key. It is nil for not known.
+type KeyForm []KeyColumn
 
-type keyFormJSON struct {
-	Normal  bool        `json:"normal,omitempty"`
-	Columns [][5]string `json:"columns,omitempty"` // Older versions wrote four, and read as many.
-}
-
-// Encode writes the form as the cursor remembers it; empty where no columns are known:
-// no key was read then, and a binary that knows one form alone may be the first to do so.
+// Encode writes the form as the cursor remembers it; empty where no columns are known.
 func (f KeyForm) Encode() string {
-	if len(f.Columns) == 0 {
+	if len(f) == 0 {
 		return ""
 	}
-	form := keyFormJSON{Normal: f.Normal}
-	for _, c := range f.Columns {
-		form.Columns = append(form.Columns, [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Encoding)})
+	columns := make([][5]string, len(f))
+	for i, c := range f {
+		columns[i] = [5]string{c.Name, c.Type, string(c.Rule), c.Width, string(c.Encoding)}
 	}
-	return encode(form)
+	return encode(columns)
 }
 
 // DecodeKeyForm reads what [KeyForm.Encode] wrote. The error is for a text that a
 // later version wrote.
 func DecodeKeyForm(text string) (f KeyForm, err error) {
-	form, err := decode[keyFormJSON](text, "form of the keys")
-	f.Normal = form.Normal
-	for _, c := range form.Columns {
-		f.Columns = append(f.Columns, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3], events.Encoding(c[4])})
+	columns, err := decode[[][5]string](text, "form of the keys")
+	for _, c := range columns {
+		f = append(f, KeyColumn{Column{c[0], c[1]}, KeyRule(c[2]), c[3], events.Encoding(c[4])})
 	}
 	return f, err
-}
-
-// Matters reports whether the normal form differs from the text of the database. An
-// older version, which knows only that text, must not write such keys.
-func (f KeyForm) Matters() bool {
-	return f.Normal && slices.ContainsFunc(f.Columns, func(c KeyColumn) bool { return c.Rule != "" })
 }
 
 // isOf reports whether the columns are those of a key, as the configuration names
 // them. Names fold.
 func (f KeyForm) isOf(key []KeyColumn) bool {
-	return slices.EqualFunc(f.Columns, key, func(a, b KeyColumn) bool { return strings.EqualFold(a.Name, b.Name) })
-}
-
-// renamed describes which columns of the key write the same values in another way
-// than before.
-func (f KeyForm) renamed(now []KeyColumn) (changes []string) {
-	if f.Normal || !f.isOf(now) {
-		return nil
-	}
-	for i, c := range f.Columns {
-		if c.Type == now[i].Type && c.Width != now[i].Width {
-			changes = append(changes, fmt.Sprintf("column %q of the key was %s with %s and has %s, by which the same rows have other keys",
-				c.Name, c.Type, c.Width, now[i].Width))
-		}
-	}
-	return changes
-}
-
-// Rename returns the form that keys have once they are in the normal form, and how
-// those of the present one are renamed. now are the columns that were found. A part
-// whose column has another type now stays as it is: the database has converted its
-// text.
-func (f KeyForm) Rename(now []KeyColumn) (after KeyForm, rename func(key string) string) {
-	rules := make([]KeyRule, len(f.Columns))
-	if f.isOf(now) {
-		for i, c := range f.Columns {
-			if c.Type == now[i].Type {
-				rules[i] = c.Rule
-			}
-		}
-	}
-	return KeyForm{Normal: true, Columns: now}, func(key string) string {
-		parts := SplitKey(key, len(rules))
-		if len(parts) != len(rules) || len(rules) == 0 {
-			return key
-		}
-		for i, r := range rules {
-			parts[i] = string(r.Normal([]byte(parts[i])))
-		}
-		return JoinKey(parts)
-	}
+	return slices.EqualFunc(f, key, func(a, b KeyColumn) bool { return strings.EqualFold(a.Name, b.Name) })
 }

@@ -29,25 +29,25 @@ func (f KeyForm) Object(names []string, key string) []byte {
 	dst := []byte{'{'}
 	for i, part := range SplitKey(key, len(names)) {
 		c := KeyColumn{Column: Column{Name: names[i]}}
-		if len(f.Columns) == len(names) {
-			c = f.Columns[i]
+		if len(f) == len(names) {
+			c = f[i]
 		}
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst, _ = jsontext.AppendString(dst, c.Name)
 		dst = append(dst, ':')
-		dst = c.appendValue(dst, part, f.Normal)
+		dst = c.appendValue(dst, part)
 	}
 	return append(dst, '}')
 }
 
-// appendValue appends a part of a key, which is in the normal form or not.
-func (c KeyColumn) appendValue(dst []byte, part string, normal bool) []byte {
+// appendValue appends a part of a key.
+func (c KeyColumn) appendValue(dst []byte, part string) []byte {
 	part = c.widened(part)
 	encoding := c.Encoding
 	if encoding == events.EncodingAny {
-		encoding, part = classOf(part, normal && c.Rule == KeyClass)
+		encoding, part = classOf(part, c.Rule == KeyClass)
 	}
 	switch encoding {
 	case events.EncodingInteger, events.EncodingNumber:

@@ -30,7 +30,6 @@ func marksOf(c Cursor) (m marks, err error) {
 	if m.keys, err = DecodeKeyForm(c.KeyForm); err != nil {
 		return m, err
 	}
-	m.keys.Normal = m.keys.Normal || c.Rows == 0 // There is no key that could be another one.
 	m.accepted, err = DecodeRefusal(c.Accepted)
 	return m, err
 }
@@ -38,7 +37,7 @@ func marksOf(c Cursor) (m marks, err error) {
 // write puts the marks into a chunk of the query with that fingerprint.
 func (m *marks) write(ch *Chunk, fingerprint string) {
 	ch.Low, ch.Newest, ch.RereadAt = m.low, m.newest, m.rereadAt
-	ch.Fingerprint, ch.Identity, ch.Columns = m.keys.Marked(fingerprint), m.identity, m.columns
+	ch.Fingerprint, ch.Identity, ch.Columns = fingerprint, m.identity, m.columns
 	ch.Definition, ch.Form, ch.KeyForm = m.definition, m.form, m.keys.Encode()
 	ch.Refusal, ch.Accepted = m.refusal, m.accepted.Encode()
 	ch.FollowedFrom, ch.FirstReading = m.followedFrom, m.firstReading

@@ -66,7 +66,7 @@ func (j *journal) primaryKey(ctx context.Context) ([]string, error) {
 // checkKey compares a primary key with the columns of which the stream has made keys.
 func (j *journal) checkKey(found []string) error {
 	var before []string
-	for _, c := range j.next.keys.Columns {
+	for _, c := range j.next.keys {
 		before = append(before, c.Name)
 	}
 	table, write := j.spec.Query.Table, strings.Join(j.asWritten(before), ", ")
@@ -93,7 +93,7 @@ func (j *journal) asWritten(found []string) []string {
 		for i, name := range found {
 			key[i] = fold(name)
 		}
-		if j.isFingerprint(j.fingerprintBy(key)) {
+		if j.fingerprintBy(key) == j.cursor.Fingerprint {
 			return key
 		}
 	}

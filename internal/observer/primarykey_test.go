@@ -133,8 +133,8 @@ func TestKeyIsWaitedFor(t *testing.T) {
 	equal(t, "definition", s.db.Cursor(stream).Definition, "t by id")
 }
 
-// A stream of an earlier version does not remember the columns of its keys.
-func TestOtherKeyOfAnEarlierVersionIsRefused(t *testing.T) {
+// A stream without rows remembers the query, and no columns of its keys.
+func TestOtherKeyOfAStreamWithoutRowsIsRefused(t *testing.T) {
 	t.Parallel()
 	s := keyless(t, observer.DetectChange)
 	s.spec.Query.Key = []string{"value"}

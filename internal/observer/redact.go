@@ -109,7 +109,7 @@ func (c KeyColumn) Hashed(key *HashKey) KeyColumn {
 // rehashed reports whether other columns of the key are hashed, or by another key: the
 // same rows have other keys then.
 func (f KeyForm) rehashed(now []KeyColumn) bool {
-	return !slices.Equal(hashes(f.Columns), hashes(now))
+	return !slices.Equal(hashes(f), hashes(now))
 }
 
 // checkHashes refuses another hash of the columns of which the stream has made keys. It
@@ -117,10 +117,10 @@ func (f KeyForm) rehashed(now []KeyColumn) bool {
 // from polling. [journal.checkColumns] knows the columns of a stream that remembers none.
 func (j *journal) checkHashes() error {
 	f := j.next.keys
-	if len(f.Columns) == 0 {
+	if len(f) == 0 {
 		return nil
 	}
-	now := slices.Clone(f.Columns)
+	now := slices.Clone(f)
 	for i, c := range now {
 		now[i].Encoding = ""
 		if j.spec.Query.Redaction(c.Name) == RedactHash {

@@ -29,10 +29,6 @@ type Refusal struct {
 	Rows int64 `json:"rows,omitempty"`
 	// Columns are those that were found, as [EncodeColumns] writes them.
 	Columns string `json:"columns,omitempty"`
-	// Key are the columns of the key that were found, as [KeyForm.Encode] writes them, if
-	// they write the keys of known rows in another way: who accepts that has these
-	// renamed. Empty otherwise.
-	Key string `json:"key,omitempty"`
 	// Text says it to a person. It holds no value of a row.
 	Text string `json:"text"`
 }

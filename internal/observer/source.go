@@ -45,9 +45,6 @@ type Query struct {
 	MaxRowBytes int
 	// Form is that of the stream's timestamps, see [Horizon.Form]; empty for unknown.
 	Form string
-	// NormalKeys asks for keys in the normal form, see [KeyRule]; false means the
-	// text of the database.
-	NormalKeys bool
 	// Redact says what becomes of columns before their values leave the source. One of the
 	// key can be hashed alone, and Timestamp is not among them.
 	Redact map[string]Redaction
@@ -158,7 +155,7 @@ type Row struct {
 	// for which the query does not ask.
 	Data []byte
 	// Asked is how many bytes of Data are before those; 0 where there are none. The hash
-	// of a row leaves them out: they never change, and streams began without them.
+	// of a row leaves them out: they tell no versions of a row apart, and become others when their columns become wider.
 	Asked int
 	// Err makes this a poison row: it says what cannot be read, naming the
 	// column, never a value.

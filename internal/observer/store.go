@@ -50,8 +50,7 @@ type Cursor struct {
 	DefinedAt  time.Time
 	// Form is that of the timestamps, see [Horizon.Form]; empty for unknown.
 	Form string
-	// KeyForm is the form of the keys, see [KeyForm.Encode]; empty for unknown, as in
-	// streams that began before it was remembered.
+	// KeyForm is the form of the keys, see [KeyForm.Encode]; empty for unknown.
 	KeyForm string
 	// FollowedFrom is the horizon when the first reading began: rows below it were there
 	// before. Empty for unknown. FirstReading says that this reading is under way.

@@ -48,7 +48,6 @@ type Builder struct {
 
 	selection Selection
 	policy    observer.NullPolicy
-	normal    bool // keys are written in the normal form
 	hasher    *observer.Hasher
 	hash      []byte // of a part of the key
 	cursor    []byte
@@ -68,7 +67,7 @@ type Builder struct {
 
 // NewBuilder prepares for the rows of one read.
 func NewBuilder(q observer.Query, s Selection) (*Builder, error) {
-	b := &Builder{selection: s, policy: q.NullTimestamp, normal: q.NormalKeys, max: MaxRowBytes(q)}
+	b := &Builder{selection: s, policy: q.NullTimestamp, max: MaxRowBytes(q)}
 	if q.HashKey != nil {
 		b.hasher = q.HashKey.Hasher()
 	}
@@ -287,14 +286,13 @@ func (b *Builder) Fail(i int, fault string) {
 	}
 }
 
-// KeyPart adds the n-th part of the key, as [observer.JoinKey] would, in the form
-// that the query asks for, or its hash. nil is NULL, which is a fault as the empty text
+// KeyPart adds the n-th part of the key, as [observer.JoinKey] would, in the
+// normal form, or its hash. nil is NULL, which is a fault as the empty text
 // is: neither identifies a row.
 func (b *Builder) KeyPart(n int, part []byte) {
 	i := b.selection.Key[n]
 	column := &b.selection.Columns[i]
-	hashed := column.Redact == observer.RedactHash
-	if (b.normal || hashed) && part != nil {
+	if part != nil {
 		part = column.KeyRule.Normal(part)
 	}
 	switch {
@@ -307,7 +305,7 @@ func (b *Builder) KeyPart(n int, part []byte) {
 	case !validKey(part):
 		b.failKey(i, faultText)
 	}
-	if hashed {
+	if column.Redact == observer.RedactHash {
 		b.hash = b.hasher.Append(b.hash[:0], part)
 		part = b.hash
 	}

@@ -102,7 +102,7 @@ type Pause struct {
 	// coordination database; zero: not before 'observerd observers resume'.
 	At    time.Time `json:"at,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// By is the actor of the audit table; empty for a pause by an older version.
+	// By is the actor of the audit table.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }

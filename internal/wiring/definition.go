@@ -24,11 +24,9 @@ type Definition struct {
 // hashOf identifies an observer, its source first. The address of the source is left
 // out: nodes may reach one database in different ways.
 func hashOf(kind, database string, o config.Observer) string {
-	parts := []any{o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event}
-	if q := Query(o); len(q.Redact) > 0 { // Without, the hash is that of older versions.
-		parts = append(parts, q.Redact, q.HashKey.Fingerprint())
-	}
-	return hashed(4, o.Source, kind, database) + "/" + hashed(8, parts...)
+	q := Query(o)
+	return hashed(4, o.Source, kind, database) + "/" +
+		hashed(8, o.Table, o.Query, o.Key, o.Timestamp, o.Columns, o.Detect, o.Event, q.Redact, q.HashKey.Fingerprint())
 }
 
 // DefinitionHash returns what gives the hash of an observer of the source with a key, once

@@ -85,7 +85,7 @@ func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) (
 			ev := events.Event{Stream: stream}
 			var id string
 			err := scan(&ev.Seq, &id, &ev.Type, &ev.Subject, &ev.Version, &ev.Change, &ev.Snapshot,
-				sqldb.ScanEventTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data))
+				sqldb.ScanTime(&ev.Time), sqldb.ScanTime(&ev.Observed), (*[]byte)(&ev.Data))
 			if err != nil {
 				return err
 			}

@@ -39,23 +39,6 @@ func (s timeScanner) Scan(value any) error {
 	return fmt.Errorf("read a time of the coordination database: unexpected type %T", value)
 }
 
-// ScanEventTime scans the time of an event. A text that is not a timestamp becomes the
-// zero time, which an event leaves out: one row of the log must not stop those after it.
-// Earlier binaries wrote the year 10000 into a log on SQLite.
-func ScanEventTime(to *time.Time) sql.Scanner { return eventTimeScanner{to} }
-
-type eventTimeScanner struct{ to *time.Time }
-
-// Scan implements [sql.Scanner].
-func (s eventTimeScanner) Scan(value any) error {
-	err := timeScanner(s).Scan(value)
-	if _, isText := value.(string); err != nil && isText {
-		*s.to = time.Time{}
-		return nil
-	}
-	return err
-}
-
 // fraction reads what follows the seconds, such as ".123000".
 func fraction(v string) time.Duration {
 	if len(v) <= 20 || v[19] != '.' {

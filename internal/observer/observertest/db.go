@@ -112,25 +112,6 @@ func (db *DB) Accept(name string) {
 	c.Version++
 }
 
-// RenameKeys renames the keys of all rows, whose form is another then. It panics
-// where two become one.
-func (db *DB) RenameKeys(name string, rename func(string) string, form observer.KeyForm) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	s := db.stream(name)
-	observed := make(map[string]observer.Observed, len(s.observed))
-	for _, o := range s.observed {
-		o.Key = rename(o.Key)
-		observed[o.Key] = o
-	}
-	if len(observed) != len(s.observed) {
-		panic("observertest: two keys become one")
-	}
-	s.observed = observed
-	s.cursor.KeyForm = form.Encode()
-	s.cursor.Version++
-}
-
 // Live returns the sorted keys of the rows that are not gone.
 func (db *DB) Live(name string) []string {
 	return read(db, name, func(s *stream) (keys []string) {
@@ -286,12 +267,4 @@ func (db *DB) Reset(name string) {
 	c.Fingerprint, c.Identity, c.Columns, c.Form, c.Refusal, c.Accepted = "", "", "", "", "", ""
 	c.Low, c.Newest, c.RereadAt = "", "", time.Time{}
 	s.generation = observer.Generation{}
-}
-
-// Unfollow makes a stream one that began before it was remembered what was there then.
-func (db *DB) Unfollow(name string) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	c := &db.streams[name].cursor
-	c.FollowedFrom, c.FirstReading = "", false
 }

@@ -282,7 +282,7 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	if in.Key != "" && !in.ByKey && in.Part != observer.PartKey && in.Order != s.ties {
 		return nil, &observer.Fault{Class: observer.ClassRetry, Err: errors.New("the order of keys has changed")}
 	}
-	return &rows{ctx: ctx, source: s, columns: s.columns, keys: s.keys, normal: q.NormalKeys, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip || in.Part == observer.PartDated)}, nil
+	return &rows{ctx: ctx, source: s, columns: s.columns, keys: s.keys, ties: s.ties, left: s.selected(in, q.NullTimestamp == observer.NullSkip || in.Part == observer.PartDated)}, nil
 }
 
 // Restate implements observer.Source.
@@ -297,7 +297,6 @@ type rows struct {
 
 	columns []observer.Column
 	keys    []observer.KeyColumn
-	normal  bool
 	ties    string
 	left    []observer.Row
 	row     observer.Row
@@ -325,12 +324,23 @@ func (r *rows) Next() bool {
 	}
 	r.row, r.left = r.left[0], r.left[1:]
 	r.buffer = append(r.buffer[:0], r.row.Data...)
-	if r.normal && r.row.Key != "" {
-		_, rename := observer.KeyForm{Columns: r.keys}.Rename(r.keys)
-		r.row.Key = rename(r.row.Key)
+	if r.row.Key != "" {
+		r.row.Key = normal(r.keys, r.row.Key)
 	}
 	r.row.Data = r.buffer
 	return true
+}
+
+// normal returns a key of these columns in the normal form.
+func normal(columns []observer.KeyColumn, key string) string {
+	parts := observer.SplitKey(key, len(columns))
+	if len(columns) == 0 || len(parts) != len(columns) {
+		return key
+	}
+	for i, c := range columns {
+		parts[i] = string(c.Rule.Normal([]byte(parts[i])))
+	}
+	return observer.JoinKey(parts)
 }
 
 func (r *rows) Row() *observer.Row { return &r.row }

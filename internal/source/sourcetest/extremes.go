@@ -186,10 +186,8 @@ func (w written) keys(t *testing.T) {
 	if w.Unkeyed {
 		return
 	}
-	for _, normal := range []bool{false, true} {
-		q := observer.Query{Table: w.table, Key: []string{"v"}, Columns: []string{"id"}, NormalKeys: normal}
-		w.each(t, q, w.keyed(t, q, observer.KeyForm{Normal: normal, Columns: w.keyColumns(t, q)}))
-	}
+	q := observer.Query{Table: w.table, Key: []string{"v"}, Columns: []string{"id"}}
+	w.each(t, q, w.keyed(t, q, w.keyColumns(t, q)))
 }
 
 func (f Fixture) keyColumns(t *testing.T, q observer.Query) []observer.KeyColumn {
@@ -217,14 +215,15 @@ func (w written) keyed(t *testing.T, q observer.Query, form observer.KeyForm) fu
 		case len(want) > 1024:
 			fault = overKey
 		}
-		if q.NormalKeys && fault == "" && r.err != nil && strings.HasSuffix(r.err.Error(), overKey) {
+		if fault == "" && r.err != nil && strings.HasSuffix(r.err.Error(), overKey) {
 			return // It is longer with the class of the value.
 		}
 		w.faulty(t, "key", i, r, fault)
 		if fault != "" {
 			want = ""
 		}
-		if r.key != want && !q.NormalKeys {
+		rule := form[0].Rule
+		if want = string(rule.Normal([]byte(want))); r.key != want && rule != observer.KeyClass {
 			t.Errorf("the key of %s is %q, want %q", w.value(i), short(r.key), short(want))
 		}
 		if fault != "" {
@@ -233,7 +232,7 @@ func (w written) keyed(t *testing.T, q observer.Query, form observer.KeyForm) fu
 		schema.check(t, "the event of "+w.value(i), events.ChangeChanged, r.sent)
 		schema.check(t, "the last event of "+w.value(i), events.ChangeGone, string(form.Object([]string{"v"}, r.key)))
 		texts := map[string]string{"in the data": r.full, "once it has gone": string(form.Object([]string{"v"}, r.key))}
-		if w.Classless != nil && w.Classless(w.Column, form.Normal, w.said[i]) {
+		if w.Classless != nil && w.Classless(w.Column, w.said[i]) {
 			delete(texts, "once it has gone")
 		}
 		_, double := w.said[i].Data.(Double)
@@ -243,7 +242,7 @@ func (w written) keyed(t *testing.T, q observer.Query, form observer.KeyForm) fu
 		}
 		for what, data := range texts {
 			if err := json.Unmarshal([]byte(data), &key); err != nil || !same(key.V, w.said[i].Data) || double && string(key.V) != string(row.V) {
-				t.Errorf("the key of %s, normal %t, %s is %s, want %v", w.value(i), form.Normal, what, short(data), short(fmt.Sprint(w.said[i].Data)))
+				t.Errorf("the key of %s, %s is %s, want %v", w.value(i), what, short(data), short(fmt.Sprint(w.said[i].Data)))
 			}
 		}
 	}

@@ -93,7 +93,7 @@ type Fixture struct {
 	// Classless reports whether a value, in a column of that declaration, may have the key
 	// of one of another class, so that its type is not known once it has gone; nil for
 	// never.
-	Classless func(column string, normal bool, s Said) bool
+	Classless func(column string, s Said) bool
 	// EmptyIsNull says that the empty text is NULL.
 	EmptyIsNull bool
 }

@@ -101,7 +101,7 @@ func redactedKey(t *testing.T, f Fixture) {
 	}
 	got := drain(t, rows)
 	slices.SortFunc(got, func(a, b row) int { return strings.Compare(a.key[len(a.key)-1:], b.key[len(b.key)-1:]) })
-	form := observer.KeyForm{Normal: true, Columns: rows.KeyColumns()}
+	form := observer.KeyForm(rows.KeyColumns())
 	schema := f.schema(t, q)
 	for i, email := range []string{"c4n4ry@x/y%", "c4n4ry@x/y%", canary} {
 		if want := fmt.Sprintf("%s/%d", hashed(email), i+1); got[i].key != want || !strings.Contains(strings.ToLower(got[i].sent), `"email":"`+hashed(email)+`"`) {
@@ -113,7 +113,7 @@ func redactedKey(t *testing.T, f Fixture) {
 		}
 		schema.check(t, "gone", events.ChangeGone, string(gone))
 	}
-	if text := form.Encode() + observer.EncodeColumns(rows.Columns()); strings.Contains(text, hashSecret) || form.Columns[0].Type == "" {
+	if text := form.Encode() + observer.EncodeColumns(rows.Columns()); strings.Contains(text, hashSecret) || form[0].Type == "" {
 		t.Errorf("the form of the key is %s", text)
 	}
 	order, err := f.Source.KeyOrder(t.Context(), q)
@@ -180,7 +180,7 @@ func (w written) hashes(t *testing.T) {
 	t.Helper()
 	texts := make(map[int]string)
 	if !w.Unkeyed {
-		w.each(t, observer.Query{Table: w.table, Key: []string{"v"}, Columns: []string{"id"}, NormalKeys: true}, func(i int, r row) {
+		w.each(t, observer.Query{Table: w.table, Key: []string{"v"}, Columns: []string{"id"}}, func(i int, r row) {
 			if r.err == nil {
 				texts[i] = r.key
 			}

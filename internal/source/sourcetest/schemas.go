@@ -30,9 +30,6 @@ type schemas struct {
 	t      *testing.T
 	random *rand.Rand
 	family KeyFamily
-	// older says that the stream began before keys had a normal form. Its key keeps its
-	// type, and changes its width alone.
-	older bool
 
 	key   string   // its type
 	extra []string // columns that come and go, as "name type"
@@ -47,17 +44,15 @@ type schemas struct {
 // stopped because of the type of its key.
 func changedSchemas(t *testing.T, f Fixture) {
 	for n, family := range f.KeyFamilies {
-		for _, older := range []bool{false, true} {
-			if n > 0 || older {
-				f.exec("DROP TABLE changing")
-			}
-			s := &schemas{
-				Fixture: f, polls: f.polls(observer.DetectChange), t: t, family: family, older: older,
-				random:   rand.New(rand.NewPCG(simtest.Seed(), uint64(n))), //nolint:gosec // It is no secret.
-				subjects: make(map[string]string),
-			}
-			s.run()
+		if n > 0 {
+			f.exec("DROP TABLE changing")
 		}
+		s := &schemas{
+			Fixture: f, polls: f.polls(observer.DetectChange), t: t, family: family,
+			random:   rand.New(rand.NewPCG(simtest.Seed(), uint64(n))), //nolint:gosec // It is no secret.
+			subjects: make(map[string]string),
+		}
+		s.run()
 	}
 }
 
@@ -70,9 +65,6 @@ func (s *schemas) run() {
 	s.spec.Query.Table, s.spec.Query.Key = "changing", []string{"k"}
 	s.poll(s.t)
 	s.check("the first poll", 0, false)
-	if s.older {
-		s.forgetForm()
-	}
 	for range simtest.Checks() / 10 {
 		change, stops, renames := s.change()
 		s.step++
@@ -88,7 +80,7 @@ func (s *schemas) run() {
 			if n := len(s.db.Events("orders")) - before; n != 0 {
 				s.t.Fatalf("%s: a stream that has stopped made %d events", change, n)
 			}
-			s.accept(change)
+			s.db.Accept("orders")
 			s.poll(s.t)
 		}
 		s.check(change, before, renames)
@@ -100,22 +92,6 @@ func (s *schemas) run() {
 
 func (s *schemas) now() string {
 	return time.Date(2020, 1, 1+s.step, 0, 0, 0, 0, time.UTC).Format(time.DateTime)
-}
-
-// forgetForm makes the stream one of an earlier version: its keys are as the database
-// writes them.
-func (s *schemas) forgetForm() {
-	q := s.spec.Query
-	plain := make(map[string]string)
-	for _, r := range s.read(s.t, q, "") {
-		q.NormalKeys = true
-		plain[s.subjects[member(s.t, []byte(r.data), "ref")]] = r.key
-	}
-	s.db.RenameKeys("orders", func(key string) string { return plain[key] }, observer.KeyForm{})
-	for ref, key := range s.subjects {
-		s.subjects[ref] = plain[key]
-	}
-	s.poll(s.t)
 }
 
 // change changes the schema. It returns what was done, and whether the stream has to stop
@@ -149,17 +125,11 @@ func (s *schemas) change() (what string, stops, renames bool) {
 func (s *schemas) changeKey() (what string, stops, renames bool) {
 	to := s.family.Types[s.random.IntN(len(s.family.Types))]
 	sameType := baseType(to) == baseType(s.key)
-	if s.older && !sameType {
-		return "nothing", false, false
-	}
-	form := s.keyForm(s.t, s.spec.Query)
 	for _, statement := range s.AlterKey(s.key, to, s.extra) {
 		s.exec(statement)
 	}
 	what, s.key = fmt.Sprintf("the key from %s to %s", s.key, to), to
-	after := s.keyForm(s.t, s.spec.Query)
-	wider := s.older && form.Columns[0].Width != after.Columns[0].Width
-	return what, !sameType || wider, !sameType
+	return what, !sameType, !sameType
 }
 
 // Recreate is a [Fixture.AlterKey] for a database that changes no type of a column with
@@ -185,36 +155,6 @@ func baseType(name string) string {
 		base += " unsigned"
 	}
 	return base
-}
-
-// accept does what `observers accept` does.
-func (s *schemas) accept(change string) {
-	cursor := s.db.Cursor("orders")
-	refused, err := observer.DecodeRefusal(cursor.Refusal)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.db.Accept("orders")
-	if refused.Key == "" {
-		return
-	}
-	before, err := observer.DecodeKeyForm(cursor.KeyForm)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	now, err := observer.DecodeKeyForm(refused.Key)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if !s.older {
-		s.t.Fatalf("%s: a stream with normal keys asks to rename them", change)
-	}
-	after, rename := before.Rename(now.Columns)
-	s.db.RenameKeys("orders", rename, after)
-	for ref, key := range s.subjects {
-		s.subjects[ref] = rename(key)
-	}
-	s.older = false // From now on it is like any other.
 }
 
 // check checks the events since then: one of each row, under its key, with what it holds.

@@ -45,14 +45,13 @@ func appendReal(b *source.Builder, v float64) {
 	}
 }
 
-// KeyText implements [source.Cells]. In the normal form of a column without a type, which
-// a hashed one always has, values of two classes have two texts: a BLOB is marked, and so is a text that a
-// number, or a mark, could be taken for.
+// KeyText implements [source.Cells]. In a column without a type, values of two classes have
+// two texts: a BLOB is marked, and so is a text that a number, or a mark, could be taken for.
 func (c *cells) KeyText(i int) []byte {
 	value := c.values[i]
 	text := c.keyText(value)
 	column := c.selection.Columns[i]
-	if !c.normal && column.Redact != observer.RedactHash || column.KeyRule != observer.KeyClass || len(text) == 0 {
+	if column.KeyRule != observer.KeyClass || len(text) == 0 {
 		return text
 	}
 	mark := ""

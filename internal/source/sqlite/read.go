@@ -68,7 +68,7 @@ func (r *rows) prepare(ctx context.Context, q observer.Query, in observer.Range)
 		return err
 	}
 	o := r.source.options
-	r.cells = cells{selection: p.selection, location: o.Location, form: formOf(q.Form), normal: q.NormalKeys}
+	r.cells = cells{selection: p.selection, location: o.Location, form: formOf(q.Form)}
 	r.steps, r.share = p.steps, p.share()
 	r.values = make([]any, len(p.selection.Columns)+1) // One of them for what is left behind.
 	r.targets = make([]any, len(r.values))
@@ -146,7 +146,6 @@ type cells struct {
 	selection source.Selection
 	location  *time.Location
 	form      form // of all rows that have a place in their order; empty for any
-	normal    bool // keys are written in the normal form
 	values    []any
 	scratch   []byte
 }

@@ -226,26 +226,25 @@ func TestStraysBeforeTheFirstPoll(t *testing.T) {
 	}
 }
 
-// former has the horizon of a version that followed the newest timestamp: here that of
-// a row in milliseconds.
-type former struct{ observer.Source }
+// misled has the horizon of another form of timestamps: that of a row in milliseconds.
+type misled struct{ observer.Source }
 
 // Horizon implements [observer.Source].
-func (f former) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	h, err := f.Source.Horizon(ctx, q)
+func (m misled) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	h, err := m.Source.Horizon(ctx, q)
 	h.Form, h.Cursor, h.Clock = "", fmt.Sprint(h.Now.Add(-h.Lag).UnixMilli()), fmt.Sprint(h.Now.UnixMilli())
 	return h, err
 }
 
-// A stream that such a version has left blind sees what it has missed, and not what it
-// was to leave out.
+// A stream whose mark is of another form sees what it has missed, and not what it was to
+// leave out.
 func TestBlindStreamIsHealed(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]bool{"from the beginning": false, "from now": true} {
 		w := watch(t, column{"seconds", "INTEGER", "unixepoch() - 3600"})
 		w.spec.Start.Now = start
 		healthy := w.src
-		w.src = former{healthy}
+		w.src = misled{healthy}
 		history := w.add(10)
 		stray := w.insert("1800000000000")
 		w.poll()
