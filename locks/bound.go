@@ -39,7 +39,7 @@ func (m *Manager) check(w waiting) error {
 	if w.atLeast < 0 {
 		return &DescriptorError{"hold-at-least", w.atLeast.String(), "is negative; write 1m, for example, or 0 for no bound"}
 	}
-	if _, ok := m.opts.Provider.(lock.Delayer); !ok && w.atLeast > 0 {
+	if m.can.Delayer == nil && w.atLeast > 0 {
 		return fmt.Errorf("hold a lock for %s at least: %w", w.atLeast, ErrUnsupported)
 	}
 	return nil

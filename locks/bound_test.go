@@ -185,6 +185,8 @@ func TestBoundsThatCannotBe(t *testing.T) {
 // simple is a provider with nothing but the contract.
 type simple struct{ lock.Provider }
 
+func (simple) Capabilities() locks.Capabilities { return locks.Capabilities{Name: "simple"} }
+
 func TestLockIsHeldAtLeast(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

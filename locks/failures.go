@@ -41,8 +41,7 @@ type failures struct {
 // failed is a lock, and what the caller wanted to do.
 type failed struct{ key, subject, predicate string }
 
-func newFailures(o Options) *failures {
-	provider, _ := o.Provider.(lock.FailureLog)
+func newFailures(provider lock.FailureLog, o Options) *failures {
 	f := &failures{provider: provider, region: o.Region, log: o.Logger, counts: make(map[failed]int64)}
 	f.closed, f.shut = context.WithCancel(context.Background())
 	return f

@@ -25,6 +25,12 @@ type failureLog struct {
 	err   error
 }
 
+func (p *failureLog) Capabilities() locks.Capabilities {
+	c := p.Memory.Capabilities()
+	c.FailureLog = p
+	return c
+}
+
 // NoteFailures implements [lock.FailureLog].
 func (p *failureLog) NoteFailures(ctx context.Context, failures []lock.Failure) error {
 	p.mu.Lock()
@@ -168,6 +174,12 @@ func TestFailuresAreBounded(t *testing.T) {
 
 // hangingLog answers when its caller does not wait any more.
 type hangingLog struct{ locktest.Memory }
+
+func (p *hangingLog) Capabilities() locks.Capabilities {
+	c := p.Memory.Capabilities()
+	c.FailureLog = p
+	return c
+}
 
 // NoteFailures implements [lock.FailureLog].
 func (*hangingLog) NoteFailures(ctx context.Context, _ []lock.Failure) error {

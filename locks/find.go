@@ -58,8 +58,7 @@ const findTimeout = 10 * time.Second
 // and a [*DescriptorError] for a mode that there is not. A subject or predicate that the
 // manager does not know may be another program's.
 func (m *Manager) Find(ctx context.Context, f Filter) ([]Found, error) {
-	finder, ok := m.opts.Provider.(lock.Finder)
-	if !ok {
+	if m.can.Finder == nil {
 		return nil, fmt.Errorf("find locks: %w", ErrUnsupported)
 	}
 	if f.Mode != "" && !slices.Contains(modes, f.Mode) {
@@ -74,7 +73,7 @@ func (m *Manager) Find(ctx context.Context, f Filter) ([]Found, error) {
 	}
 	var found []Found
 	for {
-		page, err := finder.Find(ctx, q)
+		page, err := m.can.Finder.Find(ctx, q)
 		if err != nil {
 			return nil, err
 		}

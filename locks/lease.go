@@ -395,8 +395,8 @@ func (l *Lease) Guard(ctx context.Context, tx Tx) error {
 }
 
 func (h *hold) guard(ctx context.Context, tx Tx) error {
-	guard, ok := h.manager.opts.Provider.(lock.Guard)
-	if !ok {
+	guard := h.manager.can.Guard
+	if guard == nil {
 		return ErrUnsupported
 	}
 	h.touching.RLock()

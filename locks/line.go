@@ -63,8 +63,7 @@ func (w *waiter) conflicts(other *waiter) bool {
 	})
 }
 
-func newLine(p lock.Provider, log *slog.Logger) *line {
-	provider, _ := p.(lock.Line)
+func newLine(provider lock.Line, log *slog.Logger) *line {
 	return &line{provider: provider, log: log, poke: make(chan struct{}, 1)}
 }
 

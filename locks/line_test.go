@@ -219,6 +219,12 @@ type lagging struct {
 	granted chan struct{}
 }
 
+func (l *lagging) Capabilities() locks.Capabilities {
+	c := l.Memory.Capabilities()
+	c.Line = l
+	return c
+}
+
 func (l *lagging) Wait(ctx context.Context, requests []lock.Request) ([]lock.Turn, error) {
 	<-l.granted
 	return l.Memory.Wait(ctx, requests)
@@ -356,7 +362,11 @@ func TestPanicInPausesLeavesNoPlace(t *testing.T) {
 // busy makes one attempt at a time, which takes long.
 type busy struct{ *locktest.Memory }
 
-func (busy) MostAttempts() int { return 1 }
+func (b busy) Capabilities() locks.Capabilities {
+	c := b.Memory.Capabilities()
+	c.MostAttempts = 1
+	return c
+}
 
 func (b busy) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
 	time.Sleep(4 * time.Second)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -18,8 +17,13 @@ import (
 
 // Provider grants the leases. The packages below this one open providers, such as
 // [github.com/observerd/observerd/locks/database]; a program links the drivers of those
-// alone that it imports.
+// alone that it imports. Its methods are for the manager: one that a program wraps is
+// embedded, and its Capabilities say what the wrapper has.
 type Provider = lock.Provider
+
+// Capabilities are what a provider has beside exclusive locks. What is missing is refused with
+// [ErrUnsupported], but for the line, without which those who wait try again by themselves.
+type Capabilities = lock.Capabilities
 
 // DefaultRegion keeps general locks apart from those of the pollers.
 const DefaultRegion = "LOCKS"
@@ -88,6 +92,7 @@ type Manager struct {
 	rules
 
 	opts   Options
+	can    Capabilities
 	keeper *lock.Keeper
 	// attempts has one for each attempt that runs, and no more room than the provider can
 	// make; nil where it does not say.
@@ -110,15 +115,15 @@ func Open(_ context.Context, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
-	m := &Manager{opts: o, rules: rules}
-	if m.metrics, err = newMetrics(o); err != nil {
+	m := &Manager{opts: o, rules: rules, can: o.Provider.Capabilities()}
+	if m.metrics, err = newMetrics(o, m.can.Name); err != nil {
 		return nil, errors.Join(err, closeProvider(o.Provider))
 	}
-	m.line = newLine(o.Provider, o.Logger)
-	m.failures = newFailures(o)
+	m.line = newLine(m.can.Line, o.Logger)
+	m.failures = newFailures(m.can.FailureLog, o)
 	m.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: o.Provider, Logger: o.Logger})
-	if limited, ok := o.Provider.(lock.Limited); ok && limited.MostAttempts() > 0 {
-		m.attempts = make(chan struct{}, limited.MostAttempts())
+	if m.can.MostAttempts > 0 {
+		m.attempts = make(chan struct{}, m.can.MostAttempts)
 	}
 	return m, nil
 }
@@ -132,7 +137,7 @@ func (m *Manager) Close(ctx context.Context) error {
 }
 
 func closeProvider(p Provider) error {
-	if closer, ok := p.(io.Closer); ok {
+	if closer := p.Capabilities().Closer; closer != nil {
 		return closer.Close()
 	}
 	return nil
@@ -349,12 +354,7 @@ func (m *Manager) prepare(d Descriptor) (Descriptor, error) {
 }
 
 // inForce is the TTL that a lease gets which is to have ttl.
-func (m *Manager) inForce(ttl time.Duration) time.Duration {
-	if floor, ok := m.opts.Provider.(lock.Floor); ok {
-		return max(ttl, floor.MinTTL())
-	}
-	return ttl
-}
+func (m *Manager) inForce(ttl time.Duration) time.Duration { return max(ttl, m.can.MinTTL) }
 
 // request is what the provider is asked for.
 func (m *Manager) request(d Descriptor) (lock.Request, error) {

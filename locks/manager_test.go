@@ -35,6 +35,8 @@ func open(t *testing.T, o locks.Options) (*locks.Manager, *locktest.Memory) {
 // exclusive is a provider that has exclusive locks alone, one at a time.
 type exclusive struct{ lock.Provider }
 
+func (exclusive) Capabilities() locks.Capabilities { return locks.Capabilities{Name: "exclusive"} }
+
 func (exclusive) Acquire(_ context.Context, r lock.Request) (lock.Grant, error) {
 	return lock.Grant{}, fmt.Errorf("mode %s: %w", r.Mode, lock.ErrUnsupported)
 }

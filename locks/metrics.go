@@ -46,14 +46,11 @@ type metrics struct {
 
 var prefixForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-func newMetrics(o Options) (*metrics, error) {
+func newMetrics(o Options, provider string) (*metrics, error) {
 	if !prefixForm.MatchString(o.MetricsPrefix) {
 		return nil, fmt.Errorf("locks: Options.MetricsPrefix %q is no beginning of a metric's name; write gateway_lock, for example", o.MetricsPrefix)
 	}
-	m := &metrics{provider: "other", since: time.Now(), stats: make(map[kind]*Stat)}
-	if named, ok := o.Provider.(lock.Named); ok {
-		m.provider = named.Name()
-	}
+	m := &metrics{provider: provider, since: time.Now(), stats: make(map[kind]*Stat)}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.MetricsPrefix + "_" + name, Help: help}, append(slices.Clone(kindLabels), labels...))
 	}

@@ -59,13 +59,13 @@ func TestMetricsOfAcquisitions(t *testing.T) {
 		release(t, recovered)
 		_, _ = first.Release(t.Context()), nested.Release(t.Context())
 
-		const of = `{mode="exclusive",predicate="processing",provider="other",subject="fileset"}`
-		const reason = `{mode="exclusive",predicate="processing",provider="other",reason="`
+		const of = `{mode="exclusive",predicate="processing",provider="memory",subject="fileset"}`
+		const reason = `{mode="exclusive",predicate="processing",provider="memory",reason="`
 		want := `
 # HELP gateway_lock_acquisition_attempts_total Calls that wanted a lock, however often each tried.
 # TYPE gateway_lock_acquisition_attempts_total counter
 gateway_lock_acquisition_attempts_total` + of + ` 8
-gateway_lock_acquisition_attempts_total{mode="shared",predicate="processing",provider="other",subject="audit"} 1
+gateway_lock_acquisition_attempts_total{mode="shared",predicate="processing",provider="memory",subject="audit"} 1
 # HELP gateway_lock_acquisition_successes_total Calls that got the lock.
 # TYPE gateway_lock_acquisition_successes_total counter
 gateway_lock_acquisition_successes_total` + of + ` 2
@@ -74,11 +74,11 @@ gateway_lock_acquisition_successes_total` + of + ` 2
 gateway_lock_acquisition_failures_total` + reason + `contention",subject="fileset"} 1
 gateway_lock_acquisition_failures_total` + reason + `timeout",subject="fileset"} 2
 gateway_lock_acquisition_failures_total` + reason + `api_error",subject="fileset"} 3
-gateway_lock_acquisition_failures_total{mode="shared",predicate="processing",provider="other",reason="policy",subject="audit"} 1
+gateway_lock_acquisition_failures_total{mode="shared",predicate="processing",provider="memory",reason="policy",subject="audit"} 1
 # HELP gateway_lock_retries_total Attempts after the first of a call.
 # TYPE gateway_lock_retries_total counter
 gateway_lock_retries_total` + of + ` 2
-gateway_lock_retries_total{mode="shared",predicate="processing",provider="other",subject="audit"} 0
+gateway_lock_retries_total{mode="shared",predicate="processing",provider="memory",subject="audit"} 0
 # HELP gateway_lock_releases_total Locks that were released.
 # TYPE gateway_lock_releases_total counter
 gateway_lock_releases_total` + of + ` 2
@@ -117,7 +117,7 @@ func TestMetricsOfLeasesThatAreHeldTooLong(t *testing.T) {
 		want := `
 # HELP observerd_locks_overstayed_total Leases that ended because they were held for as long as they may be; whoever held them may work on.
 # TYPE observerd_locks_overstayed_total counter
-observerd_locks_overstayed_total{mode="exclusive",predicate="processing",provider="other",subject="audit"} 1
+observerd_locks_overstayed_total{mode="exclusive",predicate="processing",provider="memory",subject="audit"} 1
 `
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "observerd_locks_overstayed_total"); err != nil {
 			t.Error(err)

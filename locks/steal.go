@@ -102,15 +102,14 @@ func (m *Manager) steal(ctx context.Context, found Found, d Descriptor, by lock.
 // policy forbids must not depend on what a caller has made of it. The error is [ErrEnded] when
 // there is none.
 func (m *Manager) holder(ctx context.Context, key, term string) (lock.Held, error) {
-	finder, ok := m.opts.Provider.(lock.Finder)
-	if !ok {
+	if m.can.Finder == nil {
 		return lock.Held{}, ErrUnsupported
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	q := lock.Query{Region: m.opts.Region, Key: key, Limit: findPage}
 	for {
-		page, err := finder.Find(ctx, q)
+		page, err := m.can.Finder.Find(ctx, q)
 		if err != nil {
 			return lock.Held{}, err
 		}

@@ -78,16 +78,16 @@ func TestStolenLockIsKeptByTheThief(t *testing.T) {
 		want := `
 # HELP observerd_locks_acquisition_failures_total Calls that did not get the lock: another had it (contention), a policy refused it, the caller's time was over (timeout), or the provider failed (api_error).
 # TYPE observerd_locks_acquisition_failures_total counter
-observerd_locks_acquisition_failures_total{mode="exclusive",predicate="extracting",provider="other",reason="contention",subject="page"} 1
+observerd_locks_acquisition_failures_total{mode="exclusive",predicate="extracting",provider="memory",reason="contention",subject="page"} 1
 # HELP observerd_locks_acquisition_successes_total Calls that got the lock.
 # TYPE observerd_locks_acquisition_successes_total counter
-observerd_locks_acquisition_successes_total{mode="exclusive",predicate="validating",provider="other",subject="page"} 1
+observerd_locks_acquisition_successes_total{mode="exclusive",predicate="validating",provider="memory",subject="page"} 1
 # HELP observerd_locks_active_count Locks that this process holds.
 # TYPE observerd_locks_active_count gauge
-observerd_locks_active_count{mode="exclusive",predicate="validating",provider="other",subject="page"} 0
+observerd_locks_active_count{mode="exclusive",predicate="validating",provider="memory",subject="page"} 0
 # HELP observerd_locks_stale_recovered_total Locks that were taken from a holder which did not release them.
 # TYPE observerd_locks_stale_recovered_total counter
-observerd_locks_stale_recovered_total{mode="exclusive",predicate="validating",provider="other",subject="page"} 1
+observerd_locks_stale_recovered_total{mode="exclusive",predicate="validating",provider="memory",subject="page"} 1
 `
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "observerd_locks_acquisition_failures_total",
 			"observerd_locks_acquisition_successes_total", "observerd_locks_active_count", "observerd_locks_stale_recovered_total"); err != nil {
@@ -103,6 +103,12 @@ observerd_locks_stale_recovered_total{mode="exclusive",predicate="validating",pr
 type stealing struct {
 	*locktest.Memory
 	by lock.By
+}
+
+func (s *stealing) Capabilities() locks.Capabilities {
+	c := s.Memory.Capabilities()
+	c.Stealer = s
+	return c
 }
 
 func (s *stealing) Steal(ctx context.Context, r lock.Request, seen lock.Held, by lock.By) (lock.Grant, error) {

@@ -91,6 +91,24 @@ func TestDocumentedMessages(t *testing.T) {
 	}
 }
 
+// TestDocumentedLockProviders holds the table of what providers of locks have.
+func TestDocumentedLockProviders(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/locks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, rows := lockProviders()
+	row := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+	want := row(header) + "|" + strings.Repeat("---|", len(header)) + "\n"
+	for _, cells := range rows {
+		want += row(cells)
+	}
+	if !strings.Contains(string(page), want+"\n") {
+		t.Errorf("docs/locks.md lacks the table:\n%s", want)
+	}
+}
+
 // understood tells why a command line cannot be run, as far as that shows before.
 // What follows a pipe, a redirection, a comment or an ampersand is the shell's.
 func understood(args []string) error {

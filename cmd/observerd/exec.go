@@ -38,8 +38,10 @@ type execution struct {
 
 func (c *cli) locksCommand() *cobra.Command {
 	l := lockCommands{c}
-	return group("locks", "Use the lock system for other work",
+	g := group("locks", "Use the lock system for other work",
 		l.list(), l.show(), l.stats(), l.release(), c.stealCommand(), c.execCommand(), c.policyCommand())
+	g.Long = "Use the lock system for other work. What the locks of each coordination database have:\n\n" + lockProvidersText()
+	return g
 }
 
 func (c *cli) execCommand() *cobra.Command {

@@ -177,7 +177,7 @@ func (v *validator) printFindings(findings []admin.Finding) {
 
 func (v *validator) printOnline(online admin.Validation) error {
 	d := online.Database
-	fmt.Fprintf(v.stdout, "database %s: %s\n", d.URL, schemaText(d))
+	fmt.Fprintf(v.stdout, "database %s: %s\nlocks in %s\n", d.URL, schemaText(d), d.Locks)
 	for _, o := range online.Observers {
 		state := "reachable"
 		if !o.Reachable {

@@ -49,7 +49,7 @@ func TestJSONOfValidateHoldsTheText(t *testing.T) {
 	}
 	held := strings.Join(leaves(decoded), "\n")
 	// The words of the program's own, for which JSON has names and values of other kinds.
-	own := strings.Fields("database does not exist yet observer source is reachable out of reach sql: plan: " +
+	own := strings.Fields("database locks in does not exist yet observer source is reachable out of reach sql: plan: " +
 		"the first rows as events of type SUBJECT TIME id at v a poison row: -: warning:")
 	for line := range strings.Lines(stdout + stderr) {
 		for _, word := range strings.Fields(line) {

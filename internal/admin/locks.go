@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/wiring"
@@ -47,6 +48,16 @@ func openLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*lock
 	options := wiring.LockOptions(cfg.Locks)
 	options.Provider, options.Node, options.Logger = provider, cfg.Node.Name, log.With("component", "locks")
 	return locks.Open(ctx, options)
+}
+
+// describeLocks says what the general locks of the configuration have. It asks nobody.
+func describeLocks(cfg *config.Config) string {
+	for _, kind := range database.Kinds() {
+		if strings.HasPrefix(cfg.Database.URL.Reveal(), kind.Name) {
+			return kind.String()
+		}
+	}
+	return ""
 }
 
 func migrateLikeANode(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {

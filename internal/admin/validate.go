@@ -69,6 +69,8 @@ type DatabaseCheck struct {
 	URL       string `json:"url"`
 	Reachable bool   `json:"reachable"`
 	Schema    Schema `json:"schema"`
+	// Locks is what its general locks have, in a line.
+	Locks string `json:"locks"`
 }
 
 // ObserverCheck is one observer and its source.
@@ -144,7 +146,7 @@ func (v Validation) Warnings() int {
 // know to be refused is not tried; one that is refused now is noted nowhere.
 func Validate(ctx context.Context, o ValidateOptions) Validation {
 	cfg := o.Config
-	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String()}, Observers: []ObserverCheck{}, Findings: []Finding{}}
+	v := Validation{Database: DatabaseCheck{URL: cfg.Database.URL.String(), Locks: describeLocks(cfg)}, Observers: []ObserverCheck{}, Findings: []Finding{}}
 	if err := CheckRights(cfg); err != nil {
 		v.Findings = append(v.Findings, Finding{SeverityError, subjectNode, err.Error(), err})
 	}

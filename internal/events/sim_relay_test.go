@@ -170,6 +170,8 @@ func (p *simLocks) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 	})
 }
 
+func (*simLocks) Capabilities() lock.Capabilities { return lock.Capabilities{Name: "sim"} }
+
 func (p *simLocks) Release(ctx context.Context, g lock.Grant) error {
 	return simtest.Do(ctx, p.relay.wire, "release", "", func(ctx context.Context) error {
 		err := p.relay.world.locks.Release(ctx, g)

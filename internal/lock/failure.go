@@ -11,7 +11,7 @@ type Failure struct {
 	Count int64
 }
 
-// FailureLog is a provider that keeps how often locks were not to be had, for people.
+// FailureLog keeps how often locks were not to be had, for people.
 type FailureLog interface {
 	// NoteFailures adds the failures to what is known. They differ in their region, key or
 	// predicate. After an error they may have been added all the same.

@@ -31,6 +31,14 @@ type provider struct {
 	extend func() error
 	// release stands in for a release; nil is the Memory's.
 	release func(ctx context.Context) error
+	// renewEvery is set before the keeper is made.
+	renewEvery time.Duration
+}
+
+func (p *provider) Capabilities() lock.Capabilities {
+	c := p.Memory.Capabilities()
+	c.Extender, c.RenewEvery = p, p.renewEvery
+	return c
 }
 
 func (p *provider) Release(ctx context.Context, g lock.Grant) error {

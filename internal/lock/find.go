@@ -42,7 +42,7 @@ type Held struct {
 	Mark string
 }
 
-// Finder is a provider whose locks can be listed.
+// Finder lists locks.
 type Finder interface {
 	// Find returns locks in the order of their rows and terms. Fewer than the limit are
 	// the last ones.

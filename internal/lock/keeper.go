@@ -39,6 +39,7 @@ type KeeperOptions struct {
 // lease and ends with [Keeper.Close].
 type Keeper struct {
 	provider Provider
+	can      Capabilities
 	log      *slog.Logger
 	metrics  *keeperMetrics
 
@@ -64,6 +65,7 @@ func NewKeeper(o KeeperOptions) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
 		provider: o.Provider,
+		can:      o.Provider.Capabilities(),
 		log:      o.Logger,
 		metrics:  newKeeperMetrics(o.Registerer),
 		ctx:      ctx,
@@ -93,8 +95,7 @@ func (k *Keeper) Acquire(ctx context.Context, r Request) (*Lease, error) {
 // AcquireAll takes all locks or none; their keys must differ. The error is that of
 // [Keeper.Acquire], or [ErrUnsupported] when the provider has no [Sets].
 func (k *Keeper) AcquireAll(ctx context.Context, requests []Request) ([]*Lease, error) {
-	sets, ok := k.provider.(Sets)
-	if !ok {
+	if k.can.Sets == nil {
 		return nil, fmt.Errorf("acquire %d locks at once: %w", len(requests), ErrUnsupported)
 	}
 	keys := make(map[[2]string]bool, len(requests))
@@ -105,7 +106,7 @@ func (k *Keeper) AcquireAll(ctx context.Context, requests []Request) ([]*Lease, 
 		}
 		keys[key] = true
 	}
-	return k.acquire(ctx, requests, func(ctx context.Context) ([]Grant, error) { return sets.AcquireAll(ctx, requests) })
+	return k.acquire(ctx, requests, func(ctx context.Context) ([]Grant, error) { return k.can.Sets.AcquireAll(ctx, requests) })
 }
 
 // acquire makes one attempt and begins to renew what it has acquired.

@@ -46,7 +46,7 @@ func newLease(ctx context.Context, k *Keeper, g Grant) *Lease {
 	l := &Lease{keeper: k, grant: g, lives: g.TTL}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	l.trusted = g.Began.Add(trust(g.TTL))
-	l.due = g.Began.Add(g.TTL / 3)
+	l.due = g.Began.Add(k.pace(g.TTL))
 	l.mu.Lock() // the timer may fire at once
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.trusted), l.expire)
@@ -108,12 +108,12 @@ func (l *Lease) releaseOnce(ctx context.Context) error {
 }
 
 // Extend lets the lease run for ttl from now, and from each later renewal. The error is
-// [ErrUnsupported] when the provider is no [Extender], and [ErrLost] when the lease has
+// [ErrUnsupported] when the provider has no [Extender], and [ErrLost] when the lease has
 // ended. After any other error the lease is held, and lives by the shorter TTL: the
 // answer alone may have been lost.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
-	provider, ok := l.keeper.provider.(Extender)
-	if !ok {
+	extender := l.keeper.can.Extender
+	if extender == nil {
 		return fmt.Errorf("extend lock %s: %w", l.Grant().Key, ErrUnsupported)
 	}
 	if err := l.pauseRenewal(ctx); err != nil {
@@ -123,7 +123,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	began, g := time.Now(), l.Grant()
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout([]*Lease{l}, began))
 	defer cancel()
-	err := provider.Extend(ctx, g, ttl)
+	err := extender.Extend(ctx, g, ttl)
 	switch {
 	case err == nil:
 		l.setTTL(ttl, ttl, began)

@@ -23,7 +23,7 @@ type Turn struct {
 	Come bool
 }
 
-// Line is a provider in which callers wait in an order: it grants no lock past one who is
+// Line lets callers wait in an order: the provider grants no lock past one who is
 // ahead and wants the same key in a mode that does not go with the one that is granted. A
 // caller who wants several locks has a request for each, with one [Place] in all: it stands
 // in all their lines, so that they become free for it at the same time. There is one

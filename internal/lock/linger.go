@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Delayer is a provider that can end a lease, and keep its lock for some time.
+// Delayer ends a lease, and keeps its lock for some time.
 type Delayer interface {
 	// ReleaseAfter ends the lease at once, as Release does, and frees the lock that long
 	// from now. Until then it has no holder: nobody can renew or release it. It returns an
@@ -18,7 +18,7 @@ type Delayer interface {
 const shortestDelay = time.Millisecond
 
 // HoldAtLeast lets a release free the lock no sooner than that long after its acquisition
-// began. The provider must be a [Delayer].
+// began. The provider must have a [Delayer].
 func (l *Lease) HoldAtLeast(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,9 +33,9 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	if left < shortestDelay {
 		return l.keeper.provider.Release(ctx, g)
 	}
-	provider, ok := l.keeper.provider.(Delayer)
-	if !ok {
+	delayer := l.keeper.can.Delayer
+	if delayer == nil {
 		return fmt.Errorf("release lock %s in %s: %w", g.Key, left, ErrUnsupported)
 	}
-	return provider.ReleaseAfter(ctx, g, left)
+	return delayer.ReleaseAfter(ctx, g, left)
 }

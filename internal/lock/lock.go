@@ -47,7 +47,7 @@ type Request struct {
 	// in no other mode: a provider can then do without a look at those that share.
 	Mode Mode
 	// Place is where the caller stands in the line of those who wait, for a provider that
-	// is a [Line].
+	// has a [Line].
 	Place Place
 	// Holds are the keys of this region that the caller holds, and their modes; see [Line].
 	Holds map[string]Mode
@@ -113,8 +113,8 @@ const (
 )
 
 // Provider grants leases. [github.com/observerd/observerd/internal/lock/locktest]
-// is the contract that every provider passes. Implementations are safe for
-// concurrent use, and every call ends when its context does.
+// is the contract that every provider passes, with what it says that it has. Implementations
+// are safe for concurrent use, and every call ends when its context does.
 type Provider interface {
 	// Acquire tries once. It returns an error that is [ErrHeld] when another
 	// term holds the lock, and one that is [ErrUnsupported] for a mode that the
@@ -128,9 +128,13 @@ type Provider interface {
 	// Release ends the lease. It returns an error that is [ErrLost] when
 	// the term did not hold it any more.
 	Release(ctx context.Context, g Grant) error
+	// Capabilities says what else the provider has: the same at each call, without a look
+	// at what keeps the locks. A provider that wraps another one and overrides a method of
+	// an interface in it puts itself in its place there.
+	Capabilities() Capabilities
 }
 
-// Sets is a provider that takes several locks at once.
+// Sets takes several locks at once.
 type Sets interface {
 	// AcquireAll takes all locks or none, in one call. Their keys must differ. The
 	// grants are in the order of the requests; the errors are those of Acquire, and a
@@ -138,7 +142,7 @@ type Sets interface {
 	AcquireAll(ctx context.Context, requests []Request) ([]Grant, error)
 }
 
-// Extender is a provider that can change the TTL of a lease while it is held.
+// Extender changes the TTL of a lease while it is held.
 type Extender interface {
 	// Extend lets the lease run for ttl from now, and from each later renewal. The
 	// grant has the TTL of before. It returns an error that is [ErrLost] when the term
@@ -146,24 +150,10 @@ type Extender interface {
 	Extend(ctx context.Context, g Grant, ttl time.Duration) error
 }
 
-// Guard is a provider that keeps its leases in a database whose transactions can be
-// made to depend on them.
+// Guard makes transactions of the database that keeps the leases depend on them.
 type Guard interface {
 	// GuardSQL returns a statement for such a transaction, and its arguments. It
 	// changes one row when the term holds the lock, which then stays held until the
 	// transaction ends, and no row otherwise.
 	GuardSQL(g Grant) (text string, args []any)
 }
-
-// Floor is a provider that cannot keep leases which are shorter than a certain TTL.
-type Floor interface {
-	// MinTTL is the shortest TTL; what is less counts as that.
-	MinTTL() time.Duration
-}
-
-// Limited is a provider that can make so many attempts at a time; 0 means any number. More would wait in it,
-// and their time would be over there.
-type Limited interface{ MostAttempts() int }
-
-// Named is a provider that says what it is, in a word, for metrics.
-type Named interface{ Name() string }

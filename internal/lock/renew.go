@@ -34,9 +34,25 @@ func (k *Keeper) loop() {
 	}
 }
 
+// pace returns how long after a renewal of a lease with that TTL began the next one is due.
+func (k *Keeper) pace(ttl time.Duration) time.Duration {
+	if k.can.RenewEvery > 0 {
+		return min(k.can.RenewEvery, ttl/2) // which leaves time for another try
+	}
+	return ttl / 3
+}
+
+// ahead returns how much sooner a lease with that TTL is renewed for company.
+func (k *Keeper) ahead(ttl time.Duration) time.Duration {
+	if k.can.RenewEvery > 0 {
+		return 0
+	}
+	return ttl / 12
+}
+
 // due returns the leases to renew now and marks them. When one is due, those that will
-// be due within a twelfth of their TTL are renewed with it, so that leases taken one
-// after the other soon share their calls.
+// be due soon are renewed with it, so that leases taken one after the other soon share
+// their calls.
 func (k *Keeper) due(now time.Time) []*Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,7 +60,7 @@ func (k *Keeper) due(now time.Time) []*Lease {
 	anyDue := false
 	for l := range k.leases {
 		l.mu.Lock()
-		if l.ended == nil && !l.renewing && !l.due.After(now.Add(l.lives/12)) {
+		if l.ended == nil && !l.renewing && !l.due.After(now.Add(k.ahead(l.lives))) {
 			l.renewing = true
 			batch = append(batch, l)
 			anyDue = anyDue || !l.due.After(now)
@@ -162,7 +178,7 @@ func (l *Lease) renewed(answer Renewal, began time.Time, answered bool) {
 	switch answer {
 	case Renewed:
 		l.trusted = began.Add(trust(l.lives))
-		l.due = began.Add(l.lives / 3)
+		l.due = began.Add(l.keeper.pace(l.lives))
 		l.timer.Reset(time.Until(l.trusted))
 	case Lost:
 		l.gone = true

@@ -204,3 +204,52 @@ func TestRenewNowDoesNotWaitForTheNextRenewal(t *testing.T) {
 		}
 	})
 }
+
+// Leases are taken a second apart: a provider without a pace sees their renewals together, one
+// with a pace sees each lease at its own, and no later than at half of the TTL.
+func TestLeasesAreRenewedAtThePaceOfTheProvider(t *testing.T) {
+	t.Parallel()
+	for every, pace := range map[time.Duration]time.Duration{
+		0: ttl / 3, ttl / 12: ttl / 12, ttl / 2: ttl / 2, 2 * ttl: ttl / 2,
+	} {
+		t.Run(every.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &provider{renewEvery: every}
+				renewedAt := make(map[string][]time.Time)
+				p.answerWith(func(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					for _, g := range grants {
+						renewedAt[g.Key] = append(renewedAt[g.Key], time.Now())
+					}
+					return p.Memory.Renew(ctx, grants)
+				})
+				k := lock.NewKeeper(lock.KeeperOptions{Provider: p})
+				first := acquire(t, k, want("first"))
+				time.Sleep(time.Second)
+				second := acquire(t, k, want("second"))
+				time.Sleep(5*ttl - time.Second)
+				if err := k.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+				for _, l := range []*lock.Lease{first, second} {
+					at, last := renewedAt[l.Grant().Key], l.Grant().Began
+					if len(at) < int(5*ttl/pace)-1 {
+						t.Errorf("%s was renewed %d times", l.Grant().Key, len(at))
+					}
+					for i, now := range at {
+						together := every == 0 && i == 0 && l == second // sooner, with the first
+						if gap := now.Sub(last); gap != pace && !together {
+							t.Errorf("renewal %d of %s came after %s, want %s", i, l.Grant().Key, gap, pace)
+						}
+						last = now
+					}
+				}
+				if alone := len(p.calls()) > len(renewedAt["first"]); alone != (every > 0) {
+					t.Errorf("renewals share no call: %t", alone)
+				}
+			})
+		})
+	}
+}

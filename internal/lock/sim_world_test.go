@@ -158,6 +158,8 @@ func (p *simProvider) Release(ctx context.Context, g lock.Grant) error {
 	return simtest.Do(ctx, p.wire, "release", g.Key, func(ctx context.Context) error { return p.world.locks.Release(ctx, g) })
 }
 
+func (p *simProvider) Capabilities() lock.Capabilities { return lock.Capabilities{Name: "sim"} }
+
 func (p *simProvider) expectOpen() {
 	if p.shut() {
 		p.world.broken("keeper calls the provider after it was closed")

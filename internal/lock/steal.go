@@ -23,7 +23,7 @@ type By struct {
 	Reason string
 }
 
-// Stealer is a provider that can take a lock from a holder whose lease still runs.
+// Stealer takes a lock from a holder whose lease still runs.
 type Stealer interface {
 	// Steal takes the lock of the request from the one term that [Finder.Find] has found
 	// with it, and ends that lease, unless it was renewed since. It passes those who wait
@@ -40,14 +40,13 @@ type Stealer interface {
 }
 
 // Steal tries once to take the lock from the term that was seen; see [Stealer]. Otherwise it
-// is [Keeper.Acquire]. The error is [ErrUnsupported] when the provider is no Stealer.
+// is [Keeper.Acquire]. The error is [ErrUnsupported] when the provider has no Stealer.
 func (k *Keeper) Steal(ctx context.Context, r Request, seen Held, by By) (*Lease, error) {
-	stealer, ok := k.provider.(Stealer)
-	if !ok {
+	if k.can.Stealer == nil {
 		return nil, fmt.Errorf("steal lock %s: %w", r.Key, ErrUnsupported)
 	}
 	leases, err := k.acquire(ctx, []Request{r}, func(ctx context.Context) ([]Grant, error) {
-		g, err := stealer.Steal(ctx, r, seen, by)
+		g, err := k.can.Stealer.Steal(ctx, r, seen, by)
 		return []Grant{g}, err
 	})
 	if err != nil {

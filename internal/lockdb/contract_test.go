@@ -33,6 +33,18 @@ func TestLeasesKeepTheContract(t *testing.T) {
 						}
 					},
 					Failures: func(t *testing.T) []lock.Failure { return failures(t, where) },
+					Guarded: func(t *testing.T, statement string, args []any) int64 {
+						db, _ := raw(t, where)
+						result, err := db.ExecContext(t.Context(), statement, args...)
+						if err != nil {
+							t.Fatal(err)
+						}
+						n, err := result.RowsAffected()
+						if err != nil {
+							t.Fatal(err)
+						}
+						return n
+					},
 				}
 			})
 		})

@@ -50,12 +50,6 @@ func (db *DB) Leases() *Leases {
 	}
 }
 
-// Name implements [lock.Named].
-func (l *Leases) Name() string { return l.db.Backend() }
-
-// MostAttempts implements [lock.Limited].
-func (l *Leases) MostAttempts() int { return l.db.Acquire.Stats().MaxOpenConnections }
-
 // Acquire implements [lock.Provider]. An attempt that has been sent is not
 // cancelled: it might be carried out after all, behind the back of the release
 // that would follow, and stand until the TTL. It is waited for, briefly,

@@ -74,18 +74,3 @@ func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
 	}
 	return l.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)
 }
-
-// The shortest TTLs that are kept: another process may block SQLite for seconds, and a
-// renewal with it.
-const (
-	minTTLSQLite   = 15 * time.Second
-	minTTLPostgres = time.Second
-)
-
-// MinTTL implements [lock.Floor].
-func (l *Leases) MinTTL() time.Duration {
-	if l.db.Backend() == "sqlite" {
-		return minTTLSQLite
-	}
-	return minTTLPostgres
-}

@@ -68,6 +68,8 @@ func (s *simStore) Leave(ctx context.Context, bootID string) error {
 	return simtest.Do(ctx, s.wire, "leave", "", func(ctx context.Context) error { return s.db.Leave(ctx, bootID) })
 }
 
+func (*simStore) Capabilities() lock.Capabilities { return lock.Capabilities{Name: "sim"} }
+
 func (s *simStore) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
 	began := time.Now()
 	return simtest.Call(ctx, s.wire, "acquire", r.Key, func(ctx context.Context) (lock.Grant, error) {

@@ -278,6 +278,8 @@ func (w *wire) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, 
 	return w.locks.Renew(ctx, grants)
 }
 
+func (*wire) Capabilities() lock.Capabilities { return lock.Capabilities{Name: "wire"} }
+
 func (w *wire) Release(ctx context.Context, g lock.Grant) error {
 	if err := w.err(); err != nil {
 		return err

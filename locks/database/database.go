@@ -68,8 +68,15 @@ func Open(ctx context.Context, url string, o Options) (locks.Provider, error) {
 	return &provider{db.Leases(), db}, nil
 }
 
-// Close implements [io.Closer]. The manager calls it.
-func (p *provider) Close() error { return p.db.Close() }
+// Capabilities implements [locks.Provider].
+func (p *provider) Capabilities() locks.Capabilities {
+	c := p.Leases.Capabilities()
+	c.Closer = p.db
+	return c
+}
+
+// Kinds returns what the locks of each kind of database have, for people: none is opened.
+func Kinds() []locks.Capabilities { return lockdb.Kinds() }
 
 // Tx makes a transaction of pgx one that [locks.Lease.Guard] takes.
 func Tx(tx pgx.Tx) locks.Tx { return pgxTx{tx} }

@@ -1,6 +1,8 @@
 // Package lockstest keeps locks in memory, for the tests of programs that use package
 // [github.com/observerd/observerd/locks]. It has all that the coordination database has but
 // [locks.Lease.Guard], which needs transactions, and it works in a bubble of testing/synctest.
+// Its locks are those of internal/lock/locktest, where they are held to the contract of all
+// providers; this package is the part of them that other modules see.
 package lockstest
 
 import (

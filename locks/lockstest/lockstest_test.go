@@ -6,21 +6,10 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lock/locktest"
 	"github.com/observerd/observerd/locks"
 	"github.com/observerd/observerd/locks/lockstest"
 )
-
-func TestMemoryKeepsTheContract(t *testing.T) {
-	t.Parallel()
-	locktest.Run(t, func(*testing.T) locktest.Harness {
-		m := new(lockstest.Memory)
-		return locktest.Harness{Provider: func() lock.Provider { return m.Provider() }, MinTTL: 300 * time.Millisecond}
-	})
-}
 
 // A program tests what it does when it loses a lock, and when the database is down.
 func TestProgramUnderTest(t *testing.T) {

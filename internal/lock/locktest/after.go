@@ -8,19 +8,10 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-func delayer(t *testing.T, p lock.Provider) lock.Delayer {
-	t.Helper()
-	d, ok := p.(lock.Delayer)
-	if !ok {
-		t.Skip("this provider frees a lock with its lease")
-	}
-	return d
-}
-
 // freedIn releases the lock, and checks that its term is over.
 func freedIn(t *testing.T, p lock.Provider, g lock.Grant, after time.Duration) {
 	t.Helper()
-	d := delayer(t, p)
+	d := p.Capabilities().Delayer
 	if err := d.ReleaseAfter(t.Context(), g, after); err != nil {
 		t.Fatalf("release in %s: %v", after, err)
 	}
@@ -82,7 +73,7 @@ func freedLater(t *testing.T, h Harness) {
 // freedLaterIfHeld has a lease end that another has taken.
 func freedLaterIfHeld(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
-	d := delayer(t, a)
+	d := a.Capabilities().Delayer
 	stale := acquire(t, a, h.expiring("a"))
 	h.expire(t, stale)
 	fresh := acquire(t, b, h.request("b"))
@@ -99,18 +90,17 @@ func freedLaterIfHeld(t *testing.T, h Harness) {
 // sharesLater has one of two readers end, whose part of the lock stays.
 func sharesLater(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
-	delayer(t, a)
-	first, second := acquire(t, a, h.shared(t, "a", lock.Shared)), acquire(t, b, h.shared(t, "b", lock.Shared))
+	first, second := acquire(t, a, h.shared("a", lock.Shared)), acquire(t, b, h.shared("b", lock.Shared))
 	freedIn(t, a, first, 10*h.ttl())
 	if got := renew(t, b, second); got[0] != lock.Renewed {
 		t.Errorf("renewal of the other: %v", got[0])
 	}
 	release(t, b, second)
-	_ = refuse(t, b, h.shared(t, "b", lock.Exclusive))
+	_ = refuse(t, b, h.shared("b", lock.Exclusive))
 	_ = refuse(t, b, h.request("b"))
-	release(t, b, acquire(t, b, h.shared(t, "b", lock.Shared)))
+	release(t, b, acquire(t, b, h.shared("b", lock.Shared)))
 
-	writes, reads := h.shared(t, "b", lock.Exclusive), h.shared(t, "a", lock.Shared)
+	writes, reads := h.shared("b", lock.Exclusive), h.shared("a", lock.Shared)
 	writes.Key, reads.Key = "another", "another"
 	third := acquire(t, a, reads)
 	began := time.Now()

@@ -12,14 +12,10 @@ import (
 // failureLog is a client of a provider that keeps failures, which the test can read.
 func failureLog(t *testing.T, h Harness) lock.FailureLog {
 	t.Helper()
-	l, ok := h.Provider().(lock.FailureLog)
-	if !ok {
-		t.Skip("this provider keeps no failures")
-	}
 	if h.Failures == nil {
 		t.Fatal("a provider that keeps failures has no way to read them here")
 	}
-	return l
+	return h.Provider().Capabilities().FailureLog
 }
 
 func note(t *testing.T, l lock.FailureLog, failures ...lock.Failure) {

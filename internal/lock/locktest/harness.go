@@ -25,69 +25,79 @@ type Harness struct {
 	// provider's clock, as it is after that clock was set back. Nil leaves out
 	// what would need it: a provider without a clock has no use for it.
 	Date func(t *testing.T, g lock.Grant, ahead time.Duration)
-	// Failures returns all failures that are known. Required of a [lock.FailureLog], which
-	// keeps them for people.
+	// Failures returns all failures that are known. Required of a provider with a
+	// [lock.FailureLog], which keeps them for people.
 	Failures func(t *testing.T) []lock.Failure
+	// Guarded runs the statement in a transaction of its own, and returns how many rows it
+	// has changed. Required of a provider with a [lock.Guard].
+	Guarded func(t *testing.T, statement string, args []any) int64
 }
 
-// Run tests a provider against the contract.
+// Run tests a provider against the contract: what it says that it has it must keep, and the
+// stories of what it lacks are skipped.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
 	t.Helper()
 	for _, story := range []struct {
-		name string
-		test func(t *testing.T, h Harness)
+		name  string
+		test  func(t *testing.T, h Harness)
+		needs []string
 	}{
-		{"a free lock is granted", granted},
-		{"a held lock is refused and names its holder", refused},
-		{"a lock is not re-entrant", notReentrant},
-		{"a released lock is free", released},
-		{"release is by term", releaseByTerm},
-		{"renewal is by term and in order", renewed},
-		{"an expired lease is not revived", notRevived},
-		{"a renewed lease outlives its first TTL", outlives},
-		{"a lease ends with its TTL and not before", expires},
-		{"a holder that is dated in the future keeps its lock", aheadButAlive},
-		{"a dead holder that is dated in the future has its lock for a TTL", aheadAndDead},
-		{"the holder's TTL decides, not the contender's", holdersTTL},
-		{"an extended lease lives by its new TTL", extended},
-		{"a lock that is freed later is held by nobody until then", freedLater},
-		{"a lock that another has taken is not freed later", freedLaterIfHeld},
-		{"a lock that is shared is freed later by one of its holders", sharesLater},
-		{"a mode that is not there is refused", otherMode},
-		{"a long key is a key", longKey},
-		{"modes keep each other out by the matrix", matrix},
-		{"a shared lock is held until the last of its holders is gone", sharedByMany},
-		{"those who share a lock expire one by one", membersExpire},
-		{"those who share a lock live by their own TTLs", eachByItsTTL},
-		{"a set of locks is taken as a whole or not at all", allOrNothing},
-		{"what clients do in all modes is the history of one lock", linearizable},
-		{"sets in any order do not block each other", opposite},
-		{"no lock is granted past those who wait", inOrder},
-		{"a greater priority is ahead", byPriority},
-		{"a writer that waits is not passed by readers", writerWaits},
-		{"a caller that does not wait any more loses its place", losesItsPlace},
-		{"a set stands in the lines of all its locks", setInAllLines},
-		{"a holder passes those who wait for each other and for its lock", holderPasses},
-		{"a holder does not pass those whom it does not keep out", sharerWaits},
-		{"a set is served among callers that come again and again", setIsServed},
-		{"locks are found by what describes them", foundBy},
-		{"a lock is stolen from a holder that lives", stolen},
-		{"a lock is stolen whose lease is over", stolenWhenExpired},
-		{"a lock that was renewed since it was seen is not stolen", notStolenIfRenewed},
-		{"a lock that was released since it was seen is not stolen", notStolenIfEnded},
-		{"a lock that is shared is stolen from one of its holders", stolenFromOne},
-		{"a lock is stolen past those who wait", stolenFromTheLine},
-		{"a lock is stolen once", stolenOnce},
-		{"failures add up by region, key and predicate", failuresAddUp},
-		{"failures that processes note together add up", failuresOfMany},
-		{"fences only grow", fencesGrow},
-		{"regions and keys are independent", independent},
-		{"a call ends with its context", endsWithContext},
-		{"contenders never overlap", contenders},
+		{"what a provider has goes together", goesTogether, nil},
+		{"a free lock is granted", granted, nil},
+		{"a held lock is refused and names its holder", refused, nil},
+		{"a lock is not re-entrant", notReentrant, nil},
+		{"a released lock is free", released, nil},
+		{"release is by term", releaseByTerm, nil},
+		{"renewal is by term and in order", renewed, nil},
+		{"an expired lease is not revived", notRevived, nil},
+		{"a renewed lease outlives its first TTL", outlives, nil},
+		{"a lease ends with its TTL and not before", expires, nil},
+		{"a holder that is dated in the future keeps its lock", aheadButAlive, nil},
+		{"a dead holder that is dated in the future has its lock for a TTL", aheadAndDead, nil},
+		{"the holder's TTL decides, not the contender's", holdersTTL, nil},
+		{"an extended lease lives by its new TTL", extended, []string{hasExtender}},
+		{"a lock that is freed later is held by nobody until then", freedLater, []string{hasDelayer}},
+		{"a lock that another has taken is not freed later", freedLaterIfHeld, []string{hasDelayer}},
+		{"a lock that is shared is freed later by one of its holders", sharesLater, []string{hasDelayer, hasModes}},
+		{"a mode that is not there is refused", otherMode, nil},
+		{"a long key is a key", longKey, nil},
+		{"modes keep each other out by the matrix", matrix, []string{hasModes}},
+		{"a shared lock is held until the last of its holders is gone", sharedByMany, []string{hasModes}},
+		{"those who share a lock expire one by one", membersExpire, []string{hasModes}},
+		{"those who share a lock live by their own TTLs", eachByItsTTL, []string{hasModes}},
+		{"a set of locks is taken as a whole or not at all", allOrNothing, []string{hasSets}},
+		{"what clients do in all modes is the history of one lock", linearizable, []string{hasModes}},
+		{"sets in any order do not block each other", opposite, []string{hasSets}},
+		{"no lock is granted past those who wait", inOrder, []string{hasLine}},
+		{"a greater priority is ahead", byPriority, []string{hasLine}},
+		{"a writer that waits is not passed by readers", writerWaits, []string{hasLine, hasModes}},
+		{"a caller that does not wait any more loses its place", losesItsPlace, []string{hasLine}},
+		{"a set stands in the lines of all its locks", setInAllLines, []string{hasLine, hasSets}},
+		{"a holder passes those who wait for each other and for its lock", holderPasses, []string{hasLine, hasSets}},
+		{"a holder does not pass those whom it does not keep out", sharerWaits, []string{hasLine, hasModes}},
+		{"a set is served among callers that come again and again", setIsServed, []string{hasLine, hasSets}},
+		{"locks are found by what describes them", foundBy, []string{hasFinder}},
+		{"a lock is stolen from a holder that lives", stolen, []string{hasStealer}},
+		{"a lock is stolen whose lease is over", stolenWhenExpired, []string{hasStealer}},
+		{"a lock that was renewed since it was seen is not stolen", notStolenIfRenewed, []string{hasStealer}},
+		{"a lock that was released since it was seen is not stolen", notStolenIfEnded, []string{hasStealer}},
+		{"a lock that is shared is stolen from one of its holders", stolenFromOne, []string{hasStealer, hasModes}},
+		{"a lock is stolen past those who wait", stolenFromTheLine, []string{hasStealer, hasLine}},
+		{"a lock is stolen once", stolenOnce, []string{hasStealer}},
+		{"failures add up by region, key and predicate", failuresAddUp, []string{hasFailureLog}},
+		{"failures that processes note together add up", failuresOfMany, []string{hasFailureLog}},
+		{"a transaction is guarded by the lease", guarded, []string{hasGuard}},
+		{"as many attempts are made at a time as the provider says", atATime, nil},
+		{"fences only grow", fencesGrow, nil},
+		{"regions and keys are independent", independent, nil},
+		{"a call ends with its context", endsWithContext, nil},
+		{"contenders never overlap", contenders, nil},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			t.Parallel()
-			story.test(t, harness(t))
+			h := harness(t)
+			h.need(t, story.needs)
+			story.test(t, h)
 		})
 	}
 }

@@ -69,7 +69,6 @@ func (h *history) note(client int, sent time.Time, op did) {
 // linearizable lets clients share and contend for one lock in all modes. What they did must
 // be a history that one client could have made.
 func linearizable(t *testing.T, h Harness) {
-	_ = h.shared(t, "a", lock.Shared)
 	past := history{began: time.Now()}
 	var work sync.WaitGroup
 	for client := range 6 {

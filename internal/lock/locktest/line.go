@@ -20,11 +20,7 @@ type queue struct {
 func newQueue(t *testing.T, h Harness) queue {
 	t.Helper()
 	p := h.Provider()
-	l, ok := p.(lock.Line)
-	if !ok {
-		t.Skip("nobody can wait in line at this provider")
-	}
-	return queue{p, l, t}
+	return queue{p, p.Capabilities().Line, t}
 }
 
 // waiting returns the request of a caller that waits.
@@ -59,16 +55,6 @@ func (q queue) isTurnOf(set []lock.Request) bool {
 		come = come && turn.Come
 	}
 	return come
-}
-
-// sets are what the client takes several locks with.
-func (q queue) sets() lock.Sets {
-	q.t.Helper()
-	sets, ok := q.Provider.(lock.Sets)
-	if !ok {
-		q.t.Skip("this provider takes one lock at a time")
-	}
-	return sets
 }
 
 // waitingForAll returns the requests of a caller that waits for all these keys.
@@ -141,7 +127,6 @@ func byPriority(t *testing.T, h Harness) {
 }
 
 func writerWaits(t *testing.T, h Harness) {
-	_ = h.shared(t, "a", lock.Shared)
 	a, b, w := newQueue(t, h), newQueue(t, h), newQueue(t, h)
 	reading := a.acquire(h.waiting("a", lock.Shared, 0))
 	writer, reader := h.waiting("w", lock.Exclusive, 0), h.waiting("b", lock.Shared, 0)
@@ -205,7 +190,7 @@ func setInAllLines(t *testing.T, h Harness) {
 	if c.isTurn(&behind) || !b.isTurnOf(set) {
 		t.Error("it is not the set's turn")
 	}
-	grants, err := b.sets().AcquireAll(t.Context(), set)
+	grants, err := b.Capabilities().Sets.AcquireAll(t.Context(), set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +234,7 @@ func holderPasses(t *testing.T, h Harness) {
 		a.release(a.acquire(own[0]))
 		c.isTurn(&behind)
 	}
-	grants, err := a.sets().AcquireAll(t.Context(), own)
+	grants, err := a.Capabilities().Sets.AcquireAll(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +317,7 @@ func setIsServed(t *testing.T, h Harness) {
 		if !q.isTurnOf(set) {
 			continue
 		}
-		if _, err := q.sets().AcquireAll(t.Context(), set); err != nil {
+		if _, err := q.Capabilities().Sets.AcquireAll(t.Context(), set); err != nil {
 			t.Fatal(err)
 		}
 		served := make(map[string]int)

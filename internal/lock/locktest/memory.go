@@ -47,6 +47,11 @@ func (h *held) mark() string { return strconv.Itoa(h.renewals) }
 // ends is when the lease is over unless it is renewed.
 func (h *held) ends() time.Time { return h.touched.Add(h.grant.TTL) }
 
+// Capabilities implements [lock.Provider].
+func (m *Memory) Capabilities() lock.Capabilities {
+	return lock.Capabilities{Name: "memory", Modes: true, Sets: m, Extender: m, Line: m, Finder: m, Stealer: m, Delayer: m}
+}
+
 // Acquire implements [lock.Provider].
 func (m *Memory) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
 	grants, err := m.AcquireAll(ctx, []lock.Request{r})

@@ -9,20 +9,9 @@ import (
 	"github.com/observerd/observerd/internal/lock"
 )
 
-// shared returns the request of a lock in that mode, and skips the test where the provider
-// has none but exclusive locks.
-func (h Harness) shared(t *testing.T, node string, mode lock.Mode) lock.Request {
-	t.Helper()
+// shared returns the request of a lock in that mode.
+func (h Harness) shared(node string, mode lock.Mode) lock.Request {
 	r := h.request(node)
-	r.Key, r.Mode = "probe", lock.Shared
-	g, err := h.Provider().Acquire(t.Context(), r)
-	if errors.Is(err, lock.ErrUnsupported) {
-		t.Skip("this provider has exclusive locks alone")
-	}
-	if err == nil {
-		release(t, h.Provider(), g)
-	}
-	r = h.request(node)
 	r.Mode = mode
 	return r
 }
@@ -31,8 +20,8 @@ func matrix(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
 	for _, has := range lock.Modes() {
 		for _, wants := range lock.Modes() {
-			g := acquire(t, a, h.shared(t, "a", has))
-			other, err := b.Acquire(t.Context(), h.shared(t, "b", wants))
+			g := acquire(t, a, h.shared("a", has))
+			other, err := b.Acquire(t.Context(), h.shared("b", wants))
 			switch {
 			case has.Conflicts(wants) && !errors.Is(err, lock.ErrHeld):
 				t.Errorf("%s beside %s: %v, want ErrHeld", wants, has, err)
@@ -49,12 +38,12 @@ func matrix(t *testing.T, h Harness) {
 
 func sharedByMany(t *testing.T, h Harness) {
 	a, b, writer := h.Provider(), h.Provider(), h.Provider()
-	first, second := acquire(t, a, h.shared(t, "a", lock.Shared)), acquire(t, b, h.shared(t, "b", lock.Shared))
+	first, second := acquire(t, a, h.shared("a", lock.Shared)), acquire(t, b, h.shared("b", lock.Shared))
 	if first.Term == second.Term || second.Fence <= first.Fence {
 		t.Errorf("terms %s and %s, fences %d and %d", first.Term, second.Term, first.Fence, second.Fence)
 	}
 	var held *lock.HeldError
-	if err := refuse(t, writer, h.shared(t, "w", lock.Exclusive)); !errors.As(err, &held) || held.Node == "" || held.Left <= 0 || held.Left > first.TTL {
+	if err := refuse(t, writer, h.shared("w", lock.Exclusive)); !errors.As(err, &held) || held.Node == "" || held.Left <= 0 || held.Left > first.TTL {
 		t.Errorf("holder is described as %+v", held)
 	}
 	_ = refuse(t, writer, h.request("w")) // as one who knows exclusive locks alone
@@ -62,7 +51,7 @@ func sharedByMany(t *testing.T, h Harness) {
 		t.Errorf("renewals %v", got)
 	}
 	release(t, a, first)
-	_ = refuse(t, writer, h.shared(t, "w", lock.Exclusive))
+	_ = refuse(t, writer, h.shared("w", lock.Exclusive))
 	if err := a.Release(t.Context(), first); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("second release: %v, want ErrLost", err)
 	}
@@ -78,15 +67,15 @@ func sharedByMany(t *testing.T, h Harness) {
 // membersExpire has one of two readers die: it keeps no writer out.
 func membersExpire(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
-	dead := h.shared(t, "a", lock.Shared)
+	dead := h.shared("a", lock.Shared)
 	if h.Expire == nil {
 		dead.TTL = h.MinTTL
 	}
 	first := acquire(t, a, dead)
-	intent := acquire(t, b, h.shared(t, "b", lock.Intent))
-	_ = refuse(t, b, h.shared(t, "b", lock.IntentExclusive))
+	intent := acquire(t, b, h.shared("b", lock.Intent))
+	_ = refuse(t, b, h.shared("b", lock.IntentExclusive))
 	h.expire(t, first)
-	release(t, b, acquire(t, b, h.shared(t, "b", lock.IntentExclusive)))
+	release(t, b, acquire(t, b, h.shared("b", lock.IntentExclusive)))
 	if got := renew(t, a, first); got[0] != lock.Lost {
 		t.Errorf("renewal of a dead reader: %v", got[0])
 	}
@@ -96,7 +85,7 @@ func membersExpire(t *testing.T, h Harness) {
 	release(t, b, intent)
 	last := acquire(t, a, dead)
 	h.expire(t, last)
-	writer := acquire(t, b, h.shared(t, "b", lock.Exclusive))
+	writer := acquire(t, b, h.shared("b", lock.Exclusive))
 	if writer.Fence <= last.Fence {
 		t.Errorf("fence %d after %d", writer.Fence, last.Fence)
 	}
@@ -115,22 +104,22 @@ func eachByItsTTL(t *testing.T, h Harness) {
 		t.Skip("a test cannot set the time of a lease")
 	}
 	a, b := h.Provider(), h.Provider()
-	long := h.shared(t, "a", lock.Shared)
+	long := h.shared("a", lock.Shared)
 	long.TTL = 10 * h.ttl()
 	first := acquire(t, a, long)
-	second := acquire(t, b, h.shared(t, "b", lock.Shared))
+	second := acquire(t, b, h.shared("b", lock.Shared))
 	h.Date(t, first, -5*h.ttl())
 	release(t, b, second)
-	_ = refuse(t, b, h.shared(t, "b", lock.Exclusive))
+	_ = refuse(t, b, h.shared("b", lock.Exclusive))
 	_ = refuse(t, b, h.request("b"))
-	if extender, ok := a.(lock.Extender); ok {
+	if extender := a.Capabilities().Extender; extender != nil {
 		if err := extender.Extend(t.Context(), first, 20*h.ttl()); err != nil {
 			t.Fatal(err)
 		}
 		first.TTL = 20 * h.ttl()
 		h.Date(t, first, -15*h.ttl())
 		_ = refuse(t, b, h.request("b"))
-		_ = refuse(t, b, h.shared(t, "b", lock.IntentExclusive))
+		_ = refuse(t, b, h.shared("b", lock.IntentExclusive))
 	}
 	release(t, a, first)
 	release(t, b, acquire(t, b, h.request("b")))
@@ -145,21 +134,12 @@ func (h Harness) set(keys ...string) []lock.Request {
 	return requests
 }
 
-func sets(t *testing.T, p lock.Provider) lock.Sets {
-	t.Helper()
-	s, ok := p.(lock.Sets)
-	if !ok {
-		t.Skip("this provider takes one lock at a time")
-	}
-	return s
-}
-
 func allOrNothing(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
 	one := h.set("m")[0]
 	holder := acquire(t, b, one)
 	var held *lock.HeldError
-	if grants, err := sets(t, a).AcquireAll(t.Context(), h.set("z", "m", "b")); !errors.As(err, &held) || held.Key != "m" {
+	if grants, err := a.Capabilities().Sets.AcquireAll(t.Context(), h.set("z", "m", "b")); !errors.As(err, &held) || held.Key != "m" {
 		t.Fatalf("a set with a held lock: %v, %v", grants, err)
 	}
 	for _, r := range h.set("z", "b") {
@@ -167,8 +147,10 @@ func allOrNothing(t *testing.T, h Harness) {
 	}
 	release(t, b, holder)
 	requests := h.set("z", "m", "b")
-	requests[1].Mode = lock.Shared
-	grants, err := sets(t, a).AcquireAll(t.Context(), requests)
+	if a.Capabilities().Modes {
+		requests[1].Mode = lock.Shared
+	}
+	grants, err := a.Capabilities().Sets.AcquireAll(t.Context(), requests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +176,8 @@ func opposite(t *testing.T, h Harness) {
 	orders := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}}
 	done := make(chan error, len(orders))
 	for _, order := range orders {
-		s := sets(t, h.Provider())
+		p := h.Provider()
+		s := p.Capabilities().Sets
 		go func() {
 			for range 5 {
 				grants, err := s.AcquireAll(t.Context(), h.set(order...))
@@ -203,7 +186,7 @@ func opposite(t *testing.T, h Harness) {
 					grants, err = s.AcquireAll(t.Context(), h.set(order...))
 				}
 				for _, g := range grants {
-					err = errors.Join(err, s.(lock.Provider).Release(t.Context(), g)) //nolint:forcetypeassert // It was one.
+					err = errors.Join(err, p.Release(t.Context(), g))
 				}
 				if err != nil {
 					done <- err

@@ -20,15 +20,8 @@ type thief struct {
 func newThief(t *testing.T, h Harness) thief {
 	t.Helper()
 	p := h.Provider()
-	s, ok := p.(lock.Stealer)
-	if !ok {
-		t.Skip("no lock of this provider can be stolen")
-	}
-	f, ok := p.(lock.Finder)
-	if !ok {
-		t.Fatal("a provider whose locks can be stolen does not list them")
-	}
-	return thief{p, s, f, t}
+	c := p.Capabilities()
+	return thief{p, c.Stealer, c.Finder, t}
 }
 
 // see returns the holder with the grant's term.
@@ -74,7 +67,7 @@ func isOver(t *testing.T, p lock.Provider, g lock.Grant) {
 	if err := p.Release(t.Context(), g); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release of a stolen lease: %v, want ErrLost", err)
 	}
-	if e, ok := p.(lock.Extender); ok {
+	if e := p.Capabilities().Extender; e != nil {
 		if err := e.Extend(t.Context(), g, g.TTL); !errors.Is(err, lock.ErrLost) {
 			t.Errorf("extension of a stolen lease: %v, want ErrLost", err)
 		}
@@ -141,7 +134,7 @@ func notStolenIfRenewed(t *testing.T, h Harness) {
 	if seen.Fence != victim.Fence {
 		t.Errorf("fence %d became %d", victim.Fence, seen.Fence)
 	}
-	if e, ok := a.(lock.Extender); ok {
+	if e := a.Capabilities().Extender; e != nil {
 		pause(t, clockStep)
 		if err := e.Extend(t.Context(), victim, victim.TTL); err != nil {
 			t.Fatal(err)
@@ -173,7 +166,7 @@ func notStolenIfEnded(t *testing.T, h Harness) {
 // stolenFromOne has one of those who share a lock lose it.
 func stolenFromOne(t *testing.T, h Harness) {
 	a, b := h.Provider(), newThief(t, h)
-	first, second := acquire(t, a, h.shared(t, "a", lock.Shared)), acquire(t, a, h.shared(t, "b", lock.Shared))
+	first, second := acquire(t, a, h.shared("a", lock.Shared)), acquire(t, a, h.shared("b", lock.Shared))
 	seen := b.see(first)
 	// A renewal of the other is none of the first.
 	pause(t, clockStep)
@@ -182,8 +175,8 @@ func stolenFromOne(t *testing.T, h Harness) {
 	if _, err := b.Steal(t.Context(), h.request("c"), seen, lock.By{Actor: "alice"}); !errors.As(err, &held) || held.Node != "b" || held.Key != first.Key || held.Left <= 0 || held.Left > second.TTL {
 		t.Errorf("%v does not say that b keeps the lock", err)
 	}
-	b.cannot(h.shared(t, "c", lock.IntentExclusive), seen, lock.ErrHeld)
-	g := b.steal(h.shared(t, "c", lock.Shared), seen) // Nothing has changed.
+	b.cannot(h.shared("c", lock.IntentExclusive), seen, lock.ErrHeld)
+	g := b.steal(h.shared("c", lock.Shared), seen) // Nothing has changed.
 	if g.Fence <= second.Fence {
 		t.Errorf("fence %d after %d", g.Fence, second.Fence)
 	}
@@ -195,20 +188,20 @@ func stolenFromOne(t *testing.T, h Harness) {
 	seen = b.see(second)
 	pause(t, clockStep)
 	lives(t, a, second)
-	b.cannot(h.shared(t, "c", lock.Shared), seen, lock.ErrRenewed)
+	b.cannot(h.shared("c", lock.Shared), seen, lock.ErrRenewed)
 	lives(t, a, second)
 	seen = b.see(second)
 	release(t, a, second)
-	b.cannot(h.shared(t, "c", lock.Shared), seen, lock.ErrLost)
+	b.cannot(h.shared("c", lock.Shared), seen, lock.ErrLost)
 	// The last of them can be replaced by a holder that wants the lock alone.
 	last := b.steal(h.request("d"), b.see(g))
 	isOver(t, b, g)
-	_ = refuse(t, a, h.shared(t, "a", lock.Intent))
+	_ = refuse(t, a, h.shared("a", lock.Intent))
 	lives(t, b, last)
 	// And that one by one of several.
-	reader := b.steal(h.shared(t, "e", lock.Shared), b.see(last))
+	reader := b.steal(h.shared("e", lock.Shared), b.see(last))
 	isOver(t, b, last)
-	release(t, a, acquire(t, a, h.shared(t, "a", lock.Shared)))
+	release(t, a, acquire(t, a, h.shared("a", lock.Shared)))
 	release(t, b, reader)
 	release(t, a, acquire(t, a, h.request("a")))
 }

@@ -30,10 +30,7 @@ func holdersTTL(t *testing.T, h Harness) {
 
 func extended(t *testing.T, h Harness) {
 	a, b := h.Provider(), h.Provider()
-	extender, ok := a.(lock.Extender)
-	if !ok {
-		t.Skip("this provider cannot extend a lease")
-	}
+	extender := a.Capabilities().Extender
 	g := acquire(t, a, h.request("a"))
 	extend := func(ttl time.Duration) {
 		t.Helper()
@@ -57,10 +54,15 @@ func extended(t *testing.T, h Harness) {
 }
 
 func otherMode(t *testing.T, h Harness) {
-	r := h.request("a")
-	r.Mode = "no such mode"
-	if _, err := h.Provider().Acquire(t.Context(), r); !errors.Is(err, lock.ErrUnsupported) {
-		t.Errorf("error %v, want ErrUnsupported", err)
+	r, p := h.request("a"), h.Provider()
+	lacking := []lock.Mode{"no such mode"}
+	if !p.Capabilities().Modes {
+		lacking = append(lacking, lock.Shared, lock.Intent, lock.IntentExclusive)
+	}
+	for _, r.Mode = range lacking {
+		if _, err := p.Acquire(t.Context(), r); !errors.Is(err, lock.ErrUnsupported) {
+			t.Errorf("mode %s: error %v, want ErrUnsupported", r.Mode, err)
+		}
 	}
 	r.Mode = lock.Exclusive
 	acquire(t, h.Provider(), r)

@@ -32,6 +32,9 @@ const (
 // acquisitions while other locks are free.
 const DefaultAcquireWait = 300 * time.Millisecond
 
+// AcquireConns is how many connections of PostgreSQL are for acquisitions.
+const AcquireConns = 2
+
 // pinned is what decides the text of a value, in all sessions.
 var pinned = map[string]string{
 	"client_encoding": pgsession.Encoding, "datestyle": "ISO", "timezone": "UTC", "standard_conforming_strings": "on",
@@ -64,7 +67,7 @@ func openPostgres(o Options) (*DB, error) {
 	open := func(config *pgx.ConnConfig, size int) *sql.DB {
 		return openPool(between.through(config), size, between.place)
 	}
-	db.Main, db.Lease, db.Acquire = open(mainConfig, o.PoolSize), open(config, 2), open(acquireConfig, 2)
+	db.Main, db.Lease, db.Acquire = open(mainConfig, o.PoolSize), open(config, 2), open(acquireConfig, AcquireConns)
 	db.Read = db.Main
 	db.readLockTable = func(ctx context.Context) (lockTable, error) { return readLockTable(ctx, db.Lease) }
 	unlimited := config.Copy()

@@ -1,0 +1,103 @@
+package locktest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// What stories need, by the names of [lock.Capabilities.List].
+const (
+	hasModes      = "shared and intent modes"
+	hasSets       = "several locks at once"
+	hasExtender   = "change of a TTL"
+	hasGuard      = "guard of a transaction"
+	hasLine       = "line of those who wait"
+	hasFinder     = "list of locks"
+	hasStealer    = "steal"
+	hasDelayer    = "hold at least"
+	hasFailureLog = "count of failures"
+)
+
+// need skips a story that needs what the provider lacks.
+func (h Harness) need(t *testing.T, needs []string) {
+	t.Helper()
+	if len(needs) == 0 {
+		return
+	}
+	c := h.Provider().Capabilities()
+	has := make(map[string]string)
+	for _, capability := range c.List() {
+		has[capability.Name] = capability.Has
+	}
+	for _, need := range needs {
+		switch has[need] {
+		case "yes":
+		case "no":
+			t.Skipf("%s lacks: %s", c.Name, need)
+		default:
+			t.Fatalf("no capability is called %s", need)
+		}
+	}
+}
+
+// goesTogether holds what the provider says against itself.
+func goesTogether(t *testing.T, h Harness) {
+	c := h.Provider().Capabilities()
+	if c.Name == "" {
+		t.Error("the provider has no name")
+	}
+	if c.Stealer != nil && c.Finder == nil {
+		t.Error("locks can be stolen that cannot be found")
+	}
+	if c.MinTTL < 2*c.RenewEvery {
+		t.Errorf("a lease of %s cannot be renewed every %s", c.MinTTL, c.RenewEvery)
+	}
+	if c.MinTTL < 0 || c.MostAttempts < 0 || c.RenewEvery < 0 {
+		t.Errorf("least TTL %s, attempts %d, renewal every %s: less than 0", c.MinTTL, c.MostAttempts, c.RenewEvery)
+	}
+}
+
+// atATime makes so many attempts that one more would wait, or some where any number may be
+// made.
+func atATime(t *testing.T, h Harness) {
+	p := h.Provider()
+	n := p.Capabilities().MostAttempts
+	if n == 0 {
+		n = 8
+	}
+	var attempts sync.WaitGroup
+	for i := range n {
+		attempts.Go(func() {
+			r := h.request("a")
+			r.Key = fmt.Sprintf("key-%d", i)
+			if _, err := p.Acquire(t.Context(), r); err != nil {
+				t.Errorf("one of %d attempts: %v", n, err)
+			}
+		})
+	}
+	attempts.Wait()
+}
+
+// guarded has transactions that depend on a lease which lives, and on one which has ended.
+func guarded(t *testing.T, h Harness) {
+	a, b := h.Provider(), h.Provider()
+	changed := func(g lock.Grant, want int64) {
+		t.Helper()
+		statement, args := a.Capabilities().Guard.GuardSQL(g)
+		if n := h.Guarded(t, statement, args); n != want {
+			t.Errorf("the guard of fence %d has changed %d rows, want %d", g.Fence, n, want)
+		}
+	}
+	first := acquire(t, a, h.expiring("a"))
+	changed(first, 1)
+	h.expire(t, first)
+	changed(first, 0)
+	second := acquire(t, b, h.request("b"))
+	changed(first, 0)
+	changed(second, 1)
+	release(t, b, second)
+	changed(second, 0)
+}
