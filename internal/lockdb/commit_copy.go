@@ -81,7 +81,7 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 
 func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, e.db.NativeSQL(advanceSQL), advanceArgs(e.db, ch)...)
+	advanced, err := tx.Exec(ctx, e.db.SQL(advanceSQL), advanceArgs(e.db, ch)...)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant,
 	if err := e.step(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.db.NativeSQL(e.db.LockSQL(renewOneSQL, "l", "$4::float8")), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.db.LockSQL(renewOneSQL, "l", "$4::float8"), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 	if ch.Sweep == nil {
 		return nil
 	}
-	stepped, err := tx.Exec(ctx, e.db.NativeSQL(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
+	stepped, err := tx.Exec(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
 	if err != nil {
 		return err
 	}
@@ -122,13 +122,13 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 	}
 	if len(ch.Changed) > 0 {
 		args := append([]any{ch.Cursor.ID}, observedArgs(ch.Changed)...)
-		if _, err := tx.Exec(ctx, e.db.NativeSQL(changeSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.db.SQL(changeSQL), args...); err != nil {
 			return err
 		}
 	}
 	if len(ch.Dead) > 0 {
 		args := append(append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...), ch.Refused)
-		if _, err := tx.Exec(ctx, e.db.NativeSQL(buryPostgresSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.db.SQL(buryPostgresSQL), args...); err != nil {
 			return err
 		}
 	}

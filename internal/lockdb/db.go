@@ -159,8 +159,8 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 // until the transaction ends. Its parameters are the first four; those of the statement
 // follow from $5. See [fencedArgs].
 func fencedSQL(db *sqldb.DB, text string) string {
-	const lease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive}{share})`
-	return db.LockSQL(strings.ReplaceAll(text, "{lease}", lease), "l", "$4")
+	const lease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
+	return db.SQL(strings.ReplaceAll(text, "{lease}", lease))
 }
 
 // fencedArgs are the parameters of such a statement.

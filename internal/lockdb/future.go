@@ -16,7 +16,7 @@ import (
 const (
 	redateSQL = `
 UPDATE int_lock AS l
-   SET {touch}
+   SET {touch o.ttl_ms / 1000.0}
   FROM obs_lock o
  WHERE l.lock_key = $1 AND l.region = $2 AND l.created_date > {utc}
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
@@ -34,7 +34,7 @@ func redate(ctx context.Context, db *sqldb.DB, r lock.Request) error {
 	if err := db.Fits(ctx); err != nil {
 		return err
 	}
-	texts := []string{db.LockSQL(redateSQL, "l", sqldb.HolderTTL)}
+	texts := []string{db.SQL(redateSQL)}
 	if r.Mode != "" { // The locks of pollers are not shared.
 		texts = append(texts, db.SQL(redateHoldsSQL))
 	}

@@ -33,10 +33,10 @@ func conflictSQL(a, b string) string {
 // standingSQL returns what stands in the way of a lock: whether a group holds it, whether
 // any of the group lives, and whether one of those keeps out the mode; and whether a lease
 // has ended that is no group's. It needs l, and o with the term of l.
-func standingSQL(mode string) string {
+func standingSQL(mode, ttl string) string {
 	const held = `EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND ` + liveHoldSQL
 	return `COALESCE(o.group_term = l.client_id, FALSE) AS grouped, ` + held + `) AS lives, ` +
-		held + ` AND ` + conflictSQL("h.mode", mode) + `) AS refuses, COALESCE({expired}, FALSE) AS expired`
+		held + ` AND ` + conflictSQL("h.mode", mode) + `) AS refuses, COALESCE({expired l ` + ttl + `}, FALSE) AS expired`
 }
 
 // rowTerm is the CLIENT_ID of the row when the grant is the first of the lock: its own term,
@@ -113,11 +113,11 @@ func (l *Leases) group(ctx context.Context, r lock.Request) (*group, error) {
 func (l *Leases) extendHold(ctx context.Context, tx *sql.Tx, g lock.Grant, ttl time.Duration) error {
 	const own = ` FROM obs_hold h WHERE h.lock_key = $1 AND h.region = $2 AND h.term = $3`
 	row := []any{rowKey(g.Key), g.Region, g.Term}
-	err := changeOne(ctx, tx, l.db.LockSQL(`
+	err := changeOne(ctx, tx, l.db.SQL(`
 		UPDATE int_lock AS l
-		   SET {prolong}
+		   SET {prolong l $4}
 		 WHERE lock_key = $1 AND region = $2
-		   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+liveHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`, "l", "$4"),
+		   AND EXISTS (SELECT 1`+own+` AND h.group_term = l.client_id AND `+liveHoldSQL+` AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)`),
 		append(row, ttl.Seconds())...)
 	if err != nil {
 		return err

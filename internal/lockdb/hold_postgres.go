@@ -14,7 +14,7 @@ import (
 // claimSQL locks the rows of INT_LOCK, in one order, and makes those that are missing.
 const claimSQL = `
 INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
-SELECT want.lock_key, want.region, want.client_id, {vals}
+SELECT want.lock_key, want.region, want.client_id, {vals want.ttl}
   FROM (SELECT k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS client_id, s AS ttl
           FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) AS u(k, g, c, s)) want
  ORDER BY want.lock_key, want.region
@@ -24,7 +24,7 @@ ON CONFLICT (lock_key, region) DO UPDATE SET client_id = l.client_id`
 // claimSQL has made when it takes none. A holder that has ended and would be in the way stays
 // so, whatever its guarded transaction has written meanwhile, whose end the deletion of its
 // row waits for. Any other one may live on.
-var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode"), "{behind}", behindSQL, "{live}", liveHoldSQL,
+var grantSQL = strings.NewReplacer("{standing}", standingSQL("want.mode", "want.ttl"), "{behind}", behindSQL, "{live}", liveHoldSQL,
 	"{conflict}", conflictSQL("h.mode", "taken.mode")).Replace(`
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, c::char(36) AS own, s AS ttl, t::char(36) AS term,
@@ -51,7 +51,7 @@ WITH want AS (
    WHERE verdict.ok
 ), touched AS (
   UPDATE int_lock l
-     SET client_id = want.client_id, {touch}
+     SET client_id = want.client_id, {touch want.ttl}
     FROM taken want
    WHERE l.lock_key = want.lock_key AND l.region = want.region
 ), noted AS (
@@ -109,8 +109,8 @@ func (e *postgresEngine) claimAndGrant(grants []lock.Grant, by process) []sqldb.
 		texts(grants, func(g lock.Grant) string { return g.Descriptor }), texts(grants, func(g lock.Grant) string { return g.Metadata }),
 		by.boot, by.liveness, texts(grants, func(g lock.Grant) string { return g.Place.ID }), priorities(grants), tickets(grants), texts(grants, holdsOf))
 	return []sqldb.Statement{
-		{Text: e.db.LockSQL(claimSQL, "l", "want.ttl"), Args: claim},
-		{Text: e.db.LockSQL(grantSQL, "l", "want.ttl"), Args: grant},
+		{Text: e.db.SQL(claimSQL), Args: claim},
+		{Text: e.db.SQL(grantSQL), Args: grant},
 	}
 }
 
@@ -156,7 +156,7 @@ WITH want AS (
      FOR UPDATE OF l, h SKIP LOCKED
 ), touched AS (
   UPDATE int_lock l
-     SET {prolong}
+     SET {prolong l want.ttl}
     FROM (SELECT lock_key, region, max(ttl) AS ttl FROM due GROUP BY lock_key, region) want
    WHERE l.lock_key = want.lock_key AND l.region = want.region
 ), renewed AS (
@@ -176,7 +176,7 @@ SELECT renewed.term IS NOT NULL, EXISTS (
  ORDER BY want.n`
 
 func (e *postgresEngine) renewHolds(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
-	return e.renewals(ctx, len(grants), e.db.LockSQL(renewHoldsSQL, "l", "want.ttl"), texts(grants, keyOf), texts(grants, regionOf), texts(grants, termOf))
+	return e.renewals(ctx, len(grants), e.db.SQL(renewHoldsSQL), texts(grants, keyOf), texts(grants, regionOf), texts(grants, termOf))
 }
 
 // releaseHold gives a lock back that is shared; the last of the group deletes its row. The

@@ -31,17 +31,17 @@ func (e *sqliteEngine) acquireAll(ctx context.Context, grants []lock.Grant, by p
 type standing struct{ grouped, lives, refuses, expired bool }
 
 func (e *sqliteEngine) acquireOne(ctx context.Context, tx *sql.Tx, g lock.Grant, by process) (a acquired, err error) {
-	was := e.db.LockSQL(sqlitePredecessorSQL, "l", "")
+	was := e.db.SQL(sqlitePredecessorSQL)
 	if err := tx.QueryRowContext(ctx, was, g.Key, g.Region).Scan(a.before.scan()...); err != nil {
 		return a, err
 	}
 	var s standing
 	var group string
-	look := e.db.LockSQL(`
-		SELECT l.client_id, `+standingSQL("$3")+`
+	look := e.db.SQL(`
+		SELECT l.client_id, ` + standingSQL("$3", "$4") + `
 		  FROM int_lock l
 		  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-		 WHERE l.lock_key = $1 AND l.region = $2`, "l", "$4")
+		 WHERE l.lock_key = $1 AND l.region = $2`)
 	err = tx.QueryRowContext(ctx, look, g.Key, g.Region, modeOf(g), g.TTL.Seconds()).Scan(&group, &s.grouped, &s.lives, &s.refuses, &s.expired)
 	present := !errors.Is(err, sql.ErrNoRows)
 	if err != nil && present {
@@ -72,10 +72,10 @@ func (e *sqliteEngine) writeHolder(ctx context.Context, tx *sql.Tx, g lock.Grant
 		text string
 		args []any
 	}
-	take := statement{e.db.LockSQL(`
+	take := statement{e.db.SQL(`
 		INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
-		VALUES ($1, $2, $3, {vals})
-		ON CONFLICT (lock_key, region) DO UPDATE SET client_id = excluded.client_id, {touch}`, "l", "$4"),
+		VALUES ($1, $2, $3, {vals $4})
+		ON CONFLICT (lock_key, region) DO UPDATE SET client_id = excluded.client_id, {touch $4}`),
 		[]any{g.Key, g.Region, group, g.TTL.Seconds()}}
 	reap := statement{e.db.SQL(`
 		DELETE FROM obs_hold AS h

@@ -120,7 +120,7 @@ func (c *cleaner) chores() []chore {
 			[]any{c.Polls.Seconds()}},
 		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{c.Nodes.Seconds()}},
 		bounded("obs_hold", "lock_key, region, term", `touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, c.StaleLocks),
-		bounded("int_lock", "lock_key, region", staleLocksSQL+c.db.StaleLockSQL("int_lock", sqldb.HolderTTL, "CAST($1 AS DOUBLE PRECISION)")+`)`, c.StaleLocks),
+		bounded("int_lock", "lock_key, region", staleLocksSQL, c.StaleLocks),
 		bounded("obs_lock", "lock_key, region", `acquired_at < {ago $1}
 			AND NOT EXISTS (SELECT 1 FROM int_lock l
 			                 WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`, c.StaleLocks),
@@ -159,7 +159,8 @@ func bounded(table, key, condition string, age time.Duration) chore {
 // no other node wanted the lock since. While the row's term is ours, so is its TTL.
 const staleLocksSQL = `EXISTS (SELECT 1 FROM obs_lock o
                 WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
-                  AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term) AND `
+                  AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term)
+                  AND {stale int_lock CAST($1 AS DOUBLE PRECISION)})`
 
 // UnderLock runs f while this node holds the lock of the janitor; it returns
 // without an error when another node has it.

@@ -235,10 +235,10 @@ type Holder struct {
 }
 
 // holderTTL is the TTL of the holder, and that of the request for a foreign one.
-const holderTTL = `COALESCE(` + sqldb.HolderTTL + `, CAST($3 AS DOUBLE PRECISION))`
+const holderTTL = `COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION))`
 
 const holderSQL = `
-SELECT l.client_id, {unexpired}, ` + holderTTL + `, {began}, {utc}, o.node, o.fence, o.term IS NOT NULL AND l.created_date > {utc}
+SELECT l.client_id, {alive l ` + holderTTL + `}, ` + holderTTL + `, {began l ` + holderTTL + `}, {utc}, o.node, o.fence, o.term IS NOT NULL AND l.created_date > {utc}
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2`
@@ -252,7 +252,7 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var fence sql.NullInt64
 	var touched, now time.Time
 	var ttl float64
-	err := l.db.Acquire.QueryRowContext(ctx, l.db.LockSQL(holderSQL, "l", holderTTL),
+	err := l.db.Acquire.QueryRowContext(ctx, l.db.SQL(holderSQL),
 		rowKey(r.Key), r.Region, r.TTL.Seconds()).
 		Scan(&h.Term, &h.Held, &ttl, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, &h.Ahead)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -16,7 +16,7 @@ import (
 // delayedSQL gives the row to a term that no process has. It is locked, and was ours.
 const delayedSQL = `
 UPDATE int_lock AS l
-   SET client_id = $5, {touch}
+   SET client_id = $5, {touch $4}
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL`
 
 // ReleaseAfter implements [lock.Delayer]: the lock goes to a term that nobody has, whose
@@ -39,8 +39,8 @@ func (l *Leases) delay(ctx context.Context, tx *sql.Tx, g lock.Grant, term strin
 		text string
 		args []any
 	}{
-		{l.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)},
-		{l.db.LockSQL(delayedSQL, "l", "$4"), append(row, after.Seconds(), term)},
+		{l.db.SQL(touchSQL), touchArgs(g)},
+		{l.db.SQL(delayedSQL), append(row, after.Seconds(), term)},
 		{l.db.SQL(`
 			UPDATE obs_lock
 			   SET term = $4, boot_term = $4, boot_id = '', liveness = '` + liveness.Released + `', ttl_ms = $5

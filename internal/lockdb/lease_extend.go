@@ -14,8 +14,8 @@ import (
 // touchSQL makes a lease run anew if its term still holds it.
 const touchSQL = `
 UPDATE int_lock AS l
-   SET {touch}
- WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
+   SET {touch $4}
+ WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive l $4}`
 
 // touchArgs are the parameters of touchSQL.
 func touchArgs(g lock.Grant) []any { return []any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()} }
@@ -23,7 +23,7 @@ func touchArgs(g lock.Grant) []any { return []any{rowKey(g.Key), g.Region, g.Ter
 // Extend implements [lock.Extender]. The lease is renewed by its present TTL first,
 // which also locks the row, and then dated for the new one.
 func (l *Leases) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
-	touch := l.db.LockSQL(touchSQL, "l", "$4")
+	touch := l.db.SQL(touchSQL)
 	longer := g
 	longer.TTL = ttl
 	extend := func(tx *sql.Tx) error {
@@ -72,5 +72,5 @@ func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
 	if !g.Mode.Alone() {
 		return l.db.SQL(guardHoldSQL), []any{rowKey(g.Key), g.Region, g.Term}
 	}
-	return l.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)
+	return l.db.SQL(touchSQL), touchArgs(g)
 }

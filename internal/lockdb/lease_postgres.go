@@ -15,16 +15,16 @@ import (
 // drawn before it, tokens would run backwards between contenders. The TTL of the holder
 // is read before the row is locked, so it counts for the row that was seen then alone.
 var acquireSQL = `
-WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired}, FALSE)", 1) + `
+WITH was AS (` + strings.Replace(previousSQL, "{ended}", "COALESCE({expired l $4::float8}, FALSE)", 1) + `
 ), seen AS (
   SELECT client_id, created_date FROM int_lock WHERE lock_key = $1 AND region = $2
 ), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
-  VALUES ($1, $2, $3, {vals})
+  VALUES ($1, $2, $3, {vals $4::float8})
   ON CONFLICT (lock_key, region) DO UPDATE
-     SET client_id = excluded.client_id, {touch}
+     SET client_id = excluded.client_id, {touch $4::float8}
    WHERE EXISTS (SELECT 1 FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date = l.created_date)
-     AND {expired}
+     AND {expired l $4::float8}
   RETURNING lock_key, region, client_id
 )` + describeLSQL + `, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`
 
@@ -46,17 +46,17 @@ RETURNING fence`
 // as it was when it is locked, it has expired.
 var firstTrySQL = `
 WITH was AS (` + strings.NewReplacer(
-	"{ended}", "COALESCE({expired by o}, FALSE)",
+	"{ended}", "COALESCE({ended l COALESCE(CASE WHEN o.term = l.client_id THEN o.ttl_ms / 1000.0 END, $4::float8)}, FALSE)",
 	"o.node AS node", "o.node AS node, COALESCE(o.group_term = l.client_id, FALSE) AS grouped, l.client_id, {cols}").Replace(previousSQL) + `
 ), l AS (
   INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
-  SELECT $1, $2, $3, {vals}
+  SELECT $1, $2, $3, {vals $4::float8}
     FROM (SELECT $1::char(36) AS lock_key, $2::varchar(100) AS region, 'exclusive' AS mode, $11::char(36) AS waiter,
                  $12::integer AS priority, $13::bigint AS ticket, $14::text AS holds) want
    WHERE NOT ` + behindSQL + `
   ON CONFLICT (lock_key, region) DO UPDATE
-     SET client_id = excluded.client_id, {touch}
-   WHERE EXISTS (SELECT 1 FROM was WHERE was.expired AND NOT was.grouped AND {as was})
+     SET client_id = excluded.client_id, {touch $4::float8}
+   WHERE EXISTS (SELECT 1 FROM was WHERE was.expired AND NOT was.grouped AND {same l was})
   RETURNING lock_key, region, client_id
 ), o AS (` + describeLSQL + `
 )
@@ -76,7 +76,7 @@ func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) 
 	if g.Place.ID != "" {
 		text = inTurnSQL
 	}
-	err = e.db.Acquire.QueryRowContext(ctx, e.db.LockSQL(text, "l", "$4::float8"), args...).
+	err = e.db.Acquire.QueryRowContext(ctx, e.db.SQL(text), args...).
 		Scan(append([]any{&fence}, before.scan()...)...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -98,12 +98,12 @@ WITH want AS (
   SELECT l.lock_key, l.region, want.ttl
     FROM int_lock l
     JOIN want ON want.lock_key = l.lock_key AND want.region = l.region AND want.term = l.client_id
-   WHERE {alive}
+   WHERE {alive l want.ttl}
    ORDER BY l.lock_key, l.region
      FOR UPDATE OF l SKIP LOCKED
 ), renewed AS (
   UPDATE int_lock l
-     SET {touch}
+     SET {touch want.ttl}
     FROM due want
    WHERE l.lock_key = want.lock_key AND l.region = want.region
   RETURNING l.lock_key, l.region, l.client_id
@@ -111,11 +111,11 @@ WITH want AS (
 SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   FROM want
   LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.client_id = want.term
-  LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND {alive}
+  LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND {alive l want.ttl}
  ORDER BY want.n`
 
 func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
-	return e.renewals(ctx, len(grants), e.db.LockSQL(renewSQL, "l", "want.ttl"),
+	return e.renewals(ctx, len(grants), e.db.SQL(renewSQL),
 		texts(grants, keyOf), texts(grants, regionOf), texts(grants, termOf), seconds(grants))
 }
 

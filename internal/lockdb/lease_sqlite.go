@@ -16,14 +16,14 @@ var sqlitePredecessorSQL = strings.Replace(previousSQL, "{ended}", "l.client_id 
 
 const takeSQL = `
 INSERT INTO int_lock AS l (lock_key, region, client_id, {cols})
-VALUES ($1, $2, $3, {vals})
+VALUES ($1, $2, $3, {vals $4})
 ON CONFLICT (lock_key, region) DO UPDATE
-   SET client_id = excluded.client_id, {touch}
- WHERE {expired}
+   SET client_id = excluded.client_id, {touch $4}
+ WHERE {expired l $4}
 RETURNING client_id`
 
 // takeInTurnSQL is takeSQL for a lock for which others may wait in line.
-var takeInTurnSQL = strings.Replace(takeSQL, "VALUES ($1, $2, $3, {vals})", `SELECT $1, $2, $3, {vals}
+var takeInTurnSQL = strings.Replace(takeSQL, "VALUES ($1, $2, $3, {vals $4})", `SELECT $1, $2, $3, {vals $4}
  WHERE NOT (SELECT `+behindSQL+` FROM (SELECT $1 AS lock_key, $2 AS region, 'exclusive' AS mode, $5 AS waiter, $6 AS priority, $7 AS ticket, $8 AS holds) want)`, 1)
 
 const describeSQL = `
@@ -41,7 +41,7 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 		return 0, before, err
 	}
 	defer func() { err = sqldb.EndTx(tx, err) }()
-	was := e.db.LockSQL(sqlitePredecessorSQL, "l", "")
+	was := e.db.SQL(sqlitePredecessorSQL)
 	if err := tx.QueryRowContext(ctx, was, g.Key, g.Region).Scan(before.scan()...); err != nil {
 		return 0, before, err
 	}
@@ -49,7 +49,7 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 	if g.Mode != "" {
 		take, args = takeInTurnSQL, append(args, g.Place.ID, g.Place.Priority, ticketOf(g), holdsOf(g))
 	}
-	err = tx.QueryRowContext(ctx, e.db.LockSQL(take, "l", "$4"), args...).Scan(new(string))
+	err = tx.QueryRowContext(ctx, e.db.SQL(take), args...).Scan(new(string))
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, before, errHeld
 	}
@@ -116,7 +116,7 @@ func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals
 
 // touch makes the lease run anew; false when it has ended.
 func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
-	result, err := tx.ExecContext(ctx, e.db.LockSQL(touchSQL, "l", "$4"), touchArgs(g)...)
+	result, err := tx.ExecContext(ctx, e.db.SQL(touchSQL), touchArgs(g)...)
 	if err != nil {
 		return false, err
 	}

@@ -126,10 +126,10 @@ func (l *Leases) aheadOf(ctx context.Context, r lock.Request) string {
 }
 
 // comeSQL reports whether neither a holder nor one who waits is in the way of want.
-func comeSQL() string {
+func comeSQL(ttl string) string {
 	return `NOT ` + behindSQL + ` AND NOT EXISTS (
        SELECT 1
-         FROM (SELECT l.lock_key, ` + standingSQL("want.mode") + `
+         FROM (SELECT l.lock_key, ` + standingSQL("want.mode", ttl) + `
                  FROM int_lock l
                  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
                 WHERE l.lock_key = want.lock_key AND l.region = want.region) held
@@ -159,7 +159,7 @@ WITH want AS (
   SELECT n, w::char(36) AS waiter, k::char(36) AS lock_key, g::varchar(100) AS region, m AS mode, s AS ttl, p AS priority, h AS holds
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::integer[], $7::text[]) WITH ORDINALITY AS u(w, k, g, m, s, p, h, n)
 )
-SELECT want.ticket, ` + comeSQL() + `
+SELECT want.ticket, ` + comeSQL("want.ttl") + `
   FROM (SELECT want.*, own.ticket
           FROM want
           JOIN obs_wait own ON own.waiter = want.waiter AND own.lock_key = want.lock_key AND own.region = want.region) want
@@ -175,7 +175,7 @@ func (e *postgresEngine) wait(ctx context.Context, wanted []lock.Grant) ([]lock.
 	turns := make([]lock.Turn, 0, len(wanted))
 	err := e.db.Pipeline(ctx, []sqldb.Statement{
 		{Text: e.db.SQL(noteSQL), Args: []any{ids, keys, regions, modes, priorities(wanted), given, texts(wanted, func(g lock.Grant) string { return g.Node })}},
-		{Text: e.db.LockSQL(waitSQL, "l", "want.ttl"), Args: []any{ids, keys, regions, modes, seconds(wanted), priorities(wanted), texts(wanted, holdsOf)}},
+		{Text: e.db.SQL(waitSQL), Args: []any{ids, keys, regions, modes, seconds(wanted), priorities(wanted), texts(wanted, holdsOf)}},
 	}, func(scan func(...any) error) error {
 		var turn lock.Turn
 		err := scan(&turn.Ticket, &turn.Come)
@@ -222,7 +222,7 @@ func (e *sqliteEngine) wait(ctx context.Context, wanted []lock.Grant) (turns []l
 			return nil, err
 		}
 		turn := lock.Turn{Ticket: g.Place.Ticket}
-		text := e.db.LockSQL(`SELECT `+comeSQL()+` FROM (`+wantedSQL+`) want`, "l", "$8")
+		text := e.db.SQL(`SELECT ` + comeSQL("$8") + ` FROM (` + wantedSQL + `) want`)
 		if err := tx.QueryRowContext(ctx, text, append(wantedArgs(g), g.TTL.Seconds())...).Scan(&turn.Come); err != nil {
 			return nil, err
 		}

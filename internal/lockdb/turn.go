@@ -42,7 +42,7 @@ const turnSQL = `
 SELECT {now}, s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > {utc}, FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
-  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired}
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND {unexpired l $4}
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
 
 // Turn returns the state of the type's turns, and whether a node holds the lock of
@@ -53,7 +53,7 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 	var s turn.State
 	var term, holder, boot string
 	var ahead bool
-	query := t.db.LockSQL(turnSQL, "l", "$4")
+	query := t.db.SQL(turnSQL)
 	err := t.db.Read.QueryRowContext(ctx, query, typ, rowKey(r.Key), r.Region, r.TTL.Seconds()).
 		Scan(sqldb.ScanTime(&s.Now), sqldb.ScanTime(&s.At), sqldb.ScanText(&term), sqldb.ScanText(&holder), sqldb.ScanText(&boot), &ahead)
 	if err != nil {

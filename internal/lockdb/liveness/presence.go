@@ -74,7 +74,7 @@ const recentNodes = "60"
 const snapshotSQL = `
 SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
        CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
-       CAST(l.created_date AS TEXT), {expired}
+       CAST(l.created_date AS TEXT), {ended l o.ttl_ms / 1000.0}
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE o.region IN ({regions})
@@ -106,7 +106,7 @@ func snapshotText(db *sqldb.DB, regions []string) string {
 	for _, region := range regions {
 		literals = append(literals, "'"+strings.ReplaceAll(region, "'", "''")+"'")
 	}
-	return strings.Replace(db.LockSQL(snapshotSQL, "l", sqldb.HolderTTL), "{regions}", strings.Join(literals, ", "), 1)
+	return strings.Replace(db.SQL(snapshotSQL), "{regions}", strings.Join(literals, ", "), 1)
 }
 
 // add reads one row of snapshotSQL; a row of another kind is handed to other.

@@ -115,7 +115,7 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 	present := make(map[string]bool)
 	self, shown := "", make(map[string]bool)
 	own := strconv.FormatUint(uint64(advisoryKey(p.bootID)), 10)
-	rows, err := p.conn.Query(ctx, p.db.NativeSQL(snapshotText(p.db, regions)+sessionsSQL))
+	rows, err := p.conn.Query(ctx, p.db.SQL(snapshotText(p.db, regions)+sessionsSQL))
 	if err != nil {
 		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
 	}
@@ -199,7 +199,7 @@ UPDATE obs_lock o
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
 
 func (p *SessionPresence) free(ctx context.Context, l lease) (bool, error) {
-	tag, err := p.conn.Exec(ctx, p.db.NativeSQL(freeSQL), l.Key, l.Region, l.term, l.touched, l.boot,
+	tag, err := p.conn.Exec(ctx, p.db.SQL(freeSQL), l.Key, l.Region, l.term, l.touched, l.boot,
 		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
 	if err != nil {
 		return false, fmt.Errorf("free lock %s of a dead node: %w", l.Key, err)

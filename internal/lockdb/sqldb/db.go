@@ -46,10 +46,11 @@ type DB struct {
 	// TimeArg makes a time a parameter.
 	TimeArg func(t time.Time) any
 
-	dialect *dialect
-	table   lockTableSQL
-	schema  schema
-	log     *slog.Logger
+	dialect    *dialect
+	renderings *renderings
+	table      lockTableLook
+	schema     schema
+	log        *slog.Logger
 
 	// path is that of the file of SQLite.
 	path string
@@ -68,8 +69,9 @@ type server struct {
 	place  *place
 }
 
-func newDB(d *dialect, log *slog.Logger) *DB {
-	return &DB{dialect: d, TimeArg: d.timeArg, log: log, connected: func() {}}
+func newDB(r *renderings, log *slog.Logger) *DB {
+	d := r.now.Load().dialect
+	return &DB{dialect: d, renderings: r, TimeArg: d.timeArg, log: log, connected: func() {}}
 }
 
 // Open prepares a DB. It does not connect: a database that is down is waited
@@ -116,9 +118,6 @@ func (db *DB) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// SQL returns the statement in the dialect; see [dialect] for its tokens.
-func (db *DB) SQL(text string) string { return db.dialect.sql(text) }
 
 // Bytes is the type of binary data in a CAST.
 func (db *DB) Bytes() string { return db.dialect.bytes }

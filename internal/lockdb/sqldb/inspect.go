@@ -40,7 +40,7 @@ func Inspect(text string, anyServer bool) (*Inspection, error) {
 	}
 	between := newPooler(config, slog.New(slog.DiscardHandler))
 	between.tolerant = true
-	db := &Inspection{newDB(postgresDialect(), between.log)}
+	db := &Inspection{newDB(between.place.renderings, between.log)}
 	db.postgres = &server{config: config, pooler: between, place: between.place}
 	db.useOne(openPool(between.through(config), 2, between.place))
 	db.readLockTable = func(ctx context.Context) (lockTable, error) { return readLockTable(ctx, db.Lease) }
@@ -56,7 +56,7 @@ func inspectSQLite(path string) (*Inspection, error) {
 		return nil, fmt.Errorf("coordination database: %w", err)
 	}
 	pool.SetMaxOpenConns(2)
-	db := &Inspection{newDB(sqliteDialect(), slog.New(slog.DiscardHandler))}
+	db := &Inspection{newDB(newRenderings(sqliteDialect()), slog.New(slog.DiscardHandler))}
 	db.path = path
 	db.useOne(pool)
 	db.schema = sqliteSchema(pool, pool, path, migrations.SQLite())

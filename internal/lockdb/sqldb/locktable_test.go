@@ -40,7 +40,7 @@ func TestLookDoesNotEndForThoseWhoWaitForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &slowCatalogue{answer: make(chan struct{})}
-		db := &DB{readLockTable: c.read}
+		db := &DB{readLockTable: c.read, renderings: newRenderings(postgresDialect())}
 		gone, leave := context.WithCancel(t.Context())
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { first <- db.Recognise(gone) }()

@@ -5,9 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -26,8 +24,9 @@ const Pinned = "pg_catalog"
 type place struct {
 	// path are the schemas of the search_path that the URL asks for, else the role
 	// has, without those that are not there; nil until the first connection.
-	path  atomic.Pointer[[]string]
-	names atomic.Pointer[names]
+	path       atomic.Pointer[[]string]
+	names      atomic.Pointer[names]
+	renderings *renderings
 }
 
 // names is what was found. Two connections may look at once, and find the same.
@@ -38,8 +37,6 @@ type names struct {
 	migrated, complete bool
 	// kin reports whether the owner of our tables is one of us; see [relation].
 	kin bool
-	// done holds the statements that name the schemas already.
-	done sync.Map
 }
 
 // learn finds the tables, as far as they are not known, from a session that has the
@@ -133,6 +130,7 @@ func (p *place) find(ctx context.Context, conn *pgconn.PgConn) error {
 		n.locks, n.complete = tables[0].schema, n.migrated
 	}
 	p.names.Store(n)
+	p.renderings.change(func(r *Rendering) { r.ours, r.locks = n.ours, n.locks })
 	return nil
 }
 
@@ -214,31 +212,6 @@ func (p *place) forget() {
 	}
 }
 
-// tableName matches the names of tables and of the sequence, in a statement as such,
-// or as a text that is cast to regclass.
-var tableName = regexp.MustCompile(`'?\b(int_lock|obs_[a-z_]+)\b'?`)
-
-// sql returns the statement with the schemas before all names of tables.
-func (p *place) sql(text string) string {
-	n := p.names.Load()
-	if n == nil {
-		return text
-	}
-	if done, ok := n.done.Load(text); ok {
-		return done.(string)
-	}
-	done := tableName.ReplaceAllStringFunc(text, func(match string) string {
-		name := strings.Trim(match, "'")
-		qualified := n.of(name).Sanitize()
-		if match == "'"+name+"'" {
-			return "'" + strings.ReplaceAll(qualified, "'", "''") + "'"
-		}
-		return strings.Replace(match, name, qualified, 1)
-	})
-	n.done.Store(text, done)
-	return done
-}
-
 // of is the table with its schema.
 func (n *names) of(table string) pgx.Identifier {
 	if table == "int_lock" {
@@ -277,8 +250,8 @@ func (c placedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &placedConn{conn.(*stdlib.Conn), c.place}, nil
 }
 
-// placedConn puts the schemas before the tables of each statement. What goes to the
-// driver beside database/sql does so by itself; see [place.sql].
+// placedConn renders each statement: one that was rendered before the schemas were known, or
+// not at all. What goes to the driver beside database/sql is made by [DB.SQL].
 type placedConn struct {
 	*stdlib.Conn
 	place *place
@@ -286,15 +259,15 @@ type placedConn struct {
 
 // ExecContext implements [driver.ExecerContext].
 func (c *placedConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	return c.Conn.ExecContext(ctx, c.place.sql(text), args)
+	return c.Conn.ExecContext(ctx, c.place.renderings.sql(text), args)
 }
 
 // QueryContext implements [driver.QueryerContext].
 func (c *placedConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.Conn.QueryContext(ctx, c.place.sql(text), args)
+	return c.Conn.QueryContext(ctx, c.place.renderings.sql(text), args)
 }
 
 // PrepareContext implements [driver.ConnPrepareContext].
 func (c *placedConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
-	return c.Conn.PrepareContext(ctx, c.place.sql(text))
+	return c.Conn.PrepareContext(ctx, c.place.renderings.sql(text))
 }

@@ -60,7 +60,7 @@ type Pooler struct {
 func newPooler(config *pgx.ConnConfig, log *slog.Logger) *Pooler {
 	plain, settings := split(config)
 	return &Pooler{
-		log: log, own: slices.Sorted(maps.Keys(settings)), turn: make(chan struct{}, 1), place: &place{},
+		log: log, own: slices.Sorted(maps.Keys(settings)), turn: make(chan struct{}, 1), place: &place{renderings: newRenderings(postgresDialect())},
 		another: func(ctx context.Context) (*pgconn.PgConn, error) { return pgconn.ConnectConfig(ctx, &plain.Config) },
 	}
 }

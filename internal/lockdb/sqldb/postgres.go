@@ -52,7 +52,7 @@ func openPostgres(o Options) (*DB, error) {
 	setDefault(config.RuntimeParams, "lock_timeout", Millis(o.LockTimeout))
 	// The statements are written for it, whatever the role's own default is.
 	setDefault(config.RuntimeParams, "default_transaction_isolation", "read committed")
-	db := newDB(postgresDialect(), o.Logger)
+	db := newDB(between.place.renderings, o.Logger)
 	db.postgres = &server{config: config, pooler: between, place: between.place}
 	// A plan that was made while a table was empty must not serve it when it
 	// has a million rows: statements are described once and planned each time.
@@ -150,13 +150,12 @@ func (db *DB) Session(set func(config *pgx.ConnConfig)) (*pgx.ConnConfig, *Poole
 }
 
 // Native runs f on a connection of the main pool of PostgreSQL, for what database/sql
-// cannot do. Statements that f sends are made by [DB.NativeSQL].
+// cannot do. Statements that f sends are made by [DB.SQL].
 func (db *DB) Native(ctx context.Context, f func(conn *pgx.Conn) error) error {
 	return native(ctx, db.Main, f)
 }
 
-// Statement is one of several that are sent together, as [DB.SQL] or [DB.LockSQL] made
-// it.
+// Statement is one of several that are sent together.
 type Statement struct {
 	Text string
 	Args []any
@@ -168,7 +167,7 @@ type Statement struct {
 func (db *DB) Pipeline(ctx context.Context, statements []Statement, row func(scan func(...any) error) error) error {
 	var batch pgx.Batch
 	for _, s := range statements {
-		batch.Queue(db.postgres.place.sql(s.Text), s.Args...)
+		batch.Queue(db.SQL(s.Text), s.Args...)
 	}
 	return native(ctx, db.Acquire, func(conn *pgx.Conn) (err error) {
 		results := conn.SendBatch(ctx, &batch)
@@ -206,10 +205,6 @@ func native(ctx context.Context, pool *sql.DB, f func(conn *pgx.Conn) error) err
 		return f(placed.Conn.Conn())
 	})
 }
-
-// NativeSQL is [DB.SQL] for statements that go to the driver of PostgreSQL beside
-// database/sql.
-func (db *DB) NativeSQL(text string) string { return db.postgres.place.sql(db.SQL(text)) }
 
 // Table is a table of PostgreSQL with its schema. A statement has to come first: before
 // it the schemas are not known.

@@ -33,7 +33,7 @@ func openSQLite(o Options) (*DB, error) {
 		}
 		createSQLite(path)
 	}
-	db := newDB(sqliteDialect(), o.Logger)
+	db := newDB(newRenderings(sqliteDialect()), o.Logger)
 	db.path = path
 	for pool, size := range map[**sql.DB]int{&db.Main: 1, &db.Read: o.PoolSize} {
 		dsn := sqliteDSN(path, pool == &db.Read)

@@ -1,0 +1,202 @@
+package sqldb
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Rendering is what the text of a statement depends on: the dialect, the schemas of
+// PostgreSQL in which our tables and INT_LOCK are, and the generation of INT_LOCK. It is a
+// value; see [DB.Rendering] for the current one. The zero value is of no use.
+type Rendering struct {
+	dialect *dialect
+	// ours and locks are the schemas of our tables and of INT_LOCK. They are empty before
+	// the first connection, and on SQLite.
+	ours, locks string
+	// perRow reports that INT_LOCK has EXPIRED_AFTER.
+	perRow bool
+}
+
+// piece matches what is rendered in a statement: a token, the name of a table or of the
+// sequence, also as a text that is cast to regclass, and a placeholder. A quoted identifier
+// is matched to be left alone.
+var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?:int_lock|obs_[a-z_]+)\b'?|\$\d+`)
+
+// SQL returns the statement in the dialect, with the schemas of its tables. Statements have
+// placeholders as $1, and these tokens, which carry their arguments; x is an expression, and
+// of INT_LOCK's tokens one in seconds:
+//
+//	{now}        the database's clock, as our tables store it
+//	{ago x}      the same, x seconds earlier
+//	{in x}       the same, x seconds later
+//	{utc}        the clock as INT_LOCK stores it: UTC without a zone
+//	{utcago x}
+//	{mark c}     the time in column c as text, which no setting of a session changes
+//	{past x}     like {ago x}, but the same for all rows of a statement, so that
+//	             an index can serve it
+//	{among x}    compares with the texts of a list, x; see [DB.List]
+//	{numbered x} has the texts of a list, x, as value, and their numbers from 1 as n
+//	{elements x} has the elements of a JSON array, x, as value
+//	{share}      locks the rows of a subquery against change, where that is needed
+//	{update}     locks them for a change
+//	{skip}       the same, but leaves out those that another client has locked
+//	{nowait}     the same, but fails when another client has locked one
+//	{standby}    reports whether the server is a standby, which may be behind
+//
+// Spring Integration up to 6 keeps the TTL in the reader of INT_LOCK, 7 keeps the expiry in
+// the row. In a table that has EXPIRED_AFTER both columns are written, so that neither
+// generation mistakes a lease of ours for expired. l is the alias of the row:
+//
+//	{cols} {vals x}  the columns of an insert that date a lease, and their values
+//	{touch x}        the assignments that make a lease run anew
+//	{prolong l x}    the same where the row may have to last longer for others who share it
+//	{began l x}      when the lease began to run that ends x after
+//	{alive l x}      its term may still renew the lease and write under it
+//	{ended l x}      it may not
+//	{expired l x}    others may take the lock: by the holder's own TTL, which is in obs_lock,
+//	                 or by x for a foreign holder
+//	{unexpired l x}  they may not
+//	{stale l x}      the lease, which is ours and has its row of obs_lock as o, ended x ago
+func (r *Rendering) SQL(text string) string {
+	return piece.ReplaceAllStringFunc(text, func(match string) string {
+		switch match[0] {
+		case '"':
+			return match
+		case '{':
+			return r.token(match)
+		case '$':
+			return r.dialect.placeholder + match[1:]
+		}
+		return r.table(match)
+	})
+}
+
+// token returns what stands for a token; one that is not ours stays.
+func (r *Rendering) token(match string) string {
+	parts := piece.FindStringSubmatch(match)
+	name, x := parts[1], parts[2]
+	if form, ok := r.dialect.tokens[name]; ok {
+		return r.SQL(strings.ReplaceAll(form, "$x", x))
+	}
+	forms := inReader
+	if r.perRow {
+		forms = inRow
+	}
+	form, ok := forms[name]
+	if !ok {
+		return match
+	}
+	row, ttl, _ := strings.Cut(x, " ")
+	return r.SQL(strings.NewReplacer("$row", row, "$ttl", ttl, "$x", x).Replace(form))
+}
+
+// The forms of INT_LOCK's tokens where readers have the TTL, and where the row has the
+// expiry: a parameter that says the TTL must be used there too.
+var (
+	inReader = map[string]string{
+		"cols": "created_date", "vals": "{utc}",
+		"touch": "created_date = {utc}", "prolong": "created_date = {utc}",
+		"began":     "$row.created_date",
+		"alive":     "($row.created_date >= {utcago $ttl})",
+		"ended":     "($row.created_date < {utcago $ttl})",
+		"expired":   "($row.created_date < {utcago " + holderTTL + "})",
+		"unexpired": "($row.created_date >= {utcago " + holderTTL + "})",
+		"same":      "$ttl.client_id IS NOT DISTINCT FROM $row.client_id AND $ttl.created_date = $row.created_date",
+		"stale":     "$row.created_date < {utcago ($ttl + o.ttl_ms / 1000.0)}",
+	}
+	inRow = map[string]string{
+		"cols": "created_date, expired_after", "vals": "{utc}, ({utc} + make_interval(secs => $x))",
+		"touch":   "created_date = {utc}, expired_after = ({utc} + make_interval(secs => $x))",
+		"prolong": "created_date = {utc}, expired_after = GREATEST($row.expired_after, ({utc} + make_interval(secs => $ttl)))",
+		// Spring does not touch CREATED_DATE when it renews or takes over.
+		"began":     "($row.expired_after - make_interval(secs => $ttl))",
+		"alive":     "($row.expired_after >= {utc}" + used + ")",
+		"ended":     "($row.expired_after < {utc}" + used + ")",
+		"expired":   "($row.expired_after < {utc}" + used + ")",
+		"unexpired": "($row.expired_after >= {utc}" + used + ")",
+		"same":      "$ttl.client_id IS NOT DISTINCT FROM $row.client_id AND $ttl.created_date = $row.created_date AND $ttl.expired_after = $row.expired_after",
+		"stale":     "$row.expired_after < {utcago $ttl}",
+	}
+)
+
+const (
+	// holderTTL is the TTL of the holder of a row, in seconds, or $ttl for a foreign one.
+	holderTTL = `COALESCE((
+       SELECT own.ttl_ms / 1000.0 FROM obs_lock own
+        WHERE own.lock_key = $row.lock_key AND own.region = $row.region AND own.term = $row.client_id), $ttl)`
+	used = " AND CAST($ttl AS DOUBLE PRECISION) IS NOT NULL"
+)
+
+// table returns the name of a table with its schema, in quotes where it is a text.
+func (r *Rendering) table(match string) string {
+	name := strings.Trim(match, "'")
+	schema := r.ours
+	if name == "int_lock" {
+		schema = r.locks
+	}
+	if schema == "" {
+		return match
+	}
+	qualified := pgx.Identifier{schema, name}.Sanitize()
+	if match == "'"+name+"'" {
+		return "'" + strings.ReplaceAll(qualified, "'", "''") + "'"
+	}
+	return strings.Replace(match, name, qualified, 1)
+}
+
+// renderings has the current [Rendering], and the texts that were rendered by it.
+type renderings struct {
+	now  atomic.Pointer[Rendering]
+	done sync.Map
+}
+
+func newRenderings(d *dialect) *renderings {
+	r := &renderings{}
+	r.now.Store(&Rendering{dialect: d})
+	return r
+}
+
+// change replaces the current one unless it stays the same.
+func (r *renderings) change(f func(*Rendering)) {
+	for {
+		before := r.now.Load()
+		next := *before
+		f(&next)
+		if next == *before || r.now.CompareAndSwap(before, &next) {
+			return
+		}
+	}
+}
+
+// sql renders a text, once for each rendering.
+func (r *renderings) sql(text string) string {
+	type rendered struct {
+		by   *Rendering
+		text string
+	}
+	now := r.now.Load()
+	if done, ok := r.done.Load(text); ok && done.(rendered).by == now {
+		return done.(rendered).text
+	}
+	done := rendered{now, now.SQL(text)}
+	r.done.Store(text, done)
+	return done.text
+}
+
+// Rendering returns the current one. It is another one when the first connection has found
+// the tables, when tables were made or found elsewhere, and when INT_LOCK has become a table
+// of the other generation.
+func (db *DB) Rendering() *Rendering { return db.renderings.now.Load() }
+
+// SQL returns the statement as [Rendering.SQL] does.
+func (db *DB) SQL(text string) string { return db.renderings.sql(text) }
+
+// LockSQL is SQL of a statement whose {touch} and {alive} have no arguments: row is the alias
+// of the row, and ttl the placeholder of the TTL in seconds.
+func (db *DB) LockSQL(text, row, ttl string) string {
+	return db.SQL(strings.NewReplacer("{touch}", "{touch "+ttl+"}", "{alive}", "{alive "+row+" "+ttl+"}").Replace(text))
+}
