@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/schedule"
-	"github.com/observerd/observerd/test/torture/balance"
+	"github.com/observerd/observerd/test/kit/fairness"
 )
 
 // goalScore is how evenly a hundred cycles are to be shared; goalAttempts is
@@ -22,7 +22,7 @@ type crowd struct {
 	db       *memory
 	nodes    []*node
 	types    []string
-	eligible balance.Eligible
+	eligible fairness.Eligible
 }
 
 // polling replaces the types of a node; each has one observer.
@@ -41,7 +41,7 @@ func polling(types []string) setup {
 // gather starts a cluster. polls says which node polls which type.
 func gather(t *testing.T, db *memory, nodes, types int, polls func(node, typ int) bool) *crowd {
 	t.Helper()
-	c := &crowd{db: db, eligible: make(balance.Eligible)}
+	c := &crowd{db: db, eligible: make(fairness.Eligible)}
 	for i := range types {
 		c.types = append(c.types, fmt.Sprintf("t%02d", i))
 	}
@@ -65,10 +65,10 @@ func all(int, int) bool { return true }
 func cycle() int64 { return time.Now().UnixNano() / int64(interval) }
 
 // turns are all polls so far.
-func (c *crowd) turns() (polls []balance.Poll) {
+func (c *crowd) turns() (polls []fairness.Poll) {
 	for _, typ := range c.types {
 		for _, taken := range c.db.taken(typ) {
-			polls = append(polls, balance.Poll{Type: typ, Node: taken.Node, Cycle: taken.At.UnixNano() / int64(interval)})
+			polls = append(polls, fairness.Poll{Type: typ, Node: taken.Node, Cycle: taken.At.UnixNano() / int64(interval)})
 		}
 	}
 	return polls
@@ -88,7 +88,7 @@ func (c *crowd) judge(t *testing.T) {
 	const cycles = 100
 	from, before := cycle()+1, c.attempts()
 	pass(cycles * interval)
-	shares := balance.Share(c.turns(), c.eligible, from, from+cycles)
+	shares := fairness.Share(c.turns(), c.eligible, from, from+cycles)
 	equal(t, "polls", shares.Sum(), cycles*len(c.types))
 	if got := shares.Overall(); got < goalScore {
 		t.Errorf("score %.1f: %v", got, shares.Nodes())
@@ -148,7 +148,7 @@ func TestBalanceReturns(t *testing.T) {
 					at := cycle() + 1
 					change()
 					pass(interval * time.Duration(3*size+6))
-					from, ok := balance.EvenAgain(c.turns(), c.eligible, at, cycle())
+					from, ok := fairness.EvenAgain(c.turns(), c.eligible, at, cycle())
 					if lag := from - at; !ok || lag > 2 {
 						t.Errorf("%s: even again after %d cycles (%v)", what, lag, ok)
 					}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/fairness"
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
@@ -23,7 +24,7 @@ type cluster struct {
 	database, source string
 	conn             *pgx.Conn
 	nodes            []*daemon.Process
-	eligible         Eligible
+	eligible         fairness.Eligible
 }
 
 // sourceSQL is a table that never changes: what is measured is who polls.
@@ -35,7 +36,7 @@ INSERT INTO things SELECT 'thing-' || n FROM generate_series(1, 10) n`
 // open starts the nodes of a case; close ends what it has started, also after
 // an error.
 func open(ctx context.Context, b *testbed.Testbed, c Case) (k *cluster, err error) {
-	k = &cluster{Case: c, testbed: b, eligible: make(Eligible)}
+	k = &cluster{Case: c, testbed: b, eligible: make(fairness.Eligible)}
 	if k.database, err = b.Database(ctx, c.name()); err != nil {
 		return k, err
 	}

@@ -4,5 +4,5 @@
 // shares are even again after a node has come or gone.
 //
 // What a figure is made of are rows of obs_poll and the nodes' own counters;
-// the arithmetic over them is pure.
+// the arithmetic over them is test/kit/fairness.
 package balance

@@ -1,6 +1,10 @@
 package balance
 
-import "time"
+import (
+	"time"
+
+	"github.com/observerd/observerd/test/kit/fairness"
+)
 
 // Figures are what a measurement has found.
 type Figures struct {
@@ -14,7 +18,7 @@ type Result struct {
 	// Turns is how many turns there were, Polls how many of them were had; more
 	// polls than turns would be turns that were had twice.
 	Turns, Polls int
-	// Score is [Shares.Overall], WorstScore that of the worst type.
+	// Score is [fairness.Shares.Overall], WorstScore that of the worst type.
 	Score, WorstScore float64
 	// Least and Most are what a node had, as multiples of its fair share.
 	Least, Most float64
@@ -38,7 +42,7 @@ type Change struct {
 // Reached says whether all scores are those of the goal.
 func (f Figures) Reached() bool {
 	for _, r := range f.Cases {
-		if r.Score < evenScore {
+		if r.Score < fairness.EvenScore {
 			return false
 		}
 	}

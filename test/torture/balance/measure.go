@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/observerd/observerd/test/kit/daemon"
+	"github.com/observerd/observerd/test/kit/fairness"
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
@@ -67,10 +68,10 @@ func (k *cluster) score(ctx context.Context, cycles int64) (r Result, err error)
 	if err != nil {
 		return r, err
 	}
-	s := Share(polls, k.eligible, first, last)
+	s := fairness.Share(polls, k.eligible, first, last)
 	r = Result{Case: k.Case, Turns: int(last-first) * k.Types, Polls: s.Sum(), Score: s.Overall()}
 	_, r.WorstScore = s.Worst()
-	r.Least, r.Most = s.extremes()
+	r.Least, r.Most = s.Extremes()
 	r.Attempts = (after - before) / math.Max(1, float64(r.Polls))
 	return r, nil
 }
@@ -110,7 +111,7 @@ func (k *cluster) change(ctx context.Context, what string, do func() error) (Cha
 	if err != nil {
 		return c, err
 	}
-	err = testbed.Until(ctx, changeLimit+time.Duration(2+k.eligible.round())*k.interval(), func() error {
+	err = testbed.Until(ctx, changeLimit+time.Duration(2+k.eligible.Round())*k.interval(), func() error {
 		if err := testbed.Wait(ctx, k.interval()/2); err != nil { // Looks are not to be a burden.
 			return err
 		}
@@ -123,7 +124,7 @@ func (k *cluster) change(ctx context.Context, what string, do func() error) (Cha
 		if err != nil {
 			return err
 		}
-		from, ok := EvenAgain(polls, k.eligible, present+1, now)
+		from, ok := fairness.EvenAgain(polls, k.eligible, present+1, now)
 		if !ok {
 			return errUneven
 		}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/observerd/observerd/test/kit/fairness"
 	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 // polls reads who had which turn, from that cycle on.
-func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
+func (k *cluster) polls(ctx context.Context, from int64) ([]fairness.Poll, error) {
 	rows, err := k.conn.Query(ctx, `
 		SELECT DISTINCT type, node, round(extract(epoch FROM turn_at) * 1000)::bigint / $1
 		  FROM obs_poll
@@ -19,7 +20,7 @@ func (k *cluster) polls(ctx context.Context, from int64) ([]Poll, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the polls: %w", err)
 	}
-	polls, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Poll])
+	polls, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fairness.Poll])
 	if err != nil {
 		return nil, fmt.Errorf("read the polls: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/test/kit/fairness"
 )
 
 // Markdown is the report for a document.
@@ -13,7 +15,7 @@ func (f Figures) Markdown() []byte {
 	var b bytes.Buffer
 	cases := slices.Clone(f.Cases)
 	slices.SortStableFunc(cases, func(a, c Result) int { return a.order() - c.order() })
-	fmt.Fprintf(&b, "Over %d cycles. A score is `100·(1 − Σ|share−1/N| / (2−2/N))`; the goal is at least %d.\n\n", f.Cycles, evenScore)
+	fmt.Fprintf(&b, "Over %d cycles. A score is `100·(1 − Σ|share−1/N| / (2−2/N))`; the goal is at least %d.\n\n", f.Cycles, fairness.EvenScore)
 	b.WriteString("| nodes | types | interval | turns had | score | worst type | least and most, of a fair share | attempts at a lock for each poll | |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range cases {
@@ -54,7 +56,7 @@ func (r Result) types() string {
 }
 
 func (r Result) verdict() string {
-	if r.Score < evenScore {
+	if r.Score < fairness.EvenScore {
 		return "**MISSED**"
 	}
 	return "**met**"

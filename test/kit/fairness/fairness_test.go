@@ -1,11 +1,11 @@
-package balance_test
+package fairness_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
 
-	"github.com/observerd/observerd/test/torture/balance"
+	"github.com/observerd/observerd/test/kit/fairness"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
@@ -27,7 +27,7 @@ func TestScore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := balance.Score(tc.counts); !near(got, tc.want) {
+			if got := fairness.Score(tc.counts); !near(got, tc.want) {
 				t.Errorf("score %v, want %v", got, tc.want)
 			}
 		})
@@ -35,11 +35,11 @@ func TestScore(t *testing.T) {
 }
 
 // turns makes polls: by(cycle, type index) names the node; "" is none.
-func turns(from, to int64, types []string, by func(cycle int64, typ int) string) (polls []balance.Poll) {
+func turns(from, to int64, types []string, by func(cycle int64, typ int) string) (polls []fairness.Poll) {
 	for cycle := from; cycle < to; cycle++ {
 		for i, typ := range types {
 			if node := by(cycle, i); node != "" {
-				polls = append(polls, balance.Poll{Type: typ, Node: node, Cycle: cycle})
+				polls = append(polls, fairness.Poll{Type: typ, Node: node, Cycle: cycle})
 			}
 		}
 	}
@@ -53,8 +53,8 @@ func rotate(nodes ...string) func(int64, int) string {
 
 var three = []string{"inventory", "order", "wes"}
 
-func everyone(nodes ...string) balance.Eligible {
-	e := make(balance.Eligible)
+func everyone(nodes ...string) fairness.Eligible {
+	e := make(fairness.Eligible)
 	for _, typ := range three {
 		e[typ] = nodes
 	}
@@ -64,7 +64,7 @@ func everyone(nodes ...string) balance.Eligible {
 func TestSharesOfARotation(t *testing.T) {
 	t.Parallel()
 	polls := turns(0, 100, three, rotate("a", "b"))
-	s := balance.Share(polls, everyone("a", "b"), 10, 90)
+	s := fairness.Share(polls, everyone("a", "b"), 10, 90)
 	if got := s.Sum(); got != 240 {
 		t.Errorf("%d polls in 80 cycles of 3 types", got)
 	}
@@ -83,7 +83,7 @@ func TestSharesOfARotation(t *testing.T) {
 func TestWorstTypeSeesWhatSumsHide(t *testing.T) {
 	t.Parallel()
 	fixed := func(_ int64, typ int) string { return []string{"a", "b", "c"}[typ] }
-	s := balance.Share(turns(0, 100, three, fixed), everyone("a", "b", "c"), 0, 100)
+	s := fairness.Share(turns(0, 100, three, fixed), everyone("a", "b", "c"), 0, 100)
 	if got := s.Overall(); !near(got, 100) {
 		t.Errorf("overall %v", got)
 	}
@@ -94,22 +94,22 @@ func TestWorstTypeSeesWhatSumsHide(t *testing.T) {
 
 func TestTypesThatAreDisabledOnSomeNodes(t *testing.T) {
 	t.Parallel()
-	eligible := balance.Eligible{"inventory": {"a", "b"}, "order": {"a", "b"}, "wes": {"b"}}
+	eligible := fairness.Eligible{"inventory": {"a", "b"}, "order": {"a", "b"}, "wes": {"b"}}
 	fair := func(cycle int64, typ int) string {
 		if typ == 2 {
 			return "b"
 		}
 		return []string{"a", "b"}[(int(cycle)+typ)%2]
 	}
-	if got := balance.Share(turns(0, 100, three, fair), eligible, 0, 100).Overall(); !near(got, 100) {
+	if got := fairness.Share(turns(0, 100, three, fair), eligible, 0, 100).Overall(); !near(got, 100) {
 		t.Errorf("b alone polls wes, which it must: %v", got)
 	}
 	// b is spared the other types for it: equal sums, but not by the rotation.
 	spared := func(_ int64, typ int) string { return []string{"a", "a", "b"}[typ] }
-	if got := balance.Share(turns(0, 100, three, spared), eligible, 0, 100).Overall(); near(got, 100) {
+	if got := fairness.Share(turns(0, 100, three, spared), eligible, 0, 100).Overall(); near(got, 100) {
 		t.Errorf("a polled all turns of two types: %v", got)
 	}
-	stranger := balance.Share([]balance.Poll{{Type: "wes", Node: "a"}}, eligible, 0, 1)
+	stranger := fairness.Share([]fairness.Poll{{Type: "wes", Node: "a"}}, eligible, 0, 1)
 	if _, got := stranger.Worst(); got > 0 {
 		t.Errorf("a polled a type that it must not poll: %v", got)
 	}
@@ -131,7 +131,7 @@ func TestEvenAgain(t *testing.T) {
 			t.Parallel()
 			after := turns(change, change+tc.lag, three, rotate("a", "b"))
 			after = append(after, turns(change+tc.lag, 200, three, rotate(tc.nodes...))...)
-			got, ok := balance.EvenAgain(append(before, after...), everyone(tc.nodes...), change, 200)
+			got, ok := fairness.EvenAgain(append(before, after...), everyone(tc.nodes...), change, 200)
 			if want := change + tc.lag; !ok || got > want || got < want-1 {
 				t.Errorf("even again from %d (%v), want %d", got, ok, want)
 			}
@@ -140,7 +140,7 @@ func TestEvenAgain(t *testing.T) {
 	t.Run("never", func(t *testing.T) {
 		t.Parallel()
 		after := turns(change, 200, three, func(int64, int) string { return "a" })
-		if got, ok := balance.EvenAgain(after, everyone("a", "b"), change, 200); ok {
+		if got, ok := fairness.EvenAgain(after, everyone("a", "b"), change, 200); ok {
 			t.Errorf("even again from %d though a does it all", got)
 		}
 	})
@@ -149,22 +149,22 @@ func TestEvenAgain(t *testing.T) {
 	t.Run("left to a neighbour", func(t *testing.T) {
 		t.Parallel()
 		after := turns(change, 200, three, rotate("a", "b", "a"))
-		if got, ok := balance.EvenAgain(after, everyone("a", "b"), change, 200); ok {
+		if got, ok := fairness.EvenAgain(after, everyone("a", "b"), change, 200); ok {
 			t.Errorf("even again from %d though a has two thirds", got)
 		}
 	})
 	t.Run("turns that nobody had", func(t *testing.T) {
 		t.Parallel()
 		after := turns(150, 200, three, rotate("a", "b"))
-		if got, ok := balance.EvenAgain(after, everyone("a", "b"), change, 200); !ok || got != 150 {
+		if got, ok := fairness.EvenAgain(after, everyone("a", "b"), change, 200); !ok || got != 150 {
 			t.Errorf("even again from %d (%v), want 150", got, ok)
 		}
 	})
 }
 
 func ExampleScore() {
-	fmt.Printf("%.0f\n", balance.Score([]int{34, 33, 33}))
-	fmt.Printf("%.0f\n", balance.Score([]int{90, 5, 5}))
+	fmt.Printf("%.0f\n", fairness.Score([]int{34, 33, 33}))
+	fmt.Printf("%.0f\n", fairness.Score([]int{90, 5, 5}))
 	// Output:
 	// 99
 	// 15

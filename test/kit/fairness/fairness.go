@@ -1,4 +1,6 @@
-package balance
+// Package fairness says how evenly nodes share polls. It counts what it is given;
+// simulated and real clusters are judged by it alike.
+package fairness
 
 import (
 	"maps"
@@ -145,9 +147,9 @@ func (s Shares) Sum() (n int) {
 	return n
 }
 
-// extremes are the least and the most that a node had, as a multiple of its
+// Extremes are the least and the most that a node had, as a multiple of its
 // fair share; 1 is fair.
-func (s Shares) extremes() (least, most float64) {
+func (s Shares) Extremes() (least, most float64) {
 	got, fair := s.sums()
 	least = math.Inf(1)
 	for node := range got {
