@@ -1,16 +1,11 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-	"sort"
+	"strconv"
 	"strings"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 )
 
 // Metrics are what a process counts. The names are written as Prometheus
@@ -34,43 +29,38 @@ func (p *Process) Metrics(ctx context.Context) (Metrics, error) {
 	return parseMetrics(body)
 }
 
+// parseMetrics reads the text format of Prometheus, as client_golang writes it: the type
+// of a metric before its samples, labels sorted, no timestamps.
 func parseMetrics(text []byte) (Metrics, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	if err != nil {
-		return Metrics{}, fmt.Errorf("read metrics: %w", err)
-	}
 	m := Metrics{Counters: make(map[string]float64), Gauges: make(map[string]float64)}
-	for name, family := range families {
-		for _, metric := range family.GetMetric() {
-			m.add(name, labelText(metric), metric)
+	var name, kind string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if declared, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			name, kind, _ = strings.Cut(declared, " ")
 		}
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		end := strings.LastIndexByte(line, ' ')
+		value, err := strconv.ParseFloat(line[end+1:], 64)
+		if err != nil || end < 0 {
+			return Metrics{}, fmt.Errorf("read metrics: not a sample: %q", line)
+		}
+		m.add(name, kind, line[:end], value)
 	}
 	return m, nil
 }
 
-func (m Metrics) add(name, labels string, metric *dto.Metric) {
+// add adds a sample of the metric of that name and type.
+func (m Metrics) add(name, kind, sample string, value float64) {
+	of, _, _ := strings.Cut(sample, "{")
 	switch {
-	case metric.Counter != nil:
-		m.Counters[name+labels] = metric.GetCounter().GetValue()
-	case metric.Gauge != nil:
-		m.Gauges[name+labels] = metric.GetGauge().GetValue()
-	case metric.Histogram != nil:
-		m.Counters[name+"_count"+labels] = float64(metric.GetHistogram().GetSampleCount())
-		m.Counters[name+"_sum"+labels] = metric.GetHistogram().GetSampleSum()
+	case kind == "counter", kind == "histogram" && (of == name+"_count" || of == name+"_sum"):
+		m.Counters[sample] = value
+	case kind == "gauge":
+		m.Gauges[sample] = value
 	}
-}
-
-func labelText(metric *dto.Metric) string {
-	var pairs []string
-	for _, label := range metric.GetLabel() {
-		pairs = append(pairs, fmt.Sprintf("%s=%q", label.GetName(), label.GetValue()))
-	}
-	if len(pairs) == 0 {
-		return ""
-	}
-	sort.Strings(pairs)
-	return "{" + strings.Join(pairs, ",") + "}"
 }
 
 // Sum adds up the counters and gauges of that name whose labels hold all of
