@@ -25,21 +25,20 @@ test race cover nightly lint: export GOFLAGS := $(TEST_GOFLAGS)
 
 LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
-# PACKAGES narrows test, cover and fuzz; TESTFLAGS are added to the
+# PACKAGES narrows test, nightly and cover; TESTFLAGS are added to the
 # flags of `go test`, as in `make test PACKAGES=./internal/lockdb TESTFLAGS=-v`.
 PACKAGES  ?= ./...
 TESTFLAGS ?=
-# What ships for containers and monitoring is tested from a module of its own, so that
-# the program's lists no library of docker compose and Prometheus. PACKAGES names the
-# packages of both by their folders; go_test runs the tests of both, of the second one
-# too when the first one's fail, unless they were interrupted (130): $(1) is the command
-# before go, $(2) flags.
-DEPLOY      := test/deploy
-of_deploy    = $(if $(filter ./...,$(PACKAGES)),./...) $(patsubst ./$(DEPLOY)/%,./%,$(filter ./$(DEPLOY)/%,$(PACKAGES)))
-of_program   = $(filter-out ./$(DEPLOY)/%,$(PACKAGES))
-go_test      = failed=; \
-  $(if $(strip $(of_deploy)),$(1) $(GO) -C $(DEPLOY) test $(2) $(TESTFLAGS) $(of_deploy) || { failed=$$?; [ $$failed -ne 130 ] || exit 130; };) \
-  $(if $(of_program),$(1) $(GO) test $(2) $(TESTFLAGS) $(of_program) || failed=1;) \
+# The suites are a module of their own, so that the program's lists none of their
+# libraries. Packages of both are named by their folders; go_test runs the tests of both,
+# of the program too when those of the suites fail, unless they were interrupted (130):
+# $(1) is the command before go, $(2) flags, $(3) the packages.
+SUITES       := test/suite
+of_suites     = $(if $(filter ./... ./test/...,$(1)),./...) $(patsubst ./$(SUITES)/%,./%,$(filter ./$(SUITES)/%,$(1)))
+of_program    = $(filter-out ./$(SUITES)/%,$(1))
+go_test       = failed=; \
+  $(if $(strip $(call of_suites,$(3))),$(1) $(GO) -C $(SUITES) test $(2) $(TESTFLAGS) $(call of_suites,$(3)) || { failed=$$?; [ $$failed -ne 130 ] || exit 130; };) \
+  $(if $(call of_program,$(3)),$(1) $(GO) test $(2) $(TESTFLAGS) $(call of_program,$(3)) || failed=1;) \
   [ -z "$$failed" ]
 # make race looks at the packages in which nodes, sources and sinks work side by side.
 # TestBalance… are left out: they count shares for minutes there, by code that other
@@ -84,30 +83,33 @@ test race cover: export RAPID_SEED := $(RAPID_SEED)
 # Two packages at a time, on any machine: ten tests of each may use one server.
 .PHONY: test
 test: pgtest ## Run all tests, on SQLite and throw-away servers of PostgreSQL and MariaDB
-	@$(call go_test,bin/pgtest -memory,-p 2 -timeout 15m)
+	@$(call go_test,bin/pgtest -memory,-p 2 -timeout 15m,$(PACKAGES))
 
 .PHONY: race
 race: pgtest ## Run the tests of RACE_PACKAGES under the race detector (needs a C compiler)
 	@command -v $$($(GO) env CC) >/dev/null || { \
 	  echo "make race: the race detector needs the C compiler $$($(GO) env CC), which is not in PATH;" >&2; \
 	  echo "install it (Debian: apt-get install gcc libc6-dev) or name another one in CC" >&2; exit 1; }
-	CGO_ENABLED=1 bin/pgtest -memory $(GO) test -race $(RACE_GCFLAGS) -vet=off -p 2 -timeout 30m -skip '$(RACE_SKIP)' $(TESTFLAGS) $(RACE_PACKAGES)
+	@$(call go_test,CGO_ENABLED=1 bin/pgtest -memory,-race $(RACE_GCFLAGS) -vet=off -p 2 -timeout 30m -skip '$(RACE_SKIP)',$(RACE_PACKAGES))
 
 # It does not look into other processes, and makes clusters of them too slow to be fair.
 .PHONY: race-all
-race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v -e /test/cluster -e /test/nightly -e /test/bench -e '/torture$$' -e /torture/balance -e /torture/takeover -e /torture/mutant -e /kit/testbed)
+race-all: RACE_PACKAGES = $(shell $(GO) list ./... | grep -v /kit/testbed) $(addprefix ./$(SUITES)/torture/,audit check cmd/... history pglog)
 race-all: RACE_SKIP =
 race-all: race ## Run the tests of all packages but clusters of processes under the race detector
 
+# Each module writes a profile below its own folder. Packages of both are found from that
+# of the suites.
 .PHONY: cover
 cover: pgtest ## Measure the coverage by all tests together
-	@mkdir -p .cache
-	bin/pgtest -memory $(GO) test -p 2 -timeout 15m -coverpkg=./... -coverprofile=.cache/cover.out $(TESTFLAGS) $(PACKAGES)
-	$(GO) tool cover -func=.cache/cover.out | tail -n 1
+	@mkdir -p .cache $(SUITES)/.cache; rm -f .cache/cover.part $(SUITES)/.cache/cover.part
+	@$(call go_test,bin/pgtest -memory,-p 2 -timeout 15m -coverpkg=github.com/observerd/observerd/... -coverprofile=.cache/cover.part,$(PACKAGES))
+	@cat .cache/cover.part $(SUITES)/.cache/cover.part 2>/dev/null | awk 'NR == 1 || !/^mode:/' >.cache/cover.out
+	$(GO) -C $(SUITES) tool cover -func=$(CURDIR)/.cache/cover.out | tail -n 1
 
 .PHONY: bench
 bench: pgtest ## Measure against the goals; BENCHFLAGS='-runs 5 -write docs/performance.md' keeps the figures
-	@$(GO) build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o bin/bench ./test/bench
+	@$(GO) -C $(SUITES) build -trimpath -ldflags '-X main.commit=$(COMMIT)' -o $(CURDIR)/bin/bench ./bench
 	bin/pgtest bin/bench $(BENCHFLAGS)
 
 # SEED=0 takes one from the clock. TORTUREFLAGS are further flags of the run, as
@@ -117,12 +119,15 @@ MINUTES ?= 3
 NODES   ?= 3
 MUTANTS ?=
 
+.PHONY: bin/torture
+bin/torture:
+	@$(GO) -C $(SUITES) build -trimpath -o $(CURDIR)/bin/torture ./torture/cmd/torture
+
 .PHONY: torture
-torture: ## Run real nodes under faults and judge them: SEED, MINUTES, NODES; MUTANTS=1 removes safety steps
-	@$(GO) build -trimpath -o bin/torture ./test/torture/cmd/torture
+torture: bin/torture ## Run real nodes under faults and judge them: SEED, MINUTES, NODES; MUTANTS=1 removes safety steps
 ifeq ($(MUTANTS),)
 	@$(GO) build $(BUILDFLAGS) -tags failpoints -o bin/observerd-failpoints ./cmd/observerd
-	@$(GO) build -trimpath -tags failpoints -o bin/holder ./test/torture/cmd/holder
+	@$(GO) -C $(SUITES) build -trimpath -tags failpoints -o $(CURDIR)/bin/holder ./torture/cmd/holder
 	bin/torture run -seed $(SEED) -minutes $(MINUTES) -nodes $(NODES) -binary bin/observerd-failpoints -holder bin/holder $(TORTUREFLAGS)
 else
 	bin/torture mutants $(TORTUREFLAGS)
@@ -153,7 +158,7 @@ fuzz: ## Fuzz each target for FUZZTIME (10s)
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's|/[^/]*:func | |' | \
 	while read -r package target; do \
 	  echo "$$package $$target"; \
-	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	  $(GO) -C "$$package" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) . </dev/null || exit 1; \
 	done
 
 # All tests, and those behind the build tag nightly, which need minutes of real time,
@@ -162,7 +167,7 @@ fuzz: ## Fuzz each target for FUZZTIME (10s)
 .PHONY: nightly
 nightly: pgtest ## Run all tests and those that take too long for every day, random ones with a fresh seed
 	@export RAPID_SEED=$(FRESH_SEED) RAPID_CHECKS=1000; echo "make nightly: RAPID_SEED=$$RAPID_SEED"; \
-	$(call go_test,bin/pgtest,-tags nightly -count=1 -p 1 -timeout 60m)
+	$(call go_test,bin/pgtest,-tags nightly -count=1 -p 1 -timeout 60m,$(PACKAGES))
 
 # deploy/packages/nfpm.yaml says what they hold.
 PACKAGE_ARCHS ?= amd64 arm64
@@ -175,6 +180,7 @@ packages: build ## Build the deb and rpm of PACKAGE_ARCHS (amd64 arm64) in bin/p
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities; VULNCHECK=optional goes on where the database does not answer
 	@tools/vuln/check ./...
+	@VULNREPORT=bin/vulncheck-suites.txt tools/vuln/check -C $(SUITES) ./...
 
 # What .goreleaser.yaml, its hooks and the scripts take from here.
 packages vulncheck snapshot release: export GO := $(GO)
@@ -196,12 +202,12 @@ release: ## Build the release of a tag and publish it as a draft; see docs/relea
 .PHONY: fmt
 fmt: ## Format the code
 	$(LINT) fmt
-	cd $(DEPLOY) && $(LINT) fmt
+	cd $(SUITES) && $(LINT) fmt
 
 .PHONY: lint
 lint: ## Look for defects, broken import rules and unformatted code
 	$(LINT) run
-	cd $(DEPLOY) && $(LINT) run
+	cd $(SUITES) && $(LINT) run
 
 # CHECKOUTS='../before .' has a column for each. They are built, and bin/ is written in them.
 CHECKOUTS ?= .
@@ -213,12 +219,13 @@ figures: ## Count lines, functions and types of CHECKOUTS (.), and keep the last
 .PHONY: generate
 generate: ## Write the generated files anew
 	$(GO) generate ./...
+	$(GO) -C $(SUITES) generate ./...
 
 # The modules of goreleaser and syft are too large for that: a nightly test looks at them.
 .PHONY: verify
 verify: ## Check that go.mod, the tools' and generated files are up to date
 	$(GO) mod tidy -diff
-	$(GO) -C $(DEPLOY) mod tidy -diff
+	$(GO) -C $(SUITES) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/nfpm mod tidy -diff
 	$(GO) -C tools/vuln mod tidy -diff
@@ -235,4 +242,4 @@ ci: ## Do what CI does
 # var/ is not ours to remove: it may hold somebody's events.
 .PHONY: clean
 clean: ## Remove what was built and cached here; var/ stays
-	rm -rf bin .cache
+	rm -rf bin .cache $(SUITES)/.cache

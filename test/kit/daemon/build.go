@@ -2,14 +2,22 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
+	"strings"
 )
 
-// program is what [Build] compiles.
-const program = "github.com/observerd/observerd/cmd/observerd"
+const (
+	module = "github.com/observerd/observerd"
+	// program is what [Build] compiles.
+	program = module + "/cmd/observerd"
+	// suites are the packages of the other module.
+	suites = module + "/test/suite/"
+)
 
 // BuildOptions say how the program is compiled.
 type BuildOptions struct {
@@ -19,16 +27,27 @@ type BuildOptions struct {
 	Out string
 	// Tags are build tags, separated by commas; empty for none.
 	Tags string
-	// Overlay is a file as `go build -overlay` reads it; empty for none.
+	// Overlay is a file as `go build -overlay` reads it, by its absolute path; empty for none.
 	Overlay string
 	// Version is what the binary says of itself; empty leaves it to Go.
 	Version string
-	// Folder is one inside of the module; empty means the working directory.
+	// Folder is one inside of the repository; empty means the working directory.
 	Folder string
 }
 
-// Build compiles the program. It needs the go command and the module's source.
+// Build compiles the program, in the module that it is of. It needs the go command and
+// the source of both modules.
 func Build(ctx context.Context, o BuildOptions) error {
+	if o.Package == "" {
+		o.Package = program
+	}
+	folder, err := moduleOf(ctx, o.Package, o.Folder)
+	if err != nil {
+		return err
+	}
+	if o.Out, err = filepath.Abs(o.Out); err != nil {
+		return fmt.Errorf("build %s: %w", path.Base(o.Package), err)
+	}
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", o.Out}
 	if o.Tags != "" {
 		args = append(args, "-tags", o.Tags)
@@ -39,14 +58,30 @@ func Build(ctx context.Context, o BuildOptions) error {
 	if o.Version != "" {
 		args = append(args, "-ldflags", "-X main.version="+o.Version)
 	}
-	if o.Package == "" {
-		o.Package = program
-	}
 	cmd := exec.CommandContext(ctx, "go", append(args, o.Package)...)
-	cmd.Dir = o.Folder
+	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", path.Base(o.Package), err, output)
 	}
 	return nil
+}
+
+// moduleOf returns the folder of the module that the package is of. The other folder is one
+// inside of any of them.
+func moduleOf(ctx context.Context, pkg, inside string) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir = inside
+	output, err := list.Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		return "", fmt.Errorf("find the module of %s: %w\n%s", path.Base(pkg), err, exit.Stderr)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the module of %s: %w", path.Base(pkg), err)
+	}
+	root := strings.TrimSpace(string(output))
+	if strings.HasPrefix(pkg, suites) {
+		return filepath.Join(root, "test", "suite"), nil
+	}
+	return root, nil
 }

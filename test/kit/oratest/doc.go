@@ -40,4 +40,6 @@
 // server of version 11 differs in its banner alone. What it cannot read ends the
 // connection and is one of [Server.Problems]; a value that it cannot send is
 // ORA-00600.
+//
+// It is frozen: it changes only when a new test needs it.
 package oratest
