@@ -15,8 +15,7 @@ import (
 // by node. Secrets are not part of it, so that it can be shown, nor is a URL that
 // came from a file.
 func (c *Config) Hash() string {
-	all := make(flat)
-	all.section(reflect.ValueOf(c).Elem(), "")
+	all := flatten(c)
 	hash := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		section, _, _ := strings.Cut(key, ".")
@@ -35,9 +34,7 @@ func (c *Config) Hash() string {
 // Entries of lists go by their id, as in observers.erp-orders.table. Of a source,
 // observer or sink that only one of the two has there is the name alone.
 func Changed(before, after *Config) []string {
-	was, now := make(flat), make(flat)
-	was.section(reflect.ValueOf(before).Elem(), "")
-	now.section(reflect.ValueOf(after).Elem(), "")
+	was, now := flatten(before), flatten(after)
 	var keys []string
 	for key, value := range was {
 		if other, ok := now[key]; !ok || !reflect.DeepEqual(value, other) {
@@ -57,9 +54,9 @@ func Changed(before, after *Config) []string {
 // included, in the order of the manual.
 func (o Observer) Settings() []Setting {
 	var all []Setting
-	for _, entry := range entriesOf(reflect.ValueOf(o)) {
-		if text := settingText(entry.value); text != "" {
-			all = append(all, Setting{entry.key, text})
+	for _, p := range (names{}).keys(reflect.ValueOf(o), "") {
+		if text := settingText(p.value); text != "" {
+			all = append(all, Setting{p.key, text})
 		}
 	}
 	return all
@@ -104,81 +101,21 @@ func outermost(keys []string) []string {
 	return kept
 }
 
-// flat has the values of a configuration by dotted key. What a name introduces
-// has a key of its own, without a value.
-type flat map[string]any
-
-func (f flat) section(v reflect.Value, path string) {
-	for _, entry := range entriesOf(v) {
-		at := join(path, entry.key)
-		if entry.entry != "" {
-			f[at] = nil
+// flatten returns the values of a configuration by dotted key. What a name introduces has
+// a key of its own, without a value.
+func flatten(c *Config) map[string]any {
+	all := make(map[string]any)
+	names{byID: true}.walk(reflect.ValueOf(c).Elem(), "", func(p place) bool {
+		switch shape := p.shape(); {
+		case p.entry:
+			all[p.at] = nil
+			if o, ok := p.value.Interface().(Observer); ok {
+				all[join(p.at, "redact-key-file.content")] = o.hashKey
+			}
+		case shape == scalar || shape == words || shape == pairs:
+			all[p.at] = p.value.Interface()
 		}
-		f.value(entry, at)
-	}
-}
-
-func (f flat) value(entry setting, at string) {
-	switch shapeOf(entry.typ) {
-	case section:
-		f.section(entry.value, at)
-	case table:
-		for _, name := range sortedKeys(entry.value) {
-			f.named(entry.value.MapIndex(reflect.ValueOf(name)), join(at, name))
-		}
-	case list:
-		for i := range entry.value.Len() {
-			item := entry.value.Index(i)
-			f.named(item, join(at, item.FieldByName("ID").String()))
-		}
-	default:
-		f[at] = entry.value.Interface()
-	}
-}
-
-func (f flat) named(v reflect.Value, at string) {
-	f[at] = nil
-	f.section(v, at)
-	if o, ok := v.Interface().(Observer); ok {
-		f[join(at, "redact-key-file.content")] = o.hashKey
-	}
-}
-
-// setting is a key with its value.
-type setting struct {
-	field
-	value reflect.Value
-}
-
-func entriesOf(v reflect.Value) []setting {
-	var entries []setting
-	for _, f := range namesIn(v).fieldsOf(v.Type()) {
-		value := f.of(v)
-		if f.entry == "" {
-			entries = append(entries, setting{f, value})
-			continue
-		}
-		for _, name := range sortedKeys(value) {
-			f.key = name + "-observer"
-			entries = append(entries, setting{f, value.MapIndex(reflect.ValueOf(name))})
-		}
-	}
-	return entries
-}
-
-// namesIn are the names for a section that has its values.
-func namesIn(v reflect.Value) names {
-	n := names{types: []string{"<type>"}}
-	if sink, ok := v.Interface().(Sink); ok && sink.Settings != nil {
-		n.sinks = []SinkKind{{Name: sink.Type, Settings: func() SinkSettings { return sink.Settings }}}
-	}
-	return n
-}
-
-func sortedKeys(m reflect.Value) []string {
-	keys := make([]string, 0, m.Len())
-	for _, key := range m.MapKeys() {
-		keys = append(keys, key.String())
-	}
-	return slices.Sorted(slices.Values(keys))
+		return true
+	})
+	return all
 }

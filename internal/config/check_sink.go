@@ -29,22 +29,22 @@ func (c sinkChecker) checkSinks(sinks []Sink) {
 // checkSinkSettings fills in the names of files, and keeps two sinks from writing into one
 // another's lines.
 func (c sinkChecker) checkSinkSettings(path string, s Sink, targets map[string]string) {
-	place := join(path, "type")
-	for _, entry := range entriesOf(reflect.ValueOf(s)) {
-		if entry.tag.Get("unit") != "file name" {
-			continue
+	last := join(path, "type")
+	names{}.walk(reflect.ValueOf(s), path, func(p place) bool {
+		if p.tag.Get("unit") != "file name" {
+			return true
 		}
-		at := join(path, entry.key)
-		place = at
-		switch name := entry.value.String(); {
-		case !c.OK(at):
-		case name == "" && c.IsSet(at):
-			c.Reject(at, entry.key+" is empty; write the name of a file")
+		last = p.at
+		switch name := p.value.String(); {
+		case !c.OK(p.at):
+		case name == "" && c.IsSet(p.at):
+			c.Reject(p.at, p.key+" is empty; write the name of a file")
 		default:
-			entry.value.SetString(c.fileName(at, name))
+			p.value.SetString(c.fileName(p.at, name))
 		}
-	}
-	if target := s.Settings.Target(); target != "" && c.OK(place) {
-		checkUnique(c.Report, targets, target, place, "a sink that writes to this place")
+		return true
+	})
+	if target := s.Settings.Target(); target != "" && c.OK(last) {
+		checkUnique(c.Report, targets, target, last, "a sink that writes to this place")
 	}
 }

@@ -1,10 +1,10 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"github.com/observerd/observerd/internal/config/yamlfile"
@@ -14,133 +14,122 @@ import (
 type decoder struct {
 	*yamlfile.Report
 	names names
+	cfg   *Config
+	// texts are what the layers say, by dotted key.
+	texts map[string]any
 }
 
-func (d decoder) section(v reflect.Value, values map[string]any, path string) {
-	known := d.names
-	if sink, ok := v.Addr().Interface().(*Sink); ok {
-		kind := known.typeIn(values["type"])
-		sink.Settings = known.newSettings(kind)
-		known = known.ofSink(cmp.Or(kind, "?")) // No kind has this name.
-	}
-	for _, f := range known.fieldsOf(v.Type()) {
-		target, at := f.of(v), join(path, f.key)
-		if f.entry != "" {
-			d.typeSettings(target, f, values, at)
-			continue
+// note notes a value and all that is below it by dotted key.
+func note(texts map[string]any, path string, value any) {
+	texts[path] = value
+	switch below := value.(type) {
+	case map[string]any:
+		for key, inner := range below {
+			note(texts, join(path, key), inner)
 		}
-		switch shapeOf(f.typ) {
-		case section:
-			d.section(target, asMap(values[f.key]), at)
-		case table:
-			d.table(target, asMap(values[f.key]), at)
-		case list:
-			d.list(target, values[f.key], at)
-		default:
-			d.leaf(target, f, values[f.key], at)
+	case []any:
+		for i, inner := range below {
+			note(texts, fmt.Sprintf("%s[%d]", path, i), inner)
 		}
 	}
 }
 
-// typeSettings decodes the settings of one type: those for all types, with its
-// own merged over them. Only the switch is not shared.
-func (d decoder) typeSettings(m reflect.Value, f field, values map[string]any, path string) {
-	shared := maps.Clone(asMap(values["observer"]))
-	maps.Copy(shared, map[string]any{"enabled": "true"})
-	settings := reflect.New(f.typ).Elem()
-	quiet := decoder{d.Apart(), d.names}
-	quiet.section(settings, merged(shared, asMap(values[f.key])), path)
-	d.adopt(quiet.Report)
-	setEntry(m, f.entry, settings)
-}
-
-// adopt takes over the mistakes of keys that were set; those that a type
-// inherited are reported once, where they were made.
-func (d decoder) adopt(from *yamlfile.Report) {
-	for _, p := range from.Problems {
-		if d.IsSet(p.Key) {
-			d.Reject(p.Key, p.Text)
+// decode sets the value of a place, and whether there is something below it.
+func (d decoder) decode(p place) bool {
+	value := d.texts[p.at]
+	switch p.shape() {
+	case section:
+		return d.section(p)
+	case table:
+		entries, _ := value.(map[string]any)
+		p.value.Set(reflect.MakeMap(p.value.Type()))
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			p.value.SetMapIndex(reflect.ValueOf(name), reflect.Zero(p.value.Type().Elem()))
 		}
-		d.MarkWrong(p.Key)
+		return true
+	case list:
+		items, _ := value.([]any)
+		p.value.Set(reflect.MakeSlice(p.value.Type(), len(items), len(items)))
+		return true
 	}
+	d.leaf(p, value)
+	return false
 }
 
-func (d decoder) table(m reflect.Value, values map[string]any, path string) {
-	m.Set(reflect.MakeMap(m.Type()))
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		t := m.Type().Elem()
-		entry := reflect.New(t).Elem()
-		d.section(entry, merged(d.names.defaults(t), asMap(values[name])), join(path, name))
-		setEntry(m, name, entry)
+func (d decoder) section(p place) bool {
+	if _, ok := d.texts[p.at].(map[string]any); p.entry && !p.table.IsValid() && (!ok || !d.OK(p.at)) {
+		d.MarkWrong(p.at) // An entry of a list that is no section.
+		return false
 	}
+	if sink, ok := p.value.Addr().Interface().(*Sink); ok {
+		sink.Settings = d.names.newSettings(d.names.typeIn(d.texts[p.at+".type"]))
+	}
+	if settings, ok := p.value.Addr().Interface().(*Settings); ok && p.entry {
+		*settings = d.cfg.Scheduler.Settings
+		settings.Enabled = true // Only the switch is not shared.
+	}
+	d.names.walk(p.value, p.at, d.decode)
+	p.store()
+	return false
 }
 
-func setEntry(m reflect.Value, name string, entry reflect.Value) {
-	if m.IsNil() {
-		m.Set(reflect.MakeMap(m.Type()))
-	}
-	m.SetMapIndex(reflect.ValueOf(name), entry)
-}
-
-func (d decoder) list(s reflect.Value, value any, path string) {
-	items, _ := value.([]any)
-	t := s.Type().Elem()
-	s.Set(reflect.MakeSlice(s.Type(), len(items), len(items)))
-	for i, item := range items {
-		at := fmt.Sprintf("%s[%d]", path, i)
-		given, ok := item.(map[string]any)
-		if !ok || !d.OK(at) {
-			d.MarkWrong(at)
-			continue
-		}
-		kind := d.names.typeIn(given["type"])
-		d.section(s.Index(i), merged(d.names.ofSink(kind).defaults(t), given), at)
-	}
-}
+// ofType is a key of one type, which takes what it lacks from those for all types.
+var ofType = regexp.MustCompile(`^scheduler\.[a-z0-9-]+-observer\.`)
 
 // leaf decodes one text, or a list of them. A URL is decoded later, when it is resolved.
-func (d decoder) leaf(v reflect.Value, f field, value any, path string) {
-	if value == nil {
-		if f.tag.Get("required") != "" && d.OK(path) {
-			d.Reject(path, f.key+" is missing; write it")
+func (d decoder) leaf(p place, value any) {
+	if shared := ofType.ReplaceAllString(p.at, "scheduler.observer."); value == nil && shared != p.at {
+		if !d.OK(shared) {
+			d.MarkWrong(p.at)
 		}
 		return
 	}
-	if v.Type() == reflect.TypeFor[URL]() {
+	if preset, ok := p.tag.Lookup("default"); ok && value == nil {
+		value = preset
+		d.texts[p.at] = preset
+	}
+	if value == nil {
+		if p.tag.Get("required") != "" && d.OK(p.at) {
+			d.Reject(p.at, p.key+" is missing; write it")
+		}
 		return
 	}
-	switch shapeOf(f.typ) {
+	if p.value.Type() == reflect.TypeFor[URL]() {
+		return
+	}
+	switch p.shape() {
 	case words:
-		v.Set(reflect.ValueOf(d.words(f, value, path)))
+		p.value.Set(reflect.ValueOf(d.words(p, value)))
 		return
 	case pairs:
-		d.pairs(v, f, asWords(value), path)
+		d.pairs(p, asWords(value))
 		return
 	}
 	written, _ := value.(string)
-	text, ok := d.expanded(path, f, written)
+	text, ok := d.expanded(p, written)
 	if !ok {
 		return
 	}
-	if why := setScalar(v, f, text); why != "" {
-		d.Reject(path, why)
+	if why := setScalar(p, text); why != "" {
+		d.Reject(p.at, why)
 	}
 }
 
-func (d decoder) words(f field, value any, path string) []string {
+func (d decoder) words(p place, value any) []string {
 	if written, ok := value.(string); ok {
-		text, ok := d.expanded(path, f, written)
-		if first := path + "[0]"; ok {
+		text, ok := d.expanded(p, written)
+		if first := p.at + "[0]"; ok {
 			d.hide(first, written, text)
 		} else {
 			d.MarkWrong(first)
 		}
 		return []string{text}
 	}
-	texts := asWords(value)
+	texts, path := asWords(value), p.at
 	for i, written := range texts {
 		var ok bool
-		if texts[i], ok = d.expanded(fmt.Sprintf("%s[%d]", path, i), f, written); !ok {
+		p.at = fmt.Sprintf("%s[%d]", path, i)
+		if texts[i], ok = d.expanded(p, written); !ok {
 			d.MarkWrong(path)
 		}
 	}
@@ -148,30 +137,24 @@ func (d decoder) words(f field, value any, path string) []string {
 }
 
 // pairs decodes names and texts, in turns.
-func (d decoder) pairs(m reflect.Value, f field, values []string, path string) {
-	f.key = "way to redact a column"
+func (d decoder) pairs(p place, values []string) {
+	m, path := p.value, p.at
+	m.Set(reflect.MakeMap(m.Type()))
+	p.key = "way to redact a column"
 	for i := 0; i+1 < len(values); i += 2 {
-		at := join(path, values[i])
-		text, ok := d.expanded(at, f, values[i+1])
+		p.at = join(path, values[i])
+		text, ok := d.expanded(p, values[i+1])
 		if !ok {
 			d.MarkWrong(path)
 			continue
 		}
-		value, why := word(text, f)
+		value, why := word(text, p)
 		if why != "" {
-			d.Reject(at, why)
+			d.Reject(p.at, why)
 			d.MarkWrong(path)
 		}
-		setEntry(m, values[i], reflect.ValueOf(value))
+		m.SetMapIndex(reflect.ValueOf(values[i]), reflect.ValueOf(value))
 	}
-}
-
-func asMap(value any) map[string]any {
-	m, _ := value.(map[string]any)
-	if m == nil {
-		m = make(map[string]any)
-	}
-	return m
 }
 
 func asWords(value any) []string {

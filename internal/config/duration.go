@@ -9,9 +9,9 @@ import (
 )
 
 // duration reads "1m30s", or a number of milliseconds.
-func duration(text string, f field) (time.Duration, string) {
+func duration(text string, p place) (time.Duration, string) {
 	d, err := parseDuration(text)
-	least, _ := time.ParseDuration(f.tag.Get("min"))
+	least, _ := time.ParseDuration(p.tag.Get("min"))
 	switch {
 	case err != nil:
 		return 0, quote(text) + " is not a duration; write for example 30s, 1m30s, 168h or 30000 (milliseconds)"

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,8 +32,8 @@ func EnvName(key string) string {
 // a "-" nor where a "." was, so it is looked up among the keys that exist.
 func (l *loader) environment() {
 	variables := make(map[string]string)
-	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		variables[EnvName(f.key)] = f.key
+	for _, key := range l.names.leaves() {
+		variables[EnvName(key)] = key
 	}
 	transform := func(name, value string) (string, any) {
 		key, ok := variables[name]
@@ -76,15 +75,12 @@ func inList(name string, lists ...string) bool {
 
 // overrides merges the flags over all other layers.
 func (l *loader) overrides() {
-	known := make(map[string]bool)
-	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		known[f.key] = true
-	}
+	known := l.names.leaves()
 	values := make(map[string]any)
 	for key, value := range l.options.Overrides {
 		o := yamlfile.Origin{Layer: yamlfile.FromFlag, Name: l.flagName(key)}
 		switch {
-		case known[key]:
+		case slices.Contains(known, key):
 			l.SetOrigin(key, o)
 			values[key] = fmt.Sprint(value)
 		case inList(key, "observers", "sinks"):
@@ -96,8 +92,8 @@ func (l *loader) overrides() {
 	l.layer(values, ".")
 }
 
-func nearestKey(key string, known map[string]bool) string {
-	if near := nearest.Name(key, slices.Sorted(maps.Keys(known))); near != "" {
+func nearestKey(key string, known []string) string {
+	if near := nearest.Name(key, slices.Sorted(slices.Values(known))); near != "" {
 		return "write " + near
 	}
 	return "see docs/configuration.md"

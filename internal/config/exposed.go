@@ -11,19 +11,13 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// checkExposed rejects passwords that are written in a configuration that every
-// user of the host may read. It checks a file alone, before the
-// environment is merged over it: a password without effect is a password too. The
-// keys are not marked as wrong, so that their other mistakes are reported as well.
-func (l *loader) checkExposed(in file) {
-	if !l.options.OthersMayRead(in.info) {
-		return
-	}
-	for _, f := range l.names.leaves(reflect.TypeFor[Config](), "") {
-		inFile := f.typ == reflect.TypeFor[URL]() && l.IsSet(f.key) && l.OriginOf(f.key).File == in.path
-		if inFile && dburl.HoldsPassword(withoutVariables(l.k.String(f.key))) {
-			l.RejectAt(l.OriginOf(f.key), f.key, whyExposed(in, f.key))
-		}
+// checkExposed rejects a password that is written in a configuration that every user of
+// the host may read. It checks a file alone, before the environment is merged over it: a
+// password without effect is a password too. The key is not marked as wrong, so that its
+// other mistakes are reported as well.
+func (r reader) checkExposed(p place, text string) {
+	if r.exposed && p.value.Type() == reflect.TypeFor[URL]() && dburl.HoldsPassword(withoutVariables(text)) {
+		r.RejectAt(r.OriginOf(p.at), p.at, whyExposed(r.in, p.at))
 	}
 }
 

@@ -2,7 +2,7 @@ package config
 
 import (
 	"reflect"
-	"strings"
+	"regexp"
 )
 
 // Key describes one key for a manual.
@@ -19,45 +19,38 @@ type Key struct {
 }
 
 // Keys lists every key, in the order of the file.
-func Keys(kinds Kinds) []Key {
-	return names{types: []string{"<type>"}, sources: []string{"<name>"}, sinks: kinds.Sinks}.keysUnder(reflect.TypeFor[Config](), "", "")
-}
-
-// keysUnder lists the keys of a section. inherit is the section from which
-// what is not set is taken, or "".
-func (n names) keysUnder(t reflect.Type, path, inherit string) []Key {
-	var keys []Key
-	for _, f := range n.fieldsOf(t) {
-		at := join(path, f.key)
-		from := inherit
-		if from != "" {
-			from = join(inherit, f.key)
-		}
-		if f.entry != "" {
-			from = join(path, "observer")
-		}
-		switch shapeOf(f.typ) {
-		case section:
-			keys = append(keys, n.keysUnder(f.typ, at, from)...)
-		case table:
-			keys = append(keys, n.keysUnder(f.typ.Elem(), at+".<name>", "")...)
-		case list:
-			keys = append(keys, n.keysUnder(f.typ.Elem(), at+"[]", "")...)
-		default:
-			keys = append(keys, Key{Name: at, Unit: f.unit(), Default: f.shown(from)})
-		}
+func Keys(kinds Kinds) (keys []Key) {
+	n := names{types: []string{"<type>"}, sources: []string{"<name>"}, sinks: kinds.Sinks}
+	cfg, seen := n.empty(), make(map[string]bool)
+	cfg.Observers, cfg.Locks.Policies = make([]Observer, 1), make([]LockPolicy, 1)
+	for _, kind := range kinds.Sinks {
+		cfg.Sinks = append(cfg.Sinks, Sink{Settings: kind.Settings()})
 	}
+	n.walk(reflect.ValueOf(cfg).Elem(), "", func(p place) bool {
+		name := entryNumber.ReplaceAllString(p.at, "[]")
+		if s := p.shape(); s == section || s == table || s == list || seen[name] {
+			return true
+		}
+		seen[name] = true
+		keys = append(keys, Key{Name: name, Unit: p.unit(), Default: p.shown()})
+		return true
+	})
 	return keys
 }
 
+var (
+	entryNumber = regexp.MustCompile(`\[\d+\]`)
+	ofAnyType   = regexp.MustCompile(`^scheduler\.<type>-observer\.`)
+)
+
 // shown is the default for people. Every setting of a type but its switch is
 // taken from the settings for all types.
-func (f field) shown(inherit string) string {
-	if inherit != "" && !strings.HasSuffix(inherit, ".enabled") {
-		return inherit
+func (p place) shown() string {
+	if shared := ofAnyType.ReplaceAllString(p.at, "scheduler.observer."); shared != p.at && p.key != "enabled" {
+		return shared
 	}
-	if shown := f.tag.Get("shown"); shown != "" {
+	if shown := p.tag.Get("shown"); shown != "" {
 		return shown
 	}
-	return f.tag.Get("default")
+	return p.tag.Get("default")
 }

@@ -31,39 +31,11 @@ type SinkSettings interface {
 	Target() string
 }
 
-// ofSink returns the names for a sink of that kind.
-func (n names) ofSink(kind string) names {
-	n.sink = kind
-	return n
-}
-
-// settingsOf returns the fields that a sink has beside its own: those of its kind, and
-// those of all kinds where none is chosen. index leads to the settings.
-func (n names) settingsOf(index int) []field {
-	var fields []field
-	seen := make(map[string]bool)
-	for _, kind := range n.sinks {
-		if n.sink != "" && n.sink != kind.Name {
-			continue
-		}
-		for _, f := range n.fieldsOf(reflect.TypeOf(kind.Settings()).Elem()) {
-			if !seen[f.key] {
-				seen[f.key] = true
-				f.index = append([]int{index}, f.index...)
-				fields = append(fields, f)
-			}
-		}
-	}
-	return fields
-}
-
 // kindWith returns the name of a kind of sink that has the key.
 func (n names) kindWith(key string) (string, bool) {
 	for _, kind := range n.sinks {
-		for _, f := range n.fieldsOf(reflect.TypeOf(kind.Settings()).Elem()) {
-			if f.key == key {
-				return kind.Name, true
-			}
+		if _, ok := find(key, n.keys(reflect.ValueOf(kind.Settings()).Elem(), "")); ok {
+			return kind.Name, true
 		}
 	}
 	return "", false
@@ -77,15 +49,4 @@ func (n names) newSettings(kind string) SinkSettings {
 		}
 	}
 	return nil
-}
-
-// of returns the value of the field in its section, or in the settings of that.
-func (f field) of(v reflect.Value) reflect.Value {
-	for _, i := range f.index {
-		for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
-			v = v.Elem()
-		}
-		v = v.Field(i)
-	}
-	return v
 }

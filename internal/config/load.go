@@ -65,6 +65,8 @@ func Load(o Options) (*Config, []Problem, error) {
 type loader struct {
 	resolver
 	names names
+	// k has the merged layers.
+	k *koanf.Koanf
 }
 
 // file is a file of the configuration.
@@ -81,7 +83,7 @@ func newLoader(o Options) *loader {
 	if o.OthersMayRead == nil {
 		o.OthersMayRead = fileowner.OthersMayRead
 	}
-	return &loader{resolver: resolver{yamlfile.NewReport(""), o, koanf.New(".")}}
+	return &loader{resolver: resolver{yamlfile.NewReport(""), o, make(map[string]any)}, k: koanf.New(".")}
 }
 
 // readFiles returns the files; ok is false after a mistake.
@@ -131,24 +133,22 @@ func (l *loader) layered() *Config {
 	if !ok {
 		return nil
 	}
-	t := reflect.TypeFor[Config]()
 	l.names = scanNames(files, l.options.Environ)
 	l.names.sinks = l.options.Kinds.Sinks
-	l.layer(names{}.defaults(t), "")
-	r := reader{l.Report, l.names, make(map[string][]any)}
+	cfg := l.names.empty()
+	r := reader{Report: l.Report, names: l.names, lists: make(map[string][]any)}
 	for _, f := range files {
 		l.File = f.path
-		l.layer(r.section(f.root, t, ""), "")
-		l.checkExposed(f)
+		cfg.files = append(cfg.files, f.path)
+		r.in, r.exposed = f, l.options.OthersMayRead(f.info)
+		l.layer(r.section(f.root, reflect.ValueOf(cfg).Elem(), ""), "")
 	}
 	l.File = strings.Join(l.options.Paths, ", ")
 	l.environment()
 	l.overrides()
-	cfg := new(Config)
-	for _, f := range files {
-		cfg.files = append(cfg.files, f.path)
-	}
-	decoder{l.Report, l.names}.section(reflect.ValueOf(cfg).Elem(), l.k.Raw(), "")
+	note(l.texts, "", l.k.Raw())
+	d := decoder{l.Report, l.names, cfg, l.texts}
+	d.names.walk(reflect.ValueOf(cfg).Elem(), "", d.decode)
 	return cfg
 }
 
@@ -156,26 +156,4 @@ func (l *loader) layered() *Config {
 // dotted. The provider cannot fail: it returns a map.
 func (l *loader) layer(values map[string]any, delim string) {
 	_ = l.k.Load(confmap.Provider(values, delim), nil)
-}
-
-// merged returns a map with the values of under, replaced by those of over.
-func merged(under, over map[string]any) map[string]any {
-	k := koanf.New(".")
-	_ = k.Load(confmap.Provider(under, ""), nil)
-	_ = k.Load(confmap.Provider(over, ""), nil)
-	return k.Raw()
-}
-
-// defaults returns the texts of the defaults of a section, nested. What a
-// table or list holds gets its own when it is decoded.
-func (n names) defaults(t reflect.Type) map[string]any {
-	values := make(map[string]any)
-	for _, f := range n.fieldsOf(t) {
-		if shapeOf(f.typ) == section {
-			values[f.key] = n.defaults(f.typ)
-		} else if text, ok := f.tag.Lookup("default"); ok {
-			values[f.key] = text
-		}
-	}
-	return values
 }

@@ -3,8 +3,6 @@ package config
 import (
 	"strings"
 
-	"github.com/knadh/koanf/v2"
-
 	"github.com/observerd/observerd/internal/config/dburl"
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
@@ -13,15 +11,20 @@ import (
 type resolver struct {
 	*yamlfile.Report
 	options Options
-	// k has the merged layers.
-	k *koanf.Koanf
+	// texts are what the layers say, by dotted key.
+	texts map[string]any
+}
+
+func (r resolver) text(key string) string {
+	text, _ := r.texts[key].(string)
+	return text
 }
 
 // resolveURL makes the URL of a section from its url or url-file, whichever was set in
 // the higher layer. Setting both in one layer is a mistake.
 func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
 	urlKey, fileKey := join(path, "url"), join(path, "url-file")
-	byURL, byFile := r.k.Exists(urlKey), r.k.Exists(fileKey)
+	byURL, byFile := r.texts[urlKey] != nil, r.texts[fileKey] != nil
 	switch {
 	case !r.OK(urlKey, fileKey):
 		return URL{}, false
@@ -29,9 +32,9 @@ func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u UR
 		r.Reject(fileKey, "url is set as well; remove one of them")
 		return URL{}, false
 	case byFile && (!byURL || r.LayerOf(fileKey) > r.LayerOf(urlKey)):
-		return r.parseURL(fileKey, r.fromFile(fileKey, r.k.String(fileKey), "URL"), parse)
+		return r.parseURL(fileKey, r.fromFile(fileKey, r.text(fileKey), "URL"), parse)
 	case byURL:
-		return r.parseURL(urlKey, r.expand(urlKey, r.k.String(urlKey), "url-file"), parse)
+		return r.parseURL(urlKey, r.expand(urlKey, r.text(urlKey), "url-file"), parse)
 	}
 	r.Reject(path, "url is missing; write url or url-file")
 	return URL{}, false
@@ -96,7 +99,7 @@ func holds(what string) string {
 // alone: it is a warning, and again reads the file later. The URL is then zero, or
 // lacks the password.
 func (r resolver) sourceURL(path string) (u URL, again func() (URL, error)) {
-	first := resolver{r.Apart(), r.options, r.k}
+	first := resolver{r.Apart(), r.options, r.texts}
 	u, _ = first.resolveSource(path)
 	r.Warnings = append(r.Warnings, first.Warnings...)
 	if !first.OnlyUnreadable() {
@@ -108,7 +111,7 @@ func (r resolver) sourceURL(path string) (u URL, again func() (URL, error)) {
 		r.Warnings = append(r.Warnings, p)
 	}
 	return u, func() (URL, error) {
-		now := resolver{r.Apart(), r.options, r.k}
+		now := resolver{r.Apart(), r.options, r.texts}
 		if u, ok := now.resolveSource(path); ok {
 			return u, nil
 		}
@@ -137,7 +140,7 @@ func (r resolver) resolvePassword(path string, u URL) (URL, bool) {
 		r.Reject(key, "an SQLite file has no password; remove it")
 		return u, false
 	}
-	password := r.fromFile(key, r.k.String(key), "password")
+	password := r.fromFile(key, r.text(key), "password")
 	if !r.OK(key) {
 		password = "" // It is shown, and hashed, as with one.
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -17,31 +16,31 @@ type Percent float64
 // String is "20%".
 func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%" }
 
-// setScalar sets v from a text, within the limits of its key. why says what to write
-// instead; "" means that v was set.
-func setScalar(v reflect.Value, f field, text string) (why string) {
-	switch target := v.Addr().Interface().(type) {
+// setScalar sets a value from a text, within the limits of its key. why says what to write
+// instead; "" means that it was set.
+func setScalar(p place, text string) (why string) {
+	switch target := p.value.Addr().Interface().(type) {
 	case *string:
-		*target, why = word(text, f)
+		*target, why = word(text, p)
 	case *bool:
 		*target, why = boolean(text)
 	case *int:
-		*target, why = number(text, f)
+		*target, why = number(text, p)
 	case *time.Duration:
-		*target, why = duration(text, f)
+		*target, why = duration(text, p)
 	case **time.Duration:
 		*target = new(time.Duration)
-		**target, why = duration(text, f)
+		**target, why = duration(text, p)
 	case *Percent:
 		*target, why = percent(text)
 	default:
-		panic("config: no way to read a " + v.Type().String())
+		panic("config: no way to read a " + p.value.Type().String())
 	}
 	return why
 }
 
-func word(text string, f field) (string, string) {
-	accepted := f.tag.Get("oneof")
+func word(text string, p place) (string, string) {
+	accepted := p.tag.Get("oneof")
 	if accepted == "" {
 		return text, ""
 	}
@@ -54,7 +53,7 @@ func word(text string, f field) (string, string) {
 	if near := nearest.Name(text, words); near != "" {
 		return "", fmt.Sprintf("%s is not %s; write %s", quote(text), either(words), near)
 	}
-	return "", fmt.Sprintf("%s is not a %s; write %s", quote(text), f.key, either(words))
+	return "", fmt.Sprintf("%s is not a %s; write %s", quote(text), p.key, either(words))
 }
 
 func either(words []string) string {
@@ -75,18 +74,18 @@ func boolean(text string) (bool, string) {
 	return false, quote(text) + " is not true or false; write one of them"
 }
 
-func number(text string, f field) (int, string) {
-	low, high := limit(f, "min", 0), limit(f, "max", math.MaxInt32)
+func number(text string, p place) (int, string) {
+	low, high := limit(p, "min", 0), limit(p, "max", math.MaxInt32)
 	n, err := strconv.Atoi(text)
 	if err != nil || int64(n) < low || int64(n) > high {
 		return 0, fmt.Sprintf("%s is not a number of %s from %d to %d; write for example %s",
-			quote(text), f.unit(), low, high, f.tag.Get("default"))
+			quote(text), p.unit(), low, high, p.tag.Get("default"))
 	}
 	return n, ""
 }
 
-func limit(f field, name string, otherwise int64) int64 {
-	n, err := strconv.ParseInt(f.tag.Get(name), 10, 64)
+func limit(p place, name string, otherwise int64) int64 {
+	n, err := strconv.ParseInt(p.tag.Get(name), 10, 64)
 	if err != nil {
 		return otherwise
 	}

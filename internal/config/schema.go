@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,59 +36,129 @@ func shapeOf(t reflect.Type) shape {
 	return scalar
 }
 
-// field is one key of a section, as its struct declares it.
-type field struct {
-	key   string
-	index []int
-	typ   reflect.Type
-	tag   reflect.StructTag
-	// entry is set where the field is a map and the key stands for one entry
-	// of it, of type typ.
-	entry string
+// place is a key with its value, or an entry of a table or list. What its struct declares
+// and what the layers, the values and the manual say all come from one walk over places.
+type place struct {
+	// key is what is written, at the dotted key.
+	key, at string
+	tag     reflect.StructTag
+	value   reflect.Value
+	// entry is set for what a name or a number introduces. table is the map of which value
+	// is a copy, under that name.
+	entry bool
+	table reflect.Value
+	name  string
 }
 
-// names are the names that a configuration introduces, and those of the kinds of
-// sinks: they decide which keys it has.
+func (p place) shape() shape { return shapeOf(p.value.Type()) }
+
+// store puts the value back into the map of which it is a copy.
+func (p place) store() {
+	if p.table.IsValid() {
+		p.table.SetMapIndex(reflect.ValueOf(p.name), p.value)
+	}
+}
+
+// names are the names that a configuration introduces, and the kinds of sinks: they
+// decide which keys it has.
 type names struct {
 	types, sources []string
 	sinks          []SinkKind
-	// sink is the kind of the sink whose keys are asked for; "" for those of all.
-	sink string
 	// variables are for the values that decide which keys there are.
 	variables variables
+	// byID has entries of lists go by their id.
+	byID bool
 }
 
-// fieldsOf lists the keys of a section in the order of the struct. An embedded
-// struct without a key lends its own, and "<type>-observer" becomes one key
-// for each type.
-func (n names) fieldsOf(t reflect.Type) []field {
-	var fields []field
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		key := f.Tag.Get("key")
-		if prefix, suffix, ok := strings.Cut(key, "<type>"); ok {
-			for _, name := range n.types {
-				fields = append(fields, field{prefix + name + suffix, []int{i}, f.Type.Elem(), f.Tag, name})
-			}
-			continue
-		}
-		if f.Type == reflect.TypeFor[SinkSettings]() {
-			fields = append(fields, n.settingsOf(i)...)
-			continue
-		}
-		if f.Anonymous && key == "" {
-			for _, inner := range n.fieldsOf(f.Type) {
-				inner.index = append([]int{i}, inner.index...)
-				fields = append(fields, inner)
-			}
-			continue
-		}
-		fields = append(fields, field{key: key, index: []int{i}, typ: f.Type, tag: n.withSinkKinds(f.Tag)})
+// empty returns a configuration without values that has all named sections but the
+// entries of lists.
+func (n names) empty() *Config {
+	cfg := &Config{Scheduler: Scheduler{Types: make(map[string]Settings)}, Sources: make(map[string]Source)}
+	for _, name := range n.types {
+		cfg.Scheduler.Types[name] = Settings{}
 	}
-	return fields
+	for _, name := range n.sources {
+		cfg.Sources[name] = Source{}
+	}
+	return cfg
+}
+
+// walk visits the places below a section, a table or a list, in order. It goes below those
+// for which visit returns true.
+func (n names) walk(v reflect.Value, path string, visit func(place) bool) {
+	for _, p := range n.below(v, path) {
+		if visit(p) {
+			n.walk(p.value, p.at, visit)
+		}
+	}
+}
+
+func (n names) below(v reflect.Value, path string) (all []place) {
+	switch shapeOf(v.Type()) {
+	case section:
+		return n.keys(v, path)
+	case table:
+		for _, name := range sortedKeys(v) {
+			all = append(all, entryOf(v, name, join(path, name)))
+		}
+	case list:
+		for i := range v.Len() {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if n.byID {
+				at = join(path, v.Index(i).FieldByName("ID").String())
+			}
+			all = append(all, place{at: at, value: v.Index(i), entry: true})
+		}
+	}
+	return all
+}
+
+// keys lists the keys of a section in the order of the struct. An embedded struct without
+// a key lends its own, as do the settings of a sink, and "<type>-observer" is one key for
+// each type.
+func (n names) keys(v reflect.Value, path string) (all []place) {
+	for i := range v.NumField() {
+		f, value := v.Type().Field(i), v.Field(i)
+		key := f.Tag.Get("key")
+		suffix, ofTypes := strings.CutPrefix(key, "<type>")
+		switch {
+		case !f.IsExported():
+		case ofTypes:
+			for _, name := range sortedKeys(value) {
+				p := entryOf(value, name, join(path, name+suffix))
+				p.key = name + suffix
+				all = append(all, p)
+			}
+		case f.Type == reflect.TypeFor[SinkSettings]():
+			if !value.IsNil() {
+				all = append(all, n.keys(value.Elem().Elem(), path)...)
+			}
+		case f.Anonymous && key == "":
+			all = append(all, n.keys(value, path)...)
+		default:
+			all = append(all, place{key: key, at: join(path, key), tag: n.withSinkKinds(f.Tag), value: value})
+		}
+	}
+	return all
+}
+
+// entryOf returns a copy of an entry, which can be set.
+func entryOf(m reflect.Value, name, at string) place {
+	entry := reflect.New(m.Type().Elem()).Elem()
+	entry.Set(m.MapIndex(reflect.ValueOf(name)))
+	return place{at: at, value: entry, entry: true, table: m, name: name}
+}
+
+// leaves returns the dotted keys that hold one text each, or names. Lists of sections
+// have none.
+func (n names) leaves() (keys []string) {
+	n.walk(reflect.ValueOf(n.empty()).Elem(), "", func(p place) bool {
+		if shape := p.shape(); shape == scalar || shape == words {
+			keys = append(keys, p.at)
+		}
+		return p.shape() != list
+	})
+	return keys
 }
 
 // withSinkKinds puts the names of the kinds of sinks into the words that a key accepts.
@@ -101,33 +173,12 @@ func (n names) withSinkKinds(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(strings.Replace(string(tag), "<sinks>", strings.Join(kinds, "|"), 1))
 }
 
-// keysOf returns the keys that a section knows.
-func (n names) keysOf(t reflect.Type) []string {
-	var keys []string
-	for _, f := range n.fieldsOf(t) {
-		keys = append(keys, f.key)
+func sortedKeys(m reflect.Value) []string {
+	keys := make([]string, 0, m.Len())
+	for _, key := range m.MapKeys() {
+		keys = append(keys, key.String())
 	}
-	return keys
-}
-
-// leaves returns the dotted keys that hold one text each, or names, in order.
-// Lists of sections have none.
-func (n names) leaves(t reflect.Type, path string) []field {
-	var found []field
-	for _, f := range n.fieldsOf(t) {
-		f.key = join(path, f.key)
-		switch shapeOf(f.typ) {
-		case scalar, words:
-			found = append(found, f)
-		case section:
-			found = append(found, n.leaves(f.typ, f.key)...)
-		case table:
-			for _, name := range n.sources {
-				found = append(found, n.leaves(f.typ.Elem(), join(f.key, name))...)
-			}
-		}
-	}
-	return found
+	return slices.Sorted(slices.Values(keys))
 }
 
 func join(path, key string) string {
@@ -138,14 +189,14 @@ func join(path, key string) string {
 }
 
 // unit says what a value is, for people.
-func (f field) unit() string {
-	if unit := f.tag.Get("unit"); unit != "" {
+func (p place) unit() string {
+	if unit := p.tag.Get("unit"); unit != "" {
 		return unit
 	}
-	if words := f.tag.Get("oneof"); words != "" {
+	if words := p.tag.Get("oneof"); words != "" {
 		return strings.ReplaceAll(words, "|", ", ")
 	}
-	switch f.typ {
+	switch p.value.Type() {
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[*time.Duration]():
 		return "duration"
 	case reflect.TypeFor[Percent]():

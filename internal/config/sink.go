@@ -19,10 +19,11 @@ type Sink struct {
 // fields with the tag written:"true".
 func (s Sink) Written() map[string]string {
 	files := make(map[string]string)
-	for _, entry := range entriesOf(reflect.ValueOf(s)) {
-		if entry.tag.Get("written") != "" {
-			files[entry.key] = entry.value.String()
+	names{}.walk(reflect.ValueOf(s), "", func(p place) bool {
+		if p.tag.Get("written") != "" {
+			files[p.at] = p.value.String()
 		}
-	}
+		return true
+	})
 	return files
 }

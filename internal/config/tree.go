@@ -19,36 +19,54 @@ type reader struct {
 	names names
 	// lists are the entries of each list so far, from all files.
 	lists map[string][]any
+	// in is the file that is read, and exposed whether every user of the host may.
+	in      file
+	exposed bool
 }
 
 // section reads a mapping with known keys.
-func (r reader) section(n *yaml.Node, t reflect.Type, path string) map[string]any {
-	if t == reflect.TypeFor[Sink]() {
-		if kind := r.names.typeIn(yamlfile.Child(n, "type").Value); r.names.newSettings(kind) != nil {
-			r.names.sink = kind
-		}
+func (r reader) section(n *yaml.Node, v reflect.Value, path string) map[string]any {
+	kind := ""
+	if sink, ok := v.Addr().Interface().(*Sink); ok {
+		kind = r.names.typeIn(yamlfile.Child(n, "type").Value)
+		sink.Settings = r.names.newSettings(kind)
 	}
-	known := make(map[string]field)
-	for _, f := range r.names.fieldsOf(t) {
-		known[f.key] = f
-	}
+	known := r.names.known(v, path)
 	values := make(map[string]any)
 	r.Entries(n, path, func(key, value *yaml.Node) {
-		f, ok := known[key.Value]
+		p, ok := find(key.Value, known)
 		if !ok {
-			r.unknown(key, t, path)
+			r.unknown(key, known, path, kind)
 			return
 		}
-		at := join(path, f.key)
-		if shape := shapeOf(f.typ); (shape == scalar || shape == words) && r.IsTwice(key, at) {
+		if shape := p.shape(); (shape == scalar || shape == words) && r.IsTwice(key, p.at) {
 			return
 		}
-		r.SetOrigin(at, yamlfile.Position(key))
-		if v := r.value(value, f.typ, at); v != nil {
-			values[f.key] = v
+		r.SetOrigin(p.at, yamlfile.Position(key))
+		if text := r.value(value, p); text != nil {
+			values[p.key] = text
 		}
 	})
 	return values
+}
+
+// known returns the keys of a section: of a sink without a kind those of all kinds.
+func (n names) known(v reflect.Value, path string) []place {
+	all := n.keys(v, path)
+	if sink, ok := v.Interface().(Sink); ok && sink.Settings == nil {
+		for _, kind := range n.sinks {
+			all = append(all, n.keys(reflect.ValueOf(kind.Settings()).Elem(), path)...)
+		}
+	}
+	return all
+}
+
+func find(key string, among []place) (place, bool) {
+	i := slices.IndexFunc(among, func(p place) bool { return p.key == key })
+	if i < 0 {
+		return place{}, false
+	}
+	return among[i], true
 }
 
 // table reads a mapping of names to sections.
@@ -67,7 +85,7 @@ func (r reader) table(n *yaml.Node, t reflect.Type, path string) map[string]any 
 		r.SetOrigin(at, yamlfile.Position(key))
 		if yamlfile.IsNull(value) {
 			values[key.Value] = make(map[string]any)
-		} else if v := r.value(value, t, at); v != nil {
+		} else if v := r.value(value, place{at: at, value: reflect.New(t).Elem()}); v != nil {
 			values[key.Value] = v
 		}
 	})
@@ -92,22 +110,23 @@ func (r reader) pairs(n *yaml.Node, path string) []any {
 }
 
 // value reads what belongs to a key; nil means nothing that can be used.
-func (r reader) value(n *yaml.Node, t reflect.Type, path string) any {
+func (r reader) value(n *yaml.Node, p place) any {
+	path := p.at
 	if !r.IsPlain(n, path) {
 		return nil
 	}
-	switch shapeOf(t) {
+	switch p.shape() {
 	case section:
 		if r.Is(n, yaml.MappingNode, path, "a section; write its keys below it") {
-			return r.section(n, t, path)
+			return r.section(n, p.value, path)
 		}
 	case table:
 		if r.Is(n, yaml.MappingNode, path, "a section; write names below it, each with its keys") {
-			return r.table(n, t.Elem(), path)
+			return r.table(n, p.value.Type().Elem(), path)
 		}
 	case list:
 		if r.Is(n, yaml.SequenceNode, path, `a list; begin each entry with "- "`) {
-			return r.list(n, t.Elem(), path)
+			return r.list(n, p.value.Type().Elem(), path)
 		}
 	case pairs:
 		if r.Is(n, yaml.MappingNode, path, "a section; write names below it, each with one text") {
@@ -119,7 +138,11 @@ func (r reader) value(n *yaml.Node, t reflect.Type, path string) any {
 		}
 		return r.Text(n, path, "one name or a list of names")
 	default:
-		return r.Text(n, path, "one text, number or switch")
+		text := r.Text(n, path, "one text, number or switch")
+		if written, ok := text.(string); ok {
+			r.checkExposed(p, written)
+		}
+		return text
 	}
 	return nil
 }
@@ -140,7 +163,7 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 		if yamlfile.IsNull(item) {
 			r.Reject(at, "this entry is empty; write its keys, or remove it")
 		}
-		values = append(values, r.value(item, t, at))
+		values = append(values, r.value(item, place{at: at, value: reflect.New(t).Elem()}))
 	}
 	r.lists[path] = values
 	return values
@@ -148,20 +171,24 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 
 // unknown rejects a key, and suggests another. The key is repeated only if it looks
 // like one.
-func (r reader) unknown(key *yaml.Node, t reflect.Type, path string) {
-	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, t, path))
+func (r reader) unknown(key *yaml.Node, known []place, path, kind string) {
+	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, known, path, kind))
 }
 
-func (r reader) suggest(key string, t reflect.Type, path string) string {
+func (r reader) suggest(key string, known []place, path, kind string) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
 		return "write each part as a key of its own, one below the other"
 	}
-	if kind, ok := r.names.kindWith(key); ok && t == reflect.TypeFor[Sink]() {
-		return "a sink of type " + r.names.sink + " has none; remove it, or write type: " + kind
+	if other, ok := r.names.kindWith(key); ok && kind != "" {
+		return "a sink of type " + kind + " has none; remove it, or write type: " + other
 	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {
-		return nearest.Suggest(key, r.names.keysOf(t))
+		var keys []string
+		for _, p := range known {
+			keys = append(keys, p.key)
+		}
+		return nearest.Suggest(key, keys)
 	}
 	if near := nearest.Name(name, r.names.types); near != "" {
 		return "write " + near + "-observer"

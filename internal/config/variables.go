@@ -80,13 +80,13 @@ func (r resolver) fileName(key, written string) string {
 // expanded returns the value of a key with its variables; ok is false after a mistake.
 // Messages show the value as it is written: a variable may hold a secret that belongs
 // elsewhere.
-func (d decoder) expanded(path string, f field, written string) (text string, ok bool) {
-	switch f.tag.Get("unit") {
+func (d decoder) expanded(p place, written string) (text string, ok bool) {
+	switch p.tag.Get("unit") {
 	case "file name":
 		return written, true // See [resolver.fileName].
 	case "SQL":
 		if inQuery.MatchString(written) {
-			d.Reject(path, f.key+" takes no variables, which could change what it asks; write the value itself, "+
+			d.Reject(p.at, p.key+" takes no variables, which could change what it asks; write the value itself, "+
 				"or make a view of the query and name that at table, which takes ${NAME}")
 			return "", false
 		}
@@ -94,10 +94,10 @@ func (d decoder) expanded(path string, f field, written string) (text string, ok
 	}
 	text, why := d.names.variables.expand(written, "")
 	if why != "" {
-		d.Reject(path, why)
+		d.Reject(p.at, why)
 		return "", false
 	}
-	d.hide(path, written, text)
+	d.hide(p.at, written, text)
 	return text, true
 }
 
