@@ -39,9 +39,9 @@ type Capabilities struct {
 
 // Capability is one of a provider's [Capabilities] for people.
 type Capability struct {
-	Name string `json:"name"`
+	Name string
 	// Has is what the provider has of it: yes, no, or a value.
-	Has string `json:"has"`
+	Has string
 }
 
 // List returns all capabilities, also those that the provider lacks, in one order.
@@ -72,24 +72,13 @@ func (c Capabilities) List() []Capability {
 	return list
 }
 
-// String names the provider, what it has and what it lacks, in a line.
+// String is the list in a line.
 func (c Capabilities) String() string {
-	var has, lacks []string
+	words := make([]string, 0, 16)
 	for _, capability := range c.List() {
-		switch capability.Has {
-		case "yes":
-			has = append(has, capability.Name)
-		case "no":
-			lacks = append(lacks, capability.Name)
-		default:
-			has = append(has, capability.Name+" "+capability.Has)
-		}
+		words = append(words, capability.Name+" "+capability.Has)
 	}
-	line := c.Name + ": " + strings.Join(has, ", ")
-	if len(lacks) > 0 {
-		line += "; it lacks " + strings.Join(lacks, ", ")
-	}
-	return line
+	return c.Name + ": " + strings.Join(words, ", ")
 }
 
 func yes(has bool) string {
