@@ -1,0 +1,38 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// Find implements [lock.Finder]. It leaves the parts of the descriptor to its caller. Ages are by
+// the clocks of the holders, and what is left of a lease is by what this process has seen.
+func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
+	records, err := p.opts.Records.List(ctx, q.Region)
+	if err != nil {
+		return nil, fmt.Errorf("find locks: %w", err)
+	}
+	var found []lock.Held
+	for _, r := range records {
+		r = p.seen.note(r)
+		if r.Term == "" || q.Key != "" && q.Key != r.Key || q.Node != "" && q.Node != r.Node {
+			continue
+		}
+		h := lock.Held{Grant: r.grant(), Row: r.Key, Age: max(0, time.Since(r.AcquiredAt)), Left: r.left(), Mark: r.Version}
+		if h.Age >= q.OlderThan && (!q.Expired || h.Left <= 0) && compare(h, q.After) > 0 {
+			found = append(found, h)
+		}
+	}
+	slices.SortFunc(found, compare)
+	return found[:min(len(found), q.Limit)], nil
+}
+
+func compare(a, b lock.Held) int {
+	return cmp.Or(strings.Compare(a.Row, b.Row), strings.Compare(a.Term, b.Term))
+}

@@ -1,0 +1,188 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lock/record"
+)
+
+func want(key, node string) lock.Request {
+	return lock.Request{Key: key, Region: "DEFAULT", TTL: time.Minute, Node: node}
+}
+
+func acquire(t *testing.T, p *record.Provider, r lock.Request) lock.Grant {
+	t.Helper()
+	g, err := p.Acquire(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// refused returns what the refusal says is left of the lease.
+func refused(t *testing.T, p *record.Provider, r lock.Request) time.Duration {
+	t.Helper()
+	_, err := p.Acquire(t.Context(), r)
+	held, ok := errors.AsType[*lock.HeldError](err)
+	if !ok {
+		t.Fatalf("acquire: %v, want a refusal", err)
+	}
+	return held.Left
+}
+
+// A holder dies. One process has seen its record before, and one has not.
+func TestDeadHolderIsWaitedForFromTheFirstLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(store)
+		dead := acquire(t, s.provider(), want("order", "dead"))
+		old, late := s.provider(), s.provider()
+		if left := refused(t, old, want("order", "old")); left != time.Minute {
+			t.Errorf("%s are left at the first look", left)
+		}
+		time.Sleep(40 * time.Second)
+		if left := refused(t, late, want("order", "late")); left != time.Minute {
+			t.Errorf("%s are left at the first look of a late process", left)
+		}
+		time.Sleep(20*time.Second - time.Millisecond)
+		if left := refused(t, old, want("order", "old")); left != time.Millisecond {
+			t.Errorf("%s are left", left)
+		}
+		time.Sleep(time.Millisecond)
+		_ = refused(t, late, want("order", "late"))
+		if g := acquire(t, old, want("order", "old")); !g.Recovered || g.Fence <= dead.Fence {
+			t.Errorf("taken over: %+v", g)
+		}
+	})
+}
+
+// A process is started anew before it has seen the record for a TTL, again and again.
+func TestProcessThatCrashesTakesNoLockFromTheDead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(store)
+		acquire(t, s.provider(), want("order", "dead"))
+		for range 10 {
+			p := s.provider()
+			for range 5 {
+				_ = refused(t, p, want("order", "crashes"))
+				time.Sleep(11 * time.Second)
+			}
+		}
+	})
+}
+
+// The answer to an acquisition is lost, and so is what would tell its end.
+func TestLockIsGivenBackWhoseAcquisitionIsNotKnown(t *testing.T) {
+	t.Parallel()
+	for _, numbered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{numbered: numbered}
+			calls := 0
+			s.answer = func(call string) error {
+				calls++
+				if call == "put" && calls <= 2 || call == "get" && calls == 3 {
+					return errUnanswered
+				}
+				return nil
+			}
+			if numbered {
+				calls = 1 // It writes before it reads.
+			}
+			if _, err := s.provider().Acquire(t.Context(), want("order", "a")); !errors.Is(err, errUnanswered) {
+				t.Errorf("acquire: %v", err)
+			}
+			s.answer = nil
+			if g := acquire(t, s.provider(), want("order", "b")); g.Recovered || !numbered && g.Fence != 2 {
+				t.Errorf("grant %+v, want one after a release", g)
+			}
+		})
+	}
+}
+
+// calls are those of a free lock that is acquired, renewed and released.
+func TestCallsOfALock(t *testing.T) {
+	t.Parallel()
+	for numbered, want := range map[bool]string{false: "[get put put put]", true: "[put put delete]"} {
+		s := &store{numbered: numbered}
+		var calls []string
+		s.answer = func(call string) error {
+			calls = append(calls, call)
+			return nil
+		}
+		p := s.provider()
+		g := acquire(t, p, lock.Request{Key: "order", Region: "DEFAULT", TTL: time.Minute})
+		if got, err := p.Renew(t.Context(), []lock.Grant{g}); err != nil || got[0] != lock.Renewed {
+			t.Errorf("renewal: %v, %v", got, err)
+		}
+		if err := p.Release(t.Context(), g); err != nil {
+			t.Error(err)
+		}
+		if got := fmt.Sprint(calls); got != want {
+			t.Errorf("numbered %t: calls are %s, want %s", numbered, got, want)
+		}
+		if left := s.records[at{"DEFAULT", "order"}]; (left.Version == "") != numbered || left.Term != "" {
+			t.Errorf("numbered %t: it leaves %+v", numbered, left)
+		}
+	}
+}
+
+// slow is a store whose writes take a second.
+type slow struct{ *store }
+
+func (s slow) Put(ctx context.Context, r record.Record) (record.Record, error) {
+	time.Sleep(time.Second)
+	return s.store.Put(ctx, r)
+}
+
+func TestRenewalsRunBesideEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(store)
+		p := record.New(record.Options{Records: slow{s}, Name: "slow"})
+		grants := make([]lock.Grant, 40)
+		for i := range grants {
+			grants[i] = acquire(t, s.provider(), want(fmt.Sprint(i), "a"))
+		}
+		began := time.Now()
+		if _, err := p.Renew(t.Context(), grants); err != nil || time.Since(began) != 3*time.Second {
+			t.Errorf("40 renewals took %s, want 16 at a time: %v", time.Since(began), err)
+		}
+		down := errors.New("store is down")
+		s.answer = func(string) error { return down }
+		if got, err := p.Renew(t.Context(), grants); !errors.Is(err, down) || got[0] != lock.Unknown {
+			t.Errorf("renewal while the store is down: %v, %v", got[0], err)
+		}
+	})
+}
+
+// A process forgets records that it has not looked at for long, when it knows of many.
+func TestOldRecordsAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const many = 10_000
+		s := new(store)
+		s.mu.Lock()
+		for i := range many {
+			s.store(record.Record{Region: "DEFAULT", Key: fmt.Sprint(i), Term: "dead", TTL: time.Minute})
+		}
+		s.mu.Unlock()
+		p := s.provider()
+		if _, err := p.Find(t.Context(), lock.Query{Region: "DEFAULT", Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		acquire(t, p, want("1", "a"))
+		time.Sleep(2 * time.Hour)
+		acquire(t, p, want("another", "a"))
+		if left := refused(t, p, want("2", "a")); left != time.Minute {
+			t.Errorf("%s are left of a lease that was forgotten", left)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// inFlight bounds the renewals that one call makes at a time.
+const inFlight = 16
+
+// Renew implements [lock.Provider]. The error is that of a store which has answered for none of
+// the leases.
+func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+	renewals, errs := make([]lock.Renewal, len(grants)), make([]error, len(grants))
+	var work sync.WaitGroup
+	turns := make(chan struct{}, inFlight)
+	for i, g := range grants {
+		turns <- struct{}{}
+		work.Go(func() {
+			defer func() { <-turns }()
+			switch errs[i] = p.again(ctx, "renew", g, g.TTL); {
+			case errs[i] == nil:
+				renewals[i] = lock.Renewed
+			case errors.Is(errs[i], lock.ErrLost):
+				renewals[i] = lock.Lost
+			}
+		})
+	}
+	work.Wait()
+	for _, answer := range renewals {
+		if answer != lock.Unknown {
+			return renewals, nil
+		}
+	}
+	return renewals, errors.Join(errs[:min(1, len(errs))]...)
+}
+
+// Extend implements [lock.Extender].
+func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
+	return p.again(ctx, "extend", g, ttl)
+}
+
+// again lets the lease run for ttl from now, unless others may have seen its end.
+func (p *Provider) again(ctx context.Context, what string, g lock.Grant, ttl time.Duration) error {
+	return p.change(ctx, what, g, func(r Record) (Record, error) {
+		if r.left() <= 0 {
+			return r, lock.ErrLost
+		}
+		r.Fence, r.TTL, r.RenewedAt = g.Fence, ttl, time.Now()
+		return r, nil
+	})
+}

@@ -1,0 +1,51 @@
+package record
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+)
+
+// When a process remembers mostSeen records, it forgets those whose leases were over for
+// keptSeen. Of a record that is forgotten, the TTL counts anew.
+const (
+	mostSeen = 10_000
+	keptSeen = time.Hour
+)
+
+// seen are the records of terms as this process has last seen them, by region and key.
+type seen struct {
+	mu      sync.Mutex
+	records map[[2]string]Record
+}
+
+// note notes a record that was just read or written, and returns it with the moment since which
+// it is known to be unchanged. That is after the write.
+func (s *seen) note(r Record) Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := [2]string{r.Region, r.Key}
+	before, known := s.records[at]
+	switch r.since = time.Now(); {
+	case r.Term == "":
+		delete(s.records, at)
+	case known && before.Version == r.Version:
+		return before
+	default:
+		if len(s.records) >= mostSeen {
+			maps.DeleteFunc(s.records, func(_ [2]string, old Record) bool { return old.left() < -keptSeen })
+		}
+		s.records[at] = r
+	}
+	return r
+}
+
+// of returns the record of the grant's term as it was last seen; false if it was not.
+func (s *seen) of(g lock.Grant) (Record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, known := s.records[[2]string{g.Region, g.Key}]
+	return r, known && r.Term == g.Term
+}
