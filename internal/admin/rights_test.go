@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/web"
 	"github.com/observerd/observerd/internal/wiring"
@@ -47,7 +50,9 @@ type writes struct {
 	Path string `key:"path" written:"true"`
 }
 
-func (*writes) Target() string { return "" }
+func (*writes) Target() (key, place string)          { return "", "" }
+func (*writes) Check(field.Report)                   {}
+func (*writes) Probe(context.Context) []kind.Finding { return nil }
 
 // A place that is not there yet is made when it is needed, and not by the look.
 func TestRightsForWhatIsNotThereYet(t *testing.T) {

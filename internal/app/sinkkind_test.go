@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -18,12 +20,26 @@ import (
 type collecting struct {
 	Label string `key:"label" required:"true" unit:"text"`
 	Most  int    `key:"most" default:"7" min:"1" max:"100" unit:"events"`
+	// What the kinds to come need: all that a webhook is told.
+	URL     field.URL               `key:"url" schemes:"https"`
+	Secret  field.Secret            `key:"secret"`
+	Headers map[string]field.Secret `key:"headers"`
+	TLS     field.TLS               `key:"tls"`
+	Body    field.Template          `key:"body" default:"{{.Subject}}"`
 
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-func (c *collecting) Target() string { return "collecting " + c.Label }
+func (c *collecting) Target() (key, place string) { return "label", "collecting " + c.Label }
+
+func (c *collecting) Check(r field.Report) {
+	if _, err := c.Body.Execute(events.Event{}); err != nil {
+		r.Reject("body", err.Error())
+	}
+}
+
+func (*collecting) Probe(context.Context) []kind.Finding { return nil }
 
 func (c *collecting) Opener(events.SinkOptions) func(context.Context) (events.Sink, error) {
 	return func(context.Context) (events.Sink, error) { return c, nil }
@@ -34,7 +50,11 @@ func (c *collecting) Deliver(_ context.Context, batch []events.Event) (int, erro
 	defer c.mu.Unlock()
 	part := batch[:min(len(batch), c.Most)]
 	for _, e := range part {
-		c.seen[e.Stream+"/"+e.Subject] = true
+		subject, err := c.Body.Execute(e)
+		if err != nil {
+			return 0, err
+		}
+		c.seen[e.Stream+"/"+subject] = true
 	}
 	return len(part), nil
 }
@@ -52,9 +72,8 @@ func (c *collecting) count() int {
 func TestAnotherKindOfSink(t *testing.T) {
 	t.Parallel()
 	p := setup(t, "")
-	sink := &collecting{seen: make(map[string]bool)}
 	kinds := wiring.Kinds()
-	kinds.Sinks = append(kinds.Sinks, config.SinkKind{Name: "collecting", Settings: func() config.SinkSettings { return sink }})
+	kinds.Sinks = append(kinds.Sinks, kind.Kind[kind.Settings]{Name: "collecting", Settings: func() kind.Settings { return &collecting{seen: make(map[string]bool)} }})
 	load := func(sinks string) (*config.Config, error) {
 		path := filepath.Join(p.folder, "kinds.yaml")
 		text := strings.Replace(yaml, `{id: file, type: file, path: "%[2]s/events.jsonl"}`, sinks, 1)
@@ -65,27 +84,37 @@ func TestAnotherKindOfSink(t *testing.T) {
 		return cfg, err
 	}
 	for sinks, want := range map[string]string{
-		`{id: mine, type: collecting}`:                        "label is missing; write it",
-		`{id: mine, type: collecting, label: a, most: 0}`:     "not a number of events from 1 to 100",
-		`{id: mine, type: collecting, label: a, path: b}`:     "a sink of type collecting has none; remove it, or write type: file",
-		`{id: mine, type: collectin, label: a}`:               "write collecting",
-		`{id: mine, type: stdout, label: a}`:                  "a sink of type stdout has none; remove it, or write type: collecting",
-		`{id: mine, type: stdout}, {id: yours, type: stdout}`: "a sink that writes to this place is there already",
-		`{id: mine, type: collecting, label: a, colour: red}`: "there is id, type, label, most, batch-size",
-		`{id: mine, type: file, path: ""}`:                    "path is empty; write the name of a file",
-		`{id: mine, type: [collecting], label: a}`:            "type is",
-		`{id: mine, label: a}`:                                "type is missing",
+		`{id: mine, type: collecting}`:                                  "label is missing; write it",
+		`{id: mine, type: collecting, label: a, url: "http://h"}`:       "write https://HOST",
+		`{id: mine, type: collecting, label: a, tls: {ca-file: /none}}`: "sinks[0].tls.ca-file: the file does not exist",
+		`{id: mine, type: collecting, label: a, body: "{{.Nothing}}"}`:  "line 1 of the template: <.Nothing> has no value here",
+		`{id: mine, type: collecting, label: a, most: 0}`:               "not a number of events from 1 to 100",
+		`{id: mine, type: collecting, label: a, path: b}`:               "a sink of type collecting has none; remove it, or write type: file",
+		`{id: mine, type: collectin, label: a}`:                         "write collecting",
+		`{id: mine, type: stdout, label: a}`:                            "a sink of type stdout has none; remove it, or write type: collecting",
+		`{id: mine, type: stdout}, {id: yours, type: stdout}`:           "a sink that writes to this place is there already",
+		`{id: mine, type: collecting, label: a, colour: red}`:           "there is id, type, label, most, url, secret, headers, tls, body, batch-size",
+		`{id: mine, type: file, path: ""}`:                              "path is empty; write the name of a file",
+		`{id: mine, type: [collecting], label: a}`:                      "type is",
+		`{id: mine, label: a}`:                                          "type is missing",
 	} {
 		if _, err := load(sinks); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: reported %v, want %q", sinks, err, want)
 		}
 	}
-	cfg, err := load(`{id: mine, type: collecting, label: here}`)
+	cfg, err := load(`{id: mine, type: collecting, label: here, url: "https://h", secret: hunter2, headers: {a: hunter2}, body: "of {{.Subject}}"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sink.Label != "here" || sink.Most != 7 {
-		t.Errorf("decoded %q and %d", sink.Label, sink.Most)
+	sink, ok := cfg.Sinks[0].Settings.(*collecting)
+	if !ok {
+		t.Fatalf("settings %T", cfg.Sinks[0].Settings)
+	}
+	if sink.Label != "here" || sink.Most != 7 || sink.URL.Reveal() != "https://h" || sink.Secret.Reveal() != "hunter2" || sink.Headers["a"].Reveal() != "hunter2" {
+		t.Errorf("decoded %q, %d, %s", sink.Label, sink.Most, sink.URL)
+	}
+	if printed := fmt.Sprintf("%+v", cfg); strings.Contains(printed, "hunter2") {
+		t.Errorf("printed %s", printed)
 	}
 	p.config = cfg
 	p.start(t)

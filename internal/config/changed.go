@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/observerd/observerd/internal/config/field"
 )
 
 // Hash identifies what nodes of one cluster have in common: 12 hexadecimal
@@ -114,6 +116,9 @@ func flatten(c *Config) map[string]any {
 			}
 		case shape == scalar || shape == words || shape == pairs:
 			all[p.at] = p.value.Interface()
+			if t, ok := all[p.at].(field.Template); ok {
+				all[p.at] = t.String()
+			}
 		}
 		return true
 	})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/config/field"
 )
 
 // leastHashKey is the length of an HMAC-SHA-256: a shorter key would be the weaker part.
@@ -64,7 +64,7 @@ func (c observerChecker) readHashKey(file string, o *Observer, hashes bool) {
 		if c.OK(file) && len(text) < leastHashKey {
 			c.Reject(file, "the key in the file is shorter than 32 bytes; write a longer one, such as the output of 'openssl rand -hex 32'")
 		}
-		o.hashKey = dburl.NewSecret(text)
+		o.hashKey = field.NewSecret(text)
 	}
 }
 

@@ -1,8 +1,8 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
-	"reflect"
 )
 
 // sinkChecker checks the section sinks.
@@ -26,25 +26,13 @@ func (c sinkChecker) checkSinks(sinks []Sink) {
 	}
 }
 
-// checkSinkSettings fills in the names of files, and keeps two sinks from writing into one
-// another's lines.
+// checkSinkSettings completes the settings, asks them what else is wrong, and keeps two
+// sinks from writing into one another's lines.
 func (c sinkChecker) checkSinkSettings(path string, s Sink, targets map[string]string) {
-	last := join(path, "type")
-	names{}.walk(reflect.ValueOf(s), path, func(p place) bool {
-		if p.tag.Get("unit") != "file name" {
-			return true
-		}
-		last = p.at
-		switch name := p.value.String(); {
-		case !c.OK(p.at):
-		case name == "" && c.IsSet(p.at):
-			c.Reject(p.at, p.key+" is empty; write the name of a file")
-		default:
-			p.value.SetString(c.fileName(p.at, name))
-		}
-		return true
-	})
-	if target := s.Settings.Target(); target != "" && c.OK(last) {
-		checkUnique(c.Report, targets, target, last, "a sink that writes to this place")
+	if !c.complete(path, s.Settings) {
+		return
+	}
+	if key, target := s.Settings.Target(); target != "" {
+		checkUnique(c.Report, targets, target, join(path, cmp.Or(key, "type")), "a sink that writes to this place")
 	}
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"encoding"
 	"fmt"
 	"maps"
 	"reflect"
@@ -76,7 +78,8 @@ func (d decoder) section(p place) bool {
 // ofType is a key of one type, which takes what it lacks from those for all types.
 var ofType = regexp.MustCompile(`^scheduler\.[a-z0-9-]+-observer\.`)
 
-// leaf decodes one text, or a list of them. A URL is decoded later, when it is resolved.
+// leaf decodes one text, or several. A secret that may be in a file is read later: see
+// [resolver].
 func (d decoder) leaf(p place, value any) {
 	if shared := ofType.ReplaceAllString(p.at, "scheduler.observer."); value == nil && shared != p.at {
 		if !d.OK(shared) {
@@ -89,71 +92,74 @@ func (d decoder) leaf(p place, value any) {
 		d.texts[p.at] = preset
 	}
 	if value == nil {
-		if p.tag.Get("required") != "" && d.OK(p.at) {
+		if p.tag.Get("required") != "" && d.OK(p.at) && (!p.file || d.texts[p.at+"-file"] == nil) {
 			d.Reject(p.at, p.key+" is missing; write it")
 		}
 		return
 	}
-	if p.value.Type() == reflect.TypeFor[URL]() {
-		return
-	}
 	switch p.shape() {
 	case words:
-		p.value.Set(reflect.ValueOf(d.words(p, value)))
-		return
+		d.words(p, value)
 	case pairs:
 		d.pairs(p, asWords(value))
-		return
-	}
-	written, _ := value.(string)
-	text, ok := d.expanded(p, written)
-	if !ok {
-		return
-	}
-	if why := setScalar(p, text); why != "" {
-		d.Reject(p.at, why)
+	default:
+		if written, _ := value.(string); !isSecret(p.value.Type()) {
+			d.text(p, written)
+		}
 	}
 }
 
-func (d decoder) words(p place, value any) []string {
-	if written, ok := value.(string); ok {
-		text, ok := d.expanded(p, written)
-		if first := p.at + "[0]"; ok {
-			d.hide(first, written, text)
-		} else {
-			d.MarkWrong(first)
-		}
-		return []string{text}
+// text sets the value of a place from what is written there.
+func (d decoder) text(p place, written string) (ok bool) {
+	text, ok := d.expanded(p, written)
+	if !ok {
+		return false
 	}
-	texts, path := asWords(value), p.at
+	why := setScalar(p, text)
+	if _, compiled := p.value.Interface().(encoding.TextMarshaler); compiled && why != "" && text != written {
+		why = "with the values of its variables this cannot be used; write them out to see why" // It may repeat them.
+	}
+	if why != "" {
+		d.Reject(p.at, why)
+	}
+	return why == ""
+}
+
+// words decodes a list of texts, or one.
+func (d decoder) words(p place, value any) {
+	texts := asWords(value)
+	written, single := value.(string)
+	if single {
+		texts = []string{written}
+	}
+	p.value.Set(reflect.MakeSlice(p.value.Type(), len(texts), len(texts)))
 	for i, written := range texts {
-		var ok bool
-		p.at = fmt.Sprintf("%s[%d]", path, i)
-		if texts[i], ok = d.expanded(p, written); !ok {
-			d.MarkWrong(path)
+		item, first := p, fmt.Sprintf("%s[%d]", p.at, i)
+		item.value, item.entry = p.value.Index(i), true
+		if !single {
+			item.at = first
+		}
+		switch ok := d.text(item, written); {
+		case !ok && single:
+			d.MarkWrong(first)
+		case !ok:
+			d.MarkWrong(p.at)
+		case single:
+			d.hide(first, written, item.value.String())
 		}
 	}
-	return texts
 }
 
 // pairs decodes names and texts, in turns.
 func (d decoder) pairs(p place, values []string) {
-	m, path := p.value, p.at
+	m := p.value
 	m.Set(reflect.MakeMap(m.Type()))
-	p.key = "way to redact a column"
 	for i := 0; i+1 < len(values); i += 2 {
-		p.at = join(path, values[i])
-		text, ok := d.expanded(p, values[i+1])
-		if !ok {
-			d.MarkWrong(path)
-			continue
+		entry := place{key: cmp.Or(p.tag.Get("entry"), p.key), at: join(p.at, values[i]), tag: p.tag, value: reflect.New(m.Type().Elem()).Elem(), entry: true}
+		if !d.text(entry, values[i+1]) {
+			d.MarkWrong(p.at)
 		}
-		value, why := word(text, p)
-		if why != "" {
-			d.Reject(p.at, why)
-			d.MarkWrong(path)
-		}
-		m.SetMapIndex(reflect.ValueOf(values[i]), reflect.ValueOf(value))
+		m.SetMapIndex(reflect.ValueOf(values[i]), entry.value)
 	}
 }
 

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io/fs"
-	"reflect"
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/dburl"
@@ -11,23 +10,37 @@ import (
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
-// checkExposed rejects a password that is written in a configuration that every user of
-// the host may read. It checks a file alone, before the environment is merged over it: a
+// checkExposed rejects secrets that are written in a configuration that every user of the
+// host may read. It checks a file alone, before the environment is merged over it: a
 // password without effect is a password too. The key is not marked as wrong, so that its
 // other mistakes are reported as well.
-func (r reader) checkExposed(p place, text string) {
-	if r.exposed && p.value.Type() == reflect.TypeFor[URL]() && dburl.HoldsPassword(withoutVariables(text)) {
-		r.RejectAt(r.OriginOf(p.at), p.at, whyExposed(r.in, p.at))
+func (r reader) checkExposed(p place, at string, texts ...any) {
+	if !r.exposed || !isSecret(p.value.Type()) {
+		return
+	}
+	for _, text := range texts {
+		written, _ := text.(string)
+		written = withoutVariables(written)
+		if p.unit() == "URL" && dburl.HoldsPassword(written) || p.unit() != "URL" && written != "" {
+			r.RejectAt(r.OriginOf(at), at, whyExposed(r.in, p, at))
+			return
+		}
 	}
 }
 
-func whyExposed(in file, key string) string {
-	instead := "write ${NAME} for it, or url-file"
-	if strings.HasPrefix(key, "sources.") {
+func whyExposed(in file, p place, at string) string {
+	what, instead := "password", "write ${NAME} for it"
+	if p.unit() != "URL" {
+		what = "secret"
+	}
+	if p.file {
+		instead += ", or " + p.key + "-file"
+	}
+	if strings.HasPrefix(p.at, "sources.") {
 		instead = "write ${NAME} for it, url-file or password-file"
 	}
-	return fmt.Sprintf("%s holds a password, and every user of this host may read this file (mode %04o); %s, or %s",
-		key, in.info.Mode().Perm(), fileowner.Close(in.path, in.info), instead)
+	return fmt.Sprintf("%s holds a %s, and every user of this host may read this file (mode %04o); %s, or %s",
+		at, what, in.info.Mode().Perm(), fileowner.Close(in.path, in.info), instead)
 }
 
 // warnOfReaders warns of a file that holds a secret and that every user of the

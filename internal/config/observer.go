@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/config/field"
 )
 
 // The ways to detect what happened to a row.
@@ -43,7 +43,7 @@ type Observer struct {
 	Columns []string `key:"columns" shown:"all" unit:"columns"`
 	// Redact says what becomes of columns before a value of them leaves the poll: drop, hash
 	// or mask, by the column's name. Default: nothing.
-	Redact Redactions `key:"redact" oneof:"drop|hash|mask"`
+	Redact Redactions `key:"redact" entry:"way to redact a column" oneof:"drop|hash|mask"`
 	// RedactKeyFile is a file that holds the key of the hashes, at least 32 bytes. It
 	// is read when the configuration is loaded. Required by hash.
 	RedactKeyFile string `key:"redact-key-file" shown:"required by hash" unit:"file name"`
@@ -105,7 +105,7 @@ type Observer struct {
 	// Enabled is the switch of the observer. Default: true.
 	Enabled bool `key:"enabled" default:"true"`
 
-	hashKey dburl.Secret
+	hashKey field.Secret
 }
 
 // The ways to redact a column.
@@ -119,7 +119,7 @@ const (
 type Redactions map[string]string
 
 // HashKey is what RedactKeyFile holds; empty where nothing is hashed.
-func (o Observer) HashKey() dburl.Secret { return o.hashKey }
+func (o Observer) HashKey() field.Secret { return o.hashKey }
 
 // Window is the time of day that NotBetween names; nil for none.
 func (o Observer) Window() *Window { return mustWindow(o.NotBetween) }

@@ -20,24 +20,44 @@ func (r resolver) text(key string) string {
 	return text
 }
 
-// resolveURL makes the URL of a section from its url or url-file, whichever was set in
-// the higher layer. Setting both in one layer is a mistake.
-func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
-	urlKey, fileKey := join(path, "url"), join(path, "url-file")
-	byURL, byFile := r.texts[urlKey] != nil, r.texts[fileKey] != nil
+// secret returns the text of a key, or that of the file which KEY-file names, whichever was
+// set in the higher layer, and the key that was. Setting both in one layer is a mistake.
+// otherwise is what can be written in the place of a variable. Without either the text and
+// at are empty.
+func (r resolver) secret(key, what, otherwise string) (text, at string, ok bool) {
+	file := key + "-file"
+	byText, byFile := r.texts[key] != nil, r.texts[file] != nil
 	switch {
-	case !r.OK(urlKey, fileKey):
-		return URL{}, false
-	case byURL && byFile && r.LayerOf(urlKey) == r.LayerOf(fileKey):
-		r.Reject(fileKey, "url is set as well; remove one of them")
-		return URL{}, false
-	case byFile && (!byURL || r.LayerOf(fileKey) > r.LayerOf(urlKey)):
-		return r.parseURL(fileKey, r.fromFile(fileKey, r.text(fileKey), "URL"), parse)
-	case byURL:
-		return r.parseURL(urlKey, r.expand(urlKey, r.text(urlKey), "url-file"), parse)
+	case !r.OK(key, file):
+		return "", "", false
+	case byText && byFile && r.LayerOf(key) == r.LayerOf(file):
+		r.Reject(file, yamlfile.LastKey(key)+" is set as well; remove one of them")
+		return "", "", false
+	case byFile && (!byText || r.LayerOf(file) > r.LayerOf(key)):
+		text, at = r.fromFile(file, r.text(file), what), file
+	case byText:
+		text, at = r.expand(key, r.text(key), otherwise), key
+	default:
+		return "", "", true
 	}
-	r.Reject(path, "url is missing; write url or url-file")
-	return URL{}, false
+	return text, at, r.OK(at)
+}
+
+// resolveURL makes the URL of a section from its url or url-file.
+func (r resolver) resolveURL(path string, parse func(string) (URL, error)) (u URL, ok bool) {
+	text, at, ok := r.secret(join(path, "url"), "URL", "url-file")
+	switch {
+	case !ok:
+		return URL{}, false
+	case at == "":
+		r.Reject(path, "url is missing; write url or url-file")
+		return URL{}, false
+	}
+	u, err := parse(text)
+	if err != nil {
+		r.Reject(at, err.Error())
+	}
+	return u, err == nil
 }
 
 // urlKey is the key that gave a section its URL.
@@ -47,18 +67,6 @@ func (r resolver) urlKey(path string) string {
 		return fileKey
 	}
 	return urlKey
-}
-
-func (r resolver) parseURL(key, text string, parse func(string) (URL, error)) (URL, bool) {
-	if !r.OK(key) {
-		return URL{}, false
-	}
-	u, err := parse(text)
-	if err != nil {
-		r.Reject(key, err.Error())
-		return URL{}, false
-	}
-	return u, true
 }
 
 // fromFile reads a URL or another secret from its file, whose name is written at the
@@ -82,7 +90,7 @@ func (r resolver) fromFile(key, written, what string) string {
 	switch {
 	case content == "":
 		r.Reject(key, "the file is empty; write the "+what+" into it")
-	case what != "URL" || dburl.HoldsPassword(content):
+	case what != "URL" && what != "certificate" || dburl.HoldsPassword(content):
 		r.options.warnOfReaders(r.Report, key, name, info)
 	}
 	return content

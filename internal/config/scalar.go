@@ -1,12 +1,16 @@
 package config
 
 import (
+	"cmp"
+	"encoding"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/nearest"
 )
 
@@ -33,6 +37,13 @@ func setScalar(p place, text string) (why string) {
 		**target, why = duration(text, p)
 	case *Percent:
 		*target, why = percent(text)
+	case *float64:
+		*target, why = decimal(text, p)
+	case encoding.TextUnmarshaler:
+		if err := target.UnmarshalText([]byte(text)); err != nil {
+			return err.Error()
+		}
+		return checkScheme(p)
 	default:
 		panic("config: no way to read a " + p.value.Type().String())
 	}
@@ -90,6 +101,36 @@ func limit(p place, name string, otherwise int64) int64 {
 		return otherwise
 	}
 	return n
+}
+
+func decimal(text string, p place) (float64, string) {
+	low, high := bound(p, "min", 0), bound(p, "max", math.MaxInt32)
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= low && n <= high) {
+		return 0, fmt.Sprintf("%s is not a number of %s from %v to %v; write for example %s", quote(text), p.unit(), low, high, cmp.Or(p.tag.Get("default"), "1.5"))
+	}
+	return n, ""
+}
+
+func bound(p place, name string, otherwise float64) float64 {
+	n, err := strconv.ParseFloat(p.tag.Get(name), 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// checkScheme says what to write in the place of a URL for another kind of server.
+func checkScheme(p place) (why string) {
+	u, ok := p.value.Interface().(field.URL)
+	schemes := strings.Split(p.tag.Get("schemes"), "|")
+	if !ok || p.tag.Get("schemes") == "" || slices.Contains(schemes, u.Scheme()) {
+		return ""
+	}
+	for i, scheme := range schemes {
+		schemes[i] = scheme + "://HOST"
+	}
+	return "this URL leads to another kind of server; write " + either(schemes)
 }
 
 func percent(text string) (Percent, string) {

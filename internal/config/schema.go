@@ -1,11 +1,15 @@
 package config
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/observerd/observerd/internal/config/field"
+	"github.com/observerd/observerd/internal/kind"
 )
 
 // shape is the form that a value has in the file.
@@ -21,19 +25,29 @@ const (
 )
 
 func shapeOf(t reflect.Type) shape {
+	ofSections := t.Kind() == reflect.Map || t.Kind() == reflect.Slice
+	ofSections = ofSections && shapeOf(t.Elem()) == section
 	switch {
-	case t == reflect.TypeFor[Redactions]():
-		return pairs
-	case t.Kind() == reflect.Map:
+	case t.Kind() == reflect.Map && ofSections:
 		return table
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+	case t.Kind() == reflect.Map:
+		return pairs
+	case t.Kind() == reflect.Slice && ofSections:
 		return list
 	case t.Kind() == reflect.Slice:
 		return words
-	case t.Kind() == reflect.Struct && t != reflect.TypeFor[URL]():
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[URL]() && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return section
 	}
 	return scalar
+}
+
+// isSecret reports whether values of the type, or those in it, hold secrets.
+func isSecret(t reflect.Type) bool {
+	if t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return slices.Contains([]reflect.Type{reflect.TypeFor[URL](), reflect.TypeFor[field.URL](), reflect.TypeFor[field.Secret]()}, t)
 }
 
 // place is a key with its value, or an entry of a table or list. What its struct declares
@@ -43,6 +57,8 @@ type place struct {
 	key, at string
 	tag     reflect.StructTag
 	value   reflect.Value
+	// file says that a secret may be in a file, which the key KEY-file names.
+	file bool
 	// entry is set for what a name or a number introduces. table is the map of which value
 	// is a copy, under that name.
 	entry bool
@@ -63,7 +79,7 @@ func (p place) store() {
 // decide which keys it has.
 type names struct {
 	types, sources []string
-	sinks          []SinkKind
+	sinks          []kind.Kind[kind.Settings]
 	// variables are for the values that decide which keys there are.
 	variables variables
 	// byID has entries of lists go by their id.
@@ -129,17 +145,21 @@ func (n names) keys(v reflect.Value, path string) (all []place) {
 				p.key = name + suffix
 				all = append(all, p)
 			}
-		case f.Type == reflect.TypeFor[SinkSettings]():
+		case f.Type == reflect.TypeFor[kind.Settings]():
 			if !value.IsNil() {
 				all = append(all, n.keys(value.Elem().Elem(), path)...)
 			}
 		case f.Anonymous && key == "":
 			all = append(all, n.keys(value, path)...)
 		default:
-			all = append(all, place{key: key, at: join(path, key), tag: n.withSinkKinds(f.Tag), value: value})
+			all = append(all, place{key: key, at: join(path, key), tag: n.withSinkKinds(f.Tag), value: value, file: isSecret(f.Type) && hasKey(v.Type(), key+"-file")})
 		}
 	}
 	return all
+}
+
+func hasKey(t reflect.Type, key string) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Tag.Get("key") == key })
 }
 
 // entryOf returns a copy of an entry, which can be set.
@@ -167,8 +187,8 @@ func (n names) withSinkKinds(tag reflect.StructTag) reflect.StructTag {
 		return tag
 	}
 	var kinds []string
-	for _, kind := range n.sinks {
-		kinds = append(kinds, kind.Name)
+	for _, k := range n.sinks {
+		kinds = append(kinds, k.Name)
 	}
 	return reflect.StructTag(strings.Replace(string(tag), "<sinks>", strings.Join(kinds, "|"), 1))
 }
@@ -201,6 +221,12 @@ func (p place) unit() string {
 		return "duration"
 	case reflect.TypeFor[Percent]():
 		return "percent"
+	case reflect.TypeFor[field.Secret]():
+		return "secret"
+	case reflect.TypeFor[field.URL]():
+		return "URL"
+	case reflect.TypeFor[field.Template]():
+		return "template"
 	}
 	return "true, false"
 }

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/config/dburl"
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/wiring"
 )
 
@@ -62,12 +62,12 @@ func TestSecretsReachTheDriver(t *testing.T) {
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	cfg := withSecrets(t)
-	secret := dburl.NewSecret(canary)
+	secret := field.NewSecret(canary)
 	// Unexported fields are read by fmt past every method.
 	inside := struct {
 		cfg    config.Config
 		url    config.URL
-		secret dburl.Secret
+		secret field.Secret
 	}{*cfg, cfg.Database.URL, secret}
 	printed := make(map[string]string)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {

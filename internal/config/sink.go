@@ -1,6 +1,10 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/observerd/observerd/internal/kind"
+)
 
 // Sink is a receiver of every event.
 type Sink struct {
@@ -10,7 +14,7 @@ type Sink struct {
 	// Type is the name of the sink's kind. Required.
 	Type string `key:"type" shown:"required" required:"true" oneof:"<sinks>"`
 	// Settings are the keys of the kind. [Load] always sets them.
-	Settings SinkSettings
+	Settings kind.Settings
 	// BatchSize is how many events are delivered at once. Default: 500.
 	BatchSize int `key:"batch-size" default:"500" min:"1" max:"10000" unit:"events"`
 }

@@ -54,8 +54,8 @@ func (r reader) section(n *yaml.Node, v reflect.Value, path string) map[string]a
 func (n names) known(v reflect.Value, path string) []place {
 	all := n.keys(v, path)
 	if sink, ok := v.Interface().(Sink); ok && sink.Settings == nil {
-		for _, kind := range n.sinks {
-			all = append(all, n.keys(reflect.ValueOf(kind.Settings()).Elem(), path)...)
+		for _, k := range n.sinks {
+			all = append(all, n.keys(reflect.ValueOf(k.Settings()).Elem(), path)...)
 		}
 	}
 	return all
@@ -94,17 +94,18 @@ func (r reader) table(n *yaml.Node, t reflect.Type, path string) map[string]any 
 
 // pairs returns the names and texts of a mapping, in turns: a name may hold a point, at
 // which the keys of layers are cut.
-func (r reader) pairs(n *yaml.Node, path string) []any {
+func (r reader) pairs(n *yaml.Node, p place) []any {
 	values := []any{}
-	r.Entries(n, path, func(key, value *yaml.Node) {
-		at := join(path, key.Value)
+	r.Entries(n, p.at, func(key, value *yaml.Node) {
+		at := join(p.at, key.Value)
 		if r.IsPlain(value, at) {
 			if text := r.Text(value, at, "one text"); text != nil {
+				r.checkExposed(p, at, text)
 				values = append(values, key.Value, text)
 				return
 			}
 		}
-		r.MarkWrong(path)
+		r.MarkWrong(p.at)
 	})
 	return values
 }
@@ -130,18 +131,20 @@ func (r reader) value(n *yaml.Node, p place) any {
 		}
 	case pairs:
 		if r.Is(n, yaml.MappingNode, path, "a section; write names below it, each with one text") {
-			return r.pairs(n, path)
+			return r.pairs(n, p)
 		}
 	case words:
 		if n.Kind == yaml.SequenceNode {
-			return r.Texts(n, path, entry(path))
+			texts := r.Texts(n, path, entry(path))
+			r.checkExposed(p, path, texts...)
+			return texts
 		}
-		return r.Text(n, path, "one name or a list of names")
+		text := r.Text(n, path, "one name or a list of names")
+		r.checkExposed(p, path, text)
+		return text
 	default:
 		text := r.Text(n, path, "one text, number or switch")
-		if written, ok := text.(string); ok {
-			r.checkExposed(p, written)
-		}
+		r.checkExposed(p, path, text)
 		return text
 	}
 	return nil

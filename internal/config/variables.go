@@ -81,10 +81,10 @@ func (r resolver) fileName(key, written string) string {
 // Messages show the value as it is written: a variable may hold a secret that belongs
 // elsewhere.
 func (d decoder) expanded(p place, written string) (text string, ok bool) {
-	switch p.tag.Get("unit") {
-	case "file name":
+	switch unit := p.tag.Get("unit"); {
+	case unit == "file name" && !p.entry:
 		return written, true // See [resolver.fileName].
-	case "SQL":
+	case unit == "SQL":
 		if inQuery.MatchString(written) {
 			d.Reject(p.at, p.key+" takes no variables, which could change what it asks; write the value itself, "+
 				"or make a view of the query and name that at table, which takes ${NAME}")

@@ -4,22 +4,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
+
+	"github.com/observerd/observerd/internal/kind"
 )
 
-// SinkKind is one kind of sink: all that the program has to know of it.
-type SinkKind struct {
-	// Name is the type of such a sink in the configuration.
-	Name string
-	// Settings returns settings without values.
-	Settings func() SinkSettings
-}
-
-// SinkSettings are the keys that sinks of one kind have beside those of all sinks: a
-// pointer to a struct with the tags that package config describes. They are printed with
-// the configuration: a secret is in a file that they name.
+// SinkSettings are the settings of a kind of sink.
 type SinkSettings interface {
-	// Target names the place that no two sinks may share; "" for none.
-	Target() string
+	kind.Settings
 	// Opener is called once for each sink of the process. What it returns opens the
 	// sink for one term of its relay.
 	Opener(o SinkOptions) func(ctx context.Context) (Sink, error)

@@ -12,6 +12,7 @@ import (
 	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/events/sink/file"
 	"github.com/observerd/observerd/internal/events/sink/stdout"
+	"github.com/observerd/observerd/internal/kind"
 	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/source/mysql"
 	"github.com/observerd/observerd/internal/source/oracle"
@@ -30,7 +31,7 @@ var sources = []source.Kind{
 }
 
 // sinks are the kinds of sinks, in the order in which messages name them.
-var sinks = []events.SinkKind{
+var sinks = []kind.Kind[events.SinkSettings]{
 	stdout.Kind,
 	file.Kind,
 }
@@ -38,20 +39,16 @@ var sinks = []events.SinkKind{
 // Kinds returns what the configuration has to know of each kind.
 func Kinds() config.Kinds {
 	var kinds config.Kinds
-	for _, kind := range sources {
-		if kind.Example == "" {
+	for _, k := range sources {
+		if k.Example == "" {
 			continue // A file, as the coordination database may be: the configuration knows it.
 		}
 		kinds.Servers = append(kinds.Servers, dburl.Kind{
-			Scheme: kind.Scheme, Aliases: kind.Aliases, Example: kind.Example, Harmless: kind.Harmless, Account: kind.Account,
-			LooseNames: kind.LooseNames, HasDefaults: kind.HasDefaults, Fetches: kind.Fetches,
+			Scheme: k.Scheme, Aliases: k.Aliases, Example: k.Example, Harmless: k.Harmless, Account: k.Account,
+			LooseNames: k.LooseNames, HasDefaults: k.HasDefaults, Fetches: k.Fetches,
 		})
 	}
-	for _, kind := range sinks {
-		kinds.Sinks = append(kinds.Sinks, config.SinkKind{
-			Name: kind.Name, Settings: func() config.SinkSettings { return kind.Settings() },
-		})
-	}
+	kinds.Sinks = kind.Any(sinks)
 	kinds.CheckLocks = lockMistakes
 	return kinds
 }
@@ -59,7 +56,7 @@ func Kinds() config.Kinds {
 // OpenSource opens a source of the kind that the scheme names. It does not connect. The
 // error is of the URL, or of the files that it names.
 func OpenSource(scheme string, o source.Options) (source.Database, error) {
-	at := slices.IndexFunc(sources, func(kind source.Kind) bool { return kind.Scheme == scheme })
+	at := slices.IndexFunc(sources, func(k source.Kind) bool { return k.Scheme == scheme })
 	if at < 0 {
 		return nil, fmt.Errorf("this binary cannot read %s", scheme)
 	}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/observerd/observerd/internal/config/field"
 )
 
 // A parameter with another name is part of a password that was not encoded.
@@ -53,7 +55,7 @@ func parseNetwork(text string, kind Kind) (URL, error) {
 	case !kind.HasDefaults && u.User.Username() == "":
 		return URL{}, errors.New("the URL names no user; write " + kind.Example)
 	}
-	return URL{secret: NewSecret(text), dialect: Dialect(kind.Scheme), shown: redactURL(u, parameters, kind), account: accountOf(u, parameters, kind),
+	return URL{secret: field.NewSecret(text), dialect: Dialect(kind.Scheme), shown: redactURL(u, parameters, kind), account: accountOf(u, parameters, kind),
 		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil
 }
 
@@ -90,7 +92,7 @@ func redactURL(u *url.URL, parameters url.Values, kind Kind) string {
 // account is the account of a URL on its server.
 type account struct {
 	id     string
-	secret Secret
+	secret field.Secret
 }
 
 // accountOf returns the account of a URL, and the secret of its logon.
@@ -110,10 +112,10 @@ func accountOf(u *url.URL, parameters url.Values, kind Kind) account {
 		id.User = url.User(u.User.Username())
 		password, _ = u.User.Password()
 	}
-	return account{id: id.String(), secret: NewSecret(password + "\x00" + secret.Encode())}
+	return account{id: id.String(), secret: field.NewSecret(password + "\x00" + secret.Encode())}
 }
 
 // Account identifies the account and its server, without a secret: where wrong
 // passwords lock an account, they lock it for all URLs with one id. secret is that of
 // the logon. Both are empty for SQLite, which has no accounts.
-func (u URL) Account() (id string, secret Secret) { return u.account.id, u.account.secret }
+func (u URL) Account() (id string, secret field.Secret) { return u.account.id, u.account.secret }

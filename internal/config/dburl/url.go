@@ -10,7 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/observerd/observerd/internal/config/field"
 )
+
+// hidden stands for a secret in a URL that is printed.
+const hidden = "xxxxx"
 
 // Dialect is a kind of database: sqlite, or the scheme of a [Kind].
 type Dialect string
@@ -25,7 +30,7 @@ const (
 // password and without the values of parameters that are not known to be
 // harmless. The zero value is no URL.
 type URL struct {
-	secret  Secret
+	secret  field.Secret
 	dialect Dialect
 	path    string
 	shown   string
@@ -125,7 +130,7 @@ func parseSQLite(rest string) (URL, error) {
 	}
 	path = filepath.Clean(path)
 	text := "sqlite:" + path
-	return URL{secret: NewSecret(text), dialect: SQLite, path: path, shown: text, database: filepath.Base(path)}, nil
+	return URL{secret: field.NewSecret(text), dialect: SQLite, path: path, shown: text, database: filepath.Base(path)}, nil
 }
 
 // IsZero reports whether there is no URL.

@@ -96,7 +96,7 @@ func (r *Report) Text(n *yaml.Node, path, want string) any {
 
 // Texts returns the texts of a list, without those that are mistakes: want says what an
 // entry is.
-func (r *Report) Texts(n *yaml.Node, path, want string) any {
+func (r *Report) Texts(n *yaml.Node, path, want string) []any {
 	r.SetOrigin(path, Position(n))
 	values := make([]any, 0, len(n.Content))
 	for i, item := range n.Content {

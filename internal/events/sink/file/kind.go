@@ -2,13 +2,18 @@ package file
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/events"
+	"github.com/observerd/observerd/internal/kind"
 )
 
 // Kind is the kind of sink that is of type file in the configuration.
-var Kind = events.SinkKind{Name: "file", Settings: func() events.SinkSettings { return new(settings) }}
+var Kind = kind.Kind[events.SinkSettings]{Name: "file", Settings: func() events.SinkSettings { return new(settings) }}
 
 type settings struct {
 	// Path is the file to which events are appended as JSON lines; a relative one
@@ -16,12 +21,34 @@ type settings struct {
 	Path string `key:"path" shown:"required for file" required:"true" unit:"file name" written:"true"`
 }
 
-func (s *settings) Target() string {
+func (s *settings) Target() (key, place string) {
 	path, err := filepath.Abs(s.Path)
 	if err != nil {
 		path = filepath.Clean(s.Path)
 	}
-	return "file " + path
+	return "path", "file " + path
+}
+
+func (*settings) Check(field.Report) {}
+
+// Probe finds what [Open] would refuse for ever: no file, and the file of another program.
+func (s *settings) Probe(context.Context) []kind.Finding {
+	info, err := os.Stat(s.Path)
+	switch {
+	case err != nil:
+		return nil // It is made when it is needed; whether it may be is asked for each file that is written.
+	case !info.Mode().IsRegular():
+		return []kind.Finding{{Err: fmt.Errorf("%s is not a regular file; name another one", s.Path)}}
+	}
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() // It was only read.
+	if _, err := readTail(f, info.Size()); errors.Is(err, ErrForeign) {
+		return []kind.Finding{{Err: fmt.Errorf("%s: %w", s.Path, err)}}
+	}
+	return nil
 }
 
 // Opener remembers what the largest batch of another node may repeat, too.

@@ -68,7 +68,7 @@ func readFrom(r io.ReaderAt, start, size int64) (t tail, lines int, err error) {
 		}
 		at += int64(len(line))
 		text, ended := bytes.CutSuffix(line, []byte{'\n'})
-		switch kind, id := judge(text, ended); kind {
+		switch what, id := judge(text, ended); what {
 		case whole:
 			lines++
 			foreigner = false
@@ -104,19 +104,19 @@ func skipLine(in *bufio.Reader) (n int64, err error) {
 	}
 }
 
-// kind is what a line is.
-type kind int
+// lineKind is what a line is.
+type lineKind int
 
 const (
-	whole   kind = iota // an event of ours
-	broken              // one of which a crash has left a part
-	foreign             // neither
+	whole   lineKind = iota // an event of ours
+	broken                  // one of which a crash has left a part
+	foreign                 // neither
 )
 
 // judge tells what a line is, and the id if it is an event. A line is checked
 // to its last byte: after a crash of the machine blocks in the middle of it may
 // hold zeros, and its event would be lost if its id were believed.
-func judge(text []byte, ended bool) (kind, uuid.UUID) {
+func judge(text []byte, ended bool) (lineKind, uuid.UUID) {
 	id, ours := events.EncodedID(text)
 	switch {
 	case ours && json.Valid(text):
