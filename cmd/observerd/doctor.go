@@ -28,8 +28,8 @@ func (c *cli) doctorCommand() *cobra.Command {
 table INT_LOCK and its rows, clocks, TTLs, keys, the other nodes, the settings of
 the server, the rights of the role. Nothing is written, and no lock is taken. The
 tables of observerd need not be there yet: it can be run against the database of
-Java nodes before the first node of observerd. 'observerd validate' examines the
-sources.
+Java nodes before the first node of observerd. Each sink of the configuration is
+asked whether it can be used. 'observerd validate' examines the sources.
 
 Each finding is ok, a note, a warning or a problem. Problems end with exit code 3,
 warnings too with --strict. Where nothing can be seen there are no findings: a

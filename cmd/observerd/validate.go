@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,11 @@ func (c *cli) validateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check the configuration and the databases in it",
 		Long: `Check the configuration and name every mistake in it at once. Then connect to
-the coordination database and to the source of every enabled observer, and name
-what does not fit: a missing table or column, a key that is not unique, a
-timestamp that can be NULL, a right that is not granted and what is lost without
-it, a large table that every poll would read whole. Nothing is created or changed.
+the coordination database, to the source of every enabled observer and to every
+sink, and name what does not fit: a missing table or column, a key that is not
+unique, a timestamp that can be NULL, a right that is not granted and what is
+lost without it, a large table that every poll would read whole. Nothing is
+created or changed.
 
 For each observer, show the SQL that its polls send, the plan of the database
 where it gives one, the first rows as the events that they would become, and how
@@ -117,7 +119,8 @@ func (v *validator) verdict(r validation) string {
 	default:
 		parts = []string{observersReady(r.Online.Ready(), len(r.Online.Observers))}
 		for _, subject := range r.Online.NotReady() {
-			parts = append(parts, map[string]string{"node": "this node is not ready", "database": "the coordination database is not ready"}[subject])
+			name := map[string]string{"node": "this node", "database": "the coordination database"}[subject]
+			parts = append(parts, cmp.Or(name, subject)+" is not ready")
 		}
 	}
 	if n := r.warnings(); n > 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,10 +120,10 @@ func (v Validation) Ready() int {
 }
 
 // NotReady are the subjects of the errors that are about no source and no observer:
-// "node" and "database".
+// "node", "database" and the sinks.
 func (v Validation) NotReady() (subjects []string) {
 	for _, f := range v.Findings {
-		own := f.Subject == subjectNode || f.Subject == subjectDatabase
+		own := f.Subject == subjectNode || f.Subject == subjectDatabase || strings.HasPrefix(f.Subject, sinkSubject)
 		if own && f.isError() && !slices.Contains(subjects, f.Subject) {
 			subjects = append(subjects, f.Subject)
 		}
@@ -141,8 +142,8 @@ func (v Validation) Warnings() int {
 	return n
 }
 
-// Validate connects to the coordination database and to the source of every
-// enabled observer. It creates and changes nothing in them. An account that the nodes
+// Validate connects to the coordination database, to the source of every enabled
+// observer and to every sink. It creates and changes nothing in them. An account that the nodes
 // know to be refused is not tried; one that is refused now is noted nowhere.
 func Validate(ctx context.Context, o ValidateOptions) Validation {
 	cfg := o.Config
@@ -160,13 +161,14 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		op = &Operator{cfg: cfg, log: o.Logger, readOnly: true}
 	}
 	defer op.Close() // It was only read.
-	var coordination []Finding
+	var coordination, sinks []Finding
 	var work sync.WaitGroup
 	work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 		coordination = v.Database.check(ctx, op, opened)
 	})
+	work.Go(func() { sinks = probeSinks(ctx, cfg.Sinks, o.Timeout) })
 	looked := look{op: op, sources: op.sources(), sample: o.Sample}
 	for i := range v.Observers {
 		work.Go(func() {
@@ -176,7 +178,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		})
 	}
 	work.Wait()
-	v.Findings = append(v.Findings, coordination...)
+	v.Findings = slices.Concat(v.Findings, coordination, sinks)
 	for i := range v.Observers {
 		o := &v.Observers[i]
 		o.Ready = !slices.ContainsFunc(o.findings, Finding.isError)
