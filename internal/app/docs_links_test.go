@@ -13,8 +13,8 @@ const (
 	// heading.
 	link = `\]\(([^)\s]+)\)`
 	// made is a target that a document says to make.
-	made    = "(?m)(?:`|^ *[$#] )make ([a-z-]+)"
-	target  = `(?m)^([a-z-]+):`
+	made    = "(?m)(?:`|^ *[$#] )make ([a-z/-]+)"
+	target  = `(?m)^([a-z/-]+):`
 	heading = `(?m)^#+ (.*)$`
 )
 
