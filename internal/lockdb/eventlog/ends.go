@@ -186,17 +186,6 @@ func (l *Log) examine(ctx context.Context) {
 		"'observerd status' has all streams", "streams", len(back), "first", back[0].stream, "event", back[0].detail)
 }
 
-// endsSQL has the number of each stream of $1, where it ends, and its event at the
-// sequence in $2. A standby may be behind, and is not believed.
-const endsSQL = `
-SELECT l.n,
-       coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
-       (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT))
-  FROM {numbered $1} l
-  JOIN {numbered $2} s ON s.n = l.n
- WHERE NOT {standby}
- ORDER BY l.n`
-
 // goneBack returns the streams that are not as they were known, by name.
 func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBack, err error) {
 	streams := slices.Sorted(maps.Keys(known))
@@ -212,7 +201,7 @@ func (l *Log) goneBack(ctx context.Context, known map[string]end) (back []wentBa
 	if err != nil {
 		return nil, err
 	}
-	err = l.db.Query(ctx, "compare the ends of the streams", endsSQL, func(scan func(...any) error) error {
+	err = l.db.Query(ctx, "compare the ends of the streams", l.sql.SQL().GoneBack, func(scan func(...any) error) error {
 		var n, last int64
 		var found string
 		if err := scan(&n, &last, sqldb.ScanText(&found)); err != nil {
@@ -253,16 +242,7 @@ func (l *Log) noteBack(ctx context.Context, back []wentBack) (news int64, err er
 		}
 		args = append(args, list)
 	}
-	return l.db.Exec(ctx, "note that the event log went back", `
-		INSERT INTO obs_audit (at, actor, action, subject, detail)
-		SELECT {now}, CAST($1 AS TEXT), CAST($2 AS TEXT), s.value, d.value
-		  FROM {numbered $3} s
-		  JOIN {numbered $4} d ON d.n = s.n
-		  JOIN {numbered $5} w ON w.n = s.n
-		 WHERE NOT EXISTS (SELECT 1 FROM obs_audit a
-		                    WHERE a.action = $2 AND a.subject = s.value
-		                      AND substr(a.detail, 1, length(w.value)) = w.value)
-		 ORDER BY s.n`, args...)
+	return l.db.Exec(ctx, "note that the event log went back", l.sql.SQL().NoteBack, args...)
 }
 
 // Delivered notes the last event that a sink holds, as one that was kept over a

@@ -29,29 +29,22 @@ type Options struct {
 // Log is the event log. It is an [events.Log], and safe for concurrent use.
 type Log struct {
 	db   *sqldb.DB
+	sql  *sqldb.Statements[logSQL]
 	opts Options
 	ends ends
 }
 
 // New returns the event log of a database.
-func New(db *sqldb.DB, o Options) *Log { return &Log{db: db, opts: o} }
-
-// backlogSQL costs one row of the log for each stream that has a backlog.
-const backlogSQL = `
-SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
-       (SELECT e.logged_at FROM obs_event e WHERE e.stream = c.stream AND e.seq > coalesce(o.last_seq, 0) ORDER BY e.seq LIMIT 1),
-       {now}
-  FROM obs_cursor c
-  LEFT JOIN obs_sink_offset o ON o.sink = $1 AND o.stream = c.stream
- WHERE c.last_seq > coalesce(o.last_seq, 0)
- ORDER BY c.stream`
+func New(db *sqldb.DB, o Options) *Log {
+	return &Log{db: db, sql: sqldb.NewStatements(db, logTexts), opts: o}
+}
 
 // Backlog implements [events.Log]: one query finds every stream that holds
 // events past the sink's offset.
 func (l *Log) Backlog(ctx context.Context, sink string) ([]events.Backlog, error) {
 	var backlog []events.Backlog
 	began := time.Now()
-	err := l.db.Query(ctx, "look for undelivered events", backlogSQL,
+	err := l.db.Query(ctx, "look for undelivered events", l.sql.SQL().Backlog,
 		func(scan func(...any) error) error {
 			var b events.Backlog
 			err := scan(&b.Stream, &b.Acknowledged, &b.Last, sqldb.ScanTime(&b.Oldest), sqldb.ScanTime(&b.Now))
@@ -75,12 +68,7 @@ var errEnough = errors.New("enough")
 func (l *Log) Read(ctx context.Context, stream string, after int64, limit int) ([]events.Event, error) {
 	batch := make([]events.Event, 0, limit)
 	began, bytes := time.Now(), 0
-	err := l.db.Query(ctx, "read events of "+stream, `
-		SELECT seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
-		  FROM obs_event
-		 WHERE stream = $1 AND seq > $2
-		 ORDER BY seq
-		 LIMIT $3`,
+	err := l.db.Query(ctx, "read events of "+stream, l.sql.SQL().Read,
 		func(scan func(...any) error) error {
 			ev := events.Event{Stream: stream}
 			var id string
@@ -130,8 +118,7 @@ func (l *Log) Before(ctx context.Context, stream string, last int64, at time.Tim
 // next returns the first event after seq, and when it was logged; 0 for none. The
 // janitor removes events at the beginning of a stream.
 func (l *Log) next(ctx context.Context, stream string, after int64) (seq int64, logged time.Time, err error) {
-	err = l.db.Query(ctx, "look when events of "+stream+" were logged",
-		`SELECT seq, logged_at FROM obs_event WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 1`,
+	err = l.db.Query(ctx, "look when events of "+stream+" were logged", l.sql.SQL().Next,
 		func(scan func(...any) error) error { return scan(&seq, sqldb.ScanTime(&logged)) }, stream, after)
 	return seq, logged, err
 }
@@ -160,7 +147,7 @@ func (l *Log) Tail(ctx context.Context, stream string, limit int) ([]events.Even
 // lastSeqs returns the last sequence of every stream.
 func (l *Log) lastSeqs(ctx context.Context) (map[string]int64, error) {
 	last := map[string]int64{}
-	err := l.db.Query(ctx, "read the ends of the streams", `SELECT stream, last_seq FROM obs_cursor`,
+	err := l.db.Query(ctx, "read the ends of the streams", l.sql.SQL().LastSeqs,
 		func(scan func(...any) error) error {
 			var stream string
 			var seq int64
@@ -174,36 +161,12 @@ func (l *Log) lastSeqs(ctx context.Context) (map[string]int64, error) {
 // Claim implements [events.Log]. The epoch stands in a row of its own, without
 // a stream, which every acknowledgement looks at: streams come and go.
 func (l *Log) Claim(ctx context.Context, sink string, epoch int64) error {
-	n, err := l.db.Exec(ctx, "claim sink "+sink, `
-		INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
-		VALUES ($1, '', 0, $2, {now})
-		ON CONFLICT (sink, stream) DO UPDATE
-		   SET epoch = excluded.epoch, updated_at = excluded.updated_at
-		 WHERE o.epoch <= excluded.epoch`, sink, epoch)
+	n, err := l.db.Exec(ctx, "claim sink "+sink, l.sql.SQL().Claim, sink, epoch)
 	if err == nil && n == 0 {
 		return fmt.Errorf("claim sink %s: %w", sink, events.ErrStale)
 	}
 	return err
 }
-
-// acknowledgeSQL moves the offset of the sink $1 in the stream $2 from $5 to $3, if the
-// claim is that of the epoch $4 and the log holds the $6 ids of the list $7 up to there.
-// It looks each of them up by its sequence: SQLite keeps the order of a CROSS JOIN, and
-// PostgreSQL reads no more than the range.
-const acknowledgeSQL = `
-INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
-SELECT $1, $2, $3, $4, {now}
- WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4{share})
-   AND (CAST($5 AS BIGINT) = 0 OR EXISTS (SELECT 1 FROM obs_sink_offset b WHERE b.sink = $1 AND b.stream = $2))
-   AND CAST($6 AS BIGINT) = (
-       SELECT count(*)
-         FROM {numbered $7} b
-        CROSS JOIN obs_event e
-        WHERE e.stream = $2 AND e.seq = CAST($3 AS BIGINT) - CAST($6 AS BIGINT) + b.n AND CAST(e.event_id AS TEXT) = b.value
-          AND e.seq > CAST($3 AS BIGINT) - CAST($6 AS BIGINT) AND e.seq <= CAST($3 AS BIGINT))
-ON CONFLICT (sink, stream) DO UPDATE
-   SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
- WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq)`
 
 // Acknowledge implements [events.Log]. One statement looks and moves.
 func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored, epoch int64) error {
@@ -215,7 +178,7 @@ func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored
 	if err != nil {
 		return err
 	}
-	n, err := l.db.Exec(ctx, "move the offset of sink "+sink, acknowledgeSQL,
+	n, err := l.db.Exec(ctx, "move the offset of sink "+sink, l.sql.SQL().Acknowledge,
 		sink, stored.Stream(), stored.Last(), epoch, stored.After, len(ids), list)
 	if err != nil || n > 0 {
 		return err
@@ -225,18 +188,14 @@ func (l *Log) Acknowledge(ctx context.Context, sink string, stored events.Stored
 
 // Failed implements [events.Log].
 func (l *Log) Failed(ctx context.Context, sink, reason string, epoch int64) error {
-	_, err := l.db.Exec(ctx, "note how sink "+sink+" does", `
-		UPDATE obs_sink_offset
-		   SET failed_at = CASE WHEN $3 = '' THEN NULL WHEN last_error <> '' AND failed_node = $4 THEN failed_at ELSE {now} END,
-		       last_error = $3, failed_node = CASE WHEN $3 = '' THEN '' ELSE $4 END
-		 WHERE sink = $1 AND stream = '' AND epoch = $2 AND (last_error <> $3 OR $3 <> '')`, sink, epoch, sqldb.Storable(reason), l.opts.Node)
+	_, err := l.db.Exec(ctx, "note how sink "+sink+" does", l.sql.SQL().Failed, sink, epoch, sqldb.Storable(reason), l.opts.Node)
 	return err
 }
 
 // whyNot says why an acknowledgement moved nothing.
 func (l *Log) whyNot(ctx context.Context, sink string, epoch int64) error {
 	var claimed int64
-	err := l.db.Query(ctx, "look who has claimed sink "+sink, `SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = ''`,
+	err := l.db.Query(ctx, "look who has claimed sink "+sink, l.sql.SQL().WhyNot,
 		func(scan func(...any) error) error { return scan(&claimed) }, sink)
 	switch {
 	case err != nil:
@@ -269,14 +228,7 @@ type Offset struct {
 // ever fed.
 func (l *Log) Offsets(ctx context.Context) ([]Offset, error) {
 	var all []Offset
-	err := l.db.Query(ctx, "read the offsets of sinks", `
-		SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at
-		  FROM obs_sink_offset s
-		 CROSS JOIN obs_cursor c
-		  LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = c.stream
-		  LEFT JOIN obs_event e ON e.stream = c.stream AND e.seq = coalesce(o.last_seq, 0) + 1
-		 WHERE s.stream = ''
-		 ORDER BY s.sink, c.stream`,
+	err := l.db.Query(ctx, "read the offsets of sinks", l.sql.SQL().Offsets,
 		func(scan func(...any) error) error {
 			var o Offset
 			err := scan(&o.Sink, &o.Stream, &o.Acknowledged, &o.Last, sqldb.ScanTime(&o.Oldest), &o.LastError, &o.FailedNode, sqldb.ScanTime(&o.FailedAt))

@@ -59,7 +59,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		ids[i] = uuid.NewString()
 	}
 	args := []any{"file", "orders", int64(15000), int64(1), int64(14500), len(ids), ids}
-	if p := explain(t, db, "EXPLAIN "+acknowledgeSQL, args...); strings.Contains(p, "Seq Scan on obs_event") ||
+	if p := explain(t, db, "EXPLAIN "+logTexts.Acknowledge, args...); strings.Contains(p, "Seq Scan on obs_event") ||
 		!regexp.MustCompile(`Index Cond: .*seq >`).MatchString(p) {
 		t.Errorf("PostgreSQL plans it as\n%s", p)
 	}
@@ -70,7 +70,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	args[6] = list
-	p := explain(t, db, "EXPLAIN QUERY PLAN "+acknowledgeSQL, args...)
+	p := explain(t, db, "EXPLAIN QUERY PLAN "+logTexts.Acknowledge, args...)
 	each, event := strings.Index(p, "json_each"), strings.Index(p, "SEARCH e USING PRIMARY KEY (stream=? AND seq=?)")
 	if event < 0 || each < 0 || each > event {
 		t.Errorf("SQLite plans it as\n%s", p)
@@ -103,7 +103,7 @@ func TestBacklogReadsOneEventOfAStream(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if p := explain(t, db, c.explain+backlogSQL, "file"); !strings.Contains(p, c.want) || strings.Contains(p, "Sort Key: e.") {
+			if p := explain(t, db, c.explain+logTexts.Backlog, "file"); !strings.Contains(p, c.want) || strings.Contains(p, "Sort Key: e.") {
 				t.Errorf("it is planned as\n%s", p)
 			}
 		})

@@ -2,7 +2,7 @@ package mutant
 
 const (
 	relayFile = "internal/events/round.go"
-	logFile   = "internal/lockdb/eventlog/log.go"
+	logFile   = "internal/lockdb/eventlog/log_sql.go"
 	fileSink  = "internal/events/sink/file/deliver.go"
 )
 
