@@ -146,8 +146,7 @@ func (m *Monitor) free(ctx context.Context, held lease, how *remedy) (freed bool
 // deleteEnded deletes the row of a term of this process that has ended. One that another
 // client has locked is left for the next look.
 func (m *Monitor) deleteEnded(ctx context.Context, held lease) (freed bool, err error) {
-	result, err := m.db.Lease.ExecContext(ctx, m.db.DeleteLocksSQL(`
-		 WHERE lock_key = $1 AND region = $2 AND client_id = $3`), held.Key, held.Region, held.term)
+	result, err := m.db.Lease.ExecContext(ctx, m.sql.SQL().DeleteEnded, held.Key, held.Region, held.term)
 	if err != nil {
 		return false, fmt.Errorf("delete the lease of an ended term: %w", err)
 	}
@@ -172,17 +171,12 @@ func (m *Monitor) correct(ctx context.Context, s snapshot) {
 	}
 }
 
-// mark writes into our own rows how others see us; false when it failed. The
-// rows of leases that were taken from us stay as they are.
+// mark writes into our own rows how others see us; false when it failed.
 func (m *Monitor) mark(ctx context.Context, kind string) bool {
 	err := m.attempt(ctx, 2*m.opts.Every, func(ctx context.Context) error {
 		// Polls may have taken all connections but those of the leases.
-		for _, text := range []string{
-			`UPDATE obs_lock SET liveness = $2
-			  WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> '` + FoundDead + `'`,
-			`UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`,
-		} {
-			if _, err := m.db.Lease.ExecContext(ctx, m.db.SQL(text), m.opts.BootID, kind); err != nil {
+		for _, text := range []string{m.sql.SQL().MarkLeases, m.sql.SQL().MarkNode} {
+			if _, err := m.db.Lease.ExecContext(ctx, text, m.opts.BootID, kind); err != nil {
 				return fmt.Errorf("mark the rows of this node: %w", err)
 			}
 		}

@@ -83,6 +83,7 @@ func (o *Options) setDefaults() {
 //	           └─ a pooler in transaction mode: switched off for good
 type Monitor struct {
 	db   *sqldb.DB
+	sql  *sqldb.Statements[presenceSQL]
 	opts Options
 	p    Presence
 
@@ -113,7 +114,7 @@ type Monitor struct {
 // does nothing until [Monitor.Start].
 func New(p Presence, o Options) *Monitor {
 	o.setDefaults()
-	m := &Monitor{db: o.DB, opts: o, p: p, cancel: func() {}, settled: make(chan struct{})}
+	m := &Monitor{db: o.DB, sql: newPresenceSQL(o.DB), opts: o, p: p, cancel: func() {}, settled: make(chan struct{})}
 	m.settle = sync.OnceFunc(func() { close(m.settled) })
 	m.detector = detector{absence: o.Absence, gap: 2 * (o.Every + o.Absence)}
 	return m

@@ -24,17 +24,19 @@ type Rows func(ctx context.Context, text string, visit func(scan func(...any) er
 type Onlooker struct {
 	// kind is the value of the columns liveness of nodes that can be judged.
 	kind   string
+	sql    *presenceSQL
 	rows   Rows
 	others func(ctx context.Context) (aliveness, error)
 }
 
 // NewOnlooker returns an onlooker that reads with rows.
 func NewOnlooker(db *sqldb.DB, rows Rows) Onlooker {
+	texts := newPresenceSQL(db).SQL()
 	if db.Backend() == "sqlite" {
 		p := &filePresence{prefix: filePrefix(db)}
-		return Onlooker{ByFlock, rows, func(context.Context) (aliveness, error) { return p.alive, nil }}
+		return Onlooker{ByFlock, texts, rows, func(context.Context) (aliveness, error) { return p.alive, nil }}
 	}
-	return Onlooker{BySession, rows, func(ctx context.Context) (aliveness, error) { return sessionsPresent(ctx, rows) }}
+	return Onlooker{BySession, texts, rows, func(ctx context.Context) (aliveness, error) { return sessionsPresent(ctx, rows, texts.Present) }}
 }
 
 // Dead returns the boot ids of the nodes that were absent in both of two looks
@@ -59,8 +61,7 @@ func (o Onlooker) Dead(ctx context.Context) (dead map[string]bool, err error) {
 // what changes with every sign of life.
 func (o Onlooker) absent(ctx context.Context) (map[string]string, error) {
 	var nodes []nodeSeen
-	err := o.rows(ctx, `
-		SELECT boot_id, liveness, CAST(seen_at AS TEXT) FROM obs_node WHERE seen_at >= {ago `+recentNodes+`}`,
+	err := o.rows(ctx, o.sql.Absent,
 		func(scan func(...any) error) error {
 			var n nodeSeen
 			err := scan(&n.boot, &n.liveness, &n.touched)

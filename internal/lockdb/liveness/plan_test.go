@@ -25,7 +25,7 @@ func TestLookReadsNoLocksOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plan := explain(t, db, snapshotText(db, []string{"DEFAULT"}))
+	plan := explain(t, db, newPresenceSQL(db).SQL().Look, []string{"", "DEFAULT"})
 	for _, table := range []string{"int_lock", "obs_lock"} {
 		if strings.Contains(plan, "Seq Scan on "+table) {
 			t.Errorf("the look is planned as\n%s", plan)
@@ -37,7 +37,11 @@ func TestLookReadsNoLocksOfOthers(t *testing.T) {
 func TestLookReadsNoLocksOfOthersOnSQLite(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, "sqlite:"+t.TempDir()+"/observerd.db")
-	rows, err := db.Main.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+db.SQL(snapshotText(db, []string{"DEFAULT"})))
+	list, err := db.List([]string{"", "DEFAULT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Main.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+newPresenceSQL(db).SQL().Look, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +85,9 @@ func migrated(t *testing.T, url string) *sqldb.DB {
 	return db
 }
 
-func explain(t *testing.T, db *sqldb.DB, text string) string {
+func explain(t *testing.T, db *sqldb.DB, text string, args ...any) string {
 	t.Helper()
-	rows, err := db.Main.QueryContext(t.Context(), `EXPLAIN `+text)
+	rows, err := db.Main.QueryContext(t.Context(), `EXPLAIN `+text, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
@@ -65,24 +64,6 @@ type lease struct {
 // nodeSeen is a node that has beaten lately.
 type nodeSeen struct{ name, boot, liveness, touched string }
 
-// recentNodes is how many seconds ago a node has beaten that is looked at. The
-// schedule forgets nodes sooner.
-const recentNodes = "60"
-
-// snapshotSQL returns the leases of the regions, and nodes.
-// It is written without parameters, so that it needs no prepared statement on the server.
-const snapshotSQL = `
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
-       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
-       CAST(l.created_date AS TEXT), {ended l o.ttl_ms / 1000.0}
-  FROM obs_lock o
-  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
- WHERE o.region IN ({regions})
-UNION ALL
-SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
-  FROM obs_node
- WHERE seen_at >= {ago ` + recentNodes + `}`
-
 // The rules by which a monitor frees a lease, as logs and metrics name them.
 const (
 	// RuleSessionGone is for a holder that is dead.
@@ -95,21 +76,17 @@ const (
 // NewPresence returns the presence of the process of that boot id on its database.
 func NewPresence(db *sqldb.DB, bootID string) Presence {
 	if db.Backend() == "sqlite" {
-		return &filePresence{db: db, bootID: bootID, prefix: filePrefix(db)}
+		return &filePresence{db: db, sql: newPresenceSQL(db), bootID: bootID, prefix: filePrefix(db)}
 	}
 	return newSessionPresence(db, bootID)
 }
 
-// snapshotText is snapshotSQL for the table as it is now.
-func snapshotText(db *sqldb.DB, regions []string) string {
-	literals := []string{"''"}
-	for _, region := range regions {
-		literals = append(literals, "'"+strings.ReplaceAll(region, "'", "''")+"'")
-	}
-	return strings.Replace(db.SQL(snapshotSQL), "{regions}", strings.Join(literals, ", "), 1)
+// regionList is the parameter of Look: leases without a region are ours too.
+func regionList(db *sqldb.DB, regions []string) (any, error) {
+	return db.List(append([]string{""}, regions...))
 }
 
-// add reads one row of snapshotSQL; a row of another kind is handed to other.
+// add reads one row of Look; a row of another kind is handed to other.
 func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) error) error {
 	var kind, key, region string
 	var l lease

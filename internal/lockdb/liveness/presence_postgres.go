@@ -28,6 +28,7 @@ type SessionPresence struct {
 	PIDOfOther func(ctx context.Context) (string, error)
 
 	db     *sqldb.DB
+	sql    *sqldb.Statements[presenceSQL]
 	bootID string
 	config *pgx.ConnConfig
 	pooler *sqldb.Pooler
@@ -41,10 +42,12 @@ func newSessionPresence(db *sqldb.DB, bootID string) *SessionPresence {
 		// A pooler may have no prepared statements.
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	})
-	return &SessionPresence{db: db, bootID: bootID, config: config, pooler: pooler, PIDOfOther: func(ctx context.Context) (pid string, err error) {
-		err = db.Lease.QueryRowContext(ctx, `SELECT pg_backend_pid()::text`).Scan(&pid)
+	p := &SessionPresence{db: db, sql: newPresenceSQL(db), bootID: bootID, config: config, pooler: pooler}
+	p.PIDOfOther = func(ctx context.Context) (pid string, err error) {
+		err = db.Lease.QueryRowContext(ctx, p.sql.SQL().OtherPID).Scan(&pid)
 		return pid, err
-	}}
+	}
+	return p
 }
 
 func (p *SessionPresence) kind() string { return BySession }
@@ -75,8 +78,8 @@ func (p *SessionPresence) appear(ctx context.Context) error {
 // exclude each other.
 func (p *SessionPresence) show(ctx context.Context) error {
 	var standby, locked bool
-	err := p.conn.QueryRow(ctx, `SELECT pg_backend_pid()::text, pg_is_in_recovery(), pg_try_advisory_lock_shared($1::int, $2::int)`,
-		livenessClass, int32(advisoryKey(p.bootID))). //nolint:gosec // The same bits, as the function takes them.
+	err := p.conn.QueryRow(ctx, p.sql.SQL().Show, livenessClass,
+		int32(advisoryKey(p.bootID))). //nolint:gosec // The same bits, as the function takes them.
 		Scan(&p.PID, &standby, &locked)
 	switch {
 	case err != nil:
@@ -97,25 +100,16 @@ func (p *SessionPresence) show(ctx context.Context) error {
 	return nil
 }
 
-// sessionsSQL adds to snapshotSQL the sessions that hold an advisory lock of ours,
-// and our own.
-const sessionsSQL = `
-UNION ALL
-SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE FROM pg_locks WHERE ` + advisoryLocks + `
-UNION ALL
-SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE`
-
-// advisoryLocks are ours in pg_locks, which every role may read: those of our
-// class (see livenessClass) in the form with two keys, which is objsubid 2.
-const advisoryLocks = `locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
-   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-
 func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot, error) {
 	var s snapshot
 	present := make(map[string]bool)
 	self, shown := "", make(map[string]bool)
 	own := strconv.FormatUint(uint64(advisoryKey(p.bootID)), 10)
-	rows, err := p.conn.Query(ctx, p.db.SQL(snapshotText(p.db, regions)+sessionsSQL))
+	list, err := regionList(p.db, regions)
+	if err != nil {
+		return snapshot{}, err
+	}
+	rows, err := p.conn.Query(ctx, p.sql.SQL().Look, list)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("look who is alive: %w", err)
 	}
@@ -153,17 +147,10 @@ func (p *SessionPresence) look(ctx context.Context, regions []string) (snapshot,
 // errPooled reports that our session is not ours alone.
 var errPooled = fmt.Errorf("%w: one connection was served by two sessions, so there is a connection pooler in transaction mode", errNoLiveness)
 
-// presentSQL returns the keys of the sessions that hold an advisory lock of ours,
-// and whether this is a standby, on which they cannot be seen.
-const presentSQL = `
-SELECT CAST(objid AS TEXT), FALSE FROM pg_locks WHERE ` + advisoryLocks + `
-UNION ALL
-SELECT '', TRUE WHERE pg_is_in_recovery()`
-
 // sessionsPresent looks who has a session.
-func sessionsPresent(ctx context.Context, rows Rows) (aliveness, error) {
+func sessionsPresent(ctx context.Context, rows Rows, text string) (aliveness, error) {
 	present, known := make(map[string]bool), true
-	err := rows(ctx, presentSQL, func(scan func(...any) error) error {
+	err := rows(ctx, text, func(scan func(...any) error) error {
 		var key string
 		var standby bool
 		err := scan(&key, &standby)
@@ -175,31 +162,8 @@ func sessionsPresent(ctx context.Context, rows Rows) (aliveness, error) {
 	}, err
 }
 
-// freeSQL deletes the row of INT_LOCK as it was seen. A row that is just being
-// renewed is left alone: its holder lives.
-const freeSQL = `
-WITH due AS (
-  SELECT l.lock_key, l.region, l.client_id
-    FROM int_lock l
-    JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-   WHERE l.lock_key = $1::char(36) AND l.region = $2::varchar AND l.client_id = $3::char(36)
-     AND CAST(l.created_date AS TEXT) = $4::text
-     AND o.boot_term = o.term AND o.boot_id = $5::text AND o.liveness = '` + BySession + `'
-     AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)
-     FOR UPDATE OF l SKIP LOCKED
-), freed AS (
-  DELETE FROM int_lock l
-   USING due
-   WHERE l.lock_key = due.lock_key AND l.region = due.region AND l.client_id = due.client_id
-  RETURNING l.lock_key, l.region, l.client_id
-)
-UPDATE obs_lock o
-   SET liveness = '` + FoundDead + `'
-  FROM freed
- WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id`
-
 func (p *SessionPresence) free(ctx context.Context, l lease) (bool, error) {
-	tag, err := p.conn.Exec(ctx, p.db.SQL(freeSQL), l.Key, l.Region, l.term, l.touched, l.boot,
+	tag, err := p.conn.Exec(ctx, p.sql.SQL().Free, l.Key, l.Region, l.term, l.touched, l.boot,
 		strconv.FormatUint(uint64(advisoryKey(l.boot)), 10))
 	if err != nil {
 		return false, fmt.Errorf("free lock %s of a dead node: %w", l.Key, err)

@@ -21,6 +21,7 @@ import (
 // process id, it means the same in all containers that share the folder.
 type filePresence struct {
 	db       *sqldb.DB
+	sql      *sqldb.Statements[presenceSQL]
 	bootID   string
 	prefix   string // of the files' paths; the boot id follows
 	own      *flock.Flock
@@ -68,9 +69,13 @@ func (p *filePresence) look(ctx context.Context, regions []string) (snapshot, er
 		return snapshot{}, errors.New("look who is alive: the file that shows this node was removed")
 	}
 	var s snapshot
-	err := p.db.Query(ctx, "look who is alive", snapshotText(p.db, regions), func(scan func(...any) error) error {
+	list, err := regionList(p.db, regions)
+	if err != nil {
+		return snapshot{}, err
+	}
+	err = p.db.Query(ctx, "look who is alive", p.sql.SQL().Look, func(scan func(...any) error) error {
 		return s.add(scan, func(kind, _, _ string) error { return fmt.Errorf("unexpected row %q", kind) })
-	})
+	}, list)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -126,21 +131,14 @@ func (p *filePresence) free(ctx context.Context, l lease) (freed bool, err error
 	if alive, known := p.alive(l.boot); alive || !known {
 		return false, nil
 	}
-	result, err := tx.ExecContext(ctx, p.db.SQL(`
-		DELETE FROM int_lock AS l
-		 WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND CAST(created_date AS TEXT) = $4
-		   AND EXISTS (SELECT 1 FROM obs_lock o
-		                WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-		                  AND o.boot_term = o.term AND o.boot_id = $5 AND o.liveness = '`+ByFlock+`')`),
-		l.Key, l.Region, l.term, l.touched, l.boot)
+	result, err := tx.ExecContext(ctx, p.sql.SQL().Free, l.Key, l.Region, l.term, l.touched, l.boot)
 	if err != nil {
 		return false, fmt.Errorf("free lock %s of a dead node: %w", l.Key, err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return false, err
 	}
-	_, err = tx.ExecContext(ctx, p.db.SQL(`
-		UPDATE obs_lock SET liveness = '`+FoundDead+`' WHERE lock_key = $1 AND region = $2 AND term = $3`), l.Key, l.Region, l.term)
+	_, err = tx.ExecContext(ctx, p.sql.SQL().NoteDead, l.Key, l.Region, l.term)
 	return err == nil, err
 }
 

@@ -4,7 +4,7 @@ const (
 	leaseFile     = "internal/lockdb/lease.go"
 	leasePostgres = "internal/lockdb/lease_postgres.go"
 	whoIsDead     = "internal/lockdb/liveness/look.go"
-	sessionsFile  = "internal/lockdb/liveness/presence_postgres.go"
+	sessionsFile  = "internal/lockdb/liveness/presence_sql.go"
 	heldLease     = "internal/lock/lease.go"
 	renewals      = "internal/lock/renew.go"
 	turnFile      = "internal/schedule/turn.go"

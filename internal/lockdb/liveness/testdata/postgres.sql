@@ -1,0 +1,79 @@
+-- Presence.Look
+PREPARE Presence_Look AS
+SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
+       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
+       CAST(l.created_date AS TEXT), (l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => o.ttl_ms / 1000.0)))
+  FROM obs_lock o
+  JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ WHERE o.region = ANY ($1::text[])
+UNION ALL
+SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), FALSE
+  FROM obs_node
+ WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60))
+UNION ALL
+SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', '', FALSE
+  FROM pg_locks
+ WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+UNION ALL
+SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE;
+
+-- Presence.Free
+PREPARE Presence_Free AS
+WITH due AS (
+  SELECT l.lock_key, l.region, l.client_id
+    FROM int_lock l
+    JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+   WHERE l.lock_key = $1::char(36) AND l.region = $2::varchar AND l.client_id = $3::char(36)
+     AND CAST(l.created_date AS TEXT) = $4::text
+     AND o.boot_term = o.term AND o.boot_id = $5::text AND o.liveness = 'session'
+     AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+     FOR UPDATE OF l SKIP LOCKED
+), freed AS (
+  DELETE FROM int_lock l
+   USING due
+   WHERE l.lock_key = due.lock_key AND l.region = due.region AND l.client_id = due.client_id
+  RETURNING l.lock_key, l.region, l.client_id
+)
+UPDATE obs_lock o
+   SET liveness = 'gone'
+  FROM freed
+ WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id;
+
+-- Presence.DeleteEnded
+PREPARE Presence_DeleteEnded AS
+DELETE FROM int_lock
+ WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3 FOR UPDATE SKIP LOCKED);
+
+-- Presence.MarkLeases
+PREPARE Presence_MarkLeases AS
+UPDATE obs_lock
+   SET liveness = $2
+ WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> 'gone';
+
+-- Presence.MarkNode
+PREPARE Presence_MarkNode AS
+UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2;
+
+-- Presence.Absent
+PREPARE Presence_Absent AS
+SELECT boot_id, liveness, CAST(seen_at AS TEXT) FROM obs_node WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60));
+
+-- Presence.Present
+PREPARE Presence_Present AS
+SELECT CAST(objid AS TEXT), FALSE
+  FROM pg_locks
+ WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+UNION ALL
+SELECT '', TRUE WHERE pg_is_in_recovery();
+
+-- Presence.Show
+PREPARE Presence_Show AS
+SELECT pg_backend_pid()::text, pg_is_in_recovery(), pg_try_advisory_lock_shared($1::int, $2::int);
+
+-- Presence.OtherPID
+PREPARE Presence_OtherPID AS
+SELECT pg_backend_pid()::text;
+
