@@ -47,12 +47,11 @@ func Run(ctx context.Context, o Options) (found status.Examination, err error) {
 type examiner struct {
 	options Options
 	db      *sqldb.Inspection
+	sql     *sqldb.Statements[examineSQL]
 	found   *status.Examination
 	// bound limits a transaction of the server; empty: nothing does.
 	bound string
-	// finite words a column of times so that it can always be read.
-	finite func(column string) string
-	parts  []part
+	parts []part
 }
 
 // part is one look at the database, under the name that is told when it fails.
@@ -66,7 +65,7 @@ func newExaminer(o Options) (*examiner, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &examiner{options: o, db: db, found: &status.Examination{Backend: db.Backend()}}
+	x := &examiner{options: o, db: db, sql: newExamineSQL(db.DB), found: &status.Examination{Backend: db.Backend()}}
 	if db.Backend() == "sqlite" {
 		x.sqlite()
 	} else {
@@ -136,7 +135,7 @@ func (x *examiner) inTx(ctx context.Context, f func(tx *sql.Tx) error) error {
 // visit visits each row of a result.
 func (x *examiner) visit(ctx context.Context, text string, row func(scan func(...any) error) error, args ...any) error {
 	return x.inTx(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, x.db.SQL(text), args...)
+		rows, err := tx.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}
@@ -157,7 +156,7 @@ func (x *examiner) rows(ctx context.Context, text string, row func(scan func(...
 
 // one reads the only row of a result.
 func (x *examiner) one(ctx context.Context, text string, into ...any) error {
-	return x.inTx(ctx, func(tx *sql.Tx) error { return tx.QueryRowContext(ctx, x.db.SQL(text)).Scan(into...) })
+	return x.inTx(ctx, func(tx *sql.Tx) error { return tx.QueryRowContext(ctx, text).Scan(into...) })
 }
 
 // looks is how often the clock is read: the fastest answer says most.
@@ -175,7 +174,7 @@ func (x *examiner) clock(ctx context.Context) error {
 	for n := range looks {
 		var now time.Time
 		asked := time.Now()
-		if err := conn.QueryRowContext(ctx, x.db.SQL(`SELECT {now}`)).Scan(sqldb.ScanTime(&now)); err != nil {
+		if err := conn.QueryRowContext(ctx, x.sql.SQL().Clock).Scan(sqldb.ScanTime(&now)); err != nil {
 			return err
 		}
 		half := time.Since(asked) / 2
@@ -189,5 +188,5 @@ func (x *examiner) clock(ctx context.Context) error {
 // time notes when all of this was seen. It comes last, so that nothing that was
 // seen lies after it.
 func (x *examiner) time(ctx context.Context) error {
-	return x.one(ctx, `SELECT {now}`, sqldb.ScanTime(&x.found.At))
+	return x.one(ctx, x.sql.SQL().Clock, sqldb.ScanTime(&x.found.At))
 }

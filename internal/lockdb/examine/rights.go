@@ -3,7 +3,6 @@ package examine
 import (
 	"context"
 
-	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/pgsession"
 )
 
@@ -47,32 +46,21 @@ func (x *examiner) postgresRole(ctx context.Context) error {
 	}
 	for _, n := range nodeRights {
 		// A table that is not there is the schema's business.
-		err := x.visit(ctx, `
-			SELECT w || ' on ' || $1
-			  FROM unnest(string_to_array($2, ',')) AS w
-			 WHERE to_regclass($3) IS NOT NULL AND NOT has_table_privilege(to_regclass($3)::oid, w)`,
-			lacks(&r.Missing), n.table, n.rights, x.db.Table(n.table).Sanitize())
+		err := x.visit(ctx, x.sql.SQL().Rights, lacks(&r.Missing), n.table, n.rights, x.db.Table(n.table).Sanitize())
 		if err != nil {
 			return err
 		}
 	}
-	err := x.visit(ctx, `
-		SELECT 'USAGE on sequence ' || $1
-		 WHERE to_regclass($2) IS NOT NULL AND NOT has_sequence_privilege(to_regclass($2)::oid, 'USAGE')
-		 UNION ALL
-		SELECT 'EXECUTE on function ' || $3
-		 WHERE to_regprocedure($4) IS NOT NULL AND NOT has_function_privilege(to_regprocedure($4)::oid, 'EXECUTE')`,
-		lacks(&r.Missing), "obs_fence", x.db.Table("obs_fence").Sanitize(), "obs_int_lock", x.db.Table("obs_int_lock").Sanitize()+"()")
+	err := x.visit(ctx, x.sql.SQL().Sequence, lacks(&r.Missing), "obs_fence", x.db.Table("obs_fence").Sanitize(), "obs_int_lock", x.db.Table("obs_int_lock").Sanitize()+"()")
 	if err != nil || x.found.Schema.Current >= x.found.Schema.Target {
 		return err
 	}
-	return x.visit(ctx, `SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE')`, lacks(&r.ToMigrate), x.db.Schema())
+	return x.visit(ctx, x.sql.SQL().Create, lacks(&r.ToMigrate), x.db.Schema())
 }
 
 // postgresPath looks who can put something into the schemas of the search_path.
 func (x *examiner) postgresPath(ctx context.Context) error {
-	tables := pgsession.SchemasSQL(`ARRAY[to_regclass('int_lock'), to_regclass('` + sqldb.SchemaTable + `')]::oid[]`)
-	return x.visit(ctx, tables, func(scan func(...any) error) error {
+	return x.visit(ctx, x.sql.SQL().Path, func(scan func(...any) error) error {
 		var name, owner, creators, strangers []byte
 		if err := scan(&name, &owner, &creators, &strangers); err != nil {
 			return err
@@ -84,12 +72,7 @@ func (x *examiner) postgresPath(ctx context.Context) error {
 }
 
 func (x *examiner) excess(ctx context.Context) error {
-	return x.visit(ctx, `
-		SELECT r.rolname::text, w.name, w.has
-		  FROM pg_roles r,
-		       LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
-		                       ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS w(name, has)
-		 WHERE r.rolname = current_user`,
+	return x.visit(ctx, x.sql.SQL().Excess,
 		func(scan func(...any) error) error {
 			var right string
 			var has bool

@@ -8,7 +8,6 @@ import (
 )
 
 func (x *examiner) sqlite() {
-	x.finite = func(column string) string { return column }
 	x.parts = append([]part{
 		// First, because a file that is no database has no other part.
 		{status.PartSchema, (*examiner).schema},
@@ -21,10 +20,10 @@ func (x *examiner) sqlite() {
 func (x *examiner) sqliteServer(ctx context.Context) error {
 	s := &x.found.Server
 	var journal string
-	if err := x.one(ctx, `SELECT sqlite_version()`, &s.Version); err != nil {
+	if err := x.one(ctx, x.sql.SQL().Server, &s.Version); err != nil {
 		return err
 	}
-	if err := x.one(ctx, `PRAGMA journal_mode`, &journal); err != nil {
+	if err := x.one(ctx, x.sql.SQL().Journal, &journal); err != nil {
 		return err
 	}
 	s.Settings = map[string]string{"journal_mode": journal}
@@ -39,7 +38,7 @@ func (x *examiner) sqliteServer(ctx context.Context) error {
 // sqliteTable looks for the table that our migration makes.
 func (x *examiner) sqliteTable(ctx context.Context) error {
 	t := &x.found.Table
-	return x.visit(ctx, `SELECT lower(name) FROM pragma_table_info('int_lock')`, func(scan func(...any) error) error {
+	return x.visit(ctx, x.sql.SQL().Table, func(scan func(...any) error) error {
 		var column string
 		err := scan(&column)
 		t.Schema, t.Columns = "main", append(t.Columns, column)

@@ -27,7 +27,7 @@ func (x *examiner) acquisitions(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, `SELECT lock_key, region, name, node, ttl_ms, acquired_at FROM obs_lock ORDER BY region, lock_key`,
+	return x.visit(ctx, x.sql.SQL().Acquisitions,
 		func(scan func(...any) error) error {
 			var a status.Acquisition
 			var ttl int64
@@ -46,11 +46,7 @@ func (x *examiner) members(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.visit(ctx, `
-		SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, liveness
-		  FROM obs_node
-		 WHERE seen_at >= {ago $1}
-		 ORDER BY name, boot_id`,
+	return x.visit(ctx, x.sql.SQL().Members,
 		func(scan func(...any) error) error {
 			var m status.Member
 			var types, unreachable, sinks, shown string
@@ -68,7 +64,7 @@ func (x *examiner) turns(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, `SELECT type, turn_at, last_node, last_outcome FROM obs_schedule ORDER BY type`,
+	return x.visit(ctx, x.sql.SQL().Turns,
 		func(scan func(...any) error) error {
 			var t status.Type
 			err := scan(&t.Name, sqldb.ScanTime(&t.TurnAt), &t.LastNode, &t.LastOutcome)
@@ -82,12 +78,7 @@ func (x *examiner) beyond(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, `
-		SELECT o.sink, o.stream, o.last_seq, c.last_seq
-		  FROM obs_sink_offset o
-		  JOIN obs_cursor c ON c.stream = o.stream
-		 WHERE o.last_seq > c.last_seq
-		 ORDER BY o.sink, o.stream`, func(scan func(...any) error) error {
+	return x.visit(ctx, x.sql.SQL().Beyond, func(scan func(...any) error) error {
 		var s status.Sink
 		err := scan(&s.Sink, &s.Stream, &s.Offset, &s.Last)
 		x.found.Beyond = append(x.found.Beyond, s)
@@ -100,11 +91,7 @@ func (x *examiner) pauses(ctx context.Context) error {
 	if !x.migrated() {
 		return nil
 	}
-	return x.visit(ctx, `
-		SELECT stream, paused_at, paused_until, paused_by, pause_reason
-		  FROM obs_cursor
-		 WHERE paused AND (paused_until IS NULL OR paused_until > {now})
-		 ORDER BY stream`, func(scan func(...any) error) error {
+	return x.visit(ctx, x.sql.SQL().Pauses, func(scan func(...any) error) error {
 		o := status.Observer{State: status.StatePaused, Pause: &status.Pause{}}
 		err := scan(&o.ID, sqldb.ScanTime(&o.Pause.At), sqldb.ScanTime(&o.Pause.Until), &o.Pause.By, &o.Pause.Reason)
 		x.found.Paused = append(x.found.Paused, o)

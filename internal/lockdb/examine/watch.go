@@ -73,7 +73,11 @@ func readable(table status.LockTable) bool {
 // look reads all rows once.
 func (w *watcher) look(ctx context.Context) error {
 	present, began := map[liveness.LockID]bool{}, time.Now()
-	err := w.visit(ctx, w.locksSQL(), func(scan func(...any) error) error {
+	text := w.sql.SQL().BareLocks
+	if w.migrated() {
+		text = w.sql.SQL().Locks
+	}
+	err := w.visit(ctx, text, func(scan func(...any) error) error {
 		var s status.Sighting
 		var term, name, node sql.NullString
 		var ttl sql.NullInt64
@@ -110,21 +114,6 @@ func (w *watcher) note(s status.Sighting) {
 		s.Gap = w.gap
 	}
 	w.seen[c] = &s
-}
-
-// locksSQL reads INT_LOCK as this database has it: with or without the expiry,
-// with or without our own table beside it.
-func (w *watcher) locksSQL() string {
-	expires, ours, join := "NULL", "NULL, NULL, NULL", ""
-	if w.found.Table.Has("expired_after") {
-		expires = w.finite("l.expired_after")
-	}
-	if w.migrated() {
-		ours = "o.name, o.node, o.ttl_ms"
-		join = ` LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id`
-	}
-	return `SELECT l.lock_key, l.region, l.client_id, ` + w.finite("l.created_date") + `, ` + expires + `, {utc}, ` + ours +
-		` FROM int_lock l` + join
 }
 
 func bySighting(a, b status.Sighting) int {
