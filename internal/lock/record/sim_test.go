@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,8 +21,8 @@ import (
 var simKeys = []string{"order", "wes"}
 
 // TestSimulatedProcesses lets processes compete for locks in a store of records while their
-// calls fail, are late, or are carried out behind their back, and processes sleep, die and
-// steal. No lock is taken over while its holder trusts its lease, fences grow with each
+// calls fail, are late, lag behind, or are carried out behind their back, and processes sleep,
+// die and steal. No lock is taken over while its holder trusts its lease, fences grow with each
 // acquisition, no write of a term comes after one of a later term, and once the faults are over
 // every lock is held again.
 func TestSimulatedProcesses(t *testing.T) {
@@ -34,7 +35,7 @@ func TestSimulatedProcesses(t *testing.T) {
 		}
 		t.Repeat(simtest.Actions{
 			"": m.check, "pass": m.pass, "fault": m.fault, "cut": m.cut, "reconnect": m.reconnect,
-			"pause": m.pause, "resume": m.resume, "restart": m.restart, "steal": m.steal,
+			"lag": m.lag, "pause": m.pause, "resume": m.resume, "restart": m.restart, "steal": m.steal,
 		}.Often(7, "pass").Often(4, "fault"))
 		m.heal(t)
 	})
@@ -106,10 +107,16 @@ func (w *world) wrote(before, now record.Record) {
 type wire struct {
 	*store
 	*simtest.Wire
+	lags *atomic.Bool
 }
 
 func (w wire) Get(ctx context.Context, region, key string) (record.Record, error) {
-	return simtest.Call(ctx, w.Wire, "get", key, func(ctx context.Context) (record.Record, error) { return w.store.Get(ctx, region, key) })
+	return simtest.Call(ctx, w.Wire, "get", key, func(ctx context.Context) (record.Record, error) {
+		if w.lags.Load() {
+			return w.lagging(region, key), nil
+		}
+		return w.store.Get(ctx, region, key)
+	})
 }
 
 func (w wire) Put(ctx context.Context, r record.Record) (record.Record, error) {
@@ -134,6 +141,7 @@ type node struct {
 	keeper   *lock.Keeper
 	life     context.Context
 	die      context.CancelFunc
+	lags     atomic.Bool   // it reads what was replaced
 	let      chan struct{} // holds one who gives leases back; a second one would wait within sync.Once
 
 	mu   sync.Mutex
@@ -157,7 +165,7 @@ func (m *simulation) start(name string, seed uint64) *node {
 		let: make(chan struct{}, 1), has: make(map[string]*hold),
 	}
 	n.life, n.die = context.WithCancel(context.Background())
-	n.provider = record.New(record.Options{Records: wire{m.world.store, n.wire}, Name: "sim", Numbered: m.world.store.numbered})
+	n.provider = record.New(record.Options{Records: wire{m.world.store, n.wire, &n.lags}, Name: "sim", Numbered: m.world.store.numbered})
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: n.provider})
 	for i, key := range simKeys {
 		offset := time.Duration(17*seed+uint64(i)+1) * 137 * time.Microsecond
@@ -294,11 +302,17 @@ func (m *simulation) fault(t *rapid.T) {
 	m.node(t).wire.Arm(call, rapid.SampledFrom([]int{1, 20}).Draw(t, "times"), faults...)
 }
 
-func (m *simulation) cut(t *rapid.T)       { m.node(t).wire.Cut() }
-func (m *simulation) reconnect(t *rapid.T) { m.node(t).wire.Heal() }
-func (m *simulation) pause(t *rapid.T)     { m.node(t).wire.Pause() }
-func (m *simulation) resume(t *rapid.T)    { m.node(t).wire.Resume() }
-func (m *simulation) pass(t *rapid.T)      { time.Sleep(simtest.Durations(2*m.ttl).Draw(t, "time")) }
+func (m *simulation) cut(t *rapid.T)    { m.node(t).wire.Cut() }
+func (m *simulation) lag(t *rapid.T)    { m.node(t).lags.Store(true) }
+func (m *simulation) pause(t *rapid.T)  { m.node(t).wire.Pause() }
+func (m *simulation) resume(t *rapid.T) { m.node(t).wire.Resume() }
+func (m *simulation) pass(t *rapid.T)   { time.Sleep(simtest.Durations(2*m.ttl).Draw(t, "time")) }
+
+func (m *simulation) reconnect(t *rapid.T) {
+	n := m.node(t)
+	n.wire.Heal()
+	n.lags.Store(false)
+}
 
 func (m *simulation) restart(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")
@@ -331,6 +345,7 @@ func (m *simulation) steal(t *rapid.T) {
 func (m *simulation) heal(t *rapid.T) {
 	for _, n := range m.nodes {
 		n.wire.Heal()
+		n.lags.Store(false)
 		n.wire.Resume()
 		n.mu.Lock()
 		n.hold = 24 * time.Hour

@@ -22,6 +22,7 @@ type store struct {
 	mu      sync.Mutex
 	writes  int64
 	records map[at]record.Record
+	former  map[at]record.Record // what the last writes have replaced
 	// wrote is called for each record that is stored, with what it replaces.
 	wrote func(before, now record.Record)
 	// answer stands in for the answer to a call that was carried out; nil is the store's.
@@ -69,9 +70,10 @@ func (s *store) Put(ctx context.Context, r record.Record) (record.Record, error)
 
 func (s *store) store(r record.Record) record.Record {
 	if s.records == nil {
-		s.records = make(map[at]record.Record)
+		s.records, s.former = make(map[at]record.Record), make(map[at]record.Record)
 	}
 	before := s.records[at{r.Region, r.Key}]
+	s.former[at{r.Region, r.Key}] = before
 	s.writes++
 	r.Version = "v" + strconv.FormatInt(s.writes, 10)
 	if s.numbered {
@@ -94,6 +96,7 @@ func (s *store) Delete(ctx context.Context, r record.Record) error {
 	if before.Version != r.Version {
 		return cmp.Or(s.answered("delete"), record.ErrConflict)
 	}
+	s.former[at{r.Region, r.Key}] = before
 	delete(s.records, at{r.Region, r.Key})
 	s.writes++
 	if s.wrote != nil {
@@ -114,6 +117,13 @@ func (s *store) List(ctx context.Context, region string) (all []record.Record, e
 		}
 	}
 	return all, s.answered("list")
+}
+
+// lagging returns what a reader sees who is a write behind.
+func (s *store) lagging(region, key string) record.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.former[at{region, key}]
 }
 
 // expire makes the lease one that everybody has seen for long enough, by a TTL of nothing.
