@@ -45,14 +45,13 @@ func (m *Manager) check(w waiting) error {
 	return nil
 }
 
-// bound makes the leases end when they have been held for as long as they may be, and their
-// locks no sooner than they should.
+// bound makes the leases end when they have been held for as long as how says, and their
+// locks no sooner than it says.
 func (m *Manager) bound(ds []Descriptor, held []*lock.Lease, how waiting) {
-	limit := m.policies.maxHold(ds, how.maxHold)
 	for i, l := range held {
 		l.HoldAtLeast(how.atLeast)
-		if limit > 0 {
-			l.EndAfter(limit)
+		if how.maxHold > 0 {
+			l.EndAfter(how.maxHold)
 		}
 		context.AfterFunc(l.Context(), func() {
 			if errors.Is(context.Cause(l.Context()), ErrHeldTooLong) {

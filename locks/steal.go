@@ -59,6 +59,7 @@ func (m *Manager) Steal(ctx context.Context, found Found, d Descriptor, options 
 	if h := m.heldBy(ctx, d); h != nil {
 		return nil, &NestedError{d, h.lock.Mode}
 	}
+	how.maxHold = m.policies.maxHold([]Descriptor{d}, how.maxHold)
 	leases, err := m.takeBy(ctx, []Descriptor{d}, how, func(ctx context.Context) ([]*lock.Lease, int, error) {
 		l, err := m.steal(ctx, found, d, how.by)
 		return []*lock.Lease{l}, 1, err

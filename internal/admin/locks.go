@@ -37,7 +37,7 @@ func (op *Operator) ReleaseLock(ctx context.Context, d locks.Descriptor, term st
 	if err := op.ready(ctx); err != nil {
 		return err
 	}
-	return op.db.Operations().ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, by)
+	return database.On(op.db, op.log).ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, by)
 }
 
 func openLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*locks.Manager, error) {

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 
 	"github.com/observerd/observerd/internal/config"
-	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks/database"
 )
 
-// LockStats are figures of the general locks, see package lockdb.
-type LockStats = lockdb.LockStats
+// LockStats are figures of the general locks, see package database.
+type LockStats = database.Stats
 
 // ReadLockStats returns the figures of the general locks of all processes, with as many of
 // the locks that acquisitions failed for. It changes nothing.
@@ -23,5 +23,5 @@ func ReadLockStats(ctx context.Context, cfg *config.Config, log *slog.Logger, fa
 	if err := op.ready(ctx); err != nil {
 		return s, err
 	}
-	return op.db.LockStats(ctx, cfg.Locks.Region, failed)
+	return database.On(op.db, log).Stats(ctx, cfg.Locks.Region, failed)
 }

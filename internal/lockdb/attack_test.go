@@ -146,10 +146,10 @@ func (s siege) work(t *testing.T, way string) {
 	if err := w.db.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := w.db.Leases().NoteFailures(t.Context(), []lock.Failure{{Region: a.Region, Key: a.Key, Count: 1}}); err != nil {
+	if err := general(w.db).NoteFailures(t.Context(), []lock.Failure{{Region: a.Region, Key: a.Key, Count: 1}}); err != nil {
 		t.Error(err)
 	}
-	if s, err := w.db.LockStats(t.Context(), a.Region, 1); err != nil || len(s.Failed) != 1 {
+	if s, err := general(w.db).Stats(t.Context(), a.Region, 1); err != nil || len(s.Failed) != 1 {
 		t.Errorf("figures of the locks: %+v, %v", s, err)
 	}
 	if err := w.db.Leases().Release(t.Context(), a); err != nil {

@@ -107,7 +107,7 @@ func TestADatabaseThatDoesNotAnswerIsNotBusy(t *testing.T) {
 func TestOurOwnQueueEndsNoWait(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
-		m, err := locks.Open(t.Context(), locks.Options{Provider: db.Leases()})
+		m, err := locks.Open(t.Context(), locks.Options{Provider: general(db)})
 		if err != nil {
 			t.Fatal(err)
 		}

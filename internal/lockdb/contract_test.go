@@ -6,10 +6,25 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lock/locktest"
+	"github.com/observerd/observerd/internal/lockdb"
 )
 
+// TestLeasesKeepTheContract asks both providers of the coordination database.
 func TestLeasesKeepTheContract(t *testing.T) {
 	t.Parallel()
+	for name, of := range map[string]func(db *lockdb.DB) lock.Provider{
+		"pollers": func(db *lockdb.DB) lock.Provider { return db.Leases() },
+		"general": func(db *lockdb.DB) lock.Provider { return general(db) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keepsTheContract(t, of)
+		})
+	}
+}
+
+func keepsTheContract(t *testing.T, of func(db *lockdb.DB) lock.Provider) {
+	t.Helper()
 	for name, url := range dialects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -22,7 +37,7 @@ func TestLeasesKeepTheContract(t *testing.T) {
 						if err := db.Ready(t.Context()); err != nil {
 							t.Fatal(err)
 						}
-						return db.Leases()
+						return of(db)
 					},
 					Expire: func(t *testing.T, g lock.Grant) { expire(t.Context(), t, where, g) },
 					Date: func(t *testing.T, g lock.Grant, ahead time.Duration) {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +46,7 @@ type Options struct {
 type DB struct {
 	db       *sqldb.DB
 	engine   engine
+	leaseSQL *sqldb.Statements[leaseSQL]
 	log      *slog.Logger
 	metrics  *metrics
 	bootID   string
@@ -55,8 +55,6 @@ type DB struct {
 
 	presence liveness.Presence
 	monitor  *liveness.Monitor // nil where there is none
-	// locked holds the locks whose rows were found locked by another client.
-	locked sync.Map
 	// terms are those that this process may hold.
 	terms  terms
 	events *eventlog.Log
@@ -74,17 +72,20 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node}
+	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node, leaseSQL: newLeaseSQL(opened)}
 	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
 	opened.OnConnect(db.events.Doubt) // A failover ends all connections.
 	if opened.Backend() == "sqlite" {
-		db.engine = &sqliteEngine{db: opened}
+		db.engine = &sqliteEngine{db: opened, sql: db.leaseSQL}
 	} else {
-		db.engine = &postgresEngine{db: opened, stalled: o.StalledCopy, ended: db.endedSessions}
+		db.engine = &postgresEngine{db: opened, sql: db.leaseSQL, stalled: o.StalledCopy, ended: db.endedSessions}
 	}
 	db.presence = liveness.NewPresence(opened, o.BootID)
 	return db, nil
 }
+
+// SQL returns the database below, for statements on locks that are not in this package.
+func (db *DB) SQL() *sqldb.DB { return db.db }
 
 // Backend is "postgres" or "sqlite".
 func (db *DB) Backend() string { return db.db.Backend() }

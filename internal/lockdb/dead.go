@@ -124,7 +124,7 @@ func (t *Operations) DropDead(ctx context.Context, ids []int64, act Act) (droppe
 		if dropped, err = t.deleteDead(ctx, tx, act.Subject, ids); err != nil || dropped == 0 {
 			return err
 		}
-		return audit(ctx, t.db, tx, act)
+		return Audit(ctx, t.db, tx, act)
 	})
 	return dropped, err
 }

@@ -98,7 +98,7 @@ func TestDelayedReleaseDatedAhead(t *testing.T) {
 		for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 			r := inMode("delayed "+string(mode), mode)
 			g := take(t, db, r)
-			if err := db.Leases().ReleaseAfter(t.Context(), g, time.Second); err != nil {
+			if err := general(db).ReleaseAfter(t.Context(), g, time.Second); err != nil {
 				t.Fatal(err)
 			}
 			for _, dated := range []string{"int_lock SET created_date", "obs_hold SET touched_at"} {
@@ -110,7 +110,7 @@ func TestDelayedReleaseDatedAhead(t *testing.T) {
 			r.Mode = lock.Exclusive
 			began := time.Now()
 			eventually(t, func() error {
-				_, err := db.Leases().Acquire(t.Context(), r)
+				_, err := general(db).Acquire(t.Context(), r)
 				return err
 			})
 			if held := time.Since(began); held < time.Second-5*time.Millisecond {
@@ -160,12 +160,19 @@ func TestRenewalBeforeATakeover(t *testing.T) {
 				t.Parallel()
 				url := test.where(t)
 				db := quiet(t, url, func(o *lockdb.Options) { o.AcquireWait = patience })
-				g := take(t, db, inMode(heldByProcess, mode))
+				var locks lock.Provider = db.Leases()
+				if mode != "" {
+					locks = general(db)
+				}
+				g, err := locks.Acquire(t.Context(), inMode(heldByProcess, mode))
+				if err != nil {
+					t.Fatal(err)
+				}
 				date(t, url, g.Term, test.ahead)
 				renewal := stranger(t, url, `UPDATE int_lock SET `+test.renewal+` WHERE lock_key = $1`, []string{g.Key})
 				attempt := make(chan error, 1)
 				go func() {
-					_, err := db.Leases().Acquire(t.Context(), g.Request)
+					_, err := locks.Acquire(t.Context(), g.Request)
 					attempt <- err
 				}()
 				waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks/database"
 )
 
 // onPostgres runs a test on both forms of INT_LOCK. On SQLite a guarded transaction keeps
@@ -47,7 +48,7 @@ func inMode(key string, mode lock.Mode) lock.Request {
 
 func take(t *testing.T, db *lockdb.DB, r lock.Request) lock.Grant {
 	t.Helper()
-	g, err := db.Leases().Acquire(t.Context(), r)
+	g, err := general(db).Acquire(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func take(t *testing.T, db *lockdb.DB, r lock.Request) lock.Grant {
 
 func renewal(t *testing.T, db *lockdb.DB, g lock.Grant) lock.Renewal {
 	t.Helper()
-	got, err := db.Leases().Renew(t.Context(), []lock.Grant{g})
+	got, err := general(db).Renew(t.Context(), []lock.Grant{g})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func guardedAfter(t *testing.T, db *lockdb.DB, url string, g lock.Grant, first s
 	if _, err := tx.ExecContext(t.Context(), first, args...); err != nil {
 		t.Fatal(err)
 	}
-	text, args := db.Leases().GuardSQL(g)
+	text, args := general(db).GuardSQL(g)
 	result, err := tx.ExecContext(t.Context(), text, args...)
 	if err != nil {
 		t.Fatal(err)
@@ -117,11 +118,11 @@ func TestGuardLeavesThoseWhoShareTheLockAlone(t *testing.T) {
 		}
 		late := take(t, db, inMode("doc", lock.Intent))
 		for _, g := range []lock.Grant{other, late} {
-			if err := db.Leases().Release(t.Context(), g); err != nil {
+			if err := general(db).Release(t.Context(), g); err != nil {
 				t.Errorf("release: %v", err)
 			}
 		}
-		if _, err := db.Leases().Acquire(t.Context(), inMode("doc", lock.Exclusive)); !errors.Is(err, lock.ErrHeld) {
+		if _, err := general(db).Acquire(t.Context(), inMode("doc", lock.Exclusive)); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("a writer beside a guarded transaction: %v", err)
 		}
 		if err := tx.Commit(); err != nil {
@@ -151,7 +152,7 @@ func TestGuardOutlivesItsLease(t *testing.T) {
 				}
 				taken := make(chan error, 1)
 				go func() {
-					_, err := db.Leases().Acquire(context.WithoutCancel(t.Context()), inMode("doc", mode))
+					_, err := general(db).Acquire(context.WithoutCancel(t.Context()), inMode("doc", mode))
 					taken <- err
 				}()
 				waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
@@ -179,9 +180,9 @@ func TestGuardOutlivesItsLease(t *testing.T) {
 func TestLastReaderLeavesBesideAGuard(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(ctx context.Context, db *lockdb.DB, g lock.Grant) error{
-		"released": func(ctx context.Context, db *lockdb.DB, g lock.Grant) error { return db.Leases().Release(ctx, g) },
+		"released": func(ctx context.Context, db *lockdb.DB, g lock.Grant) error { return general(db).Release(ctx, g) },
 		"released by an operator": func(ctx context.Context, db *lockdb.DB, g lock.Grant) error {
-			return db.Operations().ReleaseLock(ctx, g.Region, g.Key, g.Term, by("op"))
+			return general(db).ReleaseLock(ctx, g.Region, g.Key, g.Term, by("op"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,12 +230,12 @@ func TestReaderComesBesideAGuard(t *testing.T) {
 // renewed, and changes it after the transaction.
 func TestChangesBesideItsOwnGuard(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(l *lockdb.Leases, ctx context.Context, own lock.Grant) error{
-		"release": (*lockdb.Leases).Release,
-		"extend": func(l *lockdb.Leases, ctx context.Context, own lock.Grant) error {
+	for name, change := range map[string]func(l *database.Provider, ctx context.Context, own lock.Grant) error{
+		"release": (*database.Provider).Release,
+		"extend": func(l *database.Provider, ctx context.Context, own lock.Grant) error {
 			return l.Extend(ctx, own, time.Hour)
 		},
-		"release after": func(l *lockdb.Leases, ctx context.Context, own lock.Grant) error {
+		"release after": func(l *database.Provider, ctx context.Context, own lock.Grant) error {
 			return l.ReleaseAfter(ctx, own, time.Hour)
 		},
 	} {
@@ -245,14 +246,14 @@ func TestChangesBesideItsOwnGuard(t *testing.T) {
 	}
 }
 
-func changesBesideItsOwnGuard(t *testing.T, change func(*lockdb.Leases, context.Context, lock.Grant) error) {
+func changesBesideItsOwnGuard(t *testing.T, change func(*database.Provider, context.Context, lock.Grant) error) {
 	onPostgres(t, func(t *testing.T, db *lockdb.DB, url string) {
 		own, other := take(t, db, inMode("doc", lock.Shared)), take(t, db, inMode("doc", lock.Shared))
 		tx := guarded(t, db, url, own)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		changed := make(chan error, 1)
-		go func() { changed <- change(db.Leases(), ctx, own) }()
+		go func() { changed <- change(general(db), ctx, own) }()
 		for range 10 {
 			eventually(t, func() error {
 				if got := renewal(t, db, other); got != lock.Renewed {

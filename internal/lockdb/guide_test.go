@@ -52,9 +52,9 @@ func TestSweepsAndAccountsNeedTheRightsOfTheGuide(t *testing.T) {
 	acts := []func() error{
 		func() error { return db.Sweeps().Cancel(t.Context(), sweep.ID, by("bob")) },
 		func() error { _, err := db.Report(t.Context(), nil); return err },
-		func() error { _, err := db.LockStats(t.Context(), "LOCKS", 1); return err },
+		func() error { _, err := general(db).Stats(t.Context(), "LOCKS", 1); return err },
 		func() error {
-			return db.Leases().NoteFailures(t.Context(), []lock.Failure{{Region: "LOCKS", Key: "page:1", Count: 1}})
+			return general(db).NoteFailures(t.Context(), []lock.Failure{{Region: "LOCKS", Key: "page:1", Count: 1}})
 		},
 		func() error {
 			_, err := db.Operations().Resume(t.Context(), "orders", by("alice"), a.ID)

@@ -3,11 +3,14 @@ package lockdb_test
 import (
 	"context"
 	"database/sql"
+	"log/slog"
 	"strings"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks/database"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
 	"github.com/observerd/observerd/test/kit/springtest"
 )
@@ -66,3 +69,8 @@ func newPostgres(t *testing.T) string { return lockdbtest.Postgres(t, "") }
 
 // withExpiry makes one whose INT_LOCK Spring Integration 7 has created.
 func withExpiry(t *testing.T) string { return lockdbtest.Postgres(t, springtest.Spring7.Table()) }
+
+// general returns the provider of general locks on a database that is open.
+func general(db *lockdb.DB) *database.Provider {
+	return database.On(db, slog.New(slog.DiscardHandler))
+}

@@ -169,6 +169,9 @@ type UnderLock func(ctx context.Context, f func(ctx context.Context) error) erro
 // longestRun is the default of [Janitor].Limit.
 const longestRun = 10 * time.Minute
 
+// failuresKept is how long the failures of a lock are remembered after the last one.
+const failuresKept = 7 * 24 * time.Hour
+
 // Janitor runs [DB.Clean] now and then.
 type Janitor struct {
 	DB        *DB

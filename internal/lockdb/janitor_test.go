@@ -38,7 +38,7 @@ func TestCleanRemovesThoseWhoSharedALock(t *testing.T) {
 		r.Mode = lock.Shared
 		var readers []lock.Grant
 		for range 2 {
-			g, err := db.Leases().Acquire(t.Context(), r)
+			g, err := general(db).Acquire(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestCleanRemovesThoseWhoSharedALock(t *testing.T) {
 		if n, err := db.Clean(t.Context(), retention()); n != 1 || err != nil {
 			t.Errorf("%d rows removed, %v", n, err)
 		}
-		if err := db.Leases().Release(t.Context(), readers[1]); err != nil {
+		if err := general(db).Release(t.Context(), readers[1]); err != nil {
 			t.Error(err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks/database"
 )
 
 // TestDelayedReleaseIsOfNoProcess looks at what others would take a lock by: its row must
@@ -21,7 +22,7 @@ func TestDelayedReleaseIsOfNoProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		leases := db.Leases()
+		leases := general(db)
 		alone := acquire(t, db, "alone")
 		shared := request("shared")
 		shared.Mode = lock.Shared
@@ -63,7 +64,7 @@ func TestDelayedReleaseIsNoTakeover(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		leases := db.Leases()
+		leases := database.On(db, slog.New(slog.NewTextHandler(log, nil)))
 		for _, mode := range []lock.Mode{"", lock.Exclusive, lock.Shared} {
 			r := request("short " + string(mode))
 			r.Mode = mode
@@ -100,7 +101,7 @@ func TestDelayedReleaseWaitsForItsRow(t *testing.T) {
 	g := acquire(t, db, "a")
 	tx := stranger(t, url, `SELECT 1 FROM int_lock WHERE lock_key = $1 FOR UPDATE`, []string{"a"})
 	released := make(chan error, 1)
-	go func() { released <- db.Leases().ReleaseAfter(t.Context(), g, time.Hour) }()
+	go func() { released <- general(db).ReleaseAfter(t.Context(), g, time.Hour) }()
 	waitFor(t, url, `SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ const locksSQL = `
 SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms,
        CASE WHEN o.group_term = o.term THEN (
          SELECT count(*) FROM obs_hold h
-          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND ` + liveHoldSQL + `) ELSE 0 END,
+          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND {live h}) ELSE 0 END,
        (SELECT count(*) FROM (SELECT 1 FROM int_lock LIMIT $3) counted)
   FROM (
     SELECT * FROM (

@@ -23,7 +23,7 @@ func inLine(key, node string) lock.Request {
 func TestOneWhoWaitedBeforeTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
-		l, gone := db.Leases(), inLine("export", "gone")
+		l, gone := general(db), inLine("export", "gone")
 		if _, err := l.Wait(t.Context(), []lock.Request{gone}); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestTicketsAreInTheOrderOfTheCallers(t *testing.T) {
 		for i := range callers {
 			callers[i] = inLine("export", "node-a")
 		}
-		turns, err := db.Leases().Wait(t.Context(), callers)
+		turns, err := general(db).Wait(t.Context(), callers)
 		if err != nil {
 			t.Fatal(err)
 		}

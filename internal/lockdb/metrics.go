@@ -1,6 +1,10 @@
 package lockdb
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/observerd/observerd/internal/lockdb/liveness"
+)
 
 // metrics count what the coordination database refused or had to find out.
 type metrics struct {
@@ -49,7 +53,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help: "1 while other nodes can see whether this one lives; 0 while only the TTL ends its leases.",
 		}),
 	}
-	for _, rule := range []string{ruleSessionGone, ruleTTL} {
+	for _, rule := range []string{liveness.RuleSessionGone, RuleTTL} {
 		m.takeovers.WithLabelValues(rule)
 	}
 	for _, outcome := range []string{"committed", "aborted"} {

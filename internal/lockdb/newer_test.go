@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,6 +16,7 @@ import (
 	"github.com/observerd/observerd/internal/lockdb"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/locks/database"
 	"github.com/observerd/observerd/migrations"
 )
 
@@ -25,7 +27,18 @@ func TestNodeGoesOnBesideANewerOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
 		ctx, leases := t.Context(), db.Leases()
-		g, shared := acquire(t, db, "order-observer-poll"), take(t, db, inMode("shared", lock.Shared))
+		general := database.On(db, slog.New(slog.DiscardHandler))
+		share := func() lock.Grant {
+			t.Helper()
+			r := request("shared")
+			r.Mode = lock.Shared
+			g, err := general.Acquire(ctx, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		g, shared := acquire(t, db, "order-observer-poll"), share()
 		s := db.Store(g)
 		cursor := cursorOf(t, s, "orders")
 		sweep := startSweep(t, db, "orders", observer.SweepBackfill).ID
@@ -37,16 +50,16 @@ func TestNodeGoesOnBesideANewerOne(t *testing.T) {
 			if now := cursorOf(t, s, "orders"); now != cursor {
 				t.Errorf("the cursor is\n%+v, want\n%+v", now, cursor)
 			}
-			if renewed, err := leases.Renew(ctx, []lock.Grant{g, shared}); err != nil || renewed[0] != lock.Renewed || renewed[1] != lock.Renewed {
+			if renewed, err := general.Renew(ctx, []lock.Grant{g, shared}); err != nil || renewed[0] != lock.Renewed || renewed[1] != lock.Renewed {
 				t.Errorf("renewal: %v, %v", renewed, err)
 			}
-			other := take(t, db, inMode("shared", lock.Shared))
+			other := share()
 			_, held := leases.Acquire(ctx, request("order-observer-poll"))
-			_, found := leases.Find(ctx, lock.Query{Region: "DEFAULT", Limit: 10})
+			_, found := general.Find(ctx, lock.Query{Region: "DEFAULT", Limit: 10})
 			_, turns := db.Turns().Turn(ctx, "order", request("order-observer-poll"))
 			_, sweeps := db.Sweeps().Latest(ctx, "")
 			_, streams := db.Streams().Statuses(ctx)
-			if err := errors.Join(leases.Release(ctx, other), found, turns, sweeps, streams); err != nil || !errors.Is(held, lock.ErrHeld) {
+			if err := errors.Join(general.Release(ctx, other), found, turns, sweeps, streams); err != nil || !errors.Is(held, lock.ErrHeld) {
 				t.Errorf("%v; an acquisition: %v", err, held)
 			}
 		}

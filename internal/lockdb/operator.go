@@ -101,7 +101,7 @@ func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, 
 		case n == 0:
 			return ErrRefusalMoved
 		}
-		return audit(ctx, t.db, tx, Did(by, "accept", stream, detail))
+		return Audit(ctx, t.db, tx, Did(by, "accept", stream, detail))
 	})
 }
 
@@ -136,7 +136,7 @@ func (t *Operations) operate(ctx context.Context, act Act, first, stream string,
 				return err
 			}
 		}
-		return audit(ctx, t.db, tx, act)
+		return Audit(ctx, t.db, tx, act)
 	})
 }
 
@@ -149,12 +149,12 @@ func orUnknown(err error, stream string) error {
 
 // Note notes an act that is done in other transactions, before they begin.
 func (t *Operations) Note(ctx context.Context, act Act) error {
-	return t.db.InTx(ctx, "note "+act.Action+" of "+act.Subject, func(tx *sql.Tx) error { return audit(ctx, t.db, tx, act) })
+	return t.db.InTx(ctx, "note "+act.Action+" of "+act.Subject, func(tx *sql.Tx) error { return Audit(ctx, t.db, tx, act) })
 }
 
-// audit notes an act in the transaction that does it. Actor and detail are texts that
+// Audit notes an act in the transaction that does it. Actor and detail are texts that
 // people write, of any bytes.
-func audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
+func Audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
 	_, err := tx.ExecContext(ctx, db.SQL(`
 		INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`),
 		sqldb.Storable(act.Actor), act.Action, act.Subject, sqldb.Storable(act.Detail))

@@ -36,7 +36,7 @@ func TestSetsLockTheirRowsInOneOrder(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := db.Leases().AcquireAll(t.Context(), []lock.Request{request("b"), request("a")}); !errors.Is(err, lock.ErrHeld) {
+			if _, err := general(db).AcquireAll(t.Context(), []lock.Request{request("b"), request("a")}); !errors.Is(err, lock.ErrHeld) {
 				t.Errorf("a set one of whose rows is locked: %v", err)
 				return
 			}

@@ -45,7 +45,7 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 		if lasts > 0 {
 			detail = "for " + lasts.String()
 		}
-		return audit(ctx, t.db, tx, Did(by, "pause", stream, detail))
+		return Audit(ctx, t.db, tx, Did(by, "pause", stream, detail))
 	})
 	return changed && err == nil, err
 }
@@ -69,7 +69,7 @@ func (t *Operations) Resume(ctx context.Context, stream string, by By, account s
 		if forgotten > 0 {
 			detail = "the refused account " + account + " may be tried again"
 		}
-		return audit(ctx, t.db, tx, Did(by, "resume", stream, detail))
+		return Audit(ctx, t.db, tx, Did(by, "resume", stream, detail))
 	})
 	return changed && err == nil, err
 }
@@ -105,7 +105,7 @@ func endPauses(ctx context.Context, db *sqldb.DB, tx *sql.Tx, actor string, stre
 		return err
 	}
 	for _, act := range over {
-		if err := audit(ctx, db, tx, act); err != nil {
+		if err := Audit(ctx, db, tx, act); err != nil {
 			return err
 		}
 	}

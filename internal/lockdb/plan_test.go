@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/test/kit/pgtest"
 )
 
@@ -44,8 +42,7 @@ func TestTurnsAreReadByIndex(t *testing.T) {
 	}
 }
 
-// TestLocksAreReadByKey reads the plans of a search, of which the first page is wanted, and
-// of what the status shows.
+// TestLocksAreReadByKey reads the plan of what the status shows.
 func TestLocksAreReadByKey(t *testing.T) {
 	t.Parallel()
 	db := filled(t,
@@ -54,36 +51,6 @@ func TestLocksAreReadByKey(t *testing.T) {
 		 SELECT g, 'LOCKS', g, g, g, 'a', 'lock:exclusive:page:writing:' || g, 1000, now(), '', '', '' FROM generate_series(1, 20000) g`,
 		`ANALYZE int_lock, obs_lock`,
 	)
-	for name, q := range map[string]lock.Query{
-		"all":           {},
-		"a subject":     {Parts: []string{"page"}},
-		"one resource":  {Parts: []string{"page", "777"}},
-		"of no node":    {Node: "b"},
-		"the last page": {After: lock.Held{Row: "9"}},
-		"an old one":    {OlderThan: time.Hour},
-		"expired":       {Expired: true},
-	} {
-		q.Region, q.Limit = "LOCKS", 1000
-		args, err := db.Leases().findArgs(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p := explain(t, db, findSQL, args...); strings.Contains(p, "Seq Scan on obs_lock") || strings.Contains(p, "Seq Scan on int_lock") {
-			t.Errorf("%s: the locks are found by\n%s", name, p)
-		}
-	}
-	one := lock.Query{Region: "LOCKS", Key: "777", Limit: 1000}
-	args, err := db.Leases().findArgs(one)
-	if p := explain(t, db, findSQL, args...); err != nil || !strings.Contains(p, "(lock_key = '777'::bpchar)") {
-		t.Errorf("one lock is found by %v\n%s", err, p)
-	}
-	lite := migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "observerd.db"))
-	if args, err = lite.Leases().findArgs(one); err != nil {
-		t.Fatal(err)
-	}
-	if p := planOf(t, lite, `EXPLAIN QUERY PLAN `+findSQL, args...); !strings.Contains(p, "SEARCH o USING INDEX sqlite_autoindex_obs_lock_1 (lock_key>?)") {
-		t.Errorf("on SQLite the locks are found by\n%s", p)
-	}
 	regions, err := db.db.List([]string{"", "DEFAULT"})
 	if err != nil {
 		t.Fatal(err)

@@ -201,15 +201,15 @@ func shareThrough(t *testing.T, db *lockdb.DB) {
 		r.Mode = mode
 		requests = append(requests, r)
 	}
-	grants, err := db.Leases().AcquireAll(t.Context(), requests)
+	grants, err := general(db).AcquireAll(t.Context(), requests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Leases().AcquireAll(t.Context(), requests); !errors.Is(err, lock.ErrHeld) {
+	if _, err := general(db).AcquireAll(t.Context(), requests); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("%v, want ErrHeld", err)
 	}
 	for _, g := range grants {
-		if err := db.Leases().Release(t.Context(), g); err != nil {
+		if err := general(db).Release(t.Context(), g); err != nil {
 			t.Error(err)
 		}
 	}

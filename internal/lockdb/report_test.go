@@ -55,7 +55,7 @@ func TestReportBoundsTheLocks(t *testing.T) {
 			requests = append(requests, r)
 		}
 		for some := range slices.Chunk(requests, 25) { // In the time of one attempt, also on a slow machine.
-			if _, err := db.Leases().AcquireAll(t.Context(), some); err != nil {
+			if _, err := general(db).AcquireAll(t.Context(), some); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +63,7 @@ func TestReportBoundsTheLocks(t *testing.T) {
 		shared := request("schema")
 		shared.Mode = lock.Shared
 		for range 2 {
-			if _, err := db.Leases().Acquire(t.Context(), shared); err != nil {
+			if _, err := general(db).Acquire(t.Context(), shared); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -188,7 +188,7 @@ func TestOursNeedsNoMoreOnSpringsTable(t *testing.T) {
 			if _, err := w.db.Clean(t.Context(), retention()); err != nil {
 				t.Error(err)
 			}
-			if _, err := w.db.LockStats(t.Context(), a.Region, 1); err != nil {
+			if _, err := general(w.db).Stats(t.Context(), a.Region, 1); err != nil {
 				t.Errorf("figures of the locks: %v", err)
 			}
 			if err := w.db.Leases().Release(t.Context(), a); err != nil {

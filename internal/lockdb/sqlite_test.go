@@ -59,19 +59,19 @@ func TestStoppedWriterStopsTheOthers(t *testing.T) {
 func TestEmptiedFenceIsRefilled(t *testing.T) {
 	t.Parallel()
 	shared := lock.Request{Key: "shared", Region: "LOCKS", TTL: time.Minute, Mode: lock.Shared}
-	for name, draw := range map[string]func(ctx context.Context, l *lockdb.Leases) (int64, error){
-		"a lock": func(ctx context.Context, l *lockdb.Leases) (int64, error) {
-			g, err := l.Acquire(ctx, lock.Request{Key: "alone", Region: "LOCKS", TTL: time.Minute})
+	for name, draw := range map[string]func(ctx context.Context, db *lockdb.DB) (int64, error){
+		"a lock": func(ctx context.Context, db *lockdb.DB) (int64, error) {
+			g, err := db.Leases().Acquire(ctx, lock.Request{Key: "alone", Region: "LOCKS", TTL: time.Minute})
 			return g.Fence, err
 		},
-		"a lock that is shared": func(ctx context.Context, l *lockdb.Leases) (int64, error) {
-			g, err := l.Acquire(ctx, shared)
+		"a lock that is shared": func(ctx context.Context, db *lockdb.DB) (int64, error) {
+			g, err := general(db).Acquire(ctx, shared)
 			return g.Fence, err
 		},
-		"a place in line": func(ctx context.Context, l *lockdb.Leases) (int64, error) {
+		"a place in line": func(ctx context.Context, db *lockdb.DB) (int64, error) {
 			r := shared
 			r.Place.ID = "c"
-			turns, err := l.Wait(ctx, []lock.Request{r})
+			turns, err := general(db).Wait(ctx, []lock.Request{r})
 			if err != nil {
 				return 0, err
 			}
@@ -91,12 +91,12 @@ func TestEmptiedFenceIsRefilled(t *testing.T) {
 				if err := db.Migrate(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := db.Leases().Acquire(t.Context(), shared); err != nil {
+				if _, err := general(db).Acquire(t.Context(), shared); err != nil {
 					t.Fatal(err)
 				}
 				waits := shared
 				waits.Place.ID = "w"
-				if _, err := db.Leases().Wait(t.Context(), []lock.Request{waits}); err != nil {
+				if _, err := general(db).Wait(t.Context(), []lock.Request{waits}); err != nil {
 					t.Fatal(err)
 				}
 				file, _ := raw(t, url)
@@ -109,7 +109,7 @@ func TestEmptiedFenceIsRefilled(t *testing.T) {
 				if table == "all have gone" {
 					drawn = 1_000_000_000_000 // A thousand a second for 31 years.
 				}
-				n, err := draw(t.Context(), db.Leases())
+				n, err := draw(t.Context(), db)
 				if err != nil || n <= drawn {
 					t.Errorf("drew %d, %v, after %d", n, err, drawn)
 				}

@@ -6,23 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
 // DefaultStalledCopy is the default of [Options].StalledCopy. A chunk is at
 // most some megabytes; a copy of one that has lasted so long is not coming
 // to an end.
 const DefaultStalledCopy = 15 * time.Second
-
-// lockNotAvailable is the SQLSTATE of a lock_timeout.
-const lockNotAvailable = "55P03"
-
-// lockTimedOut reports whether the server undid a statement because it waited too
-// long for another client's lock.
-func lockTimedOut(err error) bool {
-	var refused *pgconn.PgError
-	return errors.As(err, &refused) && refused.Code == lockNotAvailable
-}
 
 // endStalledSQL ends sessions of ours whose client has stopped in the middle
 // of a COPY. The server itself never does: while it waits for the rest of the
@@ -43,7 +33,7 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
 // client, should it wake, finds its commit not done.
 func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 	err := f()
-	if !lockTimedOut(err) {
+	if !sqldb.LockTimedOut(err) {
 		return err
 	}
 	var ended int

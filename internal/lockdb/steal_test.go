@@ -18,7 +18,7 @@ import (
 // see returns the holder with the grant's term.
 func see(t *testing.T, db *lockdb.DB, g lock.Grant) lock.Held {
 	t.Helper()
-	found, err := db.Leases().Find(t.Context(), lock.Query{Region: g.Region, Limit: 100})
+	found, err := general(db).Find(t.Context(), lock.Query{Region: g.Region, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func see(t *testing.T, db *lockdb.DB, g lock.Grant) lock.Held {
 
 func holds(t *testing.T, db *lockdb.DB, g lock.Grant, want bool) {
 	t.Helper()
-	got, err := db.Leases().Renew(t.Context(), []lock.Grant{g})
+	got, err := general(db).Renew(t.Context(), []lock.Grant{g})
 	if err != nil || (got[0] == lock.Renewed) != want {
 		t.Errorf("renewal of %s: %v, %v; want that it holds: %t", g.Node, got, err, want)
 	}
@@ -42,7 +42,7 @@ func holds(t *testing.T, db *lockdb.DB, g lock.Grant, want bool) {
 // guardRows returns how many rows the guard of a grant changes, as its transaction asks.
 func guardRows(t *testing.T, db *lockdb.DB, url string, g lock.Grant) int64 {
 	t.Helper()
-	text, args := db.Leases().GuardSQL(g)
+	text, args := general(db).GuardSQL(g)
 	pool, _ := raw(t, url)
 	defer pool.Close()
 	result, err := pool.ExecContext(t.Context(), text, args...)
@@ -65,7 +65,7 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 		before := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 1))
 		r := request("order-observer-poll")
 		r.Node = "thief"
-		g, err := db.Leases().Steal(t.Context(), r, see(t, db, victim), by("alice"))
+		g, err := general(db).Steal(t.Context(), r, see(t, db, victim), by("alice"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,12 +81,12 @@ func TestStolenHolderWritesNothingMore(t *testing.T) {
 		mustCommit(t, db.Store(g), chunk(before, 1))
 
 		r.Key, r.Mode = "shared", lock.Shared
-		reader, err := db.Leases().Acquire(t.Context(), r)
+		reader, err := general(db).Acquire(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Mode = lock.Exclusive
-		if _, err := db.Leases().Steal(t.Context(), r, see(t, db, reader), by("bob")); err != nil {
+		if _, err := general(db).Steal(t.Context(), r, see(t, db, reader), by("bob")); err != nil {
 			t.Fatal(err)
 		}
 		if n := guardRows(t, db, url, reader); n != 0 {
@@ -119,16 +119,16 @@ func TestStealThatIsRefusedChangesNothing(t *testing.T) {
 		r := request("a")
 		for _, mode := range []lock.Mode{"", lock.Shared} {
 			r.Mode = mode
-			victim, err := db.Leases().Acquire(t.Context(), r)
+			victim, err := general(db).Acquire(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = db.Leases().Steal(t.Context(), r, see(t, db, victim), by("alice"))
+			_, err = general(db).Steal(t.Context(), r, see(t, db, victim), by("alice"))
 			if err == nil || errors.Is(err, lock.ErrHeld) || errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrRenewed) {
 				t.Errorf("steal: %v, want the refusal of the database", err)
 			}
 			holds(t, db, victim, true)
-			if err := db.Leases().Release(t.Context(), victim); err != nil {
+			if err := general(db).Release(t.Context(), victim); err != nil {
 				t.Error(err)
 			}
 		}
@@ -148,7 +148,7 @@ func TestStealWaitsForALockedRowBriefly(t *testing.T) {
 			victim := acquire(t, db, "a")
 			seen := see(t, db, victim)
 			tx := stranger(t, url, `SELECT 1 FROM int_lock WHERE lock_key = $1 FOR UPDATE`, []string{"a"})
-			_, err := db.Leases().Steal(t.Context(), request("a"), seen, by("alice"))
+			_, err := general(db).Steal(t.Context(), request("a"), seen, by("alice"))
 			if !errors.Is(err, lock.ErrHeld) || !strings.Contains(err.Error(), "another transaction has locked its row") {
 				t.Errorf("steal of a lock whose row is locked: %v", err)
 			}
@@ -158,7 +158,7 @@ func TestStealWaitsForALockedRowBriefly(t *testing.T) {
 			if err := tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.Leases().Steal(t.Context(), request("a"), seen, by("alice")); err != nil {
+			if _, err := general(db).Steal(t.Context(), request("a"), seen, by("alice")); err != nil {
 				t.Errorf("steal of a lock whose row is free again: %v", err)
 			}
 			holds(t, db, victim, false)
@@ -184,7 +184,7 @@ func TestStealWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 		}
 		return netfault.Fault{}
 	})
-	_, err := db.Leases().Steal(t.Context(), request("a"), seen, by("alice"))
+	_, err := general(db).Steal(t.Context(), request("a"), seen, by("alice"))
 	proxy.Inspect(nil)
 	if !cut.Load() {
 		t.Fatal("the connection was never cut: the test proves nothing")
@@ -210,7 +210,7 @@ func TestStealSeesWhatAGuardHasRenewed(t *testing.T) {
 			tx := guarded(t, db, url, victim)
 			stolen := make(chan error, 1)
 			go func() {
-				_, err := db.Leases().Steal(context.WithoutCancel(t.Context()), inMode("doc", lock.Exclusive), seen, by("alice"))
+				_, err := general(db).Steal(context.WithoutCancel(t.Context()), inMode("doc", lock.Exclusive), seen, by("alice"))
 				stolen <- err
 			}()
 			eventually(t, func() error {
@@ -226,7 +226,7 @@ func TestStealSeesWhatAGuardHasRenewed(t *testing.T) {
 				t.Errorf("steal beside a guarded transaction in mode %s: %v, want ErrRenewed", mode, err)
 			}
 			holds(t, db, victim, true)
-			if err := db.Leases().Release(t.Context(), victim); err != nil {
+			if err := general(db).Release(t.Context(), victim); err != nil {
 				t.Error(err)
 			}
 		}

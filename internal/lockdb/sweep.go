@@ -87,7 +87,7 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started o
 			return err
 		}
 		detail := fmt.Sprintf("%s %d: from %q, before %q", started.Kind, started.ID, started.From, started.Before)
-		return audit(ctx, t.db, tx, Did(by, "start-sweep", started.Stream, detail))
+		return Audit(ctx, t.db, tx, Did(by, "start-sweep", started.Stream, detail))
 	})
 	return started, err
 }
@@ -127,6 +127,6 @@ func (t *Sweeps) Cancel(ctx context.Context, id int64, by By) error {
 		if err != nil {
 			return err
 		}
-		return audit(ctx, t.db, tx, Did(by, "cancel-sweep", stream, fmt.Sprintf("%s %d", kind, id)))
+		return Audit(ctx, t.db, tx, Did(by, "cancel-sweep", stream, fmt.Sprintf("%s %d", kind, id)))
 	})
 }

@@ -6,14 +6,13 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// The rules by which a lease may be taken over from a holder that did not give
-// it back.
-const (
-	ruleSessionGone = liveness.RuleSessionGone
-	ruleTTL         = "ttl"
-)
+// RuleTTL is the rule by which a lease was taken over whose TTL had passed. The other one is
+// [liveness.RuleSessionGone].
+const RuleTTL = "ttl"
 
-// previousHolder is the holder that an acquisition found in the place of its own rows.
+// previousHolder is the holder that an acquisition found in the place of its own rows, before
+// the statement or the transaction. On PostgreSQL the rows may have changed since, and then a
+// takeover goes unnoticed, or is logged twice.
 type previousHolder struct {
 	// expired says that a row stood in INT_LOCK whose lease had ended.
 	expired bool
@@ -23,18 +22,7 @@ type previousHolder struct {
 	liveness, node string
 }
 
-// previousSQL returns the previousHolder. It reads what was there before the
-// statement, or the transaction, that acquires. On PostgreSQL the rows may have
-// changed since, and then a takeover goes unnoticed, or is logged twice.
-// {ended} is whether a row stood there whose lease had ended.
-const previousSQL = `
-SELECT {ended} AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-       CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node AS node
-  FROM (SELECT 1 AS one) x
-  LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
-  LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2`
-
-// scan returns where a row of previousSQL goes.
+// scan returns where its columns go.
 func (p *previousHolder) scan() []any {
 	return []any{&p.expired, &p.ours, sqldb.ScanText(&p.liveness), sqldb.ScanText(&p.node)}
 }
@@ -42,12 +30,12 @@ func (p *previousHolder) scan() []any {
 // rule returns by which rule the lease was taken over. It is empty when the lock was free.
 func (p previousHolder) rule() string {
 	switch {
-	case !p.expired && p.liveness == liveness.FoundDead:
-		return ruleSessionGone
-	case !p.expired, p.ours && p.liveness == liveness.Released:
-		return ""
+	case p.expired:
+		return RuleTTL
+	case p.liveness == liveness.FoundDead:
+		return liveness.RuleSessionGone
 	}
-	return ruleTTL
+	return ""
 }
 
 // tookOver logs and counts a lease that its last holder did not release. It reports whether

@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks/database"
 )
 
 // TestEveryTakeoverIsTold takes a lock the moment its lease ends, again and
@@ -22,18 +23,20 @@ func TestEveryTakeoverIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		r := request("short")
-		r.TTL = 5 * time.Millisecond
-		for taken := 0; taken <= times; {
-			switch _, err := db.Leases().Acquire(t.Context(), r); {
-			case err == nil:
-				taken++
-			case !errors.Is(err, lock.ErrHeld):
-				t.Fatal(err)
+		for key, locks := range map[string]lock.Provider{"pollers": db.Leases(), "general": database.On(db, slog.New(slog.NewTextHandler(log, nil)))} {
+			r := request(key)
+			r.TTL = 5 * time.Millisecond
+			for taken := 0; taken <= times; {
+				switch _, err := locks.Acquire(t.Context(), r); {
+				case err == nil:
+					taken++
+				case !errors.Is(err, lock.ErrHeld):
+					t.Fatal(err)
+				}
 			}
-		}
-		if n := log.count("Lease taken over", "rule=ttl"); n != times {
-			t.Errorf("%d of %d takeovers were told", n, times)
+			if n := log.count("Lease taken over", "rule=ttl", "lock="+key); n != times {
+				t.Errorf("%d of %d takeovers of %s were told", n, times, key)
+			}
 		}
 	})
 }

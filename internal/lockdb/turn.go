@@ -18,11 +18,12 @@ type Turns struct {
 	db      *sqldb.DB
 	engine  engine
 	metrics *metrics
+	leases  *Leases
 	node    string
 }
 
 // Turns returns the turns.
-func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, db.node} }
+func (db *DB) Turns() *Turns { return &Turns{db.db, db.engine, db.metrics, db.Leases(), db.node} }
 
 // Schedule is all that a scheduler asks of the database.
 type Schedule struct {
@@ -61,7 +62,7 @@ func (t *Turns) Turn(ctx context.Context, typ string, r lock.Request) (turn.Stat
 	}
 	s.Held, s.Holder, s.HolderBoot = term != "", holder, boot
 	if ahead {
-		_ = redate(ctx, t.db, r) // Else the next look does it.
+		t.leases.Redate(ctx, r)
 	}
 	return s, nil
 }

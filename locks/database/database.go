@@ -34,19 +34,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// provider keeps locks in a coordination database. It does not show that its process lives,
-// as nodes do: a holder that is cut off trusts its leases for the whole TTL, and nothing
-// fences the work of others, so nobody may free them earlier.
-type provider struct {
-	*lockdb.Leases
-	db *lockdb.DB
-}
-
 // Open opens the database at sqlite:PATH or postgres://…, whose tables must be there: the
 // error is [ErrPending] otherwise. It is another one when the database cannot be reached.
 // Hand the provider to [locks.Open], which closes it if it fails, as its manager does at
 // its end.
-func Open(ctx context.Context, url string, o Options) (locks.Provider, error) {
+func Open(ctx context.Context, url string, o Options) (*Provider, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 2
 	}
@@ -65,18 +57,8 @@ func Open(ctx context.Context, url string, o Options) (locks.Provider, error) {
 	if err := db.Ready(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("coordination database: %w", err), db.Close())
 	}
-	return &provider{db.Leases(), db}, nil
+	return On(db, o.Logger), nil
 }
-
-// Capabilities implements [locks.Provider].
-func (p *provider) Capabilities() locks.Capabilities {
-	c := p.Leases.Capabilities()
-	c.Closer = p.db
-	return c
-}
-
-// Kinds returns what the locks of each kind of database have, for people: none is opened.
-func Kinds() []locks.Capabilities { return lockdb.Kinds() }
 
 // Tx makes a transaction of pgx one that [locks.Lease.Guard] takes.
 func Tx(tx pgx.Tx) locks.Tx { return pgxTx{tx} }

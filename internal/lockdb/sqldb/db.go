@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,6 +50,7 @@ type DB struct {
 	dialect    *dialect
 	renderings *renderings
 	table      lockTableLook
+	locked     sync.Map // of locks whose rows were found locked
 	schema     schema
 	log        *slog.Logger
 

@@ -21,6 +21,16 @@ type Rendering struct {
 	perRow bool
 }
 
+// Plain returns a rendering without schemas, as people read statements. perRow is that of an
+// INT_LOCK that has EXPIRED_AFTER.
+func Plain(backend string, perRow bool) *Rendering {
+	d := postgresDialect()
+	if backend == "sqlite" {
+		d = sqliteDialect()
+	}
+	return &Rendering{dialect: d, perRow: perRow}
+}
+
 // piece matches what is rendered in a statement: a token, the name of a table or of the
 // sequence, also as a text that is cast to regclass, and a placeholder. A quoted identifier
 // is matched to be left alone.
@@ -61,6 +71,11 @@ var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?
 //	                 or by x for a foreign holder
 //	{unexpired l x}  they may not
 //	{stale l x}      the lease, which is ours and has its row of obs_lock as o, ended x ago
+//
+// And of locks that several hold, each with a row of obs_hold:
+//
+//	{live h}        the time of the row h is not over
+//	{conflict a b}  the modes a and b keep each other out, as those of package lock
 func (r *Rendering) SQL(text string) string {
 	return piece.ReplaceAllStringFunc(text, func(match string) string {
 		switch match[0] {
@@ -79,19 +94,24 @@ func (r *Rendering) SQL(text string) string {
 func (r *Rendering) token(match string) string {
 	parts := piece.FindStringSubmatch(match)
 	name, x := parts[1], parts[2]
-	if form, ok := r.dialect.tokens[name]; ok {
-		return r.SQL(strings.ReplaceAll(form, "$x", x))
-	}
-	forms := inReader
+	table := inReader
 	if r.perRow {
-		forms = inRow
+		table = inRow
 	}
-	form, ok := forms[name]
-	if !ok {
-		return match
+	a, b, _ := strings.Cut(x, " ")
+	for _, forms := range []map[string]string{r.dialect.tokens, table, inHolds} {
+		if form, ok := forms[name]; ok {
+			return r.SQL(strings.NewReplacer("$a", a, "$b", b, "$x", x).Replace(form))
+		}
 	}
-	row, ttl, _ := strings.Cut(x, " ")
-	return r.SQL(strings.NewReplacer("$row", row, "$ttl", ttl, "$x", x).Replace(form))
+	return match
+}
+
+// inHolds are the forms of the tokens on obs_hold.
+var inHolds = map[string]string{
+	"live": "($x.touched_at >= {ago $x.ttl_ms / 1000.0})",
+	"conflict": `($a = 'exclusive' OR $b = 'exclusive'
+       OR ($a = 'shared' AND $b = 'intent-exclusive') OR ($a = 'intent-exclusive' AND $b = 'shared'))`,
 }
 
 // The forms of INT_LOCK's tokens where readers have the TTL, and where the row has the
@@ -100,35 +120,33 @@ var (
 	inReader = map[string]string{
 		"cols": "created_date", "vals": "{utc}",
 		"touch": "created_date = {utc}", "prolong": "created_date = {utc}",
-		"began":     "$row.created_date",
-		"alive":     "($row.created_date >= {utcago $ttl})",
-		"ended":     "($row.created_date < {utcago $ttl})",
-		"expired":   "($row.created_date < {utcago " + holderTTL + "})",
-		"unexpired": "($row.created_date >= {utcago " + holderTTL + "})",
-		"same":      "$ttl.client_id IS NOT DISTINCT FROM $row.client_id AND $ttl.created_date = $row.created_date",
-		"stale":     "$row.created_date < {utcago ($ttl + o.ttl_ms / 1000.0)}",
+		"began":     "$a.created_date",
+		"alive":     "($a.created_date >= {utcago $b})",
+		"ended":     "($a.created_date < {utcago $b})",
+		"expired":   "($a.created_date < {utcago " + holderTTL + "})",
+		"unexpired": "($a.created_date >= {utcago " + holderTTL + "})",
+		"stale":     "$a.created_date < {utcago ($b + o.ttl_ms / 1000.0)}",
 	}
 	inRow = map[string]string{
 		"cols": "created_date, expired_after", "vals": "{utc}, ({utc} + make_interval(secs => $x))",
 		"touch":   "created_date = {utc}, expired_after = ({utc} + make_interval(secs => $x))",
-		"prolong": "created_date = {utc}, expired_after = GREATEST($row.expired_after, ({utc} + make_interval(secs => $ttl)))",
+		"prolong": "created_date = {utc}, expired_after = GREATEST($a.expired_after, ({utc} + make_interval(secs => $b)))",
 		// Spring does not touch CREATED_DATE when it renews or takes over.
-		"began":     "($row.expired_after - make_interval(secs => $ttl))",
-		"alive":     "($row.expired_after >= {utc}" + used + ")",
-		"ended":     "($row.expired_after < {utc}" + used + ")",
-		"expired":   "($row.expired_after < {utc}" + used + ")",
-		"unexpired": "($row.expired_after >= {utc}" + used + ")",
-		"same":      "$ttl.client_id IS NOT DISTINCT FROM $row.client_id AND $ttl.created_date = $row.created_date AND $ttl.expired_after = $row.expired_after",
-		"stale":     "$row.expired_after < {utcago $ttl}",
+		"began":     "($a.expired_after - make_interval(secs => $b))",
+		"alive":     "($a.expired_after >= {utc}" + used + ")",
+		"ended":     "($a.expired_after < {utc}" + used + ")",
+		"expired":   "($a.expired_after < {utc}" + used + ")",
+		"unexpired": "($a.expired_after >= {utc}" + used + ")",
+		"stale":     "$a.expired_after < {utcago $b}",
 	}
 )
 
 const (
-	// holderTTL is the TTL of the holder of a row, in seconds, or $ttl for a foreign one.
+	// holderTTL is the TTL of the holder of a row, in seconds, or $b for a foreign one.
 	holderTTL = `COALESCE((
        SELECT own.ttl_ms / 1000.0 FROM obs_lock own
-        WHERE own.lock_key = $row.lock_key AND own.region = $row.region AND own.term = $row.client_id), $ttl)`
-	used = " AND CAST($ttl AS DOUBLE PRECISION) IS NOT NULL"
+        WHERE own.lock_key = $a.lock_key AND own.region = $a.region AND own.term = $a.client_id), $b)`
+	used = " AND CAST($b AS DOUBLE PRECISION) IS NOT NULL"
 )
 
 // table returns the name of a table with its schema, in quotes where it is a text.

@@ -28,10 +28,10 @@ type generals struct {
 	*lockers
 
 	managers []*locks.Manager
-	// providers are those of the managers: plain keys and the pollers' locks have the same
-	// connections, of a process that shows itself too, so that what differs is the way alone.
+	// providers are those of the managers: plain keys have the same connections, so that what
+	// differs is the way alone.
 	providers []locks.Provider
-	// keepers hold the pollers' locks, as a node does.
+	// keepers hold the pollers' locks, as a node does, on connections of their own.
 	keepers []*lock.Keeper
 }
 
@@ -68,13 +68,13 @@ func openGenerals(ctx context.Context, where string) (*generals, error) {
 		return nil, err
 	}
 	g := &generals{lockers: l}
-	for range crowd {
+	for i := range crowd {
 		m, p, err := openManager(ctx, where)
 		if err != nil {
 			return nil, errors.Join(err, g.close(ctx))
 		}
 		g.managers, g.providers = append(g.managers, m), append(g.providers, p)
-		g.keepers = append(g.keepers, lock.NewKeeper(lock.KeeperOptions{Provider: p}))
+		g.keepers = append(g.keepers, lock.NewKeeper(lock.KeeperOptions{Provider: l.nodes[i].Leases()}))
 	}
 	return g, nil
 }

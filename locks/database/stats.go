@@ -1,4 +1,4 @@
-package lockdb
+package database
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 )
 
-// LockStats are figures of the general locks of a region, of all processes.
-type LockStats struct {
+// Stats are figures of the general locks of a region, of all processes.
+type Stats struct {
 	// Kinds are sorted by subject and predicate.
 	Kinds []KindStats
 	// Failed are the locks that most acquisitions failed for, the worst first.
@@ -40,40 +40,15 @@ type FailedLock struct {
 	Last     time.Time
 }
 
-const kindStatsSQL = `
-SELECT s.subject, s.predicate, s.active, s.ttl_ms, s.oldest_ms, COALESCE(o.node, ''), s.waiting, s.failures
-  FROM (
-    SELECT subject, predicate, CAST(sum(active) AS BIGINT) AS active,
-           CAST(COALESCE(sum(active * average_ttl_ms) / NULLIF(sum(active), 0), 0) AS BIGINT) AS ttl_ms, COALESCE(max(oldest_ms), 0) AS oldest_ms,
-           CAST(sum(waiting) AS BIGINT) AS waiting, CAST(sum(failures) AS BIGINT) AS failures
-      FROM obs_lock_stats
-     WHERE region = $1
-     GROUP BY subject, predicate
-  ) s
-  LEFT JOIN (
-    SELECT subject, predicate, node, row_number() OVER (PARTITION BY subject, predicate ORDER BY acquired_at, fence) AS n
-      FROM obs_active_locks
-     WHERE region = $1
-  ) o ON o.subject = s.subject AND o.predicate = s.predicate AND o.n = 1
- ORDER BY s.subject, s.predicate`
-
-const failedLocksSQL = `
-SELECT name, CAST(sum(failures) AS BIGINT) AS failures, max(last_at)
-  FROM obs_lock_failure
- WHERE region = $1
- GROUP BY name
- ORDER BY failures DESC, name
- LIMIT $2`
-
-// LockStats returns the figures of the general locks of a region, with as many of the
+// Stats returns the figures of the general locks of a region, with as many of the
 // locks that acquisitions failed for.
-func (db *DB) LockStats(ctx context.Context, region string, failed int) (LockStats, error) {
-	var s LockStats
+func (p *Provider) Stats(ctx context.Context, region string, failed int) (Stats, error) {
+	var s Stats
 	var err error
-	if s.At, err = db.Now(ctx); err != nil {
+	if s.At, err = p.db.Now(ctx); err != nil {
 		return s, err
 	}
-	err = db.db.Query(ctx, "read the figures of the locks", kindStatsSQL, func(scan func(...any) error) error {
+	err = p.db.Query(ctx, "read the figures of the locks", p.sql.SQL().KindStats, func(scan func(...any) error) error {
 		var k KindStats
 		var ttl, oldest int64
 		err := scan(&k.Subject, &k.Predicate, &k.Active, &ttl, &oldest, &k.OldestNode, &k.Waiting, &k.Failures)
@@ -84,7 +59,7 @@ func (db *DB) LockStats(ctx context.Context, region string, failed int) (LockSta
 	if err != nil {
 		return s, err
 	}
-	err = db.db.Query(ctx, "read which locks were not to be had", failedLocksSQL, func(scan func(...any) error) error {
+	err = p.db.Query(ctx, "read which locks were not to be had", p.sql.SQL().FailedLocks, func(scan func(...any) error) error {
 		var f FailedLock
 		err := scan(&f.Name, &f.Failures, sqldb.ScanTime(&f.Last))
 		s.Failed = append(s.Failed, f)

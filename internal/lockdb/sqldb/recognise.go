@@ -69,9 +69,3 @@ func (db *DB) recognise(ctx context.Context) error {
 	db.table.looked.Store(time.Now().UnixNano())
 	return nil
 }
-
-// DeleteLocksSQL is a deletion from INT_LOCK that does not wait: it skips rows that
-// another client has locked. where begins with WHERE.
-func (db *DB) DeleteLocksSQL(where string) string {
-	return db.SQL(`DELETE FROM int_lock WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock` + where + `{skip})`)
-}

@@ -1,0 +1,85 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/observerd/observerd/internal/wait"
+)
+
+var (
+	// ErrHeld reports a lock that another holds.
+	ErrHeld = errors.New("held")
+	// ErrLocked is [ErrHeld] of a lock whose row another transaction has locked. The holder
+	// is not known then.
+	ErrLocked = fmt.Errorf("%w: its row is locked", ErrHeld)
+)
+
+// lockNotAvailable is the SQLSTATE of a lock_timeout.
+const lockNotAvailable = "55P03"
+
+// LockTimedOut reports whether the server undid a statement because it waited too
+// long for another client's lock.
+func LockTimedOut(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == lockNotAvailable
+}
+
+// attemptGrace bounds an attempt to acquire that its caller has given up.
+const attemptGrace = 5 * time.Second
+
+// Attempt runs a statement that acquires locks to its end, whatever becomes of ctx, but for
+// its deadline. acquire is called again after a conflict, and when INT_LOCK has become a
+// table of the other generation.
+func (db *DB) Attempt(ctx context.Context, acquire func(ctx context.Context) error) error {
+	limit := attemptGrace
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if err := db.Fits(ctx); err != nil {
+		return err
+	}
+	try := func() error { return acquire(ctx) }
+	err := RetryConflicts(ctx, try)
+	if LockTableChanged(err) {
+		if err = db.Recognise(ctx); err == nil {
+			err = RetryConflicts(ctx, try)
+		}
+	}
+	return BusyPool(db.Acquire, err)
+}
+
+// NoteLocked logs once that another transaction keeps the row of a lock locked, until the
+// error of an attempt is another one. A person has to end a forgotten transaction.
+func (db *DB) NoteLocked(key, region, name string, err error) {
+	id := [2]string{key, region}
+	if !errors.Is(err, ErrLocked) {
+		db.locked.Delete(id)
+		return
+	}
+	if _, told := db.locked.LoadOrStore(id, true); !told {
+		db.log.Warn("The row of a lock is locked by another transaction; the lock is not to be had until that one ends", "lock", key, "name", name)
+	}
+}
+
+// longestPause is about the longest pause between two attempts at a row that is locked.
+const longestPause = 200 * time.Millisecond
+
+// RetryLocked runs f again while it returns [ErrLocked], until ctx ends.
+func RetryLocked(ctx context.Context, f func() error) error {
+	pauses := wait.NewBackoff(longestPause/10, longestPause)
+	for {
+		if err := f(); !errors.Is(err, ErrLocked) {
+			return err
+		}
+		if !wait.For(ctx, pauses.NextBackOff()) {
+			return fmt.Errorf("%w: %w", ErrLocked, context.Cause(ctx))
+		}
+	}
+}

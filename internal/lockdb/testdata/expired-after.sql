@@ -1,0 +1,76 @@
+-- Acquire
+PREPARE "Acquire" AS
+WITH was AS (
+  SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
+         CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
+    FROM (SELECT 1 AS one) x
+    LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
+    LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
+), seen AS (
+  SELECT client_id, created_date FROM int_lock WHERE lock_key = $1 AND region = $2
+), l AS (
+  INSERT INTO int_lock AS l (lock_key, region, client_id, created_date, expired_after)
+  VALUES ($1, $2, $3, (clock_timestamp() AT TIME ZONE 'UTC'), ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4::float8)))
+  ON CONFLICT (lock_key, region) DO UPDATE
+     SET client_id = excluded.client_id, created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4::float8))
+   WHERE EXISTS (SELECT 1 FROM seen WHERE seen.client_id IS NOT DISTINCT FROM l.client_id AND seen.created_date = l.created_date)
+     AND (l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL)
+  RETURNING lock_key, region, client_id
+)
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9, $10
+  FROM l
+ON CONFLICT (lock_key, region) DO UPDATE
+   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
+       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
+       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       metadata = excluded.metadata
+RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
+
+-- Renew
+PREPARE "Renew" AS
+WITH want AS (
+  SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) WITH ORDINALITY AS u(k, g, t, s, n)
+), due AS (
+  SELECT l.lock_key, l.region, want.ttl
+    FROM int_lock l
+    JOIN want ON want.lock_key = l.lock_key AND want.region = l.region AND want.term = l.client_id
+   WHERE (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(want.ttl AS DOUBLE PRECISION) IS NOT NULL)
+   ORDER BY l.lock_key, l.region
+     FOR UPDATE OF l SKIP LOCKED
+), renewed AS (
+  UPDATE int_lock l
+     SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => want.ttl))
+    FROM due want
+   WHERE l.lock_key = want.lock_key AND l.region = want.region
+  RETURNING l.lock_key, l.region, l.client_id
+)
+SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
+  FROM want
+  LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.client_id = want.term
+  LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(want.ttl AS DOUBLE PRECISION) IS NOT NULL)
+ ORDER BY want.n;
+
+-- Guard
+PREPARE "Guard" AS
+UPDATE int_lock AS l
+   SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4))
+ WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL);
+
+-- Holder
+PREPARE "Holder" AS
+SELECT l.client_id, (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)) AS DOUBLE PRECISION) IS NOT NULL), COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)), (l.expired_after - make_interval(secs => COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)))), (clock_timestamp() AT TIME ZONE 'UTC'), o.node, o.fence, o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC')
+  FROM int_lock l
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ WHERE l.lock_key = $1 AND l.region = $2;
+
+-- Redate
+PREPARE "Redate" AS
+UPDATE int_lock AS l
+   SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => o.ttl_ms / 1000.0))
+  FROM obs_lock o
+ WHERE l.lock_key = $1 AND l.region = $2 AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC')
+   AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+   AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
+

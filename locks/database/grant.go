@@ -1,0 +1,74 @@
+package database
+
+import (
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+)
+
+func rowKey(key string) string { return lockdb.Key(lockdb.KeyPlain, key) }
+
+// stored is the grant as its row has it.
+func stored(g lock.Grant) lock.Grant {
+	g.Key = rowKey(g.Key)
+	return g
+}
+
+func storedAll(grants []lock.Grant) []lock.Grant {
+	rows := make([]lock.Grant, len(grants))
+	for i, g := range grants {
+		rows[i] = stored(g)
+	}
+	return rows
+}
+
+// rowOf are the first three arguments of a statement on the row of a grant.
+func rowOf(g lock.Grant) []any { return []any{rowKey(g.Key), g.Region, g.Term} }
+
+// rowTerm is the CLIENT_ID of the row when the grant is the first of the lock: its own term,
+// or that of a new group.
+func rowTerm(g lock.Grant) string {
+	if g.Mode.Alone() {
+		return g.Term
+	}
+	return uuid.NewString()
+}
+
+func modeOf(g lock.Grant) string {
+	if g.Mode.Alone() {
+		return string(lock.Exclusive)
+	}
+	return string(g.Mode)
+}
+
+// ticketOf is the ticket of the grant's place; of one without, that of the end of the line.
+func ticketOf(g lock.Grant) int64 {
+	if g.Place.Ticket == 0 {
+		return math.MaxInt64
+	}
+	return g.Place.Ticket
+}
+
+// holdsOf are the locks that the caller holds, each between two bars, with each mode that it
+// keeps out. One with a bar in it may count as more than it is: then the caller passes one
+// whom it need not pass.
+func holdsOf(g lock.Grant) string {
+	var text strings.Builder
+	for key, held := range g.Holds {
+		for _, mode := range lock.Modes() {
+			if mode.Conflicts(held) {
+				text.WriteString("|" + string(mode) + " " + rowKey(key) + "|")
+			}
+		}
+	}
+	return text.String()
+}
+
+// wantedArgs are the arguments of a statement with one who wants a lock.
+func wantedArgs(g lock.Grant) []any {
+	return []any{g.Key, g.Region, modeOf(g), g.Place.ID, g.Place.Priority, ticketOf(g), holdsOf(g), g.TTL.Seconds()}
+}

@@ -1,0 +1,51 @@
+package database
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// Wait implements [lock.Line].
+func (p *Provider) Wait(ctx context.Context, requests []lock.Request) (turns []lock.Turn, err error) {
+	rows := make([]lock.Grant, len(requests))
+	for i, r := range requests {
+		rows[i] = stored(lock.Grant{Request: r})
+	}
+	err = sqldb.RetryConflicts(ctx, func() error {
+		turns, err = p.engine.wait(ctx, rows)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for %d locks: %w", len(requests), err)
+	}
+	return turns, nil
+}
+
+// Leave implements [lock.Line].
+func (p *Provider) Leave(ctx context.Context, requests []lock.Request) error {
+	ids := make([]string, len(requests))
+	for i, r := range requests {
+		ids[i] = r.Place.ID
+	}
+	list, err := p.db.List(ids)
+	if err != nil {
+		return err
+	}
+	if _, err := p.db.Acquire.ExecContext(ctx, p.sql.SQL().LeaveLine, list); err != nil {
+		return fmt.Errorf("leave the line of %d locks: %w", len(requests), err)
+	}
+	return nil
+}
+
+// aheadOf returns the node of the first in line whom the request must not pass; empty for
+// none.
+func (p *Provider) aheadOf(ctx context.Context, r lock.Request) string {
+	var node string
+	if err := p.db.Acquire.QueryRowContext(ctx, p.sql.SQL().Ahead, wantedArgs(stored(lock.Grant{Request: r}))...).Scan(&node); err != nil {
+		return ""
+	}
+	return node
+}

@@ -1,0 +1,123 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// group is what a refused caller finds of a lock that several hold.
+type group struct {
+	// lives reports whether any holder lives, and refuses that one keeps the caller out:
+	// node is its name then, left the time until its lease is over, and ahead reports
+	// whether that is dated in the future.
+	lives, refuses, ahead bool
+	node                  string
+	left                  time.Duration
+}
+
+// group looks at those who share the lock of the request; nil when nobody shares it.
+func (p *Provider) group(ctx context.Context, r lock.Request) (*group, error) {
+	var node, mode sql.NullString
+	var touched, now time.Time
+	var ttl sql.NullInt64
+	err := p.db.Acquire.QueryRowContext(ctx, p.sql.SQL().Group, rowKey(r.Key), r.Region, modeOf(lock.Grant{Request: r})).
+		Scan(&node, &mode, sqldb.ScanTime(&touched), &ttl, sqldb.ScanTime(&now))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look who shares lock %s: %w", r.Key, err)
+	case !ttl.Valid:
+		return &group{}, nil
+	}
+	return &group{
+		lives: true, refuses: lock.Mode(mode.String).Conflicts(r.Mode), ahead: touched.After(now),
+		node: node.String, left: lockdb.LeftOf(time.Duration(ttl.Int64)*time.Millisecond, now.Sub(touched)),
+	}, nil
+}
+
+// step is one of several statements that change rows of a term, all of them or none.
+type step struct {
+	text string
+	args []any
+}
+
+// change runs the steps in a transaction, and tries again while another client has locked a
+// row. The error is [lock.ErrLost] when one of them finds no row.
+func (p *Provider) change(ctx context.Context, what string, steps []step) error {
+	err := sqldb.RetryLocked(ctx, func() error {
+		err := sqldb.RetryConflicts(ctx, func() error {
+			return p.db.InTx(ctx, what, func(tx *sql.Tx) error {
+				for _, s := range steps {
+					if err := changeOne(ctx, tx, s.text, s.args...); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		if sqldb.LockTimedOut(err) {
+			return errors.Join(sqldb.ErrLocked, err)
+		}
+		return err
+	})
+	if errors.Is(err, sqldb.ErrLocked) {
+		err = fmt.Errorf("%s: %w", what, err)
+	}
+	return err
+}
+
+// Extend implements [lock.Extender]. A lease that one holds alone is renewed by its present
+// TTL first, which also locks the row, and then dated for the new one.
+func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
+	steps := p.extendHold(g, ttl)
+	if g.Mode.Alone() {
+		longer := g
+		longer.TTL = ttl
+		touch, now := p.alone.GuardSQL(g)
+		_, later := p.alone.GuardSQL(longer)
+		steps = []step{{touch, now}, {touch, later}, {p.sql.SQL().Extend, append(rowOf(g), ttl.Milliseconds())}}
+	}
+	return p.change(ctx, fmt.Sprintf("extend lock %s", g.Key), steps)
+}
+
+// extendHold extends a share. The row of INT_LOCK comes first, which keeps all others from
+// changing who holds the lock.
+func (p *Provider) extendHold(g lock.Grant, ttl time.Duration) []step {
+	text := p.sql.SQL()
+	steps := []step{{text.ExtendRow, append(rowOf(g), ttl.Seconds())}}
+	if text.PinHold != "" {
+		steps = append(steps, step{text.PinHold, rowOf(g)})
+	}
+	return append(steps,
+		step{text.ExtendGroup, append(rowOf(g), ttl.Milliseconds())},
+		step{text.ExtendHold, append(rowOf(g), ttl.Milliseconds())})
+}
+
+// ReleaseAfter implements [lock.Delayer]: the lock goes to a term that nobody has, whose
+// TTL is the time that is left. A row that another client has locked is tried again, as by
+// Release.
+func (p *Provider) ReleaseAfter(ctx context.Context, g lock.Grant, after time.Duration) error {
+	text, term := p.sql.SQL(), uuid.NewString()
+	var steps []step
+	if g.Mode.Alone() {
+		touch, now := p.alone.GuardSQL(g)
+		steps = []step{
+			{touch, now},
+			{text.Delay, append(rowOf(g), after.Seconds(), term)},
+			{text.DelayLock, append(rowOf(g), term, after.Milliseconds())},
+		}
+	} else {
+		steps = append(p.extendHold(g, after), step{text.DelayGroup, rowOf(g)}, step{text.DelayHold, append(rowOf(g), term)})
+	}
+	return p.change(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), steps)
+}

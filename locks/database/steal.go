@@ -1,0 +1,119 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+)
+
+// stealLockedError is [sqldb.ErrLocked] of a steal. Who holds the lock is known.
+type stealLockedError struct{}
+
+func (stealLockedError) Error() string {
+	return "another transaction has locked its row; try again, and look for that transaction if it stays so"
+}
+
+func (stealLockedError) Is(target error) bool {
+	return target == lock.ErrHeld || target == sqldb.ErrLocked
+}
+
+// isVerdict reports whether a steal was refused, and has changed nothing.
+func isVerdict(err error) bool {
+	return errors.Is(err, lock.ErrRenewed) || errors.Is(err, lock.ErrEnded) || errors.Is(err, lock.ErrHeld)
+}
+
+// Steal implements [lock.Stealer]. It waits for a row that is locked as Acquire does, and is
+// noted in obs_audit in the transaction that does it.
+func (p *Provider) Steal(ctx context.Context, r lock.Request, seen lock.Held, by lock.By) (lock.Grant, error) {
+	act := lockdb.Did(by, "steal-lock", r.Region+" "+r.Key, seen.Term)
+	wanted := r
+	wanted.Place = lock.Place{Priority: math.MaxInt32, Ticket: 1} // Of one who waits for nobody.
+	grants, err := p.acquire(ctx, []lock.Request{wanted}, func(ctx context.Context, grants []lock.Grant) ([]acquired, error) {
+		a, err := p.steal(ctx, grants[0], seen, act)
+		var held *lock.HeldError
+		if errors.As(err, &held) {
+			held.Key = r.Key
+		}
+		return []acquired{{fence: a.fence}}, err
+	})
+	if err != nil {
+		return lock.Grant{}, err
+	}
+	g := grants[0]
+	g.Request, g.Recovered = r, true
+	p.log.Info("Lease stolen", "lock", g.Key, "name", g.Name, "from", seen.Node, "fence", g.Fence, "actor", by.Actor)
+	return g, nil
+}
+
+// steal ends the lease that was seen and takes its lock, or does nothing.
+func (p *Provider) steal(ctx context.Context, g lock.Grant, seen lock.Held, act lockdb.Act) (a acquired, err error) {
+	tx, err := p.db.Acquire.BeginTx(ctx, nil)
+	if err != nil {
+		return a, err
+	}
+	defer func() {
+		if err = sqldb.EndTx(tx, err); sqldb.LockTimedOut(err) {
+			err = stealLockedError{}
+		}
+	}()
+	if err := p.endSeen(ctx, tx, g, seen); err != nil {
+		return a, err
+	}
+	if err := p.refuses(ctx, tx, g); err != nil {
+		return a, err
+	}
+	if a, err = p.engine.acquireIn(ctx, tx, g); err != nil {
+		return a, err
+	}
+	return a, lockdb.Audit(ctx, p.db, tx, act)
+}
+
+// endSeen locks the row, and ends the lease that was seen.
+func (p *Provider) endSeen(ctx context.Context, tx *sql.Tx, g lock.Grant, seen lock.Held) error {
+	text := p.sql.SQL()
+	look, end := text.SeenAlone, text.EndAlone
+	if !seen.Mode.Alone() {
+		look, end = text.SeenHold, text.EndHold
+	}
+	var client sql.NullString
+	err := tx.QueryRowContext(ctx, text.LockRow, g.Key, g.Region).Scan(&client)
+	if err == nil {
+		var mark string
+		// It reads what was renewed while the row was waited for, by a guard too.
+		err = tx.QueryRowContext(ctx, look, g.Key, g.Region, seen.Term).Scan(&mark)
+		if err == nil && mark != seen.Mark {
+			return lock.ErrRenewed
+		}
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return lock.ErrEnded
+	}
+	if err != nil {
+		return err
+	}
+	return changeOne(ctx, tx, end, g.Key, g.Region, seen.Term)
+}
+
+// refuses returns a [lock.HeldError] when another of those who share the lock keeps out the
+// grant's mode.
+func (p *Provider) refuses(ctx context.Context, tx *sql.Tx, g lock.Grant) error {
+	held := &lock.HeldError{}
+	var touched, now time.Time
+	var ttl int64
+	err := tx.QueryRowContext(ctx, p.sql.SQL().Refusing, g.Key, g.Region, modeOf(g)).
+		Scan(&held.Node, sqldb.ScanTime(&touched), &ttl, sqldb.ScanTime(&now))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	held.Left = lockdb.LeftOf(time.Duration(ttl)*time.Millisecond, now.Sub(touched))
+	return held
+}
