@@ -95,7 +95,7 @@ func intentsAbove() Step {
 func extensionOfTheRow() Step {
 	return Step{
 		What:  "an extension is not written",
-		Edits: []Edit{{heldLease, "err := provider.Extend(ctx, g, ttl)", "_, err := provider, context.Cause(ctx)"}},
+		Edits: []Edit{{heldLease, "err := extender.Extend(ctx, g, ttl)", "_, err := extender, context.Cause(ctx)"}},
 	}
 }
 
