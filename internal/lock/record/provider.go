@@ -56,9 +56,10 @@ func (p *Provider) Capabilities() lock.Capabilities {
 }
 
 // Acquire implements [lock.Provider]. In a store that numbers its writes a free lock has no
-// record, so one is written before any is read.
+// record, so one is written before any is read, unless somebody had the lock a moment ago.
 func (p *Provider) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error) {
-	return p.take(ctx, "acquire", r, p.opts.Numbered, func(at Record) error {
+	unread := p.opts.Numbered && p.seen.last(r.Region, r.Key).Term == ""
+	return p.take(ctx, "acquire", r, unread, func(at Record) error {
 		if left := at.left(); at.Term != "" && left > 0 {
 			return &lock.HeldError{Key: r.Key, Node: at.Node, Left: left}
 		}

@@ -133,6 +133,25 @@ func TestCallsOfALock(t *testing.T) {
 	}
 }
 
+// A process that waits for a lock only reads, but for the first time.
+func TestCallsOfOneWhoWaits(t *testing.T) {
+	t.Parallel()
+	s := &store{numbered: true}
+	acquire(t, s.provider(), want("order", "a"))
+	var calls []string
+	s.answer = func(call string) error {
+		calls = append(calls, call)
+		return nil
+	}
+	p := s.provider()
+	for range 3 {
+		_ = refused(t, p, want("order", "b"))
+	}
+	if got := fmt.Sprint(calls); got != "[put get get get]" {
+		t.Errorf("calls are %s", got)
+	}
+}
+
 // slow is a store whose writes take a second.
 type slow struct{ *store }
 

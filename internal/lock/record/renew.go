@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +32,8 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 		})
 	}
 	work.Wait()
-	for _, answer := range renewals {
-		if answer != lock.Unknown {
-			return renewals, nil
-		}
+	if slices.ContainsFunc(renewals, func(r lock.Renewal) bool { return r != lock.Unknown }) {
+		return renewals, nil
 	}
 	return renewals, errors.Join(errs[:min(1, len(errs))]...)
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"sync"
 	"time"
-
-	"github.com/observerd/observerd/internal/lock"
 )
 
 // When a process remembers mostSeen records, it forgets those whose leases were over for
@@ -42,10 +40,9 @@ func (s *seen) note(r Record) Record {
 	return r
 }
 
-// of returns the record of the grant's term as it was last seen; false if it was not.
-func (s *seen) of(g lock.Grant) (Record, bool) {
+// last returns a record as it was last seen, without a term if nobody had the lock.
+func (s *seen) last(region, key string) Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, known := s.records[[2]string{g.Region, g.Key}]
-	return r, known && r.Term == g.Term
+	return s.records[[2]string{region, key}]
 }

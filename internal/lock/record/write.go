@@ -59,8 +59,8 @@ func (p *Provider) send(ctx context.Context, r Record) (Record, error) {
 func (p *Provider) change(ctx context.Context, what string, g lock.Grant, next func(Record) (Record, error)) error {
 	err := context.Cause(ctx)
 	for try := 0; try < tries && (err == nil || errors.Is(err, ErrConflict)); try++ {
-		r, known := p.seen.of(g)
-		if !known || try > 0 {
+		r := p.seen.last(g.Region, g.Key)
+		if r.Term != g.Term || try > 0 {
 			if r, err = p.get(ctx, g.Region, g.Key); err != nil {
 				break
 			}
