@@ -2,43 +2,26 @@ package locktest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/observerd/observerd/internal/lock"
 )
 
-// What stories need, by the names of [lock.Capabilities.List].
-const (
-	hasModes      = "shared and intent modes"
-	hasSets       = "several locks at once"
-	hasExtender   = "change of a TTL"
-	hasGuard      = "guard of a transaction"
-	hasLine       = "line of those who wait"
-	hasFinder     = "list of locks"
-	hasStealer    = "steal"
-	hasDelayer    = "hold at least"
-	hasFailureLog = "count of failures"
-)
-
-// need skips a story that needs what the provider lacks.
-func (h Harness) need(t *testing.T, needs []string) {
+// need skips a story that needs what the provider lacks, by the names of
+// [lock.Capabilities.List].
+func (h Harness) need(t *testing.T, names ...string) {
 	t.Helper()
-	if len(needs) == 0 {
-		return
-	}
-	c := h.Provider().Capabilities()
-	has := make(map[string]string)
-	for _, capability := range c.List() {
-		has[capability.Name] = capability.Has
-	}
-	for _, need := range needs {
-		switch has[need] {
-		case "yes":
-		case "no":
-			t.Skipf("%s lacks: %s", c.Name, need)
-		default:
-			t.Fatalf("no capability is called %s", need)
+	for _, name := range names {
+		c := h.Provider().Capabilities()
+		list := c.List()
+		i := slices.IndexFunc(list, func(have lock.Capability) bool { return have.Name == name })
+		if i < 0 {
+			t.Fatalf("no capability is called %s", name)
+		}
+		if list[i].Has == "no" {
+			t.Skipf("%s lacks: %s", c.Name, name)
 		}
 	}
 }

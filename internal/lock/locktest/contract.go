@@ -239,7 +239,7 @@ func (h Harness) ahead(t *testing.T, story func(t *testing.T, r lock.Request)) {
 	}
 	t.Run("alone", func(t *testing.T) { story(t, h.request("a")) })
 	t.Run("shared", func(t *testing.T) {
-		h.need(t, []string{hasModes})
+		h.need(t, "shared and intent modes")
 		story(t, h.shared("a", lock.Shared))
 	})
 }

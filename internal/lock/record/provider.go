@@ -26,9 +26,8 @@ type Options struct {
 	// also over deletions: etcd's revision, Kubernetes' resource version, Consul's index.
 	// Otherwise the fence is counted in the records, which are never deleted.
 	Numbered bool
-	// Name, MinTTL and RenewEvery are those of [lock.Capabilities].
-	Name               string
-	MinTTL, RenewEvery time.Duration
+	// Capabilities are the name and the numbers, and what must be closed.
+	Capabilities lock.Capabilities
 }
 
 // Provider grants exclusive locks. It is safe for concurrent use. One provider for a process
@@ -45,14 +44,9 @@ func New(o Options) *Provider {
 
 // Capabilities implements [lock.Provider].
 func (p *Provider) Capabilities() lock.Capabilities {
-	return lock.Capabilities{
-		Name:       p.opts.Name,
-		MinTTL:     p.opts.MinTTL,
-		RenewEvery: p.opts.RenewEvery,
-		Extender:   p,
-		Finder:     p,
-		Stealer:    p,
-	}
+	c := p.opts.Capabilities
+	c.Extender, c.Finder, c.Stealer = p, p, p
+	return c
 }
 
 // Acquire implements [lock.Provider]. In a store that numbers its writes a free lock has no

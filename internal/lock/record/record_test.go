@@ -164,7 +164,7 @@ func TestRenewalsRunBesideEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := new(store)
-		p := record.New(record.Options{Records: slow{s}, Name: "slow"})
+		p := record.New(record.Options{Records: slow{s}, Capabilities: lock.Capabilities{Name: "slow"}})
 		grants := make([]lock.Grant, 40)
 		for i := range grants {
 			grants[i] = acquire(t, s.provider(), want(fmt.Sprint(i), "a"))

@@ -22,7 +22,8 @@ type Records interface {
 	Get(ctx context.Context, region, key string) (Record, error)
 	// Put writes the record if the stored one has its version, or if there is none and it
 	// has none. It returns what is stored, with its new version. After an error that is not
-	// [ErrConflict] the record may have been written, or may be later.
+	// [ErrConflict] the record may have been written, or may be later. A client below that
+	// sends a write again by itself must not answer ErrConflict for the write's own version.
 	Put(ctx context.Context, r Record) (Record, error)
 	// Delete deletes the record if it has that version. The errors are those of Put. It is
 	// called where [Options.Numbered] is set.
@@ -77,14 +78,12 @@ func taken(g lock.Grant, before Record) Record {
 
 // grant is the acquisition that the record tells of.
 func (r Record) grant() lock.Grant {
-	return lock.Grant{
-		Request: lock.Request{
-			Region: r.Region, Key: r.Key, TTL: r.TTL, Mode: lock.Exclusive,
-			Name: r.Name, Node: r.Node, Descriptor: r.Descriptor, Metadata: r.Metadata,
-		},
-		Term:  r.Term,
-		Fence: r.fence(),
+	g := lock.Grant{Term: r.Term, Fence: r.fence()}
+	g.Request = lock.Request{
+		Region: r.Region, Key: r.Key, TTL: r.TTL, Mode: lock.Exclusive,
+		Name: r.Name, Node: r.Node, Descriptor: r.Descriptor, Metadata: r.Metadata,
 	}
+	return g
 }
 
 func (r Record) fence() int64 { return cmp.Or(r.Fence, r.Revision, r.Transitions) }

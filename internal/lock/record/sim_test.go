@@ -165,7 +165,7 @@ func (m *simulation) start(name string, seed uint64) *node {
 		let: make(chan struct{}, 1), has: make(map[string]*hold),
 	}
 	n.life, n.die = context.WithCancel(context.Background())
-	n.provider = record.New(record.Options{Records: wire{m.world.store, n.wire, &n.lags}, Name: "sim", Numbered: m.world.store.numbered})
+	n.provider = record.New(record.Options{Records: wire{m.world.store, n.wire, &n.lags}, Capabilities: lock.Capabilities{Name: "sim"}, Numbered: m.world.store.numbered})
 	n.keeper = lock.NewKeeper(lock.KeeperOptions{Provider: n.provider})
 	for i, key := range simKeys {
 		offset := time.Duration(17*seed+uint64(i)+1) * 137 * time.Microsecond

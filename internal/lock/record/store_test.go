@@ -137,7 +137,7 @@ func (s *store) expire(g lock.Grant) {
 }
 
 func (s *store) provider() *record.Provider {
-	return record.New(record.Options{Records: s, Name: "memory", Numbered: s.numbered})
+	return record.New(record.Options{Records: s, Capabilities: lock.Capabilities{Name: "memory"}, Numbered: s.numbered})
 }
 
 var errUnanswered = errors.New("connection reset")
