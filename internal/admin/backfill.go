@@ -164,7 +164,7 @@ func (b *backfill) wanted(ctx context.Context, q observer.Query) (observer.Sweep
 	if err != nil {
 		return s, err
 	}
-	q.Form = cursor.Form
+	q.Form = cursor.Marks.Form
 	if !o.From.IsZero() {
 		if s.From, err = src.CursorAt(ctx, q, o.From); err != nil {
 			return s, err

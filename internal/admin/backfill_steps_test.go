@@ -55,7 +55,10 @@ func backfilling(t *testing.T, low string, src observer.Source) *backfill {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Store(g).Commit(t.Context(), observer.Chunk{Cursor: c, Low: low, Newest: low}); err != nil {
+	ch := observer.Chunk{Before: c}
+	c.Low, c.Newest = low, low
+	ch.Advance(c)
+	if _, err := db.Store(g).Commit(t.Context(), ch); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Leases().Release(t.Context(), g); err != nil {

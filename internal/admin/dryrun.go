@@ -152,7 +152,7 @@ func (d *DryRun) poll(ctx context.Context, s observer.Spec, src source.Database,
 func (d *DryRun) add(ch observer.Chunk, limit int) {
 	for i, e := range ch.Events {
 		if len(d.Events) < limit {
-			e.Seq = ch.Cursor.LastSeq + int64(i) + 1 // As the event log would number it.
+			e.Seq = ch.Before.LastSeq + int64(i) + 1 // As the event log would number it.
 			d.Events = append(d.Events, events.AppendJSON(nil, &e))
 		}
 	}

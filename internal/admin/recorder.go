@@ -109,5 +109,5 @@ func (blank) Live(context.Context, observer.Cursor, string, func(observer.Observ
 
 // Commit implements [observer.Store]. A dry run never gets here.
 func (blank) Commit(_ context.Context, ch observer.Chunk) (observer.Cursor, error) {
-	return ch.Next(), nil
+	return ch.After, nil
 }

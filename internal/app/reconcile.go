@@ -106,13 +106,13 @@ func (s scheduled) beginReconcile(ctx context.Context, now time.Time) (observer.
 	if wanted.From, err = s.start(ctx); err != nil {
 		return wanted, false, err
 	}
-	wanted.From = s.source.Restate(wanted.From, cursor.Form)
+	wanted.From = s.source.Restate(wanted.From, cursor.Marks.Form)
 	if window := s.config.ReconcileWindow; window > 0 {
 		q, err := observer.WithKey(ctx, s.source, wiring.Query(s.config))
 		if err != nil {
 			return wanted, false, err
 		}
-		q.Form = cursor.Form
+		q.Form = cursor.Marks.Form
 		from, err := s.source.CursorAt(ctx, q, now.Add(-window))
 		if err != nil {
 			return wanted, false, fmt.Errorf("write the window as a cursor: %w", err)

@@ -129,7 +129,10 @@ func TestReconcileThatFailsIsLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Store(g).Commit(t.Context(), observer.Chunk{Cursor: c, Low: "99", Newest: "99"}); err != nil {
+	ch := observer.Chunk{Before: c}
+	c.Low, c.Newest = "99", "99"
+	ch.Advance(c)
+	if _, err := db.Store(g).Commit(t.Context(), ch); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Sweeps().Start(t.Context(), observer.Sweep{Stream: "orders", Kind: observer.SweepReconcile, Before: "999"}, lockdb.By{Actor: "test"}); err != nil {

@@ -25,9 +25,9 @@ UPDATE obs_cursor
 // advanceArgs are those of advanceSQL.
 func advanceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
 	return append([]any{
-		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events),
-		ch.Low, ch.Newest, len(ch.New), ch.Live, ch.Fingerprint,
-	}, append(sourceArgs(db, ch), ch.FollowedFrom, ch.FirstReading)...)
+		ch.Before.ID, ch.Before.Version, ch.CommitID.String(), len(ch.Events),
+		ch.After.Low, ch.After.Newest, len(ch.New), ch.After.Live, ch.After.Fingerprint,
+	}, append(sourceArgs(db, ch), ch.After.Marks.FollowedFrom, ch.After.FirstReading)...)
 }
 
 const renewOneSQL = `
@@ -108,7 +108,7 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 	if ch.Sweep == nil {
 		return nil
 	}
-	stepped, err := tx.Exec(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...)
+	stepped, err := tx.Exec(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Before.Stream)...)
 	if err != nil {
 		return err
 	}
@@ -121,13 +121,13 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 		return err
 	}
 	if len(ch.Changed) > 0 {
-		args := append([]any{ch.Cursor.ID}, observedArgs(ch.Changed)...)
+		args := append([]any{ch.Before.ID}, observedArgs(ch.Changed)...)
 		if _, err := tx.Exec(ctx, e.db.SQL(changeSQL), args...); err != nil {
 			return err
 		}
 	}
 	if len(ch.Dead) > 0 {
-		args := append(append([]any{ch.Cursor.Stream}, deadArgs(ch.Dead)...), ch.Refused)
+		args := append(append([]any{ch.Before.Stream}, deadArgs(ch.Dead)...), ch.Refused)
 		if _, err := tx.Exec(ctx, e.db.SQL(buryPostgresSQL), args...); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func copyObserved(ch *observer.Chunk) pgx.CopyFromSource {
 	row := make([]any, 5)
 	return pgx.CopyFromSlice(len(ch.New), func(i int) ([]any, error) {
 		o := &ch.New[i]
-		row[0], row[1], row[2], row[3], row[4] = ch.Cursor.ID, o.Version, o.Number, o.Key, o.Hash
+		row[0], row[1], row[2], row[3], row[4] = ch.Before.ID, o.Version, o.Number, o.Key, o.Hash
 		return row, nil
 	})
 }
@@ -150,7 +150,7 @@ func copyEvents(ch *observer.Chunk) pgx.CopyFromSource {
 	row := make([]any, 10)
 	return pgx.CopyFromSlice(len(ch.Events), func(i int) ([]any, error) {
 		ev := &ch.Events[i]
-		row[0], row[1], row[2], row[3] = ch.Cursor.Stream, ch.Cursor.LastSeq+int64(i)+1, [16]byte(ev.ID), ev.Type
+		row[0], row[1], row[2], row[3] = ch.Before.Stream, ch.Before.LastSeq+int64(i)+1, [16]byte(ev.ID), ev.Type
 		row[4], row[5], row[6], row[7], row[8], row[9] = ev.Subject, ev.Version, string(ev.Change), ev.Time, []byte(ev.Data), ev.Snapshot
 		return row, nil
 	})

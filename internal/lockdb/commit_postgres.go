@@ -119,7 +119,7 @@ func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *
 	var leases, cursors int
 	args := append(cursorArgs(g, ch), noteArgs(ch)...)
 	args = append(append(args, deadArgs(ch.Dead)...), eventArgs(ch)...)
-	args = append(append(args, sourceArgs(e.db, ch)...), ch.Refused, ch.FollowedFrom, snapshots(ch), ch.FirstReading)
+	args = append(append(args, sourceArgs(e.db, ch)...), ch.Refused, ch.After.Marks.FollowedFrom, snapshots(ch), ch.After.FirstReading)
 	text := pollCommitSQL
 	switch {
 	case ch.Sweep != nil:
@@ -150,8 +150,8 @@ func verdict(leased, current bool) error {
 func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 	return []any{
 		rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds(),
-		ch.Cursor.ID, ch.Cursor.Version, ch.CommitID.String(), len(ch.Events), ch.Low, ch.Newest,
-		len(ch.New), ch.Live, ch.Fingerprint,
+		ch.Before.ID, ch.Before.Version, ch.CommitID.String(), len(ch.Events), ch.After.Low, ch.After.Newest,
+		len(ch.New), ch.After.Live, ch.After.Fingerprint,
 	}
 }
 
@@ -159,10 +159,10 @@ func cursorArgs(g lock.Grant, ch *observer.Chunk) []any {
 // observer.
 func sourceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
 	var reread any
-	if !ch.RereadAt.IsZero() {
-		reread = db.TimeArg(ch.RereadAt)
+	if !ch.After.Marks.RereadAt.IsZero() {
+		reread = db.TimeArg(ch.After.Marks.RereadAt)
 	}
-	return []any{ch.Identity, ch.Columns, reread, ch.Refusal, ch.Accepted, ch.Definition, ch.Form, ch.KeyForm}
+	return []any{ch.After.Marks.Identity, ch.After.Marks.Columns, reread, ch.After.Refusal, ch.After.Accepted, ch.After.Definition, ch.After.Marks.Form, ch.After.Marks.KeyForm}
 }
 
 // noteArgs are the new rows, of which there are $11, and the changed ones.

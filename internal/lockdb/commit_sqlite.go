@@ -47,7 +47,7 @@ func (e *sqliteEngine) step(ctx context.Context, tx *sql.Tx, ch *observer.Chunk)
 	if ch.Sweep == nil {
 		return nil
 	}
-	return current(tx.ExecContext(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Cursor.Stream)...))
+	return current(tx.ExecContext(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Before.Stream)...))
 }
 
 // current makes a compare-and-set that met another state a conflict.
@@ -92,19 +92,19 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 		INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
 		VALUES ($1, $2, $3, $4, $5, $6)`}
 	for _, o := range ch.New {
-		added.args = append(added.args, []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone})
+		added.args = append(added.args, []any{ch.Before.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone})
 	}
 	changed := writing{text: `
 		UPDATE obs_observed SET row_hash = $3, version = $4, gone = $5 WHERE stream_id = $1 AND key = $2`}
 	for _, o := range ch.Changed {
-		changed.args = append(changed.args, []any{ch.Cursor.ID, o.Key, o.Hash, o.Version, o.Gone})
+		changed.args = append(changed.args, []any{ch.Before.ID, o.Key, o.Hash, o.Version, o.Gone})
 	}
 	buried := writing{text: `
 		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at, refused)
 		VALUES ($1, $2, $3, $4, $5, {now}, {now}, $6)
 		ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused`}
 	for _, d := range ch.Dead {
-		buried.args = append(buried.args, []any{ch.Cursor.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused})
+		buried.args = append(buried.args, []any{ch.Before.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused})
 	}
 	logged := writing{text: `
 		INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
@@ -112,13 +112,13 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 	for i := range ch.Events {
 		ev := &ch.Events[i]
 		logged.args = append(logged.args, []any{
-			ch.Cursor.Stream, ch.Cursor.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
+			ch.Before.Stream, ch.Before.LastSeq + int64(i) + 1, ev.ID.String(), ev.Type, ev.Subject,
 			ev.Version, string(ev.Change), e.db.TimeArg(ev.Time), string(ev.Data), ev.Snapshot,
 		})
 	}
 	read := writing{text: strings.Replace(generationSQL, "{values}", `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, 1)}
 	if ch.Generation != nil {
-		read.args = append(read.args, append([]any{ch.Cursor.ID}, generationArgs(e.db, ch.Generation)...))
+		read.args = append(read.args, append([]any{ch.Before.ID}, generationArgs(e.db, ch.Generation)...))
 	}
 	return []writing{added, changed, buried, logged, read}
 }

@@ -16,13 +16,7 @@ import (
 
 // chunk makes a chunk of n new rows that follows the cursor.
 func chunk(c observer.Cursor, n int) observer.Chunk {
-	ch := observer.Chunk{
-		Cursor: c, CommitID: uuid.New(), Fingerprint: "fp", Live: c.Live + int64(n),
-		Identity: fmt.Sprint("test:", c.Version), Columns: fmt.Sprint("columns ", c.Version),
-		Form: fmt.Sprint("form ", c.Version), KeyForm: fmt.Sprint("key form ", c.Version), FollowedFrom: fmt.Sprint("followed from ", c.Version), FirstReading: c.Version%2 == 0,
-		RereadAt: time.Date(2026, 3, 1, 12, 0, int(c.Version), 123456789, time.UTC),
-		Low:      fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows), Newest: fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows+int64(n)),
-	}
+	ch := observer.Chunk{Before: c, CommitID: uuid.New()}
 	for i := range n {
 		number := c.Rows + int64(i) + 1
 		key := fmt.Sprintf("ORD-%06d", number)
@@ -33,6 +27,17 @@ func chunk(c observer.Cursor, n int) observer.Chunk {
 			Data: []byte(`{"order_id":"` + key + `","total":0.10000000000000000000000000001,"note":"a\u0000b"}`),
 		})
 	}
+	c.Low, c.Newest = fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows), fmt.Sprintf("2026-01-01 00:00:00.%06d", c.Rows+int64(n))
+	c.Fingerprint, c.FirstReading, c.Refusal, c.Accepted = "fp", c.Version%2 == 0, "", ""
+	c.Marks = observer.Marks{
+		Identity:     fmt.Sprint("test:", c.Version),
+		Columns:      fmt.Sprint("columns ", c.Version),
+		RereadAt:     time.Date(2026, 3, 1, 12, 0, int(c.Version), 123456789, time.UTC),
+		Form:         fmt.Sprint("form ", c.Version),
+		KeyForm:      fmt.Sprint("key form ", c.Version),
+		FollowedFrom: fmt.Sprint("followed from ", c.Version),
+	}
+	ch.Advance(c)
 	return ch
 }
 
@@ -69,10 +74,11 @@ func TestCommitWritesAllOfAChunk(t *testing.T) {
 				second := chunk(c, n)
 				second.Changed = []observer.Observed{{Key: "ORD-000001", Hash: []byte("fedcba9876543210"), Version: 2, Number: 1}}
 				second.Dead = first.Dead
+				second.After.Refusal, second.After.Accepted = "a refusal", "another"
 				c = mustCommit(t, s, second)
 
-				if start, err := db.Streams().Start(t.Context(), "orders"); err != nil || start != first.Low {
-					t.Errorf("the stream started at %q, %v, want %q", start, err, first.Low)
+				if start, err := db.Streams().Start(t.Context(), "orders"); err != nil || start != first.After.Low {
+					t.Errorf("the stream started at %q, %v, want %q", start, err, first.After.Low)
 				}
 				if again := cursorOf(t, s, "orders"); again != c {
 					t.Errorf("cursor in the database %+v, as the commit said %+v", again, c)
@@ -213,10 +219,10 @@ func TestMarksMayGoBack(t *testing.T) {
 				s := db.Store(acquire(t, db, "order-observer-poll"))
 				c := mustCommit(t, s, chunk(cursorOf(t, s, "orders"), 2))
 				earlier := chunk(c, n)
-				earlier.Low, earlier.Newest, earlier.RereadAt = "", "2001-01-01 00:00:00.000000", time.Time{}
+				earlier.After.Low, earlier.After.Newest, earlier.After.Marks.RereadAt = "", "2001-01-01 00:00:00.000000", time.Time{}
 				c = mustCommit(t, s, earlier)
 				got := cursorOf(t, s, "orders")
-				if got != c || got.Low != "" || got.Newest != earlier.Newest || got.LastSeq != int64(2+n) || !got.RereadAt.IsZero() {
+				if got != c || got.Low != "" || got.Newest != earlier.After.Newest || got.LastSeq != int64(2+n) || !got.Marks.RereadAt.IsZero() {
 					t.Errorf("the cursor is %+v, the commit said %+v", got, c)
 				}
 			})
@@ -264,7 +270,7 @@ func TestCommitOverwritesNoRowThatIsNewToIt(t *testing.T) {
 				blind := c
 				blind.Rows = 0
 				again := chunk(blind, n)
-				again.Cursor = c
+				again.Before = c
 				if _, err := s.Commit(t.Context(), again); err == nil {
 					t.Error("rows that were known became events again")
 				}

@@ -60,14 +60,14 @@ func TestResetKeepsOrForgetsObservedRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := cursorOf(t, s, "orders")
-				if c.Identity != "" || c.Columns != "" || !c.RereadAt.IsZero() {
+				if c.Marks.Identity != "" || c.Marks.Columns != "" || !c.Marks.RereadAt.IsZero() {
 					t.Errorf("the cursor remembers its source after reset: %+v", c)
 				}
 				if c.Low != "" || c.Newest != "" || c.Fingerprint != "" || c.Version != before.Version+1 || c.LastSeq != 3 || c.Rows != tc.rows || c.Live != tc.rows {
 					t.Errorf("cursor after reset: %+v", c)
 				}
-				if (c.FollowedFrom == "") != tc.forget {
-					t.Errorf("followed from %q", c.FollowedFrom)
+				if (c.Marks.FollowedFrom == "") != tc.forget {
+					t.Errorf("followed from %q", c.Marks.FollowedFrom)
 				}
 				if (c.Epoch > before.Epoch) != tc.forget {
 					t.Errorf("epoch %d after epoch %d", c.Epoch, before.Epoch)
@@ -109,7 +109,8 @@ func TestResetMayKeepTheCursor(t *testing.T) {
 		}
 		want := before
 		want.Version++
-		want.Fingerprint, want.Identity, want.Columns, want.Form = "", "", "", ""
+		want.Fingerprint, want.Refusal, want.Accepted = "", "", ""
+		want.Marks.Identity, want.Marks.Columns, want.Marks.Form = "", "", ""
 		if got := cursorOf(t, s, "orders"); got != want {
 			t.Errorf("cursor after the reset\n%+v, want\n%+v", got, want)
 		}
@@ -191,22 +192,22 @@ func TestAcceptIsForWhatWasRefused(t *testing.T) {
 					t.Errorf("accepted for a stream that was never polled: %v", err)
 				}
 				refusing := chunk(cursorOf(t, s, "orders"), n)
-				refusing.Refusal = `{"kind":"gone"}`
+				refusing.After.Refusal = `{"kind":"gone"}`
 				c := mustCommit(t, s, refusing)
 				if err := db.Operations().Accept(t.Context(), "orders", by("alice"), `{"kind":"poison"}`, ""); !errors.Is(err, lockdb.ErrRefusalMoved) {
 					t.Errorf("accepted what was not refused: %v", err)
 				}
-				if refusal, accepted, err := db.Streams().Refused(t.Context(), "orders"); err != nil || refusal != refusing.Refusal || accepted {
+				if refusal, accepted, err := db.Streams().Refused(t.Context(), "orders"); err != nil || refusal != refusing.After.Refusal || accepted {
 					t.Errorf("refused %q, accepted %v, %v", refusal, accepted, err)
 				}
-				if err := db.Operations().Accept(t.Context(), "orders", by("alice"), refusing.Refusal, "8 of 8"); err != nil {
+				if err := db.Operations().Accept(t.Context(), "orders", by("alice"), refusing.After.Refusal, "8 of 8"); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := s.Commit(t.Context(), chunk(c, n)); !errors.Is(err, observer.ErrConflict) {
 					t.Errorf("a poll that ran meanwhile: %v", err)
 				}
 				got := cursorOf(t, s, "orders")
-				if got.Refusal != refusing.Refusal || got.Accepted != refusing.Refusal {
+				if got.Refusal != refusing.After.Refusal || got.Accepted != refusing.After.Refusal {
 					t.Errorf("cursor after it was accepted: %+v", got)
 				}
 				if acts, err := db.Operations().Acts(t.Context(), lockdb.ActFilter{Limit: 1}); err != nil || acts[0].Action != "accept" || acts[0].Actor != "alice" || acts[0].Detail != "8 of 8" {
@@ -269,7 +270,7 @@ func TestDefinitionIsKeptWithItsTime(t *testing.T) {
 				commit := func(definition string) observer.Cursor {
 					t.Helper()
 					ch := chunk(cursorOf(t, s, "orders"), n)
-					ch.Definition = definition
+					ch.After.Definition = definition
 					mustCommit(t, s, ch)
 					c := cursorOf(t, s, "orders")
 					if c.Definition != definition {
@@ -294,8 +295,8 @@ func TestDefinitionIsKeptWithItsTime(t *testing.T) {
 				if err := db.Operations().Reset(t.Context(), "orders", by("alice"), lockdb.ResetOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				if c := cursorOf(t, s, "orders"); c.Definition != "b" || c.Form != "" {
-					t.Errorf("after a reset: definition %q, form %q", c.Definition, c.Form)
+				if c := cursorOf(t, s, "orders"); c.Definition != "b" || c.Marks.Form != "" {
+					t.Errorf("after a reset: definition %q, form %q", c.Definition, c.Marks.Form)
 				}
 			})
 		})

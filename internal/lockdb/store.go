@@ -50,8 +50,8 @@ const cursorColumns = `stream_id, stream, version, epoch, last_seq, low_ts, newe
 func scanCursor(scan func(...any) error) (observer.Cursor, error) {
 	var c observer.Cursor
 	err := scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint,
-		&c.Identity, &c.Columns, sqldb.ScanTime(&c.RereadAt), &c.Refusal, &c.Accepted,
-		&c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Form, &c.KeyForm, &c.FollowedFrom, &c.FirstReading)
+		&c.Marks.Identity, &c.Marks.Columns, sqldb.ScanTime(&c.Marks.RereadAt), &c.Refusal, &c.Accepted,
+		&c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Marks.Form, &c.Marks.KeyForm, &c.Marks.FollowedFrom, &c.FirstReading)
 	return c, err
 }
 
@@ -187,7 +187,7 @@ const resolveTimeout = 20 * time.Second
 // lease had ended and [observer.ErrConflict] when the cursor had moved, or the
 // sweep that the chunk is a step of was not running any more.
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
-	ch.RereadAt = ch.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
+	ch.After.Marks.RereadAt = ch.After.Marks.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
 	failpoint.Hit("commit.before")
 	began := time.Now()
 	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))
@@ -201,17 +201,16 @@ func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 		s.metrics.conflicts.Inc()
 	}
 	if err != nil {
-		return observer.Cursor{}, fmt.Errorf("commit to %s: %w", ch.Cursor.Stream, err)
+		return observer.Cursor{}, fmt.Errorf("commit to %s: %w", ch.Before.Stream, err)
 	}
 	failpoint.Hit("commit.after")
-	next := ch.Next()
 	if n := len(ch.Events); n > 0 {
-		s.events.Committed(next.Stream, next.LastSeq, ch.Events[n-1].ID, began)
+		s.events.Committed(ch.After.Stream, ch.After.LastSeq, ch.Events[n-1].ID, began)
 		if s.onCommit != nil {
 			s.onCommit()
 		}
 	}
-	return next, nil
+	return ch.After, nil
 }
 
 func refused(err error) bool {
@@ -256,7 +255,7 @@ func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, e
 		// Waits for an orphan that holds the row, and so comes before the lease.
 		var id sql.NullString
 		err := tx.QueryRowContext(ctx, s.db.SQL(`
-			SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1{update}`), ch.Cursor.ID).Scan(&id)
+			SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1{update}`), ch.Before.ID).Scan(&id)
 		if err != nil {
 			return err
 		}
@@ -266,7 +265,7 @@ func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, e
 		_, err = tx.ExecContext(ctx, fencedSQL(s.db, `
 			UPDATE obs_cursor
 			   SET version = version + 1, commit_id = NULL
-			 WHERE stream_id = $5 AND version = $6 AND {lease}`), fencedArgs(s.grant, ch.Cursor.ID, ch.Cursor.Version)...)
+			 WHERE stream_id = $5 AND version = $6 AND {lease}`), fencedArgs(s.grant, ch.Before.ID, ch.Before.Version)...)
 		return err
 	})
 	return committed, err

@@ -39,7 +39,7 @@ func sweepOf(t *testing.T, db *lockdb.DB, stream string, kind observer.SweepKind
 // step makes a chunk that is a step of the sweep and moves no mark.
 func step(c observer.Cursor, n int, id int64, position string) observer.Chunk {
 	ch := chunk(c, n)
-	ch.Low, ch.Newest = c.Low, c.Newest
+	ch.After.Low, ch.After.Newest = c.Low, c.Newest
 	ch.Sweep = &observer.SweepStep{ID: id, Position: position, Rows: int64(n), Events: int64(len(ch.Events))}
 	return ch
 }

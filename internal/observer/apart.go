@@ -84,7 +84,7 @@ func (j *journal) partsApart() (parts []Part) {
 	if j.horizon.Undated {
 		parts = append(parts, PartUndated)
 	}
-	if j.next.form != "" {
+	if j.next.Marks.Form != "" {
 		parts = append(parts, PartStray)
 	}
 	return parts
@@ -95,7 +95,7 @@ const apartReading = "apart "
 
 // id identifies the reading of a part, all but the order of its keys.
 func (a *apart) id(part Part) string {
-	return fmt.Sprint(apartReading, int(part), " ", a.fingerprint, " ", a.next.form, " ", a.next.identity, " ", a.cursor.Epoch, " ")
+	return fmt.Sprint(apartReading, int(part), " ", a.fingerprint, " ", a.next.Marks.Form, " ", a.next.Marks.Identity, " ", a.cursor.Epoch, " ")
 }
 
 // readApart reads as many of these rows as there is time for. It returns the time for
@@ -158,9 +158,7 @@ func (a *apart) keep(ctx context.Context, stored bool) error {
 	default:
 		return nil
 	}
-	ch := a.newChunk()
-	ch.Generation = &g
-	return a.commit(ctx, ch)
+	return a.commit(ctx, Chunk{Generation: &g})
 }
 
 func (p *poll) readParts(ctx context.Context) error {

@@ -128,7 +128,7 @@ func (s *sinkStore) Commit(_ context.Context, ch observer.Chunk) (observer.Curso
 	if s.visit != nil {
 		s.visit(ch)
 	}
-	return ch.Next(), nil
+	return ch.After, nil
 }
 
 func (s *sinkStore) Buried(_ context.Context, _ observer.Cursor, dead []observer.Dead) ([]observer.Burial, error) {

@@ -72,7 +72,7 @@ type forgetful struct{ observer.Store }
 
 func (f forgetful) Cursor(ctx context.Context, name string) (observer.Cursor, error) {
 	c, err := f.Store.Cursor(ctx, name)
-	c.RereadAt = time.Time{}
+	c.Marks.RereadAt = time.Time{}
 	return c, err
 }
 
@@ -158,7 +158,7 @@ func TestQuietStreamKnowsItsLastFullRead(t *testing.T) {
 	for range 60 {
 		s.src.Pass(60)
 		s.poll()
-		if age := s.src.Now().Sub(s.db.Cursor(stream).RereadAt); age >= 10*time.Minute {
+		if age := s.src.Now().Sub(s.db.Cursor(stream).Marks.RereadAt); age >= 10*time.Minute {
 			t.Fatalf("last full read is %s old", age)
 		}
 	}

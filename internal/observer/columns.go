@@ -37,7 +37,7 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if err := j.refuseRehashed(key); err != nil {
 		return err
 	}
-	before, err := decodeColumns(j.next.columns)
+	before, err := decodeColumns(j.next.Marks.Columns)
 	if err != nil {
 		return err
 	}
@@ -46,25 +46,25 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 	if before != nil { // After a reset any columns are allowed.
 		changes = append(changes, j.keyChanges(before, key)...)
 	}
-	accepted := j.isAccepted(RefusalColumns) && j.next.accepted.Columns == found.Columns
+	accepted := j.isAccepted(RefusalColumns) && j.accepted.Columns == found.Columns
 	if len(changes) > 0 && !accepted {
 		found.Text = strings.Join(changes, ", ")
 		return j.refuse(ErrColumnsChanged, found, "if the consumers of its events can take that")
 	}
 	if !sameColumns(before, now) {
-		j.next.columns = found.Columns
+		j.next.Marks.Columns = found.Columns
 	}
-	j.next.keys = key
+	j.keys = key
 	return nil
 }
 
 // keyChanges describes which columns of the key, besides those of the data, are of
 // another type now. Where the type is unknown, another rule of writing counts.
 func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) {
-	if !j.next.keys.isOf(now) {
+	if !j.keys.isOf(now) {
 		return nil
 	}
-	for i, c := range j.next.keys {
+	for i, c := range j.keys {
 		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
 		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
 			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",

@@ -50,7 +50,7 @@ func TestColumnsOfTheSourceChange(t *testing.T) {
 			s.put(0, 5)
 			s.poll()
 			cursor := s.db.Cursor(stream)
-			equal(t, "remembered", cursor.Columns, observer.EncodeColumns(before))
+			equal(t, "remembered", cursor.Marks.Columns, observer.EncodeColumns(before))
 			s.src.SetColumns(test.after...)
 			s.spec.Query.Columns = test.named
 			s.put(10, 5)
@@ -62,15 +62,15 @@ func TestColumnsOfTheSourceChange(t *testing.T) {
 				}
 				refused := s.db.Cursor(stream)
 				equal(t, "marks", marks(refused), marks(cursor))
-				equal(t, "remembered", refused.Columns, cursor.Columns)
+				equal(t, "remembered", refused.Marks.Columns, cursor.Marks.Columns)
 				s.acceptsColumns(test.after)
 				return
 			}
 			want := observer.EncodeColumns(test.after)
 			if test.kept {
-				want = cursor.Columns
+				want = cursor.Marks.Columns
 			}
-			equal(t, "remembered then", s.db.Cursor(stream).Columns, want)
+			equal(t, "remembered then", s.db.Cursor(stream).Marks.Columns, want)
 			equal(t, "events", len(s.story()), 10)
 		})
 	}
@@ -106,7 +106,7 @@ func (s *stage) acceptsColumns(after []observer.Column) {
 	}
 	s.db.Accept(stream)
 	s.poll()
-	if c := s.db.Cursor(stream); c.Columns != observer.EncodeColumns(after) || c.Refusal+c.Accepted != "" {
+	if c := s.db.Cursor(stream); c.Marks.Columns != observer.EncodeColumns(after) || c.Refusal+c.Accepted != "" {
 		s.t.Fatalf("accepted: %+v", c)
 	}
 }

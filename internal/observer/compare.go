@@ -55,7 +55,7 @@ func (c *comparer) compare(ctx context.Context, by compared, b *batch) (ch Chunk
 	if err != nil {
 		return ch, len(b.rows), failed(ctx, "read observed rows", err)
 	}
-	x := &comparison{comparer: c, part: by.part(), chunk: c.newChunk(), known: known}
+	x := &comparison{comparer: c, part: by.part(), known: known}
 	clear(c.unknown)
 	x.expect(len(b.rows) - len(known))
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
@@ -68,7 +68,6 @@ func (c *comparer) compare(ctx context.Context, by compared, b *batch) (ch Chunk
 	}
 	by.reach(rows)
 	c.noteFuture(rows)
-	c.mark(&x.chunk)
 	return x.chunk, done, nil
 }
 
@@ -131,9 +130,8 @@ func (c *comparison) add(r *row) bool {
 		return false
 	}
 	r.hashData()
-	o := Observed{Key: r.key, Hash: r.hash[:], Version: 1, Number: c.chunk.Cursor.Rows + int64(len(c.chunk.New)) + 1}
+	o := Observed{Key: r.key, Hash: r.hash[:], Version: 1, Number: c.cursor.Rows + int64(len(c.chunk.New)) + 1}
 	c.chunk.New = append(c.chunk.New, o)
-	c.chunk.Live++
 	if c.spec.Detect != DetectNew {
 		c.seen.add(o.Number)
 	}
@@ -151,7 +149,6 @@ func (c *comparison) change(r *row, old Observed) bool {
 	what := events.ChangeChanged
 	if old.Gone {
 		what = events.ChangeNew
-		c.chunk.Live++
 	}
 	o := Observed{Key: r.key, Hash: r.hash[:], Version: old.Version + 1, Number: old.Number}
 	c.chunk.Changed = append(c.chunk.Changed, o)

@@ -27,7 +27,7 @@ func TestMarksFollowTheChunks(t *testing.T) {
 	s.poll()
 	var got []string
 	for _, ch := range s.db.Chunks(stream) {
-		got = append(got, marks(observer.Cursor{Low: ch.Low, Newest: ch.Newest}))
+		got = append(got, marks(ch.After))
 	}
 	equalList(t, "low-water mark, newest", got, "12/12", "15/15", "15/17")
 	tx.Commit()

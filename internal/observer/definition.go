@@ -25,20 +25,18 @@ func (j *journal) define(ctx context.Context) error {
 	case own == "" || own == c.Definition:
 		return nil
 	case c.Definition == "":
-		j.next.definition = own
+		j.next.Definition = own
 		return nil
 	case !j.spec.Loaded().After(c.DefinedAt):
 		return fmt.Errorf("%w: theirs was set at %s, after this configuration was loaded; "+
 			"give all nodes one configuration, or restart this node to make its own the cluster's",
 			ErrOtherDefinition, c.DefinedAt.UTC().Format(time.RFC3339))
 	}
-	j.next.definition = own
-	ch := j.newChunk()
-	ch.Fingerprint = c.Fingerprint
+	j.next.Definition = own
 	if before := sourceOf(c.Definition); before != "" && before != sourceOf(own) {
-		j.next.identity, ch.Identity = changedSource, changedSource
+		j.next.Marks.Identity = changedSource
 	}
-	if err := j.commit(ctx, ch); err != nil {
+	if err := j.commit(ctx, Chunk{}); err != nil {
 		return err
 	}
 	j.log.LogAttrs(ctx, slog.LevelWarn, "The observer is defined in another way than before; nodes with the former definition leave it alone")

@@ -111,7 +111,7 @@ func TestChangedSourceIsReadFromItsBeginning(t *testing.T) {
 			s.src.Step = nil
 			equal(t, "rewound", s.poll().Rewound, true)
 			equal(t, "events", len(s.story()), 10)
-			equal(t, "identity", s.db.Cursor(stream).Identity, id)
+			equal(t, "identity", s.db.Cursor(stream).Marks.Identity, id)
 			equal(t, "rewound again", s.poll().Rewound, false)
 
 			// Other columns of the same source are no other source.

@@ -72,7 +72,6 @@ func (d *dryRun) Commit(_ context.Context, ch Chunk) (Cursor, error) {
 		o.Hash = slices.Clone(o.Hash) // It is part of a whole batch of rows.
 		d.rows[o.Key] = o
 	}
-	next := ch.Next()
-	d.cursor = &next
-	return next, nil
+	d.cursor = &ch.After
+	return ch.After, nil
 }

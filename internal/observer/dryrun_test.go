@@ -66,7 +66,7 @@ func TestDryRunRemembersItsOwnChunks(t *testing.T) {
 	var shown []string
 	dry := observer.DryRun(s.db.Acquire(), func(ch observer.Chunk) error {
 		for i, e := range ch.Events {
-			shown = append(shown, fmt.Sprintf("%d %s %s", ch.Cursor.LastSeq+int64(i)+1, e.Subject, e.Change))
+			shown = append(shown, fmt.Sprintf("%d %s %s", ch.Before.LastSeq+int64(i)+1, e.Subject, e.Change))
 		}
 		return nil
 	})

@@ -15,10 +15,10 @@ const (
 // late ones. So a light poll reads only new rows, and moves no low-water mark; and the
 // further the horizon is behind, the rarer are the full reads.
 func newTimeline(j *journal) *timeline {
-	t := &timeline{span: span{journal: j}, began: j.next.low}
+	t := &timeline{span: span{journal: j}, began: j.next.Low}
 	switch {
 	case j.isLight():
-		t.light, t.began = true, j.next.newest
+		t.light, t.began = true, j.next.Newest
 	case j.horizon.Lag > standing:
 		at := j.at // A pointer into the poll would keep all of it.
 		j.tried.Store(&at)
@@ -30,7 +30,7 @@ func newTimeline(j *journal) *timeline {
 // isLight reports whether a light poll is due. It does not believe a full read in the
 // future, because the clocks of two nodes may differ.
 func (j *journal) isLight() bool {
-	last := j.cursor.RereadAt
+	last := j.cursor.Marks.RereadAt
 	// A full read that this node could not finish would not be finished now either, and
 	// new rows would never be seen.
 	if tried := j.tried.Load(); tried != nil && tried.After(last) {
@@ -47,16 +47,16 @@ func (t *timeline) noteFullRead(done bool) {
 	if t == nil || t.light {
 		return
 	}
-	if done || t.src.Compare(t.next.newest, t.start.Newest) > 0 {
-		t.next.rereadAt = t.at
+	if done || t.src.Compare(t.next.Newest, t.start.Newest) > 0 {
+		t.next.Marks.RereadAt = t.at
 	}
 }
 
 // fullReadMatters reports whether a full read is worth a commit of its own.
 func (j *journal) fullReadMatters() bool {
-	last := j.cursor.RereadAt
-	if j.next.rereadAt.Equal(last) {
+	last := j.cursor.Marks.RereadAt
+	if j.next.Marks.RereadAt.Equal(last) {
 		return false
 	}
-	return j.horizon.Lag > standing || !last.IsZero() && j.next.rereadAt.Sub(last) >= fullReadNoted
+	return j.horizon.Lag > standing || !last.IsZero() && j.next.Marks.RereadAt.Sub(last) >= fullReadNoted
 }

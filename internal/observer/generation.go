@@ -63,7 +63,7 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 	g.stored = last.Reading != "" && last.FinishedAt.IsZero()
 	// The numbers of rows begin anew with each epoch. The order of a complete reading
 	// does not matter any more.
-	reading := fmt.Sprint(j.fingerprint, " ", j.next.definition, " ", j.next.identity, " ", j.cursor.Epoch, " ")
+	reading := fmt.Sprint(j.fingerprint, " ", j.next.Definition, " ", j.next.Marks.Identity, " ", j.cursor.Epoch, " ")
 	goesOn := last.Complete && strings.HasPrefix(last.Reading, reading) || g.byKey && last.Key != "" && last.Reading == reading+g.order
 	if !g.stored || !goesOn {
 		g.Generation = Generation{Reading: reading + g.order, StartedAt: j.at, Took: last.Took}
@@ -157,9 +157,7 @@ func (g *generation) keep(ctx context.Context, after time.Duration) error {
 	if g == nil || !g.moved || time.Since(g.storedAt) < after {
 		return nil
 	}
-	ch := g.newChunk()
-	ch.Generation = g.soFar()
-	if err := g.commit(ctx, ch); err != nil {
+	if err := g.commit(ctx, Chunk{Generation: g.soFar()}); err != nil {
 		return err
 	}
 	g.stored, g.storedAt, g.moved = true, time.Now(), false

@@ -113,13 +113,11 @@ func (g *generation) findMissing(ctx context.Context) (found []Observed, more bo
 	return found, more, nil
 }
 
-func (g *generation) goneChunk(rows []Observed) Chunk {
-	ch := g.newChunk()
-	ch.Live -= int64(len(rows))
+func (g *generation) goneChunk(rows []Observed) (ch Chunk) {
 	for _, o := range rows {
 		o.Hash, o.Version, o.Gone = goneHash(), o.Version+1, true
 		ch.Changed = append(ch.Changed, o)
-		data := g.next.keys.Object(g.spec.Query.Key, o.Key)
+		data := g.keys.Object(g.spec.Query.Key, o.Key)
 		ch.Events = append(ch.Events, g.newEvent(o, events.ChangeGone, g.at, data))
 	}
 	return ch

@@ -57,15 +57,15 @@ func (o origin) readIdentity(ctx context.Context) (replaced bool, err error) {
 	if err != nil {
 		return false, failed(ctx, "read identity", err)
 	}
-	known := o.cursor.Identity
+	known := o.cursor.Marks.Identity
 	switch {
 	case known == changedSource:
-		o.next.identity = id
+		o.next.Marks.Identity = id
 		return true, nil
 	case id == "":
 		return false, nil
 	}
-	o.next.identity = id
+	o.next.Marks.Identity = id
 	if id == known || identityKind(id) != identityKind(known) {
 		o.identities.record(id, o.at)
 		return false, nil
@@ -93,9 +93,9 @@ func (o origin) recogniseSource(ctx context.Context) error {
 	if err != nil || !replaced {
 		return err
 	}
-	o.next.form = ""
-	if o.cursor.Identity == changedSource {
-		o.next.low = "" // The marks of another kind of source do not compare.
+	o.next.Marks.Form = ""
+	if o.cursor.Marks.Identity == changedSource {
+		o.next.Low = "" // The marks of another kind of source do not compare.
 	}
 	low, err := o.beginning(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (o origin) beginning(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if o.next.low != "" && o.src.Compare(o.next.low, began) < 0 {
-		return o.next.low, nil
+	if o.next.Low != "" && o.src.Compare(o.next.Low, began) < 0 {
+		return o.next.Low, nil
 	}
 	return began, nil
 }
@@ -131,7 +131,7 @@ func (o origin) beganAt(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", failed(ctx, "read where the stream began", err)
 		}
-		return o.src.Restate(began, o.next.form), nil
+		return o.src.Restate(began, o.next.Marks.Form), nil
 	case !start.At.IsZero():
 		return o.cursorAt(ctx, start.At)
 	}

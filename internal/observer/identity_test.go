@@ -27,9 +27,9 @@ func TestRestoredSourceIsReadFromItsBeginning(t *testing.T) {
 	stats := s.poll()
 	equal(t, "rewound", stats.Rewound, true)
 	equalList(t, "events", s.story()[10:], "missing new 1", key(0)+" changed 2")
-	first := s.db.Chunks(stream)[before]
+	first := s.db.Chunks(stream)[before].After
 	equal(t, "marks of the first commit", first.Low+"/"+first.Newest, "/")
-	equal(t, "its identity", first.Identity, "db:2")
+	equal(t, "its identity", first.Marks.Identity, "db:2")
 	w := s.warnings()
 	equal(t, "warnings", len(w), 1)
 	equal(t, "warning", strings.Contains(w[0], "another database than the cursor knows") && strings.Contains(w[0], "stream=orders"), true)
@@ -66,7 +66,7 @@ func TestOnlyAnotherValueOfOneKindRewinds(t *testing.T) {
 				low = ""
 			}
 			equal(t, "read from", s.src.Reads()[1], low)
-			equal(t, "remembered", s.db.Cursor(stream).Identity, test.known)
+			equal(t, "remembered", s.db.Cursor(stream).Marks.Identity, test.known)
 			equal(t, "warnings", len(s.warnings()) == 1, test.rewound)
 		})
 	}
@@ -143,7 +143,7 @@ func TestReplacedSourceIsReadFromWhereTheStreamBegan(t *testing.T) {
 			if test.later {
 				low = observertest.CursorAt(began)
 			}
-			equal(t, "mark of the first commit", s.db.Chunks(stream)[chunks].Low, low)
+			equal(t, "mark of the first commit", s.db.Chunks(stream)[chunks].After.Low, low)
 			equal(t, "rewound again", s.poll().Rewound, false)
 			s.checkLog()
 		})
@@ -196,7 +196,7 @@ func TestReplacedSourceDoesNotRaiseTheMark(t *testing.T) {
 			s.src.SetIdentity("db:2")
 			chunks := len(s.db.Chunks(stream))
 			s.poll()
-			equal(t, "mark of the first commit", s.db.Chunks(stream)[chunks].Low, low)
+			equal(t, "mark of the first commit", s.db.Chunks(stream)[chunks].After.Low, low)
 			equalList(t, "events", s.story()[5:], key(10)+" new 1")
 		})
 	}

@@ -21,8 +21,8 @@ type origin struct{ *journal }
 // place commits a low-water mark. Newest goes with it, so that the next poll begins
 // there in any case, even if this one ends now.
 func (o origin) place(ctx context.Context, low string) error {
-	o.next.low, o.next.newest = low, low
-	if err := o.commit(ctx, o.newChunk()); err != nil {
+	o.next.Low, o.next.Newest = low, low
+	if err := o.commit(ctx, Chunk{}); err != nil {
 		return err
 	}
 	o.start = o.cursor
@@ -31,7 +31,7 @@ func (o origin) place(ctx context.Context, low string) error {
 
 // readAgain begins anew, with a source of which nothing was read yet.
 func (o origin) readAgain(ctx context.Context, low string) error {
-	o.next.rereadAt, o.next.followedFrom, o.next.firstReading = time.Time{}, "", false
+	o.next.Marks.RereadAt, o.next.Marks.FollowedFrom, o.next.FirstReading = time.Time{}, "", false
 	o.tried.Store(nil)
 	return o.place(ctx, low)
 }
@@ -49,7 +49,7 @@ func (o origin) initMarks(ctx context.Context) error {
 	// step would be unknown.
 	earliest := cmp.Or(o.horizon.Earliest, o.horizon.Cursor, o.horizon.Clock)
 	o.lowerFollowed(earliest)
-	if earliest != "" && o.src.Compare(earliest, o.next.low) < 0 {
+	if earliest != "" && o.src.Compare(earliest, o.next.Low) < 0 {
 		return o.rewind(ctx, cmp.Or(o.horizon.Cursor, o.horizon.Clock))
 	}
 	return nil
@@ -59,13 +59,13 @@ func (o origin) initMarks(ctx context.Context) error {
 // the first reading: those of an older transaction that has become visible, and all that
 // are written while the source's clock is below it.
 func (o origin) lowerFollowed(earliest string) {
-	from := o.src.Restate(o.next.followedFrom, o.next.form)
+	from := o.src.Restate(o.next.Marks.FollowedFrom, o.next.Marks.Form)
 	switch {
 	case from == "":
 	case o.isClockBelow(from):
-		o.next.followedFrom = ""
+		o.next.Marks.FollowedFrom = ""
 	case earliest != "" && o.src.Compare(earliest, from) < 0:
-		o.next.followedFrom = o.horizon.Cursor
+		o.next.Marks.FollowedFrom = o.horizon.Cursor
 	}
 }
 
@@ -74,8 +74,8 @@ func (o origin) isFresh() bool { return o.cursor.Fingerprint == "" && o.cursor.L
 
 func (o origin) initStart(ctx context.Context) error {
 	if o.cursor.Rows == 0 { // Else it was set back, and finds what it has missed.
-		o.next.followedFrom = o.horizon.Cursor
-		o.next.firstReading = o.spec.readsAll() || o.horizon.Undated // Others go by the timestamp alone.
+		o.next.Marks.FollowedFrom = o.horizon.Cursor
+		o.next.FirstReading = o.spec.readsAll() || o.horizon.Undated // Others go by the timestamp alone.
 	}
 	if o.spec.Start.isZero() {
 		o.tellOfHistory(ctx)
@@ -117,7 +117,7 @@ func (o origin) startNow(ctx context.Context) (string, error) {
 // source that hides transactions from now on looks the same.
 func (o origin) rewind(ctx context.Context, low string) error {
 	floor, err := o.beganAt(ctx)
-	if err != nil || o.next.low == floor && !o.spec.Start.Now {
+	if err != nil || o.next.Low == floor && !o.spec.Start.Now {
 		return err
 	}
 	low, since, err := o.beforeStep(ctx, low)
@@ -129,7 +129,7 @@ func (o origin) rewind(ctx context.Context, low string) error {
 	if o.src.Compare(low, floor) < 0 && !o.isClockBelow(floor) {
 		low = floor
 	}
-	if o.src.Compare(low, o.next.low) >= 0 {
+	if o.src.Compare(low, o.next.Low) >= 0 {
 		return nil
 	}
 	why := o.whyBack()
@@ -164,7 +164,7 @@ func (o origin) beforeStep(ctx context.Context, low string) (string, time.Durati
 // nothing about their rows, and may lie above all later ones. What was observed is
 // recognised.
 func (o origin) followForm(ctx context.Context) error {
-	if o.src.Restate(o.next.low, o.next.form) == o.next.low {
+	if o.src.Restate(o.next.Low, o.next.Marks.Form) == o.next.Low {
 		return nil
 	}
 	began, err := o.beganAt(ctx)
@@ -175,7 +175,7 @@ func (o origin) followForm(ctx context.Context) error {
 		return err
 	}
 	o.log.LogAttrs(ctx, slog.LevelWarn, "The low-water mark is not of the form of the timestamps; the source is read again from where the stream began",
-		slog.String("form", o.next.form))
+		slog.String("form", o.next.Marks.Form))
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (o origin) isClockBelow(mark string) bool {
 // whyBack is why the horizon lies below the mark.
 func (o origin) whyBack() string {
 	switch {
-	case o.isClockBelow(o.next.low):
+	case o.isClockBelow(o.next.Low):
 		return "the source's time has gone back"
 	case o.horizon.Exact:
 		return "an older transaction has become visible, or overlap was raised"
@@ -196,7 +196,7 @@ func (o origin) whyBack() string {
 
 // sinceFullRead is how long ago the last full read began.
 func (o origin) sinceFullRead() time.Duration {
-	last := o.cursor.RereadAt
+	last := o.cursor.Marks.RereadAt
 	if last.IsZero() {
 		return stepUnknown
 	}

@@ -44,7 +44,11 @@ type journal struct {
 	// start is the cursor with which the reading of rows began, cursor the one after
 	// the last commit.
 	start, cursor Cursor
-	next          marks
+	// next has the marks of the next commit: how far the stream is observed, and of which
+	// source, query and configuration that holds. keys and accepted are decoded from it.
+	next     Cursor
+	keys     KeyForm
+	accepted Refusal
 	// sweep is nil for a poll.
 	sweep *sweepProgress
 	// quiet counts chunks since the last commit, none of which changed anything;
@@ -60,8 +64,8 @@ func (j *journal) readCursor(ctx context.Context) error {
 	if err != nil {
 		return failed(ctx, "read cursor", err)
 	}
-	j.start, j.cursor = c, c
-	if j.next, err = marksOf(c); err != nil {
+	j.start = c
+	if err := j.goOnFrom(c); err != nil {
 		return err
 	}
 	if err := j.findKey(ctx); err != nil {
@@ -73,23 +77,37 @@ func (j *journal) readCursor(ctx context.Context) error {
 	if err := j.define(ctx); err != nil {
 		return err
 	}
-	return j.checkFingerprint()
+	if err := j.checkFingerprint(); err != nil {
+		return err
+	}
+	j.next.Fingerprint = j.fingerprint
+	return nil
+}
+
+// goOnFrom takes the cursor and its marks.
+func (j *journal) goOnFrom(c Cursor) (err error) {
+	j.cursor, j.next = c, c
+	if j.keys, err = DecodeKeyForm(c.Marks.KeyForm); err != nil {
+		return err
+	}
+	j.accepted, err = DecodeRefusal(c.Accepted)
+	return err
 }
 
 // revert forgets what was compared and not committed.
 func (j *journal) revert() error {
-	last, err := marksOf(j.cursor)
-	last.identity, last.columns, last.definition = j.next.identity, j.next.columns, j.next.definition
-	if err == nil {
-		j.next, j.quiet, j.committed = last, 0, time.Now()
-	}
+	was := j.next
+	err := j.goOnFrom(j.cursor)
+	j.next.Fingerprint, j.next.Definition = was.Fingerprint, was.Definition
+	j.next.Marks.Identity, j.next.Marks.Columns = was.Marks.Identity, was.Marks.Columns
+	j.quiet, j.committed = 0, time.Now()
 	return err
 }
 
 // query is the observer's, with the form of the stream.
 func (j *journal) query() Query {
 	q := j.spec.Query
-	q.Form = j.next.form
+	q.Form = j.next.Marks.Form
 	return q
 }
 
@@ -109,7 +127,7 @@ func (j *journal) readHorizon(ctx context.Context) error {
 	if err != nil {
 		return failed(ctx, "read horizon", err)
 	}
-	j.horizon, j.horizonAt, j.next.form = h, time.Now(), h.Form
+	j.horizon, j.horizonAt, j.next.Marks.Form = h, time.Now(), h.Form
 	return nil
 }
 
@@ -146,14 +164,14 @@ func (j *journal) advance(cursor string, light bool) {
 	if j.isFuture(newest) {
 		newest = j.horizon.Clock
 	}
-	if j.src.Compare(newest, j.next.newest) > 0 {
-		j.next.newest = newest
+	if j.src.Compare(newest, j.next.Newest) > 0 {
+		j.next.Newest = newest
 	}
 	if j.src.Compare(cursor, j.horizon.Cursor) > 0 {
 		cursor = j.horizon.Cursor
 	}
-	if !light && j.src.Compare(cursor, j.next.low) > 0 {
-		j.next.low = cursor
+	if !light && j.src.Compare(cursor, j.next.Low) > 0 {
+		j.next.Low = cursor
 	}
 }
 
@@ -179,40 +197,46 @@ func (j *journal) isHistory(r *row) bool {
 	case sweep == SweepBackfill:
 		return true
 	case r.cursor == "":
-		return j.next.firstReading && sweep == ""
-	case j.next.followedFrom == "" || j.spec.readsAll() && !j.next.firstReading:
+		return j.next.FirstReading && sweep == ""
+	case j.next.Marks.FollowedFrom == "" || j.spec.readsAll() && !j.next.FirstReading:
 		return false
 	}
-	return j.src.Compare(r.cursor, j.src.Restate(j.next.followedFrom, j.next.form)) < 0
+	return j.src.Compare(r.cursor, j.src.Restate(j.next.Marks.FollowedFrom, j.next.Marks.Form)) < 0
 }
 
-func (j *journal) newChunk() Chunk {
-	ch := Chunk{Cursor: j.cursor, CommitID: uuid.New(), Live: j.cursor.Live}
-	j.mark(&ch)
-	return ch
+// marks are those that the next commit leaves.
+func (j *journal) marks() Cursor {
+	m := j.next
+	m.Marks.KeyForm, m.Accepted = j.keys.Encode(), j.accepted.Encode()
+	return m
 }
 
-// mark writes the marks and the step of a sweep into a chunk.
-func (j *journal) mark(ch *Chunk) {
-	j.next.write(ch, j.fingerprint)
-	if j.sweep != nil {
-		ch.Sweep = j.sweep.step(len(ch.Events))
-	}
+// marksMoved reports whether the next commit changes more of the cursor than RereadAt.
+func (j *journal) marksMoved() bool {
+	m := j.marks()
+	m.Marks.RereadAt = j.cursor.Marks.RereadAt
+	return m != j.cursor
 }
 
-// commit does not begin when the poll has ended, and is not interrupted once it has
-// begun: to find out an unknown outcome costs more than the commit.
+// commit commits what a chunk holds, with the marks and the step of a sweep. It does not
+// begin when the poll has ended, and is not interrupted once it has begun: to find out an
+// unknown outcome costs more than the commit.
 func (j *journal) commit(ctx context.Context, ch Chunk) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.spec.CommitTimeout)
 	defer cancel()
+	ch.CommitID, ch.Before = uuid.New(), j.cursor
+	ch.Advance(j.marks())
+	if j.sweep != nil {
+		ch.Sweep = j.sweep.step(len(ch.Events))
+	}
 	next, err := j.st.Commit(ctx, ch)
 	if err != nil {
 		return fmt.Errorf("commit chunk: %w", err)
 	}
-	j.cursor, j.quiet, j.committed = next, 0, time.Now()
+	j.cursor, j.next, j.quiet, j.committed = next, next, 0, time.Now()
 	j.sweep.commit(ch.Sweep)
 	j.tellLogged(ch.Events)
 	j.stats.Chunks++

@@ -6,41 +6,24 @@ import (
 	"time"
 )
 
-// marks are what the next commit says of the stream: how far it is observed, and of
-// which source, query and configuration that holds.
-type marks struct {
-	// low and newest are those after all rows that were compared so far.
-	low, newest string
-	// rereadAt is when all rows above the low-water mark were read last.
-	rereadAt                            time.Time
-	identity, columns, definition, form string
-	keys                                KeyForm
-	followedFrom                        string
-	firstReading                        bool
-	refusal                             string
-	accepted                            Refusal
-}
-
-// marksOf are those of a cursor.
-func marksOf(c Cursor) (m marks, err error) {
-	m = marks{
-		low: c.Low, newest: c.Newest, rereadAt: c.RereadAt, refusal: c.Refusal,
-		identity: c.Identity, columns: c.Columns, definition: c.Definition, form: c.Form, followedFrom: c.FollowedFrom, firstReading: c.FirstReading,
-	}
-	if m.keys, err = DecodeKeyForm(c.KeyForm); err != nil {
-		return m, err
-	}
-	m.accepted, err = DecodeRefusal(c.Accepted)
-	return m, err
-}
-
-// write puts the marks into a chunk of the query with that fingerprint.
-func (m *marks) write(ch *Chunk, fingerprint string) {
-	ch.Low, ch.Newest, ch.RereadAt = m.low, m.newest, m.rereadAt
-	ch.Fingerprint, ch.Identity, ch.Columns = fingerprint, m.identity, m.columns
-	ch.Definition, ch.Form, ch.KeyForm = m.definition, m.form, m.keys.Encode()
-	ch.Refusal, ch.Accepted = m.refusal, m.accepted.Encode()
-	ch.FollowedFrom, ch.FirstReading = m.followedFrom, m.firstReading
+// Marks are what polls remember of a stream, and nothing else reads: no other statement,
+// command or metric. The store keeps them as JSON. A zero value is of a stream that began
+// before the mark was remembered, or whose operator has reset it.
+type Marks struct {
+	// Identity is the source's, see [Source.Identity]; empty for none.
+	Identity string `json:"identity"`
+	// Columns are those of the data, see [EncodeColumns]; empty for none.
+	Columns string `json:"columns"`
+	// RereadAt is when the rows above the low-water mark were read last; zero
+	// for never. Between two such readings polls begin at Newest.
+	RereadAt time.Time `json:"reread_at"`
+	// Form is that of the timestamps, see [Horizon.Form]; empty for unknown.
+	Form string `json:"form"`
+	// KeyForm is the form of the keys, see [KeyForm.Encode]; empty for unknown.
+	KeyForm string `json:"key_form"`
+	// FollowedFrom is the horizon when the first reading began: rows below it were there
+	// before. Empty for unknown.
+	FollowedFrom string `json:"followed_from"`
 }
 
 // encode writes what the cursor remembers as text.

@@ -204,10 +204,10 @@ func (m *model) check() {
 func (m *model) checkMarks() {
 	low, back := "", 0
 	for _, ch := range m.db.Chunks(stream) {
-		if ch.Low < low {
+		if ch.After.Low < low {
 			back++
 		}
-		low = ch.Low
+		low = ch.After.Low
 	}
 	if back > m.steps+m.restored {
 		m.t.Fatalf("low-water mark went back %d times, the clock %d times, the source %d times", back, m.steps, m.restored)

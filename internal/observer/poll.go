@@ -176,14 +176,13 @@ func (p *poll) commitMarks(ctx context.Context) error {
 	done := p.outcome == complete
 	p.timeline.noteFullRead(done)
 	if done && !p.apart.more && p.sweep == nil {
-		p.next.firstReading = false
+		p.next.FirstReading = false
 	}
 	if err := p.settleRefusal(done); err != nil {
 		return err
 	}
-	ch := p.newChunk()
-	ch.Generation = p.generation.atEnd(done)
-	if ch.Generation == nil && !ch.movesMarks() && !p.fullReadMatters() && !p.sweep.hasMoved() {
+	ch := Chunk{Generation: p.generation.atEnd(done)}
+	if ch.Generation == nil && !p.marksMoved() && !p.fullReadMatters() && !p.sweep.hasMoved() {
 		return nil
 	}
 	return p.commit(ctx, ch)

@@ -20,12 +20,11 @@ func WithKeyOf(ctx context.Context, src Source, s Spec, c Cursor) (Query, error)
 	if len(q.Key) > 0 {
 		return q, nil
 	}
-	next, err := marksOf(c)
-	if err != nil {
-		return q, err
+	j := &journal{input: &input{spec: s, src: src}}
+	err := j.goOnFrom(c)
+	if err == nil {
+		q.Key, err = j.primaryKey(ctx)
 	}
-	j := &journal{input: &input{spec: s, src: src}, cursor: c, next: next}
-	q.Key, err = j.primaryKey(ctx)
 	return q, err
 }
 
@@ -66,7 +65,7 @@ func (j *journal) primaryKey(ctx context.Context) ([]string, error) {
 // checkKey compares a primary key with the columns of which the stream has made keys.
 func (j *journal) checkKey(found []string) error {
 	var before []string
-	for _, c := range j.next.keys {
+	for _, c := range j.keys {
 		before = append(before, c.Name)
 	}
 	table, write := j.spec.Query.Table, strings.Join(j.asWritten(before), ", ")

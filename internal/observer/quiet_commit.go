@@ -29,7 +29,7 @@ func patience(ctx context.Context) time.Duration {
 
 // commitIfAny commits a chunk that is worth it.
 func (p *poll) commitIfAny(ctx context.Context, by reading, ch Chunk) error {
-	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, by, ch) {
+	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, by) {
 		return context.Cause(ctx)
 	}
 	return p.commit(ctx, ch)
@@ -37,20 +37,20 @@ func (p *poll) commitIfAny(ctx context.Context, by reading, ch Chunk) error {
 
 // isOverdue counts a chunk without a change, and reports whether its marks are to be
 // committed.
-func (p *poll) isOverdue(ctx context.Context, by reading, ch Chunk) bool {
+func (p *poll) isOverdue(ctx context.Context, by reading) bool {
 	p.quiet++
 	if (p.timeline.isLate() || by.part().isApart()) && time.Since(p.committed) >= p.spec.StatementTime {
 		return true // This shows that the poll is not stuck, and renews its lease.
 	}
-	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed(ch)
+	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed()
 }
 
-// hasPassed reports whether a chunk moves the place where the next poll, or the next
+// hasPassed reports whether the marks move the place where the next poll, or the next
 // step of a sweep, goes on. [generation.keep] stores that of a poll that reads all rows.
 // More rows alone are no progress: a poll that does not get on has to fail.
-func (j *journal) hasPassed(ch Chunk) bool {
+func (j *journal) hasPassed() bool {
 	return !j.spec.readsAll() &&
-		(ch.Low != j.cursor.Low || ch.Newest != j.cursor.Newest || j.sweep.hasPassed())
+		(j.next.Low != j.cursor.Low || j.next.Newest != j.cursor.Newest || j.sweep.hasPassed())
 }
 
 // commitQuiet stores the marks of quiet chunks, if there are any.
@@ -58,13 +58,10 @@ func (p *poll) commitQuiet(ctx context.Context) error {
 	if p.generation != nil {
 		return p.generation.keep(ctx, 0)
 	}
-	if p.quiet == 0 {
+	if p.quiet == 0 || !p.hasPassed() {
 		return nil
 	}
-	if ch := p.newChunk(); p.hasPassed(ch) {
-		return p.commit(ctx, ch)
-	}
-	return nil
+	return p.commit(ctx, Chunk{})
 }
 
 // keepQuiet stores the marks of quiet chunks after an error of the source, because the

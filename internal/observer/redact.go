@@ -116,7 +116,7 @@ func (f KeyForm) rehashed(now []KeyColumn) bool {
 // comes before a definition is replaced: a node with a wrong key must not keep the others
 // from polling. [journal.checkColumns] knows the columns of a stream that remembers none.
 func (j *journal) checkHashes() error {
-	f := j.next.keys
+	f := j.keys
 	if len(f) == 0 {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (j *journal) checkHashes() error {
 }
 
 func (j *journal) refuseRehashed(now []KeyColumn) error {
-	if j.cursor.Rows == 0 || !j.next.keys.rehashed(now) {
+	if j.cursor.Rows == 0 || !j.keys.rehashed(now) {
 		return nil
 	}
 	return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+

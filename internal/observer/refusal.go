@@ -81,15 +81,14 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	text := r.Encode()
 	// Another reading of all rows looks for the missing ones.
 	again := r.Kind == RefusalGone && p.generation.stored
-	if text == p.cursor.Refusal && p.next.accepted == (Refusal{}) && len(dead) == 0 && !again {
+	if text == p.cursor.Refusal && p.accepted == (Refusal{}) && len(dead) == 0 && !again {
 		return err
 	}
-	p.next.refusal, p.next.accepted = text, Refusal{}
-	ch := p.newChunk()
+	p.next.Refusal, p.accepted = text, Refusal{}
+	ch := Chunk{Dead: dead, Refused: true}
 	if again {
 		ch.Generation = p.generation.ended()
 	}
-	ch.Dead, ch.Refused = dead, true
 	if failed := p.commit(ctx, ch); failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -101,29 +100,29 @@ func (j *journal) allowed(kind RefusalKind) int64 {
 	if !j.isAccepted(kind) {
 		return 0
 	}
-	return j.next.accepted.Rows
+	return j.accepted.Rows
 }
 
 func (j *journal) isAccepted(kind RefusalKind) bool {
-	return j.next.accepted.Kind == kind && j.next.accepted.Sweep == j.sweep.kind()
+	return j.accepted.Kind == kind && j.accepted.Sweep == j.sweep.kind()
 }
 
 // use takes rows off what was accepted. The chunk that is made next says so.
 func (j *journal) use(kind RefusalKind, rows int) {
 	if j.isAccepted(kind) {
-		j.next.accepted.Rows = max(0, j.next.accepted.Rows-int64(rows))
+		j.accepted.Rows = max(0, j.accepted.Rows-int64(rows))
 	}
 }
 
 // settleRefusal forgets what was refused, and accepted, once a poll or a sweep
 // of that kind has come to its end without a refusal.
 func (j *journal) settleRefusal(done bool) error {
-	refusal, err := DecodeRefusal(j.next.refusal)
+	refusal, err := DecodeRefusal(j.next.Refusal)
 	if err != nil {
 		return err
 	}
 	if done && refusal.Sweep == j.sweep.kind() {
-		j.next.refusal, j.next.accepted = "", Refusal{}
+		j.next.Refusal, j.accepted = "", Refusal{}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestStandingHorizonIsReadAgainAtGrowingDistances(t *testing.T) {
 			full = append(full, turn)
 		case before.Newest:
 			equal(t, "low-water mark after a light poll", after.Low, before.Low)
-			equal(t, "last full read after a light poll", after.RereadAt, before.RereadAt)
+			equal(t, "last full read after a light poll", after.Marks.RereadAt, before.Marks.RereadAt)
 		default:
 			t.Fatalf("read from %s, marks %s", from, marks(before))
 		}
@@ -199,7 +199,7 @@ func TestFullReadCountsWhenItHasReadAllAgain(t *testing.T) {
 			s.src.Pass(3600)
 			s.poll()
 			first := s.src.Now()
-			equal(t, "noted", s.db.Cursor(stream).RereadAt, first)
+			equal(t, "noted", s.db.Cursor(stream).Marks.RereadAt, first)
 			s.src.Pass(3600)
 			s.src.Add(observertest.At("late", "a", 4)) // So that the first chunk is committed.
 			s.put(10, 6)
@@ -210,7 +210,7 @@ func TestFullReadCountsWhenItHasReadAllAgain(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			c := s.db.Cursor(stream)
-			equal(t, "noted by the second poll", c.RereadAt.Equal(second), test.noted)
+			equal(t, "noted by the second poll", c.Marks.RereadAt.Equal(second), test.noted)
 			s.src.Step, s.spec.MaxChanged = nil, 0
 			s.poll()
 			from := c.Low

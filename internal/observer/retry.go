@@ -103,7 +103,6 @@ func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 	if err := r.see(ctx, slices.Concat(ch.New, ch.Changed)); err != nil {
 		return done, err
 	}
-	ch.Cursor = r.cursor
 	if err := r.commit(ctx, ch); err != nil {
 		return done, err
 	}
@@ -167,7 +166,5 @@ func (r *retry) see(ctx context.Context, rows []Observed) error {
 		seen.add(o.Number)
 	}
 	r.generation.Seen = seen.encode()
-	ch := r.newChunk()
-	ch.Generation = &r.generation
-	return r.commit(ctx, ch)
+	return r.commit(ctx, Chunk{Generation: &r.generation})
 }

@@ -37,28 +37,17 @@ type Cursor struct {
 	Rows, Live int64
 	// Fingerprint identifies the query of the cursor; empty before the first commit.
 	Fingerprint string
-	// Identity is the source's, see [Source.Identity]; empty for none.
-	Identity string
-	// Columns are those of the data, see [EncodeColumns]; empty for none.
-	Columns string
-	// RereadAt is when the rows above the low-water mark were read last; zero
-	// for never. Between two such readings polls begin at Newest.
-	RereadAt time.Time
 	// Definition is the one by which the cluster polls, see [Spec.Definition];
 	// DefinedAt is when it was set, by the store's clock.
 	Definition string
 	DefinedAt  time.Time
-	// Form is that of the timestamps, see [Horizon.Form]; empty for unknown.
-	Form string
-	// KeyForm is the form of the keys, see [KeyForm.Encode]; empty for unknown.
-	KeyForm string
-	// FollowedFrom is the horizon when the first reading began: rows below it were there
-	// before. Empty for unknown. FirstReading says that this reading is under way.
-	FollowedFrom string
+	// FirstReading says that the first reading is under way, see [Marks.FollowedFrom].
 	FirstReading bool
 	// Refusal is the last poll's, Accepted the one that a person accepted for the next
 	// poll, see [Refusal.Encode]; empty for none.
 	Refusal, Accepted string
+	// Marks are for the polls alone.
+	Marks Marks
 }
 
 // Observed is the memory of one key.
@@ -100,30 +89,21 @@ const (
 
 // Chunk is the part of a poll that commits together.
 type Chunk struct {
-	// Cursor is the one that the chunk was computed from; its Version is compared.
-	Cursor Cursor
+	// Before is the cursor that the chunk was computed from; its Version is compared.
+	// After is the one that the chunk leaves, see [Chunk.Advance].
+	Before, After Cursor
 	// CommitID is random for each chunk: when the answer to a commit is lost, it tells
 	// whether the commit happened.
 	CommitID uuid.UUID
-	// These are the cursor's after this chunk.
-	Low, Newest                    string
-	Fingerprint, Identity, Columns string
-	Definition, Form, KeyForm      string
-	FollowedFrom                   string
-	FirstReading                   bool
-	RereadAt                       time.Time
-	Refusal, Accepted              string
 	// Sweep is the step that this chunk is part of; nil for a poll. If the sweep does
 	// not run any more, the commit fails with [ErrConflict].
 	Sweep *SweepStep
 	// Generation replaces the stream's; nil leaves it. A chunk with one has no new rows.
 	Generation *Generation
 	// New are keys seen for the first time, their numbers following
-	// Cursor.Rows in order; Changed are known keys with a new version, or
+	// Before.Rows in order; Changed are known keys with a new version, or
 	// gone.
 	New, Changed []Observed
-	// Live is the number of live rows after this chunk.
-	Live int64
 	// Events are appended in order; the store gives them their Seq.
 	Events []events.Event
 	// Dead are appended to the dead rows, except those that are there already with the
@@ -133,25 +113,22 @@ type Chunk struct {
 	Refused bool
 }
 
-// Next is the cursor after the chunk, but for DefinedAt: the store sets that.
-func (ch Chunk) Next() Cursor {
-	c := ch.Cursor
-	c.Version++
-	c.LastSeq += int64(len(ch.Events))
-	c.Low, c.Newest, c.Fingerprint = ch.Low, ch.Newest, ch.Fingerprint
-	c.Identity, c.Columns, c.RereadAt = ch.Identity, ch.Columns, ch.RereadAt
-	c.Definition, c.Form, c.KeyForm, c.Refusal, c.Accepted = ch.Definition, ch.Form, ch.KeyForm, ch.Refusal, ch.Accepted
-	c.FollowedFrom, c.FirstReading = ch.FollowedFrom, ch.FirstReading
-	c.Rows += int64(len(ch.New))
-	c.Live = ch.Live
-	return c
-}
-
-// movesMarks reports whether the chunk changes more of the cursor than RereadAt.
-func (ch Chunk) movesMarks() bool {
-	next := ch.Next()
-	next.Version, next.RereadAt = ch.Cursor.Version, ch.Cursor.RereadAt
-	return next != ch.Cursor
+// Advance sets After to the marks, and counts on from Before by what the chunk holds. The
+// store sets DefinedAt.
+func (ch *Chunk) Advance(marks Cursor) {
+	marks.Version = ch.Before.Version + 1
+	marks.LastSeq = ch.Before.LastSeq + int64(len(ch.Events))
+	marks.Rows = ch.Before.Rows + int64(len(ch.New))
+	marks.Live = ch.Before.Live
+	for i := range ch.Events {
+		switch ch.Events[i].Change {
+		case events.ChangeNew:
+			marks.Live++
+		case events.ChangeGone:
+			marks.Live--
+		}
+	}
+	ch.After = marks
 }
 
 // Store is the coordination database, bound to the lease under which a poll
@@ -170,7 +147,7 @@ type Store interface {
 	// Generation returns the stream's last one; the zero value before the first.
 	Generation(ctx context.Context, c Cursor) (Generation, error)
 	// Commit renews the lease, advances the cursor and writes the whole chunk, or
-	// nothing. It returns the cursor after it, see [Chunk.Next]. After an error the
+	// nothing. It returns the cursor after it, with DefinedAt or without. After an error the
 	// poll must end. Nothing was written then, unless the answer was lost and another
 	// poll committed before the outcome could be found out. The next poll recognises
 	// rows that were written.

@@ -66,7 +66,7 @@ func TestBackfillReadsWhatLiesBeforeTheStart(t *testing.T) {
 		equal(t, "rows, of which four are read twice", done.Rows, 22)
 		equal(t, "events of the sweep", done.Events, 18)
 		equal(t, "marks", marks(s.db.Cursor(stream)), marks(cursor))
-		equal(t, "last full read", s.db.Cursor(stream).RereadAt, cursor.RereadAt)
+		equal(t, "last full read", s.db.Cursor(stream).Marks.RereadAt, cursor.Marks.RereadAt)
 		for _, r := range s.src.Ranges()[1:] {
 			equal(t, "read before", r.Before, observertest.CursorAt(21))
 		}
@@ -150,7 +150,7 @@ func TestSweepGivesANewStreamItsStart(t *testing.T) {
 	equal(t, "events of the sweep", len(s.story()), 10)
 	c := s.db.Cursor(stream)
 	equal(t, "low-water mark", c.Low, start)
-	equal(t, "remembered", fmt.Sprintln(c.Identity, c.Fingerprint != "", c.Columns != ""), "db:1 true true\n")
+	equal(t, "remembered", fmt.Sprintln(c.Marks.Identity, c.Fingerprint != "", c.Marks.Columns != ""), "db:1 true true\n")
 	s.src.Pass(100)
 	s.put(20, 5)
 	s.poll()

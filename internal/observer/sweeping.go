@@ -35,7 +35,7 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 	p := o.begin(src, st)
 	defer func() { stats = p.end(ctx) }()
 
-	if err := p.prepareSweep(ctx); err != nil || p.next.low == "" {
+	if err := p.prepareSweep(ctx); err != nil || p.next.Low == "" {
 		return s, stats, err
 	}
 	in := p.planSweep(s, b)
@@ -81,8 +81,8 @@ func (p *poll) prepareBeside(ctx context.Context) (stream origin, err error) {
 // low-water mark.
 func (p *poll) planSweep(s Sweep, b Budget) *sweepSpan {
 	in := &sweepSpan{span{journal: p.journal, from: position{cursor: s.Position}, before: s.Before, limit: b.Rows}}
-	if in.before == "" || p.src.Compare(p.next.low, in.before) < 0 {
-		in.before = p.next.low
+	if in.before == "" || p.src.Compare(p.next.Low, in.before) < 0 {
+		in.before = p.next.Low
 	}
 	p.sweep = &sweepProgress{Sweep: s, budget: b, start: s.Position, position: s.Position, began: time.Now()}
 	if p.src.Compare(s.Position, in.before) >= 0 {

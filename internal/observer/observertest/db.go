@@ -184,14 +184,12 @@ func (db *DB) commit(s *stream, ch observer.Chunk) observer.Cursor {
 		s.generation.Seen = slices.Clone(ch.Generation.Seen)
 	}
 	if s.cursor.Low == "" && s.cursor.Fingerprint == "" {
-		s.start = ch.Low
+		s.start = ch.After.Low
 	}
-	defined := s.cursor.DefinedAt
-	if ch.Definition != s.cursor.Definition {
-		defined = db.now()
+	if ch.After.Definition != s.cursor.Definition {
+		ch.After.DefinedAt = db.now()
 	}
-	s.cursor = ch.Next()
-	s.cursor.DefinedAt = defined
+	s.cursor = ch.After
 	return s.cursor
 }
 
@@ -228,26 +226,35 @@ func (s *stream) check(ch observer.Chunk) error {
 		}
 	}
 	return cmp.Or(
-		expect("live rows", ch.Live == live),
+		expect("counts", s.countsFollow(ch)),
+		expect("live rows", ch.After.Live == live),
 		expect("number of events", len(ch.Events) == len(ch.New)+len(ch.Changed)),
 		expect("marks", s.marksFollow(ch)),
 		expect("generation", ch.Generation == nil || len(ch.New) == 0 && ch.Sweep == nil),
-		expect("fingerprint", ch.Fingerprint != ""),
+		expect("fingerprint", ch.After.Fingerprint != ""),
 		expect("commit id", len(s.chunks) == 0 || ch.CommitID != s.chunks[len(s.chunks)-1].CommitID),
 	)
+}
+
+// countsFollow says that the cursor counts what the chunk holds, and stays that of the
+// stream.
+func (s *stream) countsFollow(ch observer.Chunk) bool {
+	c, next := s.cursor, ch.After
+	return next.ID == c.ID && next.Stream == c.Stream && next.Epoch == c.Epoch && next.DefinedAt.Equal(c.DefinedAt) &&
+		next.Version == c.Version+1 && next.LastSeq == c.LastSeq+int64(len(ch.Events)) && next.Rows == c.Rows+int64(len(ch.New))
 }
 
 // marksFollow says that the marks go forward, or back together, in a chunk of
 // their own; and that a sweep leaves them where they are.
 func (s *stream) marksFollow(ch observer.Chunk) bool {
-	c := s.cursor
+	c, next := s.cursor, ch.After
 	switch {
 	case ch.Sweep != nil:
-		return ch.Low == c.Low && ch.Newest == c.Newest && ch.RereadAt.Equal(c.RereadAt)
-	case ch.Low < c.Low || ch.Newest < c.Newest:
-		return ch.Low <= c.Low && ch.Newest == ch.Low && len(ch.Events)+len(ch.Dead) == 0
+		return next.Low == c.Low && next.Newest == c.Newest && next.Marks.RereadAt.Equal(c.Marks.RereadAt)
+	case next.Low < c.Low || next.Newest < c.Newest:
+		return next.Low <= c.Low && next.Newest == next.Low && len(ch.Events)+len(ch.Dead) == 0
 	}
-	return ch.Low <= ch.Newest
+	return next.Low <= next.Newest
 }
 
 func expect(what string, ok bool) error {
@@ -264,7 +271,7 @@ func (db *DB) Reset(name string) {
 	s := db.streams[name]
 	c := &s.cursor
 	c.Version++
-	c.Fingerprint, c.Identity, c.Columns, c.Form, c.Refusal, c.Accepted = "", "", "", "", "", ""
-	c.Low, c.Newest, c.RereadAt = "", "", time.Time{}
+	c.Low, c.Newest, c.Fingerprint, c.Refusal, c.Accepted = "", "", "", "", ""
+	c.Marks = observer.Marks{KeyForm: c.Marks.KeyForm, FollowedFrom: c.Marks.FollowedFrom}
 	s.generation = observer.Generation{}
 }

@@ -96,8 +96,8 @@ func (l *lease) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor,
 	if l.fence != l.db.fence {
 		return observer.Cursor{}, cmp.Or(l.db.Fenced, ErrFenced)
 	}
-	s := l.db.stream(ch.Cursor.Stream)
-	if ch.Cursor.Version != s.cursor.Version {
+	s := l.db.stream(ch.Before.Stream)
+	if ch.Before.Version != s.cursor.Version {
 		return observer.Cursor{}, ErrStale
 	}
 	sweep, err := l.db.sweepOf(ch)

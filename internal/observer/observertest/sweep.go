@@ -45,7 +45,7 @@ func (db *DB) sweepOf(ch observer.Chunk) (*observer.Sweep, error) {
 	if sweep.State != observer.SweepRunning {
 		return nil, observer.ErrConflict
 	}
-	if step.Position < sweep.Position || step.Rows < 0 || step.Events != int64(len(ch.Events)) || sweep.Stream != ch.Cursor.Stream {
+	if step.Position < sweep.Position || step.Rows < 0 || step.Events != int64(len(ch.Events)) || sweep.Stream != ch.Before.Stream {
 		return nil, fmt.Errorf("chunk breaks the contract: step %+v of sweep %+v", *step, *sweep)
 	}
 	return sweep, nil

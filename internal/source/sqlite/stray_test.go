@@ -265,7 +265,7 @@ func TestBlindStreamIsHealed(t *testing.T) {
 		if w.poison() != stray {
 			t.Errorf("%s: poison rows %q", name, w.poison())
 		}
-		if form := w.db.Cursor("events").Form; form != "seconds" {
+		if form := w.db.Cursor("events").Marks.Form; form != "seconds" {
 			t.Errorf("%s: the cursor has the form %q", name, form)
 		}
 	}

@@ -39,5 +39,5 @@ func (nowhere) Generation(context.Context, observer.Cursor) (observer.Generation
 
 // Commit implements [observer.Store].
 func (nowhere) Commit(_ context.Context, ch observer.Chunk) (observer.Cursor, error) {
-	return ch.Next(), nil
+	return ch.After, nil
 }

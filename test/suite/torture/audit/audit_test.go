@@ -119,16 +119,18 @@ func commit(t *testing.T, db *lockdb.DB, grant lock.Grant) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Commit(t.Context(), observer.Chunk{
-		Cursor: cursor, CommitID: uuid.New(), Low: "2026-11-21 12:00:00.000000", Newest: "2026-11-21 12:00:00.000000",
+	ch := observer.Chunk{
+		Before: cursor, CommitID: uuid.New(),
 		New: []observer.Observed{{Key: "o-1", Hash: []byte("h"), Version: 1}},
 		Events: []events.Event{{
 			ID: uuid.New(), Stream: "orders", Seq: 1, Type: "t", Subject: "o-1", Version: 1, Change: events.ChangeNew,
 			Time: time.Now(), Data: []byte(`{"n":7}`),
 		}},
 		Generation: &observer.Generation{Reading: "all rows", Complete: true, StartedAt: time.Now()},
-	})
-	if err != nil {
+	}
+	cursor.Low, cursor.Newest = "2026-11-21 12:00:00.000000", "2026-11-21 12:00:00.000000"
+	ch.Advance(cursor)
+	if _, err := store.Commit(t.Context(), ch); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -116,8 +116,8 @@ func oneTransaction() Step {
 	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &rows))
 	if err == nil && len(ch.Events) > 0 {
 		failpoint.Hit("commit.after")
-		evs.Cursor.Version++
-		ch.Cursor.Version++
+		evs.Before.Version++
+		ch.Before.Version++
 		err = sqldb.Redacted(s.engine.commit(ctx, s.grant, &evs))
 	}`}},
 	}
