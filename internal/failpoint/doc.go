@@ -36,7 +36,7 @@ func Names() []string {
 		"poll.query",     // cursor and horizon are read; before the source is
 		"poll.chunk",     // rows of a chunk are fetched, not compared
 		"commit.before",  // a chunk is compared; nothing was sent
-		"copy.begun",     // in a commit that copies: after BEGIN
+		"copy.begun",     // in a commit of several statements: after BEGIN
 		"copy.fenced",    // the cursor is advanced, and its row locked
 		"copy.copied",    // the rows are copied
 		"copy.renewed",   // the lease is renewed; before COMMIT

@@ -14,20 +14,28 @@ import (
 // advanceSQL is the compare-and-set of the cursor, the same on both databases.
 const advanceSQL = `
 UPDATE obs_cursor
-   SET version = version + 1, commit_id = $3, last_seq = last_seq + $4, low_ts = $5, newest_ts = $6,
-       row_count = row_count + $7, live_count = $8, query_fingerprint = $9,
-       source_identity = $10, source_columns = $11, reread_at = $12, refusal = $13, accepted = $14,
-       defined_at = CASE WHEN definition = $15 THEN defined_at ELSE {now} END, definition = $15,
-       timestamp_form = $16, key_form = $17, followed_from = $18, first_reading = $19,
-       start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $5 ELSE start_ts END
+   SET version = $3, commit_id = $4, last_seq = $5, row_count = $6, live_count = $7,
+       low_ts = $8, newest_ts = $9, first_reading = $10,
+       start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $8 ELSE start_ts END,
+       query_fingerprint = $11, definition = $12,
+       defined_at = CASE WHEN definition = $12 THEN defined_at ELSE {now} END,
+       refusal = $13, accepted = $14,
+       source_identity = $15, source_columns = $16, reread_at = $17, timestamp_form = $18, key_form = $19, followed_from = $20
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
-// advanceArgs are those of advanceSQL.
+// advanceArgs are those of advanceSQL, and of the cursor in commitSQL.
 func advanceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
-	return append([]any{
-		ch.Before.ID, ch.Before.Version, ch.CommitID.String(), len(ch.Events),
-		ch.After.Low, ch.After.Newest, len(ch.New), ch.After.Live, ch.After.Fingerprint,
-	}, append(sourceArgs(db, ch), ch.After.Marks.FollowedFrom, ch.After.FirstReading)...)
+	after, marks := ch.After, ch.After.Marks
+	var reread any
+	if !marks.RereadAt.IsZero() {
+		reread = db.TimeArg(marks.RereadAt)
+	}
+	return []any{
+		ch.Before.ID, ch.Before.Version,
+		after.Version, ch.CommitID.String(), after.LastSeq, after.Rows, after.Live,
+		after.Low, after.Newest, after.FirstReading, after.Fingerprint, after.Definition, after.Refusal, after.Accepted,
+		marks.Identity, marks.Columns, reread, marks.Form, marks.KeyForm, marks.FollowedFrom,
+	}
 }
 
 const renewOneSQL = `
@@ -51,15 +59,15 @@ SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}, $6
   FROM unnest($2::text[], $3::bytea[], $4::text[], $5::text[]) AS u(key, digest, reason, raw)
 ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused`
 
-// commitCopy is the commit for large chunks. The cursor's row is locked and
-// compared first, then rows are copied, then comes the step of the sweep if it
-// is one, and the lease is renewed by the last statement before COMMIT: its row
-// is locked only for that moment, and a lease, or a sweep, that ended meanwhile
+// commitTransaction is the commit of large chunks, of steps of sweeps and of generations.
+// The cursor's row is locked and compared first, then rows are copied, then the step or the
+// generation is noted, and the lease is renewed by the last statement before COMMIT: its
+// row is locked only for that moment, and a lease, or a sweep, that ended meanwhile
 // undoes everything. A copy that stalls is ended by the
 // next node whose commit it blocks.
-func (e *postgresEngine) commitCopy(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
+func (e *postgresEngine) commitTransaction(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	return e.db.Native(ctx, func(conn *pgx.Conn) error {
-		return inNativeTx(ctx, conn, func(tx pgx.Tx) error { return e.copyChunk(ctx, tx, g, ch) })
+		return inNativeTx(ctx, conn, func(tx pgx.Tx) error { return e.writeChunk(ctx, tx, g, ch) })
 	})
 }
 
@@ -79,7 +87,7 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 	return tx.Commit(ctx)
 }
 
-func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
+func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
 	advanced, err := tx.Exec(ctx, e.db.SQL(advanceSQL), advanceArgs(e.db, ch)...)
 	if err != nil {
@@ -92,7 +100,7 @@ func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant,
 		}
 	}
 	failpoint.Hit("copy.copied")
-	if err := e.step(ctx, tx, ch); err != nil {
+	if err := e.noteProgress(ctx, tx, ch); err != nil {
 		return err
 	}
 	renewed, err := tx.Exec(ctx, e.db.LockSQL(renewOneSQL, "l", "$4::float8"), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
@@ -103,12 +111,17 @@ func (e *postgresEngine) copyChunk(ctx context.Context, tx pgx.Tx, g lock.Grant,
 	return verdict(renewed.RowsAffected() == 1, advanced.RowsAffected() == 1)
 }
 
-// step notes the chunk's step of a sweep, if it is one.
-func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+// noteProgress notes the chunk's step of a sweep, or its generation.
+func (e *postgresEngine) noteProgress(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
+	if ch.Generation != nil {
+		if _, err := tx.Exec(ctx, e.db.SQL(generationSQL), generationArgs(e.db, ch)...); err != nil {
+			return err
+		}
+	}
 	if ch.Sweep == nil {
 		return nil
 	}
-	stepped, err := tx.Exec(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Before.Stream)...)
+	stepped, err := tx.Exec(ctx, e.db.SQL(stepSQL), stepArgs(ch)...)
 	if err != nil {
 		return err
 	}
@@ -116,9 +129,11 @@ func (e *postgresEngine) step(ctx context.Context, tx pgx.Tx, ch *observer.Chunk
 }
 
 func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
-	if _, err := tx.CopyFrom(ctx, e.db.Table("obs_observed"),
-		[]string{"stream_id", "version", "row_number", "key", "row_hash"}, copyObserved(ch)); err != nil {
-		return err
+	if len(ch.New) > 0 {
+		if _, err := tx.CopyFrom(ctx, e.db.Table("obs_observed"),
+			[]string{"stream_id", "version", "row_number", "key", "row_hash"}, copyObserved(ch)); err != nil {
+			return err
+		}
 	}
 	if len(ch.Changed) > 0 {
 		args := append([]any{ch.Before.ID}, observedArgs(ch.Changed)...)
@@ -131,6 +146,9 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 		if _, err := tx.Exec(ctx, e.db.SQL(buryPostgresSQL), args...); err != nil {
 			return err
 		}
+	}
+	if len(ch.Events) == 0 {
+		return nil
 	}
 	_, err := tx.CopyFrom(ctx, e.db.Table("obs_event"),
 		[]string{"stream", "seq", "event_id", "type", "subject", "version", "change", "time", "data", "snapshot"}, copyEvents(ch))

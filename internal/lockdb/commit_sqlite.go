@@ -3,7 +3,6 @@ package lockdb
 import (
 	"context"
 	"database/sql"
-	"strings"
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -47,7 +46,7 @@ func (e *sqliteEngine) step(ctx context.Context, tx *sql.Tx, ch *observer.Chunk)
 	if ch.Sweep == nil {
 		return nil
 	}
-	return current(tx.ExecContext(ctx, e.db.SQL(stepSQL), append(stepArgs(ch.Sweep), ch.Before.Stream)...))
+	return current(tx.ExecContext(ctx, e.db.SQL(stepSQL), stepArgs(ch)...))
 }
 
 // current makes a compare-and-set that met another state a conflict.
@@ -116,9 +115,9 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 			ev.Version, string(ev.Change), e.db.TimeArg(ev.Time), string(ev.Data), ev.Snapshot,
 		})
 	}
-	read := writing{text: strings.Replace(generationSQL, "{values}", `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, 1)}
+	read := writing{text: generationSQL}
 	if ch.Generation != nil {
-		read.args = append(read.args, append([]any{ch.Before.ID}, generationArgs(e.db, ch.Generation)...))
+		read.args = append(read.args, generationArgs(e.db, ch))
 	}
 	return []writing{added, changed, buried, logged, read}
 }

@@ -21,16 +21,16 @@ func (s *Store) Generation(ctx context.Context, c observer.Cursor) (g observer.G
 	return g, err
 }
 
-// generationSQL takes the place of what was remembered; {values} is where the two
-// databases differ.
+// generationSQL takes the place of what was remembered.
 const generationSQL = `
 INSERT INTO obs_generation (stream_id, reading, key, complete, seen, row_count, started_at, finished_at, took_ms)
-{values}
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (stream_id) DO UPDATE
    SET reading = excluded.reading, key = excluded.key, complete = excluded.complete, seen = excluded.seen, row_count = excluded.row_count,
        started_at = excluded.started_at, finished_at = excluded.finished_at, took_ms = excluded.took_ms`
 
-func generationArgs(db *sqldb.DB, g *observer.Generation) []any {
+func generationArgs(db *sqldb.DB, ch *observer.Chunk) []any {
+	g := ch.Generation
 	var finished any
 	if !g.FinishedAt.IsZero() {
 		finished = db.TimeArg(g.FinishedAt)
@@ -39,7 +39,7 @@ func generationArgs(db *sqldb.DB, g *observer.Generation) []any {
 	if seen == nil {
 		seen = []byte{}
 	}
-	return []any{g.Reading, g.Key, g.Complete, seen, g.Rows, db.TimeArg(g.StartedAt), finished, g.Took.Milliseconds()}
+	return []any{ch.Before.ID, g.Reading, g.Key, g.Complete, seen, g.Rows, db.TimeArg(g.StartedAt), finished, g.Took.Milliseconds()}
 }
 
 // forgetGenerationSQL ends what was begun: the stream is read from its beginning.

@@ -41,9 +41,9 @@ UPDATE obs_sweep
        state = CASE WHEN $5 THEN 'done' ELSE state END, updated_at = {now}
  WHERE id = $1 AND state = 'running' AND stream = $6`
 
-// stepArgs are the first five of stepSQL, and the last five of sweepCommitSQL.
-func stepArgs(s *observer.SweepStep) []any {
-	return []any{s.ID, s.Position, s.Rows, s.Events, s.Done}
+func stepArgs(ch *observer.Chunk) []any {
+	s := ch.Sweep
+	return []any{s.ID, s.Position, s.Rows, s.Events, s.Done, ch.Before.Stream}
 }
 
 // cancelSweepsSQL cancels all sweeps of a stream.

@@ -68,7 +68,7 @@ func compareAndSet() Step {
 func plainInserts() Step {
 	return Step{
 		What: "a row that is new to a poll is written over the one that is there",
-		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $11", `FROM seen WHERE n <= $11
+		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $30", `FROM seen WHERE n <= $30
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`}},
 	}
@@ -111,13 +111,13 @@ func oneTransaction() Step {
 	return Step{
 		What: "rows and marks commit first, and their events in a transaction of their own",
 		Edits: []Edit{{store, "err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))", `rows, evs := ch, ch
-	rows.Events = nil
+	rows.Events, rows.After.LastSeq = nil, ch.Before.LastSeq
 	evs.New, evs.Changed, evs.Dead = nil, nil, nil
 	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &rows))
 	if err == nil && len(ch.Events) > 0 {
 		failpoint.Hit("commit.after")
-		evs.Before.Version++
-		ch.Before.Version++
+		evs.Before.Version, evs.After.Version = ch.After.Version, ch.After.Version+1
+		ch.Before.Version, ch.After.Version = evs.Before.Version, evs.After.Version
 		err = sqldb.Redacted(s.engine.commit(ctx, s.grant, &evs))
 	}`}},
 	}
@@ -126,8 +126,9 @@ func oneTransaction() Step {
 func unknownIsNotFailed() Step {
 	return Step{
 		What: "a commit whose answer was lost is taken as failed: the chunk is sent again, from the cursor as it now is",
-		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", `if now, failed := s.Cursor(ctx, ch.Cursor.Stream); failed == nil {
-			ch.Cursor = now
+		Edits: []Edit{{store, "err = s.resolve(ctx, &ch, err)", `if now, failed := s.Cursor(ctx, ch.Before.Stream); failed == nil {
+			ch.Before = now
+			ch.Advance(ch.After)
 			err = s.engine.commit(ctx, s.grant, &ch)
 		}`}},
 	}
