@@ -7,7 +7,6 @@ import (
 
 	"github.com/observerd/observerd/internal/failpoint"
 	"github.com/observerd/observerd/internal/lock"
-	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
 
@@ -19,22 +18,18 @@ UPDATE obs_cursor
        start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $8 ELSE start_ts END,
        query_fingerprint = $11, definition = $12,
        defined_at = CASE WHEN definition = $12 THEN defined_at ELSE {now} END,
-       refusal = $13, accepted = $14,
-       source_identity = $15, source_columns = $16, reread_at = $17, timestamp_form = $18, key_form = $19, followed_from = $20
+       refusal = $13, accepted = $14, marks = $15
  WHERE stream_id = $1 AND version = $2 AND NOT paused`
 
 // advanceArgs are those of advanceSQL, and of the cursor in commitSQL.
-func advanceArgs(db *sqldb.DB, ch *observer.Chunk) []any {
-	after, marks := ch.After, ch.After.Marks
-	var reread any
-	if !marks.RereadAt.IsZero() {
-		reread = db.TimeArg(marks.RereadAt)
-	}
+func advanceArgs(ch *observer.Chunk) []any {
+	after := ch.After
 	return []any{
 		ch.Before.ID, ch.Before.Version,
 		after.Version, ch.CommitID.String(), after.LastSeq, after.Rows, after.Live,
-		after.Low, after.Newest, after.FirstReading, after.Fingerprint, after.Definition, after.Refusal, after.Accepted,
-		marks.Identity, marks.Columns, reread, marks.Form, marks.KeyForm, marks.FollowedFrom,
+		after.Low, after.Newest, after.FirstReading,
+		after.Fingerprint, after.Definition,
+		after.Refusal, after.Accepted, after.Marks.Encode(),
 	}
 }
 
@@ -89,7 +84,7 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 
 func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, e.db.SQL(advanceSQL), advanceArgs(e.db, ch)...)
+	advanced, err := tx.Exec(ctx, e.db.SQL(advanceSQL), advanceArgs(ch)...)
 	if err != nil {
 		return err
 	}

@@ -31,42 +31,41 @@ WITH held AS MATERIALIZED (
          start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $12 ELSE c.start_ts END,
          query_fingerprint = $15, definition = $16,
          defined_at = CASE WHEN c.definition = $16 THEN c.defined_at ELSE {now} END,
-         refusal = $17, accepted = $18,
-         source_identity = $19, source_columns = $20, reread_at = $21, timestamp_form = $22, key_form = $23, followed_from = $24
+         refusal = $17, accepted = $18, marks = $19
     FROM lease
    WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
   RETURNING c.stream_id, c.stream, c.last_seq
 ), seen AS (
   SELECT cur.stream_id, u.*
-    FROM cur, unnest($25::text[], $26::bytea[], $27::integer[], $28::bigint[], $29::boolean[])
+    FROM cur, unnest($20::text[], $21::bytea[], $22::integer[], $23::bigint[], $24::boolean[])
               WITH ORDINALITY AS u(key, row_hash, version, row_number, gone, n)
 ), added AS (
   INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
-  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n <= $30
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n <= $25
 ), changed AS (
   INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
-  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n > $30
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n > $25
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
 ), dead AS (
   INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
-  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $35
-    FROM cur, unnest($31::text[], $32::bytea[], $33::text[], $34::text[]) AS u(key, digest, reason, raw)
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, {now}, {now}, $30
+    FROM cur, unnest($26::text[], $27::bytea[], $28::text[], $29::text[]) AS u(key, digest, reason, raw)
   ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused
 ), logged AS (
   INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
-  SELECT cur.stream, cur.last_seq - cardinality($36::uuid[]) + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json, u.snapshot
-    FROM cur, unnest($36::uuid[], $37::text[], $38::text[], $39::integer[], $40::text[], $41::timestamptz[], $42::text[], $43::boolean[])
+  SELECT cur.stream, cur.last_seq - cardinality($31::uuid[]) + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json, u.snapshot
+    FROM cur, unnest($31::uuid[], $32::text[], $33::text[], $34::integer[], $35::text[], $36::timestamptz[], $37::text[], $38::boolean[])
               WITH ORDINALITY AS u(id, type, subject, version, change, time, data, snapshot, n)
 )
 SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur)`
 
-// commitArgs are the parameters of commitSQL: the lease $1, the cursor $5, the rows $25,
-// the poison rows $31 and the events $36.
-func (e *postgresEngine) commitArgs(g lock.Grant, ch *observer.Chunk) []any {
+// commitArgs are the parameters of commitSQL: the lease $1, the cursor $5, the rows $20,
+// the poison rows $26 and the events $31.
+func commitArgs(g lock.Grant, ch *observer.Chunk) []any {
 	return slices.Concat(
 		[]any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()},
-		advanceArgs(e.db, ch),
+		advanceArgs(ch),
 		observedArgs(slices.Concat(ch.New, ch.Changed)), []any{len(ch.New)},
 		deadArgs(ch.Dead), []any{ch.Refused},
 		eventArgs(ch.Events),
@@ -100,7 +99,7 @@ func isLarge(ch *observer.Chunk) bool {
 func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	var leases, cursors int
 	text := e.db.LockSQL(commitSQL, "l", "$4::float8")
-	if err := e.db.Main.QueryRowContext(ctx, text, e.commitArgs(g, ch)...).Scan(&leases, &cursors); err != nil {
+	if err := e.db.Main.QueryRowContext(ctx, text, commitArgs(g, ch)...).Scan(&leases, &cursors); err != nil {
 		return err
 	}
 	return verdict(leases == 1, cursors == 1)

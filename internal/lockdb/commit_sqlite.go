@@ -14,7 +14,7 @@ import (
 // process that is stopped in it stops all others, so the values are prepared before.
 // Prepared statements in a loop are the fastest that the driver offers.
 func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) (err error) {
-	advance, writes := advanceArgs(e.db, ch), e.writes(ch)
+	advance, writes := advanceArgs(ch), e.writes(ch)
 	tx, err := e.db.Main.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -21,8 +21,9 @@ import (
 )
 
 // TestNodeGoesOnBesideANewerOne has a newer binary migrate the tables of a node that is at
-// work: its next release adds a column to each of them, and a table. What the node has
-// begun goes on, and so do its statements, which its sessions have prepared by then.
+// work: its next release adds a column to each of them, and a table, and its nodes write
+// another mark. What the node has begun goes on, and so do its statements, which its
+// sessions have prepared by then.
 func TestNodeGoesOnBesideANewerOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *lockdb.DB, url string) {
@@ -70,7 +71,13 @@ func TestNodeGoesOnBesideANewerOne(t *testing.T) {
 				t.Errorf("the node says %v", err)
 			}
 		}
+		update := `UPDATE obs_cursor SET marks = '{"mark_of_the_next":[1]}'`
+		exec(ctx, t, url, map[string]string{"sqlite": update, "postgres": update})
+		cursor = cursorOf(t, s, "orders")
 		work()
+		if n := count(t, url, `SELECT count(*) FROM obs_cursor WHERE marks LIKE '%"identity":"test:%"mark_of_the_next":[1]%'`); n != 1 {
+			t.Error("a mark of the newer node is gone")
+		}
 		if n := count(t, url, `SELECT count(*) FROM obs_event WHERE of_the_next = 'none'`); n != 2*2503 {
 			t.Errorf("%d events", n)
 		}

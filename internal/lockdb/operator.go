@@ -9,6 +9,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/internal/observer"
 )
 
 var (
@@ -69,20 +70,65 @@ type ResetOptions struct {
 // and cancels the sweeps of the stream. The event log and its sequence stay. A
 // poll that runs is refused its next commit.
 func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOptions) error {
-	rewind := rewind
-	if o.FromStart {
-		rewind = rewindToStart
-	}
+	detail, from := "", "beginning"
+	var more []string
 	switch {
 	case o.Forget && o.KeepCursor:
 		return fmt.Errorf("reset %s: the cursor cannot be kept when the rows are forgotten", stream)
 	case o.KeepCursor:
-		return t.operate(ctx, Did(by, "reset", stream, "keep-cursor"), resetSQL(""), stream)
-	case o.Forget:
-		return t.operate(ctx, Did(by, "reset", stream, "forget"), resetSQL(rewind+`, key_form = '', followed_from = '', row_count = 0, live_count = 0, epoch = epoch + 1`), stream, cancelSweepsSQL, forgetGenerationSQL,
-			`DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`)
+		detail, from = "keep-cursor", "cursor"
+	case o.FromStart:
+		from = "start"
 	}
-	return t.operate(ctx, Did(by, "reset", stream, ""), resetSQL(rewind), stream, cancelSweepsSQL, forgetGenerationSQL)
+	if !o.KeepCursor {
+		more = append(more, cancelSweepsSQL, forgetGenerationSQL)
+	}
+	if o.Forget {
+		detail, more = "forget", append(more, forgetRowsSQL, forgetObservedSQL)
+	}
+	return t.db.InTx(ctx, "reset "+stream, func(tx *sql.Tx) error {
+		marks, err := t.marks(ctx, tx, stream)
+		if err != nil {
+			return err
+		}
+		marks = marks.Reset(!o.KeepCursor, o.Forget)
+		if _, err := tx.ExecContext(ctx, t.db.SQL(resetSQL), stream, marks.Encode(), from); err != nil {
+			return err
+		}
+		for _, text := range more {
+			if _, err := tx.ExecContext(ctx, t.db.SQL(text), stream); err != nil {
+				return err
+			}
+		}
+		return Audit(ctx, t.db, tx, Did(by, "reset", stream, detail))
+	})
+}
+
+// resetSQL makes the cursor accept whatever is read next, from where $3 says.
+const resetSQL = `
+UPDATE obs_cursor
+   SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = $2,
+       low_ts = CASE $3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
+       newest_ts = CASE $3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
+ WHERE stream = $1`
+
+const (
+	forgetRowsSQL     = `UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = $1`
+	forgetObservedSQL = `DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`
+)
+
+// marks reads those of a stream that is about to be changed. The error is
+// [ErrUnknownStream] for one that was never polled.
+func (t *Operations) marks(ctx context.Context, tx *sql.Tx, stream string) (observer.Marks, error) {
+	var text string
+	err := tx.QueryRowContext(ctx, t.db.SQL(`SELECT marks FROM obs_cursor WHERE stream = $1{update}`), stream).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
+	}
+	if err != nil {
+		return observer.Marks{}, err
+	}
+	return observer.DecodeMarks(text)
 }
 
 // Accept lets the next poll of a stream accept the last refusal, and ends
@@ -103,48 +149,6 @@ func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, 
 		}
 		return Audit(ctx, t.db, tx, Did(by, "accept", stream, detail))
 	})
-}
-
-// rewind is the change of a reset to the marks.
-const (
-	rewind        = `, low_ts = '', newest_ts = '', reread_at = NULL`
-	rewindToStart = `, low_ts = start_ts, newest_ts = start_ts, reread_at = NULL`
-)
-
-// resetSQL makes the cursor accept whatever is read next, and sets more.
-func resetSQL(more string) string {
-	return `
-		UPDATE obs_cursor
-		   SET version = version + 1, query_fingerprint = '', source_identity = '', source_columns = '',
-		       timestamp_form = '', refusal = '', accepted = '', failures = 0, retry_at = NULL` + more + `
-		 WHERE stream = $1`
-}
-
-// operate runs an operator's statements and their audit row together. The
-// first statement must find the stream. Each has the stream as $1.
-func (t *Operations) operate(ctx context.Context, act Act, first, stream string, more ...string) error {
-	return t.db.InTx(ctx, act.Action+" "+stream, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, t.db.SQL(first), stream)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return orUnknown(err, stream)
-		}
-		for _, text := range more {
-			if _, err := tx.ExecContext(ctx, t.db.SQL(text), stream); err != nil {
-				return err
-			}
-		}
-		return Audit(ctx, t.db, tx, act)
-	})
-}
-
-func orUnknown(err error, stream string) error {
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
 }
 
 // Note notes an act that is done in other transactions, before they begin.

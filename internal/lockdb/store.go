@@ -44,14 +44,16 @@ func (db *DB) Peek() *Store {
 	return s
 }
 
-const cursorColumns = `stream_id, stream, version, epoch, last_seq, low_ts, newest_ts, row_count, live_count, query_fingerprint,
-	source_identity, source_columns, reread_at, refusal, accepted, definition, defined_at, timestamp_form, key_form, followed_from, first_reading`
+const cursorColumns = `stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
+	query_fingerprint, definition, defined_at, refusal, accepted, marks`
 
-func scanCursor(scan func(...any) error) (observer.Cursor, error) {
-	var c observer.Cursor
-	err := scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Low, &c.Newest, &c.Rows, &c.Live, &c.Fingerprint,
-		&c.Marks.Identity, &c.Marks.Columns, sqldb.ScanTime(&c.Marks.RereadAt), &c.Refusal, &c.Accepted,
-		&c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Marks.Form, &c.Marks.KeyForm, &c.Marks.FollowedFrom, &c.FirstReading)
+func scanCursor(scan func(...any) error) (c observer.Cursor, err error) {
+	var marks string
+	err = scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
+		&c.Fingerprint, &c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Refusal, &c.Accepted, &marks)
+	if err == nil {
+		c.Marks, err = observer.DecodeMarks(marks)
+	}
 	return c, err
 }
 
@@ -187,7 +189,6 @@ const resolveTimeout = 20 * time.Second
 // lease had ended and [observer.ErrConflict] when the cursor had moved, or the
 // sweep that the chunk is a step of was not running any more.
 func (s *Store) Commit(ctx context.Context, ch observer.Chunk) (observer.Cursor, error) {
-	ch.After.Marks.RereadAt = ch.After.Marks.RereadAt.UTC().Truncate(time.Microsecond) // As the tables keep it.
 	failpoint.Hit("commit.before")
 	began := time.Now()
 	err := sqldb.Redacted(s.engine.commit(ctx, s.grant, &ch))

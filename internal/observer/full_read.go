@@ -48,7 +48,7 @@ func (t *timeline) noteFullRead(done bool) {
 		return
 	}
 	if done || t.src.Compare(t.next.Newest, t.start.Newest) > 0 {
-		t.next.Marks.RereadAt = t.at
+		t.next.Marks.RereadAt = t.at.UTC().Truncate(time.Microsecond)
 	}
 }
 

@@ -3,12 +3,14 @@ package observer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 )
 
-// Marks are what polls remember of a stream, and nothing else reads: no other statement,
-// command or metric. The store keeps them as JSON. A zero value is of a stream that began
-// before the mark was remembered, or whose operator has reset it.
+// Marks are what polls remember of a stream and no statement of the store looks into. The
+// zero value of a mark is for a stream that began before it was remembered. A new one is a
+// field here; a reset leaves it unless [Marks.Reset] says otherwise.
 type Marks struct {
 	// Identity is the source's, see [Source.Identity]; empty for none.
 	Identity string `json:"identity"`
@@ -24,6 +26,49 @@ type Marks struct {
 	// FollowedFrom is the horizon when the first reading began: rows below it were there
 	// before. Empty for unknown.
 	FollowedFrom string `json:"followed_from"`
+	// later are those of a later version, as members of a JSON object; empty for none.
+	later string
+}
+
+// Encode writes the marks as the store keeps them, with those of a later version: its nodes
+// go on beside this one while they are upgraded, and some marks are written once.
+func (m Marks) Encode() string {
+	text := encode(m)
+	if m.later != "" {
+		text = strings.TrimSuffix(text, "}") + "," + strings.TrimPrefix(m.later, "{")
+	}
+	return text
+}
+
+// DecodeMarks reads what [Marks.Encode] wrote, of this version or a later one.
+func DecodeMarks(text string) (Marks, error) {
+	m, err := decode[Marks](text, "marks")
+	if err != nil {
+		return m, err
+	}
+	later, err := decode[map[string]json.RawMessage](text, "marks")
+	if err != nil {
+		return m, err
+	}
+	known, err := decode[map[string]json.RawMessage](encode(Marks{}), "marks")
+	maps.DeleteFunc(later, func(name string, _ json.RawMessage) bool { return known[name] != nil })
+	if len(later) > 0 {
+		m.later = encode(later)
+	}
+	return m, err
+}
+
+// Reset returns the marks after a reset, which leaves none of the source. One that rewinds
+// leaves no full read either, and one that forgets the rows nothing about these.
+func (m Marks) Reset(rewind, forget bool) Marks {
+	m.Identity, m.Columns, m.Form = "", "", ""
+	if rewind {
+		m.RereadAt = time.Time{}
+	}
+	if forget {
+		m.KeyForm, m.FollowedFrom = "", ""
+	}
+	return m
 }
 
 // encode writes what the cursor remembers as text.

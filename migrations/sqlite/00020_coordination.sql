@@ -175,27 +175,17 @@ CREATE TABLE obs_cursor (
   row_count         INTEGER     NOT NULL DEFAULT 0,
   live_count        INTEGER     NOT NULL DEFAULT 0,
 
-  -- How far the source was read: the marks after the last commit, the low-water mark of the
-  -- first one, and when the rows above the low-water mark were read last.
+  -- How far the source was read: the marks after the last commit, and the low-water mark of
+  -- the first one. first_reading says that the first reading is still under way.
   low_ts            TEXT        NOT NULL DEFAULT '',
   newest_ts         TEXT        NOT NULL DEFAULT '',
   start_ts          TEXT        NOT NULL DEFAULT '',
-  reread_at         TEXT,
-  -- The horizon, in the source's own text, when the first reading of the stream began: rows
-  -- below it were there before. It is empty without a timestamp. first_reading says that this
-  -- reading is still under way.
-  followed_from     TEXT        NOT NULL DEFAULT '',
   first_reading     BOOLEAN     NOT NULL DEFAULT FALSE,
   -- How far the stream was behind after a poll that left rows behind, else 0.
   lag_ms            INTEGER     NOT NULL DEFAULT 0,
 
-  -- What was read: by which query, from which database, with which columns of the data and of
-  -- the key, and in which form of timestamps, where a column holds values of any.
+  -- The query by which the source was read.
   query_fingerprint TEXT        NOT NULL DEFAULT '',
-  source_identity   TEXT        NOT NULL DEFAULT '',
-  source_columns    TEXT        NOT NULL DEFAULT '',
-  key_form          TEXT        NOT NULL DEFAULT '',
-  timestamp_form    TEXT        NOT NULL DEFAULT '',
   -- The definition of the observer by which the nodes poll, and when it was set.
   definition        TEXT        NOT NULL DEFAULT '',
   defined_at        TEXT,
@@ -203,6 +193,10 @@ CREATE TABLE obs_cursor (
   -- What the last poll would not believe, and what the next one may do of it all the same.
   refusal           TEXT        NOT NULL DEFAULT '',
   accepted          TEXT        NOT NULL DEFAULT '',
+
+  -- What else polls remember, such as the source's identity and its columns: a JSON object
+  -- that no statement looks into.
+  marks             TEXT        NOT NULL DEFAULT '{}',
 
   turn_at           TEXT,
   last_ok_at        TEXT,

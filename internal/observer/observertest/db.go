@@ -272,6 +272,6 @@ func (db *DB) Reset(name string) {
 	c := &s.cursor
 	c.Version++
 	c.Low, c.Newest, c.Fingerprint, c.Refusal, c.Accepted = "", "", "", "", ""
-	c.Marks = observer.Marks{KeyForm: c.Marks.KeyForm, FollowedFrom: c.Marks.FollowedFrom}
+	c.Marks = c.Marks.Reset(true, false)
 	s.generation = observer.Generation{}
 }

@@ -68,7 +68,7 @@ func compareAndSet() Step {
 func plainInserts() Step {
 	return Step{
 		What: "a row that is new to a poll is written over the one that is there",
-		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $30", `FROM seen WHERE n <= $30
+		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $25", `FROM seen WHERE n <= $25
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`}},
 	}
