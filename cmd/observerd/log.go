@@ -76,7 +76,7 @@ func harmless(_ []string, a slog.Attr) slog.Attr {
 // quietLogger is the logger of one-shot commands, whose news is their result:
 // it leaves out what is below a warning, unless --log-level asks for it.
 func (c *cli) quietLogger(cfg config.Log) *slog.Logger {
-	level := cfg.SlogLevel()
+	level := cfg.Level
 	if c.logLevel == "" {
 		level = max(level, slog.LevelWarn)
 	}
@@ -89,7 +89,7 @@ func (c *cli) silentLogger(cfg config.Log) *slog.Logger {
 	if c.logLevel == "" {
 		return slog.New(slog.DiscardHandler)
 	}
-	return newLogger(c.stderr, cfg, cfg.SlogLevel())
+	return newLogger(c.stderr, cfg, cfg.Level)
 }
 
 // isTerminal reports whether a person looks at the stream, or types into it.

@@ -126,7 +126,7 @@ func (s *supervisor) proven() <-chan struct{} {
 // begin makes a node and starts it. When it fails, the fields are as they were.
 func (s *supervisor) begin(ctx context.Context, loaded loadedConfig, warnings []config.Problem) error {
 	cfg := loaded.Config
-	log := newLogger(s.stderr, cfg.Log, cfg.Log.SlogLevel())
+	log := newLogger(s.stderr, cfg.Log, cfg.Log.Level)
 	for _, p := range warnings {
 		log.Warn("Configuration can be improved", "warning", p.String())
 	}

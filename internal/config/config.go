@@ -67,21 +67,8 @@ type HTTP struct {
 // Log is what goes to stderr.
 type Log struct {
 	// Level is the least level that is written. Default: info.
-	Level string `key:"level" default:"info" oneof:"debug|info|warn|error"`
+	Level slog.Level `key:"level" default:"info" oneof:"debug|info|warn|error"`
 	// Format is tint (coloured lines), json, or auto, which is tint on a
 	// terminal and json elsewhere. Default: auto.
 	Format string `key:"format" default:"auto" oneof:"auto|tint|json"`
-}
-
-// SlogLevel is the level for a slog handler.
-func (l Log) SlogLevel() slog.Level {
-	switch l.Level {
-	case "debug":
-		return slog.LevelDebug
-	case "warn":
-		return slog.LevelWarn
-	case "error":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
 }

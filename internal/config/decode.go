@@ -2,13 +2,13 @@ package config
 
 import (
 	"cmp"
-	"encoding"
 	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 
+	"github.com/observerd/observerd/internal/config/field"
 	"github.com/observerd/observerd/internal/config/yamlfile"
 )
 
@@ -63,9 +63,8 @@ func (d decoder) section(p place) bool {
 		d.MarkWrong(p.at) // An entry of a list that is no section.
 		return false
 	}
-	if sink, ok := p.value.Addr().Interface().(*Sink); ok {
-		sink.Settings = d.names.newSettings(d.names.typeIn(d.texts[p.at+".type"]))
-	}
+	family := d.names.familyOf(p.value)
+	family.choose(d.names.typeIn(d.texts[p.at+".type"]))
 	if settings, ok := p.value.Addr().Interface().(*Settings); ok && p.entry {
 		*settings = d.cfg.Scheduler.Settings
 		settings.Enabled = true // Only the switch is not shared.
@@ -116,7 +115,7 @@ func (d decoder) text(p place, written string) (ok bool) {
 		return false
 	}
 	why := setScalar(p, text)
-	if _, compiled := p.value.Interface().(encoding.TextMarshaler); compiled && why != "" && text != written {
+	if _, ok := p.value.Interface().(field.Template); ok && why != "" && text != written {
 		why = "with the values of its variables this cannot be used; write them out to see why" // It may repeat them.
 	}
 	if why != "" {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestEnvironmentOverFileAndFlagsOverBoth(t *testing.T) {
 			"scheduler.observer.enabled": false, "database.janitor-interval": 3 * time.Minute}
 	})
 	ty := cfg.Types()[0]
-	if cfg.Log.Level != "error" || cfg.Log.Format != "json" || cfg.HTTP.Listen != "" || cfg.Database.PoolSize != 12 ||
+	if cfg.Log.Level != slog.LevelError || cfg.Log.Format != "json" || cfg.HTTP.Listen != "" || cfg.Database.PoolSize != 12 ||
 		cfg.Node.Name != "n1" || cfg.Scheduler.Enabled || cfg.Database.JanitorInterval != 3*time.Minute {
 		t.Errorf("configuration\n%+v", cfg)
 	}

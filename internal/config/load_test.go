@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,7 +156,7 @@ func TestDefaultsOfATypeOfYourOwn(t *testing.T) {
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	cfg, warnings, err := config.Load(config.Options{Kinds: wiring.Kinds(), Environ: []string{"OBSERVERD_LOG_LEVEL=debug"}})
-	if err != nil || cfg.Log.Level != "debug" {
+	if err != nil || cfg.Log.Level != slog.LevelDebug {
 		t.Fatalf("load: %v", err)
 	}
 	if len(warnings) != 2 || !strings.Contains(warnings[0].String(), "there are no observers") {

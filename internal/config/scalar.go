@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"encoding"
 	"fmt"
 	"math"
@@ -18,7 +17,7 @@ import (
 type Percent float64
 
 // String is "20%".
-func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%" }
+func (p Percent) String() string { return decimal(float64(p)) + "%" }
 
 // setScalar sets a value from a text, within the limits of its key. why says what to write
 // instead; "" means that it was set.
@@ -29,7 +28,9 @@ func setScalar(p place, text string) (why string) {
 	case *bool:
 		*target, why = boolean(text)
 	case *int:
-		*target, why = number(text, p)
+		var n float64
+		n, why = number(text, p, true)
+		*target = int(n)
 	case *time.Duration:
 		*target, why = duration(text, p)
 	case **time.Duration:
@@ -38,8 +39,11 @@ func setScalar(p place, text string) (why string) {
 	case *Percent:
 		*target, why = percent(text)
 	case *float64:
-		*target, why = decimal(text, p)
+		*target, why = number(text, p, false)
 	case encoding.TextUnmarshaler:
+		if _, why = word(text, p); why != "" {
+			return why
+		}
 		if err := target.UnmarshalText([]byte(text)); err != nil {
 			return err.Error()
 		}
@@ -85,34 +89,23 @@ func boolean(text string) (bool, string) {
 	return false, quote(text) + " is not true or false; write one of them"
 }
 
-func number(text string, p place) (int, string) {
+// number reads a whole number, or a fraction where the value may be one.
+func number(text string, p place, whole bool) (n float64, why string) {
 	low, high := limit(p, "min", 0), limit(p, "max", math.MaxInt32)
-	n, err := strconv.Atoi(text)
-	if err != nil || int64(n) < low || int64(n) > high {
-		return 0, fmt.Sprintf("%s is not a number of %s from %d to %d; write for example %s",
-			quote(text), p.unit(), low, high, p.tag.Get("default"))
-	}
-	return n, ""
-}
-
-func limit(p place, name string, otherwise int64) int64 {
-	n, err := strconv.ParseInt(p.tag.Get(name), 10, 64)
-	if err != nil {
-		return otherwise
-	}
-	return n
-}
-
-func decimal(text string, p place) (float64, string) {
-	low, high := bound(p, "min", 0), bound(p, "max", math.MaxInt32)
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= low && n <= high) {
-		return 0, fmt.Sprintf("%s is not a number of %s from %v to %v; write for example %s", quote(text), p.unit(), low, high, cmp.Or(p.tag.Get("default"), "1.5"))
+	if whole {
+		var i int
+		i, err = strconv.Atoi(text)
+		n = float64(i)
+	}
+	if err != nil || !(n >= low && n <= high) { // NaN is neither.
+		return 0, fmt.Sprintf("%s is not a number of %s from %s to %s; write for example %s",
+			quote(text), p.unit(), decimal(low), decimal(high), p.tag.Get("default"))
 	}
 	return n, ""
 }
 
-func bound(p place, name string, otherwise float64) float64 {
+func limit(p place, name string, otherwise float64) float64 {
 	n, err := strconv.ParseFloat(p.tag.Get(name), 64)
 	if err != nil {
 		return otherwise
@@ -120,17 +113,15 @@ func bound(p place, name string, otherwise float64) float64 {
 	return n
 }
 
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
 // checkScheme says what to write in the place of a URL for another kind of server.
 func checkScheme(p place) (why string) {
-	u, ok := p.value.Interface().(field.URL)
-	schemes := strings.Split(p.tag.Get("schemes"), "|")
-	if !ok || p.tag.Get("schemes") == "" || slices.Contains(schemes, u.Scheme()) {
+	schemes := p.tag.Get("schemes")
+	if u, ok := p.value.Interface().(field.URL); !ok || schemes == "" || slices.Contains(strings.Split(schemes, "|"), u.Scheme) {
 		return ""
 	}
-	for i, scheme := range schemes {
-		schemes[i] = scheme + "://HOST"
-	}
-	return "this URL leads to another kind of server; write " + either(schemes)
+	return "this URL leads to another kind of server; write " + either(strings.Split(schemes, "|")) + "://HOST"
 }
 
 func percent(text string) (Percent, string) {

@@ -36,7 +36,7 @@ func shapeOf(t reflect.Type) shape {
 		return list
 	case t.Kind() == reflect.Slice:
 		return words
-	case t.Kind() == reflect.Struct && t != reflect.TypeFor[URL]() && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return section
 	}
 	return scalar
@@ -75,11 +75,11 @@ func (p place) store() {
 	}
 }
 
-// names are the names that a configuration introduces, and the kinds of sinks: they
+// names are the names that a configuration introduces, and the kinds of each family: they
 // decide which keys it has.
 type names struct {
 	types, sources []string
-	sinks          []kind.Kind[kind.Settings]
+	kinds          map[string][]kind.Kind[kind.Settings]
 	// variables are for the values that decide which keys there are.
 	variables variables
 	// byID has entries of lists go by their id.
@@ -152,7 +152,7 @@ func (n names) keys(v reflect.Value, path string) (all []place) {
 		case f.Anonymous && key == "":
 			all = append(all, n.keys(value, path)...)
 		default:
-			all = append(all, place{key: key, at: join(path, key), tag: n.withSinkKinds(f.Tag), value: value, file: isSecret(f.Type) && hasKey(v.Type(), key+"-file")})
+			all = append(all, place{key: key, at: join(path, key), tag: n.withKinds(f.Tag), value: value, file: isSecret(f.Type) && hasKey(v.Type(), key+"-file")})
 		}
 	}
 	return all
@@ -181,16 +181,16 @@ func (n names) leaves() (keys []string) {
 	return keys
 }
 
-// withSinkKinds puts the names of the kinds of sinks into the words that a key accepts.
-func (n names) withSinkKinds(tag reflect.StructTag) reflect.StructTag {
-	if tag.Get("oneof") != "<sinks>" {
-		return tag
+// withKinds puts the names of the kinds of a family into the words that a key accepts.
+func (n names) withKinds(tag reflect.StructTag) reflect.StructTag {
+	for name, kinds := range n.kinds {
+		all := make([]string, len(kinds))
+		for i, k := range kinds {
+			all[i] = k.Name
+		}
+		tag = reflect.StructTag(strings.Replace(string(tag), `oneof:"<`+name+`>"`, `oneof:"`+strings.Join(all, "|")+`"`, 1))
 	}
-	var kinds []string
-	for _, k := range n.sinks {
-		kinds = append(kinds, k.Name)
-	}
-	return reflect.StructTag(strings.Replace(string(tag), "<sinks>", strings.Join(kinds, "|"), 1))
+	return tag
 }
 
 func sortedKeys(m reflect.Value) []string {

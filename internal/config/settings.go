@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/config/field"
@@ -9,18 +10,15 @@ import (
 	"github.com/observerd/observerd/internal/kind"
 )
 
-// checked is a section, or what a kind has in one, that knows what else can be wrong.
-type checked interface{ Check(r field.Report) }
-
 // complete reads what files hold and fills in their names, in sections of the settings
 // too. Settings without a mistake are asked for others; ok is false when there is one.
 func (r resolver) complete(path string, s kind.Settings) (ok bool) {
-	found, holders := []checkedAt{{path, s}}, make(map[string]bool)
+	type checked interface{ Check(r field.Report) }
+	found, holders := map[string]checked{path: s}, make(map[string]bool)
 	names{}.walk(reflect.ValueOf(s).Elem(), path, func(p place) bool {
-		if c, ok := p.value.Addr().Interface().(checked); ok {
-			found = append(found, checkedAt{p.at, c})
-		}
-		switch {
+		switch c, ok := p.value.Addr().Interface().(checked); {
+		case ok:
+			found[p.at] = c
 		case p.shape() == scalar && isSecret(p.value.Type()):
 			r.completeSecret(p)
 			holders[p.at+"-file"] = p.file
@@ -33,25 +31,15 @@ func (r resolver) complete(path string, s kind.Settings) (ok bool) {
 	if !r.whole(path) {
 		return false
 	}
-	for _, c := range found {
-		c.Check(sectionReport{r.Report, c.at})
+	for at, c := range found {
+		c.Check(sectionReport{r.Report, at})
 	}
 	return r.whole(path)
 }
 
-type checkedAt struct {
-	at string
-	checked
-}
-
 // whole reports whether there are no mistakes below a section.
 func (r resolver) whole(path string) bool {
-	for _, p := range r.Problems {
-		if strings.HasPrefix(p.Key, path+".") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Problems, func(p Problem) bool { return strings.HasPrefix(p.Key, path+".") })
 }
 
 func (r resolver) completeSecret(p place) {
@@ -59,12 +47,10 @@ func (r resolver) completeSecret(p place) {
 	if p.file {
 		otherwise = p.key + "-file"
 	}
-	text, at, ok := r.secret(p.at, p.unit(), otherwise)
-	if !ok || at == "" {
-		return
-	}
-	if why := setScalar(p, text); why != "" {
-		r.Reject(at, why)
+	if text, at, ok := r.secret(p.at, p.unit(), otherwise); ok && at != "" {
+		if why := setScalar(p, text); why != "" {
+			r.Reject(at, why)
+		}
 	}
 }
 
@@ -84,12 +70,12 @@ func (r resolver) completeName(p place) {
 
 // sectionReport is the report on a section, with its keys.
 type sectionReport struct {
-	*yamlfile.Report
+	all  *yamlfile.Report
 	path string
 }
 
-// Reject notes a mistake at a key of the section.
-func (r sectionReport) Reject(key, text string) { r.Report.Reject(join(r.path, key), text) }
+// Reject is of [field.Report].
+func (r sectionReport) Reject(key, text string) { r.all.Reject(join(r.path, key), text) }
 
-// Warn notes a warning at a key of the section.
-func (r sectionReport) Warn(key, text string) { r.Report.Warn(join(r.path, key), text) }
+// Warn is of [field.Report].
+func (r sectionReport) Warn(key, text string) { r.all.Warn(join(r.path, key), text) }

@@ -26,17 +26,14 @@ type reader struct {
 
 // section reads a mapping with known keys.
 func (r reader) section(n *yaml.Node, v reflect.Value, path string) map[string]any {
-	kind := ""
-	if sink, ok := v.Addr().Interface().(*Sink); ok {
-		kind = r.names.typeIn(yamlfile.Child(n, "type").Value)
-		sink.Settings = r.names.newSettings(kind)
-	}
+	family := r.names.familyOf(v)
+	family.choose(r.names.typeIn(yamlfile.Child(n, "type").Value))
 	known := r.names.known(v, path)
 	values := make(map[string]any)
 	r.Entries(n, path, func(key, value *yaml.Node) {
 		p, ok := find(key.Value, known)
 		if !ok {
-			r.unknown(key, known, path, kind)
+			r.unknown(key, known, path, family)
 			return
 		}
 		if shape := p.shape(); (shape == scalar || shape == words) && r.IsTwice(key, p.at) {
@@ -50,11 +47,11 @@ func (r reader) section(n *yaml.Node, v reflect.Value, path string) map[string]a
 	return values
 }
 
-// known returns the keys of a section: of a sink without a kind those of all kinds.
+// known returns the keys of a section: of one without a kind those of all kinds.
 func (n names) known(v reflect.Value, path string) []place {
 	all := n.keys(v, path)
-	if sink, ok := v.Interface().(Sink); ok && sink.Settings == nil {
-		for _, k := range n.sinks {
+	if f := n.familyOf(v); f.kinds != nil && f.settings.IsNil() {
+		for _, k := range f.kinds {
 			all = append(all, n.keys(reflect.ValueOf(k.Settings()).Elem(), path)...)
 		}
 	}
@@ -174,16 +171,16 @@ func (r reader) list(n *yaml.Node, t reflect.Type, path string) []any {
 
 // unknown rejects a key, and suggests another. The key is repeated only if it looks
 // like one.
-func (r reader) unknown(key *yaml.Node, known []place, path, kind string) {
-	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, known, path, kind))
+func (r reader) unknown(key *yaml.Node, known []place, path string, family family) {
+	r.RejectAt(yamlfile.Position(key), path, "unknown key "+yamlfile.QuoteKey(key.Value)+"; "+r.suggest(key.Value, known, path, family))
 }
 
-func (r reader) suggest(key string, known []place, path, kind string) string {
+func (r reader) suggest(key string, known []place, path string, family family) string {
 	if strings.Contains(key, ".") && yamlfile.IsPrintable(key) {
 		return "write each part as a key of its own, one below the other"
 	}
-	if other, ok := r.names.kindWith(key); ok && kind != "" {
-		return "a sink of type " + kind + " has none; remove it, or write type: " + other
+	if other, ok := family.with(key); ok {
+		return "a " + family.section + " of type " + family.kind + " has none; remove it, or write type: " + other
 	}
 	name, isType := strings.CutSuffix(key, "-observer")
 	if path != "scheduler" || !isType {

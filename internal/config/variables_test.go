@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func TestChangedVariableIsAChangedKey(t *testing.T) {
 func TestVariableThatIsNotUsed(t *testing.T) {
 	t.Parallel()
 	cfg := load(t, "log: {level: \"${NOT_SET}\"}\n"+minimal, environ("OBSERVERD_LOG_LEVEL=${LEVEL}", "LEVEL=debug"))
-	if cfg.Log.Level != "debug" {
+	if cfg.Log.Level != slog.LevelDebug {
 		t.Errorf("level %s", cfg.Log.Level)
 	}
 }

@@ -55,7 +55,7 @@ func parseNetwork(text string, kind Kind) (URL, error) {
 	case !kind.HasDefaults && u.User.Username() == "":
 		return URL{}, errors.New("the URL names no user; write " + kind.Example)
 	}
-	return URL{secret: field.NewSecret(text), dialect: Dialect(kind.Scheme), shown: redactURL(u, parameters, kind), account: accountOf(u, parameters, kind),
+	return URL{Secret: field.NewShown(text, redactURL(u, parameters, kind)), dialect: Dialect(kind.Scheme), account: accountOf(u, parameters, kind),
 		database: cmp.Or(strings.TrimPrefix(u.Path, "/"), parameters.Get("dbname"), parameters.Get("sid"))}, nil
 }
 

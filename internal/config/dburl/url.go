@@ -5,7 +5,6 @@ package dburl
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -30,10 +29,10 @@ const (
 // password and without the values of parameters that are not known to be
 // harmless. The zero value is no URL.
 type URL struct {
-	secret  field.Secret
+	field.Secret // Reveal gives the whole URL, that of an SQLite file always "sqlite:" and its path.
+
 	dialect Dialect
 	path    string
-	shown   string
 	account account
 	// database is its name on its server.
 	database string
@@ -130,7 +129,7 @@ func parseSQLite(rest string) (URL, error) {
 	}
 	path = filepath.Clean(path)
 	text := "sqlite:" + path
-	return URL{secret: field.NewSecret(text), dialect: SQLite, path: path, shown: text, database: filepath.Base(path)}, nil
+	return URL{Secret: field.NewShown(text, text), dialect: SQLite, path: path, database: filepath.Base(path)}, nil
 }
 
 // IsZero reports whether there is no URL.
@@ -146,19 +145,3 @@ func (u URL) Database() string { return u.database }
 // Path is the file of an SQLite database; a relative one starts at the working
 // directory of the process. Empty for others.
 func (u URL) Path() string { return u.path }
-
-// Reveal returns the whole URL with its secrets, for the driver. That of an
-// SQLite file is always "sqlite:" and its path.
-func (u URL) Reveal() string { return u.secret.Reveal() }
-
-// String returns the URL without its secrets.
-func (u URL) String() string { return u.shown }
-
-// GoString hides the secrets from %#v.
-func (u URL) GoString() string { return fmt.Sprintf("dburl.URL(%q)", u.shown) }
-
-// MarshalText hides the secrets from JSON, YAML and the like.
-func (u URL) MarshalText() ([]byte, error) { return []byte(u.shown), nil }
-
-// LogValue hides the secrets from logs.
-func (u URL) LogValue() slog.Value { return slog.StringValue(u.shown) }

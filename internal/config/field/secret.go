@@ -13,13 +13,22 @@ type Secret struct {
 	// A pointer, because fmt reads unexported fields of a struct in which a
 	// Secret is itself unexported, past every method; of a pointer it prints
 	// the address.
-	text *string
+	text  *string
+	shown string
 }
 
 // NewSecret wraps a text.
-func NewSecret(text string) Secret { return Secret{text: &text} }
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return NewShown(text, "***")
+}
 
-// Reveal returns the text, for a driver that must send it.
+// NewShown wraps a text of which a part may be shown.
+func NewShown(text, shown string) Secret { return Secret{&text, shown} }
+
+// Reveal returns the whole text, for a driver that must send it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -27,28 +36,23 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// String hides the text.
-func (s Secret) String() string {
-	if s.Reveal() == "" {
-		return ""
-	}
-	return "***"
-}
+// String returns what may be shown, as the methods below do.
+func (s Secret) String() string { return s.shown }
 
-// GoString hides the text from %#v.
-func (s Secret) GoString() string { return fmt.Sprintf("field.Secret(%q)", s.String()) }
+// GoString is for %#v.
+func (s Secret) GoString() string { return fmt.Sprintf("field.Secret(%q)", s.shown) }
 
-// MarshalText hides the text from JSON, YAML and the like.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText is for JSON, YAML and the like.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.shown), nil }
+
+// LogValue is for logs.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.shown) }
 
 // UnmarshalText sets the text.
 func (s *Secret) UnmarshalText(text []byte) error {
 	*s = NewSecret(string(text))
 	return nil
 }
-
-// LogValue hides the text from logs.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Report takes mistakes and warnings at a key of a section. Texts hold no secret.
 type Report interface {

@@ -51,6 +51,3 @@ func (t Template) Execute(data any) (string, error) {
 
 // String is the template as it is written.
 func (t Template) String() string { return t.text }
-
-// MarshalText is the template as it is written.
-func (t Template) MarshalText() ([]byte, error) { return []byte(t.text), nil }

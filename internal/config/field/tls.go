@@ -3,6 +3,7 @@ package field
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -21,44 +22,37 @@ type TLS struct {
 	ServerName string `key:"server-name" shown:"the host" unit:"name of a host"`
 }
 
-// Check reports files that cannot be used, or lack one another.
+// Check reports files that cannot be used.
 func (t TLS) Check(r Report) {
-	if key, err := t.build(new(tls.Config)); err != nil {
-		r.Reject(key, err.Error())
+	switch _, err := t.Config(); {
+	case errors.Is(err, errAuthority):
+		r.Reject("ca-file", err.Error())
+	case err != nil:
+		r.Reject("cert-file", err.Error())
 	}
 }
+
+var errAuthority = errors.New("ca-file holds no certificate in PEM; write one into it, from -----BEGIN CERTIFICATE----- on")
 
 // Config returns the settings of a client. The files are read each time, so that
 // certificates can be replaced.
 func (t TLS) Config() (*tls.Config, error) {
 	c := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
-	_, err := t.build(c)
-	return c, err
-}
-
-// build returns with an error the key that it is about.
-func (t TLS) build(c *tls.Config) (key string, err error) {
-	switch {
-	case t.CertFile != "" && t.KeyFile == "":
-		return "cert-file", fmt.Errorf("cert-file has no key; write key-file as well")
-	case t.CertFile == "" && t.KeyFile != "":
-		return "key-file", fmt.Errorf("key-file has no certificate; write cert-file as well")
-	}
 	if t.CAFile != "" {
-		text, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return "ca-file", err
+		c.RootCAs = x509.NewCertPool()
+		if text, err := os.ReadFile(t.CAFile); err != nil || !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, errors.Join(errAuthority, err)
 		}
-		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
-			return "ca-file", fmt.Errorf("the file of ca-file holds no certificate in PEM; write one into it, from -----BEGIN CERTIFICATE----- on")
-		}
+	}
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		return nil, errors.New("cert-file and key-file belong together; write both, or none")
 	}
 	if t.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 		if err != nil {
-			return "cert-file", fmt.Errorf("cert-file and key-file cannot be used: %w; name a certificate and its key, both in PEM and without a password", err)
+			return nil, fmt.Errorf("cert-file and key-file cannot be used: %w; name a certificate and its key, both in PEM and without a password", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
-	return "", nil
+	return c, nil
 }
