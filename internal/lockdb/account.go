@@ -32,24 +32,28 @@ func (a Account) Code() string {
 }
 
 // Accounts remembers the accounts that a source has refused (obs_account).
-type Accounts struct{ db *sqldb.DB }
+type Accounts struct {
+	db  *sqldb.DB
+	sql *sqldb.Statements[partSQL]
+}
 
 // Accounts returns the refused accounts.
-func (db *DB) Accounts() *Accounts { return &Accounts{db.db} }
+func (db *DB) Accounts() *Accounts { return &Accounts{db.db, db.sql} }
 
 // Account returns the refusals of an account, one for each secret, the oldest first;
 // none when it was not refused.
 func (t *Accounts) Account(ctx context.Context, id string) ([]Account, error) {
-	return t.accounts(ctx, ` WHERE account = $1`, id)
+	return t.accounts(ctx, t.sql.SQL().Accounts.Account, id)
 }
 
-// accounts returns the refused accounts of a condition, sorted.
-func (t *Accounts) accounts(ctx context.Context, where string, args ...any) ([]Account, error) {
+// all returns the refusals of all accounts, sorted by account.
+func (t *Accounts) all(ctx context.Context) ([]Account, error) {
+	return t.accounts(ctx, t.sql.SQL().Accounts.All)
+}
+
+func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Account, error) {
 	var all []Account
-	err := t.db.Query(ctx, "read the refused accounts", `
-		SELECT account, node, reason, salt, digest, refused_at
-		  FROM obs_account`+where+`
-		 ORDER BY account, refused_at, digest`,
+	err := t.db.Query(ctx, "read the refused accounts", text,
 		func(scan func(...any) error) error {
 			var a Account
 			err := scan(&a.ID, &a.Node, &a.Reason, &a.Salt, &a.Digest, sqldb.ScanTime(&a.RefusedAt))
@@ -63,10 +67,26 @@ func (t *Accounts) accounts(ctx context.Context, where string, args ...any) ([]A
 // secret again. One of a secret that was refused before, and those of others, stay as
 // they are. Of a the time is the database's to say.
 func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
-	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), `
-		INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
-		VALUES ($1, $2, $3, {now}, $4, $5)
-		ON CONFLICT (account, digest) DO NOTHING`,
+	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), t.sql.SQL().Accounts.RefuseAccount,
 		a.ID, a.Salt, a.Digest, a.Node, sqldb.Storable(a.Reason))
 	return err
+}
+
+// accountSQL are the statements of [Accounts].
+type accountSQL struct{ Account, All, RefuseAccount string }
+
+var accountTexts = accountSQL{
+	Account: `
+SELECT account, node, reason, salt, digest, refused_at
+  FROM obs_account
+ WHERE account = $1
+ ORDER BY refused_at, digest`,
+	All: `
+SELECT account, node, reason, salt, digest, refused_at
+  FROM obs_account
+ ORDER BY account, refused_at, digest`,
+	RefuseAccount: `
+INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
+VALUES ($1, $2, $3, {now}, $4, $5)
+ON CONFLICT (account, digest) DO NOTHING`,
 }

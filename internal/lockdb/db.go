@@ -47,6 +47,7 @@ type DB struct {
 	db       *sqldb.DB
 	engine   engine
 	leaseSQL *sqldb.Statements[leaseSQL]
+	sql      *sqldb.Statements[partSQL]
 	log      *slog.Logger
 	metrics  *metrics
 	bootID   string
@@ -80,6 +81,7 @@ func Open(o Options) (*DB, error) {
 	} else {
 		db.engine = &postgresEngine{db: opened, sql: db.leaseSQL, stalled: o.StalledCopy, ended: db.endedSessions}
 	}
+	db.sql = sqldb.NewStatements(opened, partTexts(opened.Backend()))
 	db.presence = liveness.NewPresence(opened, o.BootID)
 	return db, nil
 }
@@ -155,13 +157,15 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 	return liveness.NewOnlooker(db.db, rows).Dead(ctx)
 }
 
-// fencedSQL fills {lease} into a statement that must write nothing once the lease has
-// ended: a subquery that is true while the lease lives, and keeps it from being stolen
-// until the transaction ends. Its parameters are the first four; those of the statement
-// follow from $5. See [fencedArgs].
+// underLease is a condition of statements that must write nothing once the lease has ended:
+// it is true while the lease lives, and keeps it from being stolen until the transaction
+// ends. Its parameters are the first four; those of the statement follow from $5. See
+// [fencedArgs].
+const underLease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
+
+// fencedSQL fills it into a statement as {lease}.
 func fencedSQL(db *sqldb.DB, text string) string {
-	const lease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
-	return db.SQL(strings.ReplaceAll(text, "{lease}", lease))
+	return db.SQL(strings.ReplaceAll(text, "{lease}", underLease))
 }
 
 // fencedArgs are the parameters of such a statement.

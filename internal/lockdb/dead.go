@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -92,29 +93,22 @@ type DeadFilter struct {
 
 // Dead returns the records of poison rows, those that were met last first.
 func (t *Operations) Dead(ctx context.Context, f DeadFilter) ([]DeadRow, error) {
-	w := where{db: t.db}
-	if err := cmp.Or(w.ids(f.IDs), w.among("stream", f.Streams)); err != nil {
+	ids, err := t.db.List(numbers(f.IDs))
+	if err != nil {
 		return nil, err
 	}
-	if f.Key != "" {
-		w.add("key = %s", f.Key)
-	}
-	if f.Since > 0 {
-		w.add("last_at >= {past %s}", f.Since.Seconds())
-	}
-	raw := "''"
-	if f.Raw {
-		raw = "raw"
+	streams, err := t.db.List(f.Streams)
+	if err != nil {
+		return nil, err
 	}
 	var found []DeadRow
-	err := t.db.Query(ctx, "read the poison rows",
-		`SELECT id, stream, key, reason, refused, first_at, last_at, `+raw+` FROM obs_dead`+w.text()+` ORDER BY last_at DESC, id DESC`+w.limit(f.Limit),
+	err = t.db.Query(ctx, "read the poison rows", t.sql.SQL().Dead.Dead,
 		func(scan func(...any) error) error {
 			var d DeadRow
 			err := scan(&d.ID, &d.Stream, &d.Key, &d.Reason, &d.Refused, sqldb.ScanTime(&d.FirstAt), sqldb.ScanTime(&d.LastAt), &d.Raw)
 			found = append(found, d)
 			return err
-		}, w.args...)
+		}, len(f.IDs) == 0, ids, len(f.Streams) == 0, streams, f.Key, f.Since.Seconds(), f.Raw, cmp.Or(f.Limit, math.MaxInt32))
 	return found, err
 }
 
@@ -137,7 +131,7 @@ func (t *Operations) SettleDead(ctx context.Context, g lock.Grant, stream string
 		if _, err := t.deleteDead(ctx, tx, stream, ids); err != nil {
 			return err
 		}
-		err := tx.QueryRowContext(ctx, fencedSQL(t.db, `SELECT 1 WHERE {lease}`), fencedArgs(g)...).Scan(new(int))
+		err := tx.QueryRowContext(ctx, t.sql.SQL().Dead.SettleDead, fencedArgs(g)...).Scan(new(int))
 		if errors.Is(err, sql.ErrNoRows) {
 			err = lock.ErrFenced
 		}
@@ -149,23 +143,40 @@ func (t *Operations) deleteDead(ctx context.Context, tx *sql.Tx, stream string, 
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	w, err := recordsOf(t.db, stream, ids)
+	list, err := t.db.List(numbers(ids))
 	if err != nil {
 		return 0, err
 	}
-	result, err := tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_dead`+w.text()), w.args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	return affected(tx.ExecContext(ctx, t.sql.SQL().Dead.DeleteDead, stream, list))
 }
 
-// recordsOf says which records of a stream have these numbers. The stream is an expression
-// because SQLite would look up all its records otherwise.
-func recordsOf(db *sqldb.DB, stream string, ids []int64) (where, error) {
-	w := where{db: db}
-	w.add("stream || '' = %s", stream)
-	return w, w.ids(ids)
+// numbers are ids as texts, for a list.
+func numbers(ids []int64) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.FormatInt(id, 10)
+	}
+	return texts
+}
+
+// deadSQL are the statements on the records of poison rows. DeleteDead is run by DropDead and
+// SettleDead.
+type deadSQL struct{ Dead, SettleDead, DeleteDead string }
+
+// In DeleteDead the stream is an expression because SQLite would look up all its records
+// otherwise.
+var deadTexts = deadSQL{
+	Dead: `
+SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN $7 THEN raw ELSE '' END
+  FROM obs_dead
+ WHERE ($1 OR id {numbers $2})
+   AND ($3 OR stream {among $4})
+   AND (CAST($5 AS TEXT) = '' OR key = $5)
+   AND (CAST($6 AS DOUBLE PRECISION) = 0 OR last_at >= {past $6})
+ ORDER BY last_at DESC, id DESC
+ LIMIT $8`,
+	SettleDead: `SELECT 1 WHERE ` + underLease,
+	DeleteDead: `DELETE FROM obs_dead WHERE stream || '' = $1 AND id {numbers $2}`,
 }
 
 // where is the WHERE of a statement that is put together, with its parameters.
@@ -179,31 +190,6 @@ type where struct {
 func (w *where) add(condition string, value any) {
 	w.args = append(w.args, value)
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, fmt.Sprint("$", len(w.args))))
-}
-
-// among adds that a text is one of the values; none means any.
-func (w *where) among(text string, values []string) error {
-	if len(values) == 0 {
-		return nil
-	}
-	list, err := w.db.List(values)
-	w.add(text+" {among %s}", list)
-	return err
-}
-
-// ids adds that the number of a record is one of these; none means any. They are compared
-// as numbers, by which the primary key finds them.
-func (w *where) ids(ids []int64) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.FormatInt(id, 10)
-	}
-	list, err := w.db.List(texts)
-	w.add("id IN (SELECT CAST(value AS BIGINT) FROM {numbered %s} AS l)", list)
-	return err
 }
 
 func (w *where) text() string {

@@ -23,9 +23,6 @@ type engine interface {
 	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
 	// are in a list, $2; and which of them were noted in the last $3 seconds.
 	buriedSQL() string
-	// noteStream notes an observer's turn and adds it to the history of polls,
-	// both or, when the lease has ended, neither: lock.ErrFenced.
-	noteStream(ctx context.Context, note, poll []any) error
 }
 
 // process is the process that acquires: its boot id, and how others see whether it lives.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -33,7 +32,8 @@ type Retention struct {
 	Sinks []string
 }
 
-// cleanBatch bounds one deletion, so that it never holds locks for long.
+// cleanBatch bounds one deletion, so that it never holds locks for long. The statements have
+// it as their LIMIT.
 const cleanBatch = 5000
 
 // Clean removes stale rows, a bounded number of rows at a time. It runs
@@ -42,12 +42,13 @@ const cleanBatch = 5000
 // deleted, or of which another client has locked a row, does not keep it from the
 // other tables.
 func (db *DB) Clean(ctx context.Context, r Retention) (int64, error) {
-	return (&cleaner{db: db.db, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: r}).run(ctx)
+	return (&cleaner{db: db.db, sql: db.sql, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: r}).run(ctx)
 }
 
 // cleaner is one run of [DB.Clean].
 type cleaner struct {
 	db      *sqldb.DB
+	sql     *sqldb.Statements[partSQL]
 	nodes   *Nodes
 	log     *eventlog.Log
 	cleaned *prometheus.CounterVec
@@ -85,7 +86,7 @@ func (h *haul) result() (int64, error) { return h.rows, errors.Join(h.errs...) }
 func (c *cleaner) do(ctx context.Context, task chore) (int64, error) {
 	var total int64
 	for {
-		n, err := c.db.Exec(ctx, "clean "+task.table, task.text, task.args...)
+		n, err := c.db.Exec(ctx, "clean "+task.table, task.text, task.age.Seconds())
 		if err != nil {
 			return total, err
 		}
@@ -99,68 +100,25 @@ func (c *cleaner) do(ctx context.Context, task chore) (int64, error) {
 
 type chore struct {
 	table, text string
-	args        []any
+	age         time.Duration
 }
 
 func (c *cleaner) chores() []chore {
-	aged := func(table, column string, age time.Duration) chore {
-		return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s < {past $1} ORDER BY %[2]s LIMIT %[3]d)`,
-			table, column, cleanBatch), []any{age.Seconds()}}
-	}
+	texts := c.sql.SQL().Janitor
 	return []chore{
-		aged("obs_poll", "finished_at", c.Polls),
-		{"obs_dead", deleteDeadSQL, []any{c.Dead.Seconds()}},
-		{"obs_dead", emptyDeadSQL, []any{c.Dead.Seconds()}},
-		aged("obs_audit", "at", c.Audit),
-		{"obs_sweep", `
-			DELETE FROM obs_sweep
-			 WHERE state <> 'running' AND updated_at < {ago $1}
-			   AND EXISTS (SELECT 1 FROM obs_sweep later
-			                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id)`,
-			[]any{c.Polls.Seconds()}},
-		{"obs_node", `DELETE FROM obs_node WHERE seen_at < {ago $1}`, []any{c.Nodes.Seconds()}},
-		bounded("obs_hold", "lock_key, region, term", `touched_at < {ago CAST($1 AS DOUBLE PRECISION) + ttl_ms / 1000.0}`, c.StaleLocks),
-		bounded("int_lock", "lock_key, region", staleLocksSQL, c.StaleLocks),
-		bounded("obs_lock", "lock_key, region", `acquired_at < {ago $1}
-			AND NOT EXISTS (SELECT 1 FROM int_lock l
-			                 WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)`, c.StaleLocks),
-		bounded("obs_wait", "waiter, lock_key, region", `touched_at < {ago $1}`, c.StaleLocks),
-		bounded("obs_lock_failure", "lock_key, region, predicate", `last_at < {ago $1}`, failuresKept),
+		{"obs_poll", texts.Polls, c.Polls},
+		{"obs_dead", texts.Dead, c.Dead},
+		{"obs_dead", texts.DeadValues, c.Dead},
+		{"obs_audit", texts.Audit, c.Audit},
+		{"obs_sweep", texts.Sweeps, c.Polls},
+		{"obs_node", texts.Nodes, c.Nodes},
+		{"obs_hold", texts.Holds, c.StaleLocks},
+		{"int_lock", texts.Locks, c.StaleLocks},
+		{"obs_lock", texts.Notes, c.StaleLocks},
+		{"obs_wait", texts.Waits, c.StaleLocks},
+		{"obs_lock_failure", texts.Failures, failuresKept},
 	}
 }
-
-// deleteDeadSQL removes records of poison rows. By that of an accepted row a poll knows the
-// row again, so it stays with its stream: neither time nor a pause ends what a person has
-// accepted. That of a refused row says nothing to a poll.
-const deleteDeadSQL = `
-DELETE FROM obs_dead
- WHERE id IN (SELECT d.id
-                FROM obs_dead d
-                LEFT JOIN obs_cursor c ON c.stream = d.stream
-               WHERE d.last_at < {past $1} AND (d.refused OR c.stream IS NULL)
-               ORDER BY d.last_at
-               LIMIT 5000)`
-
-// emptyDeadSQL removes what was kept of the rows whose records stay.
-const emptyDeadSQL = `
-UPDATE obs_dead
-   SET raw = ''
- WHERE id IN (SELECT id FROM obs_dead WHERE last_at < {past $1} AND raw <> '' ORDER BY last_at LIMIT 5000)`
-
-// bounded deletes the rows of a table for which the condition holds, a batch at a time and in
-// the order of the key. The deletion repeats the condition, since the row of a lock that
-// another takes meanwhile is a new one.
-func bounded(table, key, condition string, age time.Duration) chore {
-	return chore{table, fmt.Sprintf(`DELETE FROM %[1]s WHERE %[3]s AND (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s ORDER BY %[2]s LIMIT %[4]d)`,
-		table, key, condition, cleanBatch), []any{age.Seconds()}}
-}
-
-// staleLocksSQL removes leases of ours that ended long ago: a node died and
-// no other node wanted the lock since. While the row's term is ours, so is its TTL.
-const staleLocksSQL = `EXISTS (SELECT 1 FROM obs_lock o
-                WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
-                  AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term)
-                  AND {stale int_lock CAST($1 AS DOUBLE PRECISION)})`
 
 // UnderLock runs f while this node holds the lock of the janitor; it returns
 // without an error when another node has it.

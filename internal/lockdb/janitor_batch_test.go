@@ -41,12 +41,12 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c := &cleaner{db: db.db, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: Retention{
+			c := &cleaner{db: db.db, sql: db.sql, nodes: db.Nodes(), log: db.Log(), cleaned: db.metrics.cleaned, Retention: Retention{
 				Events: time.Hour, Polls: time.Hour, Dead: time.Hour, Audit: time.Hour, Nodes: time.Hour, StaleLocks: time.Hour,
 			}}
 			for _, task := range c.chores() {
 				want := map[string]int64{"obs_lock": cleanBatch, "obs_hold": cleanBatch, "obs_wait": cleanBatch, "obs_lock_failure": cleanBatch}[task.table]
-				if n, err := db.db.Exec(t.Context(), "clean "+task.table, task.text, task.args...); n != want || err != nil {
+				if n, err := db.db.Exec(t.Context(), "clean "+task.table, task.text, task.age.Seconds()); n != want || err != nil {
 					t.Errorf("one deletion from %s removed %d rows, %v; want %d", task.table, n, err, want)
 				}
 			}

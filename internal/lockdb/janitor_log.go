@@ -37,8 +37,7 @@ func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err err
 			used[sink] = true
 		}
 	}
-	err = c.db.Query(ctx, "look for the sinks in use", `
-		SELECT sink, max(updated_at) >= {ago $1} FROM obs_sink_offset GROUP BY sink`,
+	err = c.db.Query(ctx, "look for the sinks in use", c.sql.SQL().Janitor.Sinks,
 		func(scan func(...any) error) error {
 			var sink string
 			var recently bool
@@ -54,7 +53,7 @@ func (c *cleaner) sinks(ctx context.Context) (used, fed map[string]bool, err err
 
 // cleanOffsets removes the offsets of sinks that no node uses any more, and that
 // no relay has fed for that long. It reports false when nothing else can be done
-// either. Offsets that it could not remove still count; see cleanEventsSQL.
+// either. Offsets that it could not remove still count; see CleanEvents.
 func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (goOn bool) {
 	for _, sink := range slices.Sorted(maps.Keys(fed)) {
 		if used[sink] {
@@ -74,18 +73,11 @@ func (c *cleaner) cleanOffsets(ctx context.Context, used, fed map[string]bool) (
 // it acknowledges, locked, none can come between the second look and the removal.
 func (c *cleaner) forgetSink(ctx context.Context, sink string) (n int64, err error) {
 	err = c.db.InTx(ctx, "clean obs_sink_offset", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, c.db.SQL(`SELECT 1 FROM obs_sink_offset WHERE sink = $1 AND stream = ''{update}`), sink)
-		if err != nil {
+		texts := c.sql.SQL().Janitor
+		if _, err := tx.ExecContext(ctx, texts.LockSink, sink); err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, c.db.SQL(`
-			DELETE FROM obs_sink_offset
-			 WHERE sink = $1
-			   AND NOT EXISTS (SELECT 1 FROM obs_sink_offset fed WHERE fed.sink = $1 AND fed.updated_at >= {ago $2})`), sink, c.Events.Seconds())
-		if err != nil {
-			return err
-		}
-		n, err = result.RowsAffected()
+		n, err = affected(tx.ExecContext(ctx, texts.ForgetSink, sink, c.Events.Seconds()))
 		return err
 	})
 	if err != nil {
@@ -108,34 +100,18 @@ func (c *cleaner) cleanEvents(ctx context.Context, used map[string]bool) {
 	}
 }
 
-// cleanEventsSQL removes the old events before the first that is not old, so that
-// the rest has no gap, whatever the clock did while they were logged; one time counts
-// for all rows, whatever it does meanwhile. A sink with an offset by now, because it
-// was spared, could not be judged or is new, needs the events behind that: without
-// them its stream would have a gap, and halt.
-const cleanEventsSQL = `
-DELETE FROM obs_event
- WHERE stream = $1 AND seq >= $2 AND seq < $3 AND logged_at < {past $4}
-   AND seq < coalesce((SELECT min(seq)
-                         FROM obs_event
-                        WHERE stream = $1 AND seq >= $2 AND seq < $3 AND logged_at >= {past $4}), $3)
-   AND seq <= coalesce((SELECT min(coalesce(o.last_seq, 0))
-                          FROM obs_sink_offset s
-                          LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = $1
-                         WHERE s.stream = ''), $3)`
-
 // cleanStream removes the old events of a stream up to stored. It looks for the
 // beginning of the stream once: while a transaction such as a backup may still see
 // removed events, PostgreSQL reads over all of them on the way.
 func (c *cleaner) cleanStream(ctx context.Context, stream string, stored int64) (int64, error) {
 	var first sql.NullInt64
-	err := c.db.Read.QueryRowContext(ctx, c.db.SQL(`SELECT min(seq) FROM obs_event WHERE stream = $1`), stream).Scan(&first)
+	err := c.db.Read.QueryRowContext(ctx, c.sql.SQL().Janitor.FirstEvent, stream).Scan(&first)
 	if err != nil {
 		return 0, fmt.Errorf("look for the first event of %s: %w", stream, err)
 	}
 	var total int64
 	for from := first.Int64; first.Valid && from <= stored; from += cleanBatch {
-		n, err := c.db.Exec(ctx, "clean obs_event", cleanEventsSQL, stream, from, min(from+cleanBatch, stored+1), c.Events.Seconds())
+		n, err := c.db.Exec(ctx, "clean obs_event", c.sql.SQL().Janitor.CleanEvents, stream, from, min(from+cleanBatch, stored+1), c.Events.Seconds())
 		if err != nil {
 			return total, err
 		}

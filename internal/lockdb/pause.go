@@ -16,14 +16,6 @@ import (
 // poll.
 const pausedSQL = `(c.paused AND (c.paused_until IS NULL OR c.paused_until > {now}))`
 
-const pauseSQL = `
-INSERT INTO obs_cursor AS c (stream, paused, paused_at, paused_until, paused_by, pause_reason)
-VALUES ($1, TRUE, {now}, CASE WHEN CAST($2 AS DOUBLE PRECISION) > 0 THEN {in $2} END, $3, $4)
-ON CONFLICT (stream) DO UPDATE
-   SET paused = TRUE, version = c.version + 1, paused_at = CASE WHEN c.paused THEN c.paused_at ELSE excluded.paused_at END,
-       paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
- WHERE NOT c.paused OR c.paused_until IS NOT NULL AND (excluded.paused_until IS NULL OR excluded.paused_until > c.paused_until)`
-
 // Pause stops the polls of a stream on every node, until its time is over or
 // [Operations.Resume]; a time of 0 is never over. A poll that runs is refused its next commit. A stream that was never
 // polled can be paused too. A pause of before is made longer, and never shorter: it is
@@ -34,10 +26,10 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 		return false, err
 	}
 	err = t.db.InTx(ctx, "pause "+stream, func(tx *sql.Tx) error {
-		if err := endPauses(ctx, t.db, tx, by.Actor, list); err != nil {
+		if err := endPauses(ctx, t.db, tx, t.sql.SQL().Pauses.EndPauses, by.Actor, list); err != nil {
 			return err
 		}
-		n, err := affected(tx.ExecContext(ctx, t.db.SQL(pauseSQL), stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))
+		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pauses.Pause, stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))
 		if changed = n > 0; err != nil || !changed {
 			return err
 		}
@@ -56,12 +48,11 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 // there was nothing to end.
 func (t *Operations) Resume(ctx context.Context, stream string, by By, account string) (changed bool, err error) {
 	err = t.db.InTx(ctx, "resume "+stream, func(tx *sql.Tx) error {
-		ended, err := affected(tx.ExecContext(ctx, t.db.SQL(`
-			UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1 AND (paused OR failures > 0)`), stream))
+		ended, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pauses.Resume, stream))
 		if err != nil {
 			return err
 		}
-		forgotten, err := affected(tx.ExecContext(ctx, t.db.SQL(`DELETE FROM obs_account WHERE account = $1`), account))
+		forgotten, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pauses.ForgetAccount, account))
 		if changed = ended+forgotten > 0; err != nil || !changed {
 			return err
 		}
@@ -81,12 +72,10 @@ func affected(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// endPauses clears those pauses of the streams in a list that are over, and notes it. The
+// endPauses clears those pauses of the streams in a list that are over, by EndPauses, and notes it. The
 // streams have gone on by the database's clock, whichever process notices it.
-func endPauses(ctx context.Context, db *sqldb.DB, tx *sql.Tx, actor string, streams any) error {
-	rows, err := tx.QueryContext(ctx, db.SQL(`
-		UPDATE obs_cursor SET paused = FALSE WHERE stream {among $1} AND paused AND paused_until <= {now}
-		RETURNING stream, paused_by, paused_until`), streams)
+func endPauses(ctx context.Context, db *sqldb.DB, tx *sql.Tx, text, actor string, streams any) error {
+	rows, err := tx.QueryContext(ctx, text, streams)
 	if err != nil {
 		return err
 	}
@@ -113,3 +102,22 @@ func endPauses(ctx context.Context, db *sqldb.DB, tx *sql.Tx, actor string, stre
 }
 
 func joinClose(err error, rows *sql.Rows) error { return errors.Join(err, rows.Close()) }
+
+// pauseSQL are the statements that pause streams and let them go on; ForgetAccount is run
+// by Resume.
+type pauseSQL struct{ Pause, Resume, ForgetAccount, EndPauses string }
+
+var pauseTexts = pauseSQL{
+	Pause: `
+INSERT INTO obs_cursor AS c (stream, paused, paused_at, paused_until, paused_by, pause_reason)
+VALUES ($1, TRUE, {now}, CASE WHEN CAST($2 AS DOUBLE PRECISION) > 0 THEN {in $2} END, $3, $4)
+ON CONFLICT (stream) DO UPDATE
+   SET paused = TRUE, version = c.version + 1, paused_at = CASE WHEN c.paused THEN c.paused_at ELSE excluded.paused_at END,
+       paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
+ WHERE NOT c.paused OR c.paused_until IS NOT NULL AND (excluded.paused_until IS NULL OR excluded.paused_until > c.paused_until)`,
+	Resume:        `UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1 AND (paused OR failures > 0)`,
+	ForgetAccount: `DELETE FROM obs_account WHERE account = $1`,
+	EndPauses: `
+UPDATE obs_cursor SET paused = FALSE WHERE stream {among $1} AND paused AND paused_until <= {now}
+RETURNING stream, paused_by, paused_until`,
+}

@@ -107,11 +107,7 @@ func (s StreamStatus) state(now time.Time) string {
 // recent sums up the polls of each observer that have ended a short time ago.
 func (r *reporter) recent(ctx context.Context) error {
 	sums := make(map[string]status.Recent)
-	err := r.db.db.Query(ctx, "sum up the last polls", `
-		SELECT stream, count(*), sum(CASE WHEN outcome = $2 THEN 0 ELSE 1 END), CAST(sum(row_count) AS BIGINT), CAST(sum(event_count) AS BIGINT)
-		  FROM obs_poll
-		 WHERE finished_at >= {past $1}
-		 GROUP BY stream`,
+	err := r.db.db.Query(ctx, "sum up the last polls", r.db.sql.SQL().Report.Recent,
 		func(scan func(...any) error) error {
 			var stream string
 			var s status.Recent
@@ -193,12 +189,7 @@ func (r *reporter) sweeps(ctx context.Context) error {
 // generations leaves out how far other observers are with rows that have no
 // timestamp.
 func (r *reporter) generations(ctx context.Context) error {
-	return r.db.db.Query(ctx, "read how far readings of all rows have come", `
-		SELECT c.stream, g.row_count, c.live_count, g.started_at, g.finished_at, g.took_ms
-		  FROM obs_generation g
-		  JOIN obs_cursor c ON c.stream_id = g.stream_id
-		 WHERE g.reading NOT LIKE 'apart %'
-		 ORDER BY c.stream`,
+	return r.db.db.Query(ctx, "read how far readings of all rows have come", r.db.sql.SQL().Report.Generations,
 		func(scan func(...any) error) error {
 			var g status.Generation
 			var took int64
@@ -210,7 +201,7 @@ func (r *reporter) generations(ctx context.Context) error {
 }
 
 func (r *reporter) accounts(ctx context.Context) error {
-	accounts, err := r.db.Accounts().accounts(ctx, "")
+	accounts, err := r.db.Accounts().all(ctx)
 	for _, a := range accounts {
 		r.Accounts = append(r.Accounts, status.Account{ID: a.ID, Since: a.RefusedAt, Node: a.Node, Reason: a.Reason})
 	}
@@ -218,16 +209,34 @@ func (r *reporter) accounts(ctx context.Context) error {
 }
 
 func (r *reporter) wentBack(ctx context.Context) error {
-	return r.db.db.Query(ctx, "read which streams went back", `
-		SELECT at, actor, subject, detail
-		  FROM obs_audit
-		 WHERE action = $1 AND at >= {ago $2}
-		 ORDER BY id DESC
-		 LIMIT $3`,
+	return r.db.db.Query(ctx, "read which streams went back", r.db.sql.SQL().Report.WentBack,
 		func(scan func(...any) error) error {
 			var b status.WentBack
 			err := scan(sqldb.ScanTime(&b.At), &b.Node, &b.Observer, &b.Detail)
 			r.WentBack = append(r.WentBack, b)
 			return err
 		}, eventlog.ActWentBack, recentBack.Seconds(), lastBack)
+}
+
+// reportSQL are the statements of a report that no part of [DB] has.
+type reportSQL struct{ Recent, Generations, WentBack string }
+
+var reportTexts = reportSQL{
+	Recent: `
+SELECT stream, count(*), sum(CASE WHEN outcome = $2 THEN 0 ELSE 1 END), CAST(sum(row_count) AS BIGINT), CAST(sum(event_count) AS BIGINT)
+  FROM obs_poll
+ WHERE finished_at >= {past $1}
+ GROUP BY stream`,
+	Generations: `
+SELECT c.stream, g.row_count, c.live_count, g.started_at, g.finished_at, g.took_ms
+  FROM obs_generation g
+  JOIN obs_cursor c ON c.stream_id = g.stream_id
+ WHERE g.reading NOT LIKE 'apart %'
+ ORDER BY c.stream`,
+	WentBack: `
+SELECT at, actor, subject, detail
+  FROM obs_audit
+ WHERE action = $1 AND at >= {ago $2}
+ ORDER BY id DESC
+ LIMIT $3`,
 }

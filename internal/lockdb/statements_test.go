@@ -1,23 +1,17 @@
 package lockdb
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb/sqltest"
-	"github.com/observerd/observerd/test/kit/pgtest"
-	"github.com/observerd/observerd/test/kit/springtest"
-	"github.com/observerd/observerd/test/kit/testbed"
 )
 
 func TestStatementsAreAccepted(t *testing.T) {
 	t.Parallel()
-	on := sqltest.Databases{SQLite: "sqlite:" + filepath.Join(t.TempDir(), "observerd.db"), Postgres: pgtest.New(t), ExpiredAfter: pgtest.New(t)}
-	if err := testbed.Execute(t.Context(), on.ExpiredAfter, springtest.Spring7.Table()); err != nil {
-		t.Fatal(err)
+	type statements struct {
+		Leases    leaseSQL
+		Parts     partSQL
+		Unblocked string
 	}
-	for _, url := range []string{on.SQLite, on.Postgres, on.ExpiredAfter} {
-		migrated(t, url)
-	}
-	sqltest.Golden(t, postgresLeaseSQL, sqliteLeaseSQL, on)
+	sqltest.Golden(t, statements{postgresLeaseSQL, partTexts("postgres"), endStalledSQL}, statements{sqliteLeaseSQL, partTexts("sqlite"), ""}, sqltest.Migrated(t))
 }

@@ -49,6 +49,8 @@ var piece = regexp.MustCompile(`"(?:[^"]|"")*"|\{([a-z]+)(?: ([^{}]+))?\}|'?\b(?
 //	{past x}     like {ago x}, but the same for all rows of a statement, so that
 //	             an index can serve it
 //	{among x}    compares with the texts of a list, x; see [DB.List]
+//	{numbers x}  compares with the texts of a list, x, as numbers, so that an index can
+//	             serve it
 //	{numbered x} has the texts of a list, x, as value, and their numbers from 1 as n
 //	{elements x} has the elements of a JSON array, x, as value
 //	{share}      locks the rows of a subquery against change, where that is needed

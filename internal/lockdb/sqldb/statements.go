@@ -6,7 +6,8 @@ import (
 )
 
 // Statements are the statements of a package: T is a struct of texts, as [Rendering.SQL]
-// reads them, each in a field with the name of the method that runs it.
+// reads them, each in a field with the name of the method that runs it; or a struct of such
+// structs.
 type Statements[T any] struct {
 	db       *DB
 	texts    T
@@ -30,9 +31,17 @@ func (s *Statements[T]) SQL() *T {
 		return &r.texts
 	}
 	r := &rendered[T]{by: now, texts: s.texts}
-	for _, text := range reflect.ValueOf(&r.texts).Elem().Fields() {
-		text.SetString(now.SQL(text.String()))
-	}
+	render(reflect.ValueOf(&r.texts).Elem(), now)
 	s.rendered.Store(r)
 	return &r.texts
+}
+
+func render(texts reflect.Value, by *Rendering) {
+	for _, field := range texts.Fields() {
+		if field.Kind() == reflect.Struct {
+			render(field, by)
+		} else {
+			field.SetString(by.SQL(field.String()))
+		}
+	}
 }

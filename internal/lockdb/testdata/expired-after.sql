@@ -1,5 +1,5 @@
--- Acquire
-PREPARE "Acquire" AS
+-- Leases.Acquire
+PREPARE "Leases.Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
          CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
@@ -27,8 +27,8 @@ ON CONFLICT (lock_key, region) DO UPDATE
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
--- Renew
-PREPARE "Renew" AS
+-- Leases.Renew
+PREPARE "Leases.Renew" AS
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) WITH ORDINALITY AS u(k, g, t, s, n)
@@ -52,25 +52,74 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(want.ttl AS DOUBLE PRECISION) IS NOT NULL)
  ORDER BY want.n;
 
--- Guard
-PREPARE "Guard" AS
+-- Leases.Guard
+PREPARE "Leases.Guard" AS
 UPDATE int_lock AS l
    SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4))
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL);
 
--- Holder
-PREPARE "Holder" AS
+-- Leases.Holder
+PREPARE "Leases.Holder" AS
 SELECT l.client_id, (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)) AS DOUBLE PRECISION) IS NOT NULL), COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)), (l.expired_after - make_interval(secs => COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)))), (clock_timestamp() AT TIME ZONE 'UTC'), o.node, o.fence, o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC')
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2;
 
--- Redate
-PREPARE "Redate" AS
+-- Leases.Redate
+PREPARE "Leases.Redate" AS
 UPDATE int_lock AS l
    SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => o.ttl_ms / 1000.0))
   FROM obs_lock o
  WHERE l.lock_key = $1 AND l.region = $2 AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC')
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
+
+-- Turns.Turn
+PREPARE "Turns.Turn" AS
+SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
+  FROM (SELECT 1 AS one) x
+  LEFT JOIN obs_schedule s ON s.type = $1
+  LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
+
+-- Turns.TakeTurn
+PREPARE "Turns.TakeTurn" AS
+INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
+SELECT $5, $6, $7, $8, $9, $10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
+ON CONFLICT (type) DO UPDATE
+   SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
+       last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
+ WHERE s.turn_at < excluded.turn_at OR s.turn_at > clock_timestamp();
+
+-- Turns.NoteStream
+PREPARE "Turns.NoteStream" AS
+WITH noted AS (
+  INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
+  SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN clock_timestamp() END, $11, $12 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
+  ON CONFLICT (stream) DO UPDATE
+     SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, failure_class = excluded.failure_class, retry_at = excluded.retry_at,
+         last_error = CASE WHEN excluded.last_error = '' AND excluded.last_ok_at IS NULL THEN c.last_error ELSE excluded.last_error END, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
+         lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END
+  RETURNING 1
+)
+INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted;
+
+-- Dead.SettleDead
+PREPARE "Dead.SettleDead" AS
+SELECT 1 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE);
+
+-- Janitor.Locks
+PREPARE "Janitor.Locks" AS
+DELETE FROM int_lock
+ WHERE EXISTS (
+       SELECT 1 FROM obs_lock o
+        WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
+          AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term)
+          AND int_lock.expired_after < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => CAST($1 AS DOUBLE PRECISION))))
+   AND (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE EXISTS (
+       SELECT 1 FROM obs_lock o
+        WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
+          AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term)
+          AND int_lock.expired_after < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => CAST($1 AS DOUBLE PRECISION)))) ORDER BY lock_key, region LIMIT 5000);
 

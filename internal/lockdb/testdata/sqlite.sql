@@ -1,4 +1,4 @@
--- Former
+-- Leases.Former
 EXPLAIN
 SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
        CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
@@ -6,7 +6,7 @@ SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.clie
   LEFT JOIN int_lock l ON l.lock_key = ?1 AND l.region = ?2
   LEFT JOIN obs_lock o ON o.lock_key = ?1 AND o.region = ?2;
 
--- Take
+-- Leases.Take
 EXPLAIN
 INSERT INTO int_lock AS l (lock_key, region, client_id, created_date)
 VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'))
@@ -17,7 +17,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), ?4))))
 RETURNING client_id;
 
--- Describe
+-- Leases.Describe
 EXPLAIN
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?9, ?3, ?10, ?11)
@@ -27,31 +27,31 @@ ON CONFLICT (lock_key, region) DO UPDATE
        boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
        metadata = excluded.metadata;
 
--- Guard
+-- Leases.Guard
 EXPLAIN
 UPDATE int_lock AS l
    SET created_date = strftime('%Y-%m-%d %H:%M:%f000', 'now')
  WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4)));
 
--- Release
+-- Leases.Release
 EXPLAIN
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
        SELECT lock_key, region FROM int_lock
         WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
 
--- Holds
+-- Leases.Holds
 EXPLAIN
 SELECT EXISTS (SELECT 1 FROM int_lock WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
 
--- Holder
+-- Leases.Holder
 EXPLAIN
 SELECT l.client_id, (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', COALESCE(o.ttl_ms / 1000.0, CAST(?3 AS DOUBLE PRECISION))))), COALESCE(o.ttl_ms / 1000.0, CAST(?3 AS DOUBLE PRECISION)), l.created_date, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.node, o.fence, o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now')
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = ?1 AND l.region = ?2;
 
--- Redate
+-- Leases.Redate
 EXPLAIN
 UPDATE int_lock AS l
    SET created_date = strftime('%Y-%m-%d %H:%M:%f000', 'now')
@@ -59,4 +59,322 @@ UPDATE int_lock AS l
  WHERE l.lock_key = ?1 AND l.region = ?2 AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now')
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = ?1 AND region = ?2);
+
+-- Turns.Turn
+EXPLAIN
+SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
+  FROM (SELECT 1 AS one) x
+  LEFT JOIN obs_schedule s ON s.type = ?1
+  LEFT JOIN int_lock l ON l.lock_key = ?2 AND l.region = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', COALESCE((
+       SELECT own.ttl_ms / 1000.0 FROM obs_lock own
+        WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), ?4))))
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
+
+-- Turns.TakeTurn
+EXPLAIN
+INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
+SELECT ?5, ?6, ?7, ?8, ?9, ?10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
+ON CONFLICT (type) DO UPDATE
+   SET turn_at = excluded.turn_at, last_node = excluded.last_node, last_started = excluded.last_started,
+       last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
+ WHERE s.turn_at < excluded.turn_at OR s.turn_at > strftime('%Y-%m-%d %H:%M:%f000', 'now');
+
+-- Turns.Streams
+EXPLAIN
+SELECT c.stream, c.turn_at, c.paused, (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))), CASE WHEN (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))) THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
+       CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
+       c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
+  FROM obs_cursor c
+ WHERE c.stream IN (SELECT value FROM json_each(?1));
+
+-- Turns.NoteStream
+EXPLAIN
+INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
+SELECT ?5, ?6, ?7, ?8, ?9, CASE WHEN ?10 = 'ok' THEN strftime('%Y-%m-%d %H:%M:%f000', 'now') END, ?11, ?12 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
+ON CONFLICT (stream) DO UPDATE
+   SET turn_at = coalesce(excluded.turn_at, c.turn_at), failures = excluded.failures, failure_class = excluded.failure_class, retry_at = excluded.retry_at,
+       last_error = CASE WHEN excluded.last_error = '' AND excluded.last_ok_at IS NULL THEN c.last_error ELSE excluded.last_error END, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
+       lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END;
+
+-- Turns.AddPoll
+EXPLAIN
+INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
+
+-- Turns.All
+EXPLAIN
+SELECT type, turn_at, last_started, last_finished, last_node, last_outcome FROM obs_schedule ORDER BY type;
+
+-- Turns.Polls
+EXPLAIN
+SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
+  FROM obs_poll
+ ORDER BY finished_at DESC, id DESC
+ LIMIT ?1;
+
+-- Turns.PollsOf
+EXPLAIN
+SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
+  FROM obs_poll
+ WHERE stream = ?2
+ ORDER BY finished_at DESC, id DESC
+ LIMIT ?1;
+
+-- Nodes.Beat
+EXPLAIN
+INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?9, ?10)
+ON CONFLICT (boot_id) DO UPDATE
+   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
+       liveness = excluded.liveness, outdated = excluded.outdated;
+
+-- Nodes.Nodes
+EXPLAIN
+SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
+  FROM obs_node
+ WHERE seen_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+ ORDER BY name, boot_id;
+
+-- Nodes.Leave
+EXPLAIN
+DELETE FROM obs_node WHERE boot_id = ?1 RETURNING sinks;
+
+-- Nodes.KeepSink
+EXPLAIN
+UPDATE obs_sink_offset SET updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE sink = ?1 AND stream = '';
+
+-- Streams.Start
+EXPLAIN
+SELECT start_ts FROM obs_cursor WHERE stream = ?1;
+
+-- Streams.LastError
+EXPLAIN
+SELECT last_error FROM obs_cursor WHERE stream = ?1;
+
+-- Streams.Statuses
+EXPLAIN
+SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
+       (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))), c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
+       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
+       coalesce(d.n, 0)
+  FROM obs_cursor c
+  LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
+ ORDER BY c.stream;
+
+-- Streams.Refused
+EXPLAIN
+SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = ?1;
+
+-- Sweeps.Start
+EXPLAIN
+INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, started_at, updated_at)
+VALUES (?1, ?2, 'running', ?3, ?4, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'), strftime('%Y-%m-%d %H:%M:%f000', 'now'))
+ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
+RETURNING id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at;
+
+-- Sweeps.Latest
+EXPLAIN
+SELECT id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at
+  FROM (SELECT s.*, row_number() OVER (PARTITION BY stream, kind
+                                       ORDER BY CASE state WHEN 'running' THEN 0 ELSE 1 END, id DESC) AS rank
+          FROM obs_sweep s
+         WHERE stream = ?1 OR CAST(?1 AS TEXT) = '') AS latest
+ WHERE rank = 1
+ ORDER BY stream, kind;
+
+-- Sweeps.Cancel
+EXPLAIN
+UPDATE obs_sweep SET state = 'cancelled', updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE id = ?1 AND state = 'running'
+RETURNING stream, kind;
+
+-- Accounts.Account
+EXPLAIN
+SELECT account, node, reason, salt, digest, refused_at
+  FROM obs_account
+ WHERE account = ?1
+ ORDER BY refused_at, digest;
+
+-- Accounts.All
+EXPLAIN
+SELECT account, node, reason, salt, digest, refused_at
+  FROM obs_account
+ ORDER BY account, refused_at, digest;
+
+-- Accounts.RefuseAccount
+EXPLAIN
+INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
+VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?4, ?5)
+ON CONFLICT (account, digest) DO NOTHING;
+
+-- Pauses.Pause
+EXPLAIN
+INSERT INTO obs_cursor AS c (stream, paused, paused_at, paused_until, paused_by, pause_reason)
+VALUES (?1, TRUE, strftime('%Y-%m-%d %H:%M:%f000', 'now'), CASE WHEN CAST(?2 AS DOUBLE PRECISION) > 0 THEN strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', ?2)) END, ?3, ?4)
+ON CONFLICT (stream) DO UPDATE
+   SET paused = TRUE, version = c.version + 1, paused_at = CASE WHEN c.paused THEN c.paused_at ELSE excluded.paused_at END,
+       paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
+ WHERE NOT c.paused OR c.paused_until IS NOT NULL AND (excluded.paused_until IS NULL OR excluded.paused_until > c.paused_until);
+
+-- Pauses.Resume
+EXPLAIN
+UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = ?1 AND (paused OR failures > 0);
+
+-- Pauses.ForgetAccount
+EXPLAIN
+DELETE FROM obs_account WHERE account = ?1;
+
+-- Pauses.EndPauses
+EXPLAIN
+UPDATE obs_cursor SET paused = FALSE WHERE stream IN (SELECT value FROM json_each(?1)) AND paused AND paused_until <= strftime('%Y-%m-%d %H:%M:%f000', 'now')
+RETURNING stream, paused_by, paused_until;
+
+-- Dead.Dead
+EXPLAIN
+SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN ?7 THEN raw ELSE '' END
+  FROM obs_dead
+ WHERE (?1 OR id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2)))
+   AND (?3 OR stream IN (SELECT value FROM json_each(?4)))
+   AND (CAST(?5 AS TEXT) = '' OR key = ?5)
+   AND (CAST(?6 AS DOUBLE PRECISION) = 0 OR last_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?6)))
+ ORDER BY last_at DESC, id DESC
+ LIMIT ?8;
+
+-- Dead.SettleDead
+EXPLAIN
+SELECT 1 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))));
+
+-- Dead.DeleteDead
+EXPLAIN
+DELETE FROM obs_dead WHERE stream || '' = ?1 AND id IN (SELECT CAST(value AS INTEGER) FROM json_each(?2));
+
+-- Janitor.Polls
+EXPLAIN
+DELETE FROM obs_poll WHERE id IN (SELECT id FROM obs_poll WHERE finished_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) ORDER BY finished_at LIMIT 5000);
+
+-- Janitor.Dead
+EXPLAIN
+DELETE FROM obs_dead
+ WHERE id IN (SELECT d.id
+                FROM obs_dead d
+                LEFT JOIN obs_cursor c ON c.stream = d.stream
+               WHERE d.last_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) AND (d.refused OR c.stream IS NULL)
+               ORDER BY d.last_at
+               LIMIT 5000);
+
+-- Janitor.DeadValues
+EXPLAIN
+UPDATE obs_dead
+   SET raw = ''
+ WHERE id IN (SELECT id FROM obs_dead WHERE last_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) AND raw <> '' ORDER BY last_at LIMIT 5000);
+
+-- Janitor.Audit
+EXPLAIN
+DELETE FROM obs_audit WHERE id IN (SELECT id FROM obs_audit WHERE at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) ORDER BY at LIMIT 5000);
+
+-- Janitor.Sweeps
+EXPLAIN
+DELETE FROM obs_sweep
+ WHERE state <> 'running' AND updated_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+   AND EXISTS (SELECT 1 FROM obs_sweep later
+                WHERE later.stream = obs_sweep.stream AND later.kind = obs_sweep.kind AND later.id > obs_sweep.id);
+
+-- Janitor.Nodes
+EXPLAIN
+DELETE FROM obs_node WHERE seen_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1));
+
+-- Janitor.Holds
+EXPLAIN
+DELETE FROM obs_hold
+ WHERE touched_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', CAST(?1 AS DOUBLE PRECISION) + ttl_ms / 1000.0))
+   AND (lock_key, region, term) IN (SELECT lock_key, region, term FROM obs_hold WHERE touched_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', CAST(?1 AS DOUBLE PRECISION) + ttl_ms / 1000.0)) ORDER BY lock_key, region, term LIMIT 5000);
+
+-- Janitor.Locks
+EXPLAIN
+DELETE FROM int_lock
+ WHERE EXISTS (
+       SELECT 1 FROM obs_lock o
+        WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
+          AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term)
+          AND int_lock.created_date < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', (CAST(?1 AS DOUBLE PRECISION) + o.ttl_ms / 1000.0))))
+   AND (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE EXISTS (
+       SELECT 1 FROM obs_lock o
+        WHERE o.lock_key = int_lock.lock_key AND o.region = int_lock.region AND o.term = int_lock.client_id
+          AND NOT EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = o.lock_key AND h.region = o.region AND h.group_term = o.term)
+          AND int_lock.created_date < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', (CAST(?1 AS DOUBLE PRECISION) + o.ttl_ms / 1000.0)))) ORDER BY lock_key, region LIMIT 5000);
+
+-- Janitor.Notes
+EXPLAIN
+DELETE FROM obs_lock
+ WHERE acquired_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+   AND NOT EXISTS (SELECT 1 FROM int_lock l
+                    WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term)
+   AND (lock_key, region) IN (SELECT lock_key, region FROM obs_lock WHERE acquired_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+   AND NOT EXISTS (SELECT 1 FROM int_lock l
+                    WHERE l.lock_key = obs_lock.lock_key AND l.region = obs_lock.region AND l.client_id = obs_lock.term) ORDER BY lock_key, region LIMIT 5000);
+
+-- Janitor.Waits
+EXPLAIN
+DELETE FROM obs_wait
+ WHERE touched_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+   AND (waiter, lock_key, region) IN (SELECT waiter, lock_key, region FROM obs_wait WHERE touched_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) ORDER BY waiter, lock_key, region LIMIT 5000);
+
+-- Janitor.Failures
+EXPLAIN
+DELETE FROM obs_lock_failure
+ WHERE last_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+   AND (lock_key, region, predicate) IN (SELECT lock_key, region, predicate FROM obs_lock_failure
+                                          WHERE last_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) ORDER BY lock_key, region, predicate LIMIT 5000);
+
+-- Janitor.Sinks
+EXPLAIN
+SELECT sink, max(updated_at) >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)) FROM obs_sink_offset GROUP BY sink;
+
+-- Janitor.LockSink
+EXPLAIN
+SELECT 1 FROM obs_sink_offset WHERE sink = ?1 AND stream = '';
+
+-- Janitor.ForgetSink
+EXPLAIN
+DELETE FROM obs_sink_offset
+ WHERE sink = ?1
+   AND NOT EXISTS (SELECT 1 FROM obs_sink_offset fed WHERE fed.sink = ?1 AND fed.updated_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?2)));
+
+-- Janitor.FirstEvent
+EXPLAIN
+SELECT min(seq) FROM obs_event WHERE stream = ?1;
+
+-- Janitor.CleanEvents
+EXPLAIN
+DELETE FROM obs_event
+ WHERE stream = ?1 AND seq >= ?2 AND seq < ?3 AND logged_at < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))
+   AND seq < coalesce((SELECT min(seq)
+                         FROM obs_event
+                        WHERE stream = ?1 AND seq >= ?2 AND seq < ?3 AND logged_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))), ?3)
+   AND seq <= coalesce((SELECT min(coalesce(o.last_seq, 0))
+                          FROM obs_sink_offset s
+                          LEFT JOIN obs_sink_offset o ON o.sink = s.sink AND o.stream = ?1
+                         WHERE s.stream = ''), ?3);
+
+-- Report.Recent
+EXPLAIN
+SELECT stream, count(*), sum(CASE WHEN outcome = ?2 THEN 0 ELSE 1 END), CAST(sum(row_count) AS BIGINT), CAST(sum(event_count) AS BIGINT)
+  FROM obs_poll
+ WHERE finished_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
+ GROUP BY stream;
+
+-- Report.Generations
+EXPLAIN
+SELECT c.stream, g.row_count, c.live_count, g.started_at, g.finished_at, g.took_ms
+  FROM obs_generation g
+  JOIN obs_cursor c ON c.stream_id = g.stream_id
+ WHERE g.reading NOT LIKE 'apart %'
+ ORDER BY c.stream;
+
+-- Report.WentBack
+EXPLAIN
+SELECT at, actor, subject, detail
+  FROM obs_audit
+ WHERE action = ?1 AND at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?2))
+ ORDER BY id DESC
+ LIMIT ?3;
 

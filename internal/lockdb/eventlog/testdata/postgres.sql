@@ -1,5 +1,5 @@
--- Log.Backlog
-PREPARE Log_Backlog AS
+-- Backlog
+PREPARE "Backlog" AS
 SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
        (SELECT e.logged_at FROM obs_event e WHERE e.stream = c.stream AND e.seq > coalesce(o.last_seq, 0) ORDER BY e.seq LIMIT 1),
        clock_timestamp()
@@ -8,32 +8,32 @@ SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
  WHERE c.last_seq > coalesce(o.last_seq, 0)
  ORDER BY c.stream;
 
--- Log.Read
-PREPARE Log_Read AS
+-- Read
+PREPARE "Read" AS
 SELECT seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
   FROM obs_event
  WHERE stream = $1 AND seq > $2
  ORDER BY seq
  LIMIT $3;
 
--- Log.Next
-PREPARE Log_Next AS
+-- Next
+PREPARE "Next" AS
 SELECT seq, logged_at FROM obs_event WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 1;
 
--- Log.LastSeqs
-PREPARE Log_LastSeqs AS
+-- LastSeqs
+PREPARE "LastSeqs" AS
 SELECT stream, last_seq FROM obs_cursor;
 
--- Log.Claim
-PREPARE Log_Claim AS
+-- Claim
+PREPARE "Claim" AS
 INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
 VALUES ($1, '', 0, $2, clock_timestamp())
 ON CONFLICT (sink, stream) DO UPDATE
    SET epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.epoch <= excluded.epoch;
 
--- Log.Acknowledge
-PREPARE Log_Acknowledge AS
+-- Acknowledge
+PREPARE "Acknowledge" AS
 INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
 SELECT $1, $2, $3, $4, clock_timestamp()
  WHERE EXISTS (SELECT 1 FROM obs_sink_offset s WHERE s.sink = $1 AND s.stream = '' AND s.epoch = $4 FOR SHARE)
@@ -48,19 +48,19 @@ ON CONFLICT (sink, stream) DO UPDATE
    SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq IN (CAST($5 AS BIGINT), excluded.last_seq);
 
--- Log.Failed
-PREPARE Log_Failed AS
+-- Failed
+PREPARE "Failed" AS
 UPDATE obs_sink_offset
    SET failed_at = CASE WHEN $3 = '' THEN NULL WHEN last_error <> '' AND failed_node = $4 THEN failed_at ELSE clock_timestamp() END,
        last_error = $3, failed_node = CASE WHEN $3 = '' THEN '' ELSE $4 END
  WHERE sink = $1 AND stream = '' AND epoch = $2 AND (last_error <> $3 OR $3 <> '');
 
--- Log.WhyNot
-PREPARE Log_WhyNot AS
+-- WhyNot
+PREPARE "WhyNot" AS
 SELECT epoch FROM obs_sink_offset WHERE sink = $1 AND stream = '';
 
--- Log.Offsets
-PREPARE Log_Offsets AS
+-- Offsets
+PREPARE "Offsets" AS
 SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at
   FROM obs_sink_offset s
  CROSS JOIN obs_cursor c
@@ -69,8 +69,8 @@ SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.las
  WHERE s.stream = ''
  ORDER BY s.sink, c.stream;
 
--- Log.GoneBack
-PREPARE Log_GoneBack AS
+-- GoneBack
+PREPARE "GoneBack" AS
 SELECT l.n,
        coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
        (SELECT CAST(e.event_id AS TEXT) FROM obs_event e WHERE e.stream = l.value AND e.seq = CAST(s.value AS BIGINT))
@@ -79,8 +79,8 @@ SELECT l.n,
  WHERE NOT pg_is_in_recovery()
  ORDER BY l.n;
 
--- Log.NoteBack
-PREPARE Log_NoteBack AS
+-- NoteBack
+PREPARE "NoteBack" AS
 INSERT INTO obs_audit (at, actor, action, subject, detail)
 SELECT clock_timestamp(), CAST($1 AS TEXT), CAST($2 AS TEXT), s.value, d.value
   FROM (SELECT n, value FROM unnest($3::text[]) WITH ORDINALITY AS l (value, n)) s

@@ -1,4 +1,4 @@
--- Log.Backlog
+-- Backlog
 EXPLAIN
 SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
        (SELECT e.logged_at FROM obs_event e WHERE e.stream = c.stream AND e.seq > coalesce(o.last_seq, 0) ORDER BY e.seq LIMIT 1),
@@ -8,7 +8,7 @@ SELECT c.stream, coalesce(o.last_seq, 0), c.last_seq,
  WHERE c.last_seq > coalesce(o.last_seq, 0)
  ORDER BY c.stream;
 
--- Log.Read
+-- Read
 EXPLAIN
 SELECT seq, event_id, type, subject, version, change, snapshot, time, logged_at, data
   FROM obs_event
@@ -16,15 +16,15 @@ SELECT seq, event_id, type, subject, version, change, snapshot, time, logged_at,
  ORDER BY seq
  LIMIT ?3;
 
--- Log.Next
+-- Next
 EXPLAIN
 SELECT seq, logged_at FROM obs_event WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT 1;
 
--- Log.LastSeqs
+-- LastSeqs
 EXPLAIN
 SELECT stream, last_seq FROM obs_cursor;
 
--- Log.Claim
+-- Claim
 EXPLAIN
 INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
 VALUES (?1, '', 0, ?2, strftime('%Y-%m-%d %H:%M:%f000', 'now'))
@@ -32,7 +32,7 @@ ON CONFLICT (sink, stream) DO UPDATE
    SET epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.epoch <= excluded.epoch;
 
--- Log.Acknowledge
+-- Acknowledge
 EXPLAIN
 INSERT INTO obs_sink_offset AS o (sink, stream, last_seq, epoch, updated_at)
 SELECT ?1, ?2, ?3, ?4, strftime('%Y-%m-%d %H:%M:%f000', 'now')
@@ -48,18 +48,18 @@ ON CONFLICT (sink, stream) DO UPDATE
    SET last_seq = excluded.last_seq, epoch = excluded.epoch, updated_at = excluded.updated_at
  WHERE o.last_seq IN (CAST(?5 AS BIGINT), excluded.last_seq);
 
--- Log.Failed
+-- Failed
 EXPLAIN
 UPDATE obs_sink_offset
    SET failed_at = CASE WHEN ?3 = '' THEN NULL WHEN last_error <> '' AND failed_node = ?4 THEN failed_at ELSE strftime('%Y-%m-%d %H:%M:%f000', 'now') END,
        last_error = ?3, failed_node = CASE WHEN ?3 = '' THEN '' ELSE ?4 END
  WHERE sink = ?1 AND stream = '' AND epoch = ?2 AND (last_error <> ?3 OR ?3 <> '');
 
--- Log.WhyNot
+-- WhyNot
 EXPLAIN
 SELECT epoch FROM obs_sink_offset WHERE sink = ?1 AND stream = '';
 
--- Log.Offsets
+-- Offsets
 EXPLAIN
 SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.last_error, s.failed_node, s.failed_at
   FROM obs_sink_offset s
@@ -69,7 +69,7 @@ SELECT s.sink, c.stream, coalesce(o.last_seq, 0), c.last_seq, e.logged_at, s.las
  WHERE s.stream = ''
  ORDER BY s.sink, c.stream;
 
--- Log.GoneBack
+-- GoneBack
 EXPLAIN
 SELECT l.n,
        coalesce((SELECT c.last_seq FROM obs_cursor c WHERE c.stream = l.value), 0),
@@ -79,7 +79,7 @@ SELECT l.n,
  WHERE NOT FALSE
  ORDER BY l.n;
 
--- Log.NoteBack
+-- NoteBack
 EXPLAIN
 INSERT INTO obs_audit (at, actor, action, subject, detail)
 SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), CAST(?1 AS TEXT), CAST(?2 AS TEXT), s.value, d.value

@@ -1,42 +1,42 @@
--- Examine.Clock
-PREPARE Examine_Clock AS
+-- Clock
+PREPARE "Clock" AS
 SELECT clock_timestamp();
 
--- Examine.Server
-PREPARE Examine_Server AS
+-- Server
+PREPARE "Server" AS
 SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery();
 
--- Examine.Replication
-PREPARE Examine_Replication AS
+-- Replication
+PREPARE "Replication" AS
 SELECT count(*) FILTER (WHERE r.state IN ('streaming', 'catchup')), count(*) FILTER (WHERE r.state IS NULL)
   FROM pg_stat_replication r
  WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots s WHERE s.active_pid = r.pid AND s.slot_type = 'logical');
 
--- Examine.Settings
-PREPARE Examine_Settings AS
+-- Settings
+PREPARE "Settings" AS
 SELECT name, CASE WHEN name LIKE '%timeout' THEN reset_val ELSE setting END
   FROM pg_settings
  WHERE name IN ('fsync', 'synchronous_commit', 'synchronous_standby_names', 'full_page_writes', 'default_transaction_read_only', 'default_transaction_isolation',
                 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout');
 
--- Examine.Table
-PREPARE Examine_Table AS
+-- Table
+PREPARE "Table" AS
 SELECT n.nspname::text, c.relpersistence = 'u', c.relrowsecurity,
        array_to_string(ARRAY(SELECT a.attname FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), ',')
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass('int_lock');
 
--- Examine.Elsewhere
-PREPARE Examine_Elsewhere AS
+-- Elsewhere
+PREPARE "Elsewhere" AS
 SELECT n.nspname::text
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relname = $1 AND c.relkind IN ('r', 'p') AND c.oid IS DISTINCT FROM to_regclass('int_lock')
  ORDER BY n.nspname;
 
--- Examine.Triggers
-PREPARE Examine_Triggers AS
+-- Triggers
+PREPARE "Triggers" AS
 SELECT t.tgname || CASE WHEN NOT EXISTS (SELECT 1 FROM unnest(p.proconfig) AS c (setting) WHERE starts_with(c.setting, 'search_path='))
    AND p.prolang NOT IN (SELECT l.oid FROM pg_language l WHERE l.lanname IN ('c', 'internal')) THEN ' (' || p.oid::regprocedure || ' has no search_path)' ELSE '' END
   FROM pg_trigger t
@@ -44,38 +44,38 @@ SELECT t.tgname || CASE WHEN NOT EXISTS (SELECT 1 FROM unnest(p.proconfig) AS c 
  WHERE t.tgrelid = to_regclass('int_lock') AND NOT t.tgisinternal
  ORDER BY t.tgname;
 
--- Examine.Rules
-PREPARE Examine_Rules AS
+-- Rules
+PREPARE "Rules" AS
 SELECT rulename::text FROM pg_rewrite WHERE ev_class = to_regclass('int_lock') AND rulename <> '_RETURN' ORDER BY rulename;
 
--- Examine.Excess
-PREPARE Examine_Excess AS
+-- Excess
+PREPARE "Excess" AS
 SELECT r.rolname::text, w.name, w.has
   FROM pg_roles r,
        LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
                        ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS w(name, has)
  WHERE r.rolname = current_user;
 
--- Examine.Rights
-PREPARE Examine_Rights AS
+-- Rights
+PREPARE "Rights" AS
 SELECT w || ' on ' || $1
   FROM unnest(string_to_array($2, ',')) AS w
  WHERE to_regclass($3) IS NOT NULL AND NOT has_table_privilege(to_regclass($3)::oid, w);
 
--- Examine.Sequence
-PREPARE Examine_Sequence AS
+-- Sequence
+PREPARE "Sequence" AS
 SELECT 'USAGE on sequence ' || $1
  WHERE to_regclass($2) IS NOT NULL AND NOT has_sequence_privilege(to_regclass($2)::oid, 'USAGE')
  UNION ALL
 SELECT 'EXECUTE on function ' || $3
  WHERE to_regprocedure($4) IS NOT NULL AND NOT has_function_privilege(to_regprocedure($4)::oid, 'EXECUTE');
 
--- Examine.Create
-PREPARE Examine_Create AS
+-- Create
+PREPARE "Create" AS
 SELECT 'CREATE on schema ' || $1 WHERE NOT has_schema_privilege($1, 'CREATE');
 
--- Examine.Path
-PREPARE Examine_Path AS
+-- Path
+PREPARE "Path" AS
 WITH friend AS (
   SELECT r.oid
     FROM pg_roles r, pg_database d
@@ -112,8 +112,8 @@ SELECT quote_ident(path.nspname),
   FROM path
  ORDER BY path.n;
 
--- Examine.Locks
-PREPARE Examine_Locks AS
+-- Locks
+PREPARE "Locks" AS
 SELECT l.lock_key, l.region, l.client_id,
        CASE WHEN l.created_date IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', l.created_date)) END,
        CASE WHEN CAST(to_jsonb(l) ->> 'expired_after' AS TIMESTAMP) IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', CAST(to_jsonb(l) ->> 'expired_after' AS TIMESTAMP))) END,
@@ -121,39 +121,39 @@ SELECT l.lock_key, l.region, l.client_id,
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
 
--- Examine.BareLocks
-PREPARE Examine_BareLocks AS
+-- BareLocks
+PREPARE "BareLocks" AS
 SELECT l.lock_key, l.region, l.client_id,
        CASE WHEN l.created_date IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', l.created_date)) END,
        CASE WHEN CAST(to_jsonb(l) ->> 'expired_after' AS TIMESTAMP) IS NOT NULL THEN greatest('0001-01-01', least('9999-12-31', CAST(to_jsonb(l) ->> 'expired_after' AS TIMESTAMP))) END,
        (clock_timestamp() AT TIME ZONE 'UTC'), NULL, NULL, NULL
   FROM int_lock l;
 
--- Examine.Acquisitions
-PREPARE Examine_Acquisitions AS
+-- Acquisitions
+PREPARE "Acquisitions" AS
 SELECT lock_key, region, name, node, ttl_ms, acquired_at FROM obs_lock ORDER BY region, lock_key;
 
--- Examine.Members
-PREPARE Examine_Members AS
+-- Members
+PREPARE "Members" AS
 SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, liveness
   FROM obs_node
  WHERE seen_at >= (clock_timestamp() - make_interval(secs => $1))
  ORDER BY name, boot_id;
 
--- Examine.Turns
-PREPARE Examine_Turns AS
+-- Turns
+PREPARE "Turns" AS
 SELECT type, turn_at, last_node, last_outcome FROM obs_schedule ORDER BY type;
 
--- Examine.Beyond
-PREPARE Examine_Beyond AS
+-- Beyond
+PREPARE "Beyond" AS
 SELECT o.sink, o.stream, o.last_seq, c.last_seq
   FROM obs_sink_offset o
   JOIN obs_cursor c ON c.stream = o.stream
  WHERE o.last_seq > c.last_seq
  ORDER BY o.sink, o.stream;
 
--- Examine.Pauses
-PREPARE Examine_Pauses AS
+-- Pauses
+PREPARE "Pauses" AS
 SELECT stream, paused_at, paused_until, paused_by, pause_reason
   FROM obs_cursor
  WHERE paused AND (paused_until IS NULL OR paused_until > clock_timestamp())

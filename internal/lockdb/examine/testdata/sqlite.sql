@@ -1,45 +1,45 @@
--- Examine.Clock
+-- Clock
 EXPLAIN
 SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now');
 
--- Examine.Server
+-- Server
 EXPLAIN
 SELECT sqlite_version();
 
--- Examine.Journal
+-- Journal
 EXPLAIN
 PRAGMA journal_mode;
 
--- Examine.Table
+-- Table
 EXPLAIN
 SELECT lower(name) FROM pragma_table_info('int_lock');
 
--- Examine.Locks
+-- Locks
 EXPLAIN
 SELECT l.lock_key, l.region, l.client_id, l.created_date, NULL, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.name, o.node, o.ttl_ms
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
 
--- Examine.BareLocks
+-- BareLocks
 EXPLAIN
 SELECT lock_key, region, client_id, created_date, NULL, strftime('%Y-%m-%d %H:%M:%f000', 'now'), NULL, NULL, NULL FROM int_lock;
 
--- Examine.Acquisitions
+-- Acquisitions
 EXPLAIN
 SELECT lock_key, region, name, node, ttl_ms, acquired_at FROM obs_lock ORDER BY region, lock_key;
 
--- Examine.Members
+-- Members
 EXPLAIN
 SELECT boot_id, name, version, config_hash, types, unreachable, sinks, started_at, seen_at, liveness
   FROM obs_node
  WHERE seen_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
  ORDER BY name, boot_id;
 
--- Examine.Turns
+-- Turns
 EXPLAIN
 SELECT type, turn_at, last_node, last_outcome FROM obs_schedule ORDER BY type;
 
--- Examine.Beyond
+-- Beyond
 EXPLAIN
 SELECT o.sink, o.stream, o.last_seq, c.last_seq
   FROM obs_sink_offset o
@@ -47,7 +47,7 @@ SELECT o.sink, o.stream, o.last_seq, c.last_seq
  WHERE o.last_seq > c.last_seq
  ORDER BY o.sink, o.stream;
 
--- Examine.Pauses
+-- Pauses
 EXPLAIN
 SELECT stream, paused_at, paused_until, paused_by, pause_reason
   FROM obs_cursor

@@ -1,5 +1,5 @@
--- Presence.Look
-PREPARE Presence_Look AS
+-- Look
+PREPARE "Look" AS
 SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
        CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
        CAST(l.created_date AS TEXT), (l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => o.ttl_ms / 1000.0)))
@@ -18,8 +18,8 @@ SELECT 'session', CAST(objid AS TEXT), CAST(pid AS TEXT), '', '', '', '', '', ''
 UNION ALL
 SELECT 'self', '', CAST(pg_backend_pid() AS TEXT), '', '', '', '', '', '', FALSE;
 
--- Presence.Free
-PREPARE Presence_Free AS
+-- Free
+PREPARE "Free" AS
 WITH due AS (
   SELECT l.lock_key, l.region, l.client_id
     FROM int_lock l
@@ -41,27 +41,27 @@ UPDATE obs_lock o
   FROM freed
  WHERE o.lock_key = freed.lock_key AND o.region = freed.region AND o.term = freed.client_id;
 
--- Presence.DeleteEnded
-PREPARE Presence_DeleteEnded AS
+-- DeleteEnded
+PREPARE "DeleteEnded" AS
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3 FOR UPDATE SKIP LOCKED);
 
--- Presence.MarkLeases
-PREPARE Presence_MarkLeases AS
+-- MarkLeases
+PREPARE "MarkLeases" AS
 UPDATE obs_lock
    SET liveness = $2
  WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> 'gone';
 
--- Presence.MarkNode
-PREPARE Presence_MarkNode AS
+-- MarkNode
+PREPARE "MarkNode" AS
 UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2;
 
--- Presence.Absent
-PREPARE Presence_Absent AS
+-- Absent
+PREPARE "Absent" AS
 SELECT boot_id, liveness, CAST(seen_at AS TEXT) FROM obs_node WHERE seen_at >= (clock_timestamp() - make_interval(secs => 60));
 
--- Presence.Present
-PREPARE Presence_Present AS
+-- Present
+PREPARE "Present" AS
 SELECT CAST(objid AS TEXT), FALSE
   FROM pg_locks
  WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
@@ -69,11 +69,11 @@ SELECT CAST(objid AS TEXT), FALSE
 UNION ALL
 SELECT '', TRUE WHERE pg_is_in_recovery();
 
--- Presence.Show
-PREPARE Presence_Show AS
+-- Show
+PREPARE "Show" AS
 SELECT pg_backend_pid()::text, pg_is_in_recovery(), pg_try_advisory_lock_shared($1::int, $2::int);
 
--- Presence.OtherPID
-PREPARE Presence_OtherPID AS
+-- OtherPID
+PREPARE "OtherPID" AS
 SELECT pg_backend_pid()::text;
 

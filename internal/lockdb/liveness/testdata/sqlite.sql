@@ -1,4 +1,4 @@
--- Presence.Look
+-- Look
 EXPLAIN
 SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
        CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
@@ -11,7 +11,7 @@ SELECT 'node', '', '', '', name, '', boot_id, liveness, CAST(seen_at AS TEXT), F
   FROM obs_node
  WHERE seen_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', 60));
 
--- Presence.Free
+-- Free
 EXPLAIN
 DELETE FROM int_lock AS l
  WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3 AND CAST(created_date AS TEXT) = ?4
@@ -19,26 +19,26 @@ DELETE FROM int_lock AS l
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
                   AND o.boot_term = o.term AND o.boot_id = ?5 AND o.liveness = 'flock');
 
--- Presence.NoteDead
+-- NoteDead
 EXPLAIN
 UPDATE obs_lock SET liveness = 'gone' WHERE lock_key = ?1 AND region = ?2 AND term = ?3;
 
--- Presence.DeleteEnded
+-- DeleteEnded
 EXPLAIN
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (SELECT lock_key, region FROM int_lock WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
 
--- Presence.MarkLeases
+-- MarkLeases
 EXPLAIN
 UPDATE obs_lock
    SET liveness = ?2
  WHERE boot_id = ?1 AND boot_term = term AND liveness <> ?2 AND liveness <> 'gone';
 
--- Presence.MarkNode
+-- MarkNode
 EXPLAIN
 UPDATE obs_node SET liveness = ?2 WHERE boot_id = ?1 AND liveness <> ?2;
 
--- Presence.Absent
+-- Absent
 EXPLAIN
 SELECT boot_id, liveness, CAST(seen_at AS TEXT) FROM obs_node WHERE seen_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', 60));
 

@@ -4,8 +4,10 @@ package sqltest
 
 import (
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +20,8 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/test/kit/pgtest"
+	"github.com/observerd/observerd/test/kit/springtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files of statements anew")
@@ -25,9 +29,29 @@ var update = flag.Bool("update", false, "write the golden files of statements an
 // Databases are the URLs of migrated databases; INT_LOCK of the last one has EXPIRED_AFTER.
 type Databases struct{ SQLite, Postgres, ExpiredAfter string }
 
+// Migrated returns databases for a test.
+func Migrated(t *testing.T) Databases {
+	t.Helper()
+	on := Databases{SQLite: "sqlite:" + filepath.Join(t.TempDir(), "observerd.db"), Postgres: pgtest.New(t), ExpiredAfter: pgtest.New(t)}
+	if err := pgtest.Execute(t.Context(), on.ExpiredAfter, springtest.Spring7.Table()); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{on.SQLite, on.Postgres, on.ExpiredAfter} {
+		db, err := sqldb.Open(sqldb.Options{URL: url, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Migrate(t.Context()), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return on
+}
+
 // Golden compares testdata/postgres.sql, sqlite.sql and expired-after.sql with the statements
 // of both dialects, and has each accepted: psql and sqlite3 accept the files too. The last
-// one has what is another statement where INT_LOCK has EXPIRED_AFTER.
+// one has what is another statement where INT_LOCK has EXPIRED_AFTER. T may be a struct of
+// such structs; a file without any statement is left out.
 func Golden[T any](t *testing.T, postgres, sqlite T, on Databases) {
 	t.Helper()
 	plain := texts(sqldb.Plain("postgres", false), postgres)
@@ -45,11 +69,14 @@ func Golden[T any](t *testing.T, postgres, sqlite T, on Databases) {
 		{"expired-after.sql", "PREPARE %q AS", on.ExpiredAfter, perRow},
 		{"sqlite.sql", "EXPLAIN", on.SQLite, texts(sqldb.Plain("sqlite", false), sqlite)},
 	} {
+		if len(file.texts) == 0 {
+			continue
+		}
 		t.Run(file.name, func(t *testing.T) {
 			t.Parallel()
 			var all strings.Builder
 			db := open(t, file.url)
-			for _, name := range fields[T]() {
+			for _, name := range fields(reflect.TypeFor[T](), "") {
 				text, ok := file.texts[name]
 				if !ok {
 					continue
@@ -68,9 +95,13 @@ func Golden[T any](t *testing.T, postgres, sqlite T, on Databases) {
 }
 
 // fields are the names of the statements.
-func fields[T any]() (names []string) {
-	for field := range reflect.TypeFor[T]().Fields() {
-		names = append(names, field.Name)
+func fields(of reflect.Type, before string) (names []string) {
+	for field := range of.Fields() {
+		if field.Type.Kind() == reflect.Struct {
+			names = append(names, fields(field.Type, field.Name+".")...)
+			continue
+		}
+		names = append(names, before+field.Name)
 	}
 	return names
 }
@@ -78,12 +109,19 @@ func fields[T any]() (names []string) {
 // texts are the statements of a dialect.
 func texts[T any](r *sqldb.Rendering, statements T) map[string]string {
 	all := map[string]string{}
-	for field, text := range reflect.ValueOf(statements).Fields() {
-		if text.String() != "" {
-			all[field.Name] = r.SQL(text.String())
+	add(all, r, reflect.ValueOf(statements), "")
+	return all
+}
+
+func add(all map[string]string, r *sqldb.Rendering, statements reflect.Value, before string) {
+	for field, text := range statements.Fields() {
+		switch {
+		case text.Kind() == reflect.Struct:
+			add(all, r, text, field.Name+".")
+		case text.String() != "":
+			all[before+field.Name] = r.SQL(text.String())
 		}
 	}
-	return all
 }
 
 func open(t *testing.T, url string) *sql.DB {

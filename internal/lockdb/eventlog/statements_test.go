@@ -1,0 +1,12 @@
+package eventlog
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb/sqltest"
+)
+
+func TestStatementsAreAccepted(t *testing.T) {
+	t.Parallel()
+	sqltest.Golden(t, logTexts, logTexts, sqltest.Migrated(t))
+}

@@ -1,0 +1,12 @@
+package examine
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb/sqltest"
+)
+
+func TestStatementsAreAccepted(t *testing.T) {
+	t.Parallel()
+	sqltest.Golden(t, postgresExamineSQL, sqliteExamineSQL, sqltest.Migrated(t))
+}
