@@ -1,17 +1,18 @@
 package mutant
 
 const (
-	publicLease  = "locks/lease.go"
-	hierarchy    = "locks/hierarchy.go"
-	lockTable    = "internal/lockdb/sqldb/locktable_sql.go"
-	holdsFile    = "internal/lockdb/hold.go"
-	holdPostgres = "internal/lockdb/hold_postgres.go"
-	lineFile     = "internal/lockdb/line.go"
-	stealFile    = "internal/lockdb/steal.go"
-	provider     = "locks/database/database.go"
-	nodeFile     = "internal/app/app.go"
-	publicLine   = "locks/line.go"
-	publicWait   = "locks/wait.go"
+	publicLease = "locks/lease.go"
+	hierarchy   = "locks/hierarchy.go"
+	rendering   = "internal/lockdb/sqldb/rendering.go"
+	// The statements of general locks.
+	generalParts    = "locks/database/statements.go"
+	generalBoth     = "locks/database/statements_both.go"
+	generalPostgres = "locks/database/statements_postgres.go"
+	stealFile       = "locks/database/steal.go"
+	provider        = "locks/database/database.go"
+	nodeFile        = "internal/app/app.go"
+	publicLine      = "locks/line.go"
+	publicWait      = "locks/wait.go"
 )
 
 // The steps of general locks.
@@ -25,24 +26,29 @@ func endInGuard() Step {
 
 func ttlOfTheHolder() Step {
 	return Step{
-		What:  "the TTL of one who wants a lock decides when that of its holder is over",
-		Edits: []Edit{{lockTable, "if strings.Contains(other, HolderTTL) {", "if other != \"\" || strings.Contains(other, HolderTTL) {"}},
+		What: "the TTL of one who wants a lock decides when that of its holder is over",
+		Edits: []Edit{
+			{rendering, "own.term = $a.client_id), $b)`", "own.term = $a.client_id AND FALSE), $b)`"},
+			{generalParts, "{ended l COALESCE(o.ttl_ms / 1000.0, want.ttl)}", "{ended l want.ttl}"},
+			{generalPostgres, "{ended l COALESCE(o.ttl_ms / 1000.0, $4::float8)}", "{ended l $4::float8}"},
+			{generalPostgres, "COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl", "$4::float8 AS ttl"},
+		},
 	}
 }
 
 func endOfAMember() Step {
 	return Step{
 		What: "one of several holders lives for as long as any of them",
-		Edits: []Edit{{holdsFile, "const liveHoldSQL = `(h.touched_at >= {ago h.ttl_ms / 1000.0})",
-			"const liveHoldSQL = `((h.touched_at >= {ago h.ttl_ms / 1000.0} OR EXISTS (SELECT 1 FROM obs_hold o" +
-				" WHERE o.group_term = h.group_term AND o.touched_at >= {ago o.ttl_ms / 1000.0})))"}},
+		Edits: []Edit{{rendering, `"live": "($x.touched_at >= {ago $x.ttl_ms / 1000.0})",`,
+			`"live": "($x.touched_at >= {ago $x.ttl_ms / 1000.0} OR EXISTS (SELECT 1 FROM obs_hold o" +
+		" WHERE o.group_term = $x.group_term AND o.touched_at >= {ago o.ttl_ms / 1000.0}))",`}},
 	}
 }
 
 func turnOfOneWhoWaits() Step {
 	return Step{
 		What:  "a lock is taken past those who wait for it",
-		Edits: []Edit{{lineFile, "var behindSQL = `EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `)`", "var behindSQL = `(FALSE AND EXISTS (SELECT 1 FROM obs_wait w WHERE ` + aheadSQL + `))`"}},
+		Edits: []Edit{{generalParts, "behind = `EXISTS (SELECT 1 FROM obs_wait w WHERE ` + ahead + `)`", "behind = `(FALSE AND EXISTS (SELECT 1 FROM obs_wait w WHERE ` + ahead + `))`"}},
 	}
 }
 
@@ -70,7 +76,7 @@ func placeInLine() Step {
 func orderOfASet() Step {
 	return Step{
 		What:  "the rows of a set are locked in the order in which they were asked for",
-		Edits: []Edit{{holdPostgres, " ORDER BY want.lock_key, want.region\nON CONFLICT", "ON CONFLICT"}},
+		Edits: []Edit{{generalPostgres, " ORDER BY want.lock_key, want.region\nON CONFLICT", "ON CONFLICT"}},
 	}
 }
 
@@ -78,8 +84,8 @@ func termThatWasSeen() Step {
 	return Step{
 		What: "a steal takes the lock from any holder, whoever was seen",
 		Edits: []Edit{
-			{stealFile, "AND client_id = $3\n   AND NOT EXISTS", "AND NOT EXISTS"},
-			{stealFile, "AND client_id = $3`", "AND $3 <> ''`"},
+			{generalBoth, "  FROM int_lock\n WHERE lock_key = $1 AND region = $2 AND client_id = $3\n", "  FROM int_lock\n WHERE lock_key = $1 AND region = $2\n"},
+			{generalBoth, "DELETE FROM int_lock\n WHERE lock_key = $1 AND region = $2 AND client_id = $3\n", "DELETE FROM int_lock\n WHERE lock_key = $1 AND region = $2\n"},
 			{stealFile, "if err == nil && mark != seen.Mark {", "if err == nil && mark == \"\" {"},
 		},
 	}
@@ -103,10 +109,13 @@ func ttlOfTheDead() Step {
 	return Step{
 		What: "general locks are freed when the session of their process is gone",
 		Edits: []Edit{
-			{provider, "PoolSize: o.PoolSize, Logger: o.Logger}", "PoolSize: o.PoolSize, BootID: uuid.NewString(), Logger: o.Logger}"},
-			{provider, "\treturn &provider{db.Leases(), db}, nil\n", `	<-db.NewLiveness(liveness.Options{Logger: o.Logger}).Start(context.WithoutCancel(ctx))
-	return &provider{db.Leases(), db}, nil
+			{provider, "PoolSize: o.PoolSize, Logger: o.Logger}", "PoolSize: o.PoolSize, BootID: bootID, Logger: o.Logger}"},
+			{provider, "\treturn On(db, o.Logger), nil\n", `	<-db.NewLiveness(liveness.Options{Logger: o.Logger}).Start(context.WithoutCancel(ctx))
+	return On(db, o.Logger), nil
 `},
+			{provider, "// Tx makes a transaction", "var bootID = uuid.NewString()\n\n// Tx makes a transaction"},
+			{generalPostgres, "clock_timestamp(), '', client_id, '', $8", "clock_timestamp(), '` + bootID + `', client_id, '` + liveness.BySession + `', $8"},
+			{generalPostgres, "package database\n", "package database\n\nimport \"github.com/observerd/observerd/internal/lockdb/liveness\"\n"},
 			{provider, "\t\"github.com/jackc/pgx/v5\"\n", "\t\"github.com/google/uuid\"\n\t\"github.com/jackc/pgx/v5\"\n"},
 			{provider, "\t\"github.com/observerd/observerd/internal/lockdb/sqldb\"\n", "\t\"github.com/observerd/observerd/internal/lockdb/liveness\"\n\t\"github.com/observerd/observerd/internal/lockdb/sqldb\"\n"},
 			{nodeFile, "Regions: a.cfg.Scheduler.LockRegions(),", "Regions: append(a.cfg.Scheduler.LockRegions(), \"LOCKS\"),"},
@@ -118,8 +127,10 @@ func dateInTheFuture() Step {
 	return Step{
 		What: "a lease that is dated in the future has expired",
 		Edits: []Edit{
-			{lockTable, "\"{expired}\", \"(\"+over+\")\",", "\"{expired}\", \"(\"+over+\" OR \"+row+\".created_date > {utc})\","},
-			{lockTable, "\"{expired by o}\", \"(\"+overByO+\")\",", "\"{expired by o}\", \"(\"+overByO+\" OR \"+row+\".created_date > {utc})\","},
+			{rendering, "\"($a.created_date < {utcago \" + holderTTL + \"})\"", "\"($a.created_date < {utcago \" + holderTTL + \"} OR $a.created_date > {utc})\""},
+			{rendering, "\"($a.created_date < {utcago $b})\"", "\"($a.created_date < {utcago $b} OR $a.created_date > {utc})\""},
+			{rendering, "\"expired\":   \"($a.expired_after < {utc}\" + used + \")\"", "\"expired\":   \"($a.expired_after < {utc}\" + used + \" OR $a.created_date > {utc})\""},
+			{rendering, "\"ended\":     \"($a.expired_after < {utc}\" + used + \")\"", "\"ended\":     \"($a.expired_after < {utc}\" + used + \" OR $a.created_date > {utc})\""},
 		},
 	}
 }

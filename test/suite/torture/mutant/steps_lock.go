@@ -3,6 +3,7 @@ package mutant
 const (
 	leaseFile     = "internal/lockdb/lease.go"
 	leasePostgres = "internal/lockdb/lease_postgres.go"
+	leaseSQL      = "internal/lockdb/lease_sql.go"
 	whoIsDead     = "internal/lockdb/liveness/look.go"
 	sessionsFile  = "internal/lockdb/liveness/presence_sql.go"
 	heldLease     = "internal/lock/lease.go"
@@ -17,8 +18,9 @@ func livenessInAcquire() Step {
 	return Step{
 		What: "an acquisition takes the row whether its lease lives or not",
 		Edits: []Edit{
-			{leasePostgres, "AND {expired}\n  RETURNING", "AND ({expired} OR TRUE)\n  RETURNING"},
-			{leasePostgres, "WHERE was.expired AND", "WHERE (was.expired OR TRUE) AND"},
+			{leaseSQL, "AND {expired l $4::float8}\n  RETURNING", "AND ({expired l $4::float8} OR TRUE)\n  RETURNING"},
+			{generalPostgres, "WHERE was.expired AND NOT was.grouped", "WHERE NOT was.grouped"},
+			{generalPostgres, "\n                    AND {ended l was.ttl})", ")"},
 		},
 	}
 }
@@ -27,12 +29,8 @@ func termBeforeItsRow() Step {
 	return Step{
 		What: "the process knows a term as its own only once the acquisition was answered",
 		Edits: []Edit{
-			{leaseFile, "\tfor _, g := range grants {\n\t\tl.terms.enter(g.Term)\n\t}\n\ttaken, err := l.attempt(ctx, grants, statement)\n", `	taken, err := l.attempt(ctx, grants, statement)
-	failpoint.Hit("lease.wanted")
-	for _, g := range grants {
-		l.terms.enter(g.Term)
-	}
-`},
+			{leaseFile, "\tl.terms.enter(g.Term)\n\terr := ", "\terr := "},
+			{leaseFile, "\tl.db.NoteLocked(", "\tfailpoint.Hit(\"lease.wanted\")\n\tl.terms.enter(g.Term)\n\tl.db.NoteLocked("},
 			{leaseFile, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
 	}
@@ -42,16 +40,14 @@ func fenceUnderRowLock() Step {
 	return Step{
 		What: "the fencing token is drawn before the lock's row is",
 		Edits: []Edit{
-			{leasePostgres, "nextval('obs_fence')", "$11::bigint"},
-			{leasePostgres, "), o AS (` + describeLSQL + `", "), o AS (` + strings.Replace(describeLSQL, \"$11::bigint\", \"nextval('obs_fence')\", 1) + `"},
-			{leasePostgres, "\ttext := acquireSQL\n", `	var early int64
+			{leaseSQL, "nextval('obs_fence')", "$11::bigint"},
+			{leasePostgres, "\terr = e.db.Acquire.QueryRowContext(", `	var early int64
 	if err := e.db.Lease.QueryRowContext(ctx, "SELECT nextval('obs_fence')").Scan(&early); err != nil {
 		return 0, before, err
 	}
 	failpoint.Hit("lease.wanted")
-	text := acquireSQL
-`},
-			{leasePostgres, "\tif g.Mode != \"\" {\n", "\tif g.Mode == \"\" {\n\t\targs = append(args, early)\n\t} else {\n"},
+	err = e.db.Acquire.QueryRowContext(`},
+			{leasePostgres, "by.liveness, g.Metadata)", "by.liveness, g.Metadata, early)"},
 			{leasePostgres, "\t\"github.com/observerd/observerd/internal/lock\"\n", "\t\"github.com/observerd/observerd/internal/failpoint\"\n\t\"github.com/observerd/observerd/internal/lock\"\n"},
 		},
 	}
@@ -60,16 +56,14 @@ func fenceUnderRowLock() Step {
 func expiryInRenewal() Step {
 	return Step{
 		What:  "a renewal brings a lease back that had expired",
-		Edits: []Edit{{leasePostgres, "   WHERE {alive}\n   ORDER BY", "   ORDER BY"}},
+		Edits: []Edit{{leaseSQL, "   WHERE {alive l want.ttl}\n   ORDER BY", "   ORDER BY"}},
 	}
 }
 
 func termInRelease() Step {
 	return Step{
-		What: "a release deletes the lock's row whoever holds it by now",
-		Edits: []Edit{{leaseFile,
-			"WHERE lock_key = $1 AND region = $2 AND client_id = $3`), g.Key",
-			"WHERE lock_key = $1 AND region = $2 AND CAST($3 AS TEXT) IS NOT NULL`), g.Key"}},
+		What:  "a release deletes the lock's row whoever holds it by now",
+		Edits: []Edit{{leaseSQL, "AND client_id = $3{skip})`", "AND CAST($3 AS TEXT) IS NOT NULL{skip})`"}},
 	}
 }
 
