@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -210,19 +209,6 @@ func (p *place) forget() {
 	if n := p.names.Load(); n != nil {
 		p.names.Store(&names{ours: n.ours, locks: n.locks, migrated: n.migrated, kin: n.kin})
 	}
-}
-
-// of is the table with its schema.
-func (n *names) of(table string) pgx.Identifier {
-	if table == "int_lock" {
-		return pgx.Identifier{n.locks, table}
-	}
-	return pgx.Identifier{n.ours, table}
-}
-
-// prefix is how the name of any table of ours begins.
-func (n *names) prefix() string {
-	return strings.TrimSuffix(n.of("obs_").Sanitize(), `"`)
 }
 
 // migrating is the search_path in which migrations run: they make tables in the

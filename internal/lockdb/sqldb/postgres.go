@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -208,7 +209,7 @@ func native(ctx context.Context, pool *sql.DB, f func(conn *pgx.Conn) error) err
 
 // Table is a table of PostgreSQL with its schema. A statement has to come first: before
 // it the schemas are not known.
-func (db *DB) Table(name string) pgx.Identifier { return db.postgres.place.names.Load().of(name) }
+func (db *DB) Table(name string) pgx.Identifier { return db.Rendering().identifier(name) }
 
 // TablePrefix is how the name of any table of ours begins on PostgreSQL, as [DB.Table].
-func (db *DB) TablePrefix() string { return db.postgres.place.names.Load().prefix() }
+func (db *DB) TablePrefix() string { return strings.TrimSuffix(db.Table("obs_").Sanitize(), `"`) }

@@ -154,18 +154,22 @@ const (
 // table returns the name of a table with its schema, in quotes where it is a text.
 func (r *Rendering) table(match string) string {
 	name := strings.Trim(match, "'")
-	schema := r.ours
-	if name == "int_lock" {
-		schema = r.locks
-	}
-	if schema == "" {
+	if r.ours == "" {
 		return match
 	}
-	qualified := pgx.Identifier{schema, name}.Sanitize()
+	qualified := r.identifier(name).Sanitize()
 	if match == "'"+name+"'" {
 		return "'" + strings.ReplaceAll(qualified, "'", "''") + "'"
 	}
 	return strings.Replace(match, name, qualified, 1)
+}
+
+// identifier is a table with its schema.
+func (r *Rendering) identifier(table string) pgx.Identifier {
+	if table == "int_lock" {
+		return pgx.Identifier{r.locks, table}
+	}
+	return pgx.Identifier{r.ours, table}
 }
 
 // renderings has the current [Rendering], and the texts that were rendered by it.
