@@ -3,7 +3,7 @@ package lockdb
 import (
 	"testing"
 
-	"github.com/observerd/observerd/internal/lockdb/sqldb/sqltest"
+	"github.com/observerd/observerd/test/kit/sqltest"
 )
 
 func TestStatementsAreAccepted(t *testing.T) {

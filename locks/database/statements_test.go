@@ -3,9 +3,9 @@ package database
 import (
 	"testing"
 
-	"github.com/observerd/observerd/internal/lockdb/sqldb/sqltest"
 	"github.com/observerd/observerd/test/kit/lockdbtest"
 	"github.com/observerd/observerd/test/kit/springtest"
+	"github.com/observerd/observerd/test/kit/sqltest"
 )
 
 func TestStatementsAreAccepted(t *testing.T) {

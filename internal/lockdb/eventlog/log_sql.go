@@ -2,9 +2,7 @@ package eventlog
 
 // logSQL are the statements of [Log]; see [sqldb.Rendering.SQL] for their tokens.
 type logSQL struct {
-	Backlog, Read, Next, LastSeqs               string
-	Claim, Acknowledge, Failed, WhyNot, Offsets string
-	GoneBack, NoteBack                          string
+	Backlog, Read, Next, LastSeqs, Claim, Acknowledge, Failed, WhyNot, Offsets, GoneBack, NoteBack string
 }
 
 // Backlog costs one row of the log for each stream that has a backlog.

@@ -7,16 +7,8 @@ import (
 
 // examineSQL are the statements of the examiner; see [sqldb.Rendering.SQL] for their tokens.
 type examineSQL struct {
-	Clock, Server, Replication, Settings, Journal string
-	// Table describes INT_LOCK, Elsewhere says in which other schemas there is one, and
-	// Triggers and Rules are what its owner may have added.
-	Table, Elsewhere, Triggers, Rules string
-	// Excess, Rights, Sequence and Create are about what our role may do, and Path about
-	// who can put something into the schemas of the search_path.
-	Excess, Rights, Sequence, Create, Path string
-	// Locks reads INT_LOCK; BareLocks does where our own tables are not beside it.
-	Locks, BareLocks                             string
-	Acquisitions, Members, Turns, Beyond, Pauses string
+	Clock, Server, Replication, Settings, Journal, Table, Elsewhere, Triggers, Rules, Excess, Rights, Sequence, Create, Path string
+	Locks, BareLocks, Acquisitions, Members, Turns, Beyond, Pauses                                                           string
 }
 
 func newExamineSQL(db *sqldb.DB) *sqldb.Statements[examineSQL] {
@@ -29,7 +21,11 @@ func newExamineSQL(db *sqldb.DB) *sqldb.Statements[examineSQL] {
 // Subscribers and the like stream through logical slots, and are left out of Replication; a
 // backup does not stream.
 //
-// Locks and BareLocks read the expiry where the table has one. No time.Time is infinite.
+// BareLocks is Locks where our own tables are not beside INT_LOCK. Both read the expiry where
+// the table has one. No time.Time is infinite.
+//
+// FormerMembers and FormerPauses are of schemas before [schemaWithLiveness] and
+// [schemaWithPauses].
 var postgresExamineSQL = examineSQL{
 	Clock:  clockSQL,
 	Server: `SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery()`,

@@ -4,25 +4,7 @@ import "github.com/observerd/observerd/internal/lockdb/sqldb"
 
 // presenceSQL are the statements of the presences, the [Monitor] and the [Onlooker]; see
 // [sqldb.Rendering.SQL] for their tokens.
-type presenceSQL struct {
-	// Look returns the leases of the regions in a list, $1, and nodes. On PostgreSQL it
-	// returns the sessions that hold an advisory lock of ours too, and our own.
-	Look string
-	// Free deletes a row of INT_LOCK as it was seen, and NoteDead notes why; Free does both
-	// on PostgreSQL, and leaves a row alone that is just being renewed: its holder lives.
-	Free, NoteDead string
-	// DeleteEnded leaves a row alone that another client has locked.
-	DeleteEnded string
-	// MarkLeases and MarkNode write how others see us. The rows of leases that were taken
-	// from us stay as they are.
-	MarkLeases, MarkNode string
-	// Absent returns the nodes that have beaten lately. Present returns the keys of the
-	// sessions that hold an advisory lock of ours, and whether this is a standby, on which
-	// they cannot be seen.
-	Absent, Present string
-	// Show takes the advisory lock; OtherPID is the process that serves the session.
-	Show, OtherPID string
-}
+type presenceSQL struct{ Look, Free, NoteDead, DeleteEnded, MarkLeases, MarkNode, Absent, Present, Show, OtherPID string }
 
 func newPresenceSQL(db *sqldb.DB) *sqldb.Statements[presenceSQL] {
 	if db.Backend() == "sqlite" {
@@ -40,6 +22,11 @@ const (
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 )
 
+// Look returns the leases of the regions in a list, $1, and nodes; also the sessions that hold
+// an advisory lock of ours, and our own. Free deletes a row of INT_LOCK as it was seen, and
+// notes why; it leaves a row alone that is just being renewed: its holder lives. Present
+// returns the keys of the sessions that hold an advisory lock of ours, and whether this is a
+// standby, on which they cannot be seen.
 var postgresPresenceSQL = presenceSQL{
 	Look: `
 SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
@@ -111,6 +98,7 @@ DELETE FROM int_lock AS l
 	DeleteEnded: deleteEndedSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
 }
 
+// MarkLeases leaves the rows of leases as they are that were taken from us.
 const (
 	deleteEndedSQL = `
 DELETE FROM int_lock

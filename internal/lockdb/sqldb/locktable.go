@@ -133,16 +133,18 @@ func (db *DB) hangers(ctx context.Context) (strangers, pathless []string, err er
 	return strangers, pathless, err
 }
 
+const ownerSQL = `
+SELECT pg_get_userbyid(c.relowner)::text
+  FROM pg_class c
+ WHERE c.oid = to_regclass('int_lock') AND pg_get_userbyid(c.relowner) <> current_user`
+
 // owner returns the role to which INT_LOCK belongs; empty where that is ours, or
 // where there is no such table.
 func (db *DB) owner(ctx context.Context) (owner string, err error) {
 	if db.postgres == nil {
 		return "", nil
 	}
-	err = db.Query(ctx, "look at the owner of INT_LOCK", `
-		SELECT pg_get_userbyid(c.relowner)::text
-		  FROM pg_class c
-		 WHERE c.oid = to_regclass('int_lock') AND pg_get_userbyid(c.relowner) <> current_user`,
+	err = db.Query(ctx, "look at the owner of INT_LOCK", ownerSQL,
 		func(scan func(...any) error) error { return scan(&owner) })
 	return owner, err
 }

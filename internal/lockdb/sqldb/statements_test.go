@@ -1,0 +1,13 @@
+package sqldb_test
+
+import (
+	"testing"
+
+	"github.com/observerd/observerd/internal/lockdb/sqldb"
+	"github.com/observerd/observerd/test/kit/sqltest"
+)
+
+func TestStatementsAreAccepted(t *testing.T) {
+	t.Parallel()
+	sqltest.Golden(t, sqldb.PostgresTableSQL, sqldb.TableSQL{}, sqltest.Migrated(t))
+}
