@@ -33,7 +33,7 @@ func horizon() Step {
 		cursor = j.horizon.Cursor
 	}
 `, ""},
-			{initMarksFile, `if earliest != "" && o.src.Compare(earliest, o.next.low) < 0 {`, `if earliest != "" && false {`},
+			{initMarksFile, `if earliest != "" && o.src.Compare(earliest, o.next.Low) < 0 {`, `if earliest != "" && false {`},
 		},
 	}
 }
@@ -41,7 +41,7 @@ func horizon() Step {
 func lowWater() Step {
 	return Step{
 		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
-		Edits: []Edit{{fullReadFile, "began: j.next.low}", "began: j.next.newest}"}},
+		Edits: []Edit{{fullReadFile, "began: j.next.Low}", "began: j.next.Newest}"}},
 	}
 }
 
