@@ -171,7 +171,7 @@ func TestNodeWithoutTheURLChangesNoDefinition(t *testing.T) {
 	}
 	defer db.Close()
 	known := func() (defined string) {
-		err := db.QueryRowContext(t.Context(), `SELECT definition || ' ' || marks ->> 'identity' FROM obs_cursor WHERE stream = 'orders'`).Scan(&defined)
+		err := db.QueryRowContext(t.Context(), `SELECT definition || ' ' || (marks ->> 'identity') FROM obs_cursor WHERE stream = 'orders'`).Scan(&defined)
 		if err != nil {
 			t.Fatal(err)
 		}
