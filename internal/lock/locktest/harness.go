@@ -18,6 +18,9 @@ type Harness struct {
 	// MinTTL is the shortest TTL that the provider keeps reliably; some tests wait for
 	// twice as long. Required.
 	MinTTL time.Duration
+	// Unanswered says that answers of the store are lost: a release counts as the loss of the
+	// lease where another has the lock before it is known.
+	Unanswered bool
 	// Expire makes a lease expire at once. Nil lets the suite wait for its TTL.
 	// It may be called from any goroutine, so it reports with t.Error.
 	Expire func(t *testing.T, g lock.Grant)

@@ -170,9 +170,10 @@ func TestProviderKeepsTheContract(t *testing.T) {
 			locktest.Run(t, func(*testing.T) locktest.Harness {
 				s := &store{numbered: c.numbered, answer: c.answer}
 				return locktest.Harness{
-					Provider: func() lock.Provider { return s.provider() },
-					MinTTL:   300 * time.Millisecond,
-					Expire:   func(_ *testing.T, g lock.Grant) { s.expire(g) },
+					Provider:   func() lock.Provider { return s.provider() },
+					MinTTL:     300 * time.Millisecond,
+					Unanswered: c.answer != nil,
+					Expire:     func(_ *testing.T, g lock.Grant) { s.expire(g) },
 				}
 			})
 		})
