@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		if l := find(locks.Filter{Predicate: "writing"}, 1); len(l) == 1 && l[0].Term != g.Term {
-			t.Errorf("the lock of an older version is %+v", l[0])
+			t.Errorf("the lock whose key has a character that nobody sees is %+v", l[0])
 		}
 		l := find(locks.Filter{Predicate: "extracting"}, 1)[0]
 		if l.Lock.String() != page.String() || l.Term != first.Term() || l.Fence != first.Fence() || l.Node != "a" || l.Age != time.Minute || l.Left <= 0 ||

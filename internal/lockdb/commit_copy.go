@@ -35,8 +35,8 @@ func advanceArgs(ch *observer.Chunk) []any {
 
 const renewOneSQL = `
 UPDATE int_lock l
-   SET {touch}
- WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}`
+   SET {touch $4::float8}
+ WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive l $4::float8}`
 
 // changeSQL names rows that are there. An UPDATE that joins them with some
 // thousand keys would read the whole table; this looks each up in the index.
@@ -98,7 +98,7 @@ func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant
 	if err := e.noteProgress(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.db.LockSQL(renewOneSQL, "l", "$4::float8"), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.db.SQL(renewOneSQL), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ WITH held AS MATERIALIZED (
   SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE
 ), lease AS (
   UPDATE int_lock l
-     SET {touch}
+     SET {touch $4::float8}
     FROM (SELECT count(*) FROM held) AS h
-   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}
+   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive l $4::float8}
   RETURNING 1
 ), cur AS (
   UPDATE obs_cursor c
@@ -98,7 +98,7 @@ func isLarge(ch *observer.Chunk) bool {
 
 func (e *postgresEngine) commitStatement(ctx context.Context, g lock.Grant, ch *observer.Chunk) error {
 	var leases, cursors int
-	text := e.db.LockSQL(commitSQL, "l", "$4::float8")
+	text := e.db.SQL(commitSQL)
 	if err := e.db.Main.QueryRowContext(ctx, text, commitArgs(g, ch)...).Scan(&leases, &cursors); err != nil {
 		return err
 	}

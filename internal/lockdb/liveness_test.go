@@ -248,7 +248,7 @@ func TestStrangersAreNotJudged(t *testing.T) {
 		}
 		// A Spring node took the lock after ours had released it.
 		takeFromBelow("spring", uuid.NewString(), h.grant.Term)
-		// An older binary took it, and left the columns that it does not know.
+		// A holder took it that left these columns as they were.
 		older := uuid.NewString()
 		takeFromBelow("older", older, older)
 		h.kill()

@@ -18,7 +18,7 @@ type previousHolder struct {
 	expired bool
 	// ours says that a process of ours had written it, or that there was no row.
 	ours bool
-	// liveness is empty when an older binary wrote it.
+	// liveness is empty where nobody sees whether the holder lives.
 	liveness, node string
 }
 

@@ -54,7 +54,7 @@ type snapshot struct {
 type lease struct {
 	LockID
 	term, node, name string
-	// boot and liveness are empty for an older binary.
+	// boot and liveness are empty of a holder that no other can see.
 	boot, liveness string
 	// touched changes with every renewal.
 	touched string

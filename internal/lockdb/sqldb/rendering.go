@@ -218,9 +218,3 @@ func (db *DB) Rendering() *Rendering { return db.renderings.now.Load() }
 
 // SQL returns the statement as [Rendering.SQL] does.
 func (db *DB) SQL(text string) string { return db.renderings.sql(text) }
-
-// LockSQL is SQL of a statement whose {touch} and {alive} have no arguments: row is the alias
-// of the row, and ttl the placeholder of the TTL in seconds.
-func (db *DB) LockSQL(text, row, ttl string) string {
-	return db.SQL(strings.NewReplacer("{touch}", "{touch "+ttl+"}", "{alive}", "{alive "+row+" "+ttl+"}").Replace(text))
-}

@@ -17,9 +17,9 @@ func leaseInCommit() Step {
 		What: "the statement that commits does not renew the lease by its term, nor ask for it",
 		Edits: []Edit{{commitOne, `
   UPDATE int_lock l
-     SET {touch}
+     SET {touch $4::float8}
     FROM (SELECT count(*) FROM held) AS h
-   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive}
+   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive l $4::float8}
   RETURNING 1
 `, `
   SELECT 1 FROM held WHERE ($1::text, $2::text, $3::text, $4::float8) IS NOT NULL
@@ -38,7 +38,7 @@ func expiryInCommit() Step {
 	return Step{
 		What: "the commit renews the lease by its term, whether it has expired or not",
 		Edits: []Edit{{commitOne,
-			"AND client_id = $3 AND {alive}\n  RETURNING 1",
+			"AND client_id = $3 AND {alive l $4::float8}\n  RETURNING 1",
 			"AND client_id = $3 AND $4::float8 IS NOT NULL\n  RETURNING 1"}},
 	}
 }
