@@ -10,18 +10,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// advanceSQL is the compare-and-set of the cursor, the same on both databases.
-const advanceSQL = `
-UPDATE obs_cursor
-   SET version = $3, commit_id = $4, last_seq = $5, row_count = $6, live_count = $7,
-       low_ts = $8, newest_ts = $9, first_reading = $10,
-       start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $8 ELSE start_ts END,
-       query_fingerprint = $11, definition = $12,
-       defined_at = CASE WHEN definition = $12 THEN defined_at ELSE {now} END,
-       refusal = $13, accepted = $14, marks = $15
- WHERE stream_id = $1 AND version = $2 AND NOT paused`
-
-// advanceArgs are those of advanceSQL, and of the cursor in commitSQL.
+// advanceArgs are the parameters of Advance, and of the cursor in Commit.
 func advanceArgs(ch *observer.Chunk) []any {
 	after := ch.After
 	return []any{
@@ -32,27 +21,6 @@ func advanceArgs(ch *observer.Chunk) []any {
 		after.Refusal, after.Accepted, after.Marks.Encode(),
 	}
 }
-
-const renewOneSQL = `
-UPDATE int_lock l
-   SET {touch $4::float8}
- WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND {alive l $4::float8}`
-
-// changeSQL names rows that are there. An UPDATE that joins them with some
-// thousand keys would read the whole table; this looks each up in the index.
-const changeSQL = `
-INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
-SELECT $1, u.*
-  FROM unnest($2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::boolean[])
-       AS u(key, row_hash, version, row_number, gone)
-ON CONFLICT (stream_id, key) DO UPDATE
-   SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`
-
-const buryPostgresSQL = `
-INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
-SELECT $1, u.key, u.digest, u.reason, u.raw, {now}, {now}, $6
-  FROM unnest($2::text[], $3::bytea[], $4::text[], $5::text[]) AS u(key, digest, reason, raw)
-ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused`
 
 // commitTransaction is the commit of large chunks, of steps of sweeps and of generations.
 // The cursor's row is locked and compared first, then rows are copied, then the step or the
@@ -84,7 +52,7 @@ func inNativeTx(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error
 
 func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant, ch *observer.Chunk) error {
 	failpoint.Hit("copy.begun")
-	advanced, err := tx.Exec(ctx, e.db.SQL(advanceSQL), advanceArgs(ch)...)
+	advanced, err := tx.Exec(ctx, e.sql.SQL().Commit.Advance, advanceArgs(ch)...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +66,7 @@ func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant
 	if err := e.noteProgress(ctx, tx, ch); err != nil {
 		return err
 	}
-	renewed, err := tx.Exec(ctx, e.db.SQL(renewOneSQL), rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
+	renewed, err := tx.Exec(ctx, e.sql.SQL().Leases.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return err
 	}
@@ -109,14 +77,14 @@ func (e *postgresEngine) writeChunk(ctx context.Context, tx pgx.Tx, g lock.Grant
 // noteProgress notes the chunk's step of a sweep, or its generation.
 func (e *postgresEngine) noteProgress(ctx context.Context, tx pgx.Tx, ch *observer.Chunk) error {
 	if ch.Generation != nil {
-		if _, err := tx.Exec(ctx, e.db.SQL(generationSQL), generationArgs(e.db, ch)...); err != nil {
+		if _, err := tx.Exec(ctx, e.sql.SQL().Commit.Remember, generationArgs(e.db, ch)...); err != nil {
 			return err
 		}
 	}
 	if ch.Sweep == nil {
 		return nil
 	}
-	stepped, err := tx.Exec(ctx, e.db.SQL(stepSQL), stepArgs(ch)...)
+	stepped, err := tx.Exec(ctx, e.sql.SQL().Commit.Step, stepArgs(ch)...)
 	if err != nil {
 		return err
 	}
@@ -132,13 +100,13 @@ func (e *postgresEngine) copyRows(ctx context.Context, tx pgx.Tx, ch *observer.C
 	}
 	if len(ch.Changed) > 0 {
 		args := append([]any{ch.Before.ID}, observedArgs(ch.Changed)...)
-		if _, err := tx.Exec(ctx, e.db.SQL(changeSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.sql.SQL().Commit.Change, args...); err != nil {
 			return err
 		}
 	}
 	if len(ch.Dead) > 0 {
 		args := append(append([]any{ch.Before.Stream}, deadArgs(ch.Dead)...), ch.Refused)
-		if _, err := tx.Exec(ctx, e.db.SQL(buryPostgresSQL), args...); err != nil {
+		if _, err := tx.Exec(ctx, e.sql.SQL().Commit.Bury, args...); err != nil {
 			return err
 		}
 	}

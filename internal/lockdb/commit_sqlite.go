@@ -27,7 +27,7 @@ func (e *sqliteEngine) commit(ctx context.Context, g lock.Grant, ch *observer.Ch
 	if !leased {
 		return lock.ErrFenced
 	}
-	if err := current(tx.ExecContext(ctx, e.db.SQL(advanceSQL), advance...)); err != nil {
+	if err := current(tx.ExecContext(ctx, e.sql.SQL().Commit.Advance, advance...)); err != nil {
 		return err
 	}
 	if err := e.step(ctx, tx, ch); err != nil {
@@ -46,7 +46,7 @@ func (e *sqliteEngine) step(ctx context.Context, tx *sql.Tx, ch *observer.Chunk)
 	if ch.Sweep == nil {
 		return nil
 	}
-	return current(tx.ExecContext(ctx, e.db.SQL(stepSQL), stepArgs(ch)...))
+	return current(tx.ExecContext(ctx, e.sql.SQL().Commit.Step, stepArgs(ch)...))
 }
 
 // current makes a compare-and-set that met another state a conflict.
@@ -72,7 +72,7 @@ func (e *sqliteEngine) write(ctx context.Context, tx *sql.Tx, w writing) error {
 	if len(w.args) == 0 {
 		return nil
 	}
-	statement, err := tx.PrepareContext(ctx, e.db.SQL(w.text))
+	statement, err := tx.PrepareContext(ctx, w.text)
 	if err != nil {
 		return err
 	}
@@ -87,27 +87,20 @@ func (e *sqliteEngine) write(ctx context.Context, tx *sql.Tx, w writing) error {
 
 // writes are what the chunk adds to the tables beside its cursor.
 func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
-	added := writing{text: `
-		INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
-		VALUES ($1, $2, $3, $4, $5, $6)`}
+	text := e.sql.SQL().Commit
+	added := writing{text: text.Add}
 	for _, o := range ch.New {
 		added.args = append(added.args, []any{ch.Before.ID, o.Key, o.Hash, o.Version, o.Number, o.Gone})
 	}
-	changed := writing{text: `
-		UPDATE obs_observed SET row_hash = $3, version = $4, gone = $5 WHERE stream_id = $1 AND key = $2`}
+	changed := writing{text: text.Change}
 	for _, o := range ch.Changed {
 		changed.args = append(changed.args, []any{ch.Before.ID, o.Key, o.Hash, o.Version, o.Gone})
 	}
-	buried := writing{text: `
-		INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at, refused)
-		VALUES ($1, $2, $3, $4, $5, {now}, {now}, $6)
-		ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused`}
+	buried := writing{text: text.Bury}
 	for _, d := range ch.Dead {
 		buried.args = append(buried.args, []any{ch.Before.Stream, d.Key, deadDigest(d), d.Reason, string(d.Raw), ch.Refused})
 	}
-	logged := writing{text: `
-		INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`}
+	logged := writing{text: text.Log}
 	for i := range ch.Events {
 		ev := &ch.Events[i]
 		logged.args = append(logged.args, []any{
@@ -115,23 +108,9 @@ func (e *sqliteEngine) writes(ch *observer.Chunk) []writing {
 			ev.Version, string(ev.Change), e.db.TimeArg(ev.Time), string(ev.Data), ev.Snapshot,
 		})
 	}
-	read := writing{text: generationSQL}
+	read := writing{text: text.Remember}
 	if ch.Generation != nil {
 		read.args = append(read.args, generationArgs(e.db, ch))
 	}
 	return []writing{added, changed, buried, logged, read}
-}
-
-func (e *sqliteEngine) lookUpSQL() string {
-	return `
-		SELECT ` + observedColumns + `
-		  FROM obs_observed
-		 WHERE stream_id = $1 AND key IN (SELECT value FROM json_each($2))`
-}
-
-func (e *sqliteEngine) buriedSQL() string {
-	return `
-		SELECT digest, refused, last_at > {ago $3}
-		  FROM obs_dead
-		 WHERE stream = $1 AND digest IN (SELECT unhex(value) FROM json_each($2))`
 }

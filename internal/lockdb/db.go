@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,7 +45,6 @@ type Options struct {
 type DB struct {
 	db       *sqldb.DB
 	engine   engine
-	leaseSQL *sqldb.Statements[leaseSQL]
 	sql      *sqldb.Statements[partSQL]
 	log      *slog.Logger
 	metrics  *metrics
@@ -62,7 +60,8 @@ type DB struct {
 }
 
 // Open prepares a DB. It does not connect: a database that is down is waited
-// for by its users. It fails only for a URL that can never work.
+// for by its users. It fails only for a URL that can never work. Call [DB.Ready] or
+// [DB.Migrate] before anything else; see [sqldb.Open].
 func Open(o Options) (*DB, error) {
 	if o.StalledCopy == 0 {
 		o.StalledCopy = DefaultStalledCopy
@@ -73,15 +72,14 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node, leaseSQL: newLeaseSQL(opened)}
+	db := &DB{db: opened, log: o.Logger, metrics: newMetrics(o.Registerer), bootID: o.BootID, node: o.Node, sql: sqldb.NewStatements(opened, partTexts(opened.Backend()))}
 	db.events = eventlog.New(opened, eventlog.Options{Node: o.Node, Logger: o.Logger, WentBack: db.metrics.logWentBack})
 	opened.OnConnect(db.events.Doubt) // A failover ends all connections.
 	if opened.Backend() == "sqlite" {
-		db.engine = &sqliteEngine{db: opened, sql: db.leaseSQL}
+		db.engine = &sqliteEngine{db: opened, sql: db.sql}
 	} else {
-		db.engine = &postgresEngine{db: opened, sql: db.leaseSQL, stalled: o.StalledCopy, ended: db.endedSessions}
+		db.engine = &postgresEngine{db: opened, sql: db.sql, stalled: o.StalledCopy, ended: db.endedSessions}
 	}
-	db.sql = sqldb.NewStatements(opened, partTexts(opened.Backend()))
 	db.presence = liveness.NewPresence(opened, o.BootID)
 	return db, nil
 }
@@ -162,11 +160,6 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 // ends. Its parameters are the first four; those of the statement follow from $5. See
 // [fencedArgs].
 const underLease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
-
-// fencedSQL fills it into a statement as {lease}.
-func fencedSQL(db *sqldb.DB, text string) string {
-	return db.SQL(strings.ReplaceAll(text, "{lease}", underLease))
-}
 
 // fencedArgs are the parameters of such a statement.
 func fencedArgs(g lock.Grant, args ...any) []any {

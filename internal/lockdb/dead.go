@@ -7,10 +7,8 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -44,7 +42,7 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 		return nil, err
 	}
 	found := make(map[string]observer.Burial, len(dead))
-	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.engine.buriedSQL(), func(scan func(...any) error) error {
+	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Store.Buried, func(scan func(...any) error) error {
 		var digest []byte
 		var refused, fresh bool
 		err := scan(&digest, &refused, &fresh)
@@ -118,7 +116,7 @@ func (t *Operations) DropDead(ctx context.Context, ids []int64, act Act) (droppe
 		if dropped, err = t.deleteDead(ctx, tx, act.Subject, ids); err != nil || dropped == 0 {
 			return err
 		}
-		return Audit(ctx, t.db, tx, act)
+		return audit(ctx, tx, t.sql.SQL(), act)
 	})
 	return dropped, err
 }
@@ -177,32 +175,4 @@ SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN $7 THEN ra
  LIMIT $8`,
 	SettleDead: `SELECT 1 WHERE ` + underLease,
 	DeleteDead: `DELETE FROM obs_dead WHERE stream || '' = $1 AND id {numbers $2}`,
-}
-
-// where is the WHERE of a statement that is put together, with its parameters.
-type where struct {
-	db         *sqldb.DB
-	conditions []string
-	args       []any
-}
-
-// add adds a condition on a value, which is written as %s.
-func (w *where) add(condition string, value any) {
-	w.args = append(w.args, value)
-	w.conditions = append(w.conditions, fmt.Sprintf(condition, fmt.Sprint("$", len(w.args))))
-}
-
-func (w *where) text() string {
-	if len(w.conditions) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(w.conditions, " AND ")
-}
-
-// limit ends a statement after so many rows; 0 means all.
-func (w *where) limit(rows int) string {
-	if rows == 0 {
-		return ""
-	}
-	return fmt.Sprint(" LIMIT ", rows)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/observerd/observerd/internal/observer"
 )
 
-// engine has the statements that PostgreSQL and SQLite cannot share.
+// engine has the steps that PostgreSQL and SQLite cannot share.
 type engine interface {
 	// acquire tries once to take the lock under the term of the grant; the error is
 	// [sqldb.ErrHeld] when another has it.
@@ -18,11 +18,6 @@ type engine interface {
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
 	// observer.ErrConflict, or one for which sqldb.OutcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
-	// lookUpSQL finds the observed rows of the keys in a list, $2.
-	lookUpSQL() string
-	// buriedSQL finds the poison rows of stream $1 whose digests, in hexadecimal,
-	// are in a list, $2; and which of them were noted in the last $3 seconds.
-	buriedSQL() string
 }
 
 // process is the process that acquires: its boot id, and how others see whether it lives.
@@ -31,7 +26,7 @@ type process struct{ boot, liveness string }
 // postgresEngine holds the statements of PostgreSQL.
 type postgresEngine struct {
 	db  *sqldb.DB
-	sql *sqldb.Statements[leaseSQL]
+	sql *sqldb.Statements[partSQL]
 	// stalled is the age from which a COPY counts as stalled. ended notes how many
 	// stalled sessions were ended.
 	stalled time.Duration
@@ -42,5 +37,5 @@ type postgresEngine struct {
 // writes two tables.
 type sqliteEngine struct {
 	db  *sqldb.DB
-	sql *sqldb.Statements[leaseSQL]
+	sql *sqldb.Statements[partSQL]
 }

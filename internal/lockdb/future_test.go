@@ -29,6 +29,9 @@ func TestLeaseDatedAheadIsNotFree(t *testing.T) {
 		g := acquire(t, db, r.Key)
 		s := db.Store(g)
 		other, log := logging(t, url)
+		if err := other.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
 		for _, ahead := range []time.Duration{5 * time.Second, time.Hour} {
 			date(t, url, g.Term, ahead)
 			if state, err := other.Turns().Turn(ctx, "order", r); err != nil || !state.Held {

@@ -37,7 +37,7 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 				`INSERT INTO obs_lock_failure (lock_key, region, predicate, subject, name, failures, first_at, last_at)
 				 ` + rows + `SELECT CAST(g AS TEXT), 'LOCKS', 'reading', 'page', '', 1, ` + past + `, CASE WHEN g = 1 THEN {now} ELSE ` + past + ` END FROM n`,
 			} {
-				if _, err := db.db.Main.ExecContext(t.Context(), db.db.SQL(text)); err != nil {
+				if _, err := db.db.Main.ExecContext(t.Context(), db.db.Rendering().SQL(text)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -55,7 +55,7 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 			}
 			for table, want := range map[string]int{"int_lock": 1, "obs_lock": 1, "obs_hold": 0, "obs_wait": 0, "obs_lock_failure": 1} {
 				var n int
-				if err := db.db.Main.QueryRowContext(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); n != want || err != nil {
+				if err := db.db.Main.QueryRowContext(t.Context(), db.db.Rendering().SQL(`SELECT count(*) FROM `+table)).Scan(&n); n != want || err != nil {
 					t.Errorf("%d rows are left in %s, %v; want %d", n, table, err, want)
 				}
 			}

@@ -33,34 +33,6 @@ const tolerable = 2 * time.Second
 // mostCounted bounds how many locks are counted.
 const mostCounted = 10_000
 
-// locksSQL returns at most $2 rows of INT_LOCK: those of the pollers, in the regions $1,
-// first. General locks are in other regions, and may be many: their number must not matter.
-const locksSQL = `
-SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms,
-       CASE WHEN o.group_term = o.term THEN (
-         SELECT count(*) FROM obs_hold h
-          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND {live h}) ELSE 0 END,
-       (SELECT count(*) FROM (SELECT 1 FROM int_lock LIMIT $3) counted)
-  FROM (
-    SELECT * FROM (
-      SELECT l.*, 0 AS part
-        FROM obs_lock o
-        JOIN int_lock l ON l.lock_key = o.lock_key AND l.region = o.region
-       WHERE o.region {among $1}
-       ORDER BY o.region, o.lock_key
-       LIMIT $2) pollers
-    UNION ALL
-    SELECT * FROM (
-      SELECT l.*, 1 AS part
-        FROM int_lock l
-       WHERE NOT EXISTS (SELECT 1 FROM obs_lock o WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.region {among $1})
-       ORDER BY l.lock_key, l.region
-       LIMIT $2) others
-     ORDER BY part, region, lock_key
-     LIMIT $2) l
-  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
- ORDER BY l.part, l.region, l.lock_key`
-
 // Locks returns rows of INT_LOCK, sorted by region and key, at most as many as limit says:
 // those of the regions in first come first. total is how many there are, counted up to
 // [mostCounted].
@@ -69,7 +41,7 @@ func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []
 	if err != nil {
 		return nil, 0, err
 	}
-	err = l.db.Query(ctx, "read the locks", locksSQL,
+	err = l.db.Query(ctx, "read the locks", l.sql.SQL().Leases.Locks,
 		func(scan func(...any) error) error {
 			var h HeldLock
 			var term, name, node sql.NullString

@@ -1,8 +1,6 @@
 package lockdb
 
-import "github.com/observerd/observerd/internal/lockdb/sqldb"
-
-// leaseSQL are the statements of [Leases]; see [sqldb.Rendering.SQL] for their tokens.
+// leaseSQL are the statements of [Leases]; see Rendering.SQL in package sqldb for their tokens.
 type leaseSQL struct {
 	// Acquire takes a free or expired lock in one round trip, on PostgreSQL.
 	Acquire string
@@ -19,13 +17,9 @@ type leaseSQL struct {
 	Holder string
 	// Redate dates a lease of ours now that is dated in the future.
 	Redate string
-}
-
-func newLeaseSQL(db *sqldb.DB) *sqldb.Statements[leaseSQL] {
-	if db.Backend() == "sqlite" {
-		return sqldb.NewStatements(db, sqliteLeaseSQL)
-	}
-	return sqldb.NewStatements(db, postgresLeaseSQL)
+	// Locks returns at most $2 rows of INT_LOCK: those of the pollers, in the regions $1, first.
+	// General locks are in other regions, and may be many: their number must not matter.
+	Locks string
 }
 
 // The token is drawn in the outer statement of Acquire, when the row of INT_LOCK is already
@@ -85,7 +79,7 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   LEFT JOIN renewed ON renewed.lock_key = want.lock_key AND renewed.region = want.region AND renewed.client_id = want.term
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND {alive l want.ttl}
  ORDER BY want.n`,
-	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL,
+	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
 }
 
 // A row that could be taken had ended. Asked a moment before, in a statement of its own, it
@@ -112,7 +106,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
        boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
        metadata = excluded.metadata`,
-	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL,
+	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
 }
 
 const (
@@ -151,4 +145,30 @@ UPDATE int_lock AS l
  WHERE l.lock_key = $1 AND l.region = $2 AND l.created_date > {utc}
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2{skip})`
+
+	locksSQL = `
+SELECT l.lock_key, l.region, l.client_id, l.created_date, {utc}, o.name, o.node, o.fence, o.ttl_ms,
+       CASE WHEN o.group_term = o.term THEN (
+         SELECT count(*) FROM obs_hold h
+          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND {live h}) ELSE 0 END,
+       (SELECT count(*) FROM (SELECT 1 FROM int_lock LIMIT $3) counted)
+  FROM (
+    SELECT * FROM (
+      SELECT l.*, 0 AS part
+        FROM obs_lock o
+        JOIN int_lock l ON l.lock_key = o.lock_key AND l.region = o.region
+       WHERE o.region {among $1}
+       ORDER BY o.region, o.lock_key
+       LIMIT $2) pollers
+    UNION ALL
+    SELECT * FROM (
+      SELECT l.*, 1 AS part
+        FROM int_lock l
+       WHERE NOT EXISTS (SELECT 1 FROM obs_lock o WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.region {among $1})
+       ORDER BY l.lock_key, l.region
+       LIMIT $2) others
+     ORDER BY part, region, lock_key
+     LIMIT $2) l
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ ORDER BY l.part, l.region, l.lock_key`
 )

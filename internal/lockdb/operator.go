@@ -1,10 +1,12 @@
 package lockdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
@@ -72,6 +74,7 @@ type ResetOptions struct {
 // poll that runs is refused its next commit.
 func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOptions) error {
 	detail, from := "", "beginning"
+	text := t.sql.SQL().Operations
 	var more []string
 	switch {
 	case o.Forget && o.KeepCursor:
@@ -82,10 +85,10 @@ func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOpt
 		from = "start"
 	}
 	if !o.KeepCursor {
-		more = append(more, cancelSweepsSQL, forgetGenerationSQL)
+		more = append(more, text.CancelSweeps, text.ForgetGeneration)
 	}
 	if o.Forget {
-		detail, more = "forget", append(more, forgetRowsSQL, forgetObservedSQL)
+		detail, more = "forget", append(more, text.ForgetRows, text.ForgetObserved)
 	}
 	return t.db.InTx(ctx, "reset "+stream, func(tx *sql.Tx) error {
 		marks, err := t.marks(ctx, tx, stream)
@@ -93,36 +96,23 @@ func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOpt
 			return err
 		}
 		marks = marks.Reset(!o.KeepCursor, o.Forget)
-		if _, err := tx.ExecContext(ctx, t.db.SQL(resetSQL), stream, marks.Encode(), from); err != nil {
+		if _, err := tx.ExecContext(ctx, text.Reset, stream, marks.Encode(), from); err != nil {
 			return err
 		}
 		for _, text := range more {
-			if _, err := tx.ExecContext(ctx, t.db.SQL(text), stream); err != nil {
+			if _, err := tx.ExecContext(ctx, text, stream); err != nil {
 				return err
 			}
 		}
-		return Audit(ctx, t.db, tx, Did(by, "reset", stream, detail))
+		return audit(ctx, tx, t.sql.SQL(), Did(by, "reset", stream, detail))
 	})
 }
-
-// resetSQL makes the cursor accept whatever is read next, from where $3 says.
-const resetSQL = `
-UPDATE obs_cursor
-   SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = $2,
-       low_ts = CASE $3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
-       newest_ts = CASE $3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
- WHERE stream = $1`
-
-const (
-	forgetRowsSQL     = `UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = $1`
-	forgetObservedSQL = `DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`
-)
 
 // marks reads those of a stream that is about to be changed. The error is
 // [ErrUnknownStream] for one that was never polled.
 func (t *Operations) marks(ctx context.Context, tx *sql.Tx, stream string) (observer.Marks, error) {
 	var text string
-	err := tx.QueryRowContext(ctx, t.db.SQL(`SELECT marks FROM obs_cursor WHERE stream = $1{update}`), stream).Scan(&text)
+	err := tx.QueryRowContext(ctx, t.sql.SQL().Operations.Marks, stream).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
 	}
@@ -138,30 +128,30 @@ func (t *Operations) marks(ctx context.Context, tx *sql.Tx, stream string) (obse
 // refused its next commit.
 func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, detail string) error {
 	return t.db.InTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, t.db.SQL(`
-			UPDATE obs_cursor
-			   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
-			 WHERE stream = $1 AND refusal = $2 AND refusal <> ''`), stream, refusal))
+		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Operations.Accept, stream, refusal))
 		switch {
 		case err != nil:
 			return err
 		case n == 0:
 			return ErrRefusalMoved
 		}
-		return Audit(ctx, t.db, tx, Did(by, "accept", stream, detail))
+		return audit(ctx, tx, t.sql.SQL(), Did(by, "accept", stream, detail))
 	})
 }
 
 // Note notes an act that is done in other transactions, before they begin.
 func (t *Operations) Note(ctx context.Context, act Act) error {
-	return t.db.InTx(ctx, "note "+act.Action+" of "+act.Subject, func(tx *sql.Tx) error { return Audit(ctx, t.db, tx, act) })
+	return t.db.InTx(ctx, "note "+act.Action+" of "+act.Subject, func(tx *sql.Tx) error { return audit(ctx, tx, t.sql.SQL(), act) })
 }
 
-// Audit notes an act in the transaction that does it. Actor and detail are texts that
-// people write, of any bytes.
-func Audit(ctx context.Context, db *sqldb.DB, tx *sql.Tx, act Act) error {
-	_, err := tx.ExecContext(ctx, db.SQL(`
-		INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`),
+// Audit notes an act in the transaction that does it.
+func (db *DB) Audit(ctx context.Context, tx *sql.Tx, act Act) error {
+	return audit(ctx, tx, db.sql.SQL(), act)
+}
+
+// audit is Audit. Actor and detail are texts that people write, of any bytes.
+func audit(ctx context.Context, tx *sql.Tx, text *partSQL, act Act) error {
+	_, err := tx.ExecContext(ctx, text.Operations.Audit,
 		sqldb.Storable(act.Actor), act.Action, act.Subject, sqldb.Storable(act.Detail))
 	return err
 }
@@ -179,27 +169,50 @@ type ActFilter struct {
 
 // Acts returns the acts of operators, newest first.
 func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
-	w := where{db: t.db}
-	if f.Since > 0 {
-		w.add("at >= {past %s}", f.Since.Seconds())
-	}
-	if f.Action != "" {
-		w.add("action = %s", f.Action)
-	}
-	if f.Actor != "" {
-		w.add("actor = %s", sqldb.Storable(f.Actor))
-	}
-	if f.Subject != "" {
-		w.add("substr(' ' || subject, 1 + length(subject) - length(CAST(%[1]s AS TEXT))) = ' ' || CAST(%[1]s AS TEXT)", f.Subject)
-	}
 	var acts []Act
-	err := t.db.Query(ctx, "read the audit table",
-		`SELECT at, actor, action, subject, detail FROM obs_audit`+w.text()+` ORDER BY id DESC`+w.limit(f.Limit),
+	err := t.db.Query(ctx, "read the audit table", t.sql.SQL().Operations.Acts,
 		func(scan func(...any) error) error {
 			var a Act
 			err := scan(sqldb.ScanTime(&a.At), &a.Actor, &a.Action, &a.Subject, &a.Detail)
 			acts = append(acts, a)
 			return err
-		}, w.args...)
+		}, f.Since.Seconds(), f.Action, sqldb.Storable(f.Actor), f.Subject, cmp.Or(f.Limit, math.MaxInt32))
 	return acts, err
+}
+
+// operationSQL are the statements of [Operations] on a stream, and on the audit table. Reset
+// makes the cursor accept whatever is read next, from where $3 says, and runs the four after
+// it as its options say.
+type operationSQL struct {
+	Marks, Reset, CancelSweeps, ForgetGeneration, ForgetRows, ForgetObserved string
+
+	Accept, Audit, Acts string
+}
+
+var operationTexts = operationSQL{
+	Marks: `SELECT marks FROM obs_cursor WHERE stream = $1{update}`,
+	Reset: `
+UPDATE obs_cursor
+   SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = $2,
+       low_ts = CASE $3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
+       newest_ts = CASE $3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
+ WHERE stream = $1`,
+	CancelSweeps:     `UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE stream = $1 AND state = 'running'`,
+	ForgetGeneration: `DELETE FROM obs_generation WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`,
+	ForgetRows:       `UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = $1`,
+	ForgetObserved:   `DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`,
+	Accept: `
+UPDATE obs_cursor
+   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
+ WHERE stream = $1 AND refusal = $2 AND refusal <> ''`,
+	Audit: `INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`,
+	Acts: `
+SELECT at, actor, action, subject, detail
+  FROM obs_audit
+ WHERE (CAST($1 AS DOUBLE PRECISION) = 0 OR at >= {past $1})
+   AND (CAST($2 AS TEXT) = '' OR action = $2)
+   AND (CAST($3 AS TEXT) = '' OR actor = $3)
+   AND (CAST($4 AS TEXT) = '' OR substr(' ' || subject, 1 + length(subject) - length($4)) = ' ' || $4)
+ ORDER BY id DESC
+ LIMIT $5`,
 }

@@ -26,7 +26,7 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 		return false, err
 	}
 	err = t.db.InTx(ctx, "pause "+stream, func(tx *sql.Tx) error {
-		if err := endPauses(ctx, t.db, tx, t.sql.SQL().Pauses.EndPauses, by.Actor, list); err != nil {
+		if err := endPauses(ctx, tx, t.sql.SQL(), by.Actor, list); err != nil {
 			return err
 		}
 		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Pauses.Pause, stream, lasts.Seconds(), sqldb.Storable(by.Actor), sqldb.Storable(by.Reason)))
@@ -37,7 +37,7 @@ func (t *Operations) Pause(ctx context.Context, stream string, by By, lasts time
 		if lasts > 0 {
 			detail = "for " + lasts.String()
 		}
-		return Audit(ctx, t.db, tx, Did(by, "pause", stream, detail))
+		return audit(ctx, tx, t.sql.SQL(), Did(by, "pause", stream, detail))
 	})
 	return changed && err == nil, err
 }
@@ -60,7 +60,7 @@ func (t *Operations) Resume(ctx context.Context, stream string, by By, account s
 		if forgotten > 0 {
 			detail = "the refused account " + account + " may be tried again"
 		}
-		return Audit(ctx, t.db, tx, Did(by, "resume", stream, detail))
+		return audit(ctx, tx, t.sql.SQL(), Did(by, "resume", stream, detail))
 	})
 	return changed && err == nil, err
 }
@@ -74,8 +74,8 @@ func affected(result sql.Result, err error) (int64, error) {
 
 // endPauses clears those pauses of the streams in a list that are over, by EndPauses, and notes it. The
 // streams have gone on by the database's clock, whichever process notices it.
-func endPauses(ctx context.Context, db *sqldb.DB, tx *sql.Tx, text, actor string, streams any) error {
-	rows, err := tx.QueryContext(ctx, text, streams)
+func endPauses(ctx context.Context, tx *sql.Tx, text *partSQL, actor string, streams any) error {
+	rows, err := tx.QueryContext(ctx, text.Pauses.EndPauses, streams)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func endPauses(ctx context.Context, db *sqldb.DB, tx *sql.Tx, text, actor string
 		return err
 	}
 	for _, act := range over {
-		if err := Audit(ctx, db, tx, act); err != nil {
+		if err := audit(ctx, tx, text, act); err != nil {
 			return err
 		}
 	}

@@ -14,30 +14,19 @@ import (
 // to an end.
 const DefaultStalledCopy = 15 * time.Second
 
-// endStalledSQL ends sessions of ours whose client has stopped in the middle
-// of a COPY. The server itself never does: while it waits for the rest of the
-// rows it heeds neither statement_timeout nor
-// idle_in_transaction_session_timeout, and the kernel of a host whose process
-// is stopped keeps the connection alive. The role may end its own sessions
-// without further rights. It is of PostgreSQL alone, and names no table.
-const endStalledSQL = `
-SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
-  FROM pg_stat_activity
- WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-   AND state = 'active' AND wait_event = 'ClientRead'
-   AND starts_with(query, 'copy ' || $2::text)
-   AND query_start < clock_timestamp() - make_interval(secs => $1)`
-
-// unblocked runs f, and once more if it met a lock that a stalled session held
-// and no longer holds. What the ended session had written is undone, and its
-// client, should it wake, finds its commit not done.
+// unblocked runs f, and once more if it met a lock that a stalled session held and no longer
+// holds: one of ours whose client has stopped in the middle of a COPY. The server never ends
+// it: while it waits for the rest of the rows it heeds neither statement_timeout nor
+// idle_in_transaction_session_timeout, and the kernel of a host whose process is stopped keeps
+// the connection alive. What the ended session had written is undone, and its client, should
+// it wake, finds its commit not done.
 func (e *postgresEngine) unblocked(ctx context.Context, f func() error) error {
 	err := f()
 	if !sqldb.LockTimedOut(err) {
 		return err
 	}
 	var ended int
-	sweep := e.db.Lease.QueryRowContext(ctx, endStalledSQL, e.stalled.Seconds(), e.db.TablePrefix()).Scan(&ended)
+	sweep := e.db.Lease.QueryRowContext(ctx, e.sql.SQL().Commit.EndStalled, e.stalled.Seconds(), e.db.TablePrefix()).Scan(&ended)
 	if sweep != nil {
 		return errors.Join(err, fmt.Errorf("look for stalled sessions: %w", sweep))
 	}

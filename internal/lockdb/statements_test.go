@@ -8,10 +8,5 @@ import (
 
 func TestStatementsAreAccepted(t *testing.T) {
 	t.Parallel()
-	type statements struct {
-		Leases    leaseSQL
-		Parts     partSQL
-		Unblocked string
-	}
-	sqltest.Golden(t, statements{postgresLeaseSQL, partTexts("postgres"), endStalledSQL}, statements{sqliteLeaseSQL, partTexts("sqlite"), ""}, sqltest.Migrated(t))
+	sqltest.Golden(t, partTexts("postgres"), partTexts("sqlite"), sqltest.Migrated(t))
 }

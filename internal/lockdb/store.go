@@ -20,6 +20,7 @@ import (
 // under which it commits. It is an [observer.Store].
 type Store struct {
 	db       *sqldb.DB
+	sql      *sqldb.Statements[partSQL]
 	engine   engine
 	events   *eventlog.Log
 	log      *slog.Logger
@@ -32,7 +33,10 @@ type Store struct {
 
 // Store binds the database to a lease.
 func (db *DB) Store(g lock.Grant) *Store {
-	return &Store{db: db.db, engine: db.engine, events: db.events, log: db.log, metrics: db.metrics, onCommit: db.onCommit, grant: g}
+	return &Store{
+		db: db.db, sql: db.sql, engine: db.engine, events: db.events,
+		log: db.log, metrics: db.metrics, onCommit: db.onCommit, grant: g,
+	}
 }
 
 // Peek returns a store that can only be read, for a dry run: the cursor of a
@@ -44,12 +48,10 @@ func (db *DB) Peek() *Store {
 	return s
 }
 
-const cursorColumns = `stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
-	query_fingerprint, definition, defined_at, refusal, accepted, marks`
-
-func scanCursor(scan func(...any) error) (c observer.Cursor, err error) {
+// cursor is Cursor of a stream that has one. The error is [sql.ErrNoRows] for another.
+func (s *Store) cursor(ctx context.Context, stream string) (c observer.Cursor, err error) {
 	var marks string
-	err = scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
+	err = s.db.Read.QueryRowContext(ctx, s.sql.SQL().Store.Cursor, stream).Scan(&c.ID, &c.Stream, &c.Version, &c.Epoch, &c.LastSeq, &c.Rows, &c.Live, &c.Low, &c.Newest, &c.FirstReading,
 		&c.Fingerprint, &c.Definition, sqldb.ScanTime(&c.DefinedAt), &c.Refusal, &c.Accepted, &marks)
 	if err == nil {
 		c.Marks, err = observer.DecodeMarks(marks)
@@ -59,9 +61,8 @@ func scanCursor(scan func(...any) error) (c observer.Cursor, err error) {
 
 // Cursor implements [observer.Store].
 func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, error) {
-	const read = `SELECT ` + cursorColumns + ` FROM obs_cursor WHERE stream = $1`
 	began := time.Now()
-	c, err := scanCursor(s.db.Read.QueryRowContext(ctx, s.db.SQL(read), stream).Scan)
+	c, err := s.cursor(ctx, stream)
 	if errors.Is(err, sql.ErrNoRows) && s.peek {
 		return observer.Cursor{Stream: stream}, nil
 	}
@@ -69,7 +70,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 		if err := s.create(ctx, stream); err != nil {
 			return observer.Cursor{}, err
 		}
-		c, err = scanCursor(s.db.Read.QueryRowContext(ctx, s.db.SQL(read), stream).Scan)
+		c, err = s.cursor(ctx, stream)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = lock.ErrFenced
 		}
@@ -83,9 +84,7 @@ func (s *Store) Cursor(ctx context.Context, stream string) (observer.Cursor, err
 
 // create makes the cursor, if the lease still lives and no other node has.
 func (s *Store) create(ctx context.Context, stream string) error {
-	text := fencedSQL(s.db, `
-		INSERT INTO obs_cursor (stream) SELECT $5 WHERE {lease} ON CONFLICT (stream) DO NOTHING`)
-	if _, err := s.db.Main.ExecContext(ctx, text, fencedArgs(s.grant, stream)...); err != nil {
+	if _, err := s.db.Main.ExecContext(ctx, s.sql.SQL().Store.Create, fencedArgs(s.grant, stream)...); err != nil {
 		return fmt.Errorf("create the cursor of %s: %w", stream, err)
 	}
 	return nil
@@ -102,7 +101,7 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	if err != nil {
 		return nil, fmt.Errorf("look up observed rows of %s: %w", c.Stream, err)
 	}
-	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.engine.lookUpSQL(),
+	err = s.observed(ctx, "look up observed rows of "+c.Stream, c, s.sql.SQL().Store.Observed,
 		func(o observer.Observed) { found[o.Key] = o }, list)
 	if err != nil {
 		return nil, err
@@ -110,18 +109,13 @@ func (s *Store) Observed(ctx context.Context, c observer.Cursor, keys []string) 
 	return found, nil
 }
 
-// observed reads the observed rows of a stream, its number being $1. The cursor
-// comes as a row without a key, in the same statement: a server that is behind
-// is behind with both, and its rows must not stand in for those of the cursor.
+// observed reads observed rows of a stream by Observed or Live. The row without a key is the
+// cursor.
 func (s *Store) observed(ctx context.Context, what string, c observer.Cursor, text string,
 	visit func(observer.Observed), args ...any,
 ) error {
 	current := s.peek // A dry run goes on from commits that never were.
-	err := s.db.Query(ctx, what, `
-		SELECT '' AS key, CAST('' AS `+s.db.Bytes()+`) AS row_hash, version, 0 AS row_number, FALSE AS gone
-		  FROM obs_cursor
-		 WHERE stream_id = $1
-		 UNION ALL`+text,
+	err := s.db.Query(ctx, what, text,
 		func(scan func(...any) error) error {
 			var o observer.Observed
 			if err := scan(&o.Key, &o.Hash, &o.Version, &o.Number, &o.Gone); err != nil {
@@ -139,8 +133,6 @@ func (s *Store) observed(ctx context.Context, what string, c observer.Cursor, te
 	}
 	return err
 }
-
-const observedColumns = `key, row_hash, version, row_number, gone`
 
 // Live implements [observer.Store]. Its error is [observer.ErrConflict] as that
 // of [Store.Observed] is.
@@ -168,15 +160,7 @@ const livePage = 2000
 
 func (s *Store) livePage(ctx context.Context, c observer.Cursor, after string) ([]observer.Observed, error) {
 	page := make([]observer.Observed, 0, livePage)
-	err := s.observed(ctx, "read the live rows of "+c.Stream, c, `
-
-		SELECT *
-		  FROM (SELECT `+observedColumns+`
-		          FROM obs_observed
-		         WHERE stream_id = $1 AND key > $2 AND NOT gone
-		         ORDER BY key
-		         LIMIT $3) AS page
-		 ORDER BY key`,
+	err := s.observed(ctx, "read the live rows of "+c.Stream, c, s.sql.SQL().Store.Live,
 		func(o observer.Observed) { page = append(page, o) }, after, livePage)
 	return page, err
 }
@@ -255,18 +239,14 @@ func (s *Store) fate(ctx context.Context, ch *observer.Chunk) (committed bool, e
 	err = s.db.InTx(ctx, "resolve a commit", func(tx *sql.Tx) error {
 		// Waits for an orphan that holds the row, and so comes before the lease.
 		var id sql.NullString
-		err := tx.QueryRowContext(ctx, s.db.SQL(`
-			SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1{update}`), ch.Before.ID).Scan(&id)
+		err := tx.QueryRowContext(ctx, s.sql.SQL().Store.LockCursor, ch.Before.ID).Scan(&id)
 		if err != nil {
 			return err
 		}
 		if committed = id.String == ch.CommitID.String(); committed {
 			return nil
 		}
-		_, err = tx.ExecContext(ctx, fencedSQL(s.db, `
-			UPDATE obs_cursor
-			   SET version = version + 1, commit_id = NULL
-			 WHERE stream_id = $5 AND version = $6 AND {lease}`), fencedArgs(s.grant, ch.Before.ID, ch.Before.Version)...)
+		_, err = tx.ExecContext(ctx, s.sql.SQL().Store.Outdate, fencedArgs(s.grant, ch.Before.ID, ch.Before.Version)...)
 		return err
 	})
 	return committed, err

@@ -36,21 +36,10 @@ func scanSweep(scan func(...any) error) (observer.Sweep, error) {
 	return s, err
 }
 
-// stepSQL is the change of a chunk to its sweep. A sweep that is not running
-// is not found; one of another stream is not either.
-const stepSQL = `
-UPDATE obs_sweep
-   SET position_ts = $2, row_count = row_count + $3, event_count = event_count + $4,
-       state = CASE WHEN $5 THEN 'done' ELSE state END, updated_at = {now}
- WHERE id = $1 AND state = 'running' AND stream = $6`
-
 func stepArgs(ch *observer.Chunk) []any {
 	s := ch.Sweep
 	return []any{s.ID, s.Position, s.Rows, s.Events, s.Done, ch.Before.Stream}
 }
-
-// cancelSweepsSQL cancels all sweeps of a stream.
-const cancelSweepsSQL = `UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE stream = $1 AND state = 'running'`
 
 // Start notes a sweep that the nodes will then do, step by step. Of s the
 // stream, the kind and the range count. When one of that stream and kind is
@@ -86,7 +75,7 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started o
 			return err
 		}
 		detail := fmt.Sprintf("%s %d: from %q, before %q", started.Kind, started.ID, started.From, started.Before)
-		return Audit(ctx, t.db, tx, Did(by, "start-sweep", started.Stream, detail))
+		return audit(ctx, tx, t.sql.SQL(), Did(by, "start-sweep", started.Stream, detail))
 	})
 	return started, err
 }
@@ -117,7 +106,7 @@ func (t *Sweeps) Cancel(ctx context.Context, id int64, by By) error {
 		if err != nil {
 			return err
 		}
-		return Audit(ctx, t.db, tx, Did(by, "cancel-sweep", stream, fmt.Sprintf("%s %d", kind, id)))
+		return audit(ctx, tx, t.sql.SQL(), Did(by, "cancel-sweep", stream, fmt.Sprintf("%s %d", kind, id)))
 	})
 }
 

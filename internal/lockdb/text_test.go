@@ -71,7 +71,11 @@ func TestTextsOfAnySession(t *testing.T) {
 			for what, name := range map[string]string{"ROLE": configOf(t, role).User, "DATABASE": configOf(t, role).Database} {
 				exec(t.Context(), t, admin, map[string]string{"postgres": fmt.Sprintf(`ALTER %s "%s" RESET ALL`, what, name)})
 			}
-			store := open(t, role).Store(g)
+			bare := open(t, role)
+			if err := bare.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			store := bare.Store(g)
 			known, err := store.Observed(t.Context(), cursorOf(t, store, "umlaute"), []string{"ü€"})
 			if err != nil || len(known) != 1 {
 				t.Errorf("a session without the settings knows %+v, %v", known, err)

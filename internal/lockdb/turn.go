@@ -96,7 +96,7 @@ func (t *Turns) Streams(ctx context.Context, ids []string) (map[string]turn.Stre
 		return found, err
 	}
 	return found, t.db.InTx(ctx, "end the pauses that are over", func(tx *sql.Tx) error {
-		return endPauses(ctx, t.db, tx, t.sql.SQL().Pauses.EndPauses, t.node, list)
+		return endPauses(ctx, tx, t.sql.SQL(), t.node, list)
 	})
 }
 

@@ -20,7 +20,7 @@ func TestLocksAreFoundByKey(t *testing.T) {
 		 SELECT g, 'LOCKS', g, g, g, 'a', 'lock:exclusive:page:writing:' || g, 1000, now(), '', '', '' FROM generate_series(1, 20000) g`,
 		`ANALYZE int_lock, obs_lock`,
 	} {
-		if _, err := db.db.Main.ExecContext(t.Context(), text); err != nil {
+		if _, err := db.db.Main.ExecContext(t.Context(), db.db.Rendering().SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +71,7 @@ func opened(t *testing.T, url string) *Provider {
 func planOf(t *testing.T, p *Provider, text string, args ...any) string {
 	t.Helper()
 	var plan strings.Builder
-	err := p.db.Query(t.Context(), "explain", text, func(scan func(...any) error) error {
+	err := p.db.Query(t.Context(), "explain", p.db.Rendering().SQL(text), func(scan func(...any) error) error {
 		var line string
 		into := []any{&line}
 		if strings.HasPrefix(text, "EXPLAIN QUERY PLAN") {

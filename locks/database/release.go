@@ -26,7 +26,7 @@ func (p *Provider) ReleaseLock(ctx context.Context, region, key, term string, by
 		if err := p.endTerm(ctx, tx, rowKey(key), region, term); err != nil {
 			return err
 		}
-		return lockdb.Audit(ctx, p.db, tx, act)
+		return p.node.Audit(ctx, tx, act)
 	})
 }
 

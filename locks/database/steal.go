@@ -71,7 +71,7 @@ func (p *Provider) steal(ctx context.Context, g lock.Grant, seen lock.Held, act 
 	if a, err = p.engine.acquireIn(ctx, tx, g); err != nil {
 		return a, err
 	}
-	return a, lockdb.Audit(ctx, p.db, tx, act)
+	return a, p.node.Audit(ctx, tx, act)
 }
 
 // endSeen locks the row, and ends the lease that was seen.

@@ -50,7 +50,7 @@ func TestAcknowledgedEventsAreReadByIndex(t *testing.T) {
 		 SELECT 'orders', g, gen_random_uuid(), 't', 's', 1, 'new', now(), '{}' FROM generate_series(1, 20000) g`,
 		`ANALYZE obs_event`,
 	} {
-		if _, err := db.Main.ExecContext(t.Context(), text); err != nil {
+		if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestBacklogReadsOneEventOfAStream(t *testing.T) {
 				`INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data) ` + c.fill,
 				`INSERT INTO obs_cursor (stream, last_seq) VALUES ('orders', 20000)`, c.analyze,
 			} {
-				if _, err := db.Main.ExecContext(t.Context(), text); err != nil {
+				if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -120,9 +120,9 @@ func TestBeforeSearchesByTime(t *testing.T) {
 			t.Parallel()
 			db := migrated(t, url)
 			for seq := int64(11); seq <= 40; seq++ {
-				_, err := db.Exec(t.Context(), "write an event", `
+				_, err := db.Exec(t.Context(), "write an event", db.Rendering().SQL(`
 					INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, logged_at, data)
-					VALUES ('orders', $1, $2, 't', 's', 1, 'new', $3, $3, '{}')`,
+					VALUES ('orders', $1, $2, 't', 's', 1, 'new', $3, $3, '{}')`),
 					seq, uuid.NewString(), db.TimeArg(begin.Add(time.Duration(seq)*time.Hour)))
 				if err != nil {
 					t.Fatal(err)
@@ -163,7 +163,7 @@ func migrated(t *testing.T, url string) *sqldb.DB {
 // explain returns the last column of a plan.
 func explain(t *testing.T, db *sqldb.DB, text string, args ...any) string {
 	t.Helper()
-	rows, err := db.Main.QueryContext(t.Context(), db.SQL(text), args...)
+	rows, err := db.Main.QueryContext(t.Context(), db.Rendering().SQL(text), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,63 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
 
+-- Store.Create
+PREPARE "Store.Create" AS
+INSERT INTO obs_cursor (stream) SELECT $5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
+ON CONFLICT (stream) DO NOTHING;
+
+-- Store.Outdate
+PREPARE "Store.Outdate" AS
+UPDATE obs_cursor
+   SET version = version + 1, commit_id = NULL
+ WHERE stream_id = $5 AND version = $6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE);
+
+-- Commit.Commit
+PREPARE "Commit.Commit" AS
+WITH held AS MATERIALIZED (
+  SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE
+), lease AS (
+  UPDATE int_lock l
+     SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4::float8))
+    FROM (SELECT count(*) FROM held) AS h
+   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL)
+  RETURNING 1
+), cur AS (
+  UPDATE obs_cursor c
+     SET version = $7, commit_id = $8, last_seq = $9, row_count = $10, live_count = $11,
+         low_ts = $12, newest_ts = $13, first_reading = $14,
+         start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $12 ELSE c.start_ts END,
+         query_fingerprint = $15, definition = $16,
+         defined_at = CASE WHEN c.definition = $16 THEN c.defined_at ELSE clock_timestamp() END,
+         refusal = $17, accepted = $18, marks = $19
+    FROM lease
+   WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
+  RETURNING c.stream_id, c.stream, c.last_seq
+), seen AS (
+  SELECT cur.stream_id, u.*
+    FROM cur, unnest($20::text[], $21::bytea[], $22::integer[], $23::bigint[], $24::boolean[])
+              WITH ORDINALITY AS u(key, row_hash, version, row_number, gone, n)
+), added AS (
+  INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n <= $25
+), changed AS (
+  INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n > $25
+  ON CONFLICT (stream_id, key) DO UPDATE
+     SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
+), dead AS (
+  INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, clock_timestamp(), clock_timestamp(), $30
+    FROM cur, unnest($26::text[], $27::bytea[], $28::text[], $29::text[]) AS u(key, digest, reason, raw)
+  ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused
+), logged AS (
+  INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
+  SELECT cur.stream, cur.last_seq - cardinality($31::uuid[]) + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json, u.snapshot
+    FROM cur, unnest($31::uuid[], $32::text[], $33::text[], $34::integer[], $35::text[], $36::timestamptz[], $37::text[], $38::boolean[])
+              WITH ORDINALITY AS u(id, type, subject, version, change, time, data, snapshot, n)
+)
+SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur);
+
 -- Turns.Turn
 PREPARE "Turns.Turn" AS
 SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)

@@ -89,6 +89,192 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
 
+-- Leases.Locks
+PREPARE "Leases.Locks" AS
+SELECT l.lock_key, l.region, l.client_id, l.created_date, (clock_timestamp() AT TIME ZONE 'UTC'), o.name, o.node, o.fence, o.ttl_ms,
+       CASE WHEN o.group_term = o.term THEN (
+         SELECT count(*) FROM obs_hold h
+          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= (clock_timestamp() - make_interval(secs => h.ttl_ms / 1000.0)))) ELSE 0 END,
+       (SELECT count(*) FROM (SELECT 1 FROM int_lock LIMIT $3) counted)
+  FROM (
+    SELECT * FROM (
+      SELECT l.*, 0 AS part
+        FROM obs_lock o
+        JOIN int_lock l ON l.lock_key = o.lock_key AND l.region = o.region
+       WHERE o.region = ANY ($1::text[])
+       ORDER BY o.region, o.lock_key
+       LIMIT $2) pollers
+    UNION ALL
+    SELECT * FROM (
+      SELECT l.*, 1 AS part
+        FROM int_lock l
+       WHERE NOT EXISTS (SELECT 1 FROM obs_lock o WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.region = ANY ($1::text[]))
+       ORDER BY l.lock_key, l.region
+       LIMIT $2) others
+     ORDER BY part, region, lock_key
+     LIMIT $2) l
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ ORDER BY l.part, l.region, l.lock_key;
+
+-- Store.Cursor
+PREPARE "Store.Cursor" AS
+SELECT stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
+       query_fingerprint, definition, defined_at, refusal, accepted, marks
+  FROM obs_cursor
+ WHERE stream = $1;
+
+-- Store.Create
+PREPARE "Store.Create" AS
+INSERT INTO obs_cursor (stream) SELECT $5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE)
+ON CONFLICT (stream) DO NOTHING;
+
+-- Store.Observed
+PREPARE "Store.Observed" AS
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
+ UNION ALL
+SELECT o.*
+  FROM unnest($2::text[]) AS u(key)
+ CROSS JOIN LATERAL (
+       SELECT key, row_hash, version, row_number, gone
+         FROM obs_observed
+        WHERE stream_id = $1 AND key = u.key
+       OFFSET 0) AS o;
+
+-- Store.Live
+PREPARE "Store.Live" AS
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
+ UNION ALL
+SELECT *
+  FROM (SELECT key, row_hash, version, row_number, gone
+          FROM obs_observed
+         WHERE stream_id = $1 AND key > $2 AND NOT gone
+         ORDER BY key
+         LIMIT $3) AS page
+ ORDER BY key;
+
+-- Store.Generation
+PREPARE "Store.Generation" AS
+SELECT reading, key, complete, seen, row_count, started_at, finished_at, took_ms
+  FROM obs_generation
+ WHERE stream_id = $1;
+
+-- Store.Buried
+PREPARE "Store.Buried" AS
+SELECT d.*
+  FROM unnest($2::text[]) AS u(digest)
+ CROSS JOIN LATERAL (
+       SELECT digest, refused, last_at > (clock_timestamp() - make_interval(secs => $3::float8))
+         FROM obs_dead
+        WHERE stream = $1 AND digest = decode(u.digest, 'hex')
+       OFFSET 0) AS d;
+
+-- Store.LockCursor
+PREPARE "Store.LockCursor" AS
+SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1 FOR UPDATE;
+
+-- Store.Outdate
+PREPARE "Store.Outdate" AS
+UPDATE obs_cursor
+   SET version = version + 1, commit_id = NULL
+ WHERE stream_id = $5 AND version = $6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE);
+
+-- Commit.Commit
+PREPARE "Commit.Commit" AS
+WITH held AS MATERIALIZED (
+  SELECT 1 FROM obs_cursor WHERE stream_id = $5 FOR UPDATE
+), lease AS (
+  UPDATE int_lock l
+     SET created_date = (clock_timestamp() AT TIME ZONE 'UTC')
+    FROM (SELECT count(*) FROM held) AS h
+   WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4::float8)))
+  RETURNING 1
+), cur AS (
+  UPDATE obs_cursor c
+     SET version = $7, commit_id = $8, last_seq = $9, row_count = $10, live_count = $11,
+         low_ts = $12, newest_ts = $13, first_reading = $14,
+         start_ts = CASE WHEN c.low_ts = '' AND c.query_fingerprint = '' THEN $12 ELSE c.start_ts END,
+         query_fingerprint = $15, definition = $16,
+         defined_at = CASE WHEN c.definition = $16 THEN c.defined_at ELSE clock_timestamp() END,
+         refusal = $17, accepted = $18, marks = $19
+    FROM lease
+   WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused
+  RETURNING c.stream_id, c.stream, c.last_seq
+), seen AS (
+  SELECT cur.stream_id, u.*
+    FROM cur, unnest($20::text[], $21::bytea[], $22::integer[], $23::bigint[], $24::boolean[])
+              WITH ORDINALITY AS u(key, row_hash, version, row_number, gone, n)
+), added AS (
+  INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n <= $25
+), changed AS (
+  INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+  SELECT stream_id, key, row_hash, version, row_number, gone FROM seen WHERE n > $25
+  ON CONFLICT (stream_id, key) DO UPDATE
+     SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone
+), dead AS (
+  INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
+  SELECT cur.stream, u.key, u.digest, u.reason, u.raw, clock_timestamp(), clock_timestamp(), $30
+    FROM cur, unnest($26::text[], $27::bytea[], $28::text[], $29::text[]) AS u(key, digest, reason, raw)
+  ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused
+), logged AS (
+  INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
+  SELECT cur.stream, cur.last_seq - cardinality($31::uuid[]) + u.n, u.id, u.type, u.subject, u.version, u.change, u.time, u.data::json, u.snapshot
+    FROM cur, unnest($31::uuid[], $32::text[], $33::text[], $34::integer[], $35::text[], $36::timestamptz[], $37::text[], $38::boolean[])
+              WITH ORDINALITY AS u(id, type, subject, version, change, time, data, snapshot, n)
+)
+SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur);
+
+-- Commit.Advance
+PREPARE "Commit.Advance" AS
+UPDATE obs_cursor
+   SET version = $3, commit_id = $4, last_seq = $5, row_count = $6, live_count = $7,
+       low_ts = $8, newest_ts = $9, first_reading = $10,
+       start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN $8 ELSE start_ts END,
+       query_fingerprint = $11, definition = $12,
+       defined_at = CASE WHEN definition = $12 THEN defined_at ELSE clock_timestamp() END,
+       refusal = $13, accepted = $14, marks = $15
+ WHERE stream_id = $1 AND version = $2 AND NOT paused;
+
+-- Commit.Step
+PREPARE "Commit.Step" AS
+UPDATE obs_sweep
+   SET position_ts = $2, row_count = row_count + $3, event_count = event_count + $4,
+       state = CASE WHEN $5 THEN 'done' ELSE state END, updated_at = clock_timestamp()
+ WHERE id = $1 AND state = 'running' AND stream = $6;
+
+-- Commit.Remember
+PREPARE "Commit.Remember" AS
+INSERT INTO obs_generation (stream_id, reading, key, complete, seen, row_count, started_at, finished_at, took_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (stream_id) DO UPDATE
+   SET reading = excluded.reading, key = excluded.key, complete = excluded.complete, seen = excluded.seen, row_count = excluded.row_count,
+       started_at = excluded.started_at, finished_at = excluded.finished_at, took_ms = excluded.took_ms;
+
+-- Commit.Change
+PREPARE "Commit.Change" AS
+INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+SELECT $1, u.*
+  FROM unnest($2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::boolean[])
+       AS u(key, row_hash, version, row_number, gone)
+ON CONFLICT (stream_id, key) DO UPDATE
+   SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone;
+
+-- Commit.Bury
+PREPARE "Commit.Bury" AS
+INSERT INTO obs_dead AS d (stream, key, digest, reason, raw, first_at, last_at, refused)
+SELECT $1, u.key, u.digest, u.reason, u.raw, clock_timestamp(), clock_timestamp(), $6
+  FROM unnest($2::text[], $3::bytea[], $4::text[], $5::text[]) AS u(key, digest, reason, raw)
+ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused;
+
+-- Commit.EndStalled
+PREPARE "Commit.EndStalled" AS
+SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
+  FROM pg_stat_activity
+ WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+   AND state = 'active' AND wait_event = 'ClientRead'
+   AND starts_with(query, 'copy ' || $2::text)
+   AND query_start < clock_timestamp() - make_interval(secs => $1);
+
 -- Turns.Turn
 PREPARE "Turns.Turn" AS
 SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
@@ -407,12 +593,52 @@ SELECT at, actor, subject, detail
  ORDER BY id DESC
  LIMIT $3;
 
--- Unblocked
-PREPARE "Unblocked" AS
-SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
-  FROM pg_stat_activity
- WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
-   AND state = 'active' AND wait_event = 'ClientRead'
-   AND starts_with(query, 'copy ' || $2::text)
-   AND query_start < clock_timestamp() - make_interval(secs => $1);
+-- Operations.Marks
+PREPARE "Operations.Marks" AS
+SELECT marks FROM obs_cursor WHERE stream = $1 FOR UPDATE;
+
+-- Operations.Reset
+PREPARE "Operations.Reset" AS
+UPDATE obs_cursor
+   SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = $2,
+       low_ts = CASE $3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
+       newest_ts = CASE $3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
+ WHERE stream = $1;
+
+-- Operations.CancelSweeps
+PREPARE "Operations.CancelSweeps" AS
+UPDATE obs_sweep SET state = 'cancelled', updated_at = clock_timestamp() WHERE stream = $1 AND state = 'running';
+
+-- Operations.ForgetGeneration
+PREPARE "Operations.ForgetGeneration" AS
+DELETE FROM obs_generation WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1);
+
+-- Operations.ForgetRows
+PREPARE "Operations.ForgetRows" AS
+UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = $1;
+
+-- Operations.ForgetObserved
+PREPARE "Operations.ForgetObserved" AS
+DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1);
+
+-- Operations.Accept
+PREPARE "Operations.Accept" AS
+UPDATE obs_cursor
+   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
+ WHERE stream = $1 AND refusal = $2 AND refusal <> '';
+
+-- Operations.Audit
+PREPARE "Operations.Audit" AS
+INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES (clock_timestamp(), $1, $2, $3, $4);
+
+-- Operations.Acts
+PREPARE "Operations.Acts" AS
+SELECT at, actor, action, subject, detail
+  FROM obs_audit
+ WHERE (CAST($1 AS DOUBLE PRECISION) = 0 OR at >= (now() - make_interval(secs => $1)))
+   AND (CAST($2 AS TEXT) = '' OR action = $2)
+   AND (CAST($3 AS TEXT) = '' OR actor = $3)
+   AND (CAST($4 AS TEXT) = '' OR substr(' ' || subject, 1 + length(subject) - length($4)) = ' ' || $4)
+ ORDER BY id DESC
+ LIMIT $5;
 

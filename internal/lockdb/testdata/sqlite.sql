@@ -60,6 +60,133 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = ?1 AND region = ?2);
 
+-- Leases.Locks
+EXPLAIN
+SELECT l.lock_key, l.region, l.client_id, l.created_date, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.name, o.node, o.fence, o.ttl_ms,
+       CASE WHEN o.group_term = o.term THEN (
+         SELECT count(*) FROM obs_hold h
+          WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', h.ttl_ms / 1000.0)))) ELSE 0 END,
+       (SELECT count(*) FROM (SELECT 1 FROM int_lock LIMIT ?3) counted)
+  FROM (
+    SELECT * FROM (
+      SELECT l.*, 0 AS part
+        FROM obs_lock o
+        JOIN int_lock l ON l.lock_key = o.lock_key AND l.region = o.region
+       WHERE o.region IN (SELECT value FROM json_each(?1))
+       ORDER BY o.region, o.lock_key
+       LIMIT ?2) pollers
+    UNION ALL
+    SELECT * FROM (
+      SELECT l.*, 1 AS part
+        FROM int_lock l
+       WHERE NOT EXISTS (SELECT 1 FROM obs_lock o WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.region IN (SELECT value FROM json_each(?1)))
+       ORDER BY l.lock_key, l.region
+       LIMIT ?2) others
+     ORDER BY part, region, lock_key
+     LIMIT ?2) l
+  LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
+ ORDER BY l.part, l.region, l.lock_key;
+
+-- Store.Cursor
+EXPLAIN
+SELECT stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
+       query_fingerprint, definition, defined_at, refusal, accepted, marks
+  FROM obs_cursor
+ WHERE stream = ?1;
+
+-- Store.Create
+EXPLAIN
+INSERT INTO obs_cursor (stream) SELECT ?5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
+ON CONFLICT (stream) DO NOTHING;
+
+-- Store.Observed
+EXPLAIN
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
+ UNION ALL
+SELECT key, row_hash, version, row_number, gone
+  FROM obs_observed
+ WHERE stream_id = ?1 AND key IN (SELECT value FROM json_each(?2));
+
+-- Store.Live
+EXPLAIN
+SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
+ UNION ALL
+SELECT *
+  FROM (SELECT key, row_hash, version, row_number, gone
+          FROM obs_observed
+         WHERE stream_id = ?1 AND key > ?2 AND NOT gone
+         ORDER BY key
+         LIMIT ?3) AS page
+ ORDER BY key;
+
+-- Store.Generation
+EXPLAIN
+SELECT reading, key, complete, seen, row_count, started_at, finished_at, took_ms
+  FROM obs_generation
+ WHERE stream_id = ?1;
+
+-- Store.Buried
+EXPLAIN
+SELECT digest, refused, last_at > strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?3))
+  FROM obs_dead
+ WHERE stream = ?1 AND digest IN (SELECT unhex(value) FROM json_each(?2));
+
+-- Store.LockCursor
+EXPLAIN
+SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = ?1;
+
+-- Store.Outdate
+EXPLAIN
+UPDATE obs_cursor
+   SET version = version + 1, commit_id = NULL
+ WHERE stream_id = ?5 AND version = ?6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))));
+
+-- Commit.Advance
+EXPLAIN
+UPDATE obs_cursor
+   SET version = ?3, commit_id = ?4, last_seq = ?5, row_count = ?6, live_count = ?7,
+       low_ts = ?8, newest_ts = ?9, first_reading = ?10,
+       start_ts = CASE WHEN low_ts = '' AND query_fingerprint = '' THEN ?8 ELSE start_ts END,
+       query_fingerprint = ?11, definition = ?12,
+       defined_at = CASE WHEN definition = ?12 THEN defined_at ELSE strftime('%Y-%m-%d %H:%M:%f000', 'now') END,
+       refusal = ?13, accepted = ?14, marks = ?15
+ WHERE stream_id = ?1 AND version = ?2 AND NOT paused;
+
+-- Commit.Step
+EXPLAIN
+UPDATE obs_sweep
+   SET position_ts = ?2, row_count = row_count + ?3, event_count = event_count + ?4,
+       state = CASE WHEN ?5 THEN 'done' ELSE state END, updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now')
+ WHERE id = ?1 AND state = 'running' AND stream = ?6;
+
+-- Commit.Remember
+EXPLAIN
+INSERT INTO obs_generation (stream_id, reading, key, complete, seen, row_count, started_at, finished_at, took_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+ON CONFLICT (stream_id) DO UPDATE
+   SET reading = excluded.reading, key = excluded.key, complete = excluded.complete, seen = excluded.seen, row_count = excluded.row_count,
+       started_at = excluded.started_at, finished_at = excluded.finished_at, took_ms = excluded.took_ms;
+
+-- Commit.Add
+EXPLAIN
+INSERT INTO obs_observed (stream_id, key, row_hash, version, row_number, gone)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- Commit.Change
+EXPLAIN
+UPDATE obs_observed SET row_hash = ?3, version = ?4, gone = ?5 WHERE stream_id = ?1 AND key = ?2;
+
+-- Commit.Bury
+EXPLAIN
+INSERT INTO obs_dead (stream, key, digest, reason, raw, first_at, last_at, refused)
+VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%d %H:%M:%f000', 'now'), strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?6)
+ON CONFLICT (stream, digest) DO UPDATE SET raw = excluded.raw, last_at = excluded.last_at, refused = excluded.refused;
+
+-- Commit.Log
+EXPLAIN
+INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+
 -- Turns.Turn
 EXPLAIN
 SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
@@ -377,4 +504,53 @@ SELECT at, actor, subject, detail
  WHERE action = ?1 AND at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?2))
  ORDER BY id DESC
  LIMIT ?3;
+
+-- Operations.Marks
+EXPLAIN
+SELECT marks FROM obs_cursor WHERE stream = ?1;
+
+-- Operations.Reset
+EXPLAIN
+UPDATE obs_cursor
+   SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = ?2,
+       low_ts = CASE ?3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
+       newest_ts = CASE ?3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
+ WHERE stream = ?1;
+
+-- Operations.CancelSweeps
+EXPLAIN
+UPDATE obs_sweep SET state = 'cancelled', updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE stream = ?1 AND state = 'running';
+
+-- Operations.ForgetGeneration
+EXPLAIN
+DELETE FROM obs_generation WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = ?1);
+
+-- Operations.ForgetRows
+EXPLAIN
+UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = ?1;
+
+-- Operations.ForgetObserved
+EXPLAIN
+DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = ?1);
+
+-- Operations.Accept
+EXPLAIN
+UPDATE obs_cursor
+   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
+ WHERE stream = ?1 AND refusal = ?2 AND refusal <> '';
+
+-- Operations.Audit
+EXPLAIN
+INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES (strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?1, ?2, ?3, ?4);
+
+-- Operations.Acts
+EXPLAIN
+SELECT at, actor, action, subject, detail
+  FROM obs_audit
+ WHERE (CAST(?1 AS DOUBLE PRECISION) = 0 OR at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1)))
+   AND (CAST(?2 AS TEXT) = '' OR action = ?2)
+   AND (CAST(?3 AS TEXT) = '' OR actor = ?3)
+   AND (CAST(?4 AS TEXT) = '' OR substr(' ' || subject, 1 + length(subject) - length(?4)) = ' ' || ?4)
+ ORDER BY id DESC
+ LIMIT ?5;
 

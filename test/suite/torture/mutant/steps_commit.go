@@ -3,6 +3,7 @@ package mutant
 const (
 	store        = "internal/lockdb/store.go"
 	commitOne    = "internal/lockdb/commit_postgres.go"
+	commitTexts  = "internal/lockdb/commit_sql.go"
 	commitCopied = "internal/lockdb/commit_copy.go"
 	commitInFile = "internal/lockdb/commit_sqlite.go"
 	operatorFile = "internal/lockdb/operator.go"
@@ -15,7 +16,7 @@ const (
 func leaseInCommit() Step {
 	return Step{
 		What: "the statement that commits does not renew the lease by its term, nor ask for it",
-		Edits: []Edit{{commitOne, `
+		Edits: []Edit{{commitTexts, `
   UPDATE int_lock l
      SET {touch $4::float8}
     FROM (SELECT count(*) FROM held) AS h
@@ -37,7 +38,7 @@ func leaseInFile() Step {
 func expiryInCommit() Step {
 	return Step{
 		What: "the commit renews the lease by its term, whether it has expired or not",
-		Edits: []Edit{{commitOne,
+		Edits: []Edit{{commitTexts,
 			"AND client_id = $3 AND {alive l $4::float8}\n  RETURNING 1",
 			"AND client_id = $3 AND $4::float8 IS NOT NULL\n  RETURNING 1"}},
 	}
@@ -59,8 +60,8 @@ func compareAndSet() Step {
 	return Step{
 		What: "the commit advances the cursor whatever its version, paused or not",
 		Edits: []Edit{
-			{commitOne, "WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused", "WHERE c.stream_id = $5 AND $6::bigint IS NOT NULL"},
-			{commitCopied, "WHERE stream_id = $1 AND version = $2 AND NOT paused", "WHERE stream_id = $1 AND CAST($2 AS BIGINT) IS NOT NULL"},
+			{commitTexts, "WHERE c.stream_id = $5 AND c.version = $6 AND NOT c.paused", "WHERE c.stream_id = $5 AND $6::bigint IS NOT NULL"},
+			{commitTexts, "WHERE stream_id = $1 AND version = $2 AND NOT paused", "WHERE stream_id = $1 AND CAST($2 AS BIGINT) IS NOT NULL"},
 		},
 	}
 }
@@ -68,7 +69,7 @@ func compareAndSet() Step {
 func plainInserts() Step {
 	return Step{
 		What: "a row that is new to a poll is written over the one that is there",
-		Edits: []Edit{{commitOne, "FROM seen WHERE n <= $25", `FROM seen WHERE n <= $25
+		Edits: []Edit{{commitTexts, "FROM seen WHERE n <= $25", `FROM seen WHERE n <= $25
   ON CONFLICT (stream_id, key) DO UPDATE
      SET row_hash = excluded.row_hash, version = excluded.version, gone = excluded.gone`}},
 	}
