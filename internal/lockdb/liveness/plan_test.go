@@ -21,7 +21,7 @@ func TestLookReadsNoLocksOfOthers(t *testing.T) {
 		 SELECT lock_key, region, client_id, 1, '', '', '', 1000, now(), 'boot-' || g % 50, client_id, 'session' FROM int_lock, LATERAL (SELECT lock_key::int AS g) n`,
 		`ANALYZE int_lock, obs_lock`,
 	} {
-		if _, err := db.Main.ExecContext(t.Context(), text); err != nil {
+		if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

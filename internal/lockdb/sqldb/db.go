@@ -49,6 +49,7 @@ type DB struct {
 
 	dialect    *dialect
 	renderings *renderings
+	sql        *Statements[tableSQL]
 	table      lockTableLook
 	locked     sync.Map // of locks whose rows were found locked
 	schema     schema
@@ -73,11 +74,15 @@ type server struct {
 
 func newDB(r *renderings, log *slog.Logger) *DB {
 	d := r.now.Load().dialect
-	return &DB{dialect: d, renderings: r, TimeArg: d.timeArg, log: log, connected: func() {}}
+	db := &DB{dialect: d, renderings: r, TimeArg: d.timeArg, log: log, connected: func() {}}
+	db.sql = NewStatements(db, tableTexts(d.name))
+	return db
 }
 
 // Open prepares a DB. It does not connect: a database that is down is waited
-// for by its users. It fails only for a URL that can never work.
+// for by its users. It fails only for a URL that can never work. Call [DB.Ready] or
+// [DB.Migrate] before other statements: on PostgreSQL they learn from the first connection in
+// which schemas the tables are, and a statement that was rendered before finds no table.
 func Open(o Options) (*DB, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 8
@@ -121,16 +126,13 @@ func (db *DB) Close() error {
 	return errors.Join(errs...)
 }
 
-// Bytes is the type of binary data in a CAST.
-func (db *DB) Bytes() string { return db.dialect.bytes }
-
 // List makes texts one parameter, for the tokens {among $n} and {numbered $n}.
 func (db *DB) List(texts []string) (any, error) { return db.dialect.list(texts) }
 
 // Now returns the database's clock.
 func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	var now time.Time
-	err := db.Read.QueryRowContext(ctx, db.SQL(`SELECT {now}`)).Scan(ScanTime(&now))
+	err := db.Read.QueryRowContext(ctx, db.sql.SQL().Now).Scan(ScanTime(&now))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the clock of the coordination database: %w", BusyPool(db.Read, err))
 	}
@@ -160,10 +162,10 @@ func (db *DB) Ready(ctx context.Context) error {
 	return db.Recognise(ctx)
 }
 
-// Exec runs a statement for its effect, and returns how many rows it changed. what
-// begins the error.
+// Exec runs a statement of [Statements] for its effect, and returns how many rows it changed.
+// what begins the error.
 func (db *DB) Exec(ctx context.Context, what, text string, args ...any) (int64, error) {
-	result, err := db.Main.ExecContext(ctx, db.SQL(text), args...)
+	result, err := db.Main.ExecContext(ctx, text, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, BusyPool(db.Main, err))
 	}
@@ -174,9 +176,9 @@ func (db *DB) Exec(ctx context.Context, what, text string, args ...any) (int64, 
 	return n, nil
 }
 
-// Query visits each row of a result. what begins the error.
+// Query visits each row of the result of a statement of [Statements]. what begins the error.
 func (db *DB) Query(ctx context.Context, what, text string, visit func(scan func(...any) error) error, args ...any) error {
-	rows, err := db.Read.QueryContext(ctx, db.SQL(text), args...)
+	rows, err := db.Read.QueryContext(ctx, text, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, BusyPool(db.Read, err))
 	}

@@ -11,8 +11,6 @@ import (
 type dialect struct {
 	name, placeholder string
 	tokens            map[string]string
-	// bytes is the type of binary data.
-	bytes string
 	// timeArg makes a time a parameter, and list some texts.
 	timeArg func(time.Time) any
 	list    func(texts []string) (any, error)
@@ -20,7 +18,7 @@ type dialect struct {
 
 func postgresDialect() *dialect {
 	return &dialect{
-		name: "postgres", placeholder: "$", bytes: "bytea",
+		name: "postgres", placeholder: "$",
 		tokens: map[string]string{
 			"now":      `clock_timestamp()`,
 			"ago":      `(clock_timestamp() - make_interval(secs => $x))`,
@@ -50,7 +48,7 @@ const sqliteTime = "2006-01-02 15:04:05.000000"
 
 func sqliteDialect() *dialect {
 	return &dialect{
-		name: "sqlite", placeholder: "?", bytes: "blob",
+		name: "sqlite", placeholder: "?",
 		tokens: map[string]string{
 			"now":      `strftime('%Y-%m-%d %H:%M:%f000', 'now')`,
 			"ago":      `strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', $x))`,

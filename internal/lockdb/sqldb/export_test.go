@@ -1,6 +1,15 @@
 package sqldb
 
-// TableSQL are the statements on INT_LOCK and the place of the tables, of PostgreSQL alone.
-type TableSQL struct{ Catalogue, Strangers, Pathless, Owner, Find string }
+// AllSQL are the statements of the package. Find is of PostgreSQL alone.
+type AllSQL struct {
+	Table tableSQL
+	Find  string
+}
 
-var PostgresTableSQL = TableSQL{catalogueSQL, strangersSQL, pathlessSQL, ownerSQL, findSQL}
+func AllTexts(backend string) AllSQL {
+	texts := AllSQL{Table: tableTexts(backend)}
+	if backend == "postgres" {
+		texts.Find = findSQL
+	}
+	return texts
+}

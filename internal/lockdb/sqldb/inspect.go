@@ -1,7 +1,6 @@
 package sqldb
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
@@ -42,8 +41,8 @@ func Inspect(text string, anyServer bool) (*Inspection, error) {
 	between.tolerant = true
 	db := &Inspection{newDB(between.place.renderings, between.log)}
 	db.postgres = &server{config: config, pooler: between, place: between.place}
-	db.useOne(openPool(between.through(config), 2, between.place))
-	db.readLockTable = func(ctx context.Context) (lockTable, error) { return readLockTable(ctx, db.Lease) }
+	db.useOne(openPool(between.through(config), 2))
+	db.readLockTable = db.catalogued
 	db.schema = postgresSchema(db.Main, between.place, nil, migrations.Postgres())
 	return db, nil
 }

@@ -200,7 +200,7 @@ func (p *place) look(ctx context.Context, pool *sql.DB) (*names, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	err = conn.Raw(func(driver any) error { return p.find(ctx, driver.(*placedConn).Conn.Conn().PgConn()) })
+	err = conn.Raw(func(driver any) error { return p.find(ctx, driver.(*stdlib.Conn).Conn().PgConn()) })
 	return p.names.Load(), err
 }
 
@@ -221,39 +221,14 @@ func (n *names) migrating() string {
 	return path + ", pg_temp"
 }
 
-// placedConnector makes connections whose statements name the schemas.
-type placedConnector struct {
-	driver.Connector
-	place *place
-}
+// wordedConnector words the refusals of sessions.
+type wordedConnector struct{ driver.Connector }
 
 // Connect implements [driver.Connector].
-func (c placedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+func (c wordedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, WordSession(err)
 	}
-	return &placedConn{conn.(*stdlib.Conn), c.place}, nil
-}
-
-// placedConn renders each statement: one that was rendered before the schemas were known, or
-// not at all. What goes to the driver beside database/sql is made by [DB.SQL].
-type placedConn struct {
-	*stdlib.Conn
-	place *place
-}
-
-// ExecContext implements [driver.ExecerContext].
-func (c *placedConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	return c.Conn.ExecContext(ctx, c.place.renderings.sql(text), args)
-}
-
-// QueryContext implements [driver.QueryerContext].
-func (c *placedConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.Conn.QueryContext(ctx, c.place.renderings.sql(text), args)
-}
-
-// PrepareContext implements [driver.ConnPrepareContext].
-func (c *placedConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
-	return c.Conn.PrepareContext(ctx, c.place.renderings.sql(text))
+	return conn, nil
 }

@@ -66,11 +66,11 @@ func openPostgres(o Options) (*DB, error) {
 	acquireConfig := config.Copy()
 	acquireConfig.RuntimeParams["lock_timeout"] = Millis(o.AcquireWait)
 	open := func(config *pgx.ConnConfig, size int) *sql.DB {
-		return openPool(between.through(config), size, between.place)
+		return openPool(between.through(config), size)
 	}
 	db.Main, db.Lease, db.Acquire = open(mainConfig, o.PoolSize), open(config, 2), open(acquireConfig, AcquireConns)
 	db.Read = db.Main
-	db.readLockTable = func(ctx context.Context) (lockTable, error) { return readLockTable(ctx, db.Lease) }
+	db.readLockTable = db.catalogued
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"
 	db.schema = postgresSchema(db.Main, between.place, func() *sql.DB {
@@ -124,8 +124,8 @@ func writable(check pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	}
 }
 
-func openPool(config *pgx.ConnConfig, size int, p *place) *sql.DB {
-	pool := sql.OpenDB(placedConnector{stdlib.GetConnector(*config), p})
+func openPool(config *pgx.ConnConfig, size int) *sql.DB {
+	pool := sql.OpenDB(wordedConnector{stdlib.GetConnector(*config)})
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -151,12 +151,12 @@ func (db *DB) Session(set func(config *pgx.ConnConfig)) (*pgx.ConnConfig, *Poole
 }
 
 // Native runs f on a connection of the main pool of PostgreSQL, for what database/sql
-// cannot do. Statements that f sends are made by [DB.SQL].
+// cannot do.
 func (db *DB) Native(ctx context.Context, f func(conn *pgx.Conn) error) error {
 	return native(ctx, db.Main, f)
 }
 
-// Statement is one of several that are sent together.
+// Statement is one of [Statements] that are sent together.
 type Statement struct {
 	Text string
 	Args []any
@@ -168,7 +168,7 @@ type Statement struct {
 func (db *DB) Pipeline(ctx context.Context, statements []Statement, row func(scan func(...any) error) error) error {
 	var batch pgx.Batch
 	for _, s := range statements {
-		batch.Queue(db.SQL(s.Text), s.Args...)
+		batch.Queue(s.Text, s.Args...)
 	}
 	return native(ctx, db.Acquire, func(conn *pgx.Conn) (err error) {
 		results := conn.SendBatch(ctx, &batch)
@@ -199,11 +199,11 @@ func native(ctx context.Context, pool *sql.DB, f func(conn *pgx.Conn) error) err
 	}
 	defer conn.Close()
 	return conn.Raw(func(driver any) error {
-		placed, ok := driver.(*placedConn)
+		bare, ok := driver.(*stdlib.Conn)
 		if !ok {
 			return fmt.Errorf("unexpected driver %T", driver)
 		}
-		return f(placed.Conn.Conn())
+		return f(bare.Conn())
 	})
 }
 

@@ -3,7 +3,6 @@ package sqldb
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -172,11 +171,8 @@ func (r *Rendering) identifier(table string) pgx.Identifier {
 	return pgx.Identifier{r.ours, table}
 }
 
-// renderings has the current [Rendering], and the texts that were rendered by it.
-type renderings struct {
-	now  atomic.Pointer[Rendering]
-	done sync.Map
-}
+// renderings has the current [Rendering].
+type renderings struct{ now atomic.Pointer[Rendering] }
 
 func newRenderings(d *dialect) *renderings {
 	r := &renderings{}
@@ -196,25 +192,7 @@ func (r *renderings) change(f func(*Rendering)) {
 	}
 }
 
-// sql renders a text, once for each rendering.
-func (r *renderings) sql(text string) string {
-	type rendered struct {
-		by   *Rendering
-		text string
-	}
-	now := r.now.Load()
-	if done, ok := r.done.Load(text); ok && done.(rendered).by == now {
-		return done.(rendered).text
-	}
-	done := rendered{now, now.SQL(text)}
-	r.done.Store(text, done)
-	return done.text
-}
-
 // Rendering returns the current one. It is another one when the first connection has found
 // the tables, when tables were made or found elsewhere, and when INT_LOCK has become a table
 // of the other generation.
 func (db *DB) Rendering() *Rendering { return db.renderings.now.Load() }
-
-// SQL returns the statement as [Rendering.SQL] does.
-func (db *DB) SQL(text string) string { return db.renderings.sql(text) }

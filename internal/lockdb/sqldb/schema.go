@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -123,9 +124,12 @@ const undefinedTable = "42P01"
 
 // postgresState looks once more for tables that are not where they were.
 func postgresState(ctx context.Context, pool *sql.DB, p *place, files fs.FS) (current, target int64, err error) {
-	made := func() (bool, error) {
+	made := func() (string, error) {
 		n, err := p.look(ctx, pool)
-		return err == nil && n.migrated, err
+		if err != nil || !n.migrated {
+			return "", err
+		}
+		return pgx.Identifier{n.ours, SchemaTable}.Sanitize(), nil
 	}
 	current, target, err = schemaState(ctx, goose.DialectPostgres, pool, files, made)
 	var pg *pgconn.PgError
@@ -175,11 +179,11 @@ func sqliteSchema(pool, readers *sql.DB, path string, files fs.FS) schema {
 	}
 }
 
-// sqliteMade reports whether the file has our tables.
-func sqliteMade(ctx context.Context, pool *sql.DB) func() (bool, error) {
-	return func() (made bool, err error) {
-		err = pool.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sqlite_master WHERE name = '`+SchemaTable+`'`).Scan(&made)
-		return made, err
+// sqliteMade returns the name of the table of migrations; empty where the file has none.
+func sqliteMade(ctx context.Context, pool *sql.DB) func() (string, error) {
+	return func() (table string, err error) {
+		err = pool.QueryRowContext(ctx, `SELECT coalesce(max(name), '') FROM sqlite_master WHERE name = '`+SchemaTable+`'`).Scan(&table)
+		return table, err
 	}
 }
 
@@ -198,22 +202,23 @@ func migrateUp(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS) 
 	return applied, err
 }
 
-// schemaState compares without writing: goose would create its table.
-func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, exists func() (bool, error)) (current, target int64, err error) {
+// schemaState compares without writing: goose would create its table. made returns that
+// table's name; empty where there is none.
+func schemaState(ctx context.Context, d goose.Dialect, pool *sql.DB, files fs.FS, made func() (string, error)) (current, target int64, err error) {
 	provider, err := newGoose(d, pool, files)
 	if err != nil {
 		return 0, 0, err
 	}
 	sources := provider.ListSources() // In their order.
 	first, target := sources[0].Version, sources[len(sources)-1].Version
-	made, err := exists()
+	table, err := made()
 	if err != nil {
 		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
 	}
-	if !made {
+	if table == "" {
 		return 0, target, nil
 	}
-	err = pool.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+SchemaTable).Scan(&current)
+	err = pool.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+table).Scan(&current)
 	if err != nil {
 		return 0, 0, fmt.Errorf("look at the schema of the coordination database: %w", err)
 	}

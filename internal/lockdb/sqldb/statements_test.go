@@ -9,5 +9,5 @@ import (
 
 func TestStatementsAreAccepted(t *testing.T) {
 	t.Parallel()
-	sqltest.Golden(t, sqldb.PostgresTableSQL, sqldb.TableSQL{}, sqltest.Migrated(t))
+	sqltest.Golden(t, sqldb.AllTexts("postgres"), sqldb.AllTexts("sqlite"), sqltest.Migrated(t))
 }

@@ -1,5 +1,9 @@
--- Catalogue
-PREPARE "Catalogue" AS
+-- Table.Now
+PREPARE "Table.Now" AS
+SELECT clock_timestamp();
+
+-- Table.Catalogue
+PREPARE "Table.Catalogue" AS
 SELECT json_build_object(
          'name', format('%I.%I', n.nspname, c.relname),
          'kind', c.relkind,
@@ -28,8 +32,8 @@ SELECT json_build_object(
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.oid = to_regclass('int_lock');
 
--- Strangers
-PREPARE "Strangers" AS
+-- Table.Strangers
+PREPARE "Table.Strangers" AS
 SELECT format('trigger %I, which calls %I.%I of the role %I', t.tgname, n.nspname, p.proname, pg_get_userbyid(p.proowner))
   FROM pg_trigger t
   JOIN pg_proc p ON p.oid = t.tgfoid
@@ -42,8 +46,8 @@ SELECT format('rule %I of the role %I', r.rulename, pg_get_userbyid(c.relowner))
  WHERE c.oid = to_regclass('int_lock') AND r.ev_enabled <> 'D' AND pg_get_userbyid(c.relowner) <> current_user
  ORDER BY 1;
 
--- Pathless
-PREPARE "Pathless" AS
+-- Table.Pathless
+PREPARE "Table.Pathless" AS
 SELECT DISTINCT p.oid::regprocedure::text
   FROM pg_trigger t
   JOIN pg_proc p ON p.oid = t.tgfoid
@@ -51,8 +55,8 @@ SELECT DISTINCT p.oid::regprocedure::text
    AND p.prolang NOT IN (SELECT l.oid FROM pg_language l WHERE l.lanname IN ('c', 'internal'))
  ORDER BY 1;
 
--- Owner
-PREPARE "Owner" AS
+-- Table.Owner
+PREPARE "Table.Owner" AS
 SELECT pg_get_userbyid(c.relowner)::text
   FROM pg_class c
  WHERE c.oid = to_regclass('int_lock') AND pg_get_userbyid(c.relowner) <> current_user;
