@@ -27,8 +27,8 @@ func TestCleanRemovesLocksInBatches(t *testing.T) {
 				past   = `'2000-01-01 00:00:00.000000'`
 			)
 			for _, text := range []string{
-				`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
-				 ` + rows + series + `1, '', '', '', 1000, ` + past + `, CASE WHEN g = 1 THEN 'holds' ELSE 'held' END, CAST(g AS TEXT), 'session' FROM n`,
+				`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness)
+				 ` + rows + series + `1, '', '', '', 1000, ` + past + `, CASE WHEN g = 1 THEN 'holds' ELSE 'held' END, 'session' FROM n`,
 				`INSERT INTO int_lock (lock_key, region, client_id, created_date) VALUES ('1', 'LOCKS', '1', {utc})`,
 				`INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at)
 				 ` + rows + series + `'', 'shared', 1, '', '', '', '', 1000, ` + past + `, ` + past + ` FROM n WHERE g > 1`,

@@ -32,7 +32,7 @@ var postgresLeaseSQL = leaseSQL{
 	Acquire: `
 WITH was AS (
   SELECT COALESCE({expired l $4::float8}, FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-         CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
+         o.liveness, o.node
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
@@ -47,13 +47,13 @@ WITH was AS (
      AND {expired l $4::float8}
   RETURNING lock_key, region, client_id
 )
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9, $10
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, $9, $10
   FROM l
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was)`,
 	Renew: `
@@ -87,7 +87,7 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
 var sqliteLeaseSQL = leaseSQL{
 	Former: `
 SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-       CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
+       o.liveness, o.node
   FROM (SELECT 1 AS one) x
   LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
   LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2`,
@@ -99,12 +99,12 @@ ON CONFLICT (lock_key, region) DO UPDATE
  WHERE {expired l $4}
 RETURNING client_id`,
 	Describe: `
-INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $3, $10, $11)
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, $9, $10, $11)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata`,
 	Guard: guardSQL, Release: releaseSQL, Holds: holdsSQL, Holder: holderSQL, Redate: redateSQL, Locks: locksSQL,
 }

@@ -16,8 +16,8 @@ func TestLocksAreFoundByKey(t *testing.T) {
 	db := opened(t, lockdbtest.Postgres(t, ""))
 	for _, text := range []string{
 		`INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT g, 'LOCKS', g, now() FROM generate_series(1, 20000) g`,
-		`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
-		 SELECT g, 'LOCKS', g, g, g, 'a', 'lock:exclusive:page:writing:' || g, 1000, now(), '', '', '' FROM generate_series(1, 20000) g`,
+		`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness)
+		 SELECT g, 'LOCKS', g, g, g, 'a', 'lock:exclusive:page:writing:' || g, 1000, now(), '', '' FROM generate_series(1, 20000) g`,
 		`ANALYZE int_lock, obs_lock`,
 	} {
 		if _, err := db.db.Main.ExecContext(t.Context(), db.db.Rendering().SQL(text)); err != nil {

@@ -116,7 +116,7 @@ const (
          COALESCE({ended l COALESCE(o.ttl_ms / 1000.0, want.ttl)}, FALSE) AS expired`
 
 	// released reports whether the term of o gave the lock back, to be free after a while.
-	released = `COALESCE(o.boot_term = o.term AND o.liveness = 'released', FALSE) AS released`
+	released = `COALESCE(o.liveness = 'released', FALSE) AS released`
 
 	// come reports whether neither a holder nor one who waits is in the way of want.
 	come = `NOT ` + behind + ` AND NOT EXISTS (

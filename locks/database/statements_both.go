@@ -68,7 +68,7 @@ UPDATE int_lock AS l
 
 	delayLockSQL = `
 UPDATE obs_lock
-   SET term = $4, boot_term = $4, boot_id = '', liveness = 'released', ttl_ms = $5
+   SET term = $4, boot_id = '', liveness = 'released', ttl_ms = $5
  WHERE lock_key = $1 AND region = $2 AND term = $3`
 
 	delayGroupSQL = `

@@ -33,13 +33,13 @@ WITH was AS (
 ), come AS (
   DELETE FROM obs_wait WHERE waiter = $9::char(36) AND EXISTS (SELECT 1 FROM l)
 ), noted AS (
-  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-  SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', client_id, '', $8
+  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+  SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', '', $8
     FROM l
   ON CONFLICT (lock_key, region) DO UPDATE
      SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
          descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+         boot_id = excluded.boot_id, liveness = excluded.liveness,
          metadata = excluded.metadata
   RETURNING fence
 )
@@ -85,15 +85,15 @@ WITH want AS (
     FROM taken want
    WHERE l.lock_key = want.lock_key AND l.region = want.region
 ), noted AS (
-  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata, group_term)
+  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata, group_term)
   SELECT lock_key, region, client_id, fence, name, CASE WHEN shares THEN '' ELSE node END, CASE WHEN shares THEN '' ELSE descriptor END,
-         (ttl * 1000)::bigint, clock_timestamp(), '', client_id, '',
+         (ttl * 1000)::bigint, clock_timestamp(), '', '',
          CASE WHEN shares THEN '' ELSE metadata END, CASE WHEN shares THEN client_id ELSE '' END
     FROM taken
   ON CONFLICT (lock_key, region) DO UPDATE
      SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
          descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+         boot_id = excluded.boot_id, liveness = excluded.liveness,
          metadata = excluded.metadata, group_term = excluded.group_term
 ), ended AS MATERIALIZED (
   SELECT h.lock_key, h.region, h.term

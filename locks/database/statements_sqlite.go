@@ -19,21 +19,21 @@ DELETE FROM obs_hold AS h
  WHERE lock_key = $1 AND region = $2 AND (group_term <> $3 OR NOT {live h})`,
 
 	DescribeAlone: `
-INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, '', $3, '', $9)
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, '', '', $9)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata`,
 
 	DescribeGroup: `
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata, group_term)
-VALUES ($1, $2, $3, $4, $5, '', '', $6, {now}, '', $3, '', '', $3)
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata, group_term)
+VALUES ($1, $2, $3, $4, $5, '', '', $6, {now}, '', '', '', $3)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET ttl_ms = CASE WHEN o.term = excluded.term THEN max(o.ttl_ms, excluded.ttl_ms) ELSE excluded.ttl_ms END,
        term = excluded.term, fence = excluded.fence, name = excluded.name, node = '', descriptor = '', acquired_at = excluded.acquired_at,
-       boot_id = '', boot_term = excluded.boot_term, liveness = '', metadata = '', group_term = excluded.group_term`,
+       boot_id = '', liveness = '', metadata = '', group_term = excluded.group_term`,
 
 	AddHold: `
 INSERT INTO obs_hold (lock_key, region, term, group_term, mode, fence, name, node, descriptor, metadata, ttl_ms, acquired_at, touched_at)

@@ -33,7 +33,7 @@ CREATE SEQUENCE obs_fence;
 -- boot_id is the process that holds the lock. liveness says how others see whether it lives:
 -- 'session' (an advisory lock that its session holds), '' (not at all: only the TTL ends its
 -- lease), 'gone' (it was found dead, and the lease was taken from it) or 'released' (it was
--- released for later). boot_id and liveness speak of the present row while boot_term = term.
+-- released for later).
 -- metadata is a JSON object of texts, or empty.
 -- group_term = term while holders share the lock, who are in obs_hold. ttl_ms of such a row is
 -- at least the longest of its holders, so that to others the lock looks held by one.
@@ -50,7 +50,6 @@ CREATE TABLE obs_lock (
   ttl_ms      BIGINT       NOT NULL,
   acquired_at TIMESTAMPTZ  NOT NULL,
   boot_id     TEXT         NOT NULL DEFAULT '',
-  boot_term   CHAR(36)     NOT NULL DEFAULT '',
   liveness    TEXT         NOT NULL DEFAULT '',
   PRIMARY KEY (lock_key, region)
 ) WITH (fillfactor = 50);

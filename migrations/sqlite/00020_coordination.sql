@@ -28,7 +28,7 @@ INSERT INTO obs_fence (last_value) VALUES (0);
 -- boot_id is the process that holds the lock. liveness says how others see whether it lives:
 -- 'flock' (a lock on a file of its own beside the database), '' (not at all: only the TTL ends
 -- its lease), 'gone' (it was found dead, and the lease was taken from it) or 'released' (it was
--- released for later). boot_id and liveness speak of the present row while boot_term = term.
+-- released for later).
 -- metadata is a JSON object of texts, or empty.
 -- group_term = term while holders share the lock, who are in obs_hold. ttl_ms of such a row is
 -- at least the longest of its holders, so that to others the lock looks held by one.
@@ -45,7 +45,6 @@ CREATE TABLE obs_lock (
   ttl_ms      INTEGER      NOT NULL,
   acquired_at TEXT         NOT NULL,
   boot_id     TEXT         NOT NULL DEFAULT '',
-  boot_term   CHAR(36)     NOT NULL DEFAULT '',
   liveness    TEXT         NOT NULL DEFAULT '',
   PRIMARY KEY (lock_key, region)
 );

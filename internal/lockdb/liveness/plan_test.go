@@ -17,8 +17,8 @@ func TestLookReadsNoLocksOfOthers(t *testing.T) {
 	db := migrated(t, pgtest.New(t))
 	for _, text := range []string{
 		`INSERT INTO int_lock (lock_key, region, client_id, created_date) SELECT g, CASE WHEN g < 4 THEN 'DEFAULT' ELSE 'LOCKS' END, g, now() FROM generate_series(1, 20000) g`,
-		`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness)
-		 SELECT lock_key, region, client_id, 1, '', '', '', 1000, now(), 'boot-' || g % 50, client_id, 'session' FROM int_lock, LATERAL (SELECT lock_key::int AS g) n`,
+		`INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness)
+		 SELECT lock_key, region, client_id, 1, '', '', '', 1000, now(), 'boot-' || g % 50, 'session' FROM int_lock, LATERAL (SELECT lock_key::int AS g) n`,
 		`ANALYZE int_lock, obs_lock`,
 	} {
 		if _, err := db.Main.ExecContext(t.Context(), db.Rendering().SQL(text)); err != nil {

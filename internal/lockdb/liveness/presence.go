@@ -2,7 +2,6 @@ package liveness
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
@@ -90,12 +89,10 @@ func regionList(db *sqldb.DB, regions []string) (any, error) {
 func (s *snapshot) add(scan func(...any) error, other func(kind, a, b string) error) error {
 	var kind, key, region string
 	var l lease
-	var boot, liveness sql.NullString
-	err := scan(&kind, &key, &region, &l.term, &l.node, &l.name, &boot, &liveness, &l.touched, &l.expired)
+	err := scan(&kind, &key, &region, &l.term, &l.node, &l.name, &l.boot, &l.liveness, &l.touched, &l.expired)
 	if err != nil {
 		return err
 	}
-	l.boot, l.liveness = boot.String, liveness.String
 	switch kind {
 	case "lease":
 		l.LockID = LockID{sqldb.Unpadded(key), region}

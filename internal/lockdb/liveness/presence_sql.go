@@ -29,8 +29,7 @@ const (
 // standby, on which they cannot be seen.
 var postgresPresenceSQL = presenceSQL{
 	Look: `
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
-       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
+SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
        CAST(l.created_date AS TEXT), {ended l o.ttl_ms / 1000.0}
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
@@ -52,7 +51,7 @@ WITH due AS (
     JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    WHERE l.lock_key = $1::char(36) AND l.region = $2::varchar AND l.client_id = $3::char(36)
      AND CAST(l.created_date AS TEXT) = $4::text
-     AND o.boot_term = o.term AND o.boot_id = $5::text AND o.liveness = '` + BySession + `'
+     AND o.boot_id = $5::text AND o.liveness = '` + BySession + `'
      AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND ` + advisoryLocks + `)
      FOR UPDATE OF l SKIP LOCKED
 ), freed AS (
@@ -78,8 +77,7 @@ SELECT '', TRUE WHERE pg_is_in_recovery()`,
 
 var sqlitePresenceSQL = presenceSQL{
 	Look: `
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
-       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
+SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
        CAST(l.created_date AS TEXT), {ended l o.ttl_ms / 1000.0}
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
@@ -93,7 +91,7 @@ DELETE FROM int_lock AS l
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND CAST(created_date AS TEXT) = $4
    AND EXISTS (SELECT 1 FROM obs_lock o
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-                  AND o.boot_term = o.term AND o.boot_id = $5 AND o.liveness = '` + ByFlock + `')`,
+                  AND o.boot_id = $5 AND o.liveness = '` + ByFlock + `')`,
 	NoteDead:    `UPDATE obs_lock SET liveness = '` + FoundDead + `' WHERE lock_key = $1 AND region = $2 AND term = $3`,
 	DeleteEnded: deleteEndedSQL, MarkLeases: markLeasesSQL, MarkNode: markNodeSQL, Absent: absentSQL,
 }
@@ -106,7 +104,7 @@ DELETE FROM int_lock
 	markLeasesSQL = `
 UPDATE obs_lock
    SET liveness = $2
- WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> '` + FoundDead + `'`
+ WHERE boot_id = $1 AND liveness <> $2 AND liveness <> '` + FoundDead + `'`
 	markNodeSQL = `UPDATE obs_node SET liveness = $2 WHERE boot_id = $1 AND liveness <> $2`
 	absentSQL   = `SELECT boot_id, liveness, CAST(seen_at AS TEXT) FROM obs_node WHERE ` + recentNodes
 )

@@ -2,7 +2,7 @@
 PREPARE "Leases.Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-         CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
+         o.liveness, o.node
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
@@ -17,13 +17,13 @@ WITH was AS (
      AND (l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL)
   RETURNING lock_key, region, client_id
 )
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9, $10
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, $9, $10
   FROM l
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
@@ -133,7 +133,7 @@ SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur);
 
 -- Turns.Turn
 PREPARE "Turns.Turn" AS
-SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
+SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)

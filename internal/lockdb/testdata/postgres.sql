@@ -4,7 +4,7 @@ WITH was AS (
   SELECT COALESCE((l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE((
        SELECT own.ttl_ms / 1000.0 FROM obs_lock own
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), $4::float8)))), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-         CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
+         o.liveness, o.node
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2
@@ -21,13 +21,13 @@ WITH was AS (
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), $4::float8))))
   RETURNING lock_key, region, client_id
 )
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, client_id, $9, $10
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), $8, $9, $10
   FROM l
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
@@ -277,7 +277,7 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
 
 -- Turns.Turn
 PREPARE "Turns.Turn" AS
-SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
+SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE((

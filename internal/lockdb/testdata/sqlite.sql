@@ -1,7 +1,7 @@
 -- Leases.Former
 EXPLAIN
 SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
-       CASE WHEN o.boot_term = o.term THEN o.liveness END AS liveness, o.node
+       o.liveness, o.node
   FROM (SELECT 1 AS one) x
   LEFT JOIN int_lock l ON l.lock_key = ?1 AND l.region = ?2
   LEFT JOIN obs_lock o ON o.lock_key = ?1 AND o.region = ?2;
@@ -19,12 +19,12 @@ RETURNING client_id;
 
 -- Leases.Describe
 EXPLAIN
-INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?9, ?3, ?10, ?11)
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?9, ?10, ?11)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata;
 
 -- Leases.Guard
@@ -189,7 +189,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- Turns.Turn
 EXPLAIN
-SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, CASE WHEN o.boot_term = o.term THEN o.boot_id END, COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
+SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = ?1
   LEFT JOIN int_lock l ON l.lock_key = ?2 AND l.region = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', COALESCE((

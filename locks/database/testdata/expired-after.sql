@@ -2,7 +2,7 @@
 PREPARE "Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(COALESCE(o.ttl_ms / 1000.0, $4::float8) AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
-         COALESCE(o.boot_term = o.term AND o.liveness = 'released', FALSE) AS released, o.node, l.client_id, l.created_date, COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl
+         COALESCE(o.liveness = 'released', FALSE) AS released, o.node, l.client_id, l.created_date, COALESCE(o.ttl_ms / 1000.0, $4::float8) AS ttl
     FROM (SELECT 1 AS one) x
     LEFT JOIN int_lock l ON l.lock_key = $1 AND l.region = $2
     LEFT JOIN obs_lock o ON o.lock_key = $1 AND o.region = $2 AND o.term = l.client_id
@@ -30,13 +30,13 @@ WITH was AS (
 ), come AS (
   DELETE FROM obs_wait WHERE waiter = $9::char(36) AND EXISTS (SELECT 1 FROM l)
 ), noted AS (
-  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-  SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', client_id, '', $8
+  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+  SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', '', $8
     FROM l
   ON CONFLICT (lock_key, region) DO UPDATE
      SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
          descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+         boot_id = excluded.boot_id, liveness = excluded.liveness,
          metadata = excluded.metadata
   RETURNING fence
 )
@@ -60,7 +60,7 @@ WITH want AS (
                 $11::text[], $12::integer[], $13::bigint[], $14::text[])
          WITH ORDINALITY AS u(k, g, c, s, t, m, name, node, d, meta, w, priority, ticket, holds, n)
 ), cur AS (
-  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, o.node AS former, COALESCE(o.boot_term = o.term AND o.liveness = 'released', FALSE) AS released,
+  SELECT want.*, l.client_id, l.client_id = want.own AS fresh, o.ttl_ms / 1000.0 AS lasts, o.node AS former, COALESCE(o.liveness = 'released', FALSE) AS released,
          COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
          EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= (clock_timestamp() - make_interval(secs => h.ttl_ms / 1000.0)))) AS lives,
          EXISTS (SELECT 1 FROM obs_hold h WHERE h.lock_key = l.lock_key AND h.region = l.region AND h.group_term = l.client_id AND (h.touched_at >= (clock_timestamp() - make_interval(secs => h.ttl_ms / 1000.0)))
@@ -98,15 +98,15 @@ WITH want AS (
     FROM taken want
    WHERE l.lock_key = want.lock_key AND l.region = want.region
 ), noted AS (
-  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata, group_term)
+  INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata, group_term)
   SELECT lock_key, region, client_id, fence, name, CASE WHEN shares THEN '' ELSE node END, CASE WHEN shares THEN '' ELSE descriptor END,
-         (ttl * 1000)::bigint, clock_timestamp(), '', client_id, '',
+         (ttl * 1000)::bigint, clock_timestamp(), '', '',
          CASE WHEN shares THEN '' ELSE metadata END, CASE WHEN shares THEN client_id ELSE '' END
     FROM taken
   ON CONFLICT (lock_key, region) DO UPDATE
      SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
          descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+         boot_id = excluded.boot_id, liveness = excluded.liveness,
          metadata = excluded.metadata, group_term = excluded.group_term
 ), ended AS MATERIALIZED (
   SELECT h.lock_key, h.region, h.term

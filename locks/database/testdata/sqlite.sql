@@ -15,7 +15,7 @@ SELECT l.client_id, COALESCE(o.group_term = l.client_id, FALSE) AS grouped,
                FROM obs_wait o
               WHERE o.region = want.region AND o.waiter <> want.waiter
                 AND o.touched_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', 5)) AND o.touched_at <= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', 2 * 5))
-                AND replace(want.holds, '|' || o.mode || ' ' || o.lock_key || '|', '') <> want.holds))) AS behind, COALESCE(o.boot_term = o.term AND o.liveness = 'released', FALSE) AS released, o.node
+                AND replace(want.holds, '|' || o.mode || ' ' || o.lock_key || '|', '') <> want.holds))) AS behind, COALESCE(o.liveness = 'released', FALSE) AS released, o.node
   FROM (SELECT CAST(?1 AS CHAR(36)) AS lock_key, CAST(?2 AS VARCHAR(100)) AS region, CAST(?3 AS VARCHAR(36)) AS mode,
                CAST(?4 AS CHAR(36)) AS waiter, CAST(?5 AS INTEGER) AS priority, CAST(?6 AS BIGINT) AS ticket, CAST(?7 AS TEXT) AS holds,
                CAST(?8 AS DOUBLE PRECISION) AS ttl) want
@@ -36,22 +36,22 @@ DELETE FROM obs_hold AS h
 
 -- DescribeAlone
 EXPLAIN
-INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), '', ?3, '', ?9)
+INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), '', '', ?9)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
        descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, boot_term = excluded.boot_term, liveness = excluded.liveness,
+       boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata;
 
 -- DescribeGroup
 EXPLAIN
-INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, boot_term, liveness, metadata, group_term)
-VALUES (?1, ?2, ?3, ?4, ?5, '', '', ?6, strftime('%Y-%m-%d %H:%M:%f000', 'now'), '', ?3, '', '', ?3)
+INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata, group_term)
+VALUES (?1, ?2, ?3, ?4, ?5, '', '', ?6, strftime('%Y-%m-%d %H:%M:%f000', 'now'), '', '', '', ?3)
 ON CONFLICT (lock_key, region) DO UPDATE
    SET ttl_ms = CASE WHEN o.term = excluded.term THEN max(o.ttl_ms, excluded.ttl_ms) ELSE excluded.ttl_ms END,
        term = excluded.term, fence = excluded.fence, name = excluded.name, node = '', descriptor = '', acquired_at = excluded.acquired_at,
-       boot_id = '', boot_term = excluded.boot_term, liveness = '', metadata = '', group_term = excluded.group_term;
+       boot_id = '', liveness = '', metadata = '', group_term = excluded.group_term;
 
 -- AddHold
 EXPLAIN
@@ -150,7 +150,7 @@ UPDATE int_lock AS l
 -- DelayLock
 EXPLAIN
 UPDATE obs_lock
-   SET term = ?4, boot_term = ?4, boot_id = '', liveness = 'released', ttl_ms = ?5
+   SET term = ?4, boot_id = '', liveness = 'released', ttl_ms = ?5
  WHERE lock_key = ?1 AND region = ?2 AND term = ?3;
 
 -- DelayGroup

@@ -1,7 +1,6 @@
 -- Look
 PREPARE "Look" AS
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
-       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
+SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
        CAST(l.created_date AS TEXT), (l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(o.ttl_ms / 1000.0 AS DOUBLE PRECISION) IS NOT NULL)
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id

@@ -1,7 +1,6 @@
 -- Look
 PREPARE "Look" AS
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
-       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
+SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
        CAST(l.created_date AS TEXT), (l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => o.ttl_ms / 1000.0)))
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
@@ -26,7 +25,7 @@ WITH due AS (
     JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    WHERE l.lock_key = $1::char(36) AND l.region = $2::varchar AND l.client_id = $3::char(36)
      AND CAST(l.created_date AS TEXT) = $4::text
-     AND o.boot_term = o.term AND o.boot_id = $5::text AND o.liveness = 'session'
+     AND o.boot_id = $5::text AND o.liveness = 'session'
      AND NOT EXISTS (SELECT 1 FROM pg_locks WHERE CAST(objid AS TEXT) = $6::text AND locktype = 'advisory' AND objsubid = 2 AND granted AND classid = 1868723044
    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
      FOR UPDATE OF l SKIP LOCKED
@@ -50,7 +49,7 @@ DELETE FROM int_lock
 PREPARE "MarkLeases" AS
 UPDATE obs_lock
    SET liveness = $2
- WHERE boot_id = $1 AND boot_term = term AND liveness <> $2 AND liveness <> 'gone';
+ WHERE boot_id = $1 AND liveness <> $2 AND liveness <> 'gone';
 
 -- MarkNode
 PREPARE "MarkNode" AS

@@ -1,7 +1,6 @@
 -- Look
 EXPLAIN
-SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name,
-       CASE WHEN o.boot_term = o.term THEN o.boot_id ELSE '' END, CASE WHEN o.boot_term = o.term THEN o.liveness ELSE '' END,
+SELECT 'lease', CAST(l.lock_key AS TEXT), CAST(l.region AS TEXT), CAST(l.client_id AS TEXT), o.node, o.name, o.boot_id, o.liveness,
        CAST(l.created_date AS TEXT), (l.created_date < strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', o.ttl_ms / 1000.0)))
   FROM obs_lock o
   JOIN int_lock l ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
@@ -17,7 +16,7 @@ DELETE FROM int_lock AS l
  WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3 AND CAST(created_date AS TEXT) = ?4
    AND EXISTS (SELECT 1 FROM obs_lock o
                 WHERE o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
-                  AND o.boot_term = o.term AND o.boot_id = ?5 AND o.liveness = 'flock');
+                  AND o.boot_id = ?5 AND o.liveness = 'flock');
 
 -- NoteDead
 EXPLAIN
@@ -32,7 +31,7 @@ DELETE FROM int_lock
 EXPLAIN
 UPDATE obs_lock
    SET liveness = ?2
- WHERE boot_id = ?1 AND boot_term = term AND liveness <> ?2 AND liveness <> 'gone';
+ WHERE boot_id = ?1 AND liveness <> ?2 AND liveness <> 'gone';
 
 -- MarkNode
 EXPLAIN

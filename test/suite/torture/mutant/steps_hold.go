@@ -114,7 +114,7 @@ func ttlOfTheDead() Step {
 	return On(db, o.Logger), nil
 `},
 			{provider, "// Tx makes a transaction", "var bootID = uuid.NewString()\n\n// Tx makes a transaction"},
-			{generalPostgres, "clock_timestamp(), '', client_id, '', $8", "clock_timestamp(), '` + bootID + `', client_id, '` + liveness.BySession + `', $8"},
+			{generalPostgres, "clock_timestamp(), '', '', $8", "clock_timestamp(), '` + bootID + `', '` + liveness.BySession + `', $8"},
 			{generalPostgres, "package database\n", "package database\n\nimport \"github.com/observerd/observerd/internal/lockdb/liveness\"\n"},
 			{provider, "\t\"github.com/jackc/pgx/v5\"\n", "\t\"github.com/google/uuid\"\n\t\"github.com/jackc/pgx/v5\"\n"},
 			{provider, "\t\"github.com/observerd/observerd/internal/lockdb/sqldb\"\n", "\t\"github.com/observerd/observerd/internal/lockdb/liveness\"\n\t\"github.com/observerd/observerd/internal/lockdb/sqldb\"\n"},
