@@ -100,9 +100,29 @@ func statDatabase(cfg *config.Config) error {
 func (op *Operator) sources() *access.Opener {
 	o := access.Options{Lenient: true, ReadOnly: op.readOnly, Logger: op.log}
 	if op.db != nil {
-		o.Accounts = op.db.Accounts()
+		o.Accounts = accounts{op}
 	}
 	return wiring.NewOpener(op.cfg, o)
+}
+
+// accounts are those of the coordination database, once it is found ready: a source may be
+// opened before anything else is asked of it.
+type accounts struct{ op *Operator }
+
+// Account implements [access.Accounts].
+func (a accounts) Account(ctx context.Context, id string) ([]lockdb.Account, error) {
+	if err := a.op.ready(ctx); err != nil {
+		return nil, err
+	}
+	return a.op.db.Accounts().Account(ctx, id)
+}
+
+// RefuseAccount implements [access.Accounts].
+func (a accounts) RefuseAccount(ctx context.Context, refused lockdb.Account) error {
+	if err := a.op.ready(ctx); err != nil {
+		return err
+	}
+	return a.op.db.Accounts().RefuseAccount(ctx, refused)
 }
 
 // open opens the source of that name.
