@@ -43,12 +43,12 @@ func (db *DB) Accounts() *Accounts { return &Accounts{db.db, db.sql} }
 // Account returns the refusals of an account, one for each secret, the oldest first;
 // none when it was not refused.
 func (t *Accounts) Account(ctx context.Context, id string) ([]Account, error) {
-	return t.accounts(ctx, t.sql.SQL().Accounts.Account, id)
+	return t.accounts(ctx, t.sql.SQL().Refusal.Account, id)
 }
 
 // all returns the refusals of all accounts, sorted by account.
 func (t *Accounts) all(ctx context.Context) ([]Account, error) {
-	return t.accounts(ctx, t.sql.SQL().Accounts.All)
+	return t.accounts(ctx, t.sql.SQL().Refusal.All)
 }
 
 func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Account, error) {
@@ -67,26 +67,7 @@ func (t *Accounts) accounts(ctx context.Context, text string, args ...any) ([]Ac
 // secret again. One of a secret that was refused before, and those of others, stay as
 // they are. Of a the time is the database's to say.
 func (t *Accounts) RefuseAccount(ctx context.Context, a Account) error {
-	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), t.sql.SQL().Accounts.RefuseAccount,
+	_, err := t.db.Exec(ctx, fmt.Sprintf("note that account %s was refused", a.ID), t.sql.SQL().Refusal.RefuseAccount,
 		a.ID, a.Salt, a.Digest, a.Node, sqldb.Storable(a.Reason))
 	return err
-}
-
-// accountSQL are the statements of [Accounts].
-type accountSQL struct{ Account, All, RefuseAccount string }
-
-var accountTexts = accountSQL{
-	Account: `
-SELECT account, node, reason, salt, digest, refused_at
-  FROM obs_account
- WHERE account = $1
- ORDER BY refused_at, digest`,
-	All: `
-SELECT account, node, reason, salt, digest, refused_at
-  FROM obs_account
- ORDER BY account, refused_at, digest`,
-	RefuseAccount: `
-INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
-VALUES ($1, $2, $3, {now}, $4, $5)
-ON CONFLICT (account, digest) DO NOTHING`,
 }

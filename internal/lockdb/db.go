@@ -39,6 +39,11 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
+// DefaultStalledCopy is the default of [Options].StalledCopy. A chunk is at
+// most some megabytes; a copy of one that has lasted so long is not coming
+// to an end.
+const DefaultStalledCopy = 15 * time.Second
+
 // DB is an open coordination database. It is safe for concurrent use. Each of its
 // parts has a type of its own: [Leases], [Turns], [Nodes], [Streams], [Sweeps],
 // [Accounts], [Operations], [Store], and [eventlog.Log].
@@ -155,11 +160,11 @@ func (db *DB) deadNodes(ctx context.Context) (map[string]bool, error) {
 	return liveness.NewOnlooker(db.db, rows).Dead(ctx)
 }
 
-// underLease is a condition of statements that must write nothing once the lease has ended:
-// it is true while the lease lives, and keeps it from being stolen until the transaction
-// ends. Its parameters are the first four; those of the statement follow from $5. See
-// [fencedArgs].
-const underLease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
+// endedSessions notes that stalled sessions were ended.
+func (db *DB) endedSessions(sessions int) {
+	db.metrics.endedSessions.Add(float64(sessions))
+	db.log.Warn("Ended sessions of a node that has stopped in the middle of a commit", "sessions", sessions)
+}
 
 // fencedArgs are the parameters of such a statement.
 func fencedArgs(g lock.Grant, args ...any) []any {
@@ -176,4 +181,11 @@ func wrote(result sql.Result, err error) error {
 		err = lock.ErrFenced
 	}
 	return err
+}
+
+func affected(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }

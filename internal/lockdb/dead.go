@@ -42,7 +42,7 @@ func (s *Store) Buried(ctx context.Context, c observer.Cursor, dead []observer.D
 		return nil, err
 	}
 	found := make(map[string]observer.Burial, len(dead))
-	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Store.Buried, func(scan func(...any) error) error {
+	err = s.db.Query(ctx, "look up poison rows of "+c.Stream, s.sql.SQL().Poll.Buried, func(scan func(...any) error) error {
 		var digest []byte
 		var refused, fresh bool
 		err := scan(&digest, &refused, &fresh)
@@ -155,24 +155,4 @@ func numbers(ids []int64) []string {
 		texts[i] = strconv.FormatInt(id, 10)
 	}
 	return texts
-}
-
-// deadSQL are the statements on the records of poison rows. DeleteDead is run by DropDead and
-// SettleDead.
-type deadSQL struct{ Dead, SettleDead, DeleteDead string }
-
-// In DeleteDead the stream is an expression because SQLite would look up all its records
-// otherwise.
-var deadTexts = deadSQL{
-	Dead: `
-SELECT id, stream, key, reason, refused, first_at, last_at, CASE WHEN $7 THEN raw ELSE '' END
-  FROM obs_dead
- WHERE ($1 OR id {numbers $2})
-   AND ($3 OR stream {among $4})
-   AND (CAST($5 AS TEXT) = '' OR key = $5)
-   AND (CAST($6 AS DOUBLE PRECISION) = 0 OR last_at >= {past $6})
- ORDER BY last_at DESC, id DESC
- LIMIT $8`,
-	SettleDead: `SELECT 1 WHERE ` + underLease,
-	DeleteDead: `DELETE FROM obs_dead WHERE stream || '' = $1 AND id {numbers $2}`,
 }

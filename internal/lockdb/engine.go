@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/observerd/observerd/internal/lock"
+	"github.com/observerd/observerd/internal/lockdb/liveness"
 	"github.com/observerd/observerd/internal/lockdb/sqldb"
 	"github.com/observerd/observerd/internal/observer"
 )
@@ -18,6 +19,34 @@ type engine interface {
 	// commit does all of the chunk or nothing. The error is lock.ErrFenced,
 	// observer.ErrConflict, or one for which sqldb.OutcomeUnknown may hold.
 	commit(ctx context.Context, g lock.Grant, ch *observer.Chunk) error
+}
+
+// previousHolder is the holder that an acquisition found in the place of its own rows, before
+// the statement or the transaction. On PostgreSQL the rows may have changed since, and then a
+// takeover goes unnoticed, or is logged twice.
+type previousHolder struct {
+	// expired says that a row stood in INT_LOCK whose lease had ended.
+	expired bool
+	// ours says that a process of ours had written it, or that there was no row.
+	ours bool
+	// liveness is empty where nobody sees whether the holder lives.
+	liveness, node string
+}
+
+// scan returns where its columns go.
+func (p *previousHolder) scan() []any {
+	return []any{&p.expired, &p.ours, sqldb.ScanText(&p.liveness), sqldb.ScanText(&p.node)}
+}
+
+// rule returns by which rule the lease was taken over. It is empty when the lock was free.
+func (p previousHolder) rule() string {
+	switch {
+	case p.expired:
+		return RuleTTL
+	case p.liveness == liveness.FoundDead:
+		return liveness.RuleSessionGone
+	}
+	return ""
 }
 
 // process is the process that acquires: its boot id, and how others see whether it lives.

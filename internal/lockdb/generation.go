@@ -10,7 +10,7 @@ import (
 
 // Generation implements [observer.Store].
 func (s *Store) Generation(ctx context.Context, c observer.Cursor) (g observer.Generation, err error) {
-	err = s.db.Query(ctx, "read how far the reading of "+c.Stream+" has come", s.sql.SQL().Store.Generation,
+	err = s.db.Query(ctx, "read how far the reading of "+c.Stream+" has come", s.sql.SQL().Poll.Generation,
 		func(scan func(...any) error) error {
 			var took int64
 			err := scan(&g.Reading, &g.Key, &g.Complete, &g.Seen, &g.Rows, sqldb.ScanTime(&g.StartedAt), sqldb.ScanTime(&g.FinishedAt), &took)

@@ -125,7 +125,7 @@ func (l *Leases) Holder(ctx context.Context, r lock.Request) (Holder, error) {
 	var fence sql.NullInt64
 	var touched, now time.Time
 	var ttl float64
-	err := l.db.Acquire.QueryRowContext(ctx, l.sql.SQL().Leases.Holder,
+	err := l.db.Acquire.QueryRowContext(ctx, l.sql.SQL().Lease.Holder,
 		rowKey(r.Key), r.Region, r.TTL.Seconds()).
 		Scan(&h.Term, &h.Held, &ttl, sqldb.ScanTime(&touched), sqldb.ScanTime(&now), &node, &fence, &h.Ahead)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -150,7 +150,7 @@ func LeftOf(ttl, ago time.Duration) time.Duration { return max(0, ttl-max(0, ago
 func (l *Leases) Redate(ctx context.Context, r lock.Request) {
 	err := l.db.Fits(ctx)
 	if err == nil {
-		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Leases.Redate, rowKey(r.Key), r.Region)
+		_, err = l.db.Acquire.ExecContext(ctx, l.sql.SQL().Lease.Redate, rowKey(r.Key), r.Region)
 	}
 	if err != nil {
 		l.log.Debug("A lease in the future was not dated anew; the next attempt does it", "lock", r.Key, "err", err)
@@ -199,7 +199,7 @@ func (l *Leases) Release(ctx context.Context, g lock.Grant) error {
 
 // release tries once. The error is [sqldb.ErrLocked] when another client has locked the row.
 func (l *Leases) release(ctx context.Context, g lock.Grant) error {
-	result, err := l.db.Lease.ExecContext(ctx, l.sql.SQL().Leases.Release, g.Key, g.Region, g.Term)
+	result, err := l.db.Lease.ExecContext(ctx, l.sql.SQL().Lease.Release, g.Key, g.Region, g.Term)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (l *Leases) release(ctx context.Context, g lock.Grant) error {
 		return err
 	}
 	var ours bool
-	err = l.db.Lease.QueryRowContext(ctx, l.sql.SQL().Leases.Holds, g.Key, g.Region, g.Term).Scan(&ours)
+	err = l.db.Lease.QueryRowContext(ctx, l.sql.SQL().Lease.Holds, g.Key, g.Region, g.Term).Scan(&ours)
 	switch {
 	case err != nil:
 		return err
@@ -219,5 +219,21 @@ func (l *Leases) release(ctx context.Context, g lock.Grant) error {
 
 // GuardSQL implements [lock.Guard].
 func (l *Leases) GuardSQL(g lock.Grant) (text string, args []any) {
-	return l.sql.SQL().Leases.Guard, []any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}
+	return l.sql.SQL().Lease.Guard, []any{rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds()}
+}
+
+// tookOver logs and counts a lease that its last holder did not release. It reports whether
+// this is one.
+func (l *Leases) tookOver(g lock.Grant, p previousHolder) bool {
+	rule := p.rule()
+	if rule == "" {
+		return false
+	}
+	l.metrics.takeovers.WithLabelValues(rule).Inc()
+	from := p.node
+	if !p.ours {
+		from = ""
+	}
+	l.log.Info("Lease taken over", "lock", g.Key, "name", g.Name, "from", from, "fence", g.Fence, "rule", rule)
+	return true
 }

@@ -41,7 +41,7 @@ func (l *Leases) Locks(ctx context.Context, first []string, limit int) (locks []
 	if err != nil {
 		return nil, 0, err
 	}
-	err = l.db.Query(ctx, "read the locks", l.sql.SQL().Leases.Locks,
+	err = l.db.Query(ctx, "read the locks", l.sql.SQL().Lease.Locks,
 		func(scan func(...any) error) error {
 			var h HeldLock
 			var term, name, node sql.NullString

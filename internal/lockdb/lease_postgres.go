@@ -11,7 +11,7 @@ import (
 )
 
 func (e *postgresEngine) acquire(ctx context.Context, g lock.Grant, by process) (fence int64, before previousHolder, err error) {
-	err = e.db.Acquire.QueryRowContext(ctx, e.sql.SQL().Leases.Acquire,
+	err = e.db.Acquire.QueryRowContext(ctx, e.sql.SQL().Lease.Acquire,
 		g.Key, g.Region, g.Term, g.TTL.Seconds(), g.Name, g.Node, g.Descriptor, by.boot, by.liveness, g.Metadata).
 		Scan(append([]any{&fence}, before.scan()...)...)
 	switch {
@@ -29,7 +29,7 @@ func (e *postgresEngine) renew(ctx context.Context, grants []lock.Grant) ([]lock
 	for i, g := range grants {
 		keys[i], regions[i], terms[i], ttls[i] = g.Key, g.Region, g.Term, g.TTL.Seconds()
 	}
-	return Renewals(ctx, e.db, n, e.sql.SQL().Leases.Renew, keys, regions, terms, ttls)
+	return Renewals(ctx, e.db, n, e.sql.SQL().Lease.Renew, keys, regions, terms, ttls)
 }
 
 // Renewals runs a statement of PostgreSQL that renews that many leases, and reads its answers.

@@ -22,6 +22,12 @@ type leaseSQL struct {
 	Locks string
 }
 
+// underLease is a condition of statements that must write nothing once the lease has ended:
+// it is true while the lease lives, and keeps it from being stolen until the transaction
+// ends. Its parameters are the first four; those of the statement follow from $5. See
+// [fencedArgs].
+const underLease = `EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND {alive l $4}{share})`
+
 // The token is drawn in the outer statement of Acquire, when the row of INT_LOCK is already
 // locked: drawn before it, tokens would run backwards between contenders. The TTL of the
 // holder is read before the row is locked, so it counts for the row that was seen then alone.

@@ -15,7 +15,7 @@ func (e *sqliteEngine) acquire(ctx context.Context, g lock.Grant, by process) (f
 		return 0, before, err
 	}
 	defer func() { err = sqldb.EndTx(tx, err) }()
-	text := e.sql.SQL().Leases
+	text := e.sql.SQL().Lease
 	if err := tx.QueryRowContext(ctx, text.Former, g.Key, g.Region).Scan(before.scan()...); err != nil {
 		return 0, before, err
 	}
@@ -74,7 +74,7 @@ func (e *sqliteEngine) renew(ctx context.Context, grants []lock.Grant) (renewals
 
 // touch makes the lease run anew; false when it has ended.
 func (e *sqliteEngine) touch(ctx context.Context, tx *sql.Tx, g lock.Grant) (bool, error) {
-	result, err := tx.ExecContext(ctx, e.sql.SQL().Leases.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
+	result, err := tx.ExecContext(ctx, e.sql.SQL().Lease.Guard, rowKey(g.Key), g.Region, g.Term, g.TTL.Seconds())
 	if err != nil {
 		return false, err
 	}

@@ -6,6 +6,10 @@ import (
 	"github.com/observerd/observerd/internal/lockdb/liveness"
 )
 
+// RuleTTL is the rule by which a lease was taken over whose TTL had passed. The other one is
+// [liveness.RuleSessionGone].
+const RuleTTL = "ttl"
+
 // metrics count what the coordination database refused or had to find out.
 type metrics struct {
 	staleCommits   prometheus.Counter

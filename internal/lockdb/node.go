@@ -25,7 +25,7 @@ func (db *DB) Nodes() *Nodes { return &Nodes{db.db, db.sql, db.shownBy} }
 
 // Beat notes that the node is alive, and which types it polls.
 func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
-	_, err := t.db.Exec(ctx, "note that this node is alive", t.sql.SQL().Nodes.Beat,
+	_, err := t.db.Exec(ctx, "note that this node is alive", t.sql.SQL().Node.Beat,
 		n.BootID, n.Name, n.Version, n.Backend, n.ConfigHash, strings.Join(n.Types, ","), strings.Join(n.Unreachable, ","), strings.Join(n.Sinks, ","),
 		t.shownBy(), strings.Join(n.Outdated, ","))
 	return err
@@ -35,7 +35,7 @@ func (t *Nodes) Beat(ctx context.Context, n turn.Node) error {
 // boot id.
 func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, error) {
 	var nodes []turn.Node
-	err := t.db.Query(ctx, "read the live nodes", t.sql.SQL().Nodes.Nodes,
+	err := t.db.Query(ctx, "read the live nodes", t.sql.SQL().Node.Nodes,
 		func(scan func(...any) error) error {
 			var n turn.Node
 			var types, unreachable, outdated, sinks string
@@ -56,7 +56,7 @@ func (t *Nodes) Nodes(ctx context.Context, within time.Duration) ([]turn.Node, e
 func (t *Nodes) Leave(ctx context.Context, bootID string) error {
 	return t.db.InTx(ctx, "take this node out", func(tx *sql.Tx) error {
 		var sinks string
-		err := tx.QueryRowContext(ctx, t.sql.SQL().Nodes.Leave, bootID).Scan(&sinks)
+		err := tx.QueryRowContext(ctx, t.sql.SQL().Node.Leave, bootID).Scan(&sinks)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -65,30 +65,11 @@ func (t *Nodes) Leave(ctx context.Context, bootID string) error {
 		}
 		// In order, so that two nodes that leave cannot deadlock.
 		for _, sink := range slices.Sorted(slices.Values(sqldb.SplitList(sinks))) {
-			_, err := tx.ExecContext(ctx, t.sql.SQL().Nodes.KeepSink, sink)
+			_, err := tx.ExecContext(ctx, t.sql.SQL().Node.KeepSink, sink)
 			if err != nil {
 				return fmt.Errorf("keep what sink %s needs: %w", sink, err)
 			}
 		}
 		return nil
 	})
-}
-
-// nodeSQL are the statements of [Nodes]. KeepSink is run by Leave.
-type nodeSQL struct{ Beat, Nodes, Leave, KeepSink string }
-
-var nodeTexts = nodeSQL{
-	Beat: `
-INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, {now}, $9, $10)
-ON CONFLICT (boot_id) DO UPDATE
-   SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
-       liveness = excluded.liveness, outdated = excluded.outdated`,
-	Nodes: `
-SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
-  FROM obs_node
- WHERE seen_at >= {ago $1}
- ORDER BY name, boot_id`,
-	Leave:    `DELETE FROM obs_node WHERE boot_id = $1 RETURNING sinks`,
-	KeepSink: `UPDATE obs_sink_offset SET updated_at = {now} WHERE sink = $1 AND stream = ''`,
 }

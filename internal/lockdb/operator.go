@@ -74,7 +74,7 @@ type ResetOptions struct {
 // poll that runs is refused its next commit.
 func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOptions) error {
 	detail, from := "", "beginning"
-	text := t.sql.SQL().Operations
+	text := t.sql.SQL().Operator
 	var more []string
 	switch {
 	case o.Forget && o.KeepCursor:
@@ -112,7 +112,7 @@ func (t *Operations) Reset(ctx context.Context, stream string, by By, o ResetOpt
 // [ErrUnknownStream] for one that was never polled.
 func (t *Operations) marks(ctx context.Context, tx *sql.Tx, stream string) (observer.Marks, error) {
 	var text string
-	err := tx.QueryRowContext(ctx, t.sql.SQL().Operations.Marks, stream).Scan(&text)
+	err := tx.QueryRowContext(ctx, t.sql.SQL().Operator.Marks, stream).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("%w: %s has never been polled", ErrUnknownStream, stream)
 	}
@@ -128,7 +128,7 @@ func (t *Operations) marks(ctx context.Context, tx *sql.Tx, stream string) (obse
 // refused its next commit.
 func (t *Operations) Accept(ctx context.Context, stream string, by By, refusal, detail string) error {
 	return t.db.InTx(ctx, "accept what "+stream+" refused", func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Operations.Accept, stream, refusal))
+		n, err := affected(tx.ExecContext(ctx, t.sql.SQL().Operator.Accept, stream, refusal))
 		switch {
 		case err != nil:
 			return err
@@ -151,7 +151,7 @@ func (db *DB) Audit(ctx context.Context, tx *sql.Tx, act Act) error {
 
 // audit is Audit. Actor and detail are texts that people write, of any bytes.
 func audit(ctx context.Context, tx *sql.Tx, text *partSQL, act Act) error {
-	_, err := tx.ExecContext(ctx, text.Operations.Audit,
+	_, err := tx.ExecContext(ctx, text.Operator.Audit,
 		sqldb.Storable(act.Actor), act.Action, act.Subject, sqldb.Storable(act.Detail))
 	return err
 }
@@ -170,7 +170,7 @@ type ActFilter struct {
 // Acts returns the acts of operators, newest first.
 func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 	var acts []Act
-	err := t.db.Query(ctx, "read the audit table", t.sql.SQL().Operations.Acts,
+	err := t.db.Query(ctx, "read the audit table", t.sql.SQL().Operator.Acts,
 		func(scan func(...any) error) error {
 			var a Act
 			err := scan(sqldb.ScanTime(&a.At), &a.Actor, &a.Action, &a.Subject, &a.Detail)
@@ -178,41 +178,4 @@ func (t *Operations) Acts(ctx context.Context, f ActFilter) ([]Act, error) {
 			return err
 		}, f.Since.Seconds(), f.Action, sqldb.Storable(f.Actor), f.Subject, cmp.Or(f.Limit, math.MaxInt32))
 	return acts, err
-}
-
-// operationSQL are the statements of [Operations] on a stream, and on the audit table. Reset
-// makes the cursor accept whatever is read next, from where $3 says, and runs the four after
-// it as its options say.
-type operationSQL struct {
-	Marks, Reset, CancelSweeps, ForgetGeneration, ForgetRows, ForgetObserved string
-
-	Accept, Audit, Acts string
-}
-
-var operationTexts = operationSQL{
-	Marks: `SELECT marks FROM obs_cursor WHERE stream = $1{update}`,
-	Reset: `
-UPDATE obs_cursor
-   SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = $2,
-       low_ts = CASE $3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
-       newest_ts = CASE $3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
- WHERE stream = $1`,
-	CancelSweeps:     `UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE stream = $1 AND state = 'running'`,
-	ForgetGeneration: `DELETE FROM obs_generation WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`,
-	ForgetRows:       `UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = $1`,
-	ForgetObserved:   `DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1)`,
-	Accept: `
-UPDATE obs_cursor
-   SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
- WHERE stream = $1 AND refusal = $2 AND refusal <> ''`,
-	Audit: `INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES ({now}, $1, $2, $3, $4)`,
-	Acts: `
-SELECT at, actor, action, subject, detail
-  FROM obs_audit
- WHERE (CAST($1 AS DOUBLE PRECISION) = 0 OR at >= {past $1})
-   AND (CAST($2 AS TEXT) = '' OR action = $2)
-   AND (CAST($3 AS TEXT) = '' OR actor = $3)
-   AND (CAST($4 AS TEXT) = '' OR substr(' ' || subject, 1 + length(subject) - length($4)) = ' ' || $4)
- ORDER BY id DESC
- LIMIT $5`,
 }

@@ -1,33 +1,33 @@
 package lockdb
 
-// partSQL are the statements of the parts of [DB], each of which has its own in its file; see
-// Rendering.SQL in package sqldb for their tokens.
+// partSQL are the statements of the parts of [DB]. Those of one dialect, or of both, are in the
+// files …_sql.go; see Rendering.SQL in package sqldb for their tokens.
 type partSQL struct {
-	Leases   leaseSQL
-	Store    storeSQL
-	Commit   commitSQL
-	Turns    turnSQL
-	Nodes    nodeSQL
-	Streams  streamSQL
-	Sweeps   sweepSQL
-	Accounts accountSQL
-	Pauses   pauseSQL
-	Dead     deadSQL
-	Janitor  janitorSQL
-	Report   reportSQL
+	Lease   leaseSQL
+	Poll    storeSQL
+	Commit  commitSQL
+	Turn    turnSQL
+	Node    nodeSQL
+	Stream  streamSQL
+	Sweep   sweepSQL
+	Refusal accountSQL
+	Pause   pauseSQL
+	Dead    deadSQL
+	Janitor janitorSQL
+	Report  reportSQL
 
-	Operations operationSQL
+	Operator operationSQL
 }
 
 func partTexts(backend string) partSQL {
 	texts := partSQL{
-		Leases: postgresLeaseSQL, Store: postgresStoreSQL, Commit: postgresCommitSQL,
-		Turns: turnTexts, Nodes: nodeTexts, Streams: streamTexts, Sweeps: sweepTexts, Accounts: accountTexts,
-		Pauses: pauseTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operations: operationTexts,
+		Lease: postgresLeaseSQL, Poll: postgresStoreSQL, Commit: postgresCommitSQL,
+		Turn: turnTexts, Node: nodeTexts, Stream: streamTexts, Sweep: sweepTexts, Refusal: accountTexts,
+		Pause: pauseTexts, Dead: deadTexts, Janitor: janitorTexts, Report: reportTexts, Operator: operationTexts,
 	}
 	if backend == "sqlite" {
-		texts.Leases, texts.Store, texts.Commit = sqliteLeaseSQL, sqliteStoreSQL, sqliteCommitSQL
-		texts.Turns.NoteStream, texts.Turns.AddPoll = noteStreamSQLite, addPollSQLite
+		texts.Lease, texts.Poll, texts.Commit = sqliteLeaseSQL, sqliteStoreSQL, sqliteCommitSQL
+		texts.Turn.NoteStream, texts.Turn.AddPoll = noteStreamSQLite, addPollSQLite
 	}
 	return texts
 }

@@ -23,7 +23,7 @@ func (db *DB) Streams() *Streams { return &Streams{db.db, db.sql} }
 // first after a reset. It is where the stream begins if its observer has a start
 // of its own; empty for a stream that was never polled.
 func (t *Streams) Start(ctx context.Context, stream string) (start string, err error) {
-	err = t.db.Query(ctx, "read the start of "+stream, t.sql.SQL().Streams.Start,
+	err = t.db.Query(ctx, "read the start of "+stream, t.sql.SQL().Stream.Start,
 		func(scan func(...any) error) error { return scan(&start) }, stream)
 	return start, err
 }
@@ -31,7 +31,7 @@ func (t *Streams) Start(ctx context.Context, stream string) (start string, err e
 // LastError returns the error of the last poll of a stream; empty after a success, and
 // for a stream that was never polled.
 func (t *Streams) LastError(ctx context.Context, stream string) (reason string, err error) {
-	err = t.db.Query(ctx, "read the last failure of "+stream, t.sql.SQL().Streams.LastError,
+	err = t.db.Query(ctx, "read the last failure of "+stream, t.sql.SQL().Stream.LastError,
 		func(scan func(...any) error) error { return scan(&reason) }, stream)
 	return reason, err
 }
@@ -59,7 +59,7 @@ type StreamStatus struct {
 // sorted by name.
 func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 	var all []StreamStatus
-	err := t.db.Query(ctx, "read the state of observers", t.sql.SQL().Streams.Statuses,
+	err := t.db.Query(ctx, "read the state of observers", t.sql.SQL().Stream.Statuses,
 		func(scan func(...any) error) error {
 			var s StreamStatus
 			var lag int64
@@ -82,24 +82,7 @@ func (t *Streams) Statuses(ctx context.Context) ([]StreamStatus, error) {
 // Refused returns the refusal of the last poll of a stream, and whether that is
 // accepted already; empty for nothing. See [observer.Refusal].
 func (t *Streams) Refused(ctx context.Context, stream string) (refusal string, accepted bool, err error) {
-	err = t.db.Query(ctx, "read what "+stream+" refused", t.sql.SQL().Streams.Refused,
+	err = t.db.Query(ctx, "read what "+stream+" refused", t.sql.SQL().Stream.Refused,
 		func(scan func(...any) error) error { return scan(&refusal, &accepted) }, stream)
 	return refusal, accepted, err
-}
-
-// streamSQL are the statements of [Streams].
-type streamSQL struct{ Start, LastError, Statuses, Refused string }
-
-var streamTexts = streamSQL{
-	Start:     `SELECT start_ts FROM obs_cursor WHERE stream = $1`,
-	LastError: `SELECT last_error FROM obs_cursor WHERE stream = $1`,
-	Statuses: `
-SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
-       ` + pausedSQL + `, c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
-       c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
-       coalesce(d.n, 0)
-  FROM obs_cursor c
-  LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
- ORDER BY c.stream`,
-	Refused: `SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = $1`,
 }

@@ -27,8 +27,6 @@ type Sweeps struct {
 // Sweeps returns the sweeps.
 func (db *DB) Sweeps() *Sweeps { return &Sweeps{db.db, db.sql} }
 
-const sweepColumns = `id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at`
-
 func scanSweep(scan func(...any) error) (observer.Sweep, error) {
 	var s observer.Sweep
 	err := scan(&s.ID, &s.Stream, &s.Kind, &s.State, &s.From, &s.Before, &s.Position, &s.Rows, &s.Events,
@@ -67,7 +65,7 @@ func (t *Sweeps) Start(ctx context.Context, s observer.Sweep, by By) (observer.S
 func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started observer.Sweep, err error) {
 	err = t.db.InTx(ctx, fmt.Sprintf("start a sweep of %s", s.Stream), func(tx *sql.Tx) error {
 		var err error
-		started, err = scanSweep(tx.QueryRowContext(ctx, t.sql.SQL().Sweeps.Start, s.Stream, string(s.Kind), s.From, s.Before).Scan)
+		started, err = scanSweep(tx.QueryRowContext(ctx, t.sql.SQL().Sweep.Start, s.Stream, string(s.Kind), s.From, s.Before).Scan)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepRunning
 		}
@@ -84,7 +82,7 @@ func (t *Sweeps) insert(ctx context.Context, s observer.Sweep, by By) (started o
 // started last, sorted by stream and kind. An empty stream means all of them.
 func (t *Sweeps) Latest(ctx context.Context, stream string) ([]observer.Sweep, error) {
 	var all []observer.Sweep
-	err := t.db.Query(ctx, "read the sweeps", t.sql.SQL().Sweeps.Latest,
+	err := t.db.Query(ctx, "read the sweeps", t.sql.SQL().Sweep.Latest,
 		func(scan func(...any) error) error {
 			s, err := scanSweep(scan)
 			all = append(all, s)
@@ -99,7 +97,7 @@ func (t *Sweeps) Latest(ctx context.Context, stream string) ([]observer.Sweep, e
 func (t *Sweeps) Cancel(ctx context.Context, id int64, by By) error {
 	return t.db.InTx(ctx, fmt.Sprintf("cancel sweep %d", id), func(tx *sql.Tx) error {
 		var stream, kind string
-		err := tx.QueryRowContext(ctx, t.sql.SQL().Sweeps.Cancel, id).Scan(&stream, &kind)
+		err := tx.QueryRowContext(ctx, t.sql.SQL().Sweep.Cancel, id).Scan(&stream, &kind)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrSweepEnded
 		}
@@ -108,26 +106,4 @@ func (t *Sweeps) Cancel(ctx context.Context, id int64, by By) error {
 		}
 		return audit(ctx, tx, t.sql.SQL(), Did(by, "cancel-sweep", stream, fmt.Sprintf("%s %d", kind, id)))
 	})
-}
-
-// sweepSQL are the statements of [Sweeps].
-type sweepSQL struct{ Start, Latest, Cancel string }
-
-var sweepTexts = sweepSQL{
-	Start: `
-INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, started_at, updated_at)
-VALUES ($1, $2, 'running', $3, $4, $3, {now}, {now})
-ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
-RETURNING ` + sweepColumns,
-	Latest: `
-SELECT ` + sweepColumns + `
-  FROM (SELECT s.*, row_number() OVER (PARTITION BY stream, kind
-                                       ORDER BY CASE state WHEN 'running' THEN 0 ELSE 1 END, id DESC) AS rank
-          FROM obs_sweep s
-         WHERE stream = $1 OR CAST($1 AS TEXT) = '') AS latest
- WHERE rank = 1
- ORDER BY stream, kind`,
-	Cancel: `
-UPDATE obs_sweep SET state = 'cancelled', updated_at = {now} WHERE id = $1 AND state = 'running'
-RETURNING stream, kind`,
 }

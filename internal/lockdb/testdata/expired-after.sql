@@ -1,5 +1,5 @@
--- Leases.Acquire
-PREPARE "Leases.Acquire" AS
+-- Lease.Acquire
+PREPARE "Lease.Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.expired_after < (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4::float8 AS DOUBLE PRECISION) IS NOT NULL), FALSE) AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
          o.liveness, o.node
@@ -27,8 +27,8 @@ ON CONFLICT (lock_key, region) DO UPDATE
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
--- Leases.Renew
-PREPARE "Leases.Renew" AS
+-- Lease.Renew
+PREPARE "Lease.Renew" AS
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) WITH ORDINALITY AS u(k, g, t, s, n)
@@ -52,21 +52,21 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(want.ttl AS DOUBLE PRECISION) IS NOT NULL)
  ORDER BY want.n;
 
--- Leases.Guard
-PREPARE "Leases.Guard" AS
+-- Lease.Guard
+PREPARE "Lease.Guard" AS
 UPDATE int_lock AS l
    SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => $4))
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL);
 
--- Leases.Holder
-PREPARE "Leases.Holder" AS
+-- Lease.Holder
+PREPARE "Lease.Holder" AS
 SELECT l.client_id, (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST(COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)) AS DOUBLE PRECISION) IS NOT NULL), COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)), (l.expired_after - make_interval(secs => COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)))), (clock_timestamp() AT TIME ZONE 'UTC'), o.node, o.fence, o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC')
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2;
 
--- Leases.Redate
-PREPARE "Leases.Redate" AS
+-- Lease.Redate
+PREPARE "Lease.Redate" AS
 UPDATE int_lock AS l
    SET created_date = (clock_timestamp() AT TIME ZONE 'UTC'), expired_after = ((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(secs => o.ttl_ms / 1000.0))
   FROM obs_lock o
@@ -74,13 +74,13 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
 
--- Store.Create
-PREPARE "Store.Create" AS
+-- Poll.Create
+PREPARE "Poll.Create" AS
 INSERT INTO obs_cursor (stream) SELECT $5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
 ON CONFLICT (stream) DO NOTHING;
 
--- Store.Outdate
-PREPARE "Store.Outdate" AS
+-- Poll.Outdate
+PREPARE "Poll.Outdate" AS
 UPDATE obs_cursor
    SET version = version + 1, commit_id = NULL
  WHERE stream_id = $5 AND version = $6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE);
@@ -131,16 +131,16 @@ WITH held AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM lease), (SELECT count(*) FROM cur);
 
--- Turns.Turn
-PREPARE "Turns.Turn" AS
+-- Turn.Turn
+PREPARE "Turn.Turn" AS
 SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
   LEFT JOIN int_lock l ON l.lock_key = $2 AND l.region = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL)
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
 
--- Turns.TakeTurn
-PREPARE "Turns.TakeTurn" AS
+-- Turn.TakeTurn
+PREPARE "Turn.TakeTurn" AS
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
 SELECT $5, $6, $7, $8, $9, $10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)
 ON CONFLICT (type) DO UPDATE
@@ -148,8 +148,8 @@ ON CONFLICT (type) DO UPDATE
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > clock_timestamp();
 
--- Turns.NoteStream
-PREPARE "Turns.NoteStream" AS
+-- Turn.NoteStream
+PREPARE "Turn.NoteStream" AS
 WITH noted AS (
   INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
   SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN clock_timestamp() END, $11, $12 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.expired_after >= (clock_timestamp() AT TIME ZONE 'UTC') AND CAST($4 AS DOUBLE PRECISION) IS NOT NULL) FOR SHARE)

@@ -1,5 +1,5 @@
--- Leases.Acquire
-PREPARE "Leases.Acquire" AS
+-- Lease.Acquire
+PREPARE "Lease.Acquire" AS
 WITH was AS (
   SELECT COALESCE((l.created_date < ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE((
        SELECT own.ttl_ms / 1000.0 FROM obs_lock own
@@ -31,8 +31,8 @@ ON CONFLICT (lock_key, region) DO UPDATE
        metadata = excluded.metadata
 RETURNING fence, (SELECT expired FROM was), (SELECT ours FROM was), (SELECT liveness FROM was), (SELECT node FROM was);
 
--- Leases.Renew
-PREPARE "Leases.Renew" AS
+-- Lease.Renew
+PREPARE "Lease.Renew" AS
 WITH want AS (
   SELECT n, k::char(36) AS lock_key, g::varchar(100) AS region, t::char(36) AS term, s AS ttl
     FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[]) WITH ORDINALITY AS u(k, g, t, s, n)
@@ -56,32 +56,32 @@ SELECT renewed.client_id IS NOT NULL, l.client_id IS NOT NULL
   LEFT JOIN int_lock l ON l.lock_key = want.lock_key AND l.region = want.region AND l.client_id = want.term AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => want.ttl)))
  ORDER BY want.n;
 
--- Leases.Guard
-PREPARE "Leases.Guard" AS
+-- Lease.Guard
+PREPARE "Lease.Guard" AS
 UPDATE int_lock AS l
    SET created_date = (clock_timestamp() AT TIME ZONE 'UTC')
  WHERE lock_key = $1 AND region = $2 AND client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4)));
 
--- Leases.Release
-PREPARE "Leases.Release" AS
+-- Lease.Release
+PREPARE "Lease.Release" AS
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
        SELECT lock_key, region FROM int_lock
         WHERE lock_key = $1 AND region = $2 AND client_id = $3 FOR UPDATE SKIP LOCKED);
 
--- Leases.Holds
-PREPARE "Leases.Holds" AS
+-- Lease.Holds
+PREPARE "Lease.Holds" AS
 SELECT EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 AND client_id = $3);
 
--- Leases.Holder
-PREPARE "Leases.Holder" AS
+-- Lease.Holder
+PREPARE "Lease.Holder" AS
 SELECT l.client_id, (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION))))), COALESCE(o.ttl_ms / 1000.0, CAST($3 AS DOUBLE PRECISION)), l.created_date, (clock_timestamp() AT TIME ZONE 'UTC'), o.node, o.fence, o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC')
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = $1 AND l.region = $2;
 
--- Leases.Redate
-PREPARE "Leases.Redate" AS
+-- Lease.Redate
+PREPARE "Lease.Redate" AS
 UPDATE int_lock AS l
    SET created_date = (clock_timestamp() AT TIME ZONE 'UTC')
   FROM obs_lock o
@@ -89,8 +89,8 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = $1 AND region = $2 FOR UPDATE SKIP LOCKED);
 
--- Leases.Locks
-PREPARE "Leases.Locks" AS
+-- Lease.Locks
+PREPARE "Lease.Locks" AS
 SELECT l.lock_key, l.region, l.client_id, l.created_date, (clock_timestamp() AT TIME ZONE 'UTC'), o.name, o.node, o.fence, o.ttl_ms,
        CASE WHEN o.group_term = o.term THEN (
          SELECT count(*) FROM obs_hold h
@@ -116,20 +116,20 @@ SELECT l.lock_key, l.region, l.client_id, l.created_date, (clock_timestamp() AT 
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  ORDER BY l.part, l.region, l.lock_key;
 
--- Store.Cursor
-PREPARE "Store.Cursor" AS
+-- Poll.Cursor
+PREPARE "Poll.Cursor" AS
 SELECT stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
        query_fingerprint, definition, defined_at, refusal, accepted, marks
   FROM obs_cursor
  WHERE stream = $1;
 
--- Store.Create
-PREPARE "Store.Create" AS
+-- Poll.Create
+PREPARE "Poll.Create" AS
 INSERT INTO obs_cursor (stream) SELECT $5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE)
 ON CONFLICT (stream) DO NOTHING;
 
--- Store.Observed
-PREPARE "Store.Observed" AS
+-- Poll.Observed
+PREPARE "Poll.Observed" AS
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
  UNION ALL
 SELECT o.*
@@ -140,8 +140,8 @@ SELECT o.*
         WHERE stream_id = $1 AND key = u.key
        OFFSET 0) AS o;
 
--- Store.Live
-PREPARE "Store.Live" AS
+-- Poll.Live
+PREPARE "Poll.Live" AS
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = $1
  UNION ALL
 SELECT *
@@ -152,14 +152,14 @@ SELECT *
          LIMIT $3) AS page
  ORDER BY key;
 
--- Store.Generation
-PREPARE "Store.Generation" AS
+-- Poll.Generation
+PREPARE "Poll.Generation" AS
 SELECT reading, key, complete, seen, row_count, started_at, finished_at, took_ms
   FROM obs_generation
  WHERE stream_id = $1;
 
--- Store.Buried
-PREPARE "Store.Buried" AS
+-- Poll.Buried
+PREPARE "Poll.Buried" AS
 SELECT d.*
   FROM unnest($2::text[]) AS u(digest)
  CROSS JOIN LATERAL (
@@ -168,12 +168,12 @@ SELECT d.*
         WHERE stream = $1 AND digest = decode(u.digest, 'hex')
        OFFSET 0) AS d;
 
--- Store.LockCursor
-PREPARE "Store.LockCursor" AS
+-- Poll.LockCursor
+PREPARE "Poll.LockCursor" AS
 SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = $1 FOR UPDATE;
 
--- Store.Outdate
-PREPARE "Store.Outdate" AS
+-- Poll.Outdate
+PREPARE "Poll.Outdate" AS
 UPDATE obs_cursor
    SET version = version + 1, commit_id = NULL
  WHERE stream_id = $5 AND version = $6 AND EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE);
@@ -275,8 +275,8 @@ SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
    AND starts_with(query, 'copy ' || $2::text)
    AND query_start < clock_timestamp() - make_interval(secs => $1);
 
--- Turns.Turn
-PREPARE "Turns.Turn" AS
+-- Turn.Turn
+PREPARE "Turn.Turn" AS
 SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > (clock_timestamp() AT TIME ZONE 'UTC'), FALSE)
   FROM (SELECT 1 AS one) x
   LEFT JOIN obs_schedule s ON s.type = $1
@@ -285,8 +285,8 @@ SELECT clock_timestamp(), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), $4))))
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
 
--- Turns.TakeTurn
-PREPARE "Turns.TakeTurn" AS
+-- Turn.TakeTurn
+PREPARE "Turn.TakeTurn" AS
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
 SELECT $5, $6, $7, $8, $9, $10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE)
 ON CONFLICT (type) DO UPDATE
@@ -294,16 +294,16 @@ ON CONFLICT (type) DO UPDATE
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > clock_timestamp();
 
--- Turns.Streams
-PREPARE "Turns.Streams" AS
+-- Turn.Streams
+PREPARE "Turn.Streams" AS
 SELECT c.stream, c.turn_at, c.paused, (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())), CASE WHEN (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())) THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
        CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
        c.lag_ms > 0 OR coalesce((SELECT g.finished_at IS NULL FROM obs_generation g WHERE g.stream_id = c.stream_id), FALSE)
   FROM obs_cursor c
  WHERE c.stream = ANY ($1::text[]);
 
--- Turns.NoteStream
-PREPARE "Turns.NoteStream" AS
+-- Turn.NoteStream
+PREPARE "Turn.NoteStream" AS
 WITH noted AS (
   INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
   SELECT $5, $6, $7, $8, $9, CASE WHEN $10 = 'ok' THEN clock_timestamp() END, $11, $12 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = $1 AND l.region = $2 AND l.client_id = $3 AND (l.created_date >= ((clock_timestamp() AT TIME ZONE 'UTC') - make_interval(secs => $4))) FOR SHARE)
@@ -316,58 +316,58 @@ WITH noted AS (
 INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
 SELECT $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23 FROM noted;
 
--- Turns.All
-PREPARE "Turns.All" AS
+-- Turn.All
+PREPARE "Turn.All" AS
 SELECT type, turn_at, last_started, last_finished, last_node, last_outcome FROM obs_schedule ORDER BY type;
 
--- Turns.Polls
-PREPARE "Turns.Polls" AS
+-- Turn.Polls
+PREPARE "Turn.Polls" AS
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
  ORDER BY finished_at DESC, id DESC
  LIMIT $1;
 
--- Turns.PollsOf
-PREPARE "Turns.PollsOf" AS
+-- Turn.PollsOf
+PREPARE "Turn.PollsOf" AS
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
  WHERE stream = $2
  ORDER BY finished_at DESC, id DESC
  LIMIT $1;
 
--- Nodes.Beat
-PREPARE "Nodes.Beat" AS
+-- Node.Beat
+PREPARE "Node.Beat" AS
 INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), clock_timestamp(), $9, $10)
 ON CONFLICT (boot_id) DO UPDATE
    SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
        liveness = excluded.liveness, outdated = excluded.outdated;
 
--- Nodes.Nodes
-PREPARE "Nodes.Nodes" AS
+-- Node.Nodes
+PREPARE "Node.Nodes" AS
 SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
   FROM obs_node
  WHERE seen_at >= (clock_timestamp() - make_interval(secs => $1))
  ORDER BY name, boot_id;
 
--- Nodes.Leave
-PREPARE "Nodes.Leave" AS
+-- Node.Leave
+PREPARE "Node.Leave" AS
 DELETE FROM obs_node WHERE boot_id = $1 RETURNING sinks;
 
--- Nodes.KeepSink
-PREPARE "Nodes.KeepSink" AS
+-- Node.KeepSink
+PREPARE "Node.KeepSink" AS
 UPDATE obs_sink_offset SET updated_at = clock_timestamp() WHERE sink = $1 AND stream = '';
 
--- Streams.Start
-PREPARE "Streams.Start" AS
+-- Stream.Start
+PREPARE "Stream.Start" AS
 SELECT start_ts FROM obs_cursor WHERE stream = $1;
 
--- Streams.LastError
-PREPARE "Streams.LastError" AS
+-- Stream.LastError
+PREPARE "Stream.LastError" AS
 SELECT last_error FROM obs_cursor WHERE stream = $1;
 
--- Streams.Statuses
-PREPARE "Streams.Statuses" AS
+-- Stream.Statuses
+PREPARE "Stream.Statuses" AS
 SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
        (c.paused AND (c.paused_until IS NULL OR c.paused_until > clock_timestamp())), c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
        c.turn_at, c.last_ok_at, c.failures, c.retry_at, c.last_error, c.lag_ms,
@@ -376,19 +376,19 @@ SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.li
   LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
  ORDER BY c.stream;
 
--- Streams.Refused
-PREPARE "Streams.Refused" AS
+-- Stream.Refused
+PREPARE "Stream.Refused" AS
 SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = $1;
 
--- Sweeps.Start
-PREPARE "Sweeps.Start" AS
+-- Sweep.Start
+PREPARE "Sweep.Start" AS
 INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, started_at, updated_at)
 VALUES ($1, $2, 'running', $3, $4, $3, clock_timestamp(), clock_timestamp())
 ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
 RETURNING id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at;
 
--- Sweeps.Latest
-PREPARE "Sweeps.Latest" AS
+-- Sweep.Latest
+PREPARE "Sweep.Latest" AS
 SELECT id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at
   FROM (SELECT s.*, row_number() OVER (PARTITION BY stream, kind
                                        ORDER BY CASE state WHEN 'running' THEN 0 ELSE 1 END, id DESC) AS rank
@@ -397,32 +397,32 @@ SELECT id, stream, kind, state, from_ts, before_ts, position_ts, row_count, even
  WHERE rank = 1
  ORDER BY stream, kind;
 
--- Sweeps.Cancel
-PREPARE "Sweeps.Cancel" AS
+-- Sweep.Cancel
+PREPARE "Sweep.Cancel" AS
 UPDATE obs_sweep SET state = 'cancelled', updated_at = clock_timestamp() WHERE id = $1 AND state = 'running'
 RETURNING stream, kind;
 
--- Accounts.Account
-PREPARE "Accounts.Account" AS
+-- Refusal.Account
+PREPARE "Refusal.Account" AS
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  WHERE account = $1
  ORDER BY refused_at, digest;
 
--- Accounts.All
-PREPARE "Accounts.All" AS
+-- Refusal.All
+PREPARE "Refusal.All" AS
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  ORDER BY account, refused_at, digest;
 
--- Accounts.RefuseAccount
-PREPARE "Accounts.RefuseAccount" AS
+-- Refusal.RefuseAccount
+PREPARE "Refusal.RefuseAccount" AS
 INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
 VALUES ($1, $2, $3, clock_timestamp(), $4, $5)
 ON CONFLICT (account, digest) DO NOTHING;
 
--- Pauses.Pause
-PREPARE "Pauses.Pause" AS
+-- Pause.Pause
+PREPARE "Pause.Pause" AS
 INSERT INTO obs_cursor AS c (stream, paused, paused_at, paused_until, paused_by, pause_reason)
 VALUES ($1, TRUE, clock_timestamp(), CASE WHEN CAST($2 AS DOUBLE PRECISION) > 0 THEN (clock_timestamp() + make_interval(secs => $2)) END, $3, $4)
 ON CONFLICT (stream) DO UPDATE
@@ -430,16 +430,16 @@ ON CONFLICT (stream) DO UPDATE
        paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
  WHERE NOT c.paused OR c.paused_until IS NOT NULL AND (excluded.paused_until IS NULL OR excluded.paused_until > c.paused_until);
 
--- Pauses.Resume
-PREPARE "Pauses.Resume" AS
+-- Pause.Resume
+PREPARE "Pause.Resume" AS
 UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = $1 AND (paused OR failures > 0);
 
--- Pauses.ForgetAccount
-PREPARE "Pauses.ForgetAccount" AS
+-- Pause.ForgetAccount
+PREPARE "Pause.ForgetAccount" AS
 DELETE FROM obs_account WHERE account = $1;
 
--- Pauses.EndPauses
-PREPARE "Pauses.EndPauses" AS
+-- Pause.EndPauses
+PREPARE "Pause.EndPauses" AS
 UPDATE obs_cursor SET paused = FALSE WHERE stream = ANY ($1::text[]) AND paused AND paused_until <= clock_timestamp()
 RETURNING stream, paused_by, paused_until;
 
@@ -593,46 +593,46 @@ SELECT at, actor, subject, detail
  ORDER BY id DESC
  LIMIT $3;
 
--- Operations.Marks
-PREPARE "Operations.Marks" AS
+-- Operator.Marks
+PREPARE "Operator.Marks" AS
 SELECT marks FROM obs_cursor WHERE stream = $1 FOR UPDATE;
 
--- Operations.Reset
-PREPARE "Operations.Reset" AS
+-- Operator.Reset
+PREPARE "Operator.Reset" AS
 UPDATE obs_cursor
    SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = $2,
        low_ts = CASE $3 WHEN 'cursor' THEN low_ts WHEN 'start' THEN start_ts ELSE '' END,
        newest_ts = CASE $3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
  WHERE stream = $1;
 
--- Operations.CancelSweeps
-PREPARE "Operations.CancelSweeps" AS
+-- Operator.CancelSweeps
+PREPARE "Operator.CancelSweeps" AS
 UPDATE obs_sweep SET state = 'cancelled', updated_at = clock_timestamp() WHERE stream = $1 AND state = 'running';
 
--- Operations.ForgetGeneration
-PREPARE "Operations.ForgetGeneration" AS
+-- Operator.ForgetGeneration
+PREPARE "Operator.ForgetGeneration" AS
 DELETE FROM obs_generation WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1);
 
--- Operations.ForgetRows
-PREPARE "Operations.ForgetRows" AS
+-- Operator.ForgetRows
+PREPARE "Operator.ForgetRows" AS
 UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = $1;
 
--- Operations.ForgetObserved
-PREPARE "Operations.ForgetObserved" AS
+-- Operator.ForgetObserved
+PREPARE "Operator.ForgetObserved" AS
 DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = $1);
 
--- Operations.Accept
-PREPARE "Operations.Accept" AS
+-- Operator.Accept
+PREPARE "Operator.Accept" AS
 UPDATE obs_cursor
    SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
  WHERE stream = $1 AND refusal = $2 AND refusal <> '';
 
--- Operations.Audit
-PREPARE "Operations.Audit" AS
+-- Operator.Audit
+PREPARE "Operator.Audit" AS
 INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES (clock_timestamp(), $1, $2, $3, $4);
 
--- Operations.Acts
-PREPARE "Operations.Acts" AS
+-- Operator.Acts
+PREPARE "Operator.Acts" AS
 SELECT at, actor, action, subject, detail
   FROM obs_audit
  WHERE (CAST($1 AS DOUBLE PRECISION) = 0 OR at >= (now() - make_interval(secs => $1)))

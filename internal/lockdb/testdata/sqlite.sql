@@ -1,4 +1,4 @@
--- Leases.Former
+-- Lease.Former
 EXPLAIN
 SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.client_id IS NULL) AS ours,
        o.liveness, o.node
@@ -6,7 +6,7 @@ SELECT l.client_id IS NOT NULL AS expired, COALESCE(l.client_id = o.term, l.clie
   LEFT JOIN int_lock l ON l.lock_key = ?1 AND l.region = ?2
   LEFT JOIN obs_lock o ON o.lock_key = ?1 AND o.region = ?2;
 
--- Leases.Take
+-- Lease.Take
 EXPLAIN
 INSERT INTO int_lock AS l (lock_key, region, client_id, created_date)
 VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'))
@@ -17,7 +17,7 @@ ON CONFLICT (lock_key, region) DO UPDATE
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), ?4))))
 RETURNING client_id;
 
--- Leases.Describe
+-- Lease.Describe
 EXPLAIN
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?9, ?10, ?11)
@@ -27,31 +27,31 @@ ON CONFLICT (lock_key, region) DO UPDATE
        boot_id = excluded.boot_id, liveness = excluded.liveness,
        metadata = excluded.metadata;
 
--- Leases.Guard
+-- Lease.Guard
 EXPLAIN
 UPDATE int_lock AS l
    SET created_date = strftime('%Y-%m-%d %H:%M:%f000', 'now')
  WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4)));
 
--- Leases.Release
+-- Lease.Release
 EXPLAIN
 DELETE FROM int_lock
  WHERE (lock_key, region) IN (
        SELECT lock_key, region FROM int_lock
         WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
 
--- Leases.Holds
+-- Lease.Holds
 EXPLAIN
 SELECT EXISTS (SELECT 1 FROM int_lock WHERE lock_key = ?1 AND region = ?2 AND client_id = ?3);
 
--- Leases.Holder
+-- Lease.Holder
 EXPLAIN
 SELECT l.client_id, (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', COALESCE(o.ttl_ms / 1000.0, CAST(?3 AS DOUBLE PRECISION))))), COALESCE(o.ttl_ms / 1000.0, CAST(?3 AS DOUBLE PRECISION)), l.created_date, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.node, o.fence, o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now')
   FROM int_lock l
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  WHERE l.lock_key = ?1 AND l.region = ?2;
 
--- Leases.Redate
+-- Lease.Redate
 EXPLAIN
 UPDATE int_lock AS l
    SET created_date = strftime('%Y-%m-%d %H:%M:%f000', 'now')
@@ -60,7 +60,7 @@ UPDATE int_lock AS l
    AND o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
    AND EXISTS (SELECT 1 FROM int_lock WHERE lock_key = ?1 AND region = ?2);
 
--- Leases.Locks
+-- Lease.Locks
 EXPLAIN
 SELECT l.lock_key, l.region, l.client_id, l.created_date, strftime('%Y-%m-%d %H:%M:%f000', 'now'), o.name, o.node, o.fence, o.ttl_ms,
        CASE WHEN o.group_term = o.term THEN (
@@ -87,19 +87,19 @@ SELECT l.lock_key, l.region, l.client_id, l.created_date, strftime('%Y-%m-%d %H:
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id
  ORDER BY l.part, l.region, l.lock_key;
 
--- Store.Cursor
+-- Poll.Cursor
 EXPLAIN
 SELECT stream_id, stream, version, epoch, last_seq, row_count, live_count, low_ts, newest_ts, first_reading,
        query_fingerprint, definition, defined_at, refusal, accepted, marks
   FROM obs_cursor
  WHERE stream = ?1;
 
--- Store.Create
+-- Poll.Create
 EXPLAIN
 INSERT INTO obs_cursor (stream) SELECT ?5 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
 ON CONFLICT (stream) DO NOTHING;
 
--- Store.Observed
+-- Poll.Observed
 EXPLAIN
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
  UNION ALL
@@ -107,7 +107,7 @@ SELECT key, row_hash, version, row_number, gone
   FROM obs_observed
  WHERE stream_id = ?1 AND key IN (SELECT value FROM json_each(?2));
 
--- Store.Live
+-- Poll.Live
 EXPLAIN
 SELECT '' AS key, NULL AS row_hash, version, 0 AS row_number, FALSE AS gone FROM obs_cursor WHERE stream_id = ?1
  UNION ALL
@@ -119,23 +119,23 @@ SELECT *
          LIMIT ?3) AS page
  ORDER BY key;
 
--- Store.Generation
+-- Poll.Generation
 EXPLAIN
 SELECT reading, key, complete, seen, row_count, started_at, finished_at, took_ms
   FROM obs_generation
  WHERE stream_id = ?1;
 
--- Store.Buried
+-- Poll.Buried
 EXPLAIN
 SELECT digest, refused, last_at > strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?3))
   FROM obs_dead
  WHERE stream = ?1 AND digest IN (SELECT unhex(value) FROM json_each(?2));
 
--- Store.LockCursor
+-- Poll.LockCursor
 EXPLAIN
 SELECT CAST(commit_id AS TEXT) FROM obs_cursor WHERE stream_id = ?1;
 
--- Store.Outdate
+-- Poll.Outdate
 EXPLAIN
 UPDATE obs_cursor
    SET version = version + 1, commit_id = NULL
@@ -187,7 +187,7 @@ EXPLAIN
 INSERT INTO obs_event (stream, seq, event_id, type, subject, version, change, time, data, snapshot)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
--- Turns.Turn
+-- Turn.Turn
 EXPLAIN
 SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, o.boot_id, COALESCE(o.term IS NOT NULL AND l.created_date > strftime('%Y-%m-%d %H:%M:%f000', 'now'), FALSE)
   FROM (SELECT 1 AS one) x
@@ -197,7 +197,7 @@ SELECT strftime('%Y-%m-%d %H:%M:%f000', 'now'), s.turn_at, l.client_id, o.node, 
         WHERE own.lock_key = l.lock_key AND own.region = l.region AND own.term = l.client_id), ?4))))
   LEFT JOIN obs_lock o ON o.lock_key = l.lock_key AND o.region = l.region AND o.term = l.client_id;
 
--- Turns.TakeTurn
+-- Turn.TakeTurn
 EXPLAIN
 INSERT INTO obs_schedule AS s (type, turn_at, last_node, last_started, last_finished, last_outcome)
 SELECT ?5, ?6, ?7, ?8, ?9, ?10 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
@@ -206,7 +206,7 @@ ON CONFLICT (type) DO UPDATE
        last_finished = excluded.last_finished, last_outcome = excluded.last_outcome
  WHERE s.turn_at < excluded.turn_at OR s.turn_at > strftime('%Y-%m-%d %H:%M:%f000', 'now');
 
--- Turns.Streams
+-- Turn.Streams
 EXPLAIN
 SELECT c.stream, c.turn_at, c.paused, (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))), CASE WHEN (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))) THEN c.paused_until END, c.failures, c.failure_class, c.retry_at,
        CASE WHEN c.query_fingerprint <> '' AND NOT c.first_reading THEN c.last_ok_at END, c.lag_ms,
@@ -214,7 +214,7 @@ SELECT c.stream, c.turn_at, c.paused, (c.paused AND (c.paused_until IS NULL OR c
   FROM obs_cursor c
  WHERE c.stream IN (SELECT value FROM json_each(?1));
 
--- Turns.NoteStream
+-- Turn.NoteStream
 EXPLAIN
 INSERT INTO obs_cursor AS c (stream, turn_at, failures, retry_at, last_error, last_ok_at, lag_ms, failure_class)
 SELECT ?5, ?6, ?7, ?8, ?9, CASE WHEN ?10 = 'ok' THEN strftime('%Y-%m-%d %H:%M:%f000', 'now') END, ?11, ?12 WHERE EXISTS (SELECT 1 FROM int_lock l WHERE l.lock_key = ?1 AND l.region = ?2 AND l.client_id = ?3 AND (l.created_date >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?4))))
@@ -223,23 +223,23 @@ ON CONFLICT (stream) DO UPDATE
        last_error = CASE WHEN excluded.last_error = '' AND excluded.last_ok_at IS NULL THEN c.last_error ELSE excluded.last_error END, last_ok_at = coalesce(excluded.last_ok_at, c.last_ok_at),
        lag_ms = CASE WHEN excluded.last_ok_at IS NULL THEN c.lag_ms ELSE excluded.lag_ms END;
 
--- Turns.AddPoll
+-- Turn.AddPoll
 EXPLAIN
 INSERT INTO obs_poll (type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
--- Turns.All
+-- Turn.All
 EXPLAIN
 SELECT type, turn_at, last_started, last_finished, last_node, last_outcome FROM obs_schedule ORDER BY type;
 
--- Turns.Polls
+-- Turn.Polls
 EXPLAIN
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
  ORDER BY finished_at DESC, id DESC
  LIMIT ?1;
 
--- Turns.PollsOf
+-- Turn.PollsOf
 EXPLAIN
 SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, row_count, event_count, poison_count
   FROM obs_poll
@@ -247,7 +247,7 @@ SELECT type, stream, node, turn_at, started_at, finished_at, outcome, reason, ro
  ORDER BY finished_at DESC, id DESC
  LIMIT ?1;
 
--- Nodes.Beat
+-- Node.Beat
 EXPLAIN
 INSERT INTO obs_node (boot_id, name, version, backend, config_hash, types, unreachable, sinks, started_at, seen_at, liveness, outdated)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%d %H:%M:%f000', 'now'), strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?9, ?10)
@@ -255,30 +255,30 @@ ON CONFLICT (boot_id) DO UPDATE
    SET types = excluded.types, unreachable = excluded.unreachable, sinks = excluded.sinks, seen_at = excluded.seen_at,
        liveness = excluded.liveness, outdated = excluded.outdated;
 
--- Nodes.Nodes
+-- Node.Nodes
 EXPLAIN
 SELECT boot_id, name, version, backend, config_hash, types, unreachable, outdated, sinks, started_at, seen_at
   FROM obs_node
  WHERE seen_at >= strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('-%.3f seconds', ?1))
  ORDER BY name, boot_id;
 
--- Nodes.Leave
+-- Node.Leave
 EXPLAIN
 DELETE FROM obs_node WHERE boot_id = ?1 RETURNING sinks;
 
--- Nodes.KeepSink
+-- Node.KeepSink
 EXPLAIN
 UPDATE obs_sink_offset SET updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE sink = ?1 AND stream = '';
 
--- Streams.Start
+-- Stream.Start
 EXPLAIN
 SELECT start_ts FROM obs_cursor WHERE stream = ?1;
 
--- Streams.LastError
+-- Stream.LastError
 EXPLAIN
 SELECT last_error FROM obs_cursor WHERE stream = ?1;
 
--- Streams.Statuses
+-- Stream.Statuses
 EXPLAIN
 SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.live_count, c.row_count - c.live_count,
        (c.paused AND (c.paused_until IS NULL OR c.paused_until > strftime('%Y-%m-%d %H:%M:%f000', 'now'))), c.paused_at, c.paused_until, c.paused_by, c.pause_reason,
@@ -288,18 +288,18 @@ SELECT c.stream, c.stream_id, c.version, c.last_seq, c.low_ts, c.newest_ts, c.li
   LEFT JOIN (SELECT stream, count(*) AS n FROM obs_dead GROUP BY stream) d ON d.stream = c.stream
  ORDER BY c.stream;
 
--- Streams.Refused
+-- Stream.Refused
 EXPLAIN
 SELECT refusal, accepted <> '' FROM obs_cursor WHERE stream = ?1;
 
--- Sweeps.Start
+-- Sweep.Start
 EXPLAIN
 INSERT INTO obs_sweep (stream, kind, state, from_ts, before_ts, position_ts, started_at, updated_at)
 VALUES (?1, ?2, 'running', ?3, ?4, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'), strftime('%Y-%m-%d %H:%M:%f000', 'now'))
 ON CONFLICT (stream, kind) WHERE state = 'running' DO NOTHING
 RETURNING id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at;
 
--- Sweeps.Latest
+-- Sweep.Latest
 EXPLAIN
 SELECT id, stream, kind, state, from_ts, before_ts, position_ts, row_count, event_count, started_at, updated_at
   FROM (SELECT s.*, row_number() OVER (PARTITION BY stream, kind
@@ -309,31 +309,31 @@ SELECT id, stream, kind, state, from_ts, before_ts, position_ts, row_count, even
  WHERE rank = 1
  ORDER BY stream, kind;
 
--- Sweeps.Cancel
+-- Sweep.Cancel
 EXPLAIN
 UPDATE obs_sweep SET state = 'cancelled', updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE id = ?1 AND state = 'running'
 RETURNING stream, kind;
 
--- Accounts.Account
+-- Refusal.Account
 EXPLAIN
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  WHERE account = ?1
  ORDER BY refused_at, digest;
 
--- Accounts.All
+-- Refusal.All
 EXPLAIN
 SELECT account, node, reason, salt, digest, refused_at
   FROM obs_account
  ORDER BY account, refused_at, digest;
 
--- Accounts.RefuseAccount
+-- Refusal.RefuseAccount
 EXPLAIN
 INSERT INTO obs_account (account, salt, digest, refused_at, node, reason)
 VALUES (?1, ?2, ?3, strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?4, ?5)
 ON CONFLICT (account, digest) DO NOTHING;
 
--- Pauses.Pause
+-- Pause.Pause
 EXPLAIN
 INSERT INTO obs_cursor AS c (stream, paused, paused_at, paused_until, paused_by, pause_reason)
 VALUES (?1, TRUE, strftime('%Y-%m-%d %H:%M:%f000', 'now'), CASE WHEN CAST(?2 AS DOUBLE PRECISION) > 0 THEN strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('+%.3f seconds', ?2)) END, ?3, ?4)
@@ -342,15 +342,15 @@ ON CONFLICT (stream) DO UPDATE
        paused_until = excluded.paused_until, paused_by = excluded.paused_by, pause_reason = excluded.pause_reason
  WHERE NOT c.paused OR c.paused_until IS NOT NULL AND (excluded.paused_until IS NULL OR excluded.paused_until > c.paused_until);
 
--- Pauses.Resume
+-- Pause.Resume
 EXPLAIN
 UPDATE obs_cursor SET paused = FALSE, failures = 0, retry_at = NULL WHERE stream = ?1 AND (paused OR failures > 0);
 
--- Pauses.ForgetAccount
+-- Pause.ForgetAccount
 EXPLAIN
 DELETE FROM obs_account WHERE account = ?1;
 
--- Pauses.EndPauses
+-- Pause.EndPauses
 EXPLAIN
 UPDATE obs_cursor SET paused = FALSE WHERE stream IN (SELECT value FROM json_each(?1)) AND paused AND paused_until <= strftime('%Y-%m-%d %H:%M:%f000', 'now')
 RETURNING stream, paused_by, paused_until;
@@ -505,11 +505,11 @@ SELECT at, actor, subject, detail
  ORDER BY id DESC
  LIMIT ?3;
 
--- Operations.Marks
+-- Operator.Marks
 EXPLAIN
 SELECT marks FROM obs_cursor WHERE stream = ?1;
 
--- Operations.Reset
+-- Operator.Reset
 EXPLAIN
 UPDATE obs_cursor
    SET version = version + 1, query_fingerprint = '', refusal = '', accepted = '', failures = 0, retry_at = NULL, marks = ?2,
@@ -517,33 +517,33 @@ UPDATE obs_cursor
        newest_ts = CASE ?3 WHEN 'cursor' THEN newest_ts WHEN 'start' THEN start_ts ELSE '' END
  WHERE stream = ?1;
 
--- Operations.CancelSweeps
+-- Operator.CancelSweeps
 EXPLAIN
 UPDATE obs_sweep SET state = 'cancelled', updated_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE stream = ?1 AND state = 'running';
 
--- Operations.ForgetGeneration
+-- Operator.ForgetGeneration
 EXPLAIN
 DELETE FROM obs_generation WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = ?1);
 
--- Operations.ForgetRows
+-- Operator.ForgetRows
 EXPLAIN
 UPDATE obs_cursor SET row_count = 0, live_count = 0, epoch = epoch + 1 WHERE stream = ?1;
 
--- Operations.ForgetObserved
+-- Operator.ForgetObserved
 EXPLAIN
 DELETE FROM obs_observed WHERE stream_id = (SELECT stream_id FROM obs_cursor WHERE stream = ?1);
 
--- Operations.Accept
+-- Operator.Accept
 EXPLAIN
 UPDATE obs_cursor
    SET accepted = refusal, version = version + 1, failures = 0, retry_at = NULL
  WHERE stream = ?1 AND refusal = ?2 AND refusal <> '';
 
--- Operations.Audit
+-- Operator.Audit
 EXPLAIN
 INSERT INTO obs_audit (at, actor, action, subject, detail) VALUES (strftime('%Y-%m-%d %H:%M:%f000', 'now'), ?1, ?2, ?3, ?4);
 
--- Operations.Acts
+-- Operator.Acts
 EXPLAIN
 SELECT at, actor, action, subject, detail
   FROM obs_audit

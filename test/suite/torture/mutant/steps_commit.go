@@ -4,9 +4,8 @@ const (
 	store        = "internal/lockdb/store.go"
 	commitOne    = "internal/lockdb/commit_postgres.go"
 	commitTexts  = "internal/lockdb/commit_sql.go"
-	commitCopied = "internal/lockdb/commit_copy.go"
 	commitInFile = "internal/lockdb/commit_sqlite.go"
-	operatorFile = "internal/lockdb/operator.go"
+	operatorSQL  = "internal/lockdb/operator_sql.go"
 	poolsFile    = "internal/lockdb/sqldb/postgres.go"
 	queryFile    = "internal/lockdb/sqldb/db.go"
 )
@@ -47,7 +46,7 @@ func expiryInCommit() Step {
 func leaseInCopy() Step {
 	return Step{
 		What: "a commit that copies ends with COMMIT, whatever the renewal before it said",
-		Edits: []Edit{{commitCopied,
+		Edits: []Edit{{commitOne,
 			"return verdict(renewed.RowsAffected() == 1, advanced.RowsAffected() == 1)",
 			"_ = renewed\n\treturn verdict(true, advanced.RowsAffected() == 1)"}},
 	}
@@ -104,7 +103,7 @@ func versionOfLookup() Step {
 func epochOfIDs() Step {
 	return Step{
 		What:  "a stream that is made to forget its rows stays in its epoch",
-		Edits: []Edit{{operatorFile, "row_count = 0, live_count = 0, epoch = epoch + 1", "row_count = 0, live_count = 0"}},
+		Edits: []Edit{{operatorSQL, "row_count = 0, live_count = 0, epoch = epoch + 1", "row_count = 0, live_count = 0"}},
 	}
 }
 
