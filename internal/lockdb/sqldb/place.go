@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -26,9 +27,10 @@ type place struct {
 	path       atomic.Pointer[[]string]
 	names      atomic.Pointer[names]
 	renderings *renderings
+	finding    sync.Mutex // so that what is found first does not replace what is found later
 }
 
-// names is what was found. Two connections may look at once, and find the same.
+// names is what was found.
 type names struct {
 	// ours is where our tables are, or will be made; locks is where INT_LOCK is.
 	ours, locks string
@@ -100,6 +102,8 @@ SELECT c.relname, n.nspname, r.rolname, c.relkind,
  ORDER BY p.n USING OPERATOR(pg_catalog.<)`
 
 func (p *place) find(ctx context.Context, conn *pgconn.PgConn) error {
+	p.finding.Lock()
+	defer p.finding.Unlock()
 	path := *p.path.Load()
 	list, err := pgtype.NewMap().Encode(pgtype.TextArrayOID, pgtype.TextFormatCode, path, nil)
 	if err != nil {
