@@ -17,9 +17,6 @@ import (
 // they nor the others starve. If no read can go on by the key, one statement reads all of
 // them, as long as rows arrive, and the others have their time after that.
 
-// shares is how many times the share of these rows makes a poll.
-const shares = 10
-
 // apart is the reading of these rows, part by part.
 type apart struct {
 	*journal
@@ -34,9 +31,6 @@ type apart struct {
 	more   bool
 	chunks int64
 }
-
-// isApart reports whether the part has no place in the order of timestamps.
-func (p Part) isApart() bool { return p == PartUndated || p == PartStray }
 
 func (a *apart) part() Part { return a.parts[0] }
 
@@ -65,16 +59,6 @@ func (a *apart) end(_ context.Context, r *reader, _ *bitmap) outcome {
 		return unfinished
 	}
 	return complete
-}
-
-// lastKey is the last key of the rows that can be read.
-func lastKey(rows []row) string {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].key != "" {
-			return rows[i].key
-		}
-	}
-	return ""
 }
 
 func (j *journal) partsApart() (parts []Part) {

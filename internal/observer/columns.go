@@ -7,25 +7,30 @@ import (
 	"strings"
 )
 
-// EncodeColumns writes columns as the cursor remembers them:
-// [["order_id","bigint"],…], empty for none.
-func EncodeColumns(columns []Column) string {
-	if len(columns) == 0 {
-		return ""
+// checkHashes refuses another hash of the columns of which the stream has made keys. It
+// comes before a definition is replaced: a node with a wrong key must not keep the others
+// from polling. [journal.checkColumns] knows the columns of a stream that remembers none.
+func (j *journal) checkHashes() error {
+	f := j.keys
+	if len(f) == 0 {
+		return nil
 	}
-	pairs := make([][2]string, len(columns))
-	for i, c := range columns {
-		pairs[i] = [2]string{c.Name, c.Type}
+	now := slices.Clone(f)
+	for i, c := range now {
+		now[i].Encoding = ""
+		if j.spec.Query.Redaction(c.Name) == RedactHash {
+			now[i] = c.Hashed(j.spec.Query.HashKey)
+		}
 	}
-	return encode(pairs)
+	return j.refuseRehashed(now)
 }
 
-func decodeColumns(text string) (columns []Column, err error) {
-	pairs, err := decode[[][2]string](text, "columns")
-	for _, pair := range pairs {
-		columns = append(columns, Column{Name: pair[0], Type: pair[1]})
+func (j *journal) refuseRehashed(now []KeyColumn) error {
+	if j.cursor.Rows == 0 || !j.keys.rehashed(now) {
+		return nil
 	}
-	return columns, err
+	return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+
+		"take the former redact and redact-key-file, or run `observerd observers reset %s --forget` to forget those rows", ErrQueryChanged, j.spec.Stream)
 }
 
 // checkColumns compares the columns of a read, and those of its key, with the cursor's,
@@ -91,9 +96,4 @@ func (j *journal) columnChanges(before, now []Column) []string {
 		}
 	}
 	return changes
-}
-
-// sameColumns leaves the order aside.
-func sameColumns(a, b []Column) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(c Column) bool { return !slices.Contains(b, c) })
 }

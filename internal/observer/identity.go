@@ -4,49 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"strings"
-	"sync"
-	"time"
 )
-
-// identityKept is for how long a database that was replaced is remembered.
-const identityKept = time.Hour
-
-// identityHistory has the databases that were the cursor's, and when each answered
-// last. A new one is not recorded before it is the cursor's: the poll that notices it
-// may fail. The zero value is ready.
-type identityHistory struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-// record notes that the cursor's database has answered.
-func (h *identityHistory) record(id string, at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	maps.DeleteFunc(h.last, func(_ string, last time.Time) bool { return at.Sub(last) >= identityKept })
-	if h.last == nil {
-		h.last = make(map[string]time.Time)
-	}
-	h.last[id] = at
-}
-
-// isBack reports whether a database that answers now was the cursor's not long
-// ago. While the one in its place answers too, it is remembered for longer; a
-// database that answers alone is followed after a while.
-func (h *identityHistory) isBack(id, known string, at time.Time) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last, found := h.last[id]
-	if !found || at.Sub(last) >= identityKept {
-		return false
-	}
-	if h.last[known].After(last) {
-		h.last[id] = at
-	}
-	return true
-}
 
 // readIdentity reports whether the source is another database than the cursor's. Only
 // two identities of one kind can tell: a source may learn to say more of itself. After
@@ -121,19 +80,4 @@ func (o origin) beginning(ctx context.Context) (string, error) {
 		return o.next.Low, nil
 	}
 	return began, nil
-}
-
-// beganAt is the start of the stream as a cursor, remembered for [Start.Now].
-func (o origin) beganAt(ctx context.Context) (string, error) {
-	switch start := o.spec.Start; {
-	case start.Now && start.Began != nil:
-		began, err := start.Began(ctx, o.spec.Stream)
-		if err != nil {
-			return "", failed(ctx, "read where the stream began", err)
-		}
-		return o.src.Restate(began, o.next.Marks.Form), nil
-	case !start.At.IsZero():
-		return o.cursorAt(ctx, start.At)
-	}
-	return "", nil
 }

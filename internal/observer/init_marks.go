@@ -203,6 +203,21 @@ func (o origin) sinceFullRead() time.Duration {
 	return max(0, o.at.Sub(last))
 }
 
+// beganAt is the start of the stream as a cursor, remembered for [Start.Now].
+func (o origin) beganAt(ctx context.Context) (string, error) {
+	switch start := o.spec.Start; {
+	case start.Now && start.Began != nil:
+		began, err := start.Began(ctx, o.spec.Stream)
+		if err != nil {
+			return "", failed(ctx, "read where the stream began", err)
+		}
+		return o.src.Restate(began, o.next.Marks.Form), nil
+	case !start.At.IsZero():
+		return o.cursorAt(ctx, start.At)
+	}
+	return "", nil
+}
+
 func (o origin) cursorAt(ctx context.Context, at time.Time) (string, error) {
 	cursor, err := o.src.CursorAt(ctx, o.query(), at)
 	if err != nil {

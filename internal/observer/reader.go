@@ -12,13 +12,6 @@ import (
 	"github.com/observerd/observerd/internal/wait"
 )
 
-// batch is the rows of one chunk and the keys to look up for them.
-type batch struct {
-	rows  []row
-	keys  []string
-	bytes int
-}
-
 // reader reads one statement ahead: while a batch is compared and committed, it
 // prepares the next one. Batches are not used again, because the store may still hold
 // data of them.

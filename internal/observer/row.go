@@ -2,7 +2,6 @@ package observer
 
 import (
 	"crypto/sha256"
-	"slices"
 	"time"
 )
 
@@ -27,10 +26,54 @@ func (r *row) hashData() {
 	r.hash = [hashSize]byte(sum[:hashSize])
 }
 
-// askedData is what a row is recognised by; see [Row.Asked].
-func askedData(data []byte, asked int) []byte {
-	if asked == 0 {
-		return data
+// batch is the rows of one chunk and the keys to look up for them.
+type batch struct {
+	rows  []row
+	keys  []string
+	bytes int
+}
+
+// lastDated is the last row with a timestamp, which has the highest; nil for none.
+func lastDated(rows []row) *row {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].cursor != "" {
+			return &rows[i]
+		}
 	}
-	return append(slices.Clone(data[:asked]), '}')
+	return nil
+}
+
+// lastKey is the last key of the rows that can be read.
+func lastKey(rows []row) string {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].key != "" {
+			return rows[i].key
+		}
+	}
+	return ""
+}
+
+// arenaBlock is large enough that rows of ordinary size cost no allocation of
+// their own, and small beside a chunk.
+const arenaBlock = 256 << 10
+
+// arena copies many small byte slices into few large ones. They are never
+// overwritten, so a copy is valid as long as it is referred to.
+type arena struct{ free []byte }
+
+func (a *arena) copy(data []byte) []byte {
+	n := len(data)
+	if n == 0 {
+		return nil
+	}
+	if n > len(a.free) {
+		if n > arenaBlock/4 {
+			return append([]byte(nil), data...)
+		}
+		a.free = make([]byte, arenaBlock)
+	}
+	to := a.free[:n:n]
+	a.free = a.free[n:]
+	copy(to, data)
+	return to
 }

@@ -2,6 +2,8 @@ package observer
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -50,6 +52,16 @@ type Query struct {
 	Redact map[string]Redaction
 	// HashKey is that of [RedactHash]; nil where nothing is hashed.
 	HashKey *HashKey
+}
+
+// Redaction is that of a column, by its name in any case.
+func (q Query) Redaction(column string) Redaction {
+	for name, r := range q.Redact {
+		if strings.EqualFold(name, column) {
+			return r
+		}
+	}
+	return ""
 }
 
 // Horizon is the timestamp of a source below which no more rows will appear.
@@ -105,6 +117,9 @@ const (
 	PartKey
 )
 
+// isApart reports whether the part has no place in the order of timestamps.
+func (p Part) isApart() bool { return p == PartUndated || p == PartStray }
+
 // Range says which rows are read, by the cursors of earlier rows and horizons.
 // The zero value reads every row. From, Before and Limit are for queries with a
 // timestamp.
@@ -127,15 +142,6 @@ type Range struct {
 	// [Source.KeyOrder] tells whether there is one. Nothing else bounds it.
 	Order, Key string
 	ByKey      bool
-}
-
-// Column is one member of the data of an event.
-type Column struct {
-	// Name is the column's, as the catalogue of the source spells it.
-	Name string
-	// Type is the source's name of its type, without lengths: a type that becomes
-	// wider is the same type.
-	Type string
 }
 
 // Row is one row as a source hands it over. It is valid until the next call
@@ -164,6 +170,14 @@ type Row struct {
 
 // AskedData is the part of Data for which the query asks; see [Row.Asked].
 func (r *Row) AskedData() []byte { return askedData(r.Data, r.Asked) }
+
+// askedData is what a row is recognised by; see [Row.Asked].
+func askedData(data []byte, asked int) []byte {
+	if asked == 0 {
+		return data
+	}
+	return append(slices.Clone(data[:asked]), '}')
+}
 
 // Rows streams the rows of one read. The caller closes it, also after an
 // error; Err is asked after Next returned false. Columns, KeyColumns and KeyOrder

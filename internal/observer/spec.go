@@ -116,6 +116,10 @@ type Spec struct {
 	Now func() time.Time
 }
 
+// shares is how many times the share of the rows without a place in the order of
+// timestamps makes a poll.
+const shares = 10
+
 func (s Spec) withDefaults() Spec {
 	s.Query.Stream = s.Stream
 	s.ChunkRows = orDefault(s.ChunkRows, 5000)

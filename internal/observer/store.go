@@ -87,6 +87,28 @@ const (
 	Buried
 )
 
+// Generation is one reading of all rows of a source. If an index serves the key it takes
+// as many polls as it needs, on any nodes; else it is one statement.
+type Generation struct {
+	// Reading identifies the query, the source and the order of the keys. A poll goes on
+	// only with a generation of its own.
+	Reading string
+	// Key is the last key that was compared, where the reading goes on; empty for
+	// the beginning. Once the reading is Complete, the live rows that it lacked are
+	// looked for, and Key is the last live row that was checked.
+	Key      string
+	Complete bool
+	// Seen are the numbers of the rows that were read, as [bitmap] writes them.
+	Seen []byte
+	// Rows were read, some of them twice where a poll went on.
+	Rows int64
+	// StartedAt and FinishedAt are by the clocks of nodes; FinishedAt is zero until the
+	// end.
+	StartedAt, FinishedAt time.Time
+	// Took is how long the last finished generation lasted; 0 for none.
+	Took time.Duration
+}
+
 // Chunk is the part of a poll that commits together.
 type Chunk struct {
 	// Before is the cursor that the chunk was computed from; its Version is compared.

@@ -52,3 +52,69 @@ type SweepStep struct {
 	// Done ends the sweep.
 	Done bool
 }
+
+// Budget bounds one step of a sweep, so that polls come in between. A group of
+// equal timestamps may exceed it, and a chunk that was begun is committed.
+type Budget struct {
+	// Rows are read, at most; 0 means any number.
+	Rows int
+	// Time ends the step after the chunk in which it has passed; 0 means never.
+	Time time.Duration
+}
+
+// sweepProgress is how far a step of a sweep is; nil for a poll.
+type sweepProgress struct {
+	Sweep  // as it is committed
+	budget Budget
+	began  time.Time
+	// start is where the step began, position how far it has come.
+	start, position string
+	// rows were read in this step, and not all of them committed: uncounted.
+	rows, uncounted int64
+	done            bool
+}
+
+// kind is that of the sweep; empty for a poll.
+func (s *sweepProgress) kind() SweepKind {
+	if s == nil {
+		return ""
+	}
+	return s.Kind
+}
+
+// step is the change of the sweep by a chunk with so many events.
+func (s *sweepProgress) step(events int) *SweepStep {
+	return &SweepStep{ID: s.ID, Position: s.position, Rows: s.uncounted, Events: int64(events), Done: s.done}
+}
+
+// commit notes a step that was committed.
+func (s *sweepProgress) commit(step *SweepStep) {
+	if s == nil {
+		return
+	}
+	s.uncounted = 0
+	s.Position = step.Position
+	s.Rows += step.Rows
+	s.Events += step.Events
+	if step.Done {
+		s.State = SweepDone
+	}
+}
+
+// isSpent reports whether the step has used its budget and has moved. A step that did
+// not move would be repeated for ever.
+func (s *sweepProgress) isSpent(src Source) bool {
+	if src.Compare(s.position, s.start) <= 0 {
+		return false
+	}
+	return s.budget.Rows > 0 && s.rows >= int64(s.budget.Rows) ||
+		s.budget.Time > 0 && time.Since(s.began) >= s.budget.Time
+}
+
+// hasPassed reports whether the position is further than the committed one.
+func (s *sweepProgress) hasPassed() bool { return s != nil && s.position != s.Position }
+
+// hasMoved reports whether the sweep has anything to commit.
+func (s *sweepProgress) hasMoved() bool {
+	return s.hasPassed() || s != nil && (s.done || s.uncounted > 0)
+}

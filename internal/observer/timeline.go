@@ -58,16 +58,6 @@ func (s *span) end(_ context.Context, r *reader, seen *bitmap) outcome {
 	return unfinished
 }
 
-// lastDated is the last row with a timestamp, which has the highest; nil for none.
-func lastDated(rows []row) *row {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].cursor != "" {
-			return &rows[i]
-		}
-	}
-	return nil
-}
-
 // timeline is the reading of a poll, from a mark to the newest row.
 type timeline struct {
 	span

@@ -4,13 +4,47 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"slices"
 	"strings"
 
 	"github.com/observerd/observerd/internal/events"
 )
+
+// Column is one member of the data of an event.
+type Column struct {
+	// Name is the column's, as the catalogue of the source spells it.
+	Name string
+	// Type is the source's name of its type, without lengths: a type that becomes
+	// wider is the same type.
+	Type string
+}
+
+// EncodeColumns writes columns as the cursor remembers them:
+// [["order_id","bigint"],…], empty for none.
+func EncodeColumns(columns []Column) string {
+	if len(columns) == 0 {
+		return ""
+	}
+	pairs := make([][2]string, len(columns))
+	for i, c := range columns {
+		pairs[i] = [2]string{c.Name, c.Type}
+	}
+	return encode(pairs)
+}
+
+func decodeColumns(text string) (columns []Column, err error) {
+	pairs, err := decode[[][2]string](text, "columns")
+	for _, pair := range pairs {
+		columns = append(columns, Column{Name: pair[0], Type: pair[1]})
+	}
+	return columns, err
+}
+
+// sameColumns leaves the order aside.
+func sameColumns(a, b []Column) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(c Column) bool { return !slices.Contains(b, c) })
+}
 
 // Redaction is what becomes of the values of a column before they leave a source. The
 // zero value leaves them as they are.
@@ -62,16 +96,6 @@ func (h *Hasher) Append(dst, text []byte) []byte {
 	return hex.AppendEncode(append(dst, events.HashPrefix...), h.sum(text))
 }
 
-// Redaction is that of a column, by its name in any case.
-func (q Query) Redaction(column string) Redaction {
-	for name, r := range q.Redact {
-		if strings.EqualFold(name, column) {
-			return r
-		}
-	}
-	return ""
-}
-
 const (
 	hashOf = "hash of "
 	maskOf = "mask"
@@ -99,51 +123,4 @@ func (c Column) redaction() Redaction {
 		return RedactMask
 	}
 	return ""
-}
-
-// Hashed is the column of the key as it is hashed by a key.
-func (c KeyColumn) Hashed(key *HashKey) KeyColumn {
-	return KeyColumn{Column: c.Redacted(RedactHash), Width: "key " + key.Fingerprint(), Encoding: events.EncodingHash}
-}
-
-// rehashed reports whether other columns of the key are hashed, or by another key: the
-// same rows have other keys then.
-func (f KeyForm) rehashed(now []KeyColumn) bool {
-	return !slices.Equal(hashes(f), hashes(now))
-}
-
-// checkHashes refuses another hash of the columns of which the stream has made keys. It
-// comes before a definition is replaced: a node with a wrong key must not keep the others
-// from polling. [journal.checkColumns] knows the columns of a stream that remembers none.
-func (j *journal) checkHashes() error {
-	f := j.keys
-	if len(f) == 0 {
-		return nil
-	}
-	now := slices.Clone(f)
-	for i, c := range now {
-		now[i].Encoding = ""
-		if j.spec.Query.Redaction(c.Name) == RedactHash {
-			now[i] = c.Hashed(j.spec.Query.HashKey)
-		}
-	}
-	return j.refuseRehashed(now)
-}
-
-func (j *journal) refuseRehashed(now []KeyColumn) error {
-	if j.cursor.Rows == 0 || !j.keys.rehashed(now) {
-		return nil
-	}
-	return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+
-		"take the former redact and redact-key-file, or run `observerd observers reset %s --forget` to forget those rows", ErrQueryChanged, j.spec.Stream)
-}
-
-// hashes are the hashed columns, each with its key.
-func hashes(columns []KeyColumn) (found []string) {
-	for _, c := range columns {
-		if c.Encoding == events.EncodingHash {
-			found = append(found, strings.ToLower(c.Name)+" "+c.Width)
-		}
-	}
-	return found
 }
