@@ -140,6 +140,22 @@ func (c *comparison) add(r *row) bool {
 	return true
 }
 
+// isHistory reports whether a row that is new to the stream was there before the stream
+// began to follow its source: it lies below the first horizon, where no more rows appear
+// but by back-dating. A row of the last moments before does not count.
+func (j *journal) isHistory(r *row) bool {
+	sweep := j.sweep.kind()
+	switch {
+	case sweep == SweepBackfill:
+		return true
+	case r.cursor == "":
+		return j.next.FirstReading && sweep == ""
+	case j.next.Marks.FollowedFrom == "" || j.spec.readsAll() && !j.next.FirstReading:
+		return false
+	}
+	return j.src.Compare(r.cursor, j.src.Restate(j.next.Marks.FollowedFrom, j.next.Marks.Form)) < 0
+}
+
 // change notes the next version of a row. A row that was gone and is back is new again,
 // under the next version of its key.
 func (c *comparison) change(r *row, old Observed) bool {

@@ -1,12 +1,42 @@
 package observer
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 )
+
+// readCursor checks that the cursor belongs to the definition and the query.
+func (j *journal) readCursor(ctx context.Context) error {
+	c, err := j.st.Cursor(ctx, j.spec.Stream)
+	if err != nil {
+		return failed(ctx, "read cursor", err)
+	}
+	j.start = c
+	if err := j.goOnFrom(c); err != nil {
+		return err
+	}
+	if err := j.findKey(ctx); err != nil {
+		return err
+	}
+	if err := j.checkHashes(); err != nil {
+		return err
+	}
+	if err := j.define(ctx); err != nil {
+		return err
+	}
+	if err := j.checkFingerprint(); err != nil {
+		return err
+	}
+	j.next.Fingerprint = j.fingerprint
+	return nil
+}
 
 // define compares the observer's definition with the cluster's. Two nodes with
 // different ones would take each other's rows for changes, in turns. So a definition
@@ -50,4 +80,210 @@ const changedSource = "configuration:changed"
 // sourceOf is the source's part of a definition; empty for none.
 func sourceOf(definition string) string {
 	return definition[:max(0, strings.Index(definition, "/"))]
+}
+
+// fingerprint identifies what a cursor and the remembered keys belong to. The
+// columns are not part of it: another choice of columns makes new versions of
+// the same rows, and that is what it looks like to a consumer.
+func fingerprint(s Spec) string {
+	q := s.Query
+	sum := sha256.Sum256([]byte(encode([]any{q.Table, q.SQL, q.Key, q.Timestamp, s.Detect})))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (j *journal) checkFingerprint() error {
+	if j.cursor.Fingerprint == "" || j.cursor.Fingerprint == j.fingerprint {
+		return nil
+	}
+	return fmt.Errorf("%w: if it is meant to start anew, run `observerd observers reset %s`, "+
+		"and with --keep-cursor if it is meant to go on from where it was", ErrQueryChanged, j.spec.Stream)
+}
+
+// WithKey returns the query with the primary key of its table if it names no key. That
+// there is none is a failure of class query.
+func WithKey(ctx context.Context, src Source, q Query) (Query, error) {
+	return WithKeyOf(ctx, src, Spec{Query: q}, Cursor{})
+}
+
+// WithKeyOf is [WithKey] for a stream that has come to this cursor. That its keys are made
+// of other columns is an [ErrQueryChanged], as in a poll.
+func WithKeyOf(ctx context.Context, src Source, s Spec, c Cursor) (Query, error) {
+	q := s.Query
+	if len(q.Key) > 0 {
+		return q, nil
+	}
+	j := &journal{input: &input{spec: s, src: src}}
+	err := j.goOnFrom(c)
+	if err == nil {
+		q.Key, err = j.primaryKey(ctx)
+	}
+	return q, err
+}
+
+func noKey(table string) error {
+	return &Fault{Class: ClassQuery, Err: fmt.Errorf("no primary key of %s is seen; write key, with the columns that no two rows share", table)}
+}
+
+// findKey takes the primary key of the table where the configuration leaves the key out.
+// The rows of a stream keep their keys: if those were made of other columns, a person has
+// to decide, before the definition is replaced by one with the key that was found. Both it
+// and the fingerprint are those of the same key written out, as it may have been before.
+func (j *journal) findKey(ctx context.Context) error {
+	if j.key = j.spec.Query.Key; len(j.key) > 0 {
+		j.fingerprint = fingerprint(j.spec)
+		return nil
+	}
+	found, err := j.primaryKey(ctx)
+	if err != nil {
+		return err
+	}
+	j.key, j.spec.Query.Key = j.asWritten(found), found
+	j.fingerprint = j.fingerprintBy(j.key)
+	if err := j.checkFingerprint(); err != nil {
+		return fmt.Errorf("%w; if only the key was left out, which is now the primary key (%s), write it as before", err, strings.Join(found, ", "))
+	}
+	return nil
+}
+
+// primaryKey finds a primary key of which the keys of the stream may be made.
+func (j *journal) primaryKey(ctx context.Context) ([]string, error) {
+	found, err := j.src.PrimaryKey(ctx, j.spec.Query)
+	if err != nil {
+		return nil, failed(ctx, "look for the primary key", err)
+	}
+	return found, j.checkKey(found)
+}
+
+// checkKey compares a primary key with the columns of which the stream has made keys.
+func (j *journal) checkKey(found []string) error {
+	var before []string
+	for _, c := range j.keys {
+		before = append(before, c.Name)
+	}
+	table, write := j.spec.Query.Table, strings.Join(j.asWritten(before), ", ")
+	switch {
+	case len(before) == 0 || j.cursor.Rows == 0 || slices.Equal(before, found):
+		if len(found) == 0 {
+			return noKey(table)
+		}
+		return nil
+	case len(found) == 0:
+		return fmt.Errorf("%w: the keys of this stream are the primary key of %s, which is not seen any more; write `key: [%s]` to go on with the same rows",
+			ErrQueryChanged, table, write)
+	}
+	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); write `key: [%s]` to go on with the same rows, "+
+		"or run `observerd observers reset %s --forget` to begin anew by the primary key",
+		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, j.spec.Stream)
+}
+
+// asWritten returns a key of the catalogue's names as the configuration wrote it when the
+// cursor was written: names fold. Rows are read by the names of the catalogue.
+func (j *journal) asWritten(found []string) []string {
+	for _, fold := range []func(string) string{strings.ToLower, strings.ToUpper} {
+		key := make([]string, len(found))
+		for i, name := range found {
+			key[i] = fold(name)
+		}
+		if j.fingerprintBy(key) == j.cursor.Fingerprint {
+			return key
+		}
+	}
+	return found
+}
+
+func (j *journal) fingerprintBy(key []string) string {
+	s := j.spec
+	s.Query.Key = key
+	return fingerprint(s)
+}
+
+// checkHashes refuses another hash of the columns of which the stream has made keys. It
+// comes before a definition is replaced: a node with a wrong key must not keep the others
+// from polling. [journal.checkColumns] knows the columns of a stream that remembers none.
+func (j *journal) checkHashes() error {
+	f := j.keys
+	if len(f) == 0 {
+		return nil
+	}
+	now := slices.Clone(f)
+	for i, c := range now {
+		now[i].Encoding = ""
+		if j.spec.Query.Redaction(c.Name) == RedactHash {
+			now[i] = c.Hashed(j.spec.Query.HashKey)
+		}
+	}
+	return j.refuseRehashed(now)
+}
+
+func (j *journal) refuseRehashed(now []KeyColumn) error {
+	if j.cursor.Rows == 0 || !j.keys.rehashed(now) {
+		return nil
+	}
+	return fmt.Errorf("%w: its key is hashed in another way, by which the rows that were observed have other keys; "+
+		"take the former redact and redact-key-file, or run `observerd observers reset %s --forget` to forget those rows", ErrQueryChanged, j.spec.Stream)
+}
+
+// checkColumns compares the columns of a read, and those of its key, with the cursor's,
+// and replaces those if the difference is allowed.
+func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
+	if now == nil {
+		return nil // A source that knows no types.
+	}
+	if err := j.refuseRehashed(key); err != nil {
+		return err
+	}
+	before, err := decodeColumns(j.next.Marks.Columns)
+	if err != nil {
+		return err
+	}
+	found := Refusal{Kind: RefusalColumns, Columns: EncodeColumns(now)}
+	changes := j.columnChanges(before, now)
+	if before != nil { // After a reset any columns are allowed.
+		changes = append(changes, j.keyChanges(before, key)...)
+	}
+	accepted := j.isAccepted(RefusalColumns) && j.accepted.Columns == found.Columns
+	if len(changes) > 0 && !accepted {
+		found.Text = strings.Join(changes, ", ")
+		return j.refuse(ErrColumnsChanged, found, "if the consumers of its events can take that")
+	}
+	if !sameColumns(before, now) {
+		j.next.Marks.Columns = found.Columns
+	}
+	j.keys = key
+	return nil
+}
+
+// keyChanges describes which columns of the key, besides those of the data, are of
+// another type now. Where the type is unknown, another rule of writing counts.
+func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) {
+	if !j.keys.isOf(now) {
+		return nil
+	}
+	for i, c := range j.keys {
+		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
+		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
+			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",
+				c.Name, cmp.Or(c.Type, "without a type"), cmp.Or(now[i].Type, "without a type")))
+		}
+	}
+	return changes
+}
+
+// columnChanges describes which columns are missing or of another type. If the
+// configuration names columns, a missing one is its choice: a column that the source
+// lacks fails the query. So is another redaction. An unknown type is no other type.
+func (j *journal) columnChanges(before, now []Column) []string {
+	var changes []string
+	for _, b := range before {
+		i := slices.IndexFunc(now, func(c Column) bool { return c.Name == b.Name })
+		switch {
+		case i < 0 && j.spec.Query.Redaction(b.Name) == RedactDrop:
+		case i < 0 && len(j.spec.Query.Columns) == 0:
+			changes = append(changes, fmt.Sprintf("column %q (%s) is missing", b.Name, b.Type))
+		case i >= 0 && now[i].redaction() != b.redaction():
+		case i >= 0 && now[i].Type != b.Type && now[i].Type != "" && b.Type != "":
+			changes = append(changes, fmt.Sprintf("column %q was %s and is %s", b.Name, b.Type, now[i].Type))
+		}
+	}
+	return changes
 }

@@ -3,6 +3,7 @@ package observer_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,4 +128,143 @@ func TestChangedSourceIsReadFromItsBeginning(t *testing.T) {
 			s.checkLog()
 		})
 	}
+}
+
+// keyless is a stage whose configuration leaves the key out; the definition names it.
+func keyless(t tester, detect observer.Detect) *stage {
+	s := setup(t, detect)
+	s.db.Clock, s.spec.Loaded = s.src.Now, s.src.Now
+	s.spec.Query.Key, s.src.Primary = nil, []string{"id"}
+	s.spec.Definition = func(_ context.Context, key []string) (string, error) { return "t by " + strings.Join(key, ","), nil }
+	s.src.SetClock(1000)
+	return s
+}
+
+// Rows, definition and events are those of the same key written out, in any case and order
+// of the two configurations.
+func TestKeyMayBeLeftOutLater(t *testing.T) {
+	t.Parallel()
+	for _, detect := range []observer.Detect{observer.DetectNew, observer.DetectChange, observer.DetectSnapshot} {
+		for _, written := range []string{"id", "ID"} {
+			t.Run(string(detect)+" "+written, func(t *testing.T) {
+				t.Parallel()
+				s := keyless(t, detect)
+				s.spec.Query.Key = []string{written}
+				s.put(0, 5)
+				s.poll()
+				before := s.db.Cursor(stream)
+				for range 3 { // In turns, as by two nodes.
+					s.src.Pass(10)
+					s.spec.Query.Key = nil
+					s.poll()
+					s.spec.Query.Key = []string{written}
+					s.poll()
+				}
+				after := s.db.Cursor(stream)
+				equal(t, "events", len(s.db.Events(stream)), 5)
+				equal(t, "definition", after.Definition, "t by "+written)
+				equal(t, "fingerprint", after.Fingerprint, before.Fingerprint)
+				equal(t, "warnings", len(s.warnings()), 0)
+			})
+		}
+	}
+}
+
+func TestAnotherPrimaryKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		primary []string
+		text    string
+	}{
+		"another one":  {[]string{"value"}, "the primary key of t is (value), and the keys of this stream are made of (id); write `key: [id]`"},
+		"one more":     {[]string{"id", "value"}, "the primary key of t is (id, value)"},
+		"another case": {[]string{"Id"}, "write `key: [id]`"},
+		"none":         {nil, "which is not seen any more; write `key: [id]`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := keyless(t, observer.DetectChange)
+			s.put(0, 5)
+			s.poll()
+			before := s.db.Cursor(stream)
+			s.src.Primary = test.primary
+			s.src.Pass(10)
+			refused := func() {
+				t.Helper()
+				if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) || !strings.Contains(err.Error(), test.text) {
+					t.Fatalf("got %v", err)
+				}
+			}
+			refused()
+			equal(t, "cursor", s.db.Cursor(stream), before)
+			s.spec.Query.Key = []string{"id"}
+			s.poll()
+			equal(t, "events", len(s.db.Events(stream)), 5)
+			s.spec.Query.Key = nil
+			refused()
+			s.db.Reset(stream)
+			refused() // Not even a reset makes other keys of the rows that are known.
+		})
+	}
+}
+
+// The key that a message says to write is the one by which the stream goes on.
+func TestKeyToWriteIsThatOfTheCursor(t *testing.T) {
+	t.Parallel()
+	for _, written := range []string{"id", "ID"} {
+		s := keyless(t, observer.DetectChange)
+		s.spec.Query.Key = []string{written}
+		s.put(0, 5)
+		s.poll()
+		s.spec.Query.Key, s.src.Primary = nil, []string{"value"}
+		s.src.Pass(10)
+		if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) || !strings.Contains(err.Error(), "write `key: ["+written+"]`") {
+			t.Fatalf("got %v", err)
+		}
+		s.spec.Query.Key = []string{written}
+		s.poll()
+		equal(t, "events", len(s.db.Events(stream)), 5)
+	}
+}
+
+// A stream that has seen no row has no keys yet: nothing is refused but by its query.
+func TestKeyIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := keyless(t, observer.DetectChange)
+	down := &observer.Fault{Class: observer.ClassUnreachable, Err: observer.ErrUnreachable}
+	s.src.Step = func(call string) error {
+		if call == "primary key" {
+			return down
+		}
+		return nil
+	}
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrUnreachable) {
+		t.Fatalf("got %v", err)
+	}
+	equal(t, "definition", s.db.Cursor(stream).Definition, "")
+	s.src.Step, s.src.Primary = nil, nil
+	if _, err := s.tryPoll(); observer.ClassOf(err) != observer.ClassQuery || !strings.Contains(err.Error(), "no primary key of t is seen; write key") {
+		t.Fatalf("got %v", err)
+	}
+	equal(t, "definition", s.db.Cursor(stream).Definition, "")
+	s.src.Primary = []string{"id"}
+	s.put(0, 2)
+	s.poll()
+	equal(t, "events", len(s.db.Events(stream)), 2)
+	equal(t, "definition", s.db.Cursor(stream).Definition, "t by id")
+}
+
+// A stream without rows remembers the query, and no columns of its keys.
+func TestOtherKeyOfAStreamWithoutRowsIsRefused(t *testing.T) {
+	t.Parallel()
+	s := keyless(t, observer.DetectChange)
+	s.spec.Query.Key = []string{"value"}
+	s.poll() // No row: nothing is remembered but the query.
+	s.spec.Query.Key = nil
+	s.src.Pass(10)
+	before := s.db.Cursor(stream).Definition
+	if _, err := s.tryPoll(); !errors.Is(err, observer.ErrQueryChanged) {
+		t.Fatalf("got %v", err)
+	}
+	equal(t, "definition", s.db.Cursor(stream).Definition, before)
 }

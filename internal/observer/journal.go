@@ -58,32 +58,6 @@ type journal struct {
 	stats     Stats
 }
 
-// readCursor checks that the cursor belongs to the definition and the query.
-func (j *journal) readCursor(ctx context.Context) error {
-	c, err := j.st.Cursor(ctx, j.spec.Stream)
-	if err != nil {
-		return failed(ctx, "read cursor", err)
-	}
-	j.start = c
-	if err := j.goOnFrom(c); err != nil {
-		return err
-	}
-	if err := j.findKey(ctx); err != nil {
-		return err
-	}
-	if err := j.checkHashes(); err != nil {
-		return err
-	}
-	if err := j.define(ctx); err != nil {
-		return err
-	}
-	if err := j.checkFingerprint(); err != nil {
-		return err
-	}
-	j.next.Fingerprint = j.fingerprint
-	return nil
-}
-
 // goOnFrom takes the cursor and its marks.
 func (j *journal) goOnFrom(c Cursor) (err error) {
 	j.cursor, j.next = c, c
@@ -186,22 +160,6 @@ func (j *journal) newEvent(o Observed, what events.Change, at time.Time, data []
 		Time:    events.Writable(at),
 		Data:    data,
 	}
-}
-
-// isHistory reports whether a row that is new to the stream was there before the stream
-// began to follow its source: it lies below the first horizon, where no more rows appear
-// but by back-dating. A row of the last moments before does not count.
-func (j *journal) isHistory(r *row) bool {
-	sweep := j.sweep.kind()
-	switch {
-	case sweep == SweepBackfill:
-		return true
-	case r.cursor == "":
-		return j.next.FirstReading && sweep == ""
-	case j.next.Marks.FollowedFrom == "" || j.spec.readsAll() && !j.next.FirstReading:
-		return false
-	}
-	return j.src.Compare(r.cursor, j.src.Restate(j.next.Marks.FollowedFrom, j.next.Marks.Form)) < 0
 }
 
 // marks are those that the next commit leaves.

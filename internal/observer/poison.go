@@ -126,24 +126,6 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// unburied are the poison rows that are not known.
-func (j *journal) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
-	if len(dead) == 0 {
-		return nil, nil
-	}
-	known, err := j.st.Buried(ctx, j.cursor, dead)
-	if err != nil {
-		return nil, failed(ctx, "look up poison rows", err)
-	}
-	var left []Dead
-	for i, d := range dead {
-		if known[i] == NotBuried {
-			left = append(left, d)
-		}
-	}
-	return left, nil
-}
-
 // looksMostlyPoison judges rows before they are compared. The majority counts even of a
 // few, because more like them may follow.
 func (j *journal) looksMostlyPoison(rows []row) bool {

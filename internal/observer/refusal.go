@@ -6,45 +6,6 @@ import (
 	"fmt"
 )
 
-// RefusalKind is the kind of rows or columns that a poll refuses.
-type RefusalKind string
-
-// The kinds of refusals.
-const (
-	// RefusalGone are more rows missing from a snapshot than may go at once.
-	RefusalGone RefusalKind = "gone"
-	// RefusalPoison are more rows that cannot be read than single bad rows are.
-	RefusalPoison RefusalKind = "poison"
-	// RefusalColumns are columns that the source has taken away or retyped.
-	RefusalColumns RefusalKind = "columns"
-)
-
-// Refusal is what a poll or a sweep did not believe, for a person to judge. After that
-// person accepts it, the next one goes that far, once. The zero value is none.
-type Refusal struct {
-	Kind RefusalKind `json:"kind"`
-	// Sweep is the kind of the sweep that refused; empty for a poll.
-	Sweep SweepKind `json:"sweep,omitempty"`
-	// Rows is how many rows are gone, or poison.
-	Rows int64 `json:"rows,omitempty"`
-	// Columns are those that were found, as [EncodeColumns] writes them.
-	Columns string `json:"columns,omitempty"`
-	// Text says it to a person. It holds no value of a row.
-	Text string `json:"text"`
-}
-
-// Encode writes a refusal as the cursor remembers it; empty for none.
-func (r Refusal) Encode() string {
-	if r == (Refusal{}) {
-		return ""
-	}
-	return encode(r)
-}
-
-// DecodeRefusal reads what [Refusal.Encode] wrote. The error is for a text that
-// a later version wrote.
-func DecodeRefusal(text string) (Refusal, error) { return decode[Refusal](text, "refusal") }
-
 // refusedError is the error of a refusal, with the poison rows to keep.
 type refusedError struct {
 	Refusal
@@ -59,6 +20,25 @@ func (r *refusedError) Unwrap() error { return r.err }
 func (j *journal) refuse(err error, r Refusal, advice string) *refusedError {
 	r.Sweep = j.sweep.kind()
 	return &refusedError{Refusal: r, err: fmt.Errorf("%w: %s; %s, run `observerd observers accept %s`", err, r.Text, advice, j.spec.Stream)}
+}
+
+// allowed is how many rows a person has accepted of a kind.
+func (j *journal) allowed(kind RefusalKind) int64 {
+	if !j.isAccepted(kind) {
+		return 0
+	}
+	return j.accepted.Rows
+}
+
+func (j *journal) isAccepted(kind RefusalKind) bool {
+	return j.accepted.Kind == kind && j.accepted.Sweep == j.sweep.kind()
+}
+
+// use takes rows off what was accepted. The chunk that is made next says so.
+func (j *journal) use(kind RefusalKind, rows int) {
+	if j.isAccepted(kind) {
+		j.accepted.Rows = max(0, j.accepted.Rows-int64(rows))
+	}
 }
 
 // deadKept is how many poison rows are kept of one refusal.
@@ -95,23 +75,22 @@ func (p *poll) noteRefusal(ctx context.Context, err error) error {
 	return err
 }
 
-// allowed is how many rows a person has accepted of a kind.
-func (j *journal) allowed(kind RefusalKind) int64 {
-	if !j.isAccepted(kind) {
-		return 0
+// unburied are the poison rows that are not known.
+func (j *journal) unburied(ctx context.Context, dead []Dead) ([]Dead, error) {
+	if len(dead) == 0 {
+		return nil, nil
 	}
-	return j.accepted.Rows
-}
-
-func (j *journal) isAccepted(kind RefusalKind) bool {
-	return j.accepted.Kind == kind && j.accepted.Sweep == j.sweep.kind()
-}
-
-// use takes rows off what was accepted. The chunk that is made next says so.
-func (j *journal) use(kind RefusalKind, rows int) {
-	if j.isAccepted(kind) {
-		j.accepted.Rows = max(0, j.accepted.Rows-int64(rows))
+	known, err := j.st.Buried(ctx, j.cursor, dead)
+	if err != nil {
+		return nil, failed(ctx, "look up poison rows", err)
 	}
+	var left []Dead
+	for i, d := range dead {
+		if known[i] == NotBuried {
+			left = append(left, d)
+		}
+	}
+	return left, nil
 }
 
 // settleRefusal forgets what was refused, and accepted, once a poll or a sweep

@@ -50,6 +50,45 @@ type Cursor struct {
 	Marks Marks
 }
 
+// RefusalKind is the kind of rows or columns that a poll refuses.
+type RefusalKind string
+
+// The kinds of refusals.
+const (
+	// RefusalGone are more rows missing from a snapshot than may go at once.
+	RefusalGone RefusalKind = "gone"
+	// RefusalPoison are more rows that cannot be read than single bad rows are.
+	RefusalPoison RefusalKind = "poison"
+	// RefusalColumns are columns that the source has taken away or retyped.
+	RefusalColumns RefusalKind = "columns"
+)
+
+// Refusal is what a poll or a sweep did not believe, for a person to judge. After that
+// person accepts it, the next one goes that far, once. The zero value is none.
+type Refusal struct {
+	Kind RefusalKind `json:"kind"`
+	// Sweep is the kind of the sweep that refused; empty for a poll.
+	Sweep SweepKind `json:"sweep,omitempty"`
+	// Rows is how many rows are gone, or poison.
+	Rows int64 `json:"rows,omitempty"`
+	// Columns are those that were found, as [EncodeColumns] writes them.
+	Columns string `json:"columns,omitempty"`
+	// Text says it to a person. It holds no value of a row.
+	Text string `json:"text"`
+}
+
+// Encode writes a refusal as the cursor remembers it; empty for none.
+func (r Refusal) Encode() string {
+	if r == (Refusal{}) {
+		return ""
+	}
+	return encode(r)
+}
+
+// DecodeRefusal reads what [Refusal.Encode] wrote. The error is for a text that
+// a later version wrote.
+func DecodeRefusal(text string) (Refusal, error) { return decode[Refusal](text, "refusal") }
+
 // Observed is the memory of one key.
 type Observed struct {
 	Key string
