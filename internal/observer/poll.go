@@ -28,18 +28,6 @@ type poll struct {
 	arrived atomic.Int64
 }
 
-// outcome is what has become of a reading.
-type outcome int
-
-const (
-	// unfinished means that another statement goes on.
-	unfinished outcome = iota
-	// full means that more rows are left than the poll may take.
-	full
-	// complete means that all rows were read that there are.
-	complete
-)
-
 func (o *Observer) begin(src Source, st Store) *poll {
 	j := &journal{input: &input{Observer: o, spec: o.spec, src: src, at: o.spec.Now(), horizonAt: time.Now()}, st: st, committed: time.Now()}
 	return &poll{journal: j, comparer: &comparer{journal: j}, apart: apart{journal: j}}
@@ -99,6 +87,20 @@ func (p *poll) run(ctx context.Context) error {
 		return refused
 	}
 	return p.finish(limited)
+}
+
+// goOn goes on where the poll was interrupted, under the same horizon. What it had
+// compared and not committed counts for nothing.
+func (p *poll) goOn(ctx context.Context) error {
+	if err := p.revert(); err != nil {
+		return err
+	}
+	p.timeline.late, p.timeline.from = true, p.timeline.reached
+	p.comparer.seen, p.comparer.budget.changed = bitmap{}, int(p.stats.Events)
+	p.outcome = unfinished
+	p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout among the rows that share the timestamp at which it began; it goes on until it has read them all",
+		slog.Int64("rows", p.stats.Rows))
+	return p.readOn(ctx)
 }
 
 // prepare decides where the reading begins.

@@ -12,6 +12,43 @@ import (
 	"github.com/observerd/observerd/internal/wait"
 )
 
+// reading is a way through rows of a source, statement by statement. It knows how far it
+// is. What the reader calls, lasts and canCut, does not change during a statement.
+type reading interface {
+	compared
+	// statement is what the next one reads.
+	statement() (Query, Range)
+	// lasts is for how long that statement may hand over rows.
+	lasts(ctx context.Context) time.Duration
+	// canCut reports whether a statement that ends with this row leaves less to the one
+	// after it.
+	canCut(r *reader, row *Row) bool
+	// settle follows them when they are, and reports whether the reading has to end.
+	settle(r *reader, rows []row) (ends bool)
+	// end follows a statement that came to its end. seen are the rows that it has met.
+	end(ctx context.Context, r *reader, seen *bitmap) outcome
+}
+
+// compared is where rows come from that are compared.
+type compared interface {
+	// part is what is read.
+	part() Part
+	// reach follows rows that were compared and are to be committed.
+	reach(rows []row)
+}
+
+// outcome is what has become of a reading.
+type outcome int
+
+const (
+	// unfinished means that another statement goes on.
+	unfinished outcome = iota
+	// full means that more rows are left than the poll may take.
+	full
+	// complete means that all rows were read that there are.
+	complete
+)
+
 // reader reads one statement ahead: while a batch is compared and committed, it
 // prepares the next one. Batches are not used again, because the store may still hold
 // data of them.
@@ -149,6 +186,11 @@ func (r *reader) read(ctx context.Context) (err error) {
 func (r *reader) mayCut(b *batch, row *Row) bool {
 	return r.by.canCut(r, row) && !r.mostlyPoison(b.rows)
 }
+
+// position is a place in the order of timestamps, and of the keys of those that
+// share one. key is empty where a read can only begin with the first of them, and
+// order identifies the order of keys.
+type position struct{ cursor, key, order string }
 
 // hasMoved reports whether a read that begins with the last key leaves out rows of this one.
 func (r *reader) hasMoved() bool { return r.lastKey != "" && r.lastKey != r.first }

@@ -2,35 +2,11 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/observerd/observerd/internal/failpoint"
 )
-
-// reading is a way through rows of a source, statement by statement. It knows how far it
-// is. What the reader calls, lasts and canCut, does not change during a statement.
-type reading interface {
-	compared
-	// statement is what the next one reads.
-	statement() (Query, Range)
-	// lasts is for how long that statement may hand over rows.
-	lasts(ctx context.Context) time.Duration
-	// canCut reports whether a statement that ends with this row leaves less to the one
-	// after it.
-	canCut(r *reader, row *Row) bool
-	// settle follows them when they are, and reports whether the reading has to end.
-	settle(r *reader, rows []row) (ends bool)
-	// end follows a statement that came to its end. seen are the rows that it has met.
-	end(ctx context.Context, r *reader, seen *bitmap) outcome
-}
-
-// compared is where rows come from that are compared.
-type compared interface {
-	// part is what is read.
-	part() Part
-	// reach follows rows that were compared and are to be committed.
-	reach(rows []row)
-}
 
 // readStatement reads once, and commits what it finds chunk by chunk.
 func (p *poll) readStatement(ctx context.Context, by reading) (outcome, error) {
@@ -89,4 +65,90 @@ func (p *poll) endStatement(ctx context.Context, rows *reader, by reading) (outc
 		return how, nil
 	}
 	return how, p.generation.keep(ctx, 0)
+}
+
+// What follows is for long readings of rows that have not changed, as after a source
+// was restored. If only the end of a poll committed the marks, a poll that does not
+// come to its end would begin anew for ever. The marks are those of rows that were
+// compared, so they may be committed at any time.
+
+const (
+	// quietMost is how many chunks without a change are compared between two commits.
+	quietMost = 20
+	// quietLongest bounds the time that marks wait for a commit, and rows for a full
+	// chunk.
+	quietLongest = 3 * time.Second
+	// quietLeast keeps the commits apart when a poll comes to its deadline.
+	quietLeast = 100 * time.Millisecond
+)
+
+// patience is how long marks wait for a commit: at most half of the time that is left,
+// so that a poll which its deadline ends loses little.
+func patience(ctx context.Context) time.Duration {
+	return min(quietLongest, max(quietLeast, halfLeft(ctx, quietLongest)))
+}
+
+// commitIfAny commits a chunk that is worth it.
+func (p *poll) commitIfAny(ctx context.Context, by reading, ch Chunk) error {
+	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, by) {
+		return context.Cause(ctx)
+	}
+	return p.commit(ctx, ch)
+}
+
+// isOverdue counts a chunk without a change, and reports whether its marks are to be
+// committed.
+func (p *poll) isOverdue(ctx context.Context, by reading) bool {
+	p.quiet++
+	if (p.timeline.isLate() || by.part().isApart()) && time.Since(p.committed) >= p.spec.StatementTime {
+		return true // This shows that the poll is not stuck, and renews its lease.
+	}
+	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed()
+}
+
+// hasPassed reports whether the marks move the place where the next poll, or the next
+// step of a sweep, goes on. [generation.keep] stores that of a poll that reads all rows.
+// More rows alone are no progress: a poll that does not get on has to fail.
+func (j *journal) hasPassed() bool {
+	return !j.spec.readsAll() &&
+		(j.next.Low != j.cursor.Low || j.next.Newest != j.cursor.Newest || j.sweep.hasPassed())
+}
+
+// commitQuiet stores the marks of quiet chunks, if there are any.
+func (p *poll) commitQuiet(ctx context.Context) error {
+	if p.generation != nil {
+		return p.generation.keep(ctx, 0)
+	}
+	if p.quiet == 0 || !p.hasPassed() {
+		return nil
+	}
+	return p.commit(ctx, Chunk{})
+}
+
+// keepQuiet stores the marks of quiet chunks after an error of the source, because the
+// next poll may fail at the same place. Rows out of order move no mark.
+func (p *poll) keepQuiet(ctx context.Context, failure error) error {
+	if ctx.Err() != nil || errors.Is(failure, ErrOutOfOrder) {
+		return failure
+	}
+	return errors.Join(failure, p.commitQuiet(ctx))
+}
+
+// nextBatch waits for a batch; nil means that there are no more. After a while it
+// commits the marks and asks the reader for the rows that it has: a chunk may take
+// longer to become full than a poll may.
+func (p *poll) nextBatch(ctx context.Context, r *reader) (*batch, error) {
+	for {
+		overdue := time.NewTimer(patience(ctx))
+		select {
+		case b := <-r.batches:
+			overdue.Stop()
+			return b, nil
+		case <-overdue.C:
+		}
+		r.hurry.Store(true)
+		if err := p.commitQuiet(ctx); err != nil {
+			return nil, err
+		}
+	}
 }

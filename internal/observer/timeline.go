@@ -2,13 +2,9 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"time"
 )
-
-// position is a place in the order of timestamps, and of the keys of those that
-// share one. key is empty where a read can only begin with the first of them, and
-// order identifies the order of keys.
-type position struct{ cursor, key, order string }
 
 // span is a range of timestamps that is read in their order, in statements under one
 // horizon.
@@ -90,4 +86,79 @@ func (t *timeline) settle(r *reader, rows []row) (ends bool) {
 		}
 	}
 	return t.late && t.src.Compare(t.reached.cursor, t.began) > 0
+}
+
+const (
+	// standing is the lag from which a horizon counts as standing still.
+	standing = time.Minute
+	// fullReadNoted is how often a stream without changes notes its full reads.
+	fullReadNoted = 10 * time.Minute
+)
+
+// newTimeline decides where the rows of this poll begin. While a long transaction
+// holds the horizon, more and more rows lie above the low-water mark. To read them all
+// in every turn would take longer than the turn, and to leave them unread would lose the
+// late ones. So a light poll reads only new rows, and moves no low-water mark; and the
+// further the horizon is behind, the rarer are the full reads.
+func newTimeline(j *journal) *timeline {
+	t := &timeline{span: span{journal: j}, began: j.next.Low}
+	switch {
+	case j.isLight():
+		t.light, t.began = true, j.next.Newest
+	case j.horizon.Lag > standing:
+		at := j.at // A pointer into the poll would keep all of it.
+		j.tried.Store(&at)
+	}
+	t.from = position{cursor: t.began}
+	return t
+}
+
+// isLight reports whether a light poll is due. It does not believe a full read in the
+// future, because the clocks of two nodes may differ.
+func (j *journal) isLight() bool {
+	last := j.cursor.Marks.RereadAt
+	// A full read that this node could not finish would not be finished now either, and
+	// new rows would never be seen.
+	if tried := j.tried.Load(); tried != nil && tried.After(last) {
+		last = *tried
+	}
+	lag, since := j.horizon.Lag, j.at.Sub(last)
+	return lag > standing && since >= 0 && since < lag/4
+}
+
+// noteFullRead notes a full read once the poll has come past the newest row of earlier
+// ones, or to the end. If it breaks off after that, the next poll is light and goes on,
+// instead of beginning at the mark and getting no further.
+func (t *timeline) noteFullRead(done bool) {
+	if t == nil || t.light {
+		return
+	}
+	if done || t.src.Compare(t.next.Newest, t.start.Newest) > 0 {
+		t.next.Marks.RereadAt = t.at.UTC().Truncate(time.Microsecond)
+	}
+}
+
+// fullReadMatters reports whether a full read is worth a commit of its own.
+func (j *journal) fullReadMatters() bool {
+	last := j.cursor.Marks.RereadAt
+	if j.next.Marks.RereadAt.Equal(last) {
+		return false
+	}
+	return j.horizon.Lag > standing || !last.IsZero() && j.next.Marks.RereadAt.Sub(last) >= fullReadNoted
+}
+
+// What follows is for more rows of one timestamp than a poll has time for, as a bulk
+// UPDATE leaves them. No place within a timestamp is kept between two polls, because
+// rows below it may still appear. So a poll that begins with the first of them and is not
+// past them when its time is over goes on until it is: the next one would get no
+// further. Its statements are bounded, so that it holds no lock of the source for longer
+// than others, and its commits show that it is not stuck.
+
+// isLate reports whether the time of the poll is over and it goes on all the same.
+func (t *timeline) isLate() bool { return t != nil && t.late }
+
+// mayGoOn reports whether a poll that its time has ended is within the rows that share
+// the timestamp at which it began, and can go on there.
+func (t *timeline) mayGoOn(err error) bool {
+	return t != nil && errors.Is(err, ErrPollTime) && !t.late && t.began != "" && t.reached.cursor == t.began && t.reached.key != ""
 }

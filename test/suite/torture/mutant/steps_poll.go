@@ -5,7 +5,7 @@ const (
 	journalFile    = "internal/observer/journal.go"
 	statementFile  = "internal/observer/statement.go"
 	initMarksFile  = "internal/observer/init_marks.go"
-	fullReadFile   = "internal/observer/full_read.go"
+	timelineFile   = "internal/observer/timeline.go"
 	compareFile    = "internal/observer/compare.go"
 	selectFile     = "internal/source/statement.go"
 	goneFile       = "internal/observer/gone.go"
@@ -41,7 +41,7 @@ func horizon() Step {
 func lowWater() Step {
 	return Step{
 		What:  "a poll goes on from the position that the last one had reached, not from the low-water mark",
-		Edits: []Edit{{fullReadFile, "began: j.next.Low}", "began: j.next.Newest}"}},
+		Edits: []Edit{{timelineFile, "began: j.next.Low}", "began: j.next.Newest}"}},
 	}
 }
 
