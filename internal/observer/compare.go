@@ -47,7 +47,7 @@ type comparison struct {
 
 // compare makes a chunk of a batch. It stops at the first row that would
 // exceed MaxChanged: done is how many come before that.
-func (c *comparer) compare(ctx context.Context, by compared, b *batch) (ch Chunk, done int, err error) {
+func (c *comparer) compare(ctx context.Context, part Part, b *batch) (ch Chunk, done int, err error) {
 	if ctx.Err() != nil {
 		return ch, len(b.rows), context.Cause(ctx)
 	}
@@ -55,7 +55,7 @@ func (c *comparer) compare(ctx context.Context, by compared, b *batch) (ch Chunk
 	if err != nil {
 		return ch, len(b.rows), failed(ctx, "read observed rows", err)
 	}
-	x := &comparison{comparer: c, part: by.part(), known: known}
+	x := &comparison{comparer: c, part: part, known: known}
 	clear(c.unknown)
 	x.expect(len(b.rows) - len(known))
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
@@ -66,7 +66,6 @@ func (c *comparer) compare(ctx context.Context, by compared, b *batch) (ch Chunk
 	if err := x.bury(ctx, rows); err != nil {
 		return ch, done, err
 	}
-	by.reach(rows)
 	c.noteFuture(rows)
 	return x.chunk, done, nil
 }

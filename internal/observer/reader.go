@@ -15,7 +15,8 @@ import (
 // reading is a way through rows of a source, statement by statement. It knows how far it
 // is. What the reader calls, lasts and canCut, does not change during a statement.
 type reading interface {
-	compared
+	// part is what is read.
+	part() Part
 	// statement is what the next one reads.
 	statement() (Query, Range)
 	// lasts is for how long that statement may hand over rows.
@@ -23,18 +24,12 @@ type reading interface {
 	// canCut reports whether a statement that ends with this row leaves less to the one
 	// after it.
 	canCut(r *reader, row *Row) bool
+	// reach follows rows that were compared and are to be committed.
+	reach(rows []row)
 	// settle follows them when they are, and reports whether the reading has to end.
 	settle(r *reader, rows []row) (ends bool)
 	// end follows a statement that came to its end. seen are the rows that it has met.
 	end(ctx context.Context, r *reader, seen *bitmap) outcome
-}
-
-// compared is where rows come from that are compared.
-type compared interface {
-	// part is what is read.
-	part() Part
-	// reach follows rows that were compared and are to be committed.
-	reach(rows []row)
 }
 
 // outcome is what has become of a reading.

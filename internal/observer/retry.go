@@ -72,10 +72,6 @@ type retry struct {
 	generation Generation
 }
 
-func (r *retry) part() Part { return PartKey }
-
-func (r *retry) reach([]row) {}
-
 // one reads the row of a key, and commits it if it differs from what was observed.
 func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 	done := Retried{Key: key}
@@ -92,7 +88,7 @@ func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 		return done, nil
 	}
 	r.comparer.seen = bitmap{}
-	ch, _, err := r.comparer.compare(ctx, r, &batch{rows: rows, keys: []string{key}})
+	ch, _, err := r.comparer.compare(ctx, PartKey, &batch{rows: rows, keys: []string{key}})
 	if err != nil {
 		return done, err
 	}

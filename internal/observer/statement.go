@@ -38,7 +38,7 @@ func (p *poll) readStatement(ctx context.Context, by reading) (outcome, error) {
 
 // take compares a batch and commits what has changed.
 func (p *poll) take(ctx context.Context, rows *reader, by reading, b *batch) (outcome, error) {
-	ch, done, err := p.comparer.compare(ctx, by, b)
+	ch, done, err := p.comparer.compare(ctx, by.part(), b)
 	how := unfinished
 	if done < len(b.rows) {
 		how = full
@@ -46,6 +46,7 @@ func (p *poll) take(ctx context.Context, rows *reader, by reading, b *batch) (ou
 	if err != nil {
 		return how, p.countPoison(ctx, rows, err)
 	}
+	by.reach(b.rows[:done])
 	if err := p.commitIfAny(ctx, by, ch); err != nil {
 		return how, err
 	}
