@@ -38,7 +38,6 @@ func (b *budget) take() bool {
 // comparison is a chunk in the making.
 type comparison struct {
 	*comparer
-	part  Part
 	chunk Chunk
 	known map[string]Observed
 	// deadAgain says which of chunk.Dead an earlier poll may have read already.
@@ -55,7 +54,7 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch) (ch Chunk, 
 	if err != nil {
 		return ch, len(b.rows), failed(ctx, "read observed rows", err)
 	}
-	x := &comparison{comparer: c, part: part, known: known}
+	x := &comparison{comparer: c, known: known}
 	clear(c.unknown)
 	x.expect(len(b.rows) - len(known))
 	for done < len(b.rows) && x.observe(&b.rows[done]) {
@@ -63,7 +62,7 @@ func (c *comparer) compare(ctx context.Context, part Part, b *batch) (ch Chunk, 
 	}
 	rows := b.rows[:done]
 	c.stats.Rows += int64(done)
-	if err := x.bury(ctx, rows); err != nil {
+	if x.chunk.Dead, err = c.bury(ctx, part, rows, x.chunk.Dead, x.deadAgain); err != nil {
 		return ch, done, err
 	}
 	c.noteFuture(rows)
@@ -114,6 +113,11 @@ func (c *comparison) observe(r *row) bool {
 		return true
 	}
 	return c.change(r, old)
+}
+
+func (c *comparison) poison(r *row, reason string) {
+	c.deadAgain = append(c.deadAgain, c.readBefore(r))
+	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: askedData(r.data, r.asked)})
 }
 
 // isFirst reports whether no row of the chunk before this one has the key, which is

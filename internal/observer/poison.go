@@ -10,49 +10,44 @@ import (
 // nothing about the schema.
 const poisonFloor = 10
 
-func (c *comparison) poison(r *row, reason string) {
-	c.deadAgain = append(c.deadAgain, c.readBefore(r))
-	c.chunk.Dead = append(c.chunk.Dead, Dead{Key: r.key, Reason: reason, Raw: askedData(r.data, r.asked)})
-}
-
-// bury removes the poison rows from the chunk that are noted already, or refuses it.
-func (c *comparison) bury(ctx context.Context, rows []row) error {
-	if len(c.chunk.Dead) == 0 {
-		return nil
+// bury returns the poison rows of a chunk that are not noted yet, or refuses the chunk.
+// readBefore says which of them an earlier poll may have read.
+func (j *journal) bury(ctx context.Context, part Part, rows []row, dead []Dead, readBefore []bool) (left []Dead, err error) {
+	if len(dead) == 0 {
+		return nil, nil
 	}
-	known, err := c.st.Buried(ctx, c.cursor, c.chunk.Dead)
+	known, err := j.st.Buried(ctx, j.cursor, dead)
 	if err != nil {
-		return failed(ctx, "look up poison rows", err)
+		return nil, failed(ctx, "look up poison rows", err)
 	}
-	var dead, unjudged []Dead
+	var unjudged []Dead
 	again := 0
-	for i, d := range c.chunk.Dead {
+	for i, d := range dead {
 		if known[i] != Buried {
-			dead = append(dead, d)
+			left = append(left, d)
 		}
 		if known[i] <= BuriedRefused {
 			unjudged = append(unjudged, d)
-			if c.deadAgain[i] {
+			if readBefore[i] {
 				again++
 			}
 		}
 	}
-	c.chunk.Dead = dead
-	return c.judgePoison(rows, unjudged, again)
+	return left, j.judgePoison(part, rows, unjudged, again)
 }
 
 // judgePoison tells bad rows from a schema that has changed. Rows that an earlier poll
 // may have read are weighed against all rows of the stream, because a chunk may have
 // few others. Parts of a source that are poison by definition are not judged.
-func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
-	wanted := c.part == PartStray || c.part == PartUndated && c.spec.Query.NullTimestamp == NullError
+func (j *journal) judgePoison(part Part, rows []row, dead []Dead, again int) error {
+	wanted := part == PartStray || part == PartUndated && j.spec.Query.NullTimestamp == NullError
 	if len(dead) < poisonFloor || wanted {
 		return nil
 	}
-	fresh, _ := c.fresh(rows)
-	known := int64(len(rows)) + c.start.Rows
-	if c.part.isApart() {
-		known = int64(len(rows)) + c.cursor.Rows
+	fresh, _ := j.fresh(rows)
+	known := int64(len(rows)) + j.start.Rows
+	if part.isApart() {
+		known = int64(len(rows)) + j.cursor.Rows
 	}
 	n, of, what := len(dead)-again, fresh, "new rows"
 	switch {
@@ -62,12 +57,12 @@ func (c *comparison) judgePoison(rows []row, dead []Dead, again int) error {
 	default:
 		return nil
 	}
-	if int64(len(dead)) <= c.allowed(RefusalPoison) {
-		c.use(RefusalPoison, len(dead))
+	if int64(len(dead)) <= j.allowed(RefusalPoison) {
+		j.use(RefusalPoison, len(dead))
 		return nil
 	}
 	reason, times := commonReason(dead)
-	return c.refusePoison(dead, int64(len(dead)),
+	return j.refusePoison(dead, int64(len(dead)),
 		fmt.Sprintf("%d of %d %s are poison, and %d of those with %q", n, of, what, times, reason))
 }
 
@@ -81,7 +76,7 @@ func (j *journal) refusePoison(dead []Dead, rows int64, text string) *refusedErr
 // countPoison reads on behind a chunk that was refused, so that a person can accept
 // all poison rows together. It takes at most half of the time that is left, because
 // the refusal has to be noted.
-func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
+func (j *journal) countPoison(ctx context.Context, batches <-chan *batch, err error) error {
 	var r *refusedError
 	if !errors.As(err, &r) || r.Kind != RefusalPoison {
 		return err
@@ -89,20 +84,20 @@ func (p *poll) countPoison(ctx context.Context, rows *reader, err error) error {
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	more := int64(0)
-	room := p.spec.ChunkBytes // They are committed together.
+	room := j.spec.ChunkBytes // They are committed together.
 	for i := range r.dead {
 		room -= len(r.dead[i].Raw)
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; at least %d more follow", r.Text, more))
-		case b := <-rows.batches:
+			return j.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; at least %d more follow", r.Text, more))
+		case b := <-batches:
 			switch {
 			case b == nil && more == 0:
 				return err
 			case b == nil:
-				return p.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; %d more follow", r.Text, more))
+				return j.refusePoison(r.dead, r.Rows+more, fmt.Sprintf("%s; %d more follow", r.Text, more))
 			}
 			for i := range b.rows {
 				row := &b.rows[i]

@@ -44,7 +44,7 @@ func (p *poll) take(ctx context.Context, rows *reader, by reading, b *batch) (ou
 		how = full
 	}
 	if err != nil {
-		return how, p.countPoison(ctx, rows, err)
+		return how, p.countPoison(ctx, rows.batches, err)
 	}
 	by.reach(b.rows[:done])
 	if err := p.commitIfAny(ctx, by, ch); err != nil {
