@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/observerd/observerd/internal/events"
 )
@@ -19,8 +18,6 @@ type comparer struct {
 	// unknown are the keys of the chunk that were not known before it. It is kept
 	// from one chunk to the next for its room alone.
 	unknown map[string]struct{}
-	// furthest is how far rows lie in the source's future.
-	furthest time.Duration
 }
 
 // budget bounds the new and changed rows of a poll; most is 0 for no limit, as for a

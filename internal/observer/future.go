@@ -53,25 +53,26 @@ func sameReading(t, other time.Time) time.Time {
 
 // noteFuture counts the rows in the source's future. They come last, but for
 // rows without a timestamp.
-func (c *comparer) noteFuture(rows []row) {
-	if c.horizon.Clock == "" {
+func (j *journal) noteFuture(rows []row) {
+	if j.horizon.Clock == "" {
 		return
 	}
-	latest := c.latest()
-	for i := len(rows) - 1; i >= 0 && (rows[i].cursor == "" || c.isFuture(rows[i].cursor)); i-- {
+	latest := j.latest()
+	for i := len(rows) - 1; i >= 0 && (rows[i].cursor == "" || j.isFuture(rows[i].cursor)); i-- {
 		if rows[i].cursor != "" && rows[i].time.After(latest) {
-			c.stats.Future++
-			c.furthest = max(c.furthest, rows[i].time.Sub(c.sourceNow()))
+			j.stats.Future++
+			j.furthest = max(j.furthest, rows[i].time.Sub(j.sourceNow()))
 		}
 	}
 }
 
 // warnFuture tells of them when their number has changed since the process told it last.
-func (p *poll) warnFuture(ctx context.Context) {
-	rows := p.stats.Future
-	if rows == 0 && p.outcome != complete || p.future.Swap(rows) == rows || rows == 0 {
+// done says that all rows were read.
+func (j *journal) warnFuture(ctx context.Context, done bool) {
+	rows := j.stats.Future
+	if rows == 0 && !done || j.future.Swap(rows) == rows || rows == 0 {
 		return
 	}
-	p.log.LogAttrs(ctx, slog.LevelWarn, "Rows lie in the source's future; is its timezone right?",
-		slog.Int64("rows", rows), slog.Duration("ahead", p.comparer.furthest))
+	j.log.LogAttrs(ctx, slog.LevelWarn, "Rows lie in the source's future; is its timezone right?",
+		slog.Int64("rows", rows), slog.Duration("ahead", j.furthest))
 }

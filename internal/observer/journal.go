@@ -56,6 +56,8 @@ type journal struct {
 	quiet     int
 	committed time.Time
 	stats     Stats
+	// furthest is how far rows lie in the source's future.
+	furthest time.Duration
 }
 
 // goOnFrom takes the cursor and its marks.

@@ -221,7 +221,7 @@ func (p *poll) newsLevel() slog.Level {
 
 // end sums up.
 func (p *poll) end(ctx context.Context) Stats {
-	p.warnFuture(ctx)
+	p.warnFuture(ctx, p.outcome == complete)
 	s := p.stats
 	s.HorizonLag, s.ExactHorizon = p.horizon.Lag, p.horizon.Exact
 	s.Behind = s.HorizonLag
