@@ -61,6 +61,8 @@ func (a *apart) end(_ context.Context, r *reader, _ *bitmap) outcome {
 	return complete
 }
 
+func (a *apart) keep(context.Context, time.Duration) error { return nil }
+
 func (j *journal) partsApart() (parts []Part) {
 	if j.spec.readsAll() {
 		return nil
@@ -82,42 +84,42 @@ func (a *apart) id(part Part) string {
 	return fmt.Sprint(apartReading, int(part), " ", a.fingerprint, " ", a.next.Marks.Form, " ", a.next.Marks.Identity, " ", a.cursor.Epoch, " ")
 }
 
-// readApart reads as many of these rows as there is time for. It returns the time for
+// read reads as many of these rows as there is time for. It returns the time for
 // the others: what is left, or if one statement took more than its share, all but that.
-func (p *poll) readApart(ctx context.Context, left time.Duration) (time.Duration, error) {
+func (a *apart) read(ctx context.Context, c *comparer, left time.Duration) (time.Duration, error) {
 	began := time.Now()
-	ctx, stop := p.whileRowsArrive(ctx)
+	ctx, stop := a.spec.whileRowsArrive(ctx, &c.arrived)
 	defer stop()
-	budget := &p.comparer.budget
+	budget := &c.budget
 	most := budget.most
 	if most > 0 {
 		budget.most = budget.changed + max(1, most/shares)
 	}
-	err := p.goOnApart(ctx)
+	err := a.readFromPlace(ctx, c)
 	if most > 0 {
 		budget.most = max(most, budget.changed+1)
 	}
-	p.apart.more, p.apart.chunks = len(p.apart.parts) > 0, p.stats.Chunks
+	a.more, a.chunks = len(a.parts) > 0, a.stats.Chunks
 	return left - min(time.Since(began), left/shares), err
 }
 
-// goOnApart begins where the last poll has ended, and stores where this one has.
-func (p *poll) goOnApart(ctx context.Context) error {
-	last, err := p.st.Generation(ctx, p.cursor)
+// readFromPlace begins where the last poll has ended, and stores where this one has.
+func (a *apart) readFromPlace(ctx context.Context, c *comparer) error {
+	last, err := a.st.Generation(ctx, a.cursor)
 	if err != nil {
 		return failed(ctx, "read how far the last poll has come", err)
 	}
 	stored := last.Reading != "" && last.FinishedAt.IsZero()
 	if stored {
-		p.apart.goOn(last)
+		a.goOn(last)
 	}
-	if p.spec.PollTime > 0 {
-		p.apart.until = time.Now().Add(p.spec.PollTime / shares)
+	if a.spec.PollTime > 0 {
+		a.until = time.Now().Add(a.spec.PollTime / shares)
 	}
-	if err := p.readParts(ctx); err != nil {
+	if err := a.readParts(ctx, c); err != nil {
 		return err
 	}
-	return p.apart.keep(ctx, stored)
+	return a.keepPlace(ctx, stored)
 }
 
 // goOn begins where the last poll has ended, if it was with one of the parts.
@@ -130,9 +132,9 @@ func (a *apart) goOn(last Generation) {
 	}
 }
 
-// keep stores where the next poll goes on, or that nothing is left, if a place is
+// keepPlace stores where the next poll goes on, or that nothing is left, if a place is
 // stored.
-func (a *apart) keep(ctx context.Context, stored bool) error {
+func (a *apart) keepPlace(ctx context.Context, stored bool) error {
 	g := Generation{StartedAt: a.at}
 	switch {
 	case len(a.parts) > 0 && a.key != "" && a.order != "":
@@ -145,12 +147,11 @@ func (a *apart) keep(ctx context.Context, stored bool) error {
 	return a.commit(ctx, Chunk{Generation: &g})
 }
 
-func (p *poll) readParts(ctx context.Context) error {
-	a := &p.apart
+func (a *apart) readParts(ctx context.Context, c *comparer) error {
 	for len(a.parts) > 0 {
 		from := a.key
-		how, err := p.readStatement(ctx, a)
-		p.comparer.seen = bitmap{} // A row that is read again is no second row of its key.
+		how, err := c.readStatement(ctx, a)
+		c.seen = bitmap{} // A row that is read again is no second row of its key.
 		switch {
 		case from != "" && ClassOf(err) == ClassRetry:
 			a.key, a.order = "", "" // The keys may have another order by now.

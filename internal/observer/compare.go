@@ -5,14 +5,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/observerd/observerd/internal/events"
 )
 
-// comparer compares the rows of a poll with what was observed.
+// comparer reads statements, and commits how their rows differ from what was observed.
 type comparer struct {
 	*journal
 	budget budget
+	// tied is how many rows the last statement has had, if all of them have the
+	// timestamp at which it began and no other can begin among them.
+	tied int
+	// arrived grows with each row that was read and each chunk that was done.
+	arrived atomic.Int64
 	// seen are the numbers of the live rows that the present statement has met.
 	seen bitmap
 	// unknown are the keys of the chunk that were not known before it. It is kept

@@ -130,9 +130,8 @@ func (g *generation) atEnd(done bool) *Generation {
 	return nil
 }
 
-// keep stores how far the reading is, if it was last stored so long ago.
 func (g *generation) keep(ctx context.Context, after time.Duration) error {
-	if g == nil || !g.moved || time.Since(g.storedAt) < after {
+	if !g.moved || time.Since(g.storedAt) < after {
 		return nil
 	}
 	if err := g.commit(ctx, Chunk{Generation: g.soFar()}); err != nil {

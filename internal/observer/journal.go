@@ -55,7 +55,9 @@ type journal struct {
 	// committed is when that was, or when the poll began.
 	quiet     int
 	committed time.Time
-	stats     Stats
+	// late says that the time of the poll is over, and that it goes on.
+	late  bool
+	stats Stats
 	// furthest is how far rows lie in the source's future.
 	furthest time.Duration
 }

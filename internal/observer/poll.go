@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,11 +20,6 @@ type poll struct {
 	generation *generation
 	apart      apart
 	outcome    outcome // of the reading so far
-	// tied is how many rows the last statement has had, if all of them have the
-	// timestamp at which it began and no other can begin among them.
-	tied int
-	// arrived grows with each row that was read and each chunk that was done.
-	arrived atomic.Int64
 }
 
 func (o *Observer) begin(src Source, st Store) *poll {
@@ -73,7 +67,7 @@ func (p *poll) run(ctx context.Context) error {
 	}
 	var refused *refusedError // of rows that hold up no others
 	if p.apart.parts = p.partsApart(); p.outcome != full && len(p.apart.parts) > 0 {
-		left, err := p.readApart(ctx, p.spec.PollTime-time.Since(began))
+		left, err := p.apart.read(ctx, p.comparer, p.spec.PollTime-time.Since(began))
 		if err != nil && !errors.As(err, &refused) {
 			return err
 		}
@@ -95,7 +89,7 @@ func (p *poll) goOn(ctx context.Context) error {
 	if err := p.revert(); err != nil {
 		return err
 	}
-	p.timeline.late, p.timeline.from = true, p.timeline.reached
+	p.late, p.timeline.from = true, p.timeline.reached
 	p.comparer.seen, p.comparer.budget.changed = bitmap{}, int(p.stats.Events)
 	p.outcome = unfinished
 	p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout among the rows that share the timestamp at which it began; it goes on until it has read them all",
@@ -145,14 +139,14 @@ func (p *poll) planReading(ctx context.Context) (err error) {
 
 func (p *poll) read(ctx context.Context) (err error) {
 	for p.outcome == unfinished && err == nil {
-		p.outcome, err = p.readStatement(ctx, p.reading)
+		p.outcome, err = p.comparer.readStatement(ctx, p.reading)
 	}
 	return err
 }
 
 // readOn reads for as long as rows arrive, and has the time of a poll to finish.
 func (p *poll) readOn(ctx context.Context) error {
-	arriving, stop := p.whileRowsArrive(ctx)
+	arriving, stop := p.spec.whileRowsArrive(ctx, &p.comparer.arrived)
 	defer stop()
 	if err := p.read(arriving); err != nil {
 		return err
@@ -204,9 +198,9 @@ func (p *poll) outOfTime(ctx context.Context, err error) error {
 		p.outcome = full
 		p.log.LogAttrs(ctx, p.newsLevel(), "Poll reached poll-timeout; the next one goes on", slog.Int64("rows", p.stats.Rows))
 		return nil
-	case p.tied > 0:
+	case p.comparer.tied > 0:
 		return fmt.Errorf("%w, and at least %d rows have the timestamp at which it began: "+
-			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.tied)
+			"the next poll reads them again, so raise poll-timeout or max-rate until all of them fit into one poll", ErrPollTime, p.comparer.tied)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,11 +48,11 @@ func (s *Spec) limited(ctx context.Context, limit time.Duration) (context.Contex
 
 // whileRowsArrive is a context for a statement that is read to its end, however
 // long that takes. It ends when nothing has come of it for the time of a poll.
-func (p *poll) whileRowsArrive(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Spec) whileRowsArrive(ctx context.Context, arrived *atomic.Int64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
-	if p.spec.PollTime > 0 {
-		watch.Go(func() { p.watch(ctx, cancel) })
+	if s.PollTime > 0 {
+		watch.Go(func() { s.watch(ctx, cancel, arrived) })
 	}
 	return ctx, func() {
 		cancel(context.Canceled)
@@ -60,10 +61,10 @@ func (p *poll) whileRowsArrive(ctx context.Context) (context.Context, context.Ca
 }
 
 // watch ends the context when nothing has arrived between two looks.
-func (p *poll) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	ticker := time.NewTicker(p.spec.PollTime)
+func (s *Spec) watch(ctx context.Context, cancel context.CancelCauseFunc, arrived *atomic.Int64) {
+	ticker := time.NewTicker(s.PollTime)
 	defer ticker.Stop()
-	for last, now := int64(-1), p.arrived.Load(); now != last; last, now = now, p.arrived.Load() {
+	for last, now := int64(-1), arrived.Load(); now != last; last, now = now, arrived.Load() {
 		select {
 		case <-ctx.Done():
 			return

@@ -30,6 +30,9 @@ type reading interface {
 	settle(r *reader, rows []row) (ends bool)
 	// end follows a statement that came to its end. seen are the rows that it has met.
 	end(ctx context.Context, r *reader, seen *bitmap) outcome
+	// keep stores how far it is, if it was last stored so long ago; where the marks say
+	// that, nothing.
+	keep(ctx context.Context, after time.Duration) error
 }
 
 // outcome is what has become of a reading.
@@ -55,7 +58,7 @@ type reader struct {
 	cancel  context.CancelFunc
 	data    arena
 	size    int // Rows in the last batch, for the capacity of the next.
-	// arrived is [poll.arrived].
+	// arrived is [comparer.arrived].
 	arrived *atomic.Int64
 	// from and first are the timestamp and the key at which the read began, order is that
 	// of keys within a timestamp.
@@ -76,27 +79,27 @@ type reader struct {
 	panicked any
 }
 
-func (p *poll) startReading(ctx context.Context, by reading) (*reader, error) {
+func startReading(ctx context.Context, j *journal, by reading, arrived *atomic.Int64) (*reader, error) {
 	reading, cancel := context.WithCancel(ctx)
 	query, in := by.statement()
-	rows, err := p.src.Read(reading, query, in)
+	rows, err := j.src.Read(reading, query, in)
 	if err != nil {
 		cancel()
 		return nil, failed(ctx, "read source", err)
 	}
-	if err := p.checkColumns(rows.Columns(), rows.KeyColumns()); err != nil {
+	if err := j.checkColumns(rows.Columns(), rows.KeyColumns()); err != nil {
 		cancel()
 		return nil, errors.Join(err, rows.Close())
 	}
 	r := &reader{
-		input: p.input, by: by, rows: rows, arrived: &p.arrived, from: in.From, first: in.Key, order: rows.KeyOrder(),
-		mostlyPoison: p.looksMostlyPoison, batches: make(chan *batch), cancel: cancel,
+		input: j.input, by: by, rows: rows, arrived: arrived, from: in.From, first: in.Key, order: rows.KeyOrder(),
+		mostlyPoison: j.looksMostlyPoison, batches: make(chan *batch), cancel: cancel,
 	}
 	go r.run(reading)
 	return r, nil
 }
 
-// tied is [poll.tied], once the reading has ended.
+// tied is [comparer.tied], once the reading has ended.
 func (r *reader) tied() int {
 	if r.order == "" && r.last != "" && r.last == r.from {
 		return r.dated

@@ -9,63 +9,63 @@ import (
 )
 
 // readStatement reads once, and commits what it finds chunk by chunk.
-func (p *poll) readStatement(ctx context.Context, by reading) (outcome, error) {
+func (c *comparer) readStatement(ctx context.Context, by reading) (outcome, error) {
 	failpoint.Hit("poll.query")
-	rows, err := p.startReading(ctx, by)
+	rows, err := startReading(ctx, c.journal, by, &c.arrived)
 	if err != nil {
 		return unfinished, err
 	}
 	defer func() {
 		rows.stop()
-		p.tied = rows.tied()
+		c.tied = rows.tied()
 	}()
 	// Chunks are read ahead, but compared in order, each with what the one
 	// before it has committed.
 	for {
-		b, err := p.nextBatch(ctx, rows)
+		b, err := c.nextBatch(ctx, rows)
 		if err != nil {
 			return unfinished, err
 		}
 		if b == nil {
-			return p.endStatement(ctx, rows, by)
+			return c.endStatement(ctx, rows, by)
 		}
 		failpoint.Hit("poll.chunk")
-		if how, err := p.take(ctx, rows, by, b); how == full || err != nil {
+		if how, err := c.take(ctx, rows, by, b); how == full || err != nil {
 			return how, err
 		}
 	}
 }
 
 // take compares a batch and commits what has changed.
-func (p *poll) take(ctx context.Context, rows *reader, by reading, b *batch) (outcome, error) {
-	ch, done, err := p.comparer.compare(ctx, by.part(), b)
+func (c *comparer) take(ctx context.Context, rows *reader, by reading, b *batch) (outcome, error) {
+	ch, done, err := c.compare(ctx, by.part(), b)
 	how := unfinished
 	if done < len(b.rows) {
 		how = full
 	}
 	if err != nil {
-		return how, p.countPoison(ctx, rows.batches, err)
+		return how, c.countPoison(ctx, rows.batches, err)
 	}
 	by.reach(b.rows[:done])
-	if err := p.commitIfAny(ctx, by, ch); err != nil {
+	if err := c.commitIfAny(ctx, by.part(), ch); err != nil {
 		return how, err
 	}
 	if by.settle(rows, b.rows[:done]) {
 		how = full
 	}
-	p.arrived.Add(1)
-	return how, p.generation.keep(ctx, p.spec.StatementTime)
+	c.arrived.Add(1)
+	return how, by.keep(ctx, c.spec.StatementTime)
 }
 
-func (p *poll) endStatement(ctx context.Context, rows *reader, by reading) (outcome, error) {
+func (c *comparer) endStatement(ctx context.Context, rows *reader, by reading) (outcome, error) {
 	if err := rows.failure(ctx); err != nil {
-		return unfinished, p.keepQuiet(ctx, err)
+		return unfinished, c.keepQuiet(ctx, by, err)
 	}
-	how := by.end(ctx, rows, &p.comparer.seen)
+	how := by.end(ctx, rows, &c.seen)
 	if how == complete {
 		return how, nil
 	}
-	return how, p.generation.keep(ctx, 0)
+	return how, by.keep(ctx, 0)
 }
 
 // What follows is for long readings of rows that have not changed, as after a source
@@ -90,21 +90,21 @@ func patience(ctx context.Context) time.Duration {
 }
 
 // commitIfAny commits a chunk that is worth it.
-func (p *poll) commitIfAny(ctx context.Context, by reading, ch Chunk) error {
-	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !p.isOverdue(ctx, by) {
+func (c *comparer) commitIfAny(ctx context.Context, part Part, ch Chunk) error {
+	if len(ch.Events) == 0 && len(ch.Dead) == 0 && !c.isOverdue(ctx, part) {
 		return context.Cause(ctx)
 	}
-	return p.commit(ctx, ch)
+	return c.commit(ctx, ch)
 }
 
 // isOverdue counts a chunk without a change, and reports whether its marks are to be
 // committed.
-func (p *poll) isOverdue(ctx context.Context, by reading) bool {
-	p.quiet++
-	if (p.timeline.isLate() || by.part().isApart()) && time.Since(p.committed) >= p.spec.StatementTime {
+func (c *comparer) isOverdue(ctx context.Context, part Part) bool {
+	c.quiet++
+	if (c.late || part.isApart()) && time.Since(c.committed) >= c.spec.StatementTime {
 		return true // This shows that the poll is not stuck, and renews its lease.
 	}
-	return (p.quiet >= quietMost || time.Since(p.committed) >= patience(ctx)) && p.hasPassed()
+	return (c.quiet >= quietMost || time.Since(c.committed) >= patience(ctx)) && c.hasPassed()
 }
 
 // hasPassed reports whether the marks move the place where the next poll, or the next
@@ -116,29 +116,26 @@ func (j *journal) hasPassed() bool {
 }
 
 // commitQuiet stores the marks of quiet chunks, if there are any.
-func (p *poll) commitQuiet(ctx context.Context) error {
-	if p.generation != nil {
-		return p.generation.keep(ctx, 0)
+func (c *comparer) commitQuiet(ctx context.Context, by reading) error {
+	if c.quiet > 0 && c.hasPassed() {
+		return c.commit(ctx, Chunk{})
 	}
-	if p.quiet == 0 || !p.hasPassed() {
-		return nil
-	}
-	return p.commit(ctx, Chunk{})
+	return by.keep(ctx, 0)
 }
 
 // keepQuiet stores the marks of quiet chunks after an error of the source, because the
 // next poll may fail at the same place. Rows out of order move no mark.
-func (p *poll) keepQuiet(ctx context.Context, failure error) error {
+func (c *comparer) keepQuiet(ctx context.Context, by reading, failure error) error {
 	if ctx.Err() != nil || errors.Is(failure, ErrOutOfOrder) {
 		return failure
 	}
-	return errors.Join(failure, p.commitQuiet(ctx))
+	return errors.Join(failure, c.commitQuiet(ctx, by))
 }
 
 // nextBatch waits for a batch; nil means that there are no more. After a while it
 // commits the marks and asks the reader for the rows that it has: a chunk may take
 // longer to become full than a poll may.
-func (p *poll) nextBatch(ctx context.Context, r *reader) (*batch, error) {
+func (c *comparer) nextBatch(ctx context.Context, r *reader) (*batch, error) {
 	for {
 		overdue := time.NewTimer(patience(ctx))
 		select {
@@ -148,7 +145,7 @@ func (p *poll) nextBatch(ctx context.Context, r *reader) (*batch, error) {
 		case <-overdue.C:
 		}
 		r.hurry.Store(true)
-		if err := p.commitQuiet(ctx); err != nil {
+		if err := c.commitQuiet(ctx, r.by); err != nil {
 			return nil, err
 		}
 	}

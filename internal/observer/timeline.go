@@ -54,17 +54,17 @@ func (s *span) end(_ context.Context, r *reader, seen *bitmap) outcome {
 	return unfinished
 }
 
+func (s *span) keep(context.Context, time.Duration) error { return nil }
+
 // timeline is the reading of a poll, from a mark to the newest row.
 type timeline struct {
 	span
 	// light says that the poll does not begin at the low-water mark, and does not move it.
 	light bool
 	// began is the timestamp at which the first statement began, reached the last row
-	// that was compared and settled. late says that the time of the poll is over, and
-	// that it goes on.
+	// that was compared and settled.
 	began   string
 	reached position
-	late    bool
 	// lastTime is that of the last row that was compared.
 	lastTime time.Time
 }
@@ -153,9 +153,6 @@ func (j *journal) fullReadMatters() bool {
 // past them when its time is over goes on until it is: the next one would get no
 // further. Its statements are bounded, so that it holds no lock of the source for longer
 // than others, and its commits show that it is not stuck.
-
-// isLate reports whether the time of the poll is over and it goes on all the same.
-func (t *timeline) isLate() bool { return t != nil && t.late }
 
 // mayGoOn reports whether a poll that its time has ended is within the rows that share
 // the timestamp at which it began, and can go on there.
