@@ -4,7 +4,8 @@
 // comparison with what was observed before, and commits in chunks.
 //
 // A journal has the cursor and commits; a reading (timeline, apart, generation, or the
-// span of a sweep) knows which rows come next; a comparer makes chunks of rows.
+// span of a sweep) knows which rows come next; a comparer reads them by statements, and
+// makes chunks of them.
 //
 // What a stream has settled is a single mark, the low-water mark: below it
 // every row was observed, and none will appear any more. It follows the

@@ -37,6 +37,20 @@ func (o origin) readIdentity(ctx context.Context) (replaced bool, err error) {
 	return true, nil
 }
 
+// prepareBeside checks, for what reads beside the polls, that the cursor belongs to the
+// query and the source.
+func (o origin) prepareBeside(ctx context.Context) error {
+	if err := o.readCursor(ctx); err != nil {
+		return err
+	}
+	replaced, err := o.readIdentity(ctx)
+	if err == nil && replaced {
+		// That poll begins at the stream's start; the range below it is a sweep's.
+		err = fmt.Errorf("%w: the next poll reads it from where the stream began, and this goes on after that", ErrSourceReplaced)
+	}
+	return err
+}
+
 func identityKind(id string) string {
 	kind, _, _ := strings.Cut(id, ":")
 	return kind

@@ -62,6 +62,11 @@ type journal struct {
 	furthest time.Duration
 }
 
+func newJournal(o *Observer, src Source, st Store) *journal {
+	in := &input{Observer: o, spec: o.spec, src: src, at: o.spec.Now(), horizonAt: time.Now()}
+	return &journal{input: in, st: st, committed: time.Now()}
+}
+
 // goOnFrom takes the cursor and its marks.
 func (j *journal) goOnFrom(c Cursor) (err error) {
 	j.cursor, j.next = c, c

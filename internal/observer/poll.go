@@ -23,7 +23,7 @@ type poll struct {
 }
 
 func (o *Observer) begin(src Source, st Store) *poll {
-	j := &journal{input: &input{Observer: o, spec: o.spec, src: src, at: o.spec.Now(), horizonAt: time.Now()}, st: st, committed: time.Now()}
+	j := newJournal(o, src, st)
 	return &poll{journal: j, comparer: &comparer{journal: j}, apart: apart{journal: j}}
 }
 

@@ -41,17 +41,16 @@ type Retried struct {
 // It returns what has become of the keys before an error: one of a poll,
 // [ErrSourceReplaced], [ErrReadAnew] and [ErrNoKeyLookup].
 func (o *Observer) Retry(ctx context.Context, src Source, st Store, keys []string) (all []Retried, err error) {
-	p := o.begin(src, st)
-	stream, err := p.prepareBeside(ctx)
-	switch {
-	case err != nil:
+	r := &retry{comparer: &comparer{journal: newJournal(o, src, st)}}
+	stream := origin{r.journal}
+	if err := stream.prepareBeside(ctx); err != nil {
 		return nil, err
-	case stream.isFresh():
+	}
+	if stream.isFresh() {
 		return nil, ErrReadAnew
 	}
-	r := &retry{poll: p}
 	if o.spec.readsAll() {
-		if r.generation, err = st.Generation(ctx, p.cursor); err != nil {
+		if r.generation, err = st.Generation(ctx, r.cursor); err != nil {
 			return nil, failed(ctx, "read how far the last poll has come", err)
 		}
 	}
@@ -67,7 +66,7 @@ func (o *Observer) Retry(ctx context.Context, src Source, st Store, keys []strin
 
 // retry is an [Observer.Retry] that runs.
 type retry struct {
-	*poll
+	*comparer
 	// generation is the last one of an observer that reads all rows.
 	generation Generation
 }
@@ -87,8 +86,8 @@ func (r *retry) one(ctx context.Context, key string) (Retried, error) {
 		done.Outcome = RetryPoison
 		return done, nil
 	}
-	r.comparer.seen = bitmap{}
-	ch, _, err := r.comparer.compare(ctx, PartKey, &batch{rows: rows, keys: []string{key}})
+	r.seen = bitmap{}
+	ch, _, err := r.compare(ctx, PartKey, &batch{rows: rows, keys: []string{key}})
 	if err != nil {
 		return done, err
 	}

@@ -2,7 +2,6 @@ package observer
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -43,29 +42,14 @@ func (o *Observer) Sweep(ctx context.Context, src Source, st Store, s Sweep, b B
 
 // prepareSweep gives a new stream its start.
 func (p *poll) prepareSweep(ctx context.Context) error {
-	stream, err := p.prepareBeside(ctx)
-	if err != nil || !stream.isFresh() {
+	stream := origin{p.journal}
+	if err := stream.prepareBeside(ctx); err != nil || !stream.isFresh() {
 		return err
 	}
 	if err := p.readHorizon(ctx); err != nil {
 		return err
 	}
 	return stream.initStart(ctx)
-}
-
-// prepareBeside checks, for what reads beside the polls, that the cursor belongs to the
-// query and the source.
-func (p *poll) prepareBeside(ctx context.Context) (stream origin, err error) {
-	stream = origin{p.journal}
-	if err := p.readCursor(ctx); err != nil {
-		return stream, err
-	}
-	replaced, err := stream.readIdentity(ctx)
-	if err == nil && replaced {
-		// That poll begins at the stream's start; the range below it is a sweep's.
-		err = fmt.Errorf("%w: the next poll reads it from where the stream began, and this goes on after that", ErrSourceReplaced)
-	}
-	return stream, err
 }
 
 // planSweep bounds the step, which is complete at once if nothing is left below the
