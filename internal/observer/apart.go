@@ -63,14 +63,15 @@ func (a *apart) end(_ context.Context, r *reader, _ *bitmap) outcome {
 
 func (a *apart) keep(context.Context, time.Duration) error { return nil }
 
-func (j *journal) partsApart() (parts []Part) {
-	if j.spec.readsAll() {
+// all are the parts that the source may have.
+func (a *apart) all() (parts []Part) {
+	if a.spec.readsAll() {
 		return nil
 	}
-	if j.horizon.Undated {
+	if a.horizon.Undated {
 		parts = append(parts, PartUndated)
 	}
-	if j.next.Marks.Form != "" {
+	if a.next.Marks.Form != "" {
 		parts = append(parts, PartStray)
 	}
 	return parts

@@ -85,9 +85,9 @@ func sourceOf(definition string) string {
 // fingerprint identifies what a cursor and the remembered keys belong to. The
 // columns are not part of it: another choice of columns makes new versions of
 // the same rows, and that is what it looks like to a consumer.
-func fingerprint(s Spec) string {
+func fingerprint(s Spec, key []string) string {
 	q := s.Query
-	sum := sha256.Sum256([]byte(encode([]any{q.Table, q.SQL, q.Key, q.Timestamp, s.Detect})))
+	sum := sha256.Sum256([]byte(encode([]any{q.Table, q.SQL, key, q.Timestamp, s.Detect})))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -112,10 +112,9 @@ func WithKeyOf(ctx context.Context, src Source, s Spec, c Cursor) (Query, error)
 	if len(q.Key) > 0 {
 		return q, nil
 	}
-	j := &journal{input: &input{spec: s, src: src}}
-	err := j.goOnFrom(c)
+	keys, err := DecodeKeyForm(c.Marks.KeyForm)
 	if err == nil {
-		q.Key, err = j.primaryKey(ctx)
+		q.Key, err = primaryKey(ctx, src, s, c, keys)
 	}
 	return q, err
 }
@@ -130,15 +129,15 @@ func noKey(table string) error {
 // and the fingerprint are those of the same key written out, as it may have been before.
 func (j *journal) findKey(ctx context.Context) error {
 	if j.key = j.spec.Query.Key; len(j.key) > 0 {
-		j.fingerprint = fingerprint(j.spec)
+		j.fingerprint = fingerprint(j.spec, j.key)
 		return nil
 	}
-	found, err := j.primaryKey(ctx)
+	found, err := primaryKey(ctx, j.src, j.spec, j.cursor, j.keys)
 	if err != nil {
 		return err
 	}
-	j.key, j.spec.Query.Key = j.asWritten(found), found
-	j.fingerprint = j.fingerprintBy(j.key)
+	j.key, j.spec.Query.Key = asWritten(j.spec, j.cursor, found), found
+	j.fingerprint = fingerprint(j.spec, j.key)
 	if err := j.checkFingerprint(); err != nil {
 		return fmt.Errorf("%w; if only the key was left out, which is now the primary key (%s), write it as before", err, strings.Join(found, ", "))
 	}
@@ -146,23 +145,23 @@ func (j *journal) findKey(ctx context.Context) error {
 }
 
 // primaryKey finds a primary key of which the keys of the stream may be made.
-func (j *journal) primaryKey(ctx context.Context) ([]string, error) {
-	found, err := j.src.PrimaryKey(ctx, j.spec.Query)
+func primaryKey(ctx context.Context, src Source, s Spec, c Cursor, keys KeyForm) ([]string, error) {
+	found, err := src.PrimaryKey(ctx, s.Query)
 	if err != nil {
 		return nil, failed(ctx, "look for the primary key", err)
 	}
-	return found, j.checkKey(found)
+	return found, checkKey(s, c, keys, found)
 }
 
 // checkKey compares a primary key with the columns of which the stream has made keys.
-func (j *journal) checkKey(found []string) error {
+func checkKey(s Spec, c Cursor, keys KeyForm, found []string) error {
 	var before []string
-	for _, c := range j.keys {
-		before = append(before, c.Name)
+	for _, column := range keys {
+		before = append(before, column.Name)
 	}
-	table, write := j.spec.Query.Table, strings.Join(j.asWritten(before), ", ")
+	table, write := s.Query.Table, strings.Join(asWritten(s, c, before), ", ")
 	switch {
-	case len(before) == 0 || j.cursor.Rows == 0 || slices.Equal(before, found):
+	case len(before) == 0 || c.Rows == 0 || slices.Equal(before, found):
 		if len(found) == 0 {
 			return noKey(table)
 		}
@@ -173,28 +172,22 @@ func (j *journal) checkKey(found []string) error {
 	}
 	return fmt.Errorf("%w: the primary key of %s is (%s), and the keys of this stream are made of (%s); write `key: [%s]` to go on with the same rows, "+
 		"or run `observerd observers reset %s --forget` to begin anew by the primary key",
-		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, j.spec.Stream)
+		ErrQueryChanged, table, strings.Join(found, ", "), strings.Join(before, ", "), write, s.Stream)
 }
 
 // asWritten returns a key of the catalogue's names as the configuration wrote it when the
 // cursor was written: names fold. Rows are read by the names of the catalogue.
-func (j *journal) asWritten(found []string) []string {
+func asWritten(s Spec, c Cursor, found []string) []string {
 	for _, fold := range []func(string) string{strings.ToLower, strings.ToUpper} {
 		key := make([]string, len(found))
 		for i, name := range found {
 			key[i] = fold(name)
 		}
-		if j.fingerprintBy(key) == j.cursor.Fingerprint {
+		if fingerprint(s, key) == c.Fingerprint {
 			return key
 		}
 	}
 	return found
-}
-
-func (j *journal) fingerprintBy(key []string) string {
-	s := j.spec
-	s.Query.Key = key
-	return fingerprint(s)
 }
 
 // checkHashes refuses another hash of the columns of which the stream has made keys. It
@@ -237,9 +230,9 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 		return err
 	}
 	found := Refusal{Kind: RefusalColumns, Columns: EncodeColumns(now)}
-	changes := j.columnChanges(before, now)
+	changes := columnChanges(j.spec.Query, before, now)
 	if before != nil { // After a reset any columns are allowed.
-		changes = append(changes, j.keyChanges(before, key)...)
+		changes = append(changes, keyChanges(before, j.keys, key)...)
 	}
 	accepted := j.isAccepted(RefusalColumns) && j.accepted.Columns == found.Columns
 	if len(changes) > 0 && !accepted {
@@ -255,11 +248,11 @@ func (j *journal) checkColumns(now []Column, key []KeyColumn) error {
 
 // keyChanges describes which columns of the key, besides those of the data, are of
 // another type now. Where the type is unknown, another rule of writing counts.
-func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) {
-	if !j.keys.isOf(now) {
+func keyChanges(data []Column, before KeyForm, now []KeyColumn) (changes []string) {
+	if !before.isOf(now) {
 		return nil
 	}
-	for i, c := range j.keys {
+	for i, c := range before {
 		told := c.Type != "" && now[i].Type != "" && slices.ContainsFunc(data, func(d Column) bool { return d.Name == c.Name })
 		if !told && (c.Type != now[i].Type || c.Rule != now[i].Rule) {
 			changes = append(changes, fmt.Sprintf("column %q of the key was %s and is %s",
@@ -272,13 +265,12 @@ func (j *journal) keyChanges(data []Column, now []KeyColumn) (changes []string) 
 // columnChanges describes which columns are missing or of another type. If the
 // configuration names columns, a missing one is its choice: a column that the source
 // lacks fails the query. So is another redaction. An unknown type is no other type.
-func (j *journal) columnChanges(before, now []Column) []string {
-	var changes []string
+func columnChanges(q Query, before, now []Column) (changes []string) {
 	for _, b := range before {
 		i := slices.IndexFunc(now, func(c Column) bool { return c.Name == b.Name })
 		switch {
-		case i < 0 && j.spec.Query.Redaction(b.Name) == RedactDrop:
-		case i < 0 && len(j.spec.Query.Columns) == 0:
+		case i < 0 && q.Redaction(b.Name) == RedactDrop:
+		case i < 0 && len(q.Columns) == 0:
 			changes = append(changes, fmt.Sprintf("column %q (%s) is missing", b.Name, b.Type))
 		case i >= 0 && now[i].redaction() != b.redaction():
 		case i >= 0 && now[i].Type != b.Type && now[i].Type != "" && b.Type != "":

@@ -66,7 +66,7 @@ func (p *poll) run(ctx context.Context) error {
 		}
 	}
 	var refused *refusedError // of rows that hold up no others
-	if p.apart.parts = p.partsApart(); p.outcome != full && len(p.apart.parts) > 0 {
+	if p.apart.parts = p.apart.all(); p.outcome != full && len(p.apart.parts) > 0 {
 		left, err := p.apart.read(ctx, p.comparer, p.spec.PollTime-time.Since(began))
 		if err != nil && !errors.As(err, &refused) {
 			return err
