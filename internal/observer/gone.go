@@ -85,10 +85,14 @@ func (g *generation) believe(missing int64) error {
 	if missing <= max(may, g.allowed(RefusalGone)) {
 		return nil
 	}
-	return g.refuse(ErrMassDisappearance, Refusal{
+	r := g.refuse(ErrMassDisappearance, Refusal{
 		Kind: RefusalGone, Rows: missing,
 		Text: fmt.Sprintf("%d of %d live rows are gone, at most %d may go at once: no row was marked as gone", missing, before, may),
 	}, "if they are meant to be gone")
+	if g.stored {
+		r.ended = g.ended() // Another one looks for the missing rows.
+	}
+	return r
 }
 
 // findMissing reads live rows for a step's time, or until it has found enough, and

@@ -6,11 +6,13 @@ import (
 	"fmt"
 )
 
-// refusedError is the error of a refusal, with the poison rows to keep.
+// refusedError is the error of a refusal, with the poison rows to keep, and the reading of
+// all rows that ends with it.
 type refusedError struct {
 	Refusal
-	dead []Dead
-	err  error
+	dead  []Dead
+	ended *Generation
+	err   error
 }
 
 func (r *refusedError) Error() string { return r.err.Error() }
@@ -47,29 +49,23 @@ const deadKept = 1000
 // noteRefusal commits what this poll or sweep refused, so that a person can look at it
 // and accept it. Marks stay where the last row that was compared left them. Columns are
 // for the polls to refuse, which read them too.
-func (p *poll) noteRefusal(ctx context.Context, err error) error {
+func (j *journal) noteRefusal(ctx context.Context, err error) error {
 	var r *refusedError
 	if !errors.As(err, &r) || ctx.Err() != nil || r.Sweep != "" && r.Kind == RefusalColumns {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.spec.CommitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, j.spec.CommitTimeout)
 	defer cancel()
-	dead, failed := p.unburied(ctx, r.dead[:min(len(r.dead), deadKept)])
+	dead, failed := j.unburied(ctx, r.dead[:min(len(r.dead), deadKept)])
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
 	text := r.Encode()
-	// Another reading of all rows looks for the missing ones.
-	again := r.Kind == RefusalGone && p.generation.stored
-	if text == p.cursor.Refusal && p.accepted == (Refusal{}) && len(dead) == 0 && !again {
+	if text == j.cursor.Refusal && j.accepted == (Refusal{}) && len(dead) == 0 && r.ended == nil {
 		return err
 	}
-	p.next.Refusal, p.accepted = text, Refusal{}
-	ch := Chunk{Dead: dead, Refused: true}
-	if again {
-		ch.Generation = p.generation.ended()
-	}
-	if failed := p.commit(ctx, ch); failed != nil {
+	j.next.Refusal, j.accepted = text, Refusal{}
+	if failed := j.commit(ctx, Chunk{Generation: r.ended, Dead: dead, Refused: true}); failed != nil {
 		return errors.Join(err, failed)
 	}
 	return err
