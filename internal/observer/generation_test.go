@@ -110,7 +110,7 @@ func TestReadingOfASlowSourceComesToItsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := keyed(t, observer.DetectSnapshot, append(test.adapt, noTimestamp)...)
 				s.put(0, 300)
-				for len(s.story()) < 300 {
+				for polls := 0; len(s.story()) < 300 && polls < 100; polls++ {
 					s.poll()
 				}
 				s.generation()
