@@ -2,7 +2,9 @@ package field_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,10 @@ func TestURLsAreShownWithoutSecrets(t *testing.T) {
 		"http://u:c4n4ry@h/services/c4n4ry?t=1": "http://u:xxxxx@h/xxxxx?xxxxx",
 		"https://h/c4n4ry%2Fc4n4ry":             "https://h/xxxxx",
 		"redis://:c4n4ry@h:6379/0":              "redis://:xxxxx@h:6379/0",
+		"redis://u@h":                           "redis://u@h",
+		"nats://c4n4ry@h:4222":                  "nats://xxxxx@h:4222",
+		"nats://u:c4n4ry@h":                     "nats://u:xxxxx@h",
+		"https://c4n4ry@h":                      "https://xxxxx@h",
 		"postgres://u@h/db?sslpassword=c4n4ry":  "postgres://u@h/db?xxxxx",
 	} {
 		var u field.URL
@@ -94,5 +100,9 @@ func TestTLSReadsItsFilesAgain(t *testing.T) {
 	}
 	if c, err := settings.Config(); err == nil || c != nil {
 		t.Errorf("without its key: %v, %v", c, err)
+	}
+	settings = field.TLS{CAFile: settings.KeyFile}
+	if c, err := settings.Config(); err == nil || c != nil || !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "no certificate") {
+		t.Errorf("without its authority: %v, %v", c, err)
 	}
 }

@@ -40,8 +40,12 @@ func (t TLS) Config() (*tls.Config, error) {
 	c := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
 	if t.CAFile != "" {
 		c.RootCAs = x509.NewCertPool()
-		if text, err := os.ReadFile(t.CAFile); err != nil || !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, errors.Join(errAuthority, err)
+		text, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca-file cannot be read: %w", err)
+		}
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, errAuthority
 		}
 	}
 	if (t.CertFile == "") != (t.KeyFile == "") {

@@ -8,7 +8,8 @@ import (
 
 // URL is the address of a server; the tag schemes says of which. It is a [Secret] that
 // prints without its password and its parameters, and with http and https without its
-// path, which may be a token. The zero value is no URL.
+// path, which may be a token, as a user without a password may be there and with nats. The
+// zero value is no URL.
 type URL struct {
 	Secret
 	// Scheme is the part before the colon.
@@ -24,8 +25,12 @@ func (u *URL) UnmarshalText(text []byte) error {
 	case parsed.Fragment != "":
 		return errors.New("a URL has no # here; encode it as %23")
 	}
-	if strings.HasPrefix(parsed.Scheme, "http") && len(parsed.Path) > 1 {
+	web := strings.HasPrefix(parsed.Scheme, "http")
+	if web && len(parsed.Path) > 1 {
 		parsed.Path, parsed.RawPath = "/xxxxx", ""
+	}
+	if _, hasPassword := parsed.User.Password(); parsed.User != nil && !hasPassword && (web || parsed.Scheme == "nats") {
+		parsed.User = url.User("xxxxx")
 	}
 	if parsed.RawQuery != "" {
 		parsed.RawQuery = "xxxxx"
