@@ -91,7 +91,7 @@ func (d decoder) leaf(p place, value any) {
 		d.texts[p.at] = preset
 	}
 	if value == nil {
-		if p.tag.Get("required") != "" && d.OK(p.at) && (!p.file || d.texts[p.at+"-file"] == nil) {
+		if p.tag.Get("required") != "" && d.OK(p.at, p.at+"-file") && (!p.file || d.texts[p.at+"-file"] == nil) {
 			d.Reject(p.at, p.key+" is missing; write it")
 		}
 		return

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"math"
@@ -100,7 +101,7 @@ func number(text string, p place, whole bool) (n float64, why string) {
 	}
 	if err != nil || !(n >= low && n <= high) { // NaN is neither.
 		return 0, fmt.Sprintf("%s is not a number of %s from %s to %s; write for example %s",
-			quote(text), p.unit(), decimal(low), decimal(high), p.tag.Get("default"))
+			quote(text), p.unit(), decimal(low), decimal(high), cmp.Or(p.tag.Get("default"), decimal(low)))
 	}
 	return n, ""
 }

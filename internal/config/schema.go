@@ -44,10 +44,15 @@ func shapeOf(t reflect.Type) shape {
 
 // isSecret reports whether values of the type, or those in it, hold secrets.
 func isSecret(t reflect.Type) bool {
+	return slices.Contains([]reflect.Type{reflect.TypeFor[URL](), reflect.TypeFor[field.URL](), reflect.TypeFor[field.Secret]()}, ofEach(t))
+}
+
+// ofEach is the type of the values of a list or a mapping, or the type itself.
+func ofEach(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
-		t = t.Elem()
+		return t.Elem()
 	}
-	return slices.Contains([]reflect.Type{reflect.TypeFor[URL](), reflect.TypeFor[field.URL](), reflect.TypeFor[field.Secret]()}, t)
+	return t
 }
 
 // place is a key with its value, or an entry of a table or list. What its struct declares
@@ -120,8 +125,8 @@ func (n names) below(v reflect.Value, path string) (all []place) {
 	case list:
 		for i := range v.Len() {
 			at := fmt.Sprintf("%s[%d]", path, i)
-			if n.byID {
-				at = join(path, v.Index(i).FieldByName("ID").String())
+			if id := v.Index(i).FieldByName("ID"); n.byID && id.IsValid() {
+				at = join(path, id.String())
 			}
 			all = append(all, place{at: at, value: v.Index(i), entry: true})
 		}
@@ -216,7 +221,7 @@ func (p place) unit() string {
 	if words := p.tag.Get("oneof"); words != "" {
 		return strings.ReplaceAll(words, "|", ", ")
 	}
-	switch p.value.Type() {
+	switch ofEach(p.value.Type()) {
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[*time.Duration]():
 		return "duration"
 	case reflect.TypeFor[Percent]():

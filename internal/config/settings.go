@@ -15,10 +15,12 @@ import (
 func (r resolver) complete(path string, s kind.Settings) (ok bool) {
 	type checked interface{ Check(r field.Report) }
 	found, holders := map[string]checked{path: s}, make(map[string]bool)
-	names{}.walk(reflect.ValueOf(s).Elem(), path, func(p place) bool {
-		switch c, ok := p.value.Addr().Interface().(checked); {
-		case ok:
+	var visit func(place) bool
+	visit = func(p place) bool {
+		if c, ok := p.value.Addr().Interface().(checked); ok {
 			found[p.at] = c
+		}
+		switch {
 		case p.shape() == scalar && isSecret(p.value.Type()):
 			r.completeSecret(p)
 			holders[p.at+"-file"] = p.file
@@ -26,8 +28,11 @@ func (r resolver) complete(path string, s kind.Settings) (ok bool) {
 		case p.shape() == scalar && p.tag.Get("unit") == "file name":
 			r.completeName(p)
 		}
-		return true
-	})
+		names{}.walk(p.value, p.at, visit)
+		p.store()
+		return false
+	}
+	names{}.walk(reflect.ValueOf(s).Elem(), path, visit)
 	if !r.whole(path) {
 		return false
 	}
@@ -47,10 +52,16 @@ func (r resolver) completeSecret(p place) {
 	if p.file {
 		otherwise = p.key + "-file"
 	}
-	if text, at, ok := r.secret(p.at, p.unit(), otherwise); ok && at != "" {
-		if why := setScalar(p, text); why != "" {
-			r.Reject(at, why)
-		}
+	text, at, ok := r.secret(p.at, p.unit(), otherwise)
+	if !ok || at == "" {
+		return
+	}
+	why := setScalar(p, text)
+	if why == "" && text == "" && p.tag.Get("required") != "" {
+		why = p.key + " is empty; write it"
+	}
+	if why != "" {
+		r.Reject(at, why)
 	}
 }
 
@@ -64,7 +75,10 @@ func (r resolver) completeName(p place) {
 		r.fromFile(p.at, name, holds)
 		fallthrough
 	default:
-		p.value.SetString(r.fileName(p.at, name))
+		if name = r.fileName(p.at, name); strings.Contains(name, "://") {
+			r.Reject(p.at, "this is a URL; write the name of a file")
+		}
+		p.value.SetString(name)
 	}
 }
 

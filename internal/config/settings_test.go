@@ -37,6 +37,16 @@ type hook struct {
 	Concurrency int                     `key:"concurrency" default:"8" min:"1" max:"64" unit:"requests"`
 	Timeout     time.Duration           `key:"timeout" default:"10s" min:"1s"`
 	Deep        deep                    `key:"deep"`
+	Servers     []field.URL             `key:"servers" schemes:"nats"`
+	Weight      int                     `key:"weight" min:"2" max:"4" unit:"parts"`
+	Named       map[string]named        `key:"named"`
+}
+
+// named is an entry of a mapping of sections.
+type named struct {
+	Secret field.Secret `key:"secret" required:"true"`
+	File   string       `key:"secret-file" unit:"file name"`
+	TLS    field.TLS    `key:"tls"`
 }
 
 type signing struct {
@@ -114,6 +124,8 @@ files: ["${DIR}/a", b]
 body: 'on {{.Stream}} of ${HOST}'
 rate: 12.25
 deep: {tls: {ca-file: "${DIR}/server.pem", cert-file: "${DIR}/server.pem", key-file: "${DIR}/server.key", server-name: "${HOST}"}, out: "${DIR}/out"}
+servers: [nats://a, "nats://${SECRET}@b"]
+named: {a: {secret-file: "${DIR}/secret"}, b: {secret: "${SECRET}", tls: {ca-file: "${DIR}/server.pem"}}}
 `, in(folder))
 	if reported != "" {
 		t.Fatal(reported)
@@ -130,10 +142,12 @@ deep: {tls: {ca-file: "${DIR}/server.pem", cert-file: "${DIR}/server.pem", key-f
 		h.URL.Reveal(), h.Password.Reveal(), h.Token.Reveal(), h.Secrets[0].Secret.Reveal(), h.Secrets[1].Secret.Reveal(), h.Keys[0].Reveal(), h.Keys[1].Reveal(),
 		h.Headers["Authorization"].Reveal(), h.Headers["x.y"].Reveal(), fmt.Sprint(h.Labels), strings.Join(h.Files, " "), body,
 		fmt.Sprint(h.Rate, h.Deep.Rate, h.Concurrency, h.Timeout), h.Deep.TLS.ServerName,
+		h.Servers[1].Reveal(), h.Named["a"].Secret.Reveal(), h.Named["b"].Secret.Reveal(), h.Named["b"].TLS.CAFile,
 	}
 	want := []string{
 		"https://u:" + canary + "@h.example/hook?t=" + canary, canary, canary, canary, canary, canary, "b",
 		"Bearer " + canary, "z", "map[a.b:red c:blue]", folder + "/a b", "on orders of h.example", "12.25 2.5 8 10s", "h.example",
+		"nats://" + canary + "@b", canary, canary, folder + "/server.pem",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
@@ -173,14 +187,21 @@ func TestBadSettings(t *testing.T) {
 		"both ways":                 {url + "url-file: ${DIR}/url", "config.yaml:10:15: url is set as well; remove one of them"},
 		"both ways in a list":       {url + "secrets: [{secret: a, secret-file: b}]", "config.yaml:10:40: secret is set as well; remove one of them"},
 		"no secret in a list":       {url + "secrets: [{}]", "config.yaml:10:15: secret is missing; write it"},
+		"an empty secret":           {url + "secrets: [{secret: \"${NONE:-}\"}]", "config.yaml:10:24: secret is empty; write it"},
+		"no text for a file":        {url + "secrets: [{secret-file: [a]}]", "config.yaml:10:29: secret-file is one text, number or switch"},
+		"no secret in a mapping":    {url + "named: {a: {}}", "config.yaml:10:13: secret is missing; write it"},
+		"no file in a mapping":      {url + "named: {a: {secret-file: \"${DIR}/none\"}}", "config.yaml:10:30: sinks[0].named.a.secret-file: the file does not exist; create it"},
+		"no authority in a mapping": {url + "named: {a: {secret: b, tls: {ca-file: \"${DIR}/noise\"}}}", "config.yaml:10:43: ca-file holds no certificate in PEM"},
 		"a missing variable":        {url + "password: ${NONE}", "config.yaml:10:15: the variable NONE is not set; set it in the environment, or write password-file"},
 		"a variable without a file": {url + "token: ${NONE}", "config.yaml:10:12: the variable NONE is not set; set it in the environment, or write ${NONE:-default}"},
 		"a missing header":          {url + "headers: {a: \"${NONE}\"}", "config.yaml:10:18: the variable NONE is not set"},
 		"a missing file":            {url + "password-file: ${DIR}/none", "config.yaml:10:20: sinks[0].password-file: the file does not exist; create it, or name the right file"},
 		"an empty file":             {url + "password-file: ${DIR}/empty", "config.yaml:10:20: the file is empty; write the secret into it"},
 		"no file name":              {url + "deep: {out: \"\"}", "config.yaml:10:17: out is empty; write the name of a file"},
+		"a URL in a file's place":   {url + "deep: {out: \"https://u:hunter2@h\"}", "config.yaml:10:17: this is a URL; write the name of a file"},
 		"a file of a missing name":  {url + "deep: {out: \"${NONE}/a\"}", "config.yaml:10:17: the variable NONE is not set; set it in the environment, or write the name itself"},
 		"no number":                 {url + "rate: many", `config.yaml:10:11: "many" is not a number of events per second from 0.1 to 1000; write for example 0.5`},
+		"no number, no preset":      {url + "weight: hunter", `config.yaml:10:13: "hunter" is not a number of parts from 2 to 4; write for example 2`},
 		"no finite number":          {url + "rate: NaN", `config.yaml:10:11: "NaN" is not a number of events per second`},
 		"a small number below":      {url + "deep: {rate: -1}", `config.yaml:10:18: "-1" is not a number of parts from 0 to 2147483647; write for example 2.5`},
 		"no mapping":                {url + "headers: [a]", "config.yaml:10:14: headers is a section; write names below it, each with one text"},
@@ -220,6 +241,8 @@ func TestSettingsThatOthersMayRead(t *testing.T) {
 		"a URL":     {`url: "https://u:hunter2@h"`, "config.yaml:9:10: sinks[0].url holds a password, and every user of this host may read this file (mode 0600); run chmod 640 config.yaml, or write ${NAME} for it, or url-file"},
 		"a secret":  {"url: \"https://h\"\npassword: hunter2", "config.yaml:10:15: sinks[0].password holds a secret, and every user of this host may read this file (mode 0600); run chmod 640 config.yaml, or write ${NAME} for it, or password-file"},
 		"no file":   {"url: \"https://h\"\ntoken: a${SECRET}", "config.yaml:10:12: sinks[0].token holds a secret, and every user of this host may read this file (mode 0600); run chmod 640 config.yaml, or write ${NAME} for it"},
+		"URLs":      {"url: \"https://h\"\nservers: [nats://a, \"nats://u:hunter2@b\"]", "config.yaml:10:14: sinks[0].servers holds a password"},
+		"harmless":  {"url: \"https://h\"\nservers: [nats://a, \"nats://u:${SECRET}@b\"]", ""},
 		"in a list": {"url: \"https://h\"\nsecrets: [{secret: hunter2}]", "config.yaml:10:24: sinks[0].secrets[0].secret holds a secret"},
 		"texts":     {"url: \"https://h\"\nkeys: [\"${SECRET}\", hunter2]", "config.yaml:10:11: sinks[0].keys holds a secret"},
 		"a header":  {"url: \"https://h\"\nheaders: {a: \"${SECRET}\", b: hunter2}", "config.yaml:10:34: sinks[0].headers.b holds a secret"},
@@ -245,7 +268,7 @@ warning: config.yaml:11:90: the file holds a secret, and every user of this host
 // TestChangedSettings compares by content, which no hash tells.
 func TestChangedSettings(t *testing.T) {
 	t.Parallel()
-	const text = "url: \"https://u:${SECRET}@h\"\npassword: ${SECRET}\nbody: '{{.Stream}}'\ndeep: {tls: {server-name: a}}"
+	const text = "url: \"https://u:${SECRET}@h\"\npassword: ${SECRET}\nbody: '{{.Stream}}'\ndeep: {tls: {server-name: a}}\nsecrets: [{secret: first}, {secret: last}]"
 	with := func(text, secret string) *config.Config {
 		t.Helper()
 		cfg, reported := hooked(t, text, environ("SECRET="+secret))
@@ -263,6 +286,8 @@ func TestChangedSettings(t *testing.T) {
 		"nothing":    {with(text, "a"), nil, true},
 		"a secret":   {with(text, "b"), []string{"sinks.hook.password", "sinks.hook.url"}, true},
 		"a template": {with(strings.Replace(text, "'{{.", "'x {{.", 1), "a"), []string{"sinks.hook.body"}, false},
+		"an entry":   {with(strings.Replace(text, "first", "other", 1), "a"), []string{"sinks.hook.secrets[0].secret"}, true},
+		"another":    {with(strings.Replace(text, "[{", "[{secret: first}, {", 1), "a"), []string{"sinks.hook.secrets[1].secret", "sinks.hook.secrets[2]"}, false},
 		"below":      {with(strings.Replace(text, "server-name: a", "server-name: b", 1), "a"), []string{"sinks.hook.deep.tls.server-name"}, false},
 	} {
 		if got := config.Changed(before, test.after); !slices.Equal(got, test.want) || (test.after.Hash() == before.Hash()) != test.hash {
