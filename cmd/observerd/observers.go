@@ -55,7 +55,8 @@ func (c observerCommands) list() *cobra.Command {
 
 func (c observerCommands) pause() *cobra.Command {
 	var lasts time.Duration
-	cmd := c.actOnSeveral("pause", &cobra.Command{
+	cmd := c.act(&cobra.Command{
+		Use:   "pause [ID...]",
 		Short: "Stop the polls of observers on every node, for a time or until they are resumed",
 		Long: `Stop the polls of observers on every node. The pause is kept in the coordination
 database and outlives restarts; a poll that runs is refused its next commit.
@@ -97,7 +98,8 @@ func wasPaused(ctx context.Context, operator *admin.Operator, id string) (string
 }
 
 func (c observerCommands) resume() *cobra.Command {
-	return c.actOnSeveral("resume", &cobra.Command{
+	return c.act(&cobra.Command{
+		Use:   "resume [ID...]",
 		Short: "Let paused observers be polled again, or end their backoff",
 		Long: `Let paused observers be polled again, or end their backoff. If the source of one has
 refused the account, the account may be tried again at once.`,
@@ -120,36 +122,39 @@ type acted struct {
 // operation does something to an observer. changed is false where there was nothing to do.
 type operation func(ctx context.Context, operator *admin.Operator, id string, by admin.By) (changed bool, result string, err error)
 
-// actOnSeveral makes a command that does something to observers, one after the other. It
-// ends with the first that fails; those before it are done, and printed.
-func (c observerCommands) actOnSeveral(verb string, cmd *cobra.Command, do operation) *cobra.Command {
+// act makes a command that does something to one observer, or to several if its use has
+// room for them.
+func (c observerCommands) act(cmd *cobra.Command, do operation) *cobra.Command {
 	var selected admin.Selection
-	cmd.Use = verb + " [ID...]"
-	cmd.Args = takes(0, math.MaxInt)
-	cmd.ValidArgsFunction = c.completeObservers
+	cmd.Args, cmd.ValidArgsFunction = takes(1, 1), c.completeObserver
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
-	flags := cmd.Flags()
-	flags.StringVar(&selected.Type, "type", "", "the observers of this `type`")
-	flags.BoolVar(&selected.All, "all", false, "all observers")
+	several := strings.HasSuffix(cmd.Use, " [ID...]")
+	if several {
+		cmd.Args, cmd.ValidArgsFunction = takes(0, math.MaxInt), c.completeObservers
+		cmd.Flags().StringVar(&selected.Type, "type", "", "the observers of this `type`")
+		cmd.Flags().BoolVar(&selected.All, "all", false, "all observers")
+	}
 	by := byFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		selected.IDs = args
 		if err := checkSelection(selected, cmd.Flags().Changed("type")); err != nil {
 			return err
 		}
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			ids, err := operator.Select(ctx, selected)
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) (err error) {
+			if several {
+				args, err = operator.Select(ctx, selected)
+			}
 			if err != nil {
 				return err
 			}
-			return c.doAll(ctx, operator, ids, by(), do, *output)
+			return c.doAll(ctx, operator, args, by(), do, *output)
 		})
 	}
 	return cmd
 }
 
-// doAll does something to each of the observers and prints what came of it, also of those
-// before one that fails.
+// doAll does something to the observers, one after the other, and prints what came of it,
+// also of those before the first that fails.
 func (c observerCommands) doAll(ctx context.Context, operator *admin.Operator, ids []string, by admin.By, do operation, output format) (err error) {
 	all := make([]acted, 0, len(ids))
 	for _, id := range ids {
@@ -192,7 +197,8 @@ func byFlags(cmd *cobra.Command) func() admin.By {
 
 func (c observerCommands) accept() *cobra.Command {
 	var yes bool
-	cmd := c.act("accept", &cobra.Command{
+	cmd := c.act(&cobra.Command{
+		Use:   "accept ID",
 		Short: "Let the next poll of an observer do what the last one refused",
 		Long: `Let the next poll of an observer, on whichever node, do what the last one refused:
 mark so many rows as gone, leave so many poison rows out, go on with those columns.
@@ -219,7 +225,8 @@ It goes that far once, and no further: what exceeds it is refused again.`,
 func (c observerCommands) reset() *cobra.Command {
 	var o admin.ResetOptions
 	var yes bool
-	cmd := c.act("reset", &cobra.Command{
+	cmd := c.act(&cobra.Command{
+		Use:   "reset ID",
 		Short: "Read the source of an observer from its beginning again",
 		Long: `Set an observer back to the beginning of its source, or to its start if it has
 one. Rows that were observed are recognised and make no event; only what was
@@ -262,21 +269,6 @@ func either(changed bool, yes, no string) string {
 		return yes
 	}
 	return no
-}
-
-// act makes a command that does something to one observer.
-func (c observerCommands) act(verb string, cmd *cobra.Command, do operation) *cobra.Command {
-	cmd.Use = verb + " ID"
-	cmd.Args = takes(1, 1)
-	cmd.ValidArgsFunction = c.completeObserver
-	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
-	by := byFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			return c.doAll(ctx, operator, args, by(), do, *output)
-		})
-	}
-	return cmd
 }
 
 // self names who runs the program.
