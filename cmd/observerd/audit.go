@@ -23,7 +23,7 @@ why. It is kept for database.retention.audit.`,
 		Args: takes(0, 0),
 	}
 	flags := cmd.Flags()
-	flags.Var((*positive)(&f.Since), "since", "within this time, such as 24h")
+	flags.Var(positive(&f.Since), "since", "within this time, such as 24h")
 	flags.StringVar(&f.Action, "action", "", "only this action, such as reset, accept, retry-dead or steal-lock")
 	flags.StringVar(&f.Actor, "by", "", "only what this user did")
 	flags.StringVar(&f.Subject, "observer", "", "only what was done to this observer")
@@ -32,7 +32,7 @@ why. It is kept for database.retention.audit.`,
 	limit := limitFlag(cmd)
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		f.Limit = limit.query()
+		f.Limit = oneMore(*limit)
 		switch {
 		case lock != "" && f.Subject != "":
 			return usageError{errors.New("--observer and --lock exclude each other")}

@@ -58,11 +58,11 @@ the reason tell what to fix; the number of a record is for the other commands.`,
 	cmd.Flags().StringArrayVar(&f.Streams, "observer", nil, "of this observer; repeat it for more")
 	_ = cmd.RegisterFlagCompletionFunc("observer", c.completeObserver)
 	cmd.Flags().StringVar(&f.Key, "key", "", "of the row with this key")
-	cmd.Flags().Var((*positive)(&f.Since), "since", "met within this time, such as 2h")
+	cmd.Flags().Var(positive(&f.Since), "since", "met within this time, such as 2h")
 	limit := limitFlag(cmd)
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		f.Limit = limit.query()
+		f.Limit = oneMore(*limit)
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator) error {
 			found, now, err := operator.Dead(ctx, f)
 			if err != nil {

@@ -46,7 +46,7 @@ and the column OBSERVED. All times are in UTC.`,
 	cmd.Flags().IntVarP(&o.Last, "lines", "n", 20, "how many `events` of each observer")
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with new events, until interrupted; --timeout does not count then")
 	cmd.Flags().StringVar(&from, "from", "", "the first `event`, by its sequence, or by a time such as 2026-11-20 or 2026-11-20T09:00:00Z")
-	cmd.Flags().Var((*positive)(&o.Since), "since", "events of this time until now, such as 2h")
+	cmd.Flags().Var(positive(&o.Since), "since", "events of this time until now, such as 2h")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		begins := 0
 		for _, flag := range []string{"lines", "from", "since"} {

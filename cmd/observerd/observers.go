@@ -80,7 +80,7 @@ coordination database. A pause of before is made longer, never shorter: resume i
 		}
 		return true, "paused", nil
 	})
-	cmd.Flags().Var((*positive)(&lasts), "for", "let them go on by themselves after this time, such as 2h")
+	cmd.Flags().Var(positive(&lasts), "for", "let them go on by themselves after this time, such as 2h")
 	cmd.Flags().Lookup("for").DefValue = "" // 0 is no time.
 	cmd.Flags().Lookup("reason").Usage = "why, for the audit table, the status and its page"
 	return cmd

@@ -22,25 +22,34 @@ const (
 	formatJSON format = "json"
 )
 
+// checked is the value of a flag. kind is what the help calls it, read takes its text, or
+// says what to write instead.
+type checked struct {
+	kind, text string
+	read       func(text string) error
+}
+
 // Set implements pflag.Value.
-func (f *format) Set(text string) error {
-	if text != string(formatText) && text != string(formatJSON) {
-		return errors.New("write text or json")
-	}
-	*f = format(text)
-	return nil
+func (c *checked) Set(text string) error {
+	c.text = text
+	return c.read(text)
 }
 
 // String implements pflag.Value.
-func (f *format) String() string { return string(*f) }
+func (c *checked) String() string { return c.text }
 
 // Type implements pflag.Value.
-func (f *format) Type() string { return "format" }
+func (c *checked) Type() string { return c.kind }
 
 // outputFlag gives a command the flag -o.
 func outputFlag(cmd *cobra.Command) *format {
 	f := formatText
-	cmd.Flags().VarP(&f, "output", "o", "print text or json")
+	cmd.Flags().VarP(&checked{"format", string(f), func(text string) error {
+		if f = format(text); f != formatText && f != formatJSON {
+			return errors.New("write text or json")
+		}
+		return nil
+	}}, "output", "o", "print text or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return &f
 }
@@ -48,29 +57,51 @@ func outputFlag(cmd *cobra.Command) *format {
 // timeoutFlag gives a command the flag --timeout.
 func timeoutFlag(cmd *cobra.Command, preset time.Duration) *time.Duration {
 	timeout := preset
-	cmd.Flags().Var((*positive)(&timeout), "timeout", "give up after this time")
+	cmd.Flags().Var(positive(&timeout), "timeout", "give up after this time")
 	return &timeout
 }
 
-// positive is a duration above 0. Without that limit a slip of the pen would end
+// positive is a flag for a duration above 0. Without that limit a slip of the pen would end
 // a command as a database that is down does, or a node that is ill.
-type positive time.Duration
-
-// Set implements pflag.Value.
-func (p *positive) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return errors.New("write a time above 0, such as 30s")
-	}
-	*p = positive(d)
-	return nil
+func positive(d *time.Duration) *checked {
+	return &checked{"duration", d.String(), func(text string) (err error) {
+		if *d, err = time.ParseDuration(text); err != nil || *d <= 0 {
+			return errors.New("write a time above 0, such as 30s")
+		}
+		return nil
+	}}
 }
 
-// String implements pflag.Value.
-func (p *positive) String() string { return time.Duration(*p).String() }
+// limitFlag gives a command the flag --limit: how many rows it lists, 0 for all.
+func limitFlag(cmd *cobra.Command) *int {
+	limit := 100
+	cmd.Flags().Var(&checked{"number", strconv.Itoa(limit), func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return errors.New("write a number from 0, which means all")
+		}
+		limit = int(n)
+		return nil
+	}}, "limit", "the most that are listed; 0 means all")
+	return &limit
+}
 
-// Type implements pflag.Value.
-func (p *positive) Type() string { return "duration" }
+// oneMore is what the database is asked for, to see that there are more than the limit.
+func oneMore(limit int) int {
+	if limit == 0 {
+		return 0
+	}
+	return limit + 1
+}
+
+// limited returns the rows that are listed, and says on stderr that there are more.
+func limited[T any](c *cli, limit int, rows []T) []T {
+	if limit == 0 || len(rows) <= limit {
+		return rows
+	}
+	fmt.Fprintf(c.stderr, "observerd: there are more than %d; --limit 0 lists all\n", limit)
+	return rows[:limit]
+}
 
 // printJSON prints one indented value.
 func printJSON(w io.Writer, value any) error {

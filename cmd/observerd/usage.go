@@ -176,7 +176,7 @@ func valueFault(e *pflag.InvalidValueError) error {
 		"duration": "a time such as 30s or 5m", "int": "a whole number", "int64": "a whole number",
 		"float64": "a number", "bool": "true or false",
 	}[e.GetFlag().Value.Type()]
-	if _, ours := e.GetFlag().Value.(*positive); ours || instead == "" {
+	if _, ours := e.GetFlag().Value.(*checked); ours || instead == "" {
 		return e.Unwrap()
 	}
 	return errors.New("write " + instead)
