@@ -48,11 +48,9 @@ why. It is kept for database.retention.audit.`,
 			if *output == formatJSON {
 				return printJSON(c.stdout, acts)
 			}
-			rows := make([][]string, len(acts))
-			for i, a := range acts {
-				rows[i] = []string{timestamp(a.At), orDash(a.Actor), a.Action, a.Subject, orDash(a.Detail)}
-			}
-			return table(c.stdout, []string{"AT", "BY", "ACTION", "SUBJECT", "DETAIL"}, rows)
+			return table(c.stdout, []string{"AT", "BY", "ACTION", "SUBJECT", "DETAIL"}, each(acts, func(a admin.Act) []string {
+				return []string{timestamp(a.At), orDash(a.Actor), a.Action, a.Subject, orDash(a.Detail)}
+			}))
 		})
 	}
 	return cmd

@@ -70,17 +70,11 @@ the reason tell what to fix; the number of a record is for the other commands.`,
 			}
 			found = limited(c.cli, *limit, found)
 			if *output == formatJSON {
-				records := make([]deadRecord, len(found))
-				for i, d := range found {
-					records[i] = recordOf(d)
-				}
-				return printJSON(c.stdout, records)
+				return printJSON(c.stdout, each(found, recordOf))
 			}
-			rows := make([][]string, len(found))
-			for i, d := range found {
-				rows[i] = []string{strconv.FormatInt(d.ID, 10), d.Stream, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.Reason}
-			}
-			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, rows)
+			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, each(found, func(d admin.DeadRow) []string {
+				return []string{number(d.ID), d.Stream, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.Reason}
+			}))
 		})
 	}
 	return cmd
@@ -116,7 +110,7 @@ read again. What could not be read of it was not kept.`,
 					Row string `json:"row"`
 				}{recordOf(d), string(d.Raw)})
 			}
-			return table(c.stdout, []string{"record", strconv.FormatInt(d.ID, 10)}, [][]string{
+			return table(c.stdout, []string{"record", number(d.ID)}, [][]string{
 				{"observer", d.Stream}, {"key", orDash(d.Key)}, {"reason", d.Reason}, {"refused", either(d.Refused, "yes", "no")},
 				{"first met", timestamp(d.FirstAt)}, {"last met", timestamp(d.LastAt) + ", " + ago(now, d.LastAt)}, {"row", orDash(string(d.Raw))},
 			})
@@ -171,16 +165,11 @@ func (d *deadChoice) parse(args []string) (err error) {
 	if d.ids, err = recordIDs(args); err != nil {
 		return err
 	}
-	ways := 0
-	for _, chosen := range []bool{len(d.ids) > 0, len(d.observers) > 0, d.all} {
-		if chosen {
-			ways++
-		}
-	}
+	byNumber, byID := len(d.ids) > 0, len(d.observers) > 0
 	switch {
-	case ways == 0:
+	case !byNumber && !byID && !d.all:
 		return usageError{errors.New("say which records: the numbers that 'observerd dead list' shows, --observer ID, or --all")}
-	case ways > 1:
+	case byNumber && byID, byNumber && d.all, byID && d.all:
 		return usageError{errors.New("numbers of records, --observer and --all exclude each other")}
 	}
 	return nil
@@ -237,17 +226,13 @@ found by the key. The exit code is 1 then.`,
 
 func (c deadCommands) printRetried(output format, all []admin.RetriedRow) error {
 	if output == formatJSON {
-		records := make([]retriedRecord, len(all))
-		for i, r := range all {
-			records[i] = retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq}
-		}
-		return printJSON(c.stdout, records)
+		return printJSON(c.stdout, each(all, func(r admin.RetriedRow) retriedRecord {
+			return retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq}
+		}))
 	}
-	rows := make([][]string, len(all))
-	for i, r := range all {
-		rows[i] = []string{strconv.FormatInt(r.ID, 10), r.Stream, orDash(r.Key), said(r)}
-	}
-	return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, rows)
+	return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r admin.RetriedRow) []string {
+		return []string{number(r.ID), r.Stream, orDash(r.Key), said(r)}
+	}))
 }
 
 // said words what has become of a record.
@@ -267,16 +252,13 @@ func said(r admin.RetriedRow) string {
 
 // leftOver is the error of a retry that has left records.
 func leftOver(all []admin.RetriedRow) error {
-	left := 0
-	for _, r := range all {
-		if r.Outcome != admin.RetryEvent && r.Outcome != admin.RetryObserved {
-			left++
-		}
-	}
-	if left == 0 {
+	left := slices.DeleteFunc(slices.Clone(all), func(r admin.RetriedRow) bool {
+		return r.Outcome == admin.RetryEvent || r.Outcome == admin.RetryObserved
+	})
+	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d records stay; fix the rows and retry them, or remove the records with 'observerd dead drop'", left, len(all))
+	return fmt.Errorf("%d of %d records stay; fix the rows and retry them, or remove the records with 'observerd dead drop'", len(left), len(all))
 }
 
 func (c deadCommands) drop() *cobra.Command {

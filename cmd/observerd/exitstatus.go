@@ -30,10 +30,7 @@ func summary(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	var mistakes *config.Error
 	if errors.As(err, &mistakes) {
-		lines = make([]string, len(mistakes.Problems))
-		for i, p := range mistakes.Problems {
-			lines[i] = p.String()
-		}
+		lines = each(mistakes.Problems, config.Problem.String)
 	}
 	if len(lines) == 1 {
 		return lines[0]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -86,7 +87,7 @@ func (p *policyCheck) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	var refused error
-	verdict := policyVerdict{Policies: policyRows(rules.Policies())}
+	verdict := policyVerdict{Policies: each(rules.Policies(), rowOf)}
 	if cmd.Flags().Changed("lock") {
 		refused = p.judge(rules, &verdict)
 	}
@@ -124,29 +125,21 @@ func (p *policyCheck) judge(rules *locks.Rules, verdict *policyVerdict) error {
 }
 
 func (p *policyCheck) print(v policyVerdict) error {
-	var rows [][]string
-	for _, row := range v.Policies {
-		rows = append(rows, []string{row.Name, row.which(), strings.Join(row.bounds(), ", "), orDash(row.Reason)})
-	}
-	if err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, rows); err != nil {
-		return err
-	}
-	if v.Allowed != nil && *v.Allowed {
+	err := table(p.stdout, []string{"POLICY", "LOCKS", "BOUNDS", "REASON"}, each(v.Policies, func(row policyRow) []string {
+		return []string{row.Name, row.which(), strings.Join(row.bounds(), ", "), orDash(row.Reason)}
+	}))
+	if err == nil && v.Allowed != nil && *v.Allowed {
 		fmt.Fprintf(p.stdout, "%s is allowed\n", escaped(v.Lock))
 	}
-	return nil
+	return err
 }
 
-func policyRows(policies []locks.Policy) []policyRow {
-	rows := make([]policyRow, len(policies))
-	for i, p := range policies {
-		rows[i] = policyRow{
-			Name: p.Name, Subject: p.Subject, Predicate: p.Predicate, Mode: p.Mode, MinTTL: bound(p.MinTTL), MaxTTL: bound(p.MaxTTL),
-			ExplicitTTL: p.ExplicitTTL, MaxHold: bound(p.MaxHold), Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode,
-			StealBy: p.StealBy, Reason: p.Reason,
-		}
+func rowOf(p locks.Policy) policyRow {
+	return policyRow{
+		Name: p.Name, Subject: p.Subject, Predicate: p.Predicate, Mode: p.Mode, MinTTL: bound(p.MinTTL), MaxTTL: bound(p.MaxTTL),
+		ExplicitTTL: p.ExplicitTTL, MaxHold: bound(p.MaxHold), Modes: p.Modes, Metadata: p.Metadata, PerNode: p.PerNode,
+		StealBy: p.StealBy, Reason: p.Reason,
 	}
-	return rows
 }
 
 // bound is empty for 0, which is none.
@@ -159,16 +152,7 @@ func bound(d time.Duration) string {
 
 // which says for which locks the policy is.
 func (r policyRow) which() string {
-	var parts []string
-	for _, part := range []string{r.Subject, r.Predicate, string(r.Mode)} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	if len(parts) == 0 {
-		return "all"
-	}
-	return strings.Join(parts, " ")
+	return cmp.Or(strings.Join(strings.Fields(r.Subject+" "+r.Predicate+" "+string(r.Mode)), " "), "all")
 }
 
 // bounds says what the policy asks of them.
@@ -183,10 +167,7 @@ func (r policyRow) bounds() []string {
 	add(r.MinTTL != "", "TTL of %s or more", r.MinTTL)
 	add(r.MaxTTL != "", "TTL of %s or less", r.MaxTTL)
 	add(r.MaxHold != "", "held for %s at most", r.MaxHold)
-	modes := make([]string, len(r.Modes))
-	for i, mode := range r.Modes {
-		modes[i] = string(mode)
-	}
+	modes := each(r.Modes, func(mode locks.Mode) string { return string(mode) })
 	add(len(modes) > 0, "mode %s", strings.Join(modes, " or "))
 	add(len(r.Metadata) > 0, "metadata %s", strings.Join(r.Metadata, " and "))
 	add(r.PerNode > 0, "%d in one process", r.PerNode)

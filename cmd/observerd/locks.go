@@ -117,17 +117,11 @@ func unknownWord(cfg *config.Config, f locks.Filter) (unknown *locks.DescriptorE
 
 func (c lockCommands) print(w io.Writer, found []locks.Found, output format) error {
 	if output == formatJSON {
-		held := make([]heldLock, len(found))
-		for i, l := range found {
-			held[i] = heldOf(l)
-		}
-		return printJSON(w, held)
+		return printJSON(w, each(found, heldOf))
 	}
-	rows := make([][]string, len(found))
-	for i, l := range found {
-		rows[i] = []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
-	}
-	return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, rows)
+	return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, each(found, func(l locks.Found) []string {
+		return []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
+	}))
 }
 
 func leftOf(l locks.Found) string {
@@ -184,12 +178,6 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 	return cmd
 }
 
-// releasedLock is a lock that was taken from its holder, as JSON has it.
-type releasedLock struct {
-	Lock string `json:"lock"`
-	Term string `json:"term"`
-}
-
 func (c lockCommands) release() *cobra.Command {
 	var term string
 	cmd := &cobra.Command{
@@ -232,7 +220,7 @@ has who did it. The exit code is 75 if no holder has that term.`,
 		case err != nil:
 			return err
 		case *output == formatJSON:
-			return printJSON(c.stdout, releasedLock{d.String(), id})
+			return printJSON(c.stdout, jsonObject{{"lock", d.String()}, {"term", id}})
 		}
 		fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
 		return nil

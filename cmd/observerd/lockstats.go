@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/locks/database"
 )
 
 // lockStats is what locks stats prints with -o json.
@@ -17,17 +18,17 @@ type lockStats struct {
 	Failed []failedLock `json:"failed"`
 }
 
-// kindStats are figures of the locks of a subject and predicate. OldestHolder is empty where
+// kindStats are figures of the locks of a subject and predicate. OldestNode is empty where
 // nobody holds one.
 type kindStats struct {
-	Subject      string        `json:"subject"`
-	Predicate    string        `json:"predicate"`
-	Active       int64         `json:"active"`
-	AverageTTL   time.Duration `json:"average_ttl_ms"`
-	Oldest       time.Duration `json:"oldest_ms"`
-	OldestHolder string        `json:"oldest_holder,omitempty"`
-	Waiting      int64         `json:"waiting"`
-	Failures     int64         `json:"failures"`
+	Subject    string        `json:"subject"`
+	Predicate  string        `json:"predicate"`
+	Active     int64         `json:"active"`
+	AverageTTL time.Duration `json:"average_ttl_ms"`
+	Oldest     time.Duration `json:"oldest_ms"`
+	OldestNode string        `json:"oldest_holder,omitempty"`
+	Waiting    int64         `json:"waiting"`
+	Failures   int64         `json:"failures"`
 }
 
 // failedLock is a lock that acquisitions failed for.
@@ -73,42 +74,28 @@ itself: see the metrics of package locks.`,
 		case *output == formatJSON:
 			return printJSON(c.stdout, statsOf(s))
 		}
-		return c.printStats(s)
+		return c.printStats(s.At, statsOf(s))
 	}
 	return cmd
 }
 
 func statsOf(s admin.LockStats) lockStats {
-	all := lockStats{make([]kindStats, len(s.Kinds)), make([]failedLock, len(s.Failed))}
-	for i, k := range s.Kinds {
-		all.Kinds[i] = kindStats{k.Subject, k.Predicate, k.Active, k.AverageTTL, k.Oldest, k.OldestNode, k.Waiting, k.Failures}
-	}
-	for i, f := range s.Failed {
-		all.Failed[i] = failedLock{f.Name, f.Failures, f.Last.UTC()}
-	}
-	return all
+	return lockStats{each(s.Kinds, func(k database.KindStats) kindStats { return kindStats(k) }), each(s.Failed, func(f database.FailedLock) failedLock { return failedLock(f) })}
 }
 
-func (c lockCommands) printStats(s admin.LockStats) error {
-	rows := make([][]string, len(s.Kinds))
-	for i, k := range s.Kinds {
+func (c lockCommands) printStats(now time.Time, s lockStats) error {
+	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, each(s.Kinds, func(k kindStats) []string {
 		ttl, oldest := "-", "-"
 		if k.Active > 0 {
 			ttl, oldest = span(k.AverageTTL), span(k.Oldest)
 		}
-		rows[i] = []string{k.Subject, k.Predicate, number(k.Active), ttl, oldest, orDash(k.OldestNode), number(k.Waiting), number(k.Failures)}
-	}
-	err := table(c.stdout, []string{"SUBJECT", "PREDICATE", "HELD", "AVERAGE TTL", "OLDEST", "BY", "WAITING", "FAILED"}, rows)
-	if err != nil {
+		return []string{k.Subject, k.Predicate, number(k.Active), ttl, oldest, orDash(k.OldestNode), number(k.Waiting), number(k.Failures)}
+	}))
+	if err != nil || len(s.Failed) == 0 {
 		return err
 	}
-	if len(s.Failed) == 0 {
-		return nil
-	}
 	fmt.Fprintln(c.stdout)
-	rows = make([][]string, len(s.Failed))
-	for i, f := range s.Failed {
-		rows[i] = []string{f.Name, number(f.Failures), ago(s.At, f.Last)}
-	}
-	return table(c.stdout, []string{"LOCK", "FAILED", "LAST"}, rows)
+	return table(c.stdout, []string{"LOCK", "FAILED", "LAST"}, each(s.Failed, func(f failedLock) []string {
+		return []string{f.Name, number(f.Failures), ago(now, f.Last)}
+	}))
 }

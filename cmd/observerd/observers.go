@@ -40,14 +40,13 @@ func (c observerCommands) list() *cobra.Command {
 			case *output == formatJSON:
 				return printJSON(c.stdout, report.Observers)
 			}
-			var rows [][]string
-			for _, o := range report.Observers {
-				rows = append(rows, []string{
+			headings := []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}
+			return c.painter().table(c.colored(), headings, each(report.Observers, func(o admin.Observer) []string {
+				return []string{
 					o.ID, orDash(o.Type), orDash(o.Source), orDash(o.Detect), stateOf(report.At, o), ago(report.At, o.LastOKAt),
 					number(o.Events), orDash(oneLine(o.LastError)),
-				})
-			}
-			return c.painter().table(c.colored(), []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}, rows)
+				}
+			}))
 		})
 	}
 	return cmd

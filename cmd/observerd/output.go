@@ -116,6 +116,15 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	return painter(false).table(w, headings, rows)
 }
 
+// each returns what f makes of each value.
+func each[A, B any](values []A, f func(A) B) []B {
+	made := make([]B, len(values))
+	for i, value := range values {
+		made[i] = f(value)
+	}
+	return made
+}
+
 // painter paints what needs attention, on a terminal alone.
 type painter bool
 

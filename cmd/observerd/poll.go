@@ -96,15 +96,14 @@ func printDryRun(w io.Writer, d admin.DryRun) error {
 	if d.SQL != "" {
 		fmt.Fprintf(w, "\nSQL:\n%s;\n", d.SQL)
 	}
-	var rows [][]string
-	for _, r := range d.Rows {
+	fmt.Fprintf(w, "\nROWS: %d read%s\n", d.RowsRead, first(len(d.Rows), d.RowsRead))
+	rows := each(d.Rows, func(r admin.DryRow) []string {
 		content := string(r.Data)
 		if r.Problem != "" {
 			content = "cannot be read: " + r.Problem
 		}
-		rows = append(rows, []string{orDash(oneLine(r.Key)), orDash(r.Timestamp), oneLine(content)})
-	}
-	fmt.Fprintf(w, "\nROWS: %d read%s\n", d.RowsRead, first(len(d.Rows), d.RowsRead))
+		return []string{orDash(oneLine(r.Key)), orDash(r.Timestamp), oneLine(content)}
+	})
 	if len(rows) > 0 {
 		if err := table(w, []string{"KEY", "TIMESTAMP", "ROW"}, rows); err != nil {
 			return err

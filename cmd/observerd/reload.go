@@ -96,11 +96,7 @@ func theNode(running []nodeProcess, wanted nodeProcess, given bool) (pid int, er
 }
 
 func listed(processes []nodeProcess) string {
-	texts := make([]string, len(processes))
-	for i, p := range processes {
-		texts[i] = p.String()
-	}
-	return strings.Join(texts, ", ")
+	return strings.Join(each(processes, nodeProcess.String), ", ")
 }
 
 // reloadAsk is a request for a reload.
@@ -124,11 +120,6 @@ type reloadAnswer struct {
 	// Changed is how many keys have changed.
 	Changed int    `json:"changed,omitempty"`
 	Why     string `json:"why,omitempty"`
-}
-
-// reloaded is a reload that went well, as JSON has it.
-type reloaded struct {
-	ChangedKeys int `json:"changed_keys"`
 }
 
 // reloadError is why a reload did not go well, or not well yet.
@@ -189,7 +180,7 @@ how the reload went, or has ended; or no node was asked, and the message says so
 		case err != nil:
 			return err
 		case *output == formatJSON:
-			return printJSON(c.stdout, reloaded{changed})
+			return printJSON(c.stdout, jsonObject{{"changed_keys", changed}})
 		}
 		fmt.Fprintln(c.stdout, either(changed > 0, "reloaded", "reloaded; no key has changed"))
 		return nil

@@ -35,12 +35,6 @@ is not there, and move them: every second until interrupted, or by some steps.`,
 	return cmd
 }
 
-// fedSample is what was done to the sample warehouse, as JSON has it.
-type fedSample struct {
-	Path      string `json:"path"`
-	Movements int    `json:"movements"`
-}
-
 func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool, output format) (err error) {
 	warehouse, err := sample.Open(ctx, path)
 	if err != nil {
@@ -55,7 +49,7 @@ func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool,
 		return err
 	}
 	if output == formatJSON {
-		return printJSON(c.stdout, fedSample{path, steps})
+		return printJSON(c.stdout, jsonObject{{"path", path}, {"movements", steps}})
 	}
 	fmt.Fprintf(c.stdout, "%s: %d movements made\n", path, steps)
 	return nil

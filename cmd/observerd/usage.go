@@ -109,10 +109,7 @@ func writeOneOf(paths, args []string) string {
 		}
 		rest.WriteString(" " + arg)
 	}
-	for i, path := range paths {
-		paths[i] = "'" + path + rest.String() + "'"
-	}
-	return "write " + strings.Join(paths, " or ")
+	return "write " + strings.Join(each(paths, func(path string) string { return "'" + path + rest.String() + "'" }), " or ")
 }
 
 // completed is the only name that begins so, or "".
