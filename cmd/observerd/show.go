@@ -53,8 +53,7 @@ func printDetails(w io.Writer, p painter, d admin.ObserverDetails) error {
 	if err := p.table(w, []string{"OBSERVER", o.ID}, facts); err != nil {
 		return err
 	}
-	sections := []section{pollSection(now, d.Polls), sinkSection(now, d.Sinks)}
-	sections = append([]section{definitionSection(d)}, sections...)
+	sections := []section{definitionSection(d), pollSection(now, d.Polls), sinkSection(now, d.Sinks)}
 	return printSections(w, p, append(sections, rare(generationSection(now, d.Generations), sweepSection(now, d.Sweeps), accountSection(now, d.Accounts),
 		actSection(now, d.Acts))...))
 }
@@ -71,9 +70,7 @@ func definitionSection(d admin.ObserverDetails) section {
 }
 
 func actSection(now time.Time, acts []admin.Act) section {
-	s := section{title: "WHAT OPERATORS DID", headings: []string{"WHEN", "WHO", "WHAT", "DETAIL"}}
-	for _, a := range acts {
-		s.rows = append(s.rows, []string{ago(now, a.At), oneLine(a.Actor), a.Action, orDash(oneLine(a.Detail))})
-	}
-	return s
+	return sectionOf("WHAT OPERATORS DID", []string{"WHEN", "WHO", "WHAT", "DETAIL"}, acts, func(a admin.Act) []string {
+		return []string{ago(now, a.At), oneLine(a.Actor), a.Action, orDash(oneLine(a.Detail))}
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -86,46 +87,42 @@ func printSections(w io.Writer, p painter, sections []section) error {
 	return nil
 }
 
+// sectionOf is a section with a row of each value.
+func sectionOf[T any](title string, headings []string, values []T, row func(T) []string) section {
+	return section{title, headings, each(values, row)}
+}
+
 func nodeSection(r admin.Report) section {
-	s := section{title: "NODES", headings: []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}}
-	for _, n := range r.Nodes {
-		up := span(r.At.Sub(n.StartedAt))
-		if n.Gone {
-			up = "gone"
-		}
-		s.rows = append(s.rows, []string{
+	headings := []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}
+	return sectionOf("NODES", headings, r.Nodes, func(n admin.Node) []string {
+		return []string{
 			n.Name, orDash(n.Version), n.ConfigHash, orDash(strings.Join(n.Types, ",")), orDash(strings.Join(n.Unreachable, ",")),
-			orDash(strings.Join(n.Outdated, ",")), up, ago(r.At, n.SeenAt),
-		})
-	}
-	return s
+			orDash(strings.Join(n.Outdated, ",")), either(n.Gone, "gone", span(r.At.Sub(n.StartedAt))), ago(r.At, n.SeenAt),
+		}
+	})
 }
 
 func typeSection(r admin.Report) section {
-	s := section{title: "TYPES", headings: []string{"TYPE", "EVERY", "LAST TURN", "NODE", "OUTCOME", "TOOK", "NEXT TURN"}}
-	for _, t := range r.Types {
-		s.rows = append(s.rows, []string{
+	return sectionOf("TYPES", []string{"TYPE", "EVERY", "LAST TURN", "NODE", "OUTCOME", "TOOK", "NEXT TURN"}, r.Types, func(t admin.Type) []string {
+		return []string{
 			t.Name, spanOrDash(t.Interval), ago(r.At, t.TurnAt), orDash(t.LastNode), orDash(t.LastOutcome), span(t.LastDuration), until(r.At, t.NextAt),
-		})
-	}
-	return s
+		}
+	})
 }
 
 func observerSection(r admin.Report) section {
-	s := section{title: "OBSERVERS", headings: []string{
+	return sectionOf("OBSERVERS", []string{
 		"OBSERVER", "SOURCE", "STATE", "EVERY", "LAST OK", "NEXT POLL", "EVENTS/10MIN", "ROWS/10MIN", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR",
-	}}
-	for _, o := range r.Observers {
+	}, r.Observers, func(o admin.Observer) []string {
 		events, rows := "-", "-"
 		if o.Recent.Polls > 0 {
 			events, rows = number(o.Recent.Events), number(o.Recent.Rows)
 		}
-		s.rows = append(s.rows, []string{
+		return []string{
 			o.ID, orDash(o.Source), stateOf(r.At, o), spanOrDash(o.Interval), ago(r.At, o.LastOKAt), until(r.At, o.NextPollAt), events, rows,
 			number(o.Events), number(o.Live), number(o.Dead), spanOrDash(o.Lag), orDash(o.Newest), orDash(oneLine(o.LastError)),
-		})
-	}
-	return s
+		}
+	})
 }
 
 // stateOf is the state of an observer, and for how long it lasts.
@@ -140,51 +137,42 @@ func stateOf(now time.Time, o admin.Observer) string {
 }
 
 func pauseSection(now time.Time, observers []admin.Observer) section {
-	s := section{title: "PAUSED", headings: []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}}
-	for _, o := range observers {
-		if o.Pause == nil {
-			continue
-		}
-		ends := "when resumed"
-		if !o.Pause.Until.IsZero() {
-			ends = until(now, o.Pause.Until)
-		}
-		since := "-"
+	paused := slices.DeleteFunc(slices.Clone(observers), func(o admin.Observer) bool { return o.Pause == nil })
+	return sectionOf("PAUSED", []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}, paused, func(o admin.Observer) []string {
+		since, ends := "-", "when resumed"
 		if !o.Pause.At.IsZero() {
 			since = ago(now, o.Pause.At)
 		}
-		s.rows = append(s.rows, []string{o.ID, since, ends, orDash(oneLine(o.Pause.By)), orDash(oneLine(o.Pause.Reason))})
-	}
-	return s
+		if !o.Pause.Until.IsZero() {
+			ends = until(now, o.Pause.Until)
+		}
+		return []string{o.ID, since, ends, orDash(oneLine(o.Pause.By)), orDash(oneLine(o.Pause.Reason))}
+	})
 }
 
 func pollSection(now time.Time, polls []admin.Poll) section {
-	s := section{title: "LAST POLLS", headings: []string{"OBSERVER", "NODE", "WHEN", "TOOK", "OUTCOME", "ROWS", "EVENTS", "POISON", "WHY"}}
-	for _, p := range polls {
-		s.rows = append(s.rows, []string{
+	headings := []string{"OBSERVER", "NODE", "WHEN", "TOOK", "OUTCOME", "ROWS", "EVENTS", "POISON", "WHY"}
+	return sectionOf("LAST POLLS", headings, polls, func(p admin.Poll) []string {
+		return []string{
 			p.Observer, p.Node, ago(now, p.StartedAt), span(p.Duration), p.Outcome, number(p.Rows),
 			number(p.Events), number(p.Poison), orDash(oneLine(p.Reason)),
-		})
-	}
-	return s
+		}
+	})
 }
 
 func sinkSection(now time.Time, sinks []admin.Sink) section {
-	s := section{title: "SINKS", headings: []string{"SINK", "OBSERVER", "STORED", "OF", "LAG", "NODE", "LAST ERROR"}}
-	for _, k := range sinks {
+	return sectionOf("SINKS", []string{"SINK", "OBSERVER", "STORED", "OF", "LAG", "NODE", "LAST ERROR"}, sinks, func(k admin.Sink) []string {
 		why := "-"
 		if k.LastError != "" {
 			why = fmt.Sprintf("on %s, for %s: %s", k.FailedNode, span(now.Sub(k.FailedAt)), oneLine(k.LastError))
 		}
-		s.rows = append(s.rows, []string{k.Sink, k.Stream, number(k.Offset), number(k.Last), span(k.Lag), orDash(k.Node), why})
-	}
-	return s
+		return []string{k.Sink, k.Stream, number(k.Offset), number(k.Last), span(k.Lag), orDash(k.Node), why}
+	})
 }
 
 func lockSection(r admin.Report) section {
-	s := section{title: "LOCKS", headings: []string{"LOCK", "REGION", "HOLDER", "FENCE", "TTL LEFT"}}
-	for _, l := range r.Locks {
-		name, holder, left := l.Name, l.Holder, "expired"
+	s := sectionOf("LOCKS", []string{"LOCK", "REGION", "HOLDER", "FENCE", "TTL LEFT"}, r.Locks, func(l admin.Lock) []string {
+		holder, left := l.Holder, "expired"
 		switch {
 		case holder == "":
 			// A Java node for example: only its key and term are known.
@@ -195,11 +183,8 @@ func lockSection(r admin.Report) section {
 		if l.Ahead > 0 {
 			left += ", dated " + span(l.Ahead) + " ahead"
 		}
-		if name == "" {
-			name = shortKey(l.Key)
-		}
-		s.rows = append(s.rows, []string{orDash(name), l.Region, holder, number(l.Fence), left})
-	}
+		return []string{cmp.Or(l.Name, shortKey(l.Key), "-"), l.Region, holder, number(l.Fence), left}
+	})
 	if r.MoreLocks > 0 {
 		s.rows = append(s.rows, []string{fmt.Sprintf("and at least %d more", r.MoreLocks), "", "", "", ""})
 	}
@@ -226,50 +211,39 @@ func spanOrDash(d time.Duration) string {
 // generationSection has the observers that read all rows, in as many polls as that
 // takes.
 func generationSection(now time.Time, generations []admin.Generation) section {
-	s := section{title: "READING ALL ROWS", headings: []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}}
-	for _, g := range generations {
-		of, finished, took := number(g.Of), "not yet", "-"
+	headings := []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}
+	return sectionOf("READING ALL ROWS", headings, generations, func(g admin.Generation) []string {
+		of, finished, took := number(g.Of), "not yet", spanOrDash(g.Took)
 		if !g.FinishedAt.IsZero() {
-			of, finished = "-", ago(now, g.FinishedAt)
+			of, finished, took = "-", ago(now, g.FinishedAt), span(g.Took)
 		}
-		if g.Took > 0 || !g.FinishedAt.IsZero() {
-			took = span(g.Took)
-		}
-		s.rows = append(s.rows, []string{
-			g.Observer, number(g.Rows), of, ago(now, g.StartedAt), finished, took,
-		})
-	}
-	return s
+		return []string{g.Observer, number(g.Rows), of, ago(now, g.StartedAt), finished, took}
+	})
 }
 
 // sweepSection has the backfills and reconciles that run.
 func sweepSection(now time.Time, sweeps []admin.Sweep) section {
-	s := section{title: "SWEEPS", headings: []string{"OBSERVER", "KIND", "FROM", "BEFORE", "AT", "ROWS", "EVENTS", "STARTED", "LAST STEP"}}
-	for _, w := range sweeps {
-		s.rows = append(s.rows, []string{
+	headings := []string{"OBSERVER", "KIND", "FROM", "BEFORE", "AT", "ROWS", "EVENTS", "STARTED", "LAST STEP"}
+	return sectionOf("SWEEPS", headings, sweeps, func(w admin.Sweep) []string {
+		return []string{
 			w.Observer, w.Kind, orDash(w.From), orDash(w.Before), orDash(w.Position), number(w.Rows),
 			number(w.Events), ago(now, w.StartedAt), ago(now, w.UpdatedAt),
-		})
-	}
-	return s
+		}
+	})
 }
 
 // accountSection has the accounts that no node tries before 'observerd observers resume'.
 func accountSection(now time.Time, accounts []admin.Account) section {
-	s := section{title: "REFUSED ACCOUNTS", headings: []string{"ACCOUNT", "NODE", "REFUSED", "WHY"}}
-	for _, a := range accounts {
-		s.rows = append(s.rows, []string{a.ID, a.Node, ago(now, a.Since), orDash(oneLine(a.Reason))})
-	}
-	return s
+	return sectionOf("REFUSED ACCOUNTS", []string{"ACCOUNT", "NODE", "REFUSED", "WHY"}, accounts, func(a admin.Account) []string {
+		return []string{a.ID, a.Node, ago(now, a.Since), orDash(oneLine(a.Reason))}
+	})
 }
 
 // wentBackSection has the streams whose events of before readers may have.
 func wentBackSection(r admin.Report) section {
-	s := section{title: "EVENT LOG WENT BACK", headings: []string{"OBSERVER", "NOTICED BY", "WHEN", "EVENT"}}
-	for _, b := range r.WentBack {
-		s.rows = append(s.rows, []string{b.Observer, orDash(b.Node), ago(r.At, b.At), oneLine(b.Detail)})
-	}
-	return s
+	return sectionOf("EVENT LOG WENT BACK", []string{"OBSERVER", "NOTICED BY", "WHEN", "EVENT"}, r.WentBack, func(b admin.WentBack) []string {
+		return []string{b.Observer, orDash(b.Node), ago(r.At, b.At), oneLine(b.Detail)}
+	})
 }
 
 // oneLine keeps a text from breaking a table, and a terminal from obeying it:

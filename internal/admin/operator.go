@@ -17,26 +17,20 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// Report is the state of a cluster, see package status.
-type Report = status.Report
-
-// Observer is a part of a [Report].
-type Observer = status.Observer
-
-// Poll is a part of a [Report].
-type Poll = status.Poll
-
-// Sink is a part of a [Report].
-type Sink = status.Sink
-
-// Sweep is a part of a [Report].
-type Sweep = status.Sweep
-
-// Generation is a part of a [Report].
-type Generation = status.Generation
-
-// Account is a part of a [Report].
-type Account = status.Account
+// Report is the state of a cluster, and the others are its parts: see package status.
+type (
+	Report     = status.Report
+	Node       = status.Node
+	Type       = status.Type
+	Observer   = status.Observer
+	Poll       = status.Poll
+	Sink       = status.Sink
+	Lock       = status.Lock
+	Sweep      = status.Sweep
+	Generation = status.Generation
+	Account    = status.Account
+	WentBack   = status.WentBack
+)
 
 // The states of an observer that end by themselves.
 const (
