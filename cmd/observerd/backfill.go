@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,9 @@ func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin
 	return err
 }
 
+// beginning stands for the empty bound of a range.
+const beginning = "the beginning"
+
 func (b *backfiller) printStatus(s admin.Backfill, err error) error {
 	switch {
 	case err != nil:
@@ -125,13 +129,6 @@ func (b *backfiller) printStatus(s admin.Backfill, err error) error {
 		return nil
 	}
 	fmt.Fprintf(b.stdout, "%s: backfill %s, from %s to %s, at %s: %d rows read, %d events written\n",
-		s.Observer, s.State, orBeginning(s.From), s.Before, orBeginning(s.Position), s.Rows, s.Events)
+		s.Observer, s.State, cmp.Or(s.From, beginning), s.Before, cmp.Or(s.Position, beginning), s.Rows, s.Events)
 	return nil
-}
-
-func orBeginning(cursor string) string {
-	if cursor == "" {
-		return "the beginning"
-	}
-	return cursor
 }

@@ -65,16 +65,16 @@ itself: see the metrics of package locks.`,
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
-		defer cancel()
-		s, err := admin.ReadLockStats(ctx, cfg, c.quietLogger(cfg.Log), *top)
-		switch {
-		case err != nil:
-			return err
-		case *output == formatJSON:
-			return printJSON(c.stdout, statsOf(s))
-		}
-		return c.printStats(s.At, statsOf(s))
+		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Config: cfg}, func(ctx context.Context, operator *admin.Operator) error {
+			s, err := operator.LockStats(ctx, *top)
+			switch {
+			case err != nil:
+				return err
+			case *output == formatJSON:
+				return printJSON(c.stdout, statsOf(s))
+			}
+			return c.printStats(s.At, statsOf(s))
+		})
 	}
 	return cmd
 }

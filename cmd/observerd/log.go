@@ -37,7 +37,7 @@ func measured(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Time().IsZero() {
 			return slog.Attr{}
 		}
-		a.Value = slog.StringValue(a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
+		a.Value = slog.StringValue(timestamp(a.Value.Time()))
 	case slog.KindAny:
 		if isNil(a.Value.Any()) {
 			return slog.Attr{}
@@ -89,7 +89,7 @@ func (c *cli) silentLogger(cfg config.Log) *slog.Logger {
 	if c.logLevel == "" {
 		return slog.New(slog.DiscardHandler)
 	}
-	return newLogger(c.stderr, cfg, cfg.Level)
+	return c.quietLogger(cfg)
 }
 
 // isTerminal reports whether a person looks at the stream, or types into it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -256,11 +257,6 @@ func units(d, unit time.Duration, name string, smaller time.Duration, smallerNam
 }
 
 // orDash stands in for an empty cell.
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func orDash(text string) string { return cmp.Or(text, "-") }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,11 +86,7 @@ func (p *poller) dryRun(ctx context.Context, operator *admin.Operator, id string
 }
 
 func printDryRun(w io.Writer, d admin.DryRun) error {
-	from := "from " + d.From
-	if d.From == "" {
-		from = "from the beginning"
-	}
-	fmt.Fprintf(w, "observer %s (type %s, detect %s): source %s, %s\n", d.Observer, d.Type, d.Detect, d.Source, from)
+	fmt.Fprintf(w, "observer %s (type %s, detect %s): source %s, from %s\n", d.Observer, d.Type, d.Detect, d.Source, cmp.Or(d.From, beginning))
 	if d.Blank {
 		fmt.Fprintln(w, "the coordination database remembers nothing yet, so every row is new")
 	}

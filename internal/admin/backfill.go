@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,16 +131,11 @@ func (b *backfill) begin(ctx context.Context, q observer.Query) (observer.Sweep,
 		return running, db.Operations().Note(ctx, lockdb.Did(o.By, "continue-sweep", o.Observer, detail))
 	}
 	wanted, err := b.wanted(ctx, q)
-	if err != nil {
-		return observer.Sweep{}, err
-	}
 	started := running
-	if !ok {
+	if err == nil && !ok {
 		started, err = db.Sweeps().Start(ctx, wanted, o.By)
 	}
-	switch {
-	case errors.Is(err, lockdb.ErrSweepRunning):
-	case err != nil:
+	if err != nil && !errors.Is(err, lockdb.ErrSweepRunning) {
 		return observer.Sweep{}, err
 	}
 	if !o.From.IsZero() && started.From != wanted.From || !o.To.IsZero() && started.Before != wanted.Before {
@@ -149,12 +145,7 @@ func (b *backfill) begin(ctx context.Context, q observer.Query) (observer.Sweep,
 	return started, nil
 }
 
-func shownBound(cursor string) string {
-	if cursor == "" {
-		return "the beginning"
-	}
-	return cursor
-}
+func shownBound(cursor string) string { return cmp.Or(cursor, "the beginning") }
 
 // wanted is the sweep of the options, its range in the source's own text.
 func (b *backfill) wanted(ctx context.Context, q observer.Query) (observer.Sweep, error) {

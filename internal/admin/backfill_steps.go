@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/turn"
 	"github.com/observerd/observerd/internal/wait"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -96,7 +98,7 @@ func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
 	var held *lock.HeldError
 	switch {
 	case errors.As(err, &held):
-		b.report("the lock is held by " + orUnknown(held.Node))
+		b.report("the lock is held by " + cmp.Or(held.Node, "another"))
 		return nil
 	case err != nil:
 		return err
@@ -116,12 +118,7 @@ func (b *backfill) step(ctx context.Context, keeper *lock.Keeper) (err error) {
 		return err
 	}
 	err = b.sweepOn(lease)
-	if b.first == "" {
-		b.first = b.sweep.From
-		if b.first == "" {
-			b.first = b.sweep.Position
-		}
-	}
+	b.first = cmp.Or(b.first, b.sweep.From, b.sweep.Position)
 	b.report("")
 	return err
 }
@@ -150,13 +147,6 @@ func (op *Operator) checkPaused(ctx context.Context, id string) error {
 		until = " until " + end.Format(time.RFC3339)
 	}
 	return fmt.Errorf("observer %[1]s is paused%[2]s; 'observerd observers resume %[1]s' ends that", id, until)
-}
-
-func orUnknown(node string) string {
-	if node == "" {
-		return "another"
-	}
-	return node
 }
 
 // stepBudget bounds a step to a quarter of the interval, and to the rate.
@@ -202,12 +192,7 @@ func (op *Operator) giveWay(ctx context.Context, typ config.Type, step time.Dura
 // isPolled reports whether some node polls the type.
 func (op *Operator) isPolled(ctx context.Context, typ string) (bool, error) {
 	nodes, err := op.db.Nodes().Nodes(ctx, time.Minute)
-	for _, n := range nodes {
-		if slices.Contains(n.Types, typ) {
-			return true, err
-		}
-	}
-	return false, err
+	return slices.ContainsFunc(nodes, func(n turn.Node) bool { return slices.Contains(n.Types, typ) }), err
 }
 
 func (b *backfill) now() Backfill { return newBackfill(b.sweep, b.first) }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,7 @@ import (
 // judge returns the faults of a query that its source understands, and advice.
 func judge(o config.Observer, d source.Description) []Finding {
 	j := judgement{subject: "observer " + o.ID}
-	key, where := strings.Join(d.Key, ", "), d.Table
-	if where == "" {
-		where = "the query"
-	}
+	key, where := strings.Join(d.Key, ", "), cmp.Or(d.Table, "the query")
 	switch {
 	case d.KeyUnique == source.No:
 		j.mistake("key %s is not unique in %s; name more columns, until no two rows share a key", key, where)

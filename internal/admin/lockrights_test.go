@@ -65,8 +65,12 @@ func TestLocksNeedTheRightsOfThePage(t *testing.T) {
 	role := pgtest.NewRole(t, url, securityGrants(t, "observerd_locks")...)
 	cfg := locksOf(t, role)
 	useLocks(t, cfg)
-	s, err := admin.ReadLockStats(t.Context(), cfg, quiet, 10)
-	if err != nil || len(s.Failed) != 1 {
+	operator, err := admin.NewOperator(admin.OperatorOptions{Config: cfg, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := operator.LockStats(t.Context(), 10)
+	if err = errors.Join(err, operator.Close()); err != nil || len(s.Failed) != 1 {
 		t.Errorf("the figures: %+v, %v", s, err)
 	}
 	looks := pgtest.NewRole(t, url, securityGrants(t, "observerd_dashboard")...)

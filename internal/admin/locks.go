@@ -40,6 +40,18 @@ func (op *Operator) ReleaseLock(ctx context.Context, d locks.Descriptor, term st
 	return database.On(op.db, op.log).ReleaseLock(ctx, op.cfg.Locks.Region, d.Key(), term, by)
 }
 
+// LockStats are figures of the general locks, see package database.
+type LockStats = database.Stats
+
+// LockStats returns the figures of the general locks of all processes, with as many of the
+// locks that acquisitions failed for.
+func (op *Operator) LockStats(ctx context.Context, failed int) (LockStats, error) {
+	if err := op.ready(ctx); err != nil {
+		return LockStats{}, err
+	}
+	return database.On(op.db, op.log).Stats(ctx, op.cfg.Locks.Region, failed)
+}
+
 func openLocks(ctx context.Context, cfg *config.Config, log *slog.Logger) (*locks.Manager, error) {
 	provider, err := database.Open(ctx, cfg.Database.URL.Reveal(), database.Options{Logger: log.With("component", "locks")})
 	if err != nil {

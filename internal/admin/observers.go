@@ -155,24 +155,18 @@ type Selection struct {
 // Select returns the ids of a selection, sorted. It fails for an id or a type that is not
 // there, before anything is done to the others.
 func (op *Operator) Select(ctx context.Context, s Selection) ([]string, error) {
-	polled, err := op.polled(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ids, types := make(map[string]bool), make(map[string][]string)
-	for id := range polled {
-		ids[id] = true
-	}
-	for _, o := range op.cfg.Observers {
-		ids[o.ID], types[o.Type] = true, append(types[o.Type], o.ID)
-	}
-	if s.All {
-		return sortedKeys(ids), nil
+	_, ids, err := op.ids(ctx)
+	if err != nil || s.All {
+		return ids, err
 	}
 	for _, id := range s.IDs {
-		if !ids[id] {
-			return nil, &wiring.UnknownObserverError{ID: id, Known: sortedKeys(ids)}
+		if !slices.Contains(ids, id) {
+			return nil, &wiring.UnknownObserverError{ID: id, Known: ids}
 		}
+	}
+	types := make(map[string][]string)
+	for _, o := range op.cfg.Observers {
+		types[o.Type] = append(types[o.Type], o.ID)
 	}
 	if s.Type != "" && types[s.Type] == nil {
 		return nil, &wiring.UnknownObserverError{What: "observer type", ID: s.Type, Known: sortedKeys(types)}

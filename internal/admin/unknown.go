@@ -25,21 +25,23 @@ func (op *Operator) configured(id string) (config.Observer, error) {
 // known checks that the configuration or the database has the id, and returns the
 // observers of the database.
 func (op *Operator) known(ctx context.Context, id string) (map[string]lockdb.StreamStatus, error) {
-	polled, err := op.polled(ctx)
-	if err != nil {
-		return nil, err
+	polled, ids, err := op.ids(ctx)
+	if err == nil && !slices.Contains(ids, id) {
+		err = &wiring.UnknownObserverError{ID: id, Known: ids}
 	}
-	ids := make(map[string]bool)
-	for name := range polled {
-		ids[name] = true
-	}
+	return polled, err
+}
+
+// ids returns the observers of the database, and the ids, sorted, that it or the
+// configuration has.
+func (op *Operator) ids(ctx context.Context) (polled map[string]lockdb.StreamStatus, ids []string, err error) {
+	polled, err = op.polled(ctx)
+	ids = slices.Collect(maps.Keys(polled))
 	for _, o := range op.cfg.Observers {
-		ids[o.ID] = true
+		ids = append(ids, o.ID)
 	}
-	if !ids[id] {
-		return nil, &wiring.UnknownObserverError{ID: id, Known: sortedKeys(ids)}
-	}
-	return polled, nil
+	slices.Sort(ids)
+	return polled, slices.Compact(ids), err
 }
 
 // polled returns the observers of the database.
