@@ -8,8 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"github.com/observerd/observerd/internal/nearest"
@@ -177,4 +179,60 @@ func valueFault(e *pflag.InvalidValueError) error {
 		return e.Unwrap()
 	}
 	return errors.New("write " + instead)
+}
+
+// completeObservers offers the ids that are not there yet.
+func (c *cli) completeObservers(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	ids, directive := c.completeObserver(cmd, nil, word)
+	return slices.DeleteFunc(ids, func(id string) bool {
+		id, _, _ = strings.Cut(id, "\t")
+		return slices.Contains(args, id)
+	}), directive
+}
+
+// completeObserver offers the ids of the configuration. The database is not
+// asked: a completion must be quick.
+func (c *cli) completeObserver(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cfg, _, err := c.loadConfig()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ids []string
+	for _, o := range cfg.Observers {
+		ids = append(ids, cobra.CompletionWithDesc(o.ID, o.Type+" from "+o.Source))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// manCommand writes the manual pages that the packages install, one for each
+// command. They stand on the texts of the help alone, so there is nothing to keep
+// in step.
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man FOLDER",
+		Short:  "Write the manual pages into a folder",
+		Args:   takes(1, 1),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			// The generated mark would hold the day of the build.
+			root.DisableAutoGenTag = true
+			// A table: in a code block its lines stay as they are.
+			root.Long += "\n\n```\n" + exitCodesTopic().Long + "\n```"
+			if err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Path: args[0], CommandSeparator: "-", Header: manHeader()}); err != nil {
+				return fmt.Errorf("write the manual: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// manHeader has the date of the commit, so that the pages of one commit are the
+// same whenever they are written; a build without it has the present day.
+func manHeader() *doc.GenManHeader {
+	h := &doc.GenManHeader{Section: "1", Source: "observerd " + buildVersion(), Manual: "User Commands"}
+	if date, err := time.Parse(time.RFC3339, commitDate()); err == nil {
+		h.Date = &date
+	}
+	return h
 }

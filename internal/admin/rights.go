@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/config/fileowner"
 	"github.com/observerd/observerd/internal/wiring"
@@ -121,4 +123,21 @@ func whose(path string) string {
 		return " (" + text + ")"
 	}
 	return ""
+}
+
+// checkWritable asks the kernel whether this user may write a file, or make files in
+// a folder. Only a refusal is an error: a disk that is full or gone is waited
+// for elsewhere.
+func checkWritable(path string, folder bool) error {
+	mode := uint32(unix.W_OK)
+	if folder {
+		mode |= unix.X_OK
+	}
+	err := unix.Access(path, mode)
+	for _, refusal := range []error{syscall.EACCES, syscall.EPERM, syscall.EROFS} {
+		if errors.Is(err, refusal) {
+			return err
+		}
+	}
+	return nil
 }

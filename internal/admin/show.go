@@ -3,11 +3,14 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/observerd/observerd/internal/config"
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
+	"github.com/observerd/observerd/internal/source"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/wiring"
 )
@@ -100,4 +103,39 @@ func (d Definition) MarshalJSON() ([]byte, error) {
 
 func only[T any](all []T, wanted func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
+}
+
+// changesOf are the changes that the events of an observer tell of.
+var changesOf = map[string][]events.Change{
+	config.DetectNew:      {events.ChangeNew},
+	config.DetectChange:   {events.ChangeNew, events.ChangeChanged},
+	config.DetectSnapshot: {events.ChangeNew, events.ChangeChanged, events.ChangeGone},
+}
+
+// EventSchema returns the JSON Schema of an observer's events, by what its source says of
+// the columns now. It does not ask the coordination database.
+func (op *Operator) EventSchema(ctx context.Context, id string) (_ []byte, err error) {
+	o, err := op.configured(id)
+	if err != nil {
+		return nil, err
+	}
+	src, err := op.open(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	q, err := observer.WithKey(ctx, src, wiring.Query(o))
+	if err != nil {
+		return nil, err
+	}
+	d, err := src.Describe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	s, err := source.Select(q, d.Columns, d.Table)
+	if err != nil {
+		return nil, err
+	}
+	c := events.Contract{Stream: o.ID, Type: o.Event, Changes: changesOf[o.Detect], Members: s.EventMembers(), More: len(o.Columns) == 0}
+	return c.Schema()
 }
