@@ -15,7 +15,6 @@ import (
 
 	"github.com/observerd/observerd/internal/admin"
 	"github.com/observerd/observerd/internal/admin/lockexec"
-	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/wiring"
 	"github.com/observerd/observerd/locks"
 )
@@ -119,13 +118,7 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("wait") {
 		options = append(options, locks.Within(e.wait))
 	}
-	// Warnings are for those who configure, and not for those whom cron tells of each line.
-	cfg, _, err := e.loadConfig()
-	if err != nil {
-		return err
-	}
-	interrupts.widen(endings...)
-	m, err := e.openLocks(cmd.Context(), cfg, d)
+	m, err := e.openLocks(cmd.Context(), d)
 	if err != nil {
 		return err
 	}
@@ -138,7 +131,13 @@ func (e *execution) run(cmd *cobra.Command, args []string) error {
 }
 
 // openLocks opens the database for a lock that is allowed.
-func (e *execution) openLocks(ctx context.Context, cfg *config.Config, d locks.Descriptor) (*locks.Manager, error) {
+func (e *execution) openLocks(ctx context.Context, d locks.Descriptor) (*locks.Manager, error) {
+	// Warnings are for those who configure, and not for those whom cron tells of each line.
+	cfg, _, err := e.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	interrupts.widen(endings...)
 	rules, err := locks.NewRules(wiring.LockOptions(cfg.Locks))
 	if err == nil {
 		err = rules.Check(d)

@@ -78,15 +78,12 @@ func (e saidError) Unwrap() error { return e.error }
 func exitCode(err error) int {
 	var usage usageError
 	var signal signalError
-	var reload reloadError
 	var coded codeError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &reload):
-		return reload.code
 	case errors.As(err, &signal):
 		return signal.code()
 	case brokenPipe(err), errors.Is(err, errPipeClosed):

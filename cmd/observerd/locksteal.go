@@ -82,12 +82,7 @@ func (s *theft) run(cmd *cobra.Command, args []string) error {
 	} else if err := lockexec.Find(command[0]); err != nil {
 		return notRunnable(err)
 	}
-	cfg, _, err := s.loadConfig()
-	if err != nil {
-		return err
-	}
-	interrupts.widen(endings...)
-	m, err := s.openLocks(cmd.Context(), cfg, d)
+	m, err := s.openLocks(cmd.Context(), d)
 	if err != nil {
 		return err
 	}

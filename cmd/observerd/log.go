@@ -30,19 +30,13 @@ func newLogger(w io.Writer, cfg config.Log, level slog.Level) *slog.Logger {
 // measured gives values a unit that stands in their name: duration_ms. Times have
 // milliseconds. What says nothing, a zero time or nil, is left out.
 func measured(_ []string, a slog.Attr) slog.Attr {
-	switch a.Value.Kind() {
-	case slog.KindDuration:
+	switch kind := a.Value.Kind(); {
+	case kind == slog.KindDuration:
 		return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
-	case slog.KindTime:
-		if a.Value.Time().IsZero() {
-			return slog.Attr{}
-		}
+	case kind == slog.KindTime && a.Value.Time().IsZero(), kind == slog.KindAny && isNil(a.Value.Any()):
+		return slog.Attr{}
+	case kind == slog.KindTime:
 		a.Value = slog.StringValue(timestamp(a.Value.Time()))
-	case slog.KindAny:
-		if isNil(a.Value.Any()) {
-			return slog.Attr{}
-		}
-	case slog.KindBool, slog.KindFloat64, slog.KindInt64, slog.KindString, slog.KindUint64, slog.KindGroup, slog.KindLogValuer:
 	}
 	return a
 }

@@ -122,15 +122,6 @@ type reloadAnswer struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// reloadError is why a reload did not go well, or not well yet.
-type reloadError struct {
-	code int
-	text string
-}
-
-// Error is the text.
-func (e reloadError) Error() string { return e.text }
-
 func (c *cli) reloadCommand() *cobra.Command {
 	var pid int
 	cmd := &cobra.Command{
@@ -229,7 +220,7 @@ func followReload(ctx context.Context, conn net.Conn) (changed int, err error) {
 		case answer.Waiting:
 			waits = true
 		case answer.ExitCode != exitOK:
-			return 0, reloadError{answer.ExitCode, answer.Why}
+			return 0, codeError{answer.ExitCode, errors.New(answer.Why)}
 		default:
 			return answer.Changed, nil
 		}
@@ -244,7 +235,7 @@ func unanswered(ctx context.Context, waits bool) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case waits:
-		return reloadError{exitUnavailable, "the new configuration is at work, but the node waits for its coordination database; its log says why"}
+		return codeError{exitUnavailable, errors.New("the new configuration is at work, but the node waits for its coordination database; its log says why")}
 	}
 	return errors.New("the node has not said within --timeout how the reload went; its log may")
 }

@@ -205,7 +205,7 @@ func describe(ctx context.Context, pid int) (p nodeProcess, err error) {
 	case err != nil:
 		return p, err
 	case answer.ExitCode != exitOK:
-		return p, reloadError{answer.ExitCode, "this user may not reload it"}
+		return p, codeError{answer.ExitCode, errors.New("this user may not reload it")}
 	}
 	server, err := peer(conn)
 	if err != nil {

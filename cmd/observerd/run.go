@@ -102,7 +102,7 @@ func (f feeder) start(ctx context.Context, cfg *config.Config, log *slog.Logger)
 	ctx, cancel := context.WithCancel(ctx)
 	var feeding sync.WaitGroup
 	feeding.Go(func() {
-		if err := warehouse.Run(ctx, 0); err != nil {
+		if err := warehouse.Run(ctx, sample.Every); err != nil {
 			log.Error("Error feeding the sample warehouse; it stands still from now on", "err", err)
 		}
 	})

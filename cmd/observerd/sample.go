@@ -43,7 +43,7 @@ func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool,
 	defer func() { err = errors.Join(err, warehouse.Close()) }()
 	if !once {
 		fmt.Fprintf(c.stderr, "feeding %s; interrupt to end\n", path)
-		return warehouse.Run(ctx, 0)
+		return warehouse.Run(ctx, sample.Every)
 	}
 	if err := warehouse.Step(ctx, steps); err != nil {
 		return err

@@ -251,23 +251,21 @@ type object struct {
 // UnmarshalJSON implements [json.Unmarshaler].
 func (o *object) UnmarshalJSON(text []byte) error {
 	o.values = make(map[string]json.RawMessage)
-	if err := json.Unmarshal(text, &o.values); err != nil {
-		return err
-	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if _, err := decoder.Token(); err != nil {
 		return err
 	}
 	for decoder.More() {
-		name, err := decoder.Token()
+		token, err := decoder.Token()
 		if err != nil {
 			return err
 		}
-		o.names = append(o.names, fmt.Sprint(name))
+		name := fmt.Sprint(token)
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
 			return err
 		}
+		o.names, o.values[name] = append(o.names, name), value
 	}
 	return nil
 }

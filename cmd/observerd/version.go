@@ -74,13 +74,10 @@ func commit() string {
 		return revision
 	}
 	noted := notes()
-	switch {
-	case noted["vcs.revision"] == "":
-		return unknown
-	case noted["vcs.modified"] == "true":
+	if noted["vcs.revision"] != "" && noted["vcs.modified"] == "true" {
 		return noted["vcs.revision"] + "-modified"
 	}
-	return noted["vcs.revision"]
+	return cmp.Or(noted["vcs.revision"], unknown)
 }
 
 // commitDate is the linker's date of the commit, else Go's.

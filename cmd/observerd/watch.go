@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // watchEvery is how often is printed anew what is watched.
@@ -112,4 +113,18 @@ func (s screen) close() {
 	if s.terminal != nil {
 		_, _ = io.WriteString(s.terminal, wrap)
 	}
+}
+
+// terminalHeight is in lines; 0 where it is unknown.
+func terminalHeight(terminal *os.File) (lines int) {
+	raw, err := terminal.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
+			lines = int(size.Row)
+		}
+	})
+	return lines
 }

@@ -64,16 +64,10 @@ func Doctor(ctx context.Context, cfg *config.Config, watch time.Duration) (Diagn
 		}
 		d.Findings = append(d.Findings, DoctorFinding{Severity: severity, Check: f.Subject, Saw: f.Text})
 	}
-	for _, f := range d.Findings {
-		switch f.Severity {
-		case doctor.Problem:
-			d.Problems++
-		case doctor.Warning:
-			d.Warnings++
-		case doctor.Note:
-			d.Notes++
-		}
+	count := func(s doctor.Severity) int {
+		return len(only(d.Findings, func(f DoctorFinding) bool { return f.Severity == s }))
 	}
+	d.Problems, d.Warnings, d.Notes = count(doctor.Problem), count(doctor.Warning), count(doctor.Note)
 	return d, nil
 }
 

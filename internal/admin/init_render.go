@@ -82,11 +82,7 @@ func (i *initialiser) render() Initial {
 	p.line("database:\n  url: %s\n", "sqlite:"+filepath.Join(filepath.Dir(i.Out), "observerd.db"))
 	made.Variables = variables
 	i.renderSource(&p, text, variables)
-	for _, d := range i.drafts {
-		if d.doubt == "" {
-			made.Active++
-		}
-	}
+	made.Active = len(only(i.drafts, func(d draft) bool { return d.doubt == "" }))
 	made.Doubtful = len(i.drafts) - made.Active
 	p.comment("", "Observers that are commented out need a decision, which stands beside them.")
 	if made.Active == 0 {

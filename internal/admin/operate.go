@@ -71,6 +71,10 @@ func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err erro
 	if _, err := op.known(ctx, id); err != nil {
 		return r, err
 	}
+	return op.refused(ctx, id)
+}
+
+func (op *Operator) refused(ctx context.Context, id string) (r Refusal, err error) {
 	if r.noted, r.Accepted, err = op.db.Streams().Refused(ctx, id); err != nil {
 		return r, err
 	}

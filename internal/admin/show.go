@@ -80,12 +80,10 @@ func (op *Operator) Show(ctx context.Context, id string) (d ObserverDetails, err
 	if d.Acts, err = op.acts(ctx, ActFilter{Subject: id, Limit: lastActs}); err != nil {
 		return d, err
 	}
-	noted, accepted, err := op.db.Streams().Refused(ctx, id)
-	if err != nil || accepted {
-		return d, err
+	refusal, err := op.refused(ctx, id)
+	if !refusal.Accepted {
+		d.Refusal = refusal.Text
 	}
-	refusal, err := observer.DecodeRefusal(noted)
-	d.Refusal = refusal.Text
 	return d, err
 }
 

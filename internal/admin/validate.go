@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,13 +48,7 @@ type Finding struct {
 
 func (f Finding) isError() bool { return f.Severity == SeverityError }
 
-// rank puts errors behind warnings.
-func (f Finding) rank() int {
-	if f.isError() {
-		return 1
-	}
-	return 0
-}
+func (f Finding) isWarning() bool { return !f.isError() }
 
 // Validation is the result of checking a configuration against the databases.
 type Validation struct {
@@ -111,13 +104,7 @@ func (v Validation) Err() error {
 
 // Ready counts the observers that a node would poll.
 func (v Validation) Ready() int {
-	n := 0
-	for _, o := range v.Observers {
-		if o.Ready {
-			n++
-		}
-	}
-	return n
+	return len(only(v.Observers, func(o ObserverCheck) bool { return o.Ready }))
 }
 
 // NotReady are the subjects of the errors that are about no source and no observer:
@@ -134,13 +121,7 @@ func (v Validation) NotReady() (subjects []string) {
 
 // Warnings counts the findings that do not stand in the way.
 func (v Validation) Warnings() int {
-	n := 0
-	for _, f := range v.Findings {
-		if !f.isError() {
-			n++
-		}
-	}
-	return n
+	return len(only(v.Findings, Finding.isWarning))
 }
 
 // Validate connects to the coordination database, to the source of every enabled
@@ -186,7 +167,7 @@ func Validate(ctx context.Context, o ValidateOptions) Validation {
 		v.Findings = append(v.Findings, o.findings...)
 	}
 	v.Findings = onceEach(v.Findings)
-	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(a.rank(), b.rank()) })
+	v.Findings = slices.Concat(only(v.Findings, Finding.isWarning), only(v.Findings, Finding.isError))
 	return v
 }
 

@@ -135,23 +135,18 @@ func (c *ObserverCheck) failSource(ctx context.Context, o config.Observer, err e
 	if text := remedy(o, err); text != "" {
 		err = fmt.Errorf("%w; %s", err, text)
 	}
-	switch {
-	case class == observer.ClassUnreachable:
-		c.Reachable = false
-		c.fail("source "+o.Source, err)
-	case access.NoSession(class):
-		c.Reachable = false
-		c.fail("source "+o.Source, wiring.Mistake(err))
-	case ctx.Err() != nil:
-		c.Reachable = false
-		c.fail("source "+o.Source, &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf("%w: no answer in time", observer.ErrUnreachable)})
-	case wiring.Passes(class):
-		c.Reachable = true
-		c.fail("observer "+c.ID, err)
-	default:
-		c.Reachable = true
-		c.fail("observer "+c.ID, wiring.Mistake(err))
+	subject := "source " + o.Source
+	if c.Reachable = class != observer.ClassUnreachable && !access.NoSession(class) && ctx.Err() == nil; c.Reachable {
+		subject = "observer " + c.ID
 	}
+	switch {
+	case class == observer.ClassUnreachable, c.Reachable && wiring.Passes(class):
+	case !c.Reachable && !access.NoSession(class):
+		err = &observer.Fault{Class: observer.ClassUnreachable, Err: fmt.Errorf("%w: no answer in time", observer.ErrUnreachable)}
+	default:
+		err = wiring.Mistake(err)
+	}
+	c.fail(subject, err)
 }
 
 // remedy says what to write where the source says only what is wrong; it is empty for a

@@ -116,8 +116,8 @@ func (r *run) watch(held context.Context) {
 	for {
 		select {
 		case <-r.ended:
-			if held.Err() != nil {
-				r.endGroup()
+			if held.Err() != nil && !r.Terminal {
+				r.signal(syscall.SIGKILL) // To what the command has started and left behind.
 			}
 			return
 		case s := <-r.Signals:
@@ -131,13 +131,6 @@ func (r *run) watch(held context.Context) {
 		case <-killed:
 			r.signal(syscall.SIGKILL)
 		}
-	}
-}
-
-// endGroup ends what the command has started and left behind when the lock was lost.
-func (r *run) endGroup() {
-	if !r.Terminal {
-		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL)
 	}
 }
 

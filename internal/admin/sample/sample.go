@@ -23,7 +23,8 @@ import (
 var schema string
 
 const (
-	defaultEvery = time.Second
+	// Every is the time between movements in a warehouse that people look at.
+	Every = time.Second
 	// writeTimeout bounds one transaction, waiting for other writers included.
 	writeTimeout = 15 * time.Second
 	// movementsPerTransaction keeps transactions short: a reader's horizon and
@@ -124,12 +125,8 @@ func (w *Warehouse) Step(ctx context.Context, n int) error {
 	return nil
 }
 
-// Run makes one to three movements at a time until ctx ends, which is not an
-// error. every is the time between them; 0 or less means a second.
+// Run makes one to three movements each time until ctx ends, which is not an error.
 func (w *Warehouse) Run(ctx context.Context, every time.Duration) error {
-	if every <= 0 {
-		every = defaultEvery
-	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
