@@ -41,16 +41,12 @@ why. It is kept for database.retention.audit.`,
 		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator) error {
 			acts, err := operator.Acts(ctx, f)
-			if err != nil {
-				return err
-			}
 			acts = limited(c, *limit, acts)
-			if *output == formatJSON {
-				return printJSON(c.stdout, acts)
-			}
-			return table(c.stdout, []string{"AT", "BY", "ACTION", "SUBJECT", "DETAIL"}, each(acts, func(a admin.Act) []string {
-				return []string{timestamp(a.At), orDash(a.Actor), a.Action, a.Subject, orDash(a.Detail)}
-			}))
+			return answer(c.stdout, *output, acts, err, func() error {
+				return table(c.stdout, []string{"AT", "BY", "ACTION", "SUBJECT", "DETAIL"}, each(acts, func(a admin.Act) []string {
+					return []string{timestamp(a.At), orDash(a.Actor), a.Action, a.Subject, orDash(a.Detail)}
+				}))
+			})
 		})
 	}
 	return cmd

@@ -126,6 +126,14 @@ func (c *cli) operate(ctx context.Context, timeout time.Duration, o admin.Operat
 	return act(ctx, operator)
 }
 
+// operates lets a command act with an operator as [cli.operate] does.
+func (c *cli) operates(cmd *cobra.Command, timeout *time.Duration, o admin.OperatorOptions, act func(context.Context, *admin.Operator, []string) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.operate(cmd.Context(), *timeout, o, func(ctx context.Context, operator *admin.Operator) error { return act(ctx, operator, args) })
+	}
+	return cmd
+}
+
 // group is a command that only has others below it.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: needsCommand}

@@ -61,23 +61,16 @@ the reason tell what to fix; the number of a record is for the other commands.`,
 	cmd.Flags().Var(positive(&f.Since), "since", "met within this time, such as 2h")
 	limit := limitFlag(cmd)
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		f.Limit = oneMore(*limit)
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator) error {
-			found, now, err := operator.Dead(ctx, f)
-			if err != nil {
-				return err
-			}
-			found = limited(c.cli, *limit, found)
-			if *output == formatJSON {
-				return printJSON(c.stdout, each(found, recordOf))
-			}
-			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, each(found, func(d admin.DeadRow) []string {
-				return []string{number(d.ID), d.Stream, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.Reason}
+		found, now, err := operator.Dead(ctx, f)
+		records := each(limited(c.cli, *limit, found), recordOf)
+		return answer(c.stdout, *output, records, err, func() error {
+			return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "LAST MET", "REFUSED", "REASON"}, each(records, func(d deadRecord) []string {
+				return []string{number(d.ID), d.Observer, orDash(d.Key), ago(now, d.LastAt), either(d.Refused, "yes", "-"), d.Reason}
 			}))
 		})
-	}
-	return cmd
+	})
 }
 
 func (c deadCommands) show() *cobra.Command {
@@ -225,14 +218,14 @@ found by the key. The exit code is 1 then.`,
 }
 
 func (c deadCommands) printRetried(output format, all []admin.RetriedRow) error {
-	if output == formatJSON {
-		return printJSON(c.stdout, each(all, func(r admin.RetriedRow) retriedRecord {
-			return retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq}
+	records := each(all, func(r admin.RetriedRow) retriedRecord {
+		return retriedRecord{recordOf(r.DeadRow), r.Outcome, r.Found, r.Seq}
+	})
+	return answer(c.stdout, output, records, nil, func() error {
+		return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r admin.RetriedRow) []string {
+			return []string{number(r.ID), r.Stream, orDash(r.Key), said(r)}
 		}))
-	}
-	return table(c.stdout, []string{"ID", "OBSERVER", "KEY", "RESULT"}, each(all, func(r admin.RetriedRow) []string {
-		return []string{number(r.ID), r.Stream, orDash(r.Key), said(r)}
-	}))
+	})
 }
 
 // said words what has become of a record.

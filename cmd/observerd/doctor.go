@@ -58,24 +58,18 @@ the Java nodes to see all of them.`,
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout+*watch)
 		defer cancel()
 		diagnosis, err := admin.Doctor(ctx, cfg, *watch)
-		if err != nil {
-			return err
-		}
-		if err := printDiagnosis(c.stdout, diagnosis, *output); err != nil {
+		if err := answer(c.stdout, *output, diagnosis, err, func() error { return printDiagnosis(c.stdout, diagnosis) }); err != nil {
 			return err
 		}
 		if diagnosis.Problems > 0 || *strict && diagnosis.Warnings > 0 {
-			return saidError{errFindings}
+			return codeError{exitFindings, saidError{errFindings}}
 		}
 		return nil
 	}
 	return cmd
 }
 
-func printDiagnosis(w io.Writer, d admin.Diagnosis, f format) error {
-	if f == formatJSON {
-		return printJSON(w, d)
-	}
+func printDiagnosis(w io.Writer, d admin.Diagnosis) error {
 	fmt.Fprintf(w, "%s\n\n", d.URL)
 	for _, finding := range d.Findings {
 		printFinding(w, finding)

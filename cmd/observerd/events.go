@@ -161,14 +161,11 @@ any database.`,
 		ValidArgsFunction: c.completeObserver,
 	}
 	timeout := timeoutFlag(cmd, time.Minute)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator) error {
-			schema, err := operator.EventSchema(ctx, args[0])
-			if err == nil {
-				_, err = fmt.Fprintf(c.stdout, "%s\n", schema)
-			}
-			return err
-		})
-	}
-	return cmd
+	return c.operates(cmd, timeout, admin.OperatorOptions{ReadOnly: true}, func(ctx context.Context, operator *admin.Operator, args []string) error {
+		schema, err := operator.EventSchema(ctx, args[0])
+		if err == nil {
+			_, err = fmt.Fprintf(c.stdout, "%s\n", schema)
+		}
+		return err
+	})
 }

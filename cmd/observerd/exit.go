@@ -88,8 +88,6 @@ func exitCode(err error) int {
 		return signal.code()
 	case brokenPipe(err), errors.Is(err, errPipeClosed):
 		return exitPipe
-	case errors.Is(err, errFindings):
-		return exitFindings
 	}
 	switch wiring.FaultOf(err) {
 	case wiring.Misused:

@@ -82,14 +82,11 @@ a lock must match all of them. The locks of the pollers are in 'observerd status
 		}
 		list := func(ctx context.Context, w io.Writer) error {
 			found, err := admin.FindLocks(ctx, cfg, c.quietLogger(cfg.Log), f)
-			if err != nil {
-				return err
-			}
-			if unknown != nil && len(found) == 0 {
+			if err == nil && unknown != nil && len(found) == 0 {
 				fmt.Fprintf(c.stderr, "observerd: nothing was found; by this configuration, %v\n", unknown)
 				unknown = nil // Once is enough, also with --watch.
 			}
-			return c.print(w, found, *output)
+			return answer(w, *output, each(found, heldOf), err, func() error { return printLocks(w, found) })
 		}
 		if *watch {
 			return c.watch(cmd.Context(), *timeout, *output == formatText, list)
@@ -116,10 +113,7 @@ func unknownWord(cfg *config.Config, f locks.Filter) (unknown *locks.DescriptorE
 	return unknown, nil
 }
 
-func (c lockCommands) print(w io.Writer, found []locks.Found, output format) error {
-	if output == formatJSON {
-		return printJSON(w, each(found, heldOf))
-	}
+func printLocks(w io.Writer, found []locks.Found) error {
 	return table(w, []string{"LOCK", "HOLDER", "HELD FOR", "TTL LEFT", "WAITING", "TERM"}, each(found, func(l locks.Found) []string {
 		return []string{l.Lock.String(), l.Node, span(l.Age), leftOf(l), strconv.Itoa(l.Waiting), l.Term}
 	}))
@@ -153,30 +147,28 @@ that knows INT_LOCK alone, such as a Spring node, is not shown.`,
 			return err
 		}
 		found, err := c.holders(cmd.Context(), cfg, *timeout, d)
-		if err != nil {
-			return err
-		}
-		if *output == formatJSON {
-			return c.print(c.stdout, found, *output)
-		}
-		if len(found) == 0 {
-			fmt.Fprintf(c.stdout, "nothing of observerd holds %s\n", escaped(d.Key()))
-		}
-		for _, l := range found {
-			rows := [][]string{
-				{"holder", l.Node}, {"term", l.Term}, {"fencing token", strconv.FormatInt(l.Fence, 10)}, {"held for", span(l.Age)},
-				{"TTL", span(l.Lock.TTL)}, {"TTL left", leftOf(l)}, {"waiting", strconv.Itoa(l.Waiting)},
-			}
-			for _, name := range slices.Sorted(maps.Keys(l.Lock.Metadata)) {
-				rows = append(rows, []string{"metadata " + name, l.Lock.Metadata[name]})
-			}
-			if err := table(c.stdout, []string{"lock", l.Lock.String()}, rows); err != nil {
-				return err
-			}
-		}
-		return nil
+		return answer(c.stdout, *output, each(found, heldOf), err, func() error { return c.printHolders(d, found) })
 	}
 	return cmd
+}
+
+func (c lockCommands) printHolders(d locks.Descriptor, found []locks.Found) error {
+	if len(found) == 0 {
+		fmt.Fprintf(c.stdout, "nothing of observerd holds %s\n", escaped(d.Key()))
+	}
+	for _, l := range found {
+		rows := [][]string{
+			{"holder", l.Node}, {"term", l.Term}, {"fencing token", number(l.Fence)}, {"held for", span(l.Age)},
+			{"TTL", span(l.Lock.TTL)}, {"TTL left", leftOf(l)}, {"waiting", strconv.Itoa(l.Waiting)},
+		}
+		for _, name := range slices.Sorted(maps.Keys(l.Lock.Metadata)) {
+			rows = append(rows, []string{"metadata " + name, l.Lock.Metadata[name]})
+		}
+		if err := table(c.stdout, []string{"lock", l.Lock.String()}, rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c lockCommands) release() *cobra.Command {
@@ -319,13 +311,7 @@ itself: see the metrics of package locks.`,
 		}
 		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Config: cfg}, func(ctx context.Context, operator *admin.Operator) error {
 			s, err := operator.LockStats(ctx, *top)
-			switch {
-			case err != nil:
-				return err
-			case *output == formatJSON:
-				return printJSON(c.stdout, statsOf(s))
-			}
-			return c.printStats(s.At, statsOf(s))
+			return answer(c.stdout, *output, statsOf(s), err, func() error { return c.printStats(s.At, statsOf(s)) })
 		})
 	}
 	return cmd

@@ -24,45 +24,39 @@ func (c *cli) migrateUp() *cobra.Command {
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 10*time.Minute)
 	by := byFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{Create: true}, func(ctx context.Context, operator *admin.Operator) error {
-			before, after, err := operator.Migrate(ctx, by())
-			switch {
-			case err != nil:
-				return err
-			case *output == formatJSON:
-				return printJSON(c.stdout, after)
-			case before.Current == after.Current:
-				fmt.Fprintf(c.stdout, "schema is up to date (version %d)\n", after.Current)
-			default:
-				fmt.Fprintf(c.stdout, "schema migrated from version %d to %d\n", before.Current, after.Current)
-			}
-			return nil
-		})
-	}
-	return cmd
+	return c.operates(cmd, timeout, admin.OperatorOptions{Create: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
+		before, after, err := operator.Migrate(ctx, by())
+		switch {
+		case err != nil:
+			return err
+		case *output == formatJSON:
+			return printJSON(c.stdout, after)
+		case before.Current == after.Current:
+			fmt.Fprintf(c.stdout, "schema is up to date (version %d)\n", after.Current)
+		default:
+			fmt.Fprintf(c.stdout, "schema migrated from version %d to %d\n", before.Current, after.Current)
+		}
+		return nil
+	})
 }
 
 func (c *cli) migrateStatus() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show the version of the schema, changing nothing", Args: takes(0, 0)}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, 15*time.Second)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			schema, err := operator.Schema(ctx)
-			switch {
-			case err != nil:
+	return c.operates(cmd, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
+		schema, err := operator.Schema(ctx)
+		switch {
+		case err != nil:
+			return err
+		case *output == formatJSON:
+			if err := printJSON(c.stdout, schema); err != nil {
 				return err
-			case *output == formatJSON:
-				if err := printJSON(c.stdout, schema); err != nil {
-					return err
-				}
-			case schema.State == admin.SchemaAbsent:
-				fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' makes it")
-			default:
-				fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)
 			}
-			return schema.Err()
-		})
-	}
-	return cmd
+		case schema.State == admin.SchemaAbsent:
+			fmt.Fprintln(c.stdout, "the coordination database does not exist yet; 'observerd migrate up' makes it")
+		default:
+			fmt.Fprintf(c.stdout, "schema is %s (database %d, binary %d)\n", schema.State, schema.Current, schema.Target)
+		}
+		return schema.Err()
+	})
 }

@@ -31,15 +31,9 @@ type observerCommands struct{ *cli }
 func (c observerCommands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List the observers and their state", Args: takes(0, 0)}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			report, err := operator.Report(ctx)
-			switch {
-			case err != nil:
-				return err
-			case *output == formatJSON:
-				return printJSON(c.stdout, report.Observers)
-			}
+	return c.operates(cmd, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
+		report, err := operator.Report(ctx)
+		return answer(c.stdout, *output, report.Observers, err, func() error {
 			headings := []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}
 			return c.painter().table(c.colored(), headings, each(report.Observers, func(o admin.Observer) []string {
 				return []string{
@@ -48,8 +42,7 @@ func (c observerCommands) list() *cobra.Command {
 				}
 			}))
 		})
-	}
-	return cmd
+	})
 }
 
 func (c observerCommands) pause() *cobra.Command {

@@ -115,6 +115,17 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(shaped(value))
 }
 
+// answer prints a result as JSON, or as text does. An error is there instead of a result.
+func answer(w io.Writer, output format, result any, err error, text func() error) error {
+	switch {
+	case err != nil:
+		return err
+	case output == formatJSON:
+		return printJSON(w, result)
+	}
+	return text()
+}
+
 // table prints rows of cells in aligned columns, under their headings.
 func table(w io.Writer, headings []string, rows [][]string) error {
 	return painter(false).table(w, headings, rows)

@@ -34,13 +34,7 @@ On a terminal, what needs attention has a color, unless NO_COLOR is set.`,
 		return c.operate(cmd.Context(), 0, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
 			show := func(ctx context.Context, w io.Writer) error {
 				report, err := operator.Report(ctx)
-				switch {
-				case err != nil:
-					return err
-				case *output == formatJSON:
-					return printJSON(w, report)
-				}
-				return printReport(w, c.painter(), report)
+				return answer(w, *output, report, err, func() error { return printReport(w, c.painter(), report) })
 			}
 			if *watch {
 				return c.watch(ctx, *timeout, *output == formatText, show)
@@ -263,19 +257,10 @@ are no secrets in it.`,
 		ValidArgsFunction: c.completeObserver,
 	}
 	output, timeout := outputFlag(cmd), timeoutFlag(cmd, operateTimeout)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.operate(cmd.Context(), *timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator) error {
-			details, err := operator.Show(ctx, args[0])
-			switch {
-			case err != nil:
-				return err
-			case *output == formatJSON:
-				return printJSON(c.stdout, details)
-			}
-			return printDetails(c.colored(), c.painter(), details)
-		})
-	}
-	return cmd
+	return c.operates(cmd, timeout, admin.OperatorOptions{}, func(ctx context.Context, operator *admin.Operator, args []string) error {
+		details, err := operator.Show(ctx, args[0])
+		return answer(c.stdout, *output, details, err, func() error { return printDetails(c.colored(), c.painter(), details) })
+	})
 }
 
 func printDetails(w io.Writer, p painter, d admin.ObserverDetails) error {

@@ -181,27 +181,28 @@ func valueFault(e *pflag.InvalidValueError) error {
 	return errors.New("write " + instead)
 }
 
-// completeObservers offers the ids that are not there yet.
-func (c *cli) completeObservers(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	ids, directive := c.completeObserver(cmd, nil, word)
-	return slices.DeleteFunc(ids, func(id string) bool {
-		id, _, _ = strings.Cut(id, "\t")
-		return slices.Contains(args, id)
-	}), directive
-}
-
-// completeObserver offers the ids of the configuration. The database is not
-// asked: a completion must be quick.
-func (c *cli) completeObserver(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeObservers offers the ids of the configuration that are not there yet. The database
+// is not asked: a completion must be quick.
+func (c *cli) completeObservers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	cfg, _, err := c.loadConfig()
-	if err != nil || len(args) > 0 {
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var ids []string
 	for _, o := range cfg.Observers {
-		ids = append(ids, cobra.CompletionWithDesc(o.ID, o.Type+" from "+o.Source))
+		if !slices.Contains(args, o.ID) {
+			ids = append(ids, cobra.CompletionWithDesc(o.ID, o.Type+" from "+o.Source))
+		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeObserver offers one id.
+func (c *cli) completeObserver(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.completeObservers(cmd, args, word)
 }
 
 // manCommand writes the manual pages that the packages install, one for each
