@@ -127,7 +127,8 @@ func (c *cli) operate(ctx context.Context, timeout time.Duration, o admin.Operat
 }
 
 // operates lets a command act with an operator as [cli.operate] does.
-func (c *cli) operates(cmd *cobra.Command, timeout *time.Duration, o admin.OperatorOptions, act func(context.Context, *admin.Operator, []string) error) *cobra.Command {
+func (c *cli) operates(cmd *cobra.Command, timeout *time.Duration, o admin.OperatorOptions,
+	act func(ctx context.Context, operator *admin.Operator, args []string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.operate(cmd.Context(), *timeout, o, func(ctx context.Context, operator *admin.Operator) error { return act(ctx, operator, args) })
 	}

@@ -318,7 +318,10 @@ itself: see the metrics of package locks.`,
 }
 
 func statsOf(s admin.LockStats) lockStats {
-	return lockStats{each(s.Kinds, func(k database.KindStats) kindStats { return kindStats(k) }), each(s.Failed, func(f database.FailedLock) failedLock { return failedLock(f) })}
+	return lockStats{
+		each(s.Kinds, func(k database.KindStats) kindStats { return kindStats(k) }),
+		each(s.Failed, func(f database.FailedLock) failedLock { return failedLock(f) }),
+	}
 }
 
 func (c lockCommands) printStats(now time.Time, s lockStats) error {

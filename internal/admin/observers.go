@@ -8,6 +8,7 @@ import (
 
 	"github.com/observerd/observerd/internal/config"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/schedule"
 	"github.com/observerd/observerd/internal/status"
 	"github.com/observerd/observerd/internal/turn"
@@ -229,3 +230,92 @@ func (op *Operator) polled(ctx context.Context) (map[string]lockdb.StreamStatus,
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// By is who does something, and why, see package lockdb.
+type By = lockdb.By
+
+// Pause stops the polls of an observer on every node until its time is over or
+// [Operator.Resume], over restarts too. A time of 0 is never over. A pause of before is made longer, and never
+// shorter. Pause reports false when that one lasts as long. The id is one that
+// [Operator.Select] has returned: to look it up again for each of many takes longer than all else.
+func (op *Operator) Pause(ctx context.Context, id string, by By, lasts time.Duration) (changed bool, err error) {
+	if err := op.ready(ctx); err != nil {
+		return false, err
+	}
+	return op.db.Operations().Pause(ctx, id, by, lasts)
+}
+
+// Resume lets a paused observer be polled again and ends its backoff; an account
+// of its source that was refused may be tried again. It reports false when there
+// was nothing to end. The id is as for [Operator.Pause].
+func (op *Operator) Resume(ctx context.Context, id string, by By) (changed bool, err error) {
+	if err := op.ready(ctx); err != nil {
+		return false, err
+	}
+	account := ""
+	if configured, err := op.configured(id); err == nil { // Otherwise no source is known of it.
+		account, _ = op.cfg.Sources[configured.Source].URL.Account()
+	}
+	return op.db.Operations().Resume(ctx, id, by, account)
+}
+
+// ResetOptions say how much a reset forgets, see package lockdb.
+type ResetOptions = lockdb.ResetOptions
+
+// Reset sets an observer back to the beginning of its source, or to its start if it
+// started now, or lets it continue with another query or other columns. It reports false for an observer that
+// was never polled.
+func (op *Operator) Reset(ctx context.Context, id string, by By, o ResetOptions) (changed bool, err error) {
+	polled, err := op.known(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if _, ok := polled[id]; !ok {
+		return false, nil
+	}
+	if configured, err := op.configured(id); err == nil {
+		o.FromStart, _ = configured.StartAt()
+	}
+	return true, op.db.Operations().Reset(ctx, id, by, o)
+}
+
+// Refusal is the change of a source that the last poll of an observer refused.
+type Refusal struct {
+	// Text describes it; empty for none.
+	Text string
+	// Accepted says that the next poll will accept it.
+	Accepted bool
+	// noted is the refusal as the cursor has it.
+	noted string
+}
+
+// Refused returns the refusal of the last poll of an observer.
+func (op *Operator) Refused(ctx context.Context, id string) (r Refusal, err error) {
+	if _, err := op.known(ctx, id); err != nil {
+		return r, err
+	}
+	return op.refused(ctx, id)
+}
+
+func (op *Operator) refused(ctx context.Context, id string) (r Refusal, err error) {
+	if r.noted, r.Accepted, err = op.db.Streams().Refused(ctx, id); err != nil {
+		return r, err
+	}
+	decoded, err := observer.DecodeRefusal(r.noted)
+	r.Text = decoded.Text
+	return r, err
+}
+
+// Accept lets the next poll of an observer, on whichever node, go as far as the
+// refusal says, once. The error is lockdb.ErrRefusalMoved when the observer has refused
+// something else since.
+func (op *Operator) Accept(ctx context.Context, id string, by By, r Refusal) error {
+	return op.db.Operations().Accept(ctx, id, by, r.noted, r.Text)
+}
+
+// KnowsObserver returns nil when the configuration or the database has the id,
+// and an [*wiring.UnknownObserverError] when neither has.
+func (op *Operator) KnowsObserver(ctx context.Context, id string) error {
+	_, err := op.known(ctx, id)
+	return err
+}
