@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/status"
 )
 
 const operateTimeout = 30 * time.Second
@@ -35,7 +36,7 @@ func (c observerCommands) list() *cobra.Command {
 		report, err := operator.Report(ctx)
 		return answer(c.stdout, *output, report.Observers, err, func() error {
 			headings := []string{"OBSERVER", "TYPE", "SOURCE", "DETECT", "STATE", "LAST OK", "EVENTS", "LAST ERROR"}
-			return c.painter().table(c.colored(), headings, each(report.Observers, func(o admin.Observer) []string {
+			return c.painter().table(c.colored(), headings, each(report.Observers, func(o status.Observer) []string {
 				return []string{
 					o.ID, orDash(o.Type), orDash(o.Source), orDash(o.Detect), stateOf(report.At, o), ago(report.At, o.LastOKAt),
 					number(o.Events), orDash(oneLine(o.LastError)),

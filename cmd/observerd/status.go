@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/observerd/observerd/internal/admin"
+	"github.com/observerd/observerd/internal/status"
 )
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -52,7 +53,7 @@ type section struct {
 	rows     [][]string
 }
 
-func printReport(w io.Writer, p painter, r admin.Report) error {
+func printReport(w io.Writer, p painter, r status.Report) error {
 	if p {
 		w = asIs(w) // The tables escape what they print.
 	}
@@ -86,9 +87,9 @@ func sectionOf[T any](title string, headings []string, values []T, row func(T) [
 	return section{title, headings, each(values, row)}
 }
 
-func nodeSection(r admin.Report) section {
+func nodeSection(r status.Report) section {
 	headings := []string{"NAME", "VERSION", "CONFIG", "TYPES", "UNREACHABLE", "OUTDATED", "UP", "SEEN"}
-	return sectionOf("NODES", headings, r.Nodes, func(n admin.Node) []string {
+	return sectionOf("NODES", headings, r.Nodes, func(n status.Node) []string {
 		return []string{
 			n.Name, orDash(n.Version), n.ConfigHash, orDash(strings.Join(n.Types, ",")), orDash(strings.Join(n.Unreachable, ",")),
 			orDash(strings.Join(n.Outdated, ",")), either(n.Gone, "gone", span(r.At.Sub(n.StartedAt))), ago(r.At, n.SeenAt),
@@ -96,18 +97,18 @@ func nodeSection(r admin.Report) section {
 	})
 }
 
-func typeSection(r admin.Report) section {
-	return sectionOf("TYPES", []string{"TYPE", "EVERY", "LAST TURN", "NODE", "OUTCOME", "TOOK", "NEXT TURN"}, r.Types, func(t admin.Type) []string {
+func typeSection(r status.Report) section {
+	return sectionOf("TYPES", []string{"TYPE", "EVERY", "LAST TURN", "NODE", "OUTCOME", "TOOK", "NEXT TURN"}, r.Types, func(t status.Type) []string {
 		return []string{
 			t.Name, spanOrDash(t.Interval), ago(r.At, t.TurnAt), orDash(t.LastNode), orDash(t.LastOutcome), span(t.LastDuration), until(r.At, t.NextAt),
 		}
 	})
 }
 
-func observerSection(r admin.Report) section {
+func observerSection(r status.Report) section {
 	return sectionOf("OBSERVERS", []string{
 		"OBSERVER", "SOURCE", "STATE", "EVERY", "LAST OK", "NEXT POLL", "EVENTS/10MIN", "ROWS/10MIN", "EVENTS", "ROWS", "POISON", "LAG", "NEWEST", "LAST ERROR",
-	}, r.Observers, func(o admin.Observer) []string {
+	}, r.Observers, func(o status.Observer) []string {
 		events, rows := "-", "-"
 		if o.Recent.Polls > 0 {
 			events, rows = number(o.Recent.Events), number(o.Recent.Rows)
@@ -120,19 +121,19 @@ func observerSection(r admin.Report) section {
 }
 
 // stateOf is the state of an observer, and for how long it lasts.
-func stateOf(now time.Time, o admin.Observer) string {
+func stateOf(now time.Time, o status.Observer) string {
 	switch {
-	case o.State == admin.StatePaused && !o.Pause.Until.IsZero():
+	case o.State == status.StatePaused && !o.Pause.Until.IsZero():
 		return o.State + " for " + span(o.Pause.Until.Sub(now))
-	case o.State == admin.StateBackoff:
+	case o.State == status.StateBackoff:
 		return o.State + " for " + span(o.RetryAt.Sub(now))
 	}
 	return o.State
 }
 
-func pauseSection(now time.Time, observers []admin.Observer) section {
-	paused := slices.DeleteFunc(slices.Clone(observers), func(o admin.Observer) bool { return o.Pause == nil })
-	return sectionOf("PAUSED", []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}, paused, func(o admin.Observer) []string {
+func pauseSection(now time.Time, observers []status.Observer) section {
+	paused := slices.DeleteFunc(slices.Clone(observers), func(o status.Observer) bool { return o.Pause == nil })
+	return sectionOf("PAUSED", []string{"OBSERVER", "SINCE", "ENDS", "BY", "REASON"}, paused, func(o status.Observer) []string {
 		since, ends := "-", "when resumed"
 		if !o.Pause.At.IsZero() {
 			since = ago(now, o.Pause.At)
@@ -144,9 +145,9 @@ func pauseSection(now time.Time, observers []admin.Observer) section {
 	})
 }
 
-func pollSection(now time.Time, polls []admin.Poll) section {
+func pollSection(now time.Time, polls []status.Poll) section {
 	headings := []string{"OBSERVER", "NODE", "WHEN", "TOOK", "OUTCOME", "ROWS", "EVENTS", "POISON", "WHY"}
-	return sectionOf("LAST POLLS", headings, polls, func(p admin.Poll) []string {
+	return sectionOf("LAST POLLS", headings, polls, func(p status.Poll) []string {
 		return []string{
 			p.Observer, p.Node, ago(now, p.StartedAt), span(p.Duration), p.Outcome, number(p.Rows),
 			number(p.Events), number(p.Poison), orDash(oneLine(p.Reason)),
@@ -154,8 +155,8 @@ func pollSection(now time.Time, polls []admin.Poll) section {
 	})
 }
 
-func sinkSection(now time.Time, sinks []admin.Sink) section {
-	return sectionOf("SINKS", []string{"SINK", "OBSERVER", "STORED", "OF", "LAG", "NODE", "LAST ERROR"}, sinks, func(k admin.Sink) []string {
+func sinkSection(now time.Time, sinks []status.Sink) section {
+	return sectionOf("SINKS", []string{"SINK", "OBSERVER", "STORED", "OF", "LAG", "NODE", "LAST ERROR"}, sinks, func(k status.Sink) []string {
 		why := "-"
 		if k.LastError != "" {
 			why = fmt.Sprintf("on %s, for %s: %s", k.FailedNode, span(now.Sub(k.FailedAt)), oneLine(k.LastError))
@@ -164,8 +165,8 @@ func sinkSection(now time.Time, sinks []admin.Sink) section {
 	})
 }
 
-func lockSection(r admin.Report) section {
-	s := sectionOf("LOCKS", []string{"LOCK", "REGION", "HOLDER", "FENCE", "TTL LEFT"}, r.Locks, func(l admin.Lock) []string {
+func lockSection(r status.Report) section {
+	s := sectionOf("LOCKS", []string{"LOCK", "REGION", "HOLDER", "FENCE", "TTL LEFT"}, r.Locks, func(l status.Lock) []string {
 		holder, left := l.Holder, "expired"
 		switch {
 		case holder == "":
@@ -204,9 +205,9 @@ func spanOrDash(d time.Duration) string {
 
 // generationSection has the observers that read all rows, in as many polls as that
 // takes.
-func generationSection(now time.Time, generations []admin.Generation) section {
+func generationSection(now time.Time, generations []status.Generation) section {
 	headings := []string{"OBSERVER", "READ", "OF", "STARTED", "FINISHED", "LAST TOOK"}
-	return sectionOf("READING ALL ROWS", headings, generations, func(g admin.Generation) []string {
+	return sectionOf("READING ALL ROWS", headings, generations, func(g status.Generation) []string {
 		of, finished, took := number(g.Of), "not yet", spanOrDash(g.Took)
 		if !g.FinishedAt.IsZero() {
 			of, finished, took = "-", ago(now, g.FinishedAt), span(g.Took)
@@ -216,9 +217,9 @@ func generationSection(now time.Time, generations []admin.Generation) section {
 }
 
 // sweepSection has the backfills and reconciles that run.
-func sweepSection(now time.Time, sweeps []admin.Sweep) section {
+func sweepSection(now time.Time, sweeps []status.Sweep) section {
 	headings := []string{"OBSERVER", "KIND", "FROM", "BEFORE", "AT", "ROWS", "EVENTS", "STARTED", "LAST STEP"}
-	return sectionOf("SWEEPS", headings, sweeps, func(w admin.Sweep) []string {
+	return sectionOf("SWEEPS", headings, sweeps, func(w status.Sweep) []string {
 		return []string{
 			w.Observer, w.Kind, orDash(w.From), orDash(w.Before), orDash(w.Position), number(w.Rows),
 			number(w.Events), ago(now, w.StartedAt), ago(now, w.UpdatedAt),
@@ -227,15 +228,15 @@ func sweepSection(now time.Time, sweeps []admin.Sweep) section {
 }
 
 // accountSection has the accounts that no node tries before 'observerd observers resume'.
-func accountSection(now time.Time, accounts []admin.Account) section {
-	return sectionOf("REFUSED ACCOUNTS", []string{"ACCOUNT", "NODE", "REFUSED", "WHY"}, accounts, func(a admin.Account) []string {
+func accountSection(now time.Time, accounts []status.Account) section {
+	return sectionOf("REFUSED ACCOUNTS", []string{"ACCOUNT", "NODE", "REFUSED", "WHY"}, accounts, func(a status.Account) []string {
 		return []string{a.ID, a.Node, ago(now, a.Since), orDash(oneLine(a.Reason))}
 	})
 }
 
 // wentBackSection has the streams whose events of before readers may have.
-func wentBackSection(r admin.Report) section {
-	return sectionOf("EVENT LOG WENT BACK", []string{"OBSERVER", "NOTICED BY", "WHEN", "EVENT"}, r.WentBack, func(b admin.WentBack) []string {
+func wentBackSection(r status.Report) section {
+	return sectionOf("EVENT LOG WENT BACK", []string{"OBSERVER", "NOTICED BY", "WHEN", "EVENT"}, r.WentBack, func(b status.WentBack) []string {
 		return []string{b.Observer, orDash(b.Node), ago(r.At, b.At), oneLine(b.Detail)}
 	})
 }

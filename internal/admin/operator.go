@@ -17,26 +17,8 @@ import (
 	"github.com/observerd/observerd/internal/wiring"
 )
 
-// Report is the state of a cluster, and the others are its parts: see package status.
-type (
-	Report     = status.Report
-	Node       = status.Node
-	Type       = status.Type
-	Observer   = status.Observer
-	Poll       = status.Poll
-	Sink       = status.Sink
-	Lock       = status.Lock
-	Sweep      = status.Sweep
-	Generation = status.Generation
-	Account    = status.Account
-	WentBack   = status.WentBack
-)
-
-// The states of an observer that end by themselves.
-const (
-	StatePaused  = status.StatePaused
-	StateBackoff = status.StateBackoff
-)
+// Report is the state of a cluster, see package status.
+type Report = status.Report
 
 // OperatorOptions say on which cluster an operator acts.
 type OperatorOptions struct {
