@@ -109,29 +109,18 @@ func (b *backfiller) work(ctx context.Context, operator *admin.Operator, o admin
 	if done.State == "" {
 		return err
 	}
-	if *b.output == formatJSON {
-		return errors.Join(err, printJSON(b.stdout, done))
-	}
-	fmt.Fprintf(b.stdout, "%s: backfill %s, %d rows read, %d events written\n", done.Observer, done.State, done.Rows, done.Events)
-	return err
+	return errors.Join(err, b.line(*b.output, done, nil, "%s: backfill %s, %d rows read, %d events written", done.Observer, done.State, done.Rows, done.Events))
 }
 
 // beginning stands for the empty bound of a range.
 const beginning = "the beginning"
 
 func (b *backfiller) printStatus(s admin.Backfill, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case *b.output == formatJSON:
-		return printJSON(b.stdout, s)
-	case s.State == "":
-		fmt.Fprintf(b.stdout, "%s: there was no backfill\n", s.Observer)
-		return nil
+	if s.State == "" {
+		return b.line(*b.output, s, err, "%s: there was no backfill", s.Observer)
 	}
-	fmt.Fprintf(b.stdout, "%s: backfill %s, from %s to %s, at %s: %d rows read, %d events written\n",
+	return b.line(*b.output, s, err, "%s: backfill %s, from %s to %s, at %s: %d rows read, %d events written",
 		s.Observer, s.State, cmp.Or(s.From, beginning), s.Before, cmp.Or(s.Position, beginning), s.Rows, s.Events)
-	return nil
 }
 
 // lineEvery is the time between two lines.

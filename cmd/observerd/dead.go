@@ -279,11 +279,7 @@ judge the rows anew, and may refuse them, when the records are gone.`,
 			dropped += n
 			return err
 		})
-		if *d.output == formatJSON {
-			return errors.Join(printJSON(c.stdout, map[string]int64{"dropped": dropped}), err)
-		}
-		fmt.Fprintf(c.stdout, "%d records removed\n", dropped)
-		return err
+		return errors.Join(c.line(*d.output, map[string]int64{"dropped": dropped}, nil, "%d records removed", dropped), err)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

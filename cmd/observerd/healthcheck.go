@@ -57,14 +57,7 @@ user may not use the socket, 78: the configuration leaves nothing to ask.`,
 		if ready {
 			check = readyToWork
 		}
-		switch err := where.ask(ctx, check); {
-		case err != nil:
-			return err
-		case *output == formatJSON:
-			return printJSON(c.stdout, map[string]string{"status": check.good})
-		}
-		fmt.Fprintln(c.stdout, check.good)
-		return nil
+		return c.line(*output, map[string]string{"status": check.good}, where.ask(ctx, check), "%s", check.good)
 	}
 	return cmd
 }

@@ -209,14 +209,7 @@ has who did it. The exit code is 75 if no holder has that term.`,
 			}
 			return err
 		}
-		switch {
-		case err != nil:
-			return err
-		case *output == formatJSON:
-			return printJSON(c.stdout, jsonObject{{"lock", d.String()}, {"term", id}})
-		}
-		fmt.Fprintf(c.stdout, "%s: released\n", escaped(d.Key()))
-		return nil
+		return c.line(*output, jsonObject{{"lock", d.String()}, {"term", id}}, err, "%s: released", escaped(d.Key()))
 	}
 	return cmd
 }

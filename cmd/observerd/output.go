@@ -126,6 +126,14 @@ func answer(w io.Writer, output format, result any, err error, text func() error
 	return text()
 }
 
+// line is answer in one line of text.
+func (c *cli) line(output format, result any, err error, text string, args ...any) error {
+	return answer(c.stdout, output, result, err, func() error {
+		fmt.Fprintf(c.stdout, text+"\n", args...)
+		return nil
+	})
+}
+
 // table prints rows of cells in aligned columns, under their headings.
 func table(w io.Writer, headings []string, rows [][]string) error {
 	return painter(false).table(w, headings, rows)

@@ -66,12 +66,8 @@ func (p *poller) pollOnce(ctx context.Context, operator *admin.Operator, id stri
 	if polled.Outcome == "" {
 		return err
 	}
-	if *p.output == formatJSON {
-		return errors.Join(err, printJSON(p.stdout, polled))
-	}
-	fmt.Fprintf(p.stdout, "%s: %s in %s under lock %s (fence %d): %d rows read, %d events written, %d poison rows\n",
-		polled.Observer, polled.Outcome, span(polled.Took), polled.Lock, polled.Fence, polled.Rows, polled.Events, polled.Poison)
-	return err
+	return errors.Join(err, p.line(*p.output, polled, nil, "%s: %s in %s under lock %s (fence %d): %d rows read, %d events written, %d poison rows",
+		polled.Observer, polled.Outcome, span(polled.Took), polled.Lock, polled.Fence, polled.Rows, polled.Events, polled.Poison))
 }
 
 func (p *poller) dryRun(ctx context.Context, operator *admin.Operator, id string) error {
@@ -79,10 +75,7 @@ func (p *poller) dryRun(ctx context.Context, operator *admin.Operator, id string
 	if err != nil && d.RowsRead == 0 {
 		return err
 	}
-	if *p.output == formatJSON {
-		return errors.Join(err, printJSON(p.stdout, d))
-	}
-	return errors.Join(err, printDryRun(p.stdout, d))
+	return errors.Join(err, answer(p.stdout, *p.output, d, nil, func() error { return printDryRun(p.stdout, d) }))
 }
 
 func printDryRun(w io.Writer, d admin.DryRun) error {

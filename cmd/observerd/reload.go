@@ -167,14 +167,7 @@ how the reload went, or has ended; or no node was asked, and the message says so
 			}
 		}
 		changed, err := askForReload(ctx, pid)
-		switch {
-		case err != nil:
-			return err
-		case *output == formatJSON:
-			return printJSON(c.stdout, jsonObject{{"changed_keys", changed}})
-		}
-		fmt.Fprintln(c.stdout, either(changed > 0, "reloaded", "reloaded; no key has changed"))
-		return nil
+		return c.line(*output, jsonObject{{"changed_keys", changed}}, err, "%s", either(changed > 0, "reloaded", "reloaded; no key has changed"))
 	}
 	return cmd
 }

@@ -45,12 +45,6 @@ func (c *cli) feedSample(ctx context.Context, path string, steps int, once bool,
 		fmt.Fprintf(c.stderr, "feeding %s; interrupt to end\n", path)
 		return warehouse.Run(ctx, sample.Every)
 	}
-	if err := warehouse.Step(ctx, steps); err != nil {
-		return err
-	}
-	if output == formatJSON {
-		return printJSON(c.stdout, jsonObject{{"path", path}, {"movements", steps}})
-	}
-	fmt.Fprintf(c.stdout, "%s: %d movements made\n", path, steps)
-	return nil
+	err = warehouse.Step(ctx, steps)
+	return c.line(output, jsonObject{{"path", path}, {"movements", steps}}, err, "%s: %d movements made", path, steps)
 }

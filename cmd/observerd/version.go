@@ -26,14 +26,8 @@ func (c *cli) printVersion(ctx context.Context, output format) error {
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	var err error
-	if b.SQLite, err = admin.SQLiteVersion(ctx); err != nil {
-		return err
-	}
-	if output == formatJSON {
-		return printJSON(c.stdout, b)
-	}
-	fmt.Fprintf(c.stdout, "observerd %s (commit %s of %s, %s, %s, SQLite %s)\n", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
-	return nil
+	b.SQLite, err = admin.SQLiteVersion(ctx)
+	return c.line(output, b, err, "observerd %s (commit %s of %s, %s, %s, SQLite %s)", b.Version, b.Commit, b.Date, b.Go, b.Platform, b.SQLite)
 }
 
 // build says what this binary was made of.
@@ -113,17 +107,10 @@ func (c *cli) migrateUp() *cobra.Command {
 	by := byFlags(cmd)
 	return c.operates(cmd, timeout, admin.OperatorOptions{Create: true}, func(ctx context.Context, operator *admin.Operator, _ []string) error {
 		before, after, err := operator.Migrate(ctx, by())
-		switch {
-		case err != nil:
-			return err
-		case *output == formatJSON:
-			return printJSON(c.stdout, after)
-		case before.Current == after.Current:
-			fmt.Fprintf(c.stdout, "schema is up to date (version %d)\n", after.Current)
-		default:
-			fmt.Fprintf(c.stdout, "schema migrated from version %d to %d\n", before.Current, after.Current)
+		if before.Current == after.Current {
+			return c.line(*output, after, err, "schema is up to date (version %d)", after.Current)
 		}
-		return nil
+		return c.line(*output, after, err, "schema migrated from version %d to %d", before.Current, after.Current)
 	})
 }
 
