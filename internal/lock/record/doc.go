@@ -11,8 +11,9 @@
 //
 // A write may have been carried out although its answer is missing, or may be carried out
 // later. Each has a mark of its own, so it is read back, and sent again with the same version
-// if it is not there: at most one of the two is carried out. What stays unknown is given back,
-// and lasts for a TTL at worst.
+// if it is not there: one of the two finds another version. Where a release deletes the record,
+// the second may find none again and bring its term back, with a greater fence: such a term is
+// not renewed. What stays unknown is given back, and lasts for a TTL at worst.
 //
 // The fence grows with each acquisition of a key. Where the store numbers all its writes, it is
 // the number of the acquisition's, and a release deletes the record. Elsewhere it is counted in

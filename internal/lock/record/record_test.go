@@ -106,6 +106,74 @@ func TestLockIsGivenBackWhoseAcquisitionIsNotKnown(t *testing.T) {
 	}
 }
 
+// late is a store that carries out one write when a test does it.
+type late struct {
+	*store
+	hold bool
+	held record.Record
+}
+
+func (l *late) Put(ctx context.Context, r record.Record) (record.Record, error) {
+	if l.hold {
+		l.hold, l.held = false, r
+		return record.Record{}, errUnanswered
+	}
+	return l.store.Put(ctx, r)
+}
+
+// The first of two writes of an acquisition is carried out when a thief has released the lock.
+func TestTermThatALateWriteBringsBackIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	s := &store{numbered: true}
+	l := &late{store: s, hold: true}
+	holder := record.New(record.Options{Records: l, Capabilities: lock.Capabilities{Name: "late"}, Numbered: true})
+	thief := s.provider()
+	g := acquire(t, holder, want("order", "a"))
+	found, err := thief.Find(t.Context(), lock.Query{Region: "DEFAULT", Limit: 1})
+	if err != nil || len(found) != 1 {
+		t.Fatal(err, found)
+	}
+	stolen, err := thief.Steal(t.Context(), want("order", "b"), found[0], lock.By{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := thief.Release(t.Context(), stolen); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), l.held); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := holder.Renew(t.Context(), []lock.Grant{g}); err != nil || got[0] != lock.Lost {
+		t.Errorf("renewal of fence %d after %d: %v, %v, want lost", g.Fence, stolen.Fence, got, err)
+	}
+}
+
+// Another program writes the record without a change, as one does that labels it.
+func TestWriteOfAnotherProgramIsSeen(t *testing.T) {
+	t.Parallel()
+	for numbered, before := range map[bool]lock.Renewal{false: lock.Renewed, true: lock.Lost} {
+		s := &store{numbered: numbered}
+		p := s.provider()
+		touch := func(key string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.store(s.records[at{"DEFAULT", key}])
+		}
+		renew := func(g lock.Grant, want lock.Renewal) {
+			t.Helper()
+			if got, err := p.Renew(t.Context(), []lock.Grant{g}); err != nil || got[0] != want {
+				t.Errorf("numbered %t: renewal of %s: %v, %v, want %v", numbered, g.Key, got, err, want)
+			}
+		}
+		fresh, old := acquire(t, p, want("fresh", "a")), acquire(t, p, want("old", "a"))
+		touch(fresh.Key)
+		renew(fresh, before)
+		renew(old, lock.Renewed)
+		touch(old.Key)
+		renew(old, lock.Renewed)
+	}
+}
+
 // calls are those of a free lock that is acquired, renewed and released.
 func TestCallsOfALock(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,10 @@ var ErrConflict = errors.New("the record has another version")
 // behind them breaks no lock, because every write names a version; it can make a holder give
 // up a lock that it has. Every call ends when its context does, and calls may run at the same
 // time.
+//
+// A write of another program that keeps the fields of a record lets its lease run for a whole
+// TTL again. If it comes before the first renewal where [Options.Numbered] is set, the holder
+// loses the lease: such a write cannot be told from one of an acquisition that came twice.
 type Records interface {
 	// Get returns the record of that region and key, without a version where there is none.
 	Get(ctx context.Context, region, key string) (Record, error)

@@ -43,10 +43,11 @@ func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) 
 	return p.again(ctx, "extend", g, ttl)
 }
 
-// again lets the lease run for ttl from now, unless others may have seen its end.
+// again lets the lease run for ttl from now, unless others may have seen its end, or another
+// write than that of the grant has made the record.
 func (p *Provider) again(ctx context.Context, what string, g lock.Grant, ttl time.Duration) error {
 	return p.change(ctx, what, g, func(r Record) (Record, error) {
-		if r.left() <= 0 {
+		if r.left() <= 0 || r.fence() != g.Fence {
 			return r, lock.ErrLost
 		}
 		r.Fence, r.TTL, r.RenewedAt = g.Fence, ttl, time.Now()
