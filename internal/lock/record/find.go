@@ -14,14 +14,14 @@ import (
 // Find implements [lock.Finder]. It leaves the parts of the descriptor to its caller. Ages are by
 // the clocks of the holders, and what is left of a lease is by what this process has seen.
 func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) {
-	records, err := p.opts.Records.List(ctx, q.Region)
+	records, err := p.read(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("find locks: %w", err)
 	}
 	var found []lock.Held
 	for _, r := range records {
 		r = p.seen.note(r)
-		if r.Term == "" || q.Key != "" && q.Key != r.Key || q.Node != "" && q.Node != r.Node {
+		if r.Term == "" || q.Node != "" && q.Node != r.Node {
 			continue
 		}
 		h := lock.Held{Grant: r.grant(), Row: r.Key, Age: max(0, time.Since(r.AcquiredAt)), Left: r.left(), Mark: r.Version}
@@ -31,6 +31,15 @@ func (p *Provider) Find(ctx context.Context, q lock.Query) ([]lock.Held, error) 
 	}
 	slices.SortFunc(found, compare)
 	return found[:min(len(found), q.Limit)], nil
+}
+
+// read returns the one record of the query's key, or all of its region.
+func (p *Provider) read(ctx context.Context, q lock.Query) ([]Record, error) {
+	if q.Key == "" {
+		return p.opts.Records.List(ctx, q.Region)
+	}
+	r, err := p.get(ctx, q.Region, q.Key)
+	return []Record{r}, err
 }
 
 func compare(a, b lock.Held) int {

@@ -273,3 +273,57 @@ func TestOldRecordsAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// A process that knows of many live locks would look at all of them for each new one.
+func TestOldRecordsAreLookedForOnceAMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(store)
+		s.mu.Lock()
+		for i := range 10_000 {
+			s.store(record.Record{Region: "DEFAULT", Key: fmt.Sprint(i), Term: "alive", TTL: 24 * time.Hour})
+		}
+		for _, key := range []string{"first", "second"} {
+			s.store(record.Record{Region: "DEFAULT", Key: key, Term: "dead", TTL: time.Second})
+		}
+		s.mu.Unlock()
+		p := s.provider()
+		if _, err := p.Find(t.Context(), lock.Query{Region: "DEFAULT", Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		acquire(t, p, want("looks", "a")) // The dead were over for a second less than an hour.
+		time.Sleep(30 * time.Second)
+		acquire(t, p, want("does not look", "a"))
+		if g := acquire(t, p, want("first", "a")); !g.Recovered {
+			t.Errorf("taken over: %+v", g)
+		}
+		time.Sleep(30 * time.Second)
+		acquire(t, p, want("looks again", "a"))
+		if left := refused(t, p, want("second", "a")); left != time.Second {
+			t.Errorf("%s are left of a lease that was forgotten", left)
+		}
+	})
+}
+
+func TestOneLockIsFoundByItsRecordAlone(t *testing.T) {
+	t.Parallel()
+	for _, numbered := range []bool{false, true} {
+		s := &store{numbered: numbered}
+		acquire(t, s.provider(), want("order", "a"))
+		acquire(t, s.provider(), want("another", "a"))
+		var calls []string
+		s.answer = func(call string) error {
+			calls = append(calls, call)
+			return nil
+		}
+		for key, wanted := range map[string]int{"order": 1, "none": 0} {
+			if found, err := s.provider().Find(t.Context(), lock.Query{Region: "DEFAULT", Key: key, Limit: 10}); err != nil || len(found) != wanted {
+				t.Errorf("numbered %t: %s: %+v, %v", numbered, key, found, err)
+			}
+		}
+		if got := fmt.Sprint(calls); got != "[get get]" {
+			t.Errorf("numbered %t: calls are %s", numbered, got)
+		}
+	}
+}

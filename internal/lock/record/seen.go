@@ -7,16 +7,19 @@ import (
 )
 
 // When a process remembers mostSeen records, it forgets those whose leases were over for
-// keptSeen. Of a record that is forgotten, the TTL counts anew.
+// keptSeen, and looks for them every sweepSeen at most. Of a record that is forgotten, the TTL
+// counts anew.
 const (
-	mostSeen = 10_000
-	keptSeen = time.Hour
+	mostSeen  = 10_000
+	keptSeen  = time.Hour
+	sweepSeen = time.Minute
 )
 
 // seen are the records of terms as this process has last seen them, by region and key.
 type seen struct {
 	mu      sync.Mutex
 	records map[[2]string]Record
+	swept   time.Time
 }
 
 // note notes a record that was just read or written, and returns it with the moment since which
@@ -32,7 +35,8 @@ func (s *seen) note(r Record) Record {
 	case known && before.Version == r.Version:
 		return before
 	default:
-		if len(s.records) >= mostSeen {
+		if len(s.records) >= mostSeen && r.since.Sub(s.swept) >= sweepSeen {
+			s.swept = r.since
 			maps.DeleteFunc(s.records, func(_ [2]string, old Record) bool { return old.left() < -keptSeen })
 		}
 		s.records[at] = r
