@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,7 @@ func (p *Provider) take(ctx context.Context, what string, r lock.Request, unread
 	for try := 0; try < tries && (err == nil || errors.Is(err, ErrConflict)); try++ {
 		if err = nil; try > 0 || !unread {
 			at, err = p.get(ctx, r.Region, r.Key)
+			at.TTL = cmp.Or(at.TTL, r.TTL)
 		}
 		if err == nil {
 			err = may(at)

@@ -62,6 +62,27 @@ func TestDeadHolderIsWaitedForFromTheFirstLook(t *testing.T) {
 	})
 }
 
+// The record of another program does not say for how long its lease lasts.
+func TestLeaseWithoutATTLLastsForThatOfTheObserver(t *testing.T) {
+	t.Parallel()
+	for _, numbered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{numbered: numbered}
+			if _, err := s.Put(t.Context(), record.Record{Region: "DEFAULT", Key: "order", Term: "foreign"}); err != nil {
+				t.Fatal(err)
+			}
+			p := s.provider()
+			if left := refused(t, p, want("order", "a")); left != time.Minute {
+				t.Errorf("%s are left at the first look", left)
+			}
+			time.Sleep(time.Minute)
+			if g := acquire(t, p, want("order", "a")); !g.Recovered {
+				t.Errorf("taken over: %+v", g)
+			}
+		})
+	}
+}
+
 // A process is started anew before it has seen the record for a TTL, again and again.
 func TestProcessThatCrashesTakesNoLockFromTheDead(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,9 @@ type Record struct {
 	// Fence is that of the term, once it was renewed. Before, it is the Revision, or the
 	// Transitions where there is none.
 	Fence int64
-	// TTL is for how long the record may stand unchanged before the lease is over.
+	// TTL is for how long the record may stand unchanged before the lease is over. 0 is of
+	// another program that says none: who wants the lock waits for the TTL that it asks for
+	// itself, and a list shows the lease as over.
 	TTL time.Duration
 	// AcquiredAt and RenewedAt are by the holder's clock. They are for people.
 	AcquiredAt, RenewedAt time.Time

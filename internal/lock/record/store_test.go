@@ -126,12 +126,12 @@ func (s *store) lagging(region, key string) record.Record {
 	return s.former[at{region, key}]
 }
 
-// expire makes the lease one that everybody has seen for long enough, by a TTL of nothing.
+// expire makes the lease one that everybody has seen for long enough.
 func (s *store) expire(g lock.Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.records[at{g.Region, g.Key}]; r.Term == g.Term {
-		r.TTL = 0
+		r.TTL = -1
 		s.store(r)
 	}
 }
