@@ -123,7 +123,7 @@ type Provider interface {
 	Acquire(ctx context.Context, r Request) (Grant, error)
 	// Renew extends each lease by its own TTL, if its term still holds it; an
 	// expired lease is not revived. The result has one entry for each grant,
-	// in order. An error means that all are [Unknown].
+	// in order. An error says why some are [Unknown]; without entries, all are.
 	Renew(ctx context.Context, grants []Grant) ([]Renewal, error)
 	// Release ends the lease. It returns an error that is [ErrLost] when
 	// the term did not hold it any more.

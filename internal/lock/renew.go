@@ -128,10 +128,10 @@ func (k *Keeper) renew(batch []*Lease) {
 	k.logFailure(len(batch), err)
 	for i, l := range batch {
 		answer := Unknown
-		if err == nil && i < len(renewals) {
+		if i < len(renewals) {
 			answer = renewals[i]
 		}
-		l.renewed(answer, began, err == nil)
+		l.renewed(answer, began, err == nil || answer != Unknown)
 	}
 }
 

@@ -69,6 +69,29 @@ func TestErrorsBelowTheEndOfTrustAreNoLoss(t *testing.T) {
 	})
 }
 
+// The call fails for one lease of two, and has renewed the other.
+func TestAnswersBesideAnErrorCount(t *testing.T) {
+	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
+		a, b := acquire(t, k, want("a")), acquire(t, k, want("b"))
+		p.answerWith(func(_ context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
+			renewals := make([]lock.Renewal, len(grants))
+			for i, g := range grants {
+				if g.Key == "a" {
+					renewals[i] = lock.Renewed
+				}
+			}
+			return renewals, errDown
+		})
+		if after := lostAfter(t, b); after != trust {
+			t.Errorf("lost after %s, want %s", after, trust)
+		}
+		alive(t, a)
+		p.answerWith(nil)
+		_ = b.Release(t.Context())
+		release(t, a)
+	})
+}
+
 func TestSlowSuccessDoesNotStretchTrust(t *testing.T) {
 	bubble(t, func(t *testing.T, p *provider, k *lock.Keeper) {
 		l := acquire(t, k, want("order"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,6 +269,29 @@ func TestRenewalsRunBesideEachOther(t *testing.T) {
 			t.Errorf("renewal while the store is down: %v, %v", got[0], err)
 		}
 	})
+}
+
+// The store answers for one lease of three.
+func TestRenewalSaysWhyLeasesAreUnknown(t *testing.T) {
+	t.Parallel()
+	s := new(store)
+	p := s.provider()
+	grants := []lock.Grant{acquire(t, p, want("a", "a")), acquire(t, p, want("b", "a")), acquire(t, p, want("c", "a"))}
+	puts, down := 0, errors.New("store is down")
+	s.answer = func(call string) error {
+		if call == "put" {
+			puts++
+		}
+		if puts == 1 {
+			return nil
+		}
+		return down
+	}
+	got, err := p.Renew(t.Context(), grants)
+	slices.Sort(got)
+	if want := []lock.Renewal{lock.Unknown, lock.Unknown, lock.Renewed}; !errors.Is(err, down) || !slices.Equal(got, want) {
+		t.Errorf("renewals are %v, %v", got, err)
+	}
 }
 
 // A process forgets records that it has not looked at for long, when it knows of many.

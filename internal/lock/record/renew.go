@@ -13,8 +13,8 @@ import (
 // inFlight bounds the renewals that one call makes at a time.
 const inFlight = 16
 
-// Renew implements [lock.Provider]. The error is that of a store which has answered for none of
-// the leases.
+// Renew implements [lock.Provider]. The error is that of the first lease for which the store has
+// not answered.
 func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renewal, error) {
 	renewals, errs := make([]lock.Renewal, len(grants)), make([]error, len(grants))
 	var work sync.WaitGroup
@@ -32,10 +32,10 @@ func (p *Provider) Renew(ctx context.Context, grants []lock.Grant) ([]lock.Renew
 		})
 	}
 	work.Wait()
-	if slices.ContainsFunc(renewals, func(r lock.Renewal) bool { return r != lock.Unknown }) {
-		return renewals, nil
+	if i := slices.Index(renewals, lock.Unknown); i >= 0 {
+		return renewals, errs[i]
 	}
-	return renewals, errors.Join(errs[:min(1, len(errs))]...)
+	return renewals, nil
 }
 
 // Extend implements [lock.Extender].
