@@ -359,6 +359,40 @@ func TestPanicInPausesLeavesNoPlace(t *testing.T) {
 	})
 }
 
+// The pauses panic at once, or when they end because the lock was acquired.
+func TestPanicInPausesLeavesNothingHeld(t *testing.T) {
+	t.Parallel()
+	for name, pauses := range map[string]locks.Pauses{
+		"at once": func(func(time.Duration) bool) { panic("of the caller") },
+		"at the end": func(yield func(time.Duration) bool) {
+			yield(2 * time.Second)
+			panic("of the caller")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, p := open(t, locks.Options{Policies: []locks.Policy{{Name: "one", Subject: "schema", PerNode: 1}}})
+				other, schema := process(t, p), locks.Descriptor{Subject: "schema", Predicate: "writing", Resources: []string{"a"}}
+				outer, l := acquire(t, m, t.Context(), page), acquire(t, other, t.Context(), schema)
+				time.AfterFunc(time.Second, func() { release(t, l) })
+				func() {
+					defer func() { _ = recover() }()
+					_, _ = m.AcquireAll(outer.Context(), []locks.Descriptor{page, schema}, locks.Retry(pauses))
+				}()
+				time.Sleep(time.Minute)
+				if isHeld(t, m, schema) {
+					t.Error("the lock is held, or its place in the policy")
+				}
+				release(t, outer)
+				if isHeld(t, other, page) {
+					t.Error("the nested lease is held")
+				}
+			})
+		})
+	}
+}
+
 // busy makes one attempt at a time, which takes long.
 type busy struct{ *locktest.Memory }
 

@@ -202,17 +202,22 @@ func (m *Manager) AcquireAll(ctx context.Context, ds []Descriptor, options ...Op
 }
 
 // acquire takes all locks or none.
-func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (Leases, error) {
+func (m *Manager) acquire(ctx context.Context, ds []Descriptor, how waiting) (all Leases, err error) {
 	bound := how.maxHold
 	how.maxHold = m.policies.maxHold(ds, bound)
 	nested, others, err := m.nestAll(ctx, ds)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { // Also where the caller's pauses panic.
+		if all == nil {
+			err = errors.Join(err, nested.Release(ctx))
+		}
+	}()
 	var taken Leases
 	if len(others) > 0 {
 		if taken, err = m.take(ctx, others, how); err != nil {
-			return nil, errors.Join(err, nested.Release(ctx))
+			return nil, err
 		}
 	}
 	for _, l := range nested {
@@ -291,7 +296,7 @@ func (m *Manager) take(ctx context.Context, ds []Descriptor, how waiting) (Lease
 }
 
 // takeBy has get take the locks, and say how often it tried.
-func (m *Manager) takeBy(ctx context.Context, ds []Descriptor, how waiting, get func(ctx context.Context) ([]*lock.Lease, int, error)) (Leases, error) {
+func (m *Manager) takeBy(ctx context.Context, ds []Descriptor, how waiting, get func(ctx context.Context) ([]*lock.Lease, int, error)) (leases Leases, err error) {
 	for i, d := range ds {
 		if err := m.policies.enter(d); err != nil {
 			m.leave(ds[:i])
@@ -302,13 +307,17 @@ func (m *Manager) takeBy(ctx context.Context, ds []Descriptor, how waiting, get 
 	s := &set{}
 	s.held.Store(int64(len(ds)))
 	ctx, s.cancel = context.WithCancelCause(ctx)
+	defer func() { // Also where the caller's pauses panic.
+		if leases == nil {
+			m.leave(ds)
+			s.cancel(err)
+		}
+	}()
 	began := time.Now()
 	held, tries, err := get(ctx)
 	m.metrics.acquired(ctx, ds, began, tries, held, err)
 	if err != nil {
 		m.failures.count(err)
-		m.leave(ds)
-		s.cancel(err)
 		return nil, err
 	}
 	m.bound(ds, held, how)

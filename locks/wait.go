@@ -193,23 +193,27 @@ func mayWait(err error) bool { return errors.Is(err, ErrHeld) || errors.Is(err, 
 func (m *Manager) waitInLine(ctx context.Context, requests []lock.Request, how waiting, err error) ([]*lock.Lease, int, error) {
 	var leases []*lock.Lease
 	var w *waiter
-	defer func() { // Also where the caller's pauses panic.
+	over := false
+	defer func() { // Also where the caller's pauses panic, which may be when they end.
 		if w != nil {
 			m.line.leave(w)
+		}
+		for i := 0; !over && err == nil && i < len(leases); i++ {
+			_ = leases[i].Release(ctx)
 		}
 	}()
 	tries := 0
 	for pause := range how.pausesAfter(&err) {
-		if !mayWait(err) {
-			break
-		}
 		if w == nil {
 			w = m.line.join(requests)
 		}
 		var more int
 		leases, more, err = m.tryAfter(ctx, requests, w, pause)
-		tries += more
+		if tries += more; !mayWait(err) {
+			break
+		}
 	}
+	over = true
 	return leases, tries, err
 }
 
