@@ -155,6 +155,49 @@ func TestExtendedLeaseKeepsContendersOut(t *testing.T) {
 	})
 }
 
+// INT_LOCK gets EXPIRED_AFTER while an extension finds the row locked.
+func TestExtensionFollowsTheTableThatChanges(t *testing.T) {
+	t.Parallel()
+	for _, d := range []locks.Descriptor{audit, reading} {
+		t.Run(d.Subject, func(t *testing.T) {
+			t.Parallel()
+			url := lockdbtest.Postgres(t, "")
+			m, db := open(t, url, "a"), pool(t, url)
+			do := func(query string) {
+				t.Helper()
+				if _, err := db.ExecContext(t.Context(), query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l := acquire(t, m, d)
+			do(`CREATE SEQUENCE tries`)
+			do(`CREATE FUNCTION locked() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS
+				$$ BEGIN PERFORM nextval('tries'); RAISE EXCEPTION USING ERRCODE = 'lock_not_available'; END $$`)
+			do(`CREATE TRIGGER locked BEFORE UPDATE ON int_lock FOR EACH ROW EXECUTE FUNCTION locked()`)
+			extended := make(chan error, 1)
+			go func() { extended <- l.Extend(t.Context(), time.Hour) }()
+			waittest.Eventually(t, time.Minute, func() (err error) {
+				if tries := rowsOf(t, db, `SELECT 1 FROM tries WHERE is_called`); len(tries) == 0 {
+					err = errors.New("the extension has not begun")
+				}
+				return err
+			})
+			do(`ALTER TABLE int_lock ADD expired_after TIMESTAMP NOT NULL DEFAULT (now() AT TIME ZONE 'UTC' + interval '5 minutes')`)
+			do(`ALTER TABLE int_lock ALTER expired_after DROP DEFAULT`)
+			other := audit
+			other.Resources = []string{"other"}
+			acquire(t, m, other) // Which tells the process.
+			do(`DROP TRIGGER locked ON int_lock`)
+			if err := <-extended; err != nil {
+				t.Fatal(err)
+			}
+			if long := rowsOf(t, db, `SELECT 1 FROM int_lock WHERE expired_after > now() AT TIME ZONE 'UTC' + interval '50 minutes'`); len(long) != 1 {
+				t.Error("the expiry is not that of the extension")
+			}
+		})
+	}
+}
+
 func TestShortestTTL(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, url string) {

@@ -52,12 +52,13 @@ type step struct {
 }
 
 // change runs the steps in a transaction, and tries again while another client has locked a
-// row. The error is [lock.ErrLost] when one of them finds no row.
-func (p *Provider) change(ctx context.Context, what string, steps []step) error {
+// row. Each try asks for the steps, since INT_LOCK may have become another table. The error is
+// [lock.ErrLost] when one of them finds no row.
+func (p *Provider) change(ctx context.Context, what string, steps func() []step) error {
 	err := sqldb.RetryLocked(ctx, func() error {
 		err := sqldb.RetryConflicts(ctx, func() error {
 			return p.db.InTx(ctx, what, func(tx *sql.Tx) error {
-				for _, s := range steps {
+				for _, s := range steps() {
 					if err := changeOne(ctx, tx, s.text, s.args...); err != nil {
 						return err
 					}
@@ -79,15 +80,16 @@ func (p *Provider) change(ctx context.Context, what string, steps []step) error 
 // Extend implements [lock.Extender]. A lease that one holds alone is renewed by its present
 // TTL first, which also locks the row, and then dated for the new one.
 func (p *Provider) Extend(ctx context.Context, g lock.Grant, ttl time.Duration) error {
-	steps := p.extendHold(g, ttl)
-	if g.Mode.Alone() {
+	return p.change(ctx, fmt.Sprintf("extend lock %s", g.Key), func() []step {
+		if !g.Mode.Alone() {
+			return p.extendHold(g, ttl)
+		}
 		longer := g
 		longer.TTL = ttl
 		touch, now := p.alone.GuardSQL(g)
 		_, later := p.alone.GuardSQL(longer)
-		steps = []step{{touch, now}, {touch, later}, {p.sql.SQL().Extend, append(rowOf(g), ttl.Milliseconds())}}
-	}
-	return p.change(ctx, fmt.Sprintf("extend lock %s", g.Key), steps)
+		return []step{{touch, now}, {touch, later}, {p.sql.SQL().Extend, append(rowOf(g), ttl.Milliseconds())}}
+	})
 }
 
 // extendHold extends a share. The row of INT_LOCK comes first, which keeps all others from
@@ -107,17 +109,17 @@ func (p *Provider) extendHold(g lock.Grant, ttl time.Duration) []step {
 // TTL is the time that is left. A row that another client has locked is tried again, as by
 // Release.
 func (p *Provider) ReleaseAfter(ctx context.Context, g lock.Grant, after time.Duration) error {
-	text, term := p.sql.SQL(), uuid.NewString()
-	var steps []step
-	if g.Mode.Alone() {
+	term := uuid.NewString()
+	return p.change(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), func() []step {
+		text := p.sql.SQL()
+		if !g.Mode.Alone() {
+			return append(p.extendHold(g, after), step{text.DelayGroup, rowOf(g)}, step{text.DelayHold, append(rowOf(g), term)})
+		}
 		touch, now := p.alone.GuardSQL(g)
-		steps = []step{
+		return []step{
 			{touch, now},
 			{text.Delay, append(rowOf(g), after.Seconds(), term)},
 			{text.DelayLock, append(rowOf(g), term, after.Milliseconds())},
 		}
-	} else {
-		steps = append(p.extendHold(g, after), step{text.DelayGroup, rowOf(g)}, step{text.DelayHold, append(rowOf(g), term)})
-	}
-	return p.change(ctx, fmt.Sprintf("release lock %s in %s", g.Key, after), steps)
+	})
 }
