@@ -36,11 +36,7 @@ WITH was AS (
   INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
   SELECT lock_key, region, client_id, nextval('obs_fence'), $5, $6, $7, ($4 * 1000)::bigint, clock_timestamp(), '', '', $8
     FROM l
-  ON CONFLICT (lock_key, region) DO UPDATE
-     SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-         descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, liveness = excluded.liveness,
-         metadata = excluded.metadata
+  ` + described + `
   RETURNING fence
 )
 SELECT noted.fence, was.expired, was.released, was.node FROM noted, was`,
@@ -90,11 +86,7 @@ WITH want AS (
          (ttl * 1000)::bigint, clock_timestamp(), '', '',
          CASE WHEN shares THEN '' ELSE metadata END, CASE WHEN shares THEN client_id ELSE '' END
     FROM taken
-  ON CONFLICT (lock_key, region) DO UPDATE
-     SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-         descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-         boot_id = excluded.boot_id, liveness = excluded.liveness,
-         metadata = excluded.metadata, group_term = excluded.group_term
+  ` + described + `, group_term = excluded.group_term
 ), ended AS MATERIALIZED (
   SELECT h.lock_key, h.region, h.term
     FROM obs_hold h

@@ -21,11 +21,7 @@ DELETE FROM obs_hold AS h
 	DescribeAlone: `
 INSERT INTO obs_lock (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, {now}, '', '', $9)
-ON CONFLICT (lock_key, region) DO UPDATE
-   SET term = excluded.term, fence = excluded.fence, name = excluded.name, node = excluded.node,
-       descriptor = excluded.descriptor, ttl_ms = excluded.ttl_ms, acquired_at = excluded.acquired_at,
-       boot_id = excluded.boot_id, liveness = excluded.liveness,
-       metadata = excluded.metadata`,
+` + described,
 
 	DescribeGroup: `
 INSERT INTO obs_lock AS o (lock_key, region, term, fence, name, node, descriptor, ttl_ms, acquired_at, boot_id, liveness, metadata, group_term)
