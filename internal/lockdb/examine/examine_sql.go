@@ -23,9 +23,6 @@ func newExamineSQL(db *sqldb.DB) *sqldb.Statements[examineSQL] {
 //
 // BareLocks is Locks where our own tables are not beside INT_LOCK. Both read the expiry where
 // the table has one. No time.Time is infinite.
-//
-// FormerMembers and FormerPauses are of schemas before [schemaWithLiveness] and
-// [schemaWithPauses].
 var postgresExamineSQL = examineSQL{
 	Clock:  clockSQL,
 	Server: `SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery()`,
