@@ -45,7 +45,12 @@ func newGeneration(ctx context.Context, j *journal, present *bitmap) (*generatio
 	goesOn := last.Complete && strings.HasPrefix(last.Reading, reading) || g.byKey && last.Key != "" && last.Reading == reading+g.order
 	if !g.stored || !goesOn {
 		g.Generation = Generation{Reading: reading + g.order, StartedAt: j.at, Took: last.Took}
-		return g, nil
+		if g.stored && last.Reading != g.Reading {
+			// If the other one were gone on with later, rows that this one meets would be
+			// taken for gone.
+			err = j.commit(ctx, Chunk{Generation: g.soFar()})
+		}
+		return g, err
 	}
 	g.Generation = last
 	g.seen, g.Seen = decodeBitmap(last.Seen), nil

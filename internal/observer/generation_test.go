@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/observerd/observerd/internal/events"
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/observer/observertest"
 	"github.com/observerd/observerd/test/kit/simtest"
@@ -339,6 +340,47 @@ func TestGenerationOfOtherRowsIsNotGoneOnWith(t *testing.T) {
 		reads := s.src.Ranges()
 		equal(t, name+": begins at", reads[len(reads)-1].Key, "")
 	}
+}
+
+// A node with another definition dies after it has observed a row that an unfinished reading
+// lacks, and the first definition comes back: its reading must not be gone on with.
+func TestRowsThatAnotherReadingHasMetAreNotGone(t *testing.T) {
+	t.Parallel()
+	s := keyed(t, observer.DetectSnapshot, noTimestamp, changedAtMost(7), func(s *observer.Spec) { s.ChunkRows = 2 })
+	by := func(definition string, loaded int64) {
+		s.spec.Definition, s.spec.Loaded = defined(definition), func() time.Time { return observertest.Time(loaded) }
+	}
+	by("1", 0)
+	s.put(0, 30)
+	s.generation()
+	s.src.Delete(key(0))
+	for i := range 10 {
+		s.src.Put(key(i+1), "b")
+	}
+	equal(t, "more to read", s.poll().Full, true)
+
+	s.src.Put(key(0), "c")
+	by("2", 1)
+	before := len(s.db.Events(stream))
+	s.db.Step = func(call string) error {
+		if call == "commit" && len(s.db.Events(stream)) > before {
+			return errors.New("the node has died")
+		}
+		return nil
+	}
+	if _, err := s.tryPoll(); err == nil || len(s.db.Events(stream)) == before {
+		t.Fatalf("a poll that dies after its first chunk: %v", err)
+	}
+	s.db.Step = nil
+
+	by("1", 2)
+	s.generation()
+	for _, e := range s.db.Events(stream) {
+		if e.Change == events.ChangeGone {
+			t.Errorf("%s is gone", e.Subject)
+		}
+	}
+	s.checkLog()
 }
 
 // TestSimulatedGenerations reads a table in polls that end for any reason, while
