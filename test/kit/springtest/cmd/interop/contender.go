@@ -13,13 +13,13 @@ import (
 
 // contender is one thread of ours.
 type contender struct {
-	witness witness
-	db      *lockdb.DB
-	keeper  *lock.Keeper
-	format  lockdb.KeyFormat
-	names   []string
-	holder  string
-	random  *rand.Rand
+	witness  witness
+	provider lock.Provider
+	keeper   *lock.Keeper
+	format   lockdb.KeyFormat
+	names    []string
+	holder   string
+	random   *rand.Rand
 	// shares lets it share every other lock.
 	shares bool
 	tally  *tally
@@ -47,7 +47,7 @@ func (c *contender) run(ctx context.Context, end time.Time) error {
 
 // abandon takes a lock as a node that dies with it.
 func (c *contender) abandon(ctx context.Context, r lock.Request) error {
-	_, err := c.db.Leases().Acquire(ctx, r)
+	_, err := c.provider.Acquire(ctx, r)
 	if err == nil {
 		c.tally.abandoned.Add(1)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/observerd/observerd/internal/lock"
 	"github.com/observerd/observerd/internal/lockdb"
+	"github.com/observerd/observerd/locks/database"
 )
 
 // The contest, alike on both sides: nodes, threads of each, and how a lock is
@@ -149,12 +151,16 @@ func (t *trial) ours(ctx context.Context, format lockdb.KeyFormat, shares bool, 
 		if err != nil {
 			return counts, err
 		}
-		keeper := lock.NewKeeper(lock.KeeperOptions{Provider: db.Leases()})
+		provider := lock.Provider(db.Leases())
+		if shares {
+			provider = database.On(db, slog.New(slog.DiscardHandler))
+		}
+		keeper := lock.NewKeeper(lock.KeeperOptions{Provider: provider})
 		work.Go(func() {
 			var threadsOf sync.WaitGroup
 			for i := range threads {
 				c := &contender{
-					witness: t.witness, db: db, keeper: keeper, format: format, names: names, tally: counts,
+					witness: t.witness, provider: provider, keeper: keeper, format: format, names: names, tally: counts,
 					shares: shares,
 					holder: fmt.Sprintf("ours-%d-%d", n, i), random: rand.New(rand.NewPCG(uint64(t.settings.seed), uint64(n*threads+i))), //nolint:gosec // A seed.
 				}
