@@ -7,7 +7,7 @@ import (
 )
 
 // Bounds returns the bounds of a statement in the form in which a database takes
-// them; parts says what they are, see [Statements.Range]. cursor writes a bound of
+// them; parts says what they are, see [Writer]. cursor writes a bound of
 // the timestamp, key a part of the key. Each reports false for what cannot have come
 // from the column.
 func Bounds[T any](s Selection, in observer.Range, parts []int, cursor func(bound string) (T, bool), key func(c Column, part string) (T, bool)) ([]T, error) {

@@ -25,7 +25,7 @@ func MaxRowBytes(q observer.Query) int {
 const ShortValue = 8 << 10
 
 // summed is how many columns share a sum of their lengths where the database cannot
-// name one, see [Statements.Sum]. The sum is written for each of them, so that the
+// name one, see [Statements.Laterals]. The sum is written for each of them, so that the
 // statement would grow with the square of their number.
 const summed = 16
 
@@ -57,11 +57,9 @@ type sizes struct {
 // sizes bounds the long columns of the data by the sum of their lengths, and those of
 // the key and the timestamp one by one. The sum is looked at only where one of the
 // columns is longer than its share, unless it has a name: that is computed once a row.
-func (w Statements) sizes(s Selection) sizes {
+func (w Statements) sizes() sizes {
+	s, most := w.Selection, MaxRowBytes(w.Query)
 	z := sizes{fits: make([]string, len(s.Columns)), over: make(map[Left][]string)}
-	if w.Size == nil {
-		return z
-	}
 	var data []int
 	for i, c := range s.Columns {
 		fits, length := w.Size(c, w.qualified(c.Name), ShortValue)
@@ -82,22 +80,22 @@ func (w Statements) sizes(s Selection) sizes {
 		z.over[part] = append(z.over[part], "NOT ("+fits+")")
 	}
 	groups := summed
-	if w.Sum != nil {
+	if w.Laterals {
 		groups = max(groups, len(data))
 	}
 	for group := range slices.Chunk(data, groups) {
 		fits, lengths := make([]string, len(group)), make([]string, len(group))
 		for n, i := range group {
 			c := s.Columns[i]
-			fits[n], lengths[n] = w.Size(c, w.qualified(c.Name), w.MaxLength/len(data))
+			fits[n], lengths[n] = w.Size(c, w.qualified(c.Name), most/len(data))
 			lengths[n] = "COALESCE(" + lengths[n] + ", 0)"
 		}
-		sum, named := strings.Join(lengths, w.number("+")), len(group) > summed
+		sum, named := strings.Join(lengths, w.operator("+", Column{})), len(group) > summed
 		if named {
-			z.join, sum = w.Sum(sum)
+			z.join, sum = Lateral(sum+" AS bytes", "s"), "s.bytes"
 		}
-		within := fmt.Sprintf("%s%s%d", sum, w.number("<="), w.MaxLength)
-		over := fmt.Sprintf("%s%s%d", sum, w.number(">"), w.MaxLength)
+		within := fmt.Sprintf("%s%s%d", sum, w.operator("<=", Column{}), most)
+		over := fmt.Sprintf("%s%s%d", sum, w.operator(">", Column{}), most)
 		if !named {
 			over = "NOT (" + strings.Join(fits, " AND ") + ") AND " + over
 		}
@@ -120,38 +118,25 @@ func (w Statements) left(z sizes) string {
 			terms = append(terms, fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", strings.Join(over, " OR "), part))
 		}
 	}
-	return strings.Join(terms, w.number("+"))
+	return strings.Join(terms, w.operator("+", Column{}))
 }
 
 // Leaves reports whether rows have an item behind those of their columns, which says
 // what is left behind.
-func (w Statements) Leaves(s Selection) bool { return w.Item == nil && w.left(w.sizes(s)) != "" }
+func (w Statements) Leaves() bool { return !w.Lengths && w.left(w.sizes()) != "" }
 
 // items writes the select list.
-func (w Statements) items(s Selection, z sizes) []string {
-	items := make([]string, len(s.Columns), len(s.Columns)+1)
-	for i, c := range s.Columns {
-		item := w.qualified(c.Name)
-		if w.Column != nil {
-			item = w.Column(c, item)
-		}
+func (w Statements) items(z sizes) []string {
+	var items []string
+	for i, c := range w.Selection.Columns {
+		item := w.Column(c, w.qualified(c.Name))
 		if z.fits[i] != "" {
 			item = "CASE WHEN " + z.fits[i] + " THEN " + item + " END"
 		}
-		if w.Item != nil {
-			item = w.Item(i, c, item)
-		}
-		items[i] = item
+		items = append(items, w.Item(i, c, item))
 	}
-	if left := w.left(z); left != "" && w.Item == nil {
+	if left := w.left(z); left != "" && !w.Lengths {
 		items = append(items, left)
 	}
 	return items
-}
-
-func (w Statements) number(operator string) string {
-	if w.Arithmetic != nil {
-		operator = w.Arithmetic(operator)
-	}
-	return " " + operator + " "
 }

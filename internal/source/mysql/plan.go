@@ -88,27 +88,29 @@ func (p *plan) resolve(q observer.Query) error {
 // write writes each statement twice: as it is sent, with the bounds in it, and for
 // people.
 func (p *plan) write(q observer.Query, in observer.Range) error {
-	w := p.dialect(q)
-	p.leaves = w.Leaves(p.selection)
-	for _, write := range source.Writers(q, p.selection, in, p.order.parts) {
-		bind(&w, func(int) string { return "?" })
+	w := source.Statements{
+		Dialect: dialect{relation: p.relation}, Query: q, Selection: p.selection, In: in, Order: p.order.parts,
+		From: p.relation.from, NullByKey: true,
+	}
+	if p.order.parts != nil {
+		w.Behind = " FORCE INDEX (" + quote(p.order.name) + ")"
+	}
+	p.leaves = w.Leaves()
+	for _, write := range w.Writers() {
 		shown, parts := write(w)
 		bounds, err := p.literals(in, parts)
 		if err != nil {
 			return err
 		}
-		bind(&w, func(n int) string { return bounds[n-1] })
-		sent, _ := write(w)
+		bound := w
+		bound.Dialect = dialect{relation: p.relation, bounds: bounds}
+		sent, _ := write(bound)
 		p.steps = append(p.steps, step{sent, shown})
 	}
 	return nil
 }
 
-func bind(w *source.Statements, bound func(n int) string) {
-	w.Bound, w.KeyBound = bound, func(n int, _ source.Column) string { return bound(n) }
-}
-
-// literals are the bounds of a statement, see [source.Statements.Range]. What they
+// literals are the bounds of a statement, see [source.Writer]. What they
 // may be is checked, so they need no quoting.
 func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
 	cursor := func(bound string) (string, bool) {
@@ -118,17 +120,27 @@ func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
 	return source.Bounds(p.selection, in, parts, cursor, keyBound)
 }
 
-func (p *plan) dialect(q observer.Query) source.Statements {
-	w := source.Statements{
-		From: p.relation.from, Quote: quote, NullByKey: true,
-		Column:    func(c source.Column, qualified string) string { return kindOf(c.Type).selected(qualified) },
-		Size:      p.relation.size,
-		MaxLength: source.MaxRowBytes(q),
+// dialect is that of reads of a relation. Without bounds, it shows ? in their places.
+type dialect struct {
+	source.Standard
+	relation relation
+	bounds   []string
+}
+
+// Quote implements [source.Dialect].
+func (dialect) Quote(name string) string { return quote(name) }
+
+// Column implements [source.Dialect].
+func (dialect) Column(c source.Column, qualified string) string {
+	return kindOf(c.Type).selected(qualified)
+}
+
+// Bound implements [source.Dialect].
+func (d dialect) Bound(n, _ int, _ source.Column) string {
+	if d.bounds == nil {
+		return "?"
 	}
-	if p.order.parts != nil {
-		w.KeyHint = "FORCE INDEX (" + quote(p.order.name) + ")"
-	}
-	return w
+	return d.bounds[n-1]
 }
 
 // check compares the columns of a result with those of the catalogue, between

@@ -12,15 +12,15 @@ import (
 // which has no white space.
 const whiteSpace = 4
 
-// size bounds the values of a column, see [source.Statements]. LENGTH costs the same
+// Size implements [source.Dialect]. LENGTH costs the same
 // for any value; what it says of some character sets is more than UTF-8 needs.
-func (r relation) size(c source.Column, qualified string, most int) (fits, length string) {
-	if r.isShort(c) {
+func (d dialect) Size(c source.Column, qualified string, most int) (fits, length string) {
+	if d.relation.isShort(c) {
 		return "", ""
 	}
 	length = "LENGTH(" + qualified + ")"
 	fits = fmt.Sprintf("%s <= %d", length, most)
-	charset, _, _ := strings.Cut(r.collations[c.Name], "_")
+	charset, _, _ := strings.Cut(d.relation.collations[c.Name], "_")
 	switch k := kindOf(c.Type); {
 	case k == kindJSON:
 		length += fmt.Sprintf(" DIV %d", whiteSpace)

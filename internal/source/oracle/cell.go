@@ -41,18 +41,18 @@ func lengthOf(k kind, qualified string) string {
 	return "DBMS_LOB.GETLENGTH(" + selected(k, qualified) + ")"
 }
 
-// size bounds large objects, see [source.Statements]. The length is in characters.
-func size(c source.Column, qualified string, most int) (fits, length string) {
+// Size implements [source.Dialect] for large objects. The length is in characters.
+func (dialect) Size(c source.Column, qualified string, most int) (fits, length string) {
 	if length = lengthOf(kindOf(c.Type), qualified); length != "" {
 		fits = fmt.Sprintf("%s <= %d", length, most)
 	}
 	return fits, length
 }
 
-// item writes an item of the select list. A large object brings its length along as
+// Item implements [source.Dialect]. A large object brings its length along as
 // an item of its own, which tells an empty one from one that is left behind. n makes
 // its name, for within a subquery each item needs one of its own.
-func item(n int, c source.Column, value string) string {
+func (dialect) Item(n int, c source.Column, value string) string {
 	qualified := "q." + source.Quote(c.Name)
 	if value == qualified {
 		return value
@@ -64,7 +64,7 @@ func item(n int, c source.Column, value string) string {
 	return value
 }
 
-// items is how many items [item] writes for a kind; the value is the last.
+// items is how many items [dialect.Item] writes for a kind; the value is the last.
 func (k kind) items() int {
 	if k == kindCLOB || k == kindJSON {
 		return 2

@@ -65,61 +65,58 @@ func newPlan(r relation, q observer.Query) (plan, error) {
 	return p, nil
 }
 
-// statements is the dialect. Binds are positional, one for each occurrence, and
+// dialect is that of a read. Binds are positional, one for each occurrence, and
 // the limit is a literal: a bound one would be guessed at by the optimizer.
-func (p plan) statements(q observer.Query) source.Statements {
-	return source.Statements{
-		From:      p.relation.from,
-		Column:    func(c source.Column, qualified string) string { return selected(kindOf(c.Type), qualified) },
-		Size:      size,
-		MaxLength: source.MaxRowBytes(q),
-		Item:      item,
-		NullsLast: true,
-		Bound:     p.time.bound,
-		// FETCH FIRST came with 12c, and is no faster.
-		Limit: func(statement string, rows int) string {
-			return fmt.Sprintf("SELECT * FROM (\n%s\n)\nWHERE ROWNUM <= %d", statement, rows)
-		},
-	}
+type dialect struct {
+	source.Standard
+	time     timeKind
+	literals []string // in the places of the binds; nil for these
 }
 
-// write writes the statements.
+// Column implements [source.Dialect].
+func (dialect) Column(c source.Column, qualified string) string {
+	return selected(kindOf(c.Type), qualified)
+}
+
+// Bound implements [source.Dialect].
+func (d dialect) Bound(n, part int, c source.Column) string {
+	text := fmt.Sprintf(":%d", n)
+	if d.literals != nil {
+		text = d.literals[n-1]
+	}
+	if part < 0 {
+		return d.time.value(text)
+	}
+	return keyBound(c, text)
+}
+
+// Limit implements [source.Dialect]. FETCH FIRST came with 12c, and is no faster.
+func (dialect) Limit(statement string, rows int) string {
+	return fmt.Sprintf("SELECT * FROM (\n%s\n)\nWHERE ROWNUM <= %d", statement, rows)
+}
+
+// write writes the statements: with binds, and with literals in their places.
 func (p *plan) write(q observer.Query, in observer.Range) error {
-	w := p.statements(q)
-	for _, write := range source.Writers(q, p.selection, in, p.order.parts) {
-		s, err := p.bind(w, in, write)
+	w := source.Statements{
+		Dialect: dialect{time: p.time}, Query: q, Selection: p.selection, In: in, Order: p.order.parts,
+		From: p.relation.from, Lengths: true, NullsLast: true,
+	}
+	for _, write := range w.Writers() {
+		text, parts := write(w)
+		bounds, err := source.Bounds(p.selection, in, parts, p.time.bind, keyBind)
 		if err != nil {
 			return err
 		}
-		s.sql, s.explained = p.commented(s.sql, q.Stream), p.commented(s.explained, q.Stream)
-		p.steps = append(p.steps, s)
+		binds, literals := make([]any, len(bounds)), make([]string, len(bounds))
+		for n, bind := range bounds {
+			binds[n], literals[n] = bind, "'"+strings.ReplaceAll(bind, "'", "''")+"'"
+		}
+		explained := w
+		explained.Dialect = dialect{time: p.time, literals: literals}
+		literally, _ := write(explained)
+		p.steps = append(p.steps, step{sql: p.commented(text, q.Stream), binds: binds, explained: p.commented(literally, q.Stream)})
 	}
 	return nil
-}
-
-// bind writes a statement twice: with binds, and with literals in their places. See
-// [source.Statements.Range] for what the bounds are.
-func (p *plan) bind(w source.Statements, in observer.Range, write source.Writer) (step, error) {
-	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, fmt.Sprintf(":%d", n)) }
-	text, parts := write(w)
-	cursor := func(bound string) (string, bool) {
-		if _, ok := p.time.Parse(bound, nil); !ok {
-			return "", false
-		}
-		return p.time.literal(bound), true
-	}
-	bounds, err := source.Bounds(p.selection, in, parts, cursor, keyBind)
-	if err != nil {
-		return step{}, err
-	}
-	binds, literals := make([]any, len(bounds)), make([]string, len(bounds))
-	for n, bind := range bounds {
-		binds[n], literals[n] = bind, "'"+strings.ReplaceAll(bind, "'", "''")+"'"
-	}
-	w.Bound = func(n int) string { return p.time.value(literals[n-1]) }
-	w.KeyBound = func(n int, c source.Column) string { return keyBound(c, literals[n-1]) }
-	explained, _ := write(w)
-	return step{sql: text, binds: binds, explained: explained}, nil
 }
 
 // commented adds the comments of a statement. That of the hint is in front, where

@@ -52,11 +52,9 @@ func timeKindOf(c source.Column) (timeKind, error) {
 	return timeKind{}, fmt.Errorf("column %s of type %s cannot order the rows: it must be a DATE or a TIMESTAMP, with or without time zone", c.Name, c.Type)
 }
 
-// bound writes the n-th bound as a value of the column's own type. It converts
+// value writes a bound as a value of the column's own type. It converts
 // the text, never the column, so that an index on the column serves: a value of
 // another type would make Oracle convert every row of the table.
-func (k timeKind) bound(n int) string { return k.value(fmt.Sprintf(":%d", n)) }
-
 func (k timeKind) value(text string) string {
 	switch k {
 	case timeDate:
@@ -69,12 +67,15 @@ func (k timeKind) value(text string) string {
 	return fmt.Sprintf("TO_TIMESTAMP_TZ(%s, '%s')", text, zoneFormat)
 }
 
-// literal writes a cursor as the text that is bound.
-func (k timeKind) literal(cursor string) string {
-	if k.UTC {
-		return cursor[:len(wallLayout)] + " +00:00"
+// bind writes a cursor as the text that is bound. It reports false for what is none.
+func (k timeKind) bind(cursor string) (text string, ok bool) {
+	if _, ok := k.Parse(cursor, nil); !ok {
+		return "", false
 	}
-	return cursor
+	if k.UTC {
+		return cursor[:len(wallLayout)] + " +00:00", true
+	}
+	return cursor, true
 }
 
 // appendCursor makes the cursor of a value as it was selected, and returns the

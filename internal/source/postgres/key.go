@@ -91,13 +91,6 @@ func keyOperators(indexes []index) map[string]string {
 	return schemas
 }
 
-func operatorOf(schema, operator string) string {
-	if schema != "pg_catalog" {
-		schema = source.Quote(schema)
-	}
-	return "OPERATOR(" + schema + "." + operator + ")"
-}
-
 const anyWidth = "any "
 
 // isBound reports whether a width is a declared one. That of a domain is not looked up,

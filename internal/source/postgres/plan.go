@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -24,8 +25,9 @@ type plan struct {
 	time      timeKind
 	steps     []step
 	locks     locks
-	order     []int  // of the parts of the key, for a read by key
-	ties      string // the order of rows that share a timestamp; empty where no read goes on within them
+	order     []int             // of the parts of the key, for a read by key
+	schemas   map[string]string // of the operators of columns, for a read by key; see [dialect]
+	ties      string            // the order of rows that share a timestamp; empty where no read goes on within them
 }
 
 // step is a statement. bare is the same one without a look at lengths, for EXPLAIN, which
@@ -90,19 +92,14 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	if in.Part == observer.PartKey && keyOneWay(r, p.selection) != "" {
 		return p, source.Unfit(observer.ErrNoKeyLookup)
 	}
-	// The types of a timestamp, and of a key that is gone on from, are the server's
-	// own, and so are their operators.
-	schema := func(source.Column) string { return "pg_catalog" }
 	if in.ByKey {
 		indexes, err := c.indexes(ctx, r)
 		if err != nil {
 			return p, err
 		}
-		p.order = keyOrder(r, p.selection, indexes)
-		schemas := keyOperators(indexes)
-		schema = func(c source.Column) string { return schemas[c.Name] }
+		p.order, p.schemas = keyOrder(r, p.selection, indexes), keyOperators(indexes)
 	}
-	return p, source.Unfit(p.write(q, in, schema))
+	return p, source.Unfit(p.write(q, in))
 }
 
 // newPlan resolves the names of a query.
@@ -140,18 +137,23 @@ func (p plan) keyIsPlain() bool {
 	return keyOneWay(p.relation, p.selection) == "" && !slices.ContainsFunc(p.selection.Key, func(i int) bool { return p.types[i] >= firstOther })
 }
 
-// write writes the statements. Columns are compared by operators of a schema; rows of
-// columns, by operators of one schema.
-func (p *plan) write(q observer.Query, in observer.Range, schema func(source.Column) string) error {
-	s := p.selection
-	w := p.relation.statements(q, s, func(operator string, c source.Column) string { return operatorOf(schema(c), operator) })
-	w.Rows = !slices.ContainsFunc(s.Key, func(i int) bool { return schema(s.Columns[i]) != schema(s.Columns[s.Key[0]]) })
-	if p.leaves = w.Leaves(s); p.leaves {
-		p.types = append(p.types, pgtype.Int4OID)
+// write writes the statements.
+func (p *plan) write(q observer.Query, in observer.Range) error {
+	s, d := p.selection, dialect{schemas: p.schemas}
+	w := source.Statements{
+		Dialect: d, Query: q, Selection: s, In: in, Order: p.order, From: p.relation.from, Laterals: true, NullsLast: true,
+		Rows: !slices.ContainsFunc(s.Key, func(i int) bool { return d.schema(s.Columns[i]) != d.schema(s.Columns[s.Key[0]]) }),
 	}
 	bare := w
-	bare.Size, bare.Column, bare.Lateral = nil, nil, ""
-	for _, write := range source.Writers(q, s, in, p.order) {
+	d.sizes = p.relation.sizes
+	if long := p.relation.named(s); long != nil {
+		w.Behind, d.named = source.Lateral(strings.Join(long, ", "), "l"), true
+	}
+	w.Dialect = d
+	if p.leaves = w.Leaves(); p.leaves {
+		p.types = append(p.types, pgtype.Int4OID)
+	}
+	for _, write := range w.Writers() {
 		text, parts := write(w)
 		plain, _ := write(bare)
 		params, err := p.params(in, parts)
@@ -163,7 +165,7 @@ func (p *plan) write(q observer.Query, in observer.Range, schema func(source.Col
 	return nil
 }
 
-// params are the bounds of a statement, see [source.Statements.Range].
+// params are the bounds of a statement, see [source.Writer].
 func (p plan) params(in observer.Range, parts []int) ([][]byte, error) {
 	cursor := func(bound string) ([]byte, bool) {
 		_, ok := p.time.Parse(bound, nil)

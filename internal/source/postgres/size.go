@@ -1,11 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
 )
 
@@ -85,42 +85,53 @@ func (s size) fits(value string, most int) (fits, length string) {
 	return fmt.Sprintf("pg_catalog.pg_column_size(%s) OPERATOR(pg_catalog.<=) %d", value, stored(most)), length
 }
 
-// statements is the dialect. operator is for columns of the timestamp and the key.
-//
-// The columns of a view or a query may be expressions, such as subqueries, which the
-// server would evaluate each time that they are named.
-func (r relation) statements(q observer.Query, s source.Selection, operator func(operator string, c source.Column) string) source.Statements {
-	w := source.Statements{
-		From: r.from, NullsLast: true, MaxLength: source.MaxRowBytes(q), Operator: operator,
-		Arithmetic: func(operator string) string { return operatorOf("pg_catalog", operator) },
-		Sum:        func(sum string) (join, name string) { return lateral(sum+" AS bytes", "s"), "s.bytes" },
-	}
-	long := ""
-	if r.oid == "" || r.kind == view {
-		for _, c := range s.Columns {
-			if r.sizes[c.Name] != sizeShort {
-				long += ", q." + source.Quote(c.Name)
-			}
-		}
-	}
-	name := func(c source.Column, qualified string) string {
-		if long == "" || r.sizes[c.Name] == sizeShort {
-			return qualified
-		}
-		return "l." + source.Quote(c.Name)
-	}
-	if long != "" {
-		w.Lateral = lateral(long[len(", "):], "l")
-	}
-	w.Column = name
-	w.Size = func(c source.Column, qualified string, most int) (string, string) {
-		return r.sizes[c.Name].fits(name(c, qualified), most)
-	}
-	return w
+// dialect is that of reads. The zero value looks at no lengths.
+type dialect struct {
+	source.Standard
+	sizes map[string]size
+	named bool // says that long columns have the alias l, see [relation.named]
+	// schemas are those of the operators by which columns are compared; pg_catalog where
+	// nothing is said. The types of a timestamp, and of a key that is gone on from, are the
+	// server's own, and so are their operators.
+	schemas map[string]string
 }
 
-// lateral names expressions over a row. OFFSET 0 keeps the server from putting them
-// where they are named. It costs half a microsecond a row.
-func lateral(items, alias string) string {
-	return "\nCROSS JOIN LATERAL (SELECT " + items + " OFFSET 0) " + alias
+// Column implements [source.Dialect].
+func (d dialect) Column(c source.Column, qualified string) string {
+	if !d.named || d.sizes[c.Name] == sizeShort {
+		return qualified
+	}
+	return "l." + source.Quote(c.Name)
+}
+
+// Size implements [source.Dialect].
+func (d dialect) Size(c source.Column, qualified string, most int) (fits, length string) {
+	return d.sizes[c.Name].fits(d.Column(c, qualified), most)
+}
+
+// Operator implements [source.Dialect].
+func (d dialect) Operator(operator string, left source.Column) string {
+	schema := d.schema(left)
+	if schema != builtin {
+		schema = source.Quote(schema)
+	}
+	return "OPERATOR(" + schema + "." + operator + ")"
+}
+
+const builtin = "pg_catalog"
+
+func (d dialect) schema(c source.Column) string { return cmp.Or(d.schemas[c.Name], builtin) }
+
+// named are the long columns of a view or a query. They may be expressions, such as
+// subqueries, which the server would evaluate each time that they are named.
+func (r relation) named(s source.Selection) (long []string) {
+	if r.oid != "" && r.kind != view {
+		return nil
+	}
+	for _, c := range s.Columns {
+		if r.sizes[c.Name] != sizeShort {
+			long = append(long, "q."+source.Quote(c.Name))
+		}
+	}
+	return long
 }

@@ -69,9 +69,10 @@ func (s session) planByKey(ctx context.Context, r relation, q observer.Query, in
 	if err != nil || order == nil {
 		return p, s.translate(ctx, "read indexes", err)
 	}
-	p.steps, p.order = nil, selection.OrderID(order, nil)
-	err = p.add(in, func(w source.Statements) (string, []int) { return w.ByKey(q, selection, in, order) })
-	return p, source.Unfit(err)
+	p.order = selection.OrderID(order, nil)
+	w := p.statements(q, in)
+	w.Order = order
+	return p, source.Unfit(p.add(w, source.Statements.ByKey))
 }
 
 // bindable reports whether a key compares with the texts of its parts as its

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/observerd/observerd/internal/observer"
 	"github.com/observerd/observerd/internal/source"
@@ -57,87 +58,85 @@ func planFor(r relation, q observer.Query, in observer.Range) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{selection: selection, from: r.from, table: r.name, most: source.MaxRowBytes(q)}
-	if in.Part == observer.PartKey {
-		p.form = formOf(q.Form)
-		if !r.bindable(selection) {
-			return p, observer.ErrNoKeyLookup
-		}
-		err = p.add(in, func(w source.Statements) (string, []int) { return w.OfKey(q, selection) })
-		return p, err
+	if in.Part == observer.PartKey && !r.bindable(selection) {
+		return p, observer.ErrNoKeyLookup
 	}
-	if selection.Timestamp < 0 {
-		err = p.add(in, func(w source.Statements) (string, []int) { return w.All(selection), nil })
-		return p, err
-	}
-	p.textOnly = r.name != "" && !r.view && affinityOf(selection.Columns[selection.Timestamp].Type) == affinityText
 	p.form = formOf(q.Form)
-	if ties := selection.TieOrder(); r.bindable(selection) {
-		p.ties = selection.OrderID(ties, nil)
-	}
-	switch {
-	case in.Part == observer.PartUndated:
-		err = p.add(in, func(w source.Statements) (string, []int) { return w.Nulls(selection, in) })
-		return p, err
-	case in.Part == observer.PartStray && p.form != "":
-		err = p.add(in, func(w source.Statements) (string, []int) { return strays(w, selection, p.form, in) })
-		return p, err
-	case in.Part == observer.PartStray:
-		return p, nil // All forms have their place.
-	}
-	nulls := source.NullsOf(q, selection, in)
-	if p.form != "" && nulls == source.NullsInRange && selection.Columns[selection.Timestamp].Nullable {
-		nulls = source.NullsApart // They are not within.
-	}
-	if nulls == source.NullsApart { // SQLite sorts NULL first.
-		err = p.add(in, func(w source.Statements) (string, []int) { return w.Nulls(selection, observer.Range{}) })
-		if err != nil {
-			return p, err
+	w := p.statements(q, in)
+	writers := w.Writers()
+	if in.Part != observer.PartKey && selection.Timestamp >= 0 {
+		p.textOnly = r.name != "" && !r.view && affinityOf(selection.Columns[selection.Timestamp].Type) == affinityText
+		if r.bindable(selection) {
+			p.ties = selection.OrderID(selection.TieOrder(), nil)
+		}
+		switch {
+		case in.Part == observer.PartStray && p.form == "":
+			return p, nil // All forms have their place.
+		case in.Part == observer.PartStray:
+			writers = []source.Writer{p.strays}
 		}
 	}
-	err = p.add(in, func(w source.Statements) (string, []int) { return w.Range(selection, in, nulls != source.NullsInRange) })
-	return p, err
+	slices.Reverse(writers) // SQLite sorts NULL first.
+	return p, p.add(w, writers...)
 }
 
-// strays selects the rows that are not of a form. They are few, so it is the index on
+// strays selects the rows that are not of the form. They are few, so it is the index on
 // the timestamp that has to serve, and not one on the key.
-func strays(w source.Statements, s source.Selection, f form, in observer.Range) (string, []int) {
-	w.Opaque = func(condition string) string { return "+(" + condition + ")" }
-	order := make([]string, 0, len(s.Key))
-	for _, part := range s.TieOrder() {
-		order = append(order, "+q."+source.Quote(s.Columns[s.Key[part]].Name))
+func (p plan) strays(w source.Statements) (statement string, parts []int) {
+	ts := "q." + source.Quote(p.selection.TimestampName())
+	conditions := []string{"(" + p.form.without(ts) + ")"}
+	if w.In.Key != "" {
+		conditions = append(conditions, "+("+w.FromKey(&parts)+")")
 	}
-	ts := "q." + source.Quote(s.TimestampName())
-	return w.Apart(s, in, "("+f.without(ts)+")", append(order, ts)...)
+	order := ""
+	for _, part := range p.selection.TieOrder() {
+		order += "+q." + source.Quote(p.selection.Columns[p.selection.Key[part]].Name) + ", "
+	}
+	return w.Select(conditions, order+ts, w.In.Limit), parts
 }
 
-// add adds a statement, with the bounds of the range that it has: as it is and, for
+// add adds statements, with the bounds of the range that they have: as they are and, for
 // large rows, bounded.
-func (p *plan) add(in observer.Range, write func(w source.Statements) (text string, parts []int)) (err error) {
-	w := p.statements()
-	text, parts := write(w)
-	w.Size, w.MaxLength = size, p.most
-	bounded, _ := write(w)
-	s := step{sql: text, bounded: bounded}
-	s.args, err = p.args(in, parts)
-	p.steps = append(p.steps, s)
-	return err
+func (p *plan) add(w source.Statements, writers ...source.Writer) error {
+	for _, write := range writers {
+		w.Dialect = dialect{}
+		text, parts := write(w)
+		w.Dialect = dialect{bounded: true}
+		bounded, _ := write(w)
+		args, err := p.args(w.In, parts)
+		p.steps = append(p.steps, step{sql: text, bounded: bounded, args: args})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// args are the bounds of a statement, see [source.Statements.Range].
+// args are the bounds of a statement, see [source.Writer].
 func (p plan) args(in observer.Range, parts []int) ([]any, error) {
 	key := func(c source.Column, part string) (any, bool) { return bindOf(c, part), true }
 	return source.Bounds(p.selection, in, parts, parseCursor, key)
 }
 
-// statements has the driver leave the text of columns alone that are declared as
+// statements are those of the plan in no dialect yet.
+func (p plan) statements(q observer.Query, in observer.Range) source.Statements {
+	w := source.Statements{Query: q, Selection: p.selection, In: in, From: p.from, Rows: true}
+	if p.selection.Timestamp >= 0 {
+		w.Within = p.form.within("q."+source.Quote(p.selection.TimestampName()), in)
+	}
+	return w
+}
+
+// dialect has the driver leave the text of columns alone that are declared as
 // DATE, DATETIME or TIMESTAMP, which it would parse. The unary plus makes an
 // expression, which has no declared type; WHERE and ORDER BY name the bare columns.
-func (p plan) statements() source.Statements {
-	return source.Statements{
-		From: p.from, Rows: true, Within: p.form.within,
-		Column: func(_ source.Column, name string) string { return "+" + name },
-	}
+type dialect struct {
+	source.Standard
+	bounded bool
 }
+
+// Column implements [source.Dialect].
+func (dialect) Column(_ source.Column, qualified string) string { return "+" + qualified }
 
 // sample selects the newest texts, for their layout, without those too long for a timestamp.
 func (p plan) sample() string {

@@ -25,9 +25,12 @@ const leastShare = 4 << 10
 // lengths count twice.
 const wide = 2
 
-// size bounds the values of a column, see [source.Statements]. octet_length reads no
-// more of a value than how long it is.
-func size(_ source.Column, qualified string, most int) (fits, length string) {
+// Size implements [source.Dialect]. octet_length reads no more of a value than how long it
+// is.
+func (d dialect) Size(_ source.Column, qualified string, most int) (fits, length string) {
+	if !d.bounded {
+		return "", ""
+	}
 	octets := "octet_length(" + qualified + ")"
 	return fmt.Sprintf("%s <= %d", octets, most), fmt.Sprintf("%s / %d", octets, wide)
 }

@@ -48,7 +48,7 @@ func lowWater() Step {
 func wholeGroups() Step {
 	return Step{
 		What:  "a poll begins behind the timestamp of the mark, not at it",
-		Edits: []Edit{{selectFile, `w.compare(ts, ">=", bound)`, `w.compare(ts, ">", bound)`}},
+		Edits: []Edit{{selectFile, `w.compare(ts, ">=", &parts)`, `w.compare(ts, ">", &parts)`}},
 	}
 }
 
