@@ -90,7 +90,7 @@ func (s *Source) Target(ctx context.Context) (Target, error) {
 	if src := s.current(); src.Database != nil {
 		return src.target, nil
 	}
-	err := s.try(ctx, func(context.Context, source.Database) error { return nil })
+	_, err := try(s, func(source.Database) (any, error) { return nil, nil })
 	return s.current().target, err
 }
 
@@ -126,41 +126,33 @@ func (s *Source) Restate(cursor, form string) string {
 }
 
 // PrimaryKey implements [observer.Source].
-func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { key, err = src.PrimaryKey(ctx, q); return err })
-	return key, err
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) ([]string, error) {
+	return try(s, func(src source.Database) ([]string, error) { return src.PrimaryKey(ctx, q) })
 }
 
 // Identity implements [observer.Source].
-func (s *Source) Identity(ctx context.Context) (identity string, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { identity, err = src.Identity(ctx); return err })
-	return identity, err
+func (s *Source) Identity(ctx context.Context) (string, error) {
+	return try(s, func(src source.Database) (string, error) { return src.Identity(ctx) })
 }
 
 // Horizon implements [observer.Source].
-func (s *Source) Horizon(ctx context.Context, q observer.Query) (h observer.Horizon, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { h, err = src.Horizon(ctx, q); return err })
-	return h, err
+func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
+	return try(s, func(src source.Database) (observer.Horizon, error) { return src.Horizon(ctx, q) })
 }
 
 // KeyOrder implements [observer.Source].
-func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (order string, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { order, err = src.KeyOrder(ctx, q); return err })
-	return order, err
+func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error) {
+	return try(s, func(src source.Database) (string, error) { return src.KeyOrder(ctx, q) })
 }
 
 // CursorAt implements [observer.Source].
-func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (cursor string, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error {
-		cursor, err = src.CursorAt(ctx, q, at)
-		return err
-	})
-	return cursor, err
+func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (string, error) {
+	return try(s, func(src source.Database) (string, error) { return src.CursorAt(ctx, q, at) })
 }
 
 // Read implements [observer.Source].
-func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (rows observer.Rows, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { rows, err = src.Read(ctx, q, in); return err })
+func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) (observer.Rows, error) {
+	rows, err := try(s, func(src source.Database) (observer.Rows, error) { return src.Read(ctx, q, in) })
 	if err != nil {
 		return nil, err
 	}
@@ -169,40 +161,36 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 }
 
 // Tables implements [source.Database].
-func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { tables, err = src.Tables(ctx, limit); return err })
-	return tables, err
+func (s *Source) Tables(ctx context.Context, limit int) ([]source.Table, error) {
+	return try(s, func(src source.Database) ([]source.Table, error) { return src.Tables(ctx, limit) })
 }
 
 // Describe implements [source.Database].
-func (s *Source) Describe(ctx context.Context, q observer.Query) (d source.Description, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { d, err = src.Describe(ctx, q); return err })
-	return d, err
+func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
+	return try(s, func(src source.Database) (source.Description, error) { return src.Describe(ctx, q) })
 }
 
 // SQL implements [source.Database].
-func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (text string, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { text, err = src.SQL(ctx, q, in); return err })
-	return text, err
+func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
+	return try(s, func(src source.Database) (string, error) { return src.SQL(ctx, q, in) })
 }
 
 // Plan implements [source.Database].
-func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (p source.Plan, err error) {
-	err = s.try(ctx, func(ctx context.Context, src source.Database) error { p, err = src.Plan(ctx, q, in); return err })
-	return p, err
+func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
+	return try(s, func(src source.Database) (source.Plan, error) { return src.Plan(ctx, q, in) })
 }
 
 // try calls the source, unless its breaker is open.
-func (s *Source) try(ctx context.Context, do func(context.Context, source.Database) error) error {
+func try[T any](s *Source, do func(source.Database) (T, error)) (found T, err error) {
 	if err := s.breaker.allow(); err != nil {
-		return err
+		return found, err
 	}
 	src, err := s.open()
 	if err == nil {
-		err = do(ctx, src.Database)
+		found, err = do(src.Database)
 	}
 	s.record(err)
-	return err
+	return found, err
 }
 
 // record keeps the books of a call that has ended. An error without a class is
