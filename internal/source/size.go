@@ -24,6 +24,10 @@ func MaxRowBytes(q observer.Query) int {
 // that is too large.
 const ShortValue = 8 << 10
 
+// WhiteSpace is how many times as long a document may be as its JSON in an event,
+// which has no white space.
+const WhiteSpace = 4
+
 // summed is how many columns share a sum of their lengths where the database cannot
 // name one, see [Statements.Laterals]. The sum is written for each of them, so that the
 // statement would grow with the square of their number.

@@ -43,10 +43,8 @@ func (a *activity) hold(why string) {
 	a.held, a.warnings = true, append(a.warnings, why)
 }
 
-// activityReader reads on a session what is open on its server.
-type activityReader struct{ *session }
-
-func (c activityReader) read(ctx context.Context) (activity, error) {
+// activity reads what is open on the server.
+func (c *session) activity(ctx context.Context) (activity, error) {
 	v, err := c.variables(ctx)
 	if err != nil {
 		return activity{}, err
@@ -68,7 +66,7 @@ func (c activityReader) read(ctx context.Context) (activity, error) {
 	return a, errors.Join(err, c.exec(ctx, "end the snapshot", "COMMIT"), c.replication(ctx, &a, v.readOnly()))
 }
 
-func (c activityReader) readOpen(ctx context.Context, a *activity) error {
+func (c *session) readOpen(ctx context.Context, a *activity) error {
 	seen, err := c.processes(ctx)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ type refuser struct {
 func (r *refuser) Connect(ctx context.Context) (driver.Conn, error) {
 	made, err := r.Connector.Connect(ctx)
 	if c, ok := made.(*conn); ok {
-		c.inner = refusing{c.inner, r}
+		c.driverConn = refusing{c.driverConn, r}
 	}
 	return made, err
 }

@@ -108,7 +108,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errInterface, raw.Close())
 	}
-	made := &conn{inner: recoveringConn{inner, opened.socket}, socket: opened.socket}
+	made := &conn{recoveringConn: recoveringConn{inner, opened.socket}}
 	if err := made.prepare(ctx, c.setup); err != nil {
 		made.drop()
 		return nil, err
@@ -151,8 +151,7 @@ type driverConn interface {
 
 // conn is a connection whose session was set up.
 type conn struct {
-	inner  driverConn
-	socket *source.Socket
+	recoveringConn
 	// id is the server's number of the connection, peer where it sees us. Both
 	// together name it: numbers begin anew with a server, and others of a group
 	// behind one address have the same.
@@ -164,11 +163,11 @@ type conn struct {
 // prepare sets the session up and learns who has answered.
 func (c *conn) prepare(ctx context.Context, setup []string) error {
 	for _, statement := range setup {
-		if _, err := c.inner.ExecContext(ctx, statement, nil); err != nil {
+		if _, err := c.ExecContext(ctx, statement, nil); err != nil {
 			return err
 		}
 	}
-	rows, err := c.inner.QueryContext(ctx, "SELECT CAST(p.id AS CHAR), p.host, VERSION() FROM information_schema.processlist p WHERE p.id = CONNECTION_ID()", nil)
+	rows, err := c.QueryContext(ctx, "SELECT CAST(p.id AS CHAR), p.host, VERSION() FROM information_schema.processlist p WHERE p.id = CONNECTION_ID()", nil)
 	if err != nil {
 		return err
 	}
@@ -194,7 +193,7 @@ func bytesOf(v driver.Value) []byte {
 // drop ends the connection without a word to the server.
 func (c *conn) drop() {
 	_ = c.socket.Close()
-	_ = c.inner.Close()
+	_ = c.Close()
 }
 
 // unlimited lets a SELECT run as long as its rows are read: the server's limit
@@ -205,21 +204,3 @@ func (c *conn) unlimited(statement string) string {
 	}
 	return "SELECT /*+ MAX_EXECUTION_TIME(4294967295) */" + strings.TrimPrefix(statement, "SELECT")
 }
-
-var errUnused = errors.New("statements go through the session")
-
-// Prepare implements [driver.Conn]; nothing is prepared on these connections.
-func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errUnused }
-
-// Begin implements [driver.Conn].
-func (c *conn) Begin() (driver.Tx, error) { return nil, errUnused }
-
-// Close implements [driver.Conn].
-func (c *conn) Close() error { return c.inner.Close() }
-
-// ResetSession implements [driver.SessionResetter]: it finds the connections
-// that the server has closed meanwhile.
-func (c *conn) ResetSession(ctx context.Context) error { return c.inner.ResetSession(ctx) }
-
-// IsValid implements [driver.Validator].
-func (c *conn) IsValid() bool { return c.inner.IsValid() }

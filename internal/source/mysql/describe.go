@@ -32,14 +32,12 @@ func (i index) primary() bool { return i.name == "PRIMARY" }
 // Describe finds out, for `validate`, whether the query can be polled and how
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
-	var d source.Description
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
+	d, err := inSession(ctx, s, func(c *session) (source.Description, error) {
 		p, err := c.plan(ctx, q, observer.Range{})
 		if err != nil {
-			return err
+			return source.Description{}, err
 		}
-		d, err = c.description(ctx, p)
-		return err
+		return c.description(ctx, p)
 	})
 	if err != nil || d.Timestamp == "" {
 		return d, err
@@ -110,6 +108,11 @@ func (c *session) indexes(ctx context.Context, r relation) ([]index, error) {
 		return nil, err
 	}
 	return indexesOf(found)[r.table], nil
+}
+
+func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) {
+	indexes, err := c.indexes(ctx, r)
+	return primaryKey(indexes), err
 }
 
 // primaryKey returns the columns of the one among the indexes; none without one.

@@ -14,7 +14,7 @@ ORDER BY engine`
 
 // foreignEngine names one of these engines that the server has, or is empty. The
 // catalogue does not say which engines the tables behind a view or a query have.
-func (c activityReader) foreignEngine(ctx context.Context) (string, error) {
+func (c *session) foreignEngine(ctx context.Context) (string, error) {
 	rows, err := c.rows(ctx, "read the engines", enginesSQL)
 	if err != nil || len(rows) == 0 {
 		return "", err

@@ -20,7 +20,7 @@ func TestEnginesOfAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.release()
-	if engine, err := (activityReader{c}).foreignEngine(t.Context()); engine != "" || err != nil {
+	if engine, err := c.foreignEngine(t.Context()); engine != "" || err != nil {
 		t.Errorf("foreign is %q, %v", engine, err)
 	}
 	known, err := c.rows(t.Context(), "read the engines", strings.Replace(enginesSQL, "'innodb', ", "", 1))

@@ -12,22 +12,20 @@ import (
 
 // Plan asks the server how it would run a read.
 func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
-	var made source.Plan
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
+	return inSession(ctx, s, func(c *session) (made source.Plan, err error) {
 		p, err := c.plan(ctx, q, in)
 		if err != nil {
-			return err
+			return made, err
 		}
 		for _, step := range p.steps {
 			r, err := c.try(ctx, "explain the query", "EXPLAIN FORMAT=TRADITIONAL ", step.sql)
 			if err != nil {
-				return err
+				return made, err
 			}
 			explained(&made, r, p.relation.name)
 		}
-		return nil
+		return made, nil
 	})
-	return made, err
 }
 
 // explained adds the plan of one statement: a line for each table.

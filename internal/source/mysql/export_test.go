@@ -10,8 +10,8 @@ func BeganSQL(literal string) string {
 
 // Indexes looks at the indexes of a table.
 func (s *Source) Indexes(ctx context.Context, schema, table string) error {
-	return s.session(ctx, func(ctx context.Context, c *session) error {
-		_, err := c.indexes(ctx, relation{base: true, schema: schema, table: table})
-		return err
+	_, err := inSession(ctx, s, func(c *session) ([]index, error) {
+		return c.indexes(ctx, relation{base: true, schema: schema, table: table})
 	})
+	return err
 }

@@ -10,13 +10,8 @@ import (
 // cluster has none: its server_uid is made of the network card and the port, so
 // it changes with a container and stays when another data set is restored.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	var identity string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		v, err := c.variables(ctx)
-		identity = v.identity()
-		return err
-	})
-	return identity, err
+	v, err := inSession(ctx, s, func(c *session) (variables, error) { return c.variables(ctx) })
+	return v.identity(), err
 }
 
 // variables are the settings that say what kind of server this is, under their

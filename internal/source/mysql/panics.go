@@ -30,8 +30,9 @@ type recoveringConn struct {
 	socket *source.Socket
 }
 
-// QueryContext implements [driver.QueryerContext].
-func (c recoveringConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
+// QueryContext is that of the driver. It hides that from a pool, which has no statements
+// of its own to run.
+func (c recoveringConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driverRows, err error) {
 	defer recovered(&err)
 	rows, err := c.driverConn.QueryContext(ctx, query, args)
 	if err != nil {

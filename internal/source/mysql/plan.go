@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql/driver"
 	"strings"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -47,10 +46,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 	}
 	p := plan{relation: r}
 	if err := p.resolve(q); err != nil {
-		err = source.NamePrimaryKey(err, q, func() ([]string, error) {
-			indexes, err := c.indexes(ctx, r)
-			return primaryKey(indexes), err
-		})
+		err = source.NamePrimaryKey(err, q, func() ([]string, error) { return c.primaryKey(ctx, r) })
 		return plan{}, source.Unfit(err)
 	}
 	if in.ByKey {
@@ -147,13 +143,12 @@ func (d dialect) Bound(n, _ int, _ source.Column) string {
 // whose reading an ALTER TABLE may have come that the server says nothing of: one
 // that gives columns new names only, or of a table without snapshots. The columns
 // of views and queries are expressions, of which the two may differ always.
-func (p *plan) check(result driver.Rows) error {
-	typed, ok := result.(driver.RowsColumnTypeDatabaseTypeName)
-	if !ok || !p.relation.base {
+func (p *plan) check(result driverRows) error {
+	if !p.relation.base {
 		return nil
 	}
 	for i, k := range p.kinds {
-		if name := typed.ColumnTypeDatabaseTypeName(i); name != "" && !k.arrivesAs(kindOf(catalogued(name))) {
+		if name := result.ColumnTypeDatabaseTypeName(i); name != "" && !k.arrivesAs(kindOf(catalogued(name))) {
 			return errAltered()
 		}
 	}

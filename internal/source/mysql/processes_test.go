@@ -95,7 +95,7 @@ func TestProcessesOfAServer(t *testing.T) {
 		deadline := time.Now().Add(20 * time.Second)
 		for {
 			asked := time.Now()
-			p, err := activityReader{c}.processes(t.Context())
+			p, err := c.processes(t.Context())
 			slip := time.Since(asked) // The clock is that of the look's beginning, an age need not be.
 			if err != nil || time.Now().After(deadline) {
 				t.Fatalf("MariaDB %t: %+v, %v, want thread %s among them", mariadb, p, err, thread)
@@ -120,7 +120,7 @@ func TestProcessesOfAServer(t *testing.T) {
 // clock is the clock of the server.
 func clock(t *testing.T, c *session) time.Time {
 	t.Helper()
-	p, err := activityReader{c}.processes(t.Context())
+	p, err := c.processes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ type rows struct {
 	parent  context.Context
 	query   observer.Query
 	in      observer.Range
-	reader  driver.Rows
+	reader  driverRows
 	step    step
 }
 
@@ -104,7 +104,7 @@ func (r *rows) begin(ctx context.Context) error {
 func (r *rows) Open(ctx context.Context, n int) (err error) {
 	r.step = r.plan.steps[n]
 	conn := r.session.conn
-	r.reader, err = conn.inner.QueryContext(ctx, conn.unlimited(r.step.sql), nil)
+	r.reader, err = conn.QueryContext(ctx, conn.unlimited(r.step.sql), nil)
 	if err != nil {
 		r.reader = nil
 		return r.fail(ctx, err)

@@ -17,7 +17,7 @@ var replicaStatements = map[bool][]string{
 // and how long after it. A server that is read-only, or that shows the threads
 // of replication to an account that may not ask for its state, is a replica
 // that does not say how far it is behind.
-func (c activityReader) replication(ctx context.Context, a *activity, readOnly bool) error {
+func (c *session) replication(ctx context.Context, a *activity, readOnly bool) error {
 	a.replica = a.replica || readOnly
 	for _, sql := range replicaStatements[c.conn.mariadb] {
 		r, err := c.query(ctx, "read the state of replication", sql)

@@ -42,7 +42,7 @@ type processes struct {
 	replica bool
 }
 
-func (c activityReader) processes(ctx context.Context) (processes, error) {
+func (c *session) processes(ctx context.Context) (processes, error) {
 	rows, err := c.rows(ctx, "read running statements", processStatement(c.conn.mariadb))
 	if err != nil {
 		return processes{}, err

@@ -35,10 +35,7 @@ func (s *Source) acquire(ctx context.Context) (*session, error) {
 	}
 	c := &session{source: s, pooled: pooled}
 	err = pooled.Raw(func(raw any) error {
-		var ok bool
-		if c.conn, ok = raw.(*conn); !ok {
-			return errUnused
-		}
+		c.conn = raw.(*conn) //nolint:forcetypeassert // The connector makes no others.
 		return nil
 	})
 	if err != nil {
@@ -56,18 +53,20 @@ func (c *session) release() {
 	_ = c.pooled.Close()
 }
 
-// session runs a few small statements on a connection, each with a deadline of
+// inSession runs a few small statements on a connection, each with a deadline of
 // its own. The wait for a free connection has none but the caller's: it says
 // nothing about the database. Where a table is locked, all of them are repeated.
-func (s *Source) session(ctx context.Context, use func(context.Context, *session) error) error {
-	return s.waits.Retry(ctx, func() error {
+func inSession[T any](ctx context.Context, s *Source, use func(c *session) (T, error)) (made T, err error) {
+	err = s.waits.Retry(ctx, func() error {
 		c, err := s.acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer c.release()
-		return use(ctx, c)
+		made, err = use(c)
+		return err
 	})
+	return made, err
 }
 
 // result is the result of a small query; NULL is nil.
@@ -149,7 +148,7 @@ func (c *session) raised(ctx context.Context) (counts string) {
 func (c *session) prepare(ctx context.Context, operation, sql string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.source.options.QueryTimeout, source.ErrTimeout)
 	defer cancel()
-	statement, err := c.conn.inner.PrepareContext(ctx, sql)
+	statement, err := c.conn.PrepareContext(ctx, sql)
 	if err == nil {
 		err = statement.Close()
 	}
@@ -166,16 +165,14 @@ func (c *session) rows(ctx context.Context, operation, sql string, args ...strin
 }
 
 func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValue) (result, error) {
-	rows, err := c.conn.inner.QueryContext(ctx, sql, args)
+	rows, err := c.conn.QueryContext(ctx, sql, args)
 	if err != nil {
 		return result{}, err
 	}
 	r := result{columns: rows.Columns()}
-	if typed, ok := rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
-		for i := range r.columns {
-			r.types = append(r.types, typed.ColumnTypeDatabaseTypeName(i))
-			r.widths = append(r.widths, widthOf(rows, i))
-		}
+	for i := range r.columns {
+		r.types = append(r.types, rows.ColumnTypeDatabaseTypeName(i))
+		r.widths = append(r.widths, widthOf(rows, i))
 	}
 	values := make([]driver.Value, len(r.columns))
 	for {
@@ -189,11 +186,9 @@ func (c *session) fetch(ctx context.Context, sql string, args []driver.NamedValu
 	}
 }
 
-func widthOf(rows driver.Rows, i int) string {
-	if sized, ok := rows.(driver.RowsColumnTypePrecisionScale); ok {
-		if precision, scale, ok := sized.ColumnTypePrecisionScale(i); ok && scale < math.MaxInt64 {
-			return fmt.Sprintf("(%d,%d)", precision, scale)
-		}
+func widthOf(rows driverRows, i int) string {
+	if precision, scale, ok := rows.ColumnTypePrecisionScale(i); ok && scale < math.MaxInt64 {
+		return fmt.Sprintf("(%d,%d)", precision, scale)
 	}
 	return ""
 }
@@ -264,12 +259,12 @@ func (c *session) kill() {
 	s.later(func() {
 		ctx, cancel := context.WithTimeout(s.closing, killTimeout)
 		defer cancel()
-		_ = s.session(ctx, func(ctx context.Context, c *session) error {
+		_, _ = inSession(ctx, s, func(c *session) (killed bool, err error) {
 			found, err := c.rows(ctx, "find a statement", "SELECT 1 FROM information_schema.processlist p WHERE p.id = "+id+" AND p.host = ?", peer)
 			if err != nil || len(found) == 0 {
-				return err
+				return false, err
 			}
-			return c.exec(ctx, "end a statement", "KILL "+id)
+			return true, c.exec(ctx, "end a statement", "KILL "+id)
 		})
 	})
 }

@@ -57,12 +57,10 @@ func (shared *sharedActivity) keep(a activity, began time.Time) {
 	shared.began, shared.latest = began, a
 }
 
-func (s *Source) readActivity(ctx context.Context) (a activity, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		if a, err = (activityReader{c}).read(ctx); err != nil {
-			c.broken = true // Its transaction may still be open.
-		}
-		return err
+func (s *Source) readActivity(ctx context.Context) (activity, error) {
+	return inSession(ctx, s, func(c *session) (activity, error) {
+		a, err := c.activity(ctx)
+		c.broken = c.broken || err != nil // Its transaction may still be open.
+		return a, err
 	})
-	return a, err
 }

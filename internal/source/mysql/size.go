@@ -8,10 +8,6 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// whiteSpace is how many times as long a document may be as its JSON in an event,
-// which has no white space.
-const whiteSpace = 4
-
 // Size implements [source.Dialect]. LENGTH costs the same
 // for any value; what it says of some character sets is more than UTF-8 needs.
 func (d dialect) Size(c source.Column, qualified string, most int) (fits, length string) {
@@ -23,7 +19,7 @@ func (d dialect) Size(c source.Column, qualified string, most int) (fits, length
 	charset, _, _ := strings.Cut(d.relation.collations[c.Name], "_")
 	switch k := kindOf(c.Type); {
 	case k == kindJSON:
-		length += fmt.Sprintf(" DIV %d", whiteSpace)
+		length += fmt.Sprintf(" DIV %d", source.WhiteSpace)
 	case k == kindText && !slices.Contains(charsets, charset):
 		length = "CHAR_LENGTH(" + qualified + ")"
 	}

@@ -41,8 +41,6 @@ type Source struct {
 	background sync.WaitGroup
 }
 
-var _ observer.Source = (*Source)(nil)
-
 // Open prepares a source. It does not connect, so the database may be down.
 func Open(options Options) (*Source, error) {
 	o := options.WithDefaults(defaultPoolSize)
@@ -115,10 +113,6 @@ func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error)
 	return p.orderID(p.order.parts), err
 }
 
-func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (p plan, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		p, err = c.plan(ctx, q, in)
-		return err
-	})
-	return p, err
+func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
+	return inSession(ctx, s, func(c *session) (plan, error) { return c.plan(ctx, q, in) })
 }

@@ -44,26 +44,19 @@ func (c *session) look(ctx context.Context, operation, sql string, r relation) (
 }
 
 // Tables implements [source.Database].
-func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		tables, err = c.tables(ctx, limit)
-		return err
-	})
-	return tables, err
+func (s *Source) Tables(ctx context.Context, limit int) ([]source.Table, error) {
+	return inSession(ctx, s, func(c *session) ([]source.Table, error) { return c.tables(ctx, limit) })
 }
 
 // PrimaryKey implements [observer.Source].
-func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) ([]string, error) {
+	return inSession(ctx, s, func(c *session) ([]string, error) {
 		r, err := c.describe(ctx, q)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		indexes, err := c.indexes(ctx, r)
-		key = primaryKey(indexes)
-		return err
+		return c.primaryKey(ctx, r)
 	})
-	return key, err
 }
 
 func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // trxSQL shows the transactions. The text of our own statement tells how old the
-// answer is, see [activityReader.transactions].
+// answer is, see [session.transactions].
 const trxSQL = `SELECT /* observerd %s */ t.trx_mysql_thread_id, t.trx_is_read_only, CAST(` + beganUTC + ` AS CHAR),
   IF(t.trx_mysql_thread_id = CONNECTION_ID(), LEFT(t.trx_query, 60), NULL)
 FROM (SELECT x.trx_mysql_thread_id, x.trx_is_read_only, x.trx_query, x.trx_started AS began,
@@ -54,7 +54,7 @@ type transaction struct {
 // would ever be the first to ask for a while: a node that does not get a turn in time
 // must not ask either. It fails with errHidden or errStale where
 // the transactions cannot be seen.
-func (c activityReader) transactions(ctx context.Context) ([]transaction, error) {
+func (c *session) transactions(ctx context.Context) ([]transaction, error) {
 	timeout := min(2, c.source.options.QueryTimeout.Seconds()/2)
 	turn, err := c.rows(ctx, "take turns", fmt.Sprintf("SELECT CAST(GET_LOCK('%s', %.1f) AS CHAR)", turnLock, timeout))
 	if err != nil {
@@ -70,7 +70,7 @@ func (c activityReader) transactions(ctx context.Context) ([]transaction, error)
 	return open, errors.Join(err, c.exec(ctx, "take turns", "DO RELEASE_LOCK('"+turnLock+"')"))
 }
 
-func (c activityReader) freshTransactions(ctx context.Context) ([]transaction, error) {
+func (c *session) freshTransactions(ctx context.Context) ([]transaction, error) {
 	for range maxReads {
 		nonce := rand.Text()
 		rows, err := c.rows(ctx, "read open transactions", fmt.Sprintf(trxSQL, nonce))
@@ -96,7 +96,7 @@ func (c activityReader) freshTransactions(ctx context.Context) ([]transaction, e
 // prepared reports whether there are two-phase transactions. Those that a session
 // still holds show their beginning like all others; one that was left behind
 // may have been recovered by a restart. Without the right to ask, there are.
-func (c activityReader) prepared(ctx context.Context) (bool, error) {
+func (c *session) prepared(ctx context.Context) (bool, error) {
 	rows, err := c.rows(ctx, "read prepared transactions", "XA RECOVER")
 	if codeOf(err) != "" {
 		return true, nil

@@ -54,19 +54,16 @@ type index struct {
 // Describe finds out, for `validate`, whether the query can be polled and how
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
-	var d source.Description
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
+	return inSession(ctx, s, func(c *session) (source.Description, error) {
 		p, err := c.plan(ctx, q, observer.Range{})
+		if err == nil {
+			err = c.nameTypes(ctx, p.relation)
+		}
 		if err != nil {
-			return err
+			return source.Description{}, err
 		}
-		if err := c.nameTypes(ctx, p.relation); err != nil {
-			return err
-		}
-		d, err = c.description(ctx, p)
-		return err
+		return c.description(ctx, p)
 	})
-	return d, err
 }
 
 func (c *session) description(ctx context.Context, p plan) (source.Description, error) {

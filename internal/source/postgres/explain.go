@@ -36,26 +36,23 @@ SELECT greatest(c.reltuples, 0)::bigint
 
 // Plan returns how the server would run the read of a range.
 func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
-	var shown source.Plan
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
+	return inSession(ctx, s, func(c *session) (shown source.Plan, err error) {
 		p, err := c.plan(ctx, q, in)
 		if err != nil {
-			return err
+			return shown, err
 		}
-		var text strings.Builder
 		for _, step := range p.steps {
 			top, err := c.explain(ctx, step)
-			if err != nil {
-				return err
+			if err == nil {
+				err = c.walk(ctx, top, 0, &shown)
 			}
-			if err := c.walk(ctx, top, 0, &text, &shown); err != nil {
-				return err
+			if err != nil {
+				return shown, err
 			}
 		}
-		shown.Text = strings.TrimRight(text.String(), "\n")
-		return nil
+		shown.Text = strings.TrimRight(shown.Text, "\n")
+		return shown, nil
 	})
-	return shown, err
 }
 
 func (c *session) explain(ctx context.Context, s step) (explained, error) {
@@ -113,15 +110,15 @@ func parsePlan(rows [][][]byte) (explained, error) {
 
 // walk writes one line a node and notes what is worth a warning. It leaves out
 // the conditions, which would repeat the statement.
-func (c *session) walk(ctx context.Context, n explained, depth int, text *strings.Builder, shown *source.Plan) error {
-	fmt.Fprintf(text, "%s%s", strings.Repeat("  ", depth), n.Kind)
+func (c *session) walk(ctx context.Context, n explained, depth int, shown *source.Plan) error {
+	shown.Text += strings.Repeat("  ", depth) + n.Kind
 	if n.Index != "" {
-		fmt.Fprintf(text, " using %s", n.Index)
+		shown.Text += " using " + n.Index
 	}
 	if n.Relation != "" {
-		fmt.Fprintf(text, " on %s.%s", n.Schema, n.Relation)
+		shown.Text += " on " + n.Schema + "." + n.Relation
 	}
-	fmt.Fprintf(text, " (cost %.0f, about %.0f rows)\n", n.Cost, n.Rows)
+	shown.Text += fmt.Sprintf(" (cost %.0f, about %.0f rows)\n", n.Cost, n.Rows)
 	switch n.Kind {
 	case "Sort":
 		shown.Sorts = true
@@ -131,7 +128,7 @@ func (c *session) walk(ctx context.Context, n explained, depth int, text *string
 		}
 	}
 	for _, child := range n.Plans {
-		if err := c.walk(ctx, child, depth+1, text, shown); err != nil {
+		if err := c.walk(ctx, child, depth+1, shown); err != nil {
 			return err
 		}
 	}

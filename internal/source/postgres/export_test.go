@@ -10,16 +10,14 @@ import (
 
 // HorizonOver is the horizon of a table in this database alone, were a relation, with
 // its schema, what the server shows of its sessions.
-func HorizonOver(ctx context.Context, s *Source, relation string) (h observer.Horizon, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
+func HorizonOver(ctx context.Context, s *Source, relation string) (observer.Horizon, error) {
+	return inSession(ctx, s, func(c *session) (observer.Horizon, error) {
 		sql := strings.Replace(horizonSQL, "FROM pg_stat_activity", "FROM "+relation, 1)
 		answers, err := c.ask(ctx, "read open transactions", sessionsQuestion(sql))
 		if err != nil {
-			return err
+			return observer.Horizon{}, err
 		}
 		a, err := activityOf(answers[0].rows, reads{})
-		h = a.horizon(0, timeUTC, time.UTC)
-		return err
+		return a.horizon(0, timeUTC, time.UTC), err
 	})
-	return h, err
 }

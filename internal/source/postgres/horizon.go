@@ -69,22 +69,20 @@ type activity struct {
 // start, so the horizon then is empty, the cursor before all others: the
 // low-water mark stays where it was when that transaction was still visible.
 func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizon, error) {
-	var h observer.Horizon
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
+	return inSession(ctx, s, func(c *session) (observer.Horizon, error) {
 		p, err := c.plan(ctx, q, observer.Range{})
 		if err != nil || p.selection.Timestamp < 0 {
-			return err
+			return observer.Horizon{}, err
 		}
 		a, err := c.activity(ctx, p.relation, p.steps)
 		if err != nil {
-			return err
+			return observer.Horizon{}, err
 		}
-		h = a.horizon(q.Overlap, p.time, s.options.Location)
+		h := a.horizon(q.Overlap, p.time, s.options.Location)
 		h.Clock, h.Now = p.time.Horizon(a.now, s.options.Location), a.now
 		h.Undated = source.HasUndated(q, p.selection)
-		return nil
+		return h, nil
 	})
-	return h, err
 }
 
 func (c *session) activity(ctx context.Context, of relation, steps []step) (activity, error) {

@@ -16,16 +16,12 @@ SELECT s.system_identifier::text || '/' || c.timeline_id || '/' || d.oid
 // Identity implements [observer.Source]. Where the role may not look at the
 // control file, it cannot tell.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	var identity string
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
-		rows, err := c.rows(ctx, "read the identity", identitySQL)
-		if forbidden(err) {
-			return nil
-		}
-		if err == nil && len(rows) == 1 {
-			identity = fmt.Sprintf("system:%s", rows[0][0])
-		}
-		return err
-	})
-	return identity, err
+	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) { return c.rows(ctx, "read the identity", identitySQL) })
+	switch {
+	case forbidden(err):
+		return "", nil
+	case err != nil || len(rows) != 1:
+		return "", err
+	}
+	return fmt.Sprintf("system:%s", rows[0][0]), nil
 }

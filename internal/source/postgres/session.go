@@ -28,18 +28,20 @@ func (s *Source) acquire(ctx context.Context) (*session, error) {
 	return &session{source: s, pooled: pooled, conn: pooled.Conn().PgConn()}, nil
 }
 
-// session runs a few small statements on a connection, each with a deadline of
+// inSession runs a few small statements on a connection, each with a deadline of
 // its own. The wait for a free connection has none but the caller's: it says
 // nothing about the database. Where a table is locked, all of them are repeated.
-func (s *Source) session(ctx context.Context, use func(context.Context, *session) error) error {
-	return s.waits.Retry(ctx, func() error {
+func inSession[T any](ctx context.Context, s *Source, use func(c *session) (T, error)) (made T, err error) {
+	err = s.waits.Retry(ctx, func() error {
 		c, err := s.acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer c.pooled.Release()
-		return use(ctx, c)
+		made, err = use(c)
+		return err
 	})
+	return made, err
 }
 
 // rows runs a small query of the catalogue and returns its rows; NULL is nil.

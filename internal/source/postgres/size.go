@@ -63,10 +63,6 @@ func (r relation) modifier(declared int) int {
 	return declared
 }
 
-// whiteSpace is how many times as long a document may be as its JSON in an event,
-// which has no white space.
-const whiteSpace = 4
-
 // fits writes the condition that a value is no longer than most, and its length. Both
 // are called by their schema, like all that a statement adds to a query.
 func (s size) fits(value string, most int) (fits, length string) {
@@ -78,7 +74,7 @@ func (s size) fits(value string, most int) (fits, length string) {
 		return fmt.Sprintf("%s%s) OPERATOR(pg_catalog.<=) %d", octets, value, most), octets + value + ")::pg_catalog.int8"
 	case sizeJSON:
 		_, length = sizeText.fits(value, most)
-		length += fmt.Sprintf(" OPERATOR(pg_catalog./) %d", whiteSpace)
+		length += fmt.Sprintf(" OPERATOR(pg_catalog./) %d", source.WhiteSpace)
 	default:
 		length = octets + value + "::pg_catalog.text)::pg_catalog.int8"
 	}

@@ -37,8 +37,6 @@ type Source struct {
 	identity string // of the file when it was asked for last
 }
 
-var _ observer.Source = (*Source)(nil)
-
 // Open prepares a source. The file is opened at the first use, so it may be
 // missing until then.
 func Open(options Options) (*Source, error) {
