@@ -8,12 +8,9 @@ import (
 	"github.com/observerd/observerd/internal/source"
 )
 
-// catalog reads the catalogue of the database on a session.
-type catalog struct{ *session }
-
 // table looks for the name as it is written, then in capitals, which is what
 // Oracle makes of a name without quotes.
-func (c catalog) table(ctx context.Context, table string) (relation, error) {
+func (c *session) table(ctx context.Context, table string) (relation, error) {
 	for _, name := range []string{table, strings.ToUpper(table)} {
 		owner, object := "", name
 		if i := strings.IndexByte(name, '.'); i > 0 {
@@ -44,7 +41,7 @@ const maxSynonyms = 5
 
 // object finds a table or view, or where a synonym leads. A name without an
 // owner is of the present schema, or a public synonym.
-func (c catalog) object(ctx context.Context, owner, name string, depth int) (relation, bool, error) {
+func (c *session) object(ctx context.Context, owner, name string, depth int) (relation, bool, error) {
 	r, found, err := c.columns(ctx, owner, name)
 	if found || err != nil || depth == 0 {
 		return r, found, err
@@ -68,7 +65,7 @@ func (c catalog) object(ctx context.Context, owner, name string, depth int) (rel
 
 // follow reads through a synonym by its own name, so that it is followed anew
 // by each statement. What lies behind a link has no entry in this catalogue.
-func (c catalog) follow(ctx context.Context, synonym []string, name string, depth int) (relation, bool, error) {
+func (c *session) follow(ctx context.Context, synonym []string, name string, depth int) (relation, bool, error) {
 	r := relation{linked: true, others: others{remote: true}}
 	if link := synonym[3]; link == "" {
 		var found bool
@@ -86,7 +83,7 @@ func (c catalog) follow(ctx context.Context, synonym []string, name string, dept
 
 const mviewsSQL = `SELECT m.MVIEW_NAME FROM ALL_MVIEWS m WHERE m.OWNER = :1 AND m.MVIEW_NAME = :2`
 
-func (c catalog) columns(ctx context.Context, owner, name string) (relation, bool, error) {
+func (c *session) columns(ctx context.Context, owner, name string) (relation, bool, error) {
 	rows, err := c.rows(ctx, "look up the table", columnsSQL, owner, name)
 	if err != nil || len(rows) == 0 {
 		return relation{}, false, err
@@ -112,7 +109,7 @@ FROM ALL_OBJECTS o
 WHERE o.OBJECT_TYPE IN ('TABLE', 'VIEW', 'SYNONYM') AND o.OWNER = NVL(:1, SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')) AND ROWNUM <= 5000`
 
 // missingTable offers names in the capitals in which Oracle keeps them.
-func (c catalog) missingTable(ctx context.Context, table string) error {
+func (c *session) missingTable(ctx context.Context, table string) error {
 	owner, _, qualified := strings.Cut(strings.ToUpper(table), ".")
 	if !qualified {
 		owner = ""

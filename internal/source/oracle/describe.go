@@ -41,26 +41,25 @@ type index struct {
 // Describe finds out, for `validate`, whether the query can be polled and how
 // well. A missing table or column is a [source.MissingError].
 func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Description, error) {
-	var d source.Description
-	var p plan
-	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		if p, err = c.plan(ctx, q, observer.Range{}); err != nil {
-			return err
+	var r relation
+	d, err := inSession(ctx, s, func(c *session) (source.Description, error) {
+		p, err := c.plan(ctx, q, observer.Range{})
+		if err != nil {
+			return source.Description{}, err
 		}
-		d, err = c.description(ctx, q, p)
-		return err
+		r = p.relation
+		return c.description(ctx, q, p)
 	})
 	if err != nil || d.Timestamp == "" {
 		return d, err
 	}
-	r := p.relation
 	a, err := s.activity(ctx, r)
 	d.HorizonExact, d.Warnings = a.exact(), a.warnings()
 	if q.Overlap <= 0 {
 		d.Warnings = append(d.Warnings, r.others.warnings()...)
 	}
-	if w := s.warner; w != nil && w.Warning() != nil {
-		d.Warnings = append(d.Warnings, "The session could not be set up as it should be: "+w.Warning().Error()+".")
+	if w := s.connector.Warning(); w != nil {
+		d.Warnings = append(d.Warnings, "The session could not be set up as it should be: "+w.Error()+".")
 	}
 	return d, err
 }
@@ -68,7 +67,7 @@ func (s *Source) Describe(ctx context.Context, q observer.Query) (source.Descrip
 func (c *session) description(ctx context.Context, q observer.Query, p plan) (source.Description, error) {
 	r := p.relation
 	d := source.NewDescription(r.name, r.columns, p.selection)
-	indexes, isTable, err := catalog{c}.indexes(ctx, r)
+	indexes, isTable, err := c.indexes(ctx, r)
 	if err != nil {
 		return source.Description{}, err
 	}
@@ -82,7 +81,7 @@ func (c *session) description(ctx context.Context, q observer.Query, p plan) (so
 	if isTable {
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 		var t source.Table
-		err = catalog{c}.times(ctx, r.owner, r.table, map[string]*source.Table{r.table: &t},
+		err = c.times(ctx, r.owner, r.table, map[string]*source.Table{r.table: &t},
 			func(_ string, column source.TimeColumn) source.Answer { return ordered(indexes, column.Name) })
 		d.TimestampKept = t.Kept(d.Timestamp)
 	}
@@ -90,7 +89,7 @@ func (c *session) description(ctx context.Context, q observer.Query, p plan) (so
 }
 
 // indexes returns the B-tree indexes, and whether it is a table that has them.
-func (c catalog) indexes(ctx context.Context, r relation) ([]index, bool, error) {
+func (c *session) indexes(ctx context.Context, r relation) ([]index, bool, error) {
 	if r.table == "" {
 		return nil, false, nil
 	}
@@ -135,12 +134,12 @@ func (c *session) primaryKey(ctx context.Context, r relation) ([]string, error) 
 	if r.table == "" {
 		return nil, nil
 	}
-	keys, err := catalog{c}.primaryKeys(ctx, r.owner, r.table)
+	keys, err := c.primaryKeys(ctx, r.owner, r.table)
 	return keys[r.table], err
 }
 
 // expressions fills in what the indexes on expressions begin with.
-func (c catalog) expressions(ctx context.Context, r relation, indexes []index) error {
+func (c *session) expressions(ctx context.Context, r relation, indexes []index) error {
 	rows, err := c.rows(ctx, "read indexes", indexExpressionsSQL, r.owner, r.table)
 	for _, row := range rows {
 		for i := range indexes {
@@ -194,7 +193,7 @@ func ordered(indexes []index, timestamp string) source.Answer {
 }
 
 // tableRows is what the statistics say of a table's size; 0 where they do not.
-func (c catalog) tableRows(ctx context.Context, owner, table string) (int, error) {
+func (c *session) tableRows(ctx context.Context, owner, table string) (int, error) {
 	rows, err := c.rows(ctx, "read the size of a table", tablesSQL, owner, table)
 	if err != nil || len(rows) == 0 || rows[0][0] == "" {
 		return 0, err

@@ -20,23 +20,21 @@ ORDER BY p.ID`
 // Plan returns how the database would run the read of a range. Where it does not
 // tell this account, the text says so.
 func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) (source.Plan, error) {
-	var shown source.Plan
-	err := s.session(ctx, func(ctx context.Context, c *session) error {
+	return inSession(ctx, s, func(c *session) (shown source.Plan, err error) {
 		p, err := c.plan(ctx, q, in)
 		if err != nil {
-			return err
+			return shown, err
 		}
 		for _, step := range p.steps {
 			lines, err := c.explain(ctx, cmp.Or(step.explained, step.sql))
 			if isRefusal(err) {
-				shown = source.Plan{Text: "The plan is not shown: " + err.Error()}
-				return nil
+				return source.Plan{Text: "The plan is not shown: " + err.Error()}, nil
+			}
+			if err == nil {
+				err = c.addPlan(ctx, lines, &shown)
 			}
 			if err != nil {
-				return err
-			}
-			if err := c.addPlan(ctx, lines, &shown); err != nil {
-				return err
+				return shown, err
 			}
 			// One whose name tells it, Describe has warned of.
 			if !p.relation.others.remote && !p.relation.others.materialized && p.selection.Timestamp >= 0 && q.Overlap <= 0 && len(shown.Warnings) == 0 {
@@ -44,9 +42,8 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 			}
 		}
 		shown.Text = strings.TrimRight(shown.Text, "\n")
-		return nil
+		return shown, nil
 	})
-	return shown, err
 }
 
 // explain leaves nothing behind: the rows of the plan are rolled back before
@@ -117,7 +114,7 @@ func (c *session) addPlan(ctx context.Context, lines [][]string, shown *source.P
 		if operation != "TABLE ACCESS" || !strings.Contains(options, "FULL") {
 			continue
 		}
-		size, err := catalog{c}.tableRows(ctx, owner, object)
+		size, err := c.tableRows(ctx, owner, object)
 		if err != nil {
 			return err
 		}

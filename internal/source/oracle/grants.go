@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/observerd/observerd/internal/source/oracle/client"
@@ -30,49 +29,19 @@ type grants struct {
 // noticed without a restart. One that was revoked is noticed at once.
 const recheck = 10 * time.Minute
 
-type grantCache struct {
-	mu   sync.Mutex
-	last grants
-}
-
-func (c *grantCache) get() (grants, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last, !c.last.checked.IsZero() && time.Since(c.last.checked) < recheck
-}
-
-func (c *grantCache) put(g grants) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = g
-}
-
-func (c *grantCache) forget() { c.put(grants{}) }
-
-// grants finds out by trying: what the catalogue says of grants needs grants of
+// granted finds out by trying: what the catalogue says of grants needs grants of
 // its own.
 func (s *Source) granted(ctx context.Context) (grants, error) {
-	g, ok := s.grants.get()
-	if ok {
-		return g, nil
+	if known := s.grants.Load(); known != nil && time.Since(known.checked) < recheck {
+		return *known, nil
 	}
-	if err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		g, err = c.grants(ctx)
-		return err
-	}); err != nil {
-		return g, err
+	g, err := inSession(ctx, s, func(c *session) (grants, error) { return c.grants(ctx) })
+	if err == nil && g.view != "" {
+		// In a session of its own, which may be of no more use after it.
+		g.blind, err = inSession(ctx, s, func(c *session) (bool, error) { return c.blind(ctx, g.view) })
 	}
-	if g.view == "" {
-		s.grants.put(g)
-		return g, nil
-	}
-	// In a session of its own, which may be of no more use after it.
-	err := s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		g.blind, err = c.blind(ctx, g.view)
-		return err
-	})
 	if err == nil {
-		s.grants.put(g)
+		s.grants.Store(&g)
 	}
 	return g, err
 }

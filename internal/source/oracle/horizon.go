@@ -80,23 +80,19 @@ func (s *Source) Horizon(ctx context.Context, q observer.Query) (observer.Horizo
 func (s *Source) activity(ctx context.Context, of relation) (activity, error) {
 	a, err := s.readActivity(ctx)
 	if ungranted(err) { // a grant was revoked
-		s.grants.forget()
+		s.grants.Store(nil)
 		a, err = s.readActivity(ctx)
 	}
 	a.others = of.others
 	return a, err
 }
 
-func (s *Source) readActivity(ctx context.Context) (a activity, err error) {
+func (s *Source) readActivity(ctx context.Context) (activity, error) {
 	g, err := s.granted(ctx)
 	if err != nil {
 		return activity{}, err
 	}
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		a, err = c.activity(ctx, g)
-		return err
-	})
-	return a, err
+	return inSession(ctx, s, func(c *session) (activity, error) { return c.activity(ctx, g) })
 }
 
 func (c *session) activity(ctx context.Context, g grants) (activity, error) {

@@ -17,21 +17,20 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var identity string
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
+	return inSession(ctx, s, func(c *session) (string, error) {
 		if g.database {
-			identity, err = c.identity(ctx, "dbid:", databaseSQL)
+			identity, err := c.identity(ctx, "dbid:", databaseSQL)
 			if !ungranted(err) {
-				return err
+				return identity, err
 			}
-			s.grants.forget()
+			s.grants.Store(nil)
 		}
-		if identity, err = c.identity(ctx, "name:", nameSQL); refused(err, codeUserenv) {
-			identity, err = c.identity(ctx, "name:", name11gSQL)
+		identity, err := c.identity(ctx, "name:", nameSQL)
+		if refused(err, codeUserenv) {
+			return c.identity(ctx, "name:", name11gSQL)
 		}
-		return err
+		return identity, err
 	})
-	return identity, err
 }
 
 func (c *session) identity(ctx context.Context, kind, query string) (string, error) {

@@ -13,11 +13,8 @@ import (
 // plan prepares a read for what the query reads at this moment.
 func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	r, err := c.relation(ctx, q)
-	switch {
-	case err != nil && ctx.Err() != nil: // the caller's reason, no fault of the query
+	if err != nil {
 		return plan{}, err
-	case err != nil:
-		return plan{}, source.Unfit(err)
 	}
 	p, err := newPlan(r, q)
 	switch {
@@ -33,7 +30,7 @@ func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range)
 			return p, cmp.Or(err, source.Unfit(observer.ErrNoKeyLookup))
 		}
 	case in.ByKey:
-		indexes, _, err := catalog{c}.indexes(ctx, r)
+		indexes, _, err := c.indexes(ctx, r)
 		if err != nil {
 			return p, err
 		}
@@ -75,7 +72,7 @@ func (s *Source) read(ctx context.Context, q observer.Query, in observer.Range, 
 		pool = s.large
 	}
 	var stream *source.Stream
-	err := s.keep(ctx, pool, func(ctx context.Context, c *session) (err error) {
+	err := s.keep(ctx, pool, func(c *session) (err error) {
 		stream, err = c.read(ctx, q, in, large)
 		// The table may have changed after it was described.
 		if refused(err, codeIdentifier, codeTypes, codeTable) {

@@ -40,36 +40,32 @@ type others struct{ remote, materialized, unknown bool }
 // to wherever it leads now. Types that the driver does not tell apart, such as
 // VARCHAR2 and NVARCHAR2, are selected alike.
 type relations struct {
-	mu    sync.Mutex
-	known map[string]relation
+	known sync.Map // a relation by its relationKey
 }
 
 func relationKey(q observer.Query) string { return q.Table + "\x00" + q.SQL }
 
 func (r *relations) get(q observer.Query) (relation, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found, ok := r.known[relationKey(q)]
+	known, _ := r.known.Load(relationKey(q))
+	found, ok := known.(relation)
 	return found, ok
 }
 
-func (r *relations) put(q observer.Query, found relation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known == nil {
-		r.known = make(map[string]relation)
-	}
-	r.known[relationKey(q)] = found
-}
+func (r *relations) put(q observer.Query, found relation) { r.known.Store(relationKey(q), found) }
 
-func (r *relations) forget(q observer.Query) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.known, relationKey(q))
-}
+func (r *relations) forget(q observer.Query) { r.known.Delete(relationKey(q)) }
 
-// relation returns what the query reads at this moment.
+// relation returns what the query reads at this moment. It fails for the reason of the
+// caller, or else by a fault.
 func (c *session) relation(ctx context.Context, q observer.Query) (relation, error) {
+	r, err := c.lookUp(ctx, q)
+	if ctx.Err() == nil {
+		err = source.Unfit(err)
+	}
+	return r, err
+}
+
+func (c *session) lookUp(ctx context.Context, q observer.Query) (relation, error) {
 	if err := source.CheckQuery(q); err != nil {
 		return relation{}, err
 	}
@@ -128,7 +124,7 @@ func (c *session) resolve(ctx context.Context, q observer.Query) (relation, erro
 	r := relation{from: source.Subquery(q.SQL), linked: true, others: others{unknown: true}}
 	if q.Table != "" {
 		var err error
-		if r, err = (catalog{c}).table(ctx, q.Table); err != nil {
+		if r, err = c.table(ctx, q.Table); err != nil {
 			return relation{}, err
 		}
 	}

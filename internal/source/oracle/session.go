@@ -50,25 +50,27 @@ func (c *session) discard() {
 	c.unclean = false
 }
 
-// session runs a few small statements on a connection.
-func (s *Source) session(ctx context.Context, use func(context.Context, *session) error) error {
-	return s.keep(ctx, s.db, func(ctx context.Context, c *session) error {
+// inSession runs a few small statements on a connection.
+func inSession[T any](ctx context.Context, s *Source, use func(c *session) (T, error)) (made T, err error) {
+	err = s.keep(ctx, s.db, func(c *session) (err error) {
 		defer c.release()
-		return use(ctx, c)
+		made, err = use(c)
+		return err
 	})
+	return made, err
 }
 
-// keep is session for a use that releases the connection itself. A connection
+// keep is inSession for a use that releases the connection itself. A connection
 // that was idle may have been lost unnoticed: then the others
 // that are idle are no better, and the use is repeated once on a new one. That
 // is safe because it only reads, and nothing was handed over yet.
-func (s *Source) keep(ctx context.Context, pool *sql.DB, use func(context.Context, *session) error) error {
+func (s *Source) keep(ctx context.Context, pool *sql.DB, use func(c *session) error) error {
 	for first := true; ; first = false {
 		c, err := s.acquire(ctx, pool)
 		if err != nil {
 			return err
 		}
-		err = use(ctx, c)
+		err = use(c)
 		if !first || ctx.Err() != nil || observer.ClassOf(err) != observer.ClassUnreachable {
 			return err
 		}

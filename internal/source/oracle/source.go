@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/observerd/observerd/internal/observer"
@@ -49,14 +50,12 @@ type Source struct {
 	source.TextCursors
 	options   Options
 	db        *sql.DB
-	large     *sql.DB       // for reads of rows with large objects
-	warner    client.Warner // nil where the driver has none
-	target    string        // for messages
+	large     *sql.DB // for reads of rows with large objects
+	connector *goora.Connector
+	target    string // for messages
 	relations relations
-	grants    grantCache
+	grants    atomic.Pointer[grants]
 }
-
-var _ observer.Source = (*Source)(nil)
 
 // Open prepares a source. It does not connect, so the database may be down.
 func Open(options Options) (*Source, error) {
@@ -80,9 +79,9 @@ func Open(options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), target: address(target)}
-	s.warner, _ = connector.(client.Warner)
-	return s, nil
+	return &Source{
+		options: o, db: pool(connector, o.PoolSize), large: pool(large, 1), connector: connector, target: address(target),
+	}, nil
 }
 
 func pool(connector driver.Connector, size int) *sql.DB {
@@ -143,12 +142,8 @@ func (s *Source) KeyOrder(ctx context.Context, q observer.Query) (string, error)
 	return p.selection.OrderID(p.order.parts, nil), err
 }
 
-func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (p plan, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		p, err = c.plan(ctx, q, in)
-		return err
-	})
-	return p, err
+func (s *Source) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
+	return inSession(ctx, s, func(c *session) (plan, error) { return c.plan(ctx, q, in) })
 }
 
 // timed is plan for the kind of the timestamp alone: it is content with what is

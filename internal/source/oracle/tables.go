@@ -25,7 +25,7 @@ var allSQL = `SELECT o.OWNER, o.OBJECT_NAME, o.OBJECT_TYPE, SYS_CONTEXT('USERENV
 FROM ALL_OBJECTS o
 WHERE o.OBJECT_TYPE IN ('TABLE', 'VIEW') AND o.OWNER <> '` + strings.Join(builtinOwners, "' AND o.OWNER <> '") + `'`
 
-// Each of these is of one owner, or of one of its tables: see [catalog.look].
+// Each of these is of one owner, or of one of its tables: see [session.look].
 const (
 	countsSQL = `SELECT t.TABLE_NAME, TO_CHAR(t.NUM_ROWS) FROM ALL_TABLES t WHERE t.OWNER = :1%s`
 	// The columns of all keys are read, those of the primary ones are chosen here. One that
@@ -41,7 +41,7 @@ ORDER BY t.TABLE_NAME, t.COLUMN_ID`
 )
 
 // look looks something up of one table of an owner, or of all where table is empty.
-func (c catalog) look(ctx context.Context, operation, sql, owner, table string) ([][]string, error) {
+func (c *session) look(ctx context.Context, operation, sql, owner, table string) ([][]string, error) {
 	if table == "" {
 		return c.rows(ctx, operation, fmt.Sprintf(sql, ""), owner)
 	}
@@ -49,31 +49,22 @@ func (c catalog) look(ctx context.Context, operation, sql, owner, table string) 
 }
 
 // Tables implements [source.Database].
-func (s *Source) Tables(ctx context.Context, limit int) (tables []source.Table, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) (err error) {
-		tables, err = catalog{c}.tables(ctx, limit)
-		return err
-	})
-	return tables, err
+func (s *Source) Tables(ctx context.Context, limit int) ([]source.Table, error) {
+	return inSession(ctx, s, func(c *session) ([]source.Table, error) { return c.tables(ctx, limit) })
 }
 
 // PrimaryKey implements [observer.Source].
-func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) (key []string, err error) {
-	err = s.session(ctx, func(ctx context.Context, c *session) error {
+func (s *Source) PrimaryKey(ctx context.Context, q observer.Query) ([]string, error) {
+	return inSession(ctx, s, func(c *session) ([]string, error) {
 		r, err := c.relation(ctx, q)
-		switch {
-		case err != nil && ctx.Err() != nil: // the caller's reason, no fault of the query
-			return err
-		case err != nil:
-			return source.Unfit(err)
+		if err != nil {
+			return nil, err
 		}
-		key, err = c.primaryKey(ctx, r)
-		return err
+		return c.primaryKey(ctx, r)
 	})
-	return key, err
 }
 
-func (c catalog) tables(ctx context.Context, limit int) ([]source.Table, error) {
+func (c *session) tables(ctx context.Context, limit int) ([]source.Table, error) {
 	all, err := c.rows(ctx, "list tables", allSQL)
 	if err != nil {
 		return nil, err
@@ -102,7 +93,7 @@ func (c catalog) tables(ctx context.Context, limit int) ([]source.Table, error) 
 }
 
 // fill adds what the catalogue says of the tables of an owner.
-func (c catalog) fill(ctx context.Context, owner string, tables map[string]*source.Table) error {
+func (c *session) fill(ctx context.Context, owner string, tables map[string]*source.Table) error {
 	counts, err := c.look(ctx, "list tables", countsSQL, owner, "")
 	if err != nil {
 		return err
@@ -135,7 +126,7 @@ func (c catalog) fill(ctx context.Context, owner string, tables map[string]*sour
 }
 
 // primaryKeys returns the columns of that of a table, or of each of an owner.
-func (c catalog) primaryKeys(ctx context.Context, owner, table string) (map[string][]string, error) {
+func (c *session) primaryKeys(ctx context.Context, owner, table string) (map[string][]string, error) {
 	const operation = "read the primary key"
 	primary, err := c.look(ctx, operation, primarySQL, owner, table)
 	if err != nil || len(primary) == 0 {
@@ -168,7 +159,7 @@ func grouped(rows [][]string) map[string][]string {
 }
 
 // times adds the times of a table, or of all of an owner, to the tables of those names.
-func (c catalog) times(ctx context.Context, owner, table string, tables map[string]*source.Table, indexed func(table string, column source.TimeColumn) source.Answer) error {
+func (c *session) times(ctx context.Context, owner, table string, tables map[string]*source.Table, indexed func(table string, column source.TimeColumn) source.Answer) error {
 	rows, err := c.look(ctx, "look what keeps the times", timesSQL, owner, table)
 	for _, row := range rows {
 		t, column := tables[row[0]], source.TimeColumn{

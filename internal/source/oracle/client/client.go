@@ -1,10 +1,9 @@
 // Package client is the seam between the Oracle source and a driver: where to
 // log on, what a session is told, and how the database's refusals come back.
-// A driver is one function, [Open]; package goora is the one that ships.
+// Package goora is the driver.
 package client
 
 import (
-	"database/sql/driver"
 	"time"
 
 	"github.com/observerd/observerd/internal/source"
@@ -37,28 +36,4 @@ type Target struct {
 	ConnectTimeout, Grace time.Duration
 	// Gate guards the logons; nil lets all of them pass.
 	Gate source.Gate
-}
-
-// Open returns a connector to a target. It does not connect. Connections of the
-// connector keep these promises, whatever the driver below does:
-//
-//   - a call returns once its context has ended and Grace has passed, and its
-//     error wraps the context's;
-//   - a connection is used again only after success or a clean refusal of the
-//     database ([*Error]); after anything else it is closed without a word;
-//   - a panic of the driver is an error;
-//   - driver.ErrBadConn is returned only before a statement was sent, so that
-//     no statement runs twice;
-//   - rows end with io.EOF only where the database has said that there are no
-//     more: a result that was cut short is [ErrShort];
-//   - numbers arrive as their exact decimal text, those of BINARY_FLOAT as float32.
-//     Times are another matter: no two versions of a driver agree on their zone, so
-//     statements select them as text.
-type Open func(Target) (driver.Connector, error)
-
-// Warner is what a connector may be besides: Warning is what went wrong, at the
-// latest logon, in a part of the session's setup that it can do without, such
-// as the name under which a DBA sees it; nil when all went well.
-type Warner interface {
-	Warning() error
 }

@@ -30,7 +30,6 @@ type conn struct {
 }
 
 var (
-	_ driver.Pinger            = (*conn)(nil)
 	_ driver.QueryerContext    = (*conn)(nil)
 	_ driver.ExecerContext     = (*conn)(nil)
 	_ driver.ConnBeginTx       = (*conn)(nil)
@@ -79,13 +78,6 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 		return nil, err
 	}
 	return result, nil
-}
-
-// Ping implements [driver.Pinger].
-func (c *conn) Ping(ctx context.Context) error {
-	w := c.watch(ctx)
-	defer w.finish()
-	return w.do(func() error { return c.inner.Ping(c.below(ctx)) })
 }
 
 // BeginTx implements [driver.ConnBeginTx] for reading: all statements see the

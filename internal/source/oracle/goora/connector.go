@@ -16,9 +16,9 @@ import (
 	"github.com/observerd/observerd/internal/source/oracle/client"
 )
 
-// connector opens sessions of one target, one at a time: what the driver keeps of a
+// Connector opens sessions of one target, one at a time: what the driver keeps of a
 // target is not safe for several.
-type connector struct {
+type Connector struct {
 	target client.Target
 	inner  *go_ora.OracleConnector
 	turn   chan struct{} // holds one token
@@ -27,20 +27,19 @@ type connector struct {
 	warning error
 }
 
-var _ client.Warner = (*connector)(nil)
-
-// Warning implements [client.Warner].
-func (c *connector) Warning() error {
+// Warning is what went wrong, at the latest logon, in a part of the session's setup that
+// it can do without, such as the name under which a DBA sees it; nil when all went well.
+func (c *Connector) Warning() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warning
 }
 
 // Driver implements [driver.Connector].
-func (c *connector) Driver() driver.Driver { return c.inner.Driver() }
+func (c *Connector) Driver() driver.Driver { return c.inner.Driver() }
 
 // Connect implements [driver.Connector].
-func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -82,7 +81,7 @@ func (a *attempt) known(err error) bool {
 
 // logOn opens a session and sets it up. The whole has one deadline, at which the
 // socket is closed: the driver itself watches over no more than the dialling.
-func (c *connector) logOn(ctx context.Context, a *attempt) (*conn, error) {
+func (c *Connector) logOn(ctx context.Context, a *attempt) (*conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.target.ConnectTimeout, errSlow)
 	defer cancel()
 	a.ctx = ctx
@@ -100,7 +99,7 @@ func (c *connector) logOn(ctx context.Context, a *attempt) (*conn, error) {
 
 var errSlow = errors.New("the database did not answer within the connect timeout")
 
-func (c *connector) open(ctx context.Context, a *attempt) (*conn, error) {
+func (c *Connector) open(ctx context.Context, a *attempt) (*conn, error) {
 	var inner driver.Conn
 	err := protect(func() (err error) {
 		inner, err = c.inner.Connect(a.below(ctx))
@@ -125,12 +124,12 @@ func (c *connector) open(ctx context.Context, a *attempt) (*conn, error) {
 }
 
 // plain reports whether sessions go without TLS. A descriptor may ask for it.
-func (c *connector) plain() bool {
+func (c *Connector) plain() bool {
 	return !c.target.TLS && !strings.Contains(strings.ToUpper(c.target.Descriptor), "TCPS")
 }
 
 // explain words the failure of a logon.
-func (c *connector) explain(ctx context.Context, a *attempt, err error) error {
+func (c *Connector) explain(ctx context.Context, a *attempt, err error) error {
 	var refused *client.Error
 	var said *network.OracleError
 	switch s := a.socket(); {

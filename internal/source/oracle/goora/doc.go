@@ -5,10 +5,4 @@
 // process, and a password that is not tried by everybody at once.
 package goora
 
-import (
-	_ "time/tzdata" // The driver looks time zones of sessions up by name.
-
-	"github.com/observerd/observerd/internal/source/oracle/client"
-)
-
-var _ client.Open = Open
+import _ "time/tzdata" // The driver looks time zones of sessions up by name.

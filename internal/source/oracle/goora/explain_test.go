@@ -17,7 +17,7 @@ func TestRefusalAtTheEndOfTheCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := &connector{}
+	c := &Connector{}
 	err := c.explain(ctx, &attempt{}, &network.OracleError{ErrCode: 1017, ErrMsg: "ORA-01017: invalid username/password; logon denied"})
 	if fault := client.Classify(err); fault.Class != observer.ClassCredentials || fault.Code != "ORA-01017" {
 		t.Errorf("class %s, code %s: %v", fault.Class, fault.Code, err)
@@ -29,7 +29,7 @@ func TestAnswerAtTheEndOfTheCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	told, a, c := 0, &attempt{last: &socket{}}, &connector{}
+	told, a, c := 0, &attempt{last: &socket{}}, &Connector{}
 	ended := func(error) { told++ }
 	a.tell(ctx, c.explain(ctx, a, &network.OracleError{ErrCode: 12514, ErrMsg: "ORA-12514: no such service"}), ended)
 	if told != 1 {

@@ -1,7 +1,6 @@
 package goora
 
 import (
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -31,9 +30,23 @@ const (
 	magicFetchSize = 25
 )
 
-// Open implements [client.Open]. The connector reads a wallet at once, and is a
-// [client.Warner].
-func Open(t client.Target) (driver.Connector, error) {
+// Open returns a connector to a target. It does not connect, but
+// reads a wallet at once. Connections of the
+// connector keep these promises, whatever the driver below does:
+//
+//   - a call returns once its context has ended and Grace has passed, and its
+//     error wraps the context's;
+//   - a connection is used again only after success or a clean refusal of the
+//     database ([*client.Error]); after anything else it is closed without a word;
+//   - a panic of the driver is an error;
+//   - driver.ErrBadConn is returned only before a statement was sent, so that
+//     no statement runs twice;
+//   - rows end with io.EOF only where the database has said that there are no
+//     more: a result that was cut short is [client.ErrShort];
+//   - numbers arrive as their exact decimal text, those of BINARY_FLOAT as float32.
+//     Times are another matter: no two versions of a driver agree on their zone, so
+//     statements select them as text.
+func Open(t client.Target) (*Connector, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
@@ -50,7 +63,7 @@ func Open(t client.Target) (driver.Connector, error) {
 		return nil, fmt.Errorf("%w: its connector has changed", client.ErrProtocol)
 	}
 	inner.Dialer(dialer{timeout: t.ConnectTimeout / time.Duration(addresses(t))})
-	return &connector{target: t, inner: inner, turn: make(chan struct{}, 1)}, nil
+	return &Connector{target: t, inner: inner, turn: make(chan struct{}, 1)}, nil
 }
 
 func complete(t client.Target) client.Target {

@@ -12,12 +12,8 @@ import (
 
 // column is what the database has said about a column.
 type column struct {
-	name, kind       string
-	length           int64
-	precision, scale int64
-	hasLength        bool
-	hasPrecision     bool
-	nullable         bool
+	name, kind string
+	nullable   bool
 }
 
 // rows are a result. The context of their query is that of all its fetches.
@@ -35,9 +31,7 @@ type rows struct {
 
 var (
 	_ driver.RowsColumnTypeDatabaseTypeName = (*rows)(nil)
-	_ driver.RowsColumnTypeLength           = (*rows)(nil)
 	_ driver.RowsColumnTypeNullable         = (*rows)(nil)
-	_ driver.RowsColumnTypePrecisionScale   = (*rows)(nil)
 )
 
 // take accepts the driver's rows, if they are any: it returns none, and no
@@ -49,8 +43,6 @@ func (r *rows) take(found driver.Rows) error {
 	}
 	for i, name := range inner.Columns() {
 		c := column{name: name, kind: inner.ColumnTypeDatabaseTypeName(i)}
-		c.length, c.hasLength = inner.ColumnTypeLength(i)
-		c.precision, c.scale, c.hasPrecision = inner.ColumnTypePrecisionScale(i)
 		c.nullable, _ = inner.ColumnTypeNullable(i)
 		r.columns = append(r.columns, c)
 	}
@@ -126,16 +118,5 @@ func (r *rows) Columns() []string {
 // are the driver's, not Oracle's.
 func (r *rows) ColumnTypeDatabaseTypeName(i int) string { return r.columns[i].kind }
 
-// ColumnTypeLength implements the interface of that name, in characters.
-func (r *rows) ColumnTypeLength(i int) (int64, bool) {
-	return r.columns[i].length, r.columns[i].hasLength
-}
-
 // ColumnTypeNullable implements the interface of that name.
 func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) { return r.columns[i].nullable, true }
-
-// ColumnTypePrecisionScale implements the interface of that name; a NUMBER
-// without any has 38 and 255.
-func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
-	return r.columns[i].precision, r.columns[i].scale, r.columns[i].hasPrecision
-}
