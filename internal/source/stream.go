@@ -23,6 +23,15 @@ type Result interface {
 	Close(ctx context.Context) error
 }
 
+// Restarter is a [Result] whose tables other sessions may lock. All statements up to the
+// first row run anew then.
+type Restarter interface {
+	// Begin begins the read, unless it has begun.
+	Begin(ctx context.Context) error
+	// Leave ends the read, and gives the connection back.
+	Leave()
+}
+
 // Stream implements [observer.Rows] for every kind of database: it runs the
 // statements of a read and watches for the silence of the database.
 type Stream struct {
@@ -31,7 +40,7 @@ type Stream struct {
 	silence *Silence
 	next    int  // statement to run next
 	open    bool // a statement runs
-	begun   bool // First has returned
+	begun   bool // the first row was waited for
 	closed  bool
 	row     *observer.Row
 	err     error
@@ -49,9 +58,10 @@ type StreamOptions struct {
 	// them.
 	Cells   Cells
 	Builder *Builder
-	// First calls first, which runs the statements up to the first row, as often as
-	// it likes. nil means once.
-	First func(ctx context.Context, first func() error) error
+	// Waits are those for locked tables, after each of which Restarter begins anew; nil
+	// for none.
+	Waits     *LockWaits
+	Restarter Restarter
 }
 
 // NewStream prepares the stream of a read. The database may be silent for no longer
@@ -75,7 +85,7 @@ func (s *Stream) Next() bool {
 		s.err = s.Result.Failed(s.ctx, s.ctx.Err())
 		return false
 	}
-	if s.First != nil && !s.begun {
+	if s.Waits != nil && !s.begun {
 		return s.first()
 	}
 	var more bool
@@ -85,9 +95,14 @@ func (s *Stream) Next() bool {
 
 func (s *Stream) first() (more bool) {
 	s.begun = true
-	s.err = s.First(s.ctx, func() (err error) {
+	s.err = s.Waits.Retry(s.ctx, func() (err error) {
 		s.next, s.open = 0, false
-		more, err = s.advance()
+		if err = s.Restarter.Begin(s.ctx); err == nil {
+			more, err = s.advance()
+		}
+		if err != nil && s.Waits.locked(err) {
+			s.Restarter.Leave()
+		}
 		return err
 	})
 	return more

@@ -22,6 +22,7 @@ type statements struct {
 	fails  []error // of the next calls of Next
 	silent time.Duration
 	closed int
+	gone   int
 	begun  []int // the statements that were run
 }
 
@@ -69,7 +70,12 @@ func (s *statements) Cursor(int) ([]byte, time.Time, string) {
 	return nil, time.Time{}, ""
 }
 
-func stream(t *testing.T, s *statements, first func(ctx context.Context, first func() error) error) *source.Stream {
+var errLocked = errors.New("locked")
+
+func (s *statements) Begin(context.Context) error { return nil }
+func (s *statements) Leave()                      { s.gone++ }
+
+func stream(t *testing.T, s *statements) *source.Stream {
 	t.Helper()
 	q := observer.Query{Table: "t", Key: []string{"k"}}
 	selection, err := source.Select(q, []source.Column{{Name: "k"}}, "t")
@@ -82,7 +88,8 @@ func stream(t *testing.T, s *statements, first func(ctx context.Context, first f
 		t.Fatal(err)
 	}
 	return source.NewStream(t.Context(), time.Minute, source.StreamOptions{
-		Selection: selection, Statements: len(s.rows), Result: s, Cells: s, Builder: b, First: first,
+		Selection: selection, Statements: len(s.rows), Result: s, Cells: s, Builder: b,
+		Waits: source.NewLockWaits(1, time.Minute, func(err error) bool { return errors.Is(err, errLocked) }), Restarter: s,
 	})
 }
 
@@ -96,7 +103,7 @@ func keys(rows observer.Rows) (keys []string) {
 func TestStreamRunsOneStatementAfterTheOther(t *testing.T) {
 	t.Parallel()
 	s := &statements{rows: [][]string{{"a", "b"}, nil, {"c"}}}
-	rows := stream(t, s, nil)
+	rows := stream(t, s)
 	if got := keys(rows); !slices.Equal(got, []string{"a", "b", "c"}) || rows.Next() {
 		t.Errorf("keys %q", got)
 	}
@@ -117,20 +124,15 @@ func TestStreamBeginsAgainBeforeItsFirstRow(t *testing.T) {
 		"rows":    {[][]string{{"a"}, {"b"}}, []int{0, 0, 1}, []string{"a", "b"}},
 		"no rows": {[][]string{nil, nil}, []int{0, 0, 1}, nil},
 	} {
-		locked := errors.New("locked")
-		s := &statements{rows: test.rows, fails: []error{locked}}
-		rows := stream(t, s, func(_ context.Context, first func() error) error {
-			for {
-				if err := first(); !errors.Is(err, locked) {
-					return err
-				}
+		synctest.Test(t, func(t *testing.T) {
+			s := &statements{rows: test.rows, fails: []error{errLocked}}
+			rows := stream(t, s)
+			got := keys(rows)
+			if rows.Next() || rows.Err() != nil || s.gone != 1 || !slices.Equal(got, test.keys) || !slices.Equal(s.begun, test.begun) {
+				t.Errorf("%s: keys %q, statements %v, left %d times, %v", name, got, s.begun, s.gone, rows.Err())
 			}
+			_ = rows.Close()
 		})
-		got := keys(rows)
-		if rows.Next() || rows.Err() != nil || !slices.Equal(got, test.keys) || !slices.Equal(s.begun, test.begun) {
-			t.Errorf("%s: keys %q, statements %v, %v", name, got, s.begun, rows.Err())
-		}
-		_ = rows.Close()
 	}
 }
 
@@ -138,7 +140,7 @@ func TestStreamEndsWithSilence(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []time.Duration{50 * time.Second, 2 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			rows := stream(t, &statements{rows: [][]string{{"a"}}, silent: silent}, nil)
+			rows := stream(t, &statements{rows: [][]string{{"a"}}, silent: silent})
 			time.Sleep(time.Hour) // The reader may take its time.
 			got := fmt.Sprintf("%q %t", keys(rows), errors.Is(rows.Err(), source.ErrSilent))
 			if want := map[bool]string{false: `["a"] false`, true: `[] true`}[silent > time.Minute]; got != want {

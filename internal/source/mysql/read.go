@@ -23,12 +23,13 @@ func (s *Source) Read(ctx context.Context, q observer.Query, in observer.Range) 
 	}
 	b, err := source.NewBuilder(q, r.plan.selection)
 	if err != nil {
-		r.leave()
+		r.Leave()
 		return nil, source.Unfit(err)
 	}
 	r.cells = newCells(r.plan, s.options.Location)
 	return source.NewStream(ctx, s.options.QueryTimeout, source.StreamOptions{
-		Selection: r.plan.selection, Ties: r.plan.ties, Statements: len(r.plan.steps), Result: r, Cells: &r.cells, Builder: b, First: r.first,
+		Selection: r.plan.selection, Ties: r.plan.ties, Statements: len(r.plan.steps), Result: r, Cells: &r.cells, Builder: b,
+		Waits: s.waits, Restarter: r,
 	}), nil
 }
 
@@ -65,27 +66,9 @@ type rows struct {
 	step    step
 }
 
-// first tries to read the first row until no table is locked.
-func (r *rows) first(ctx context.Context, first func() error) error {
-	return r.source.waits.Retry(ctx, func() error { return r.attempt(ctx, first) })
-}
-
-// attempt gives the connection back where another session has locked a table: all
-// statements belong to one snapshot.
-func (r *rows) attempt(ctx context.Context, first func() error) error {
-	err := r.begin(ctx)
-	if err == nil {
-		err = first()
-	}
-	if locked(err) {
-		r.leave()
-	}
-	return err
-}
-
-// begin begins the read anew after a lock. The session that held it may have altered
+// Begin implements [source.Restarter]. The session that held the lock may have altered
 // the table, and the columns of the plan are known already.
-func (r *rows) begin(ctx context.Context) error {
+func (r *rows) Begin(ctx context.Context) error {
 	if r.session != nil {
 		return nil
 	}
@@ -152,8 +135,8 @@ func (r *rows) Failed(ctx context.Context, err error) error {
 	return r.source.translate(ctx, source.Reading, "read rows", err)
 }
 
-// leave gives the connection back.
-func (r *rows) leave() {
+// Leave implements [source.Restarter]: all statements belong to one snapshot.
+func (r *rows) Leave() {
 	if r.session != nil {
 		r.session.end(r.parent)
 		r.session = nil
@@ -168,7 +151,7 @@ func (r *rows) Close(context.Context) error {
 		_ = r.session.conn.socket.Close() // The driver has nothing left to read what is left of the rows from.
 		_ = r.reader.Close()
 	}
-	r.leave()
+	r.Leave()
 	return nil
 }
 

@@ -45,7 +45,8 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range)
 	o := c.source.options
 	r := &rows{cells: cells{plan: p, location: o.Location, ascii: c.source.ascii && c.unconverted()}, source: c.source, session: c, stream: q.Stream, parent: ctx}
 	return source.NewStream(ctx, o.QueryTimeout, source.StreamOptions{
-		Selection: p.selection, Ties: p.ties, Statements: len(p.steps), Result: r, Cells: &r.cells, Builder: b, First: r.first,
+		Selection: p.selection, Ties: p.ties, Statements: len(p.steps), Result: r, Cells: &r.cells, Builder: b,
+		Waits: c.source.waits, Restarter: r,
 	}), nil
 }
 
@@ -61,22 +62,6 @@ type rows struct {
 	// cancel ends the statement of reader, whose context is ctx.
 	ctx    context.Context
 	cancel context.CancelFunc
-}
-
-// first tries to read the first row. Where another session has locked a table, or what
-// belongs to it, the connection is given back, and the next try begins anew, in
-// another snapshot. The columns of the plan are known already, so the plan stays.
-func (r *rows) first(ctx context.Context, first func() error) error {
-	return r.source.waits.Retry(ctx, func() error {
-		err := r.begin(ctx)
-		if err == nil {
-			err = first()
-		}
-		if locked(err) {
-			r.leave()
-		}
-		return err
-	})
 }
 
 // Open implements [source.Result]: it waits for the first answer to a statement. The
@@ -97,9 +82,10 @@ func (r *rows) Open(ctx context.Context, n int) error {
 	return nil
 }
 
-// begin opens the transaction. What the server would let us read but not lock is
+// Begin implements [source.Restarter]: it opens the transaction. After a lock, the columns
+// of the plan are known already, so the plan stays. What the server would let us read but not lock is
 // read without locks from then on.
-func (r *rows) begin(ctx context.Context) (err error) {
+func (r *rows) Begin(ctx context.Context) (err error) {
 	for {
 		if r.session == nil {
 			if r.session, err = r.source.acquire(ctx); err != nil {
@@ -113,7 +99,7 @@ func (r *rows) begin(ctx context.Context) (err error) {
 		case len(r.plan.locks.tables) == 0 || !unlockable(err):
 			return err
 		}
-		r.leave()
+		r.Leave()
 		r.plan.locks = locks{}
 	}
 }
@@ -156,12 +142,12 @@ func (r *rows) Close(context.Context) (err error) {
 		}
 		err = r.source.translate(r.ctx, source.Reading, "close rows", err)
 	}
-	r.leave()
+	r.Leave()
 	return err
 }
 
-// leave gives the connection back.
-func (r *rows) leave() {
+// Leave implements [source.Restarter].
+func (r *rows) Leave() {
 	if r.session != nil {
 		r.session.end(r.parent)
 		r.session = nil
