@@ -107,10 +107,8 @@ func (s *Selection) add(name string, columns []Column, in string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i := range s.Columns {
-		if s.Columns[i].Name == column.Name {
-			return i, nil
-		}
+	if i := slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == column.Name }); i >= 0 {
+		return i, nil
 	}
 	s.Columns = append(s.Columns, column)
 	return len(s.Columns) - 1, nil
@@ -266,9 +264,13 @@ func (s Selection) OrderID(parts []int, more func(c Column) string) string {
 }
 
 // CheckOrder fails unless a read that goes on from a key, or is by key, is in the
-// order that it is asked for. id identifies the order of keys in which it would be;
-// empty for one in which no read goes on.
-func CheckOrder(in observer.Range, id string) error {
+// order that it is asked for. byKey and ties identify the orders of keys in which it would be,
+// by key or by timestamps; empty for one in which no read goes on.
+func CheckOrder(in observer.Range, byKey, ties string) error {
+	id := ties
+	if in.ByKey {
+		id = byKey
+	}
 	other := id == "" || in.Order != "" && in.Order != id
 	switch {
 	case in.Part == observer.PartKey: // It has no order.

@@ -98,7 +98,7 @@ func TestActivityCounts(t *testing.T) {
 // it did.
 func TestStaleReads(t *testing.T) {
 	t.Parallel()
-	shared, began := newSharedActivity(), time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	shared, began := sharedActivity{turn: make(chan struct{}, 1)}, time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	cursor := func(a activity) string {
 		shared.keep(a, began)
 		return shared.latest.horizon(0, timeUTC, time.UTC).Cursor

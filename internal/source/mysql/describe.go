@@ -75,17 +75,12 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 	}
 	if r.base {
 		d.OrderIndexed = ordered(indexes, d.Order(), strings.EqualFold(r.engine, "InnoDB"))
-		d.TimestampKept, err = c.kept(ctx, r, d.Timestamp, indexes)
+		var t source.Table
+		_, err = c.times(ctx, r, map[string]*source.Table{r.table: &t}, map[string][]index{r.table: indexes})
+		d.TimestampKept = t.Kept(d.Timestamp)
 	}
 	d.TimestampDate = p.selection.Columns[p.selection.Timestamp].Type == "date"
 	return d, err
-}
-
-// kept looks for what keeps the timestamp of a table.
-func (c *session) kept(ctx context.Context, r relation, timestamp string, indexes []index) (source.Answer, error) {
-	var t source.Table
-	_, err := c.times(ctx, r, map[string]*source.Table{r.table: &t}, map[string][]index{r.table: indexes})
-	return t.Kept(timestamp), err
 }
 
 // warnings says what the engine of a table does not give.

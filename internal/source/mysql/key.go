@@ -16,14 +16,6 @@ func (p *plan) orderID(parts []int) string {
 	return p.selection.OrderID(parts, func(c source.Column) string { return p.relation.collations[c.Name] })
 }
 
-// orderOf identifies the order in which a read of that range goes on from a key.
-func (p *plan) orderOf(in observer.Range) string {
-	if in.ByKey {
-		return p.orderID(p.order.parts)
-	}
-	return p.ties
-}
-
 // checkKey refuses a key with a FLOAT. No row is found by the key of its event: the
 // server compares a decimal number with the binary value, which is another one.
 func checkKey(s source.Selection) error {

@@ -33,9 +33,6 @@ func (p plan) items() int {
 // place of a cursor.
 type step struct{ sql, text string }
 
-// text joins the statements for people.
-func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.text }) }
-
 func (c *session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	if err := source.CheckQuery(q); err != nil {
 		return plan{}, source.Unfit(err)
@@ -94,7 +91,7 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 	p.leaves = w.Leaves()
 	for _, write := range w.Writers() {
 		shown, parts := write(w)
-		bounds, err := p.literals(in, parts)
+		bounds, err := source.Bounds(p.selection, in, parts, p.time.literal, keyBound)
 		if err != nil {
 			return err
 		}
@@ -104,16 +101,6 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 		p.steps = append(p.steps, step{sent, shown})
 	}
 	return nil
-}
-
-// literals are the bounds of a statement, see [source.Writer]. What they
-// may be is checked, so they need no quoting.
-func (p *plan) literals(in observer.Range, parts []int) ([]string, error) {
-	cursor := func(bound string) (string, bool) {
-		_, ok := p.time.Parse(bound, nil)
-		return "'" + bound + "'", ok
-	}
-	return source.Bounds(p.selection, in, parts, cursor, keyBound)
 }
 
 // dialect is that of reads of a relation. Without bounds, it shows ? in their places.

@@ -20,8 +20,6 @@ type sharedActivity struct {
 	settled time.Time
 }
 
-func newSharedActivity() sharedActivity { return sharedActivity{turn: make(chan struct{}, 1)} }
-
 // activity returns what was open at a moment after the call. A read that began while
 // the caller was waiting is as good as one of its own.
 func (s *Source) activity(ctx context.Context) (activity, error) {

@@ -58,7 +58,7 @@ func Open(options Options) (*Source, error) {
 	}
 	s := &Source{
 		options: o, db: sql.OpenDB(connector), sockets: sockets, target: address.target(),
-		shared: newSharedActivity(), waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
+		shared: sharedActivity{turn: make(chan struct{}, 1)}, waits: source.NewLockWaits(o.PoolSize, o.QueryTimeout, locked),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.db.SetMaxOpenConns(o.PoolSize)
@@ -104,7 +104,7 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 // with ? in the place of a cursor.
 func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
 	p, err := s.plan(ctx, q, in)
-	return p.text(), err
+	return source.Texts(p.steps, func(s step) string { return s.text }), err
 }
 
 // KeyOrder implements [observer.Source].

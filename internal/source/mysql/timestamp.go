@@ -63,6 +63,13 @@ func daysIn(year, month int) int {
 	return [...]int{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[month-1]
 }
 
+// literal writes a cursor as a literal, which needs no quoting. It reports false for what
+// is none.
+func (k timeKind) literal(cursor string) (text string, ok bool) {
+	_, ok = k.Parse(cursor, nil)
+	return "'" + cursor + "'", ok
+}
+
 // least writes an instant as the least cursor of a row that is written from
 // then on. Columns without fractions of a second cut them off, so it does too.
 func (k timeKind) least(t time.Time, loc *time.Location) string {

@@ -69,19 +69,14 @@ const (
 	codeFixedTables = 2030 // the tables under V$ views, for others than SYS
 )
 
-// refused reports whether err is one of these refusals.
+// refused reports whether err is one of these refusals; without any, whether it is one at
+// all.
 func refused(err error, codes ...int) bool {
 	var e *client.Error
-	return errors.As(err, &e) && slices.Contains(codes, e.Code)
+	return errors.As(err, &e) && (len(codes) == 0 || slices.Contains(codes, e.Code))
 }
 
 // ungranted reports whether something is missing, or hidden for want of a grant.
 func ungranted(err error) bool {
 	return refused(err, codeTable, codePrivileges, codeFixedTables, codeIdentifier)
-}
-
-// isRefusal reports whether the database itself said no.
-func isRefusal(err error) bool {
-	var e *client.Error
-	return errors.As(err, &e)
 }

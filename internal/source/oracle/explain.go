@@ -27,7 +27,7 @@ func (s *Source) Plan(ctx context.Context, q observer.Query, in observer.Range) 
 		}
 		for _, step := range p.steps {
 			lines, err := c.explain(ctx, cmp.Or(step.explained, step.sql))
-			if isRefusal(err) {
+			if refused(err) {
 				return source.Plan{Text: "The plan is not shown: " + err.Error()}, nil
 			}
 			if err == nil {

@@ -33,9 +33,6 @@ type step struct {
 	explained string
 }
 
-// text joins the statements for people.
-func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
-
 // newPlan resolves the names of a query.
 func newPlan(r relation, q observer.Query) (plan, error) {
 	s, err := source.Select(q, r.columns, r.name)

@@ -94,11 +94,7 @@ func (c *session) read(ctx context.Context, q observer.Query, in observer.Range,
 	if err != nil {
 		return nil, err
 	}
-	order := p.ties
-	if in.ByKey {
-		order = p.selection.OrderID(p.order.parts, nil)
-	}
-	if err := source.CheckOrder(in, order); err != nil {
+	if err := source.CheckOrder(in, p.selection.OrderID(p.order.parts, nil), p.ties); err != nil {
 		return nil, err
 	}
 	if p.large() && !large {

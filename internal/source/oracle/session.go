@@ -20,16 +20,6 @@ type session struct {
 	unclean bool
 }
 
-// acquire waits for a free connection for as long as its caller does: that says
-// nothing about the database. A logon has a deadline of its own.
-func (s *Source) acquire(ctx context.Context, pool *sql.DB) (*session, error) {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, s.translate(ctx, source.Connecting, "connect", err)
-	}
-	return &session{source: s, conn: conn}, nil
-}
-
 // release gives the connection back. The driver's layer sorts out those that
 // are of no more use.
 func (c *session) release() {
@@ -66,11 +56,13 @@ func inSession[T any](ctx context.Context, s *Source, use func(c *session) (T, e
 // is safe because it only reads, and nothing was handed over yet.
 func (s *Source) keep(ctx context.Context, pool *sql.DB, use func(c *session) error) error {
 	for first := true; ; first = false {
-		c, err := s.acquire(ctx, pool)
+		// The wait for a free connection is as long as the caller's: that says nothing about
+		// the database. A logon has a deadline of its own.
+		conn, err := pool.Conn(ctx)
 		if err != nil {
-			return err
+			return s.translate(ctx, source.Connecting, "connect", err)
 		}
-		err = use(c)
+		err = use(&session{source: s, conn: conn})
 		if !first || ctx.Err() != nil || observer.ClassOf(err) != observer.ClassUnreachable {
 			return err
 		}

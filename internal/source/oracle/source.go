@@ -133,7 +133,7 @@ func (s *Source) CursorAt(ctx context.Context, q observer.Query, at time.Time) (
 // SQL returns the statements that Read would run, for people.
 func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (string, error) {
 	p, err := s.plan(ctx, q, in)
-	return p.text(), err
+	return source.Texts(p.steps, func(s step) string { return s.sql }), err
 }
 
 // KeyOrder implements [observer.Source].

@@ -97,8 +97,12 @@ func (c *session) description(ctx context.Context, p plan) (source.Description, 
 		d.OrderIndexed = ordered(indexes, d.Timestamp)
 	}
 	d.TimestampDate = r.types[slices.IndexFunc(r.columns, func(c source.Column) bool { return c.Name == d.Timestamp })] == pgtype.DateOID
-	if d.TimestampKept, err = c.kept(ctx, r, d.Timestamp); err != nil {
-		return d, err
+	if r.oid != "" {
+		t := source.Table{View: r.kind != 'r' && r.kind != 'p'}
+		if err := c.times(ctx, r.oid, map[string]*source.Table{r.oid: &t}); err != nil {
+			return d, err
+		}
+		d.TimestampKept = t.Kept(d.Timestamp)
 	}
 	a, err := c.activity(ctx, r, p.steps)
 	d.HorizonExact, d.Warnings = a.exact(), append(a.warnings(), d.Warnings...)
@@ -130,16 +134,6 @@ func (c *session) secured(ctx context.Context, r relation) (warnings []string, e
 			"Unless that is meant, give the account a policy that shows all rows, or BYPASSRLS.", row[0]))
 	}
 	return warnings, err
-}
-
-// kept looks for what keeps the timestamp of a table.
-func (c *session) kept(ctx context.Context, r relation, timestamp string) (source.Answer, error) {
-	t := source.Table{View: r.kind != 'r' && r.kind != 'p'}
-	if r.oid == "" {
-		return source.Unknown, nil
-	}
-	err := c.times(ctx, r.oid, map[string]*source.Table{r.oid: &t})
-	return t.Kept(timestamp), err
 }
 
 // nameTypes fills in the types of a query's columns, which the server sends as

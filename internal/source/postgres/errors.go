@@ -213,9 +213,7 @@ const lockNotAvailable = "55P03"
 // locked it.
 func locked(err error) bool { return hasState(err, lockNotAvailable) }
 
-// forbidden reports whether the server refused for want of a right.
-func forbidden(err error) bool { return hasState(err, missingRight) }
-
+// missingRight is the SQLSTATE of a refusal for want of a right.
 const missingRight = "42501"
 
 // rightsRoutine is what the server calls the function that refuses for want of a right. No
@@ -224,7 +222,7 @@ const rightsRoutine = "aclcheck_error"
 
 // unlockable reports whether LOCK TABLE was refused for want of a right, or because
 // it is not meant for that kind of relation.
-func unlockable(err error) bool { return forbidden(err) || hasState(err, "42809") }
+func unlockable(err error) bool { return hasState(err, missingRight) || hasState(err, "42809") }
 
 // wrongValue is the SQLSTATE of a value that a setting cannot have.
 const wrongValue = "22023"

@@ -18,7 +18,7 @@ SELECT s.system_identifier::text || '/' || c.timeline_id || '/' || d.oid
 func (s *Source) Identity(ctx context.Context) (string, error) {
 	rows, err := inSession(ctx, s, func(c *session) ([][][]byte, error) { return c.rows(ctx, "read the identity", identitySQL) })
 	switch {
-	case forbidden(err):
+	case hasState(err, missingRight):
 		return "", nil
 	case err != nil || len(rows) != 1:
 		return "", err

@@ -63,14 +63,11 @@ func (p plan) fits(fields []pgconn.FieldDescription) bool {
 	})
 }
 
-// text joins the statements for people.
-func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
-
 // planLocked is plan for a read, which has to know what to lock.
 func (c *session) planLocked(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	p, err := c.plan(ctx, q, in)
 	if err == nil {
-		err = source.CheckOrder(in, p.orderOf(in))
+		err = source.CheckOrder(in, p.orderID(p.order), p.ties)
 	}
 	if err != nil {
 		return p, err
@@ -156,21 +153,11 @@ func (p *plan) write(q observer.Query, in observer.Range) error {
 	for _, write := range w.Writers() {
 		text, parts := write(w)
 		plain, _ := write(bare)
-		params, err := p.params(in, parts)
+		params, err := source.Bounds(p.selection, in, parts, p.time.param, func(_ source.Column, part string) ([]byte, bool) { return []byte(part), true })
 		if err != nil {
 			return err
 		}
 		p.steps = append(p.steps, step{sql: text, bare: plain, params: params})
 	}
 	return nil
-}
-
-// params are the bounds of a statement, see [source.Writer].
-func (p plan) params(in observer.Range, parts []int) ([][]byte, error) {
-	cursor := func(bound string) ([]byte, bool) {
-		_, ok := p.time.Parse(bound, nil)
-		return []byte(p.time.literal(bound)), ok
-	}
-	key := func(_ source.Column, part string) ([]byte, bool) { return []byte(part), true }
-	return source.Bounds(p.selection, in, parts, cursor, key)
 }

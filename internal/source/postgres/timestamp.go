@@ -49,10 +49,12 @@ func (k timeKind) appendCursor(dst, text []byte) ([]byte, bool) {
 	return source.AppendMicros(dst, text)
 }
 
-// literal writes a cursor as a parameter of its column's type.
-func (k timeKind) literal(cursor string) string {
+// param writes a cursor as a parameter of its column's type. It reports false for what is
+// none.
+func (k timeKind) param(cursor string) (text []byte, ok bool) {
+	_, ok = k.Parse(cursor, nil)
 	if k == timeUTC {
-		return cursor + "+00"
+		cursor += "+00"
 	}
-	return cursor
+	return []byte(cursor), ok
 }

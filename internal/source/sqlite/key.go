@@ -110,11 +110,11 @@ func affinityOf(declared string) affinity {
 
 // bindOf returns a part of a key as the text that is bound. SQLite reads infinity as
 // a number that is too large.
-func bindOf(c source.Column, part string) string {
+func bindOf(c source.Column, part string) (bind any, ok bool) {
 	if sign, infinite := strings.CutSuffix(part, "Inf"); infinite && len(sign) == 1 && affinityOf(c.Type) == affinityNumber {
-		return sign + "9e999"
+		return sign + "9e999", true
 	}
-	return part
+	return part, true
 }
 
 // keyRule is for columns that keep values of any class: 1 and '1' are two of them.

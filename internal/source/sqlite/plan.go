@@ -30,9 +30,6 @@ type step struct {
 	args         []any
 }
 
-// text joins the statements for people.
-func (p plan) text() string { return source.Texts(p.steps, func(s step) string { return s.sql }) }
-
 func (s session) plan(ctx context.Context, q observer.Query, in observer.Range) (plan, error) {
 	r, err := s.describe(ctx, q)
 	if err != nil {
@@ -41,13 +38,13 @@ func (s session) plan(ctx context.Context, q observer.Query, in observer.Range) 
 	if in.ByKey {
 		p, err := s.planByKey(ctx, r, q, in)
 		if err == nil {
-			err = source.CheckOrder(in, p.order)
+			err = source.CheckOrder(in, p.order, p.ties)
 		}
 		return p, err
 	}
 	p, err := planFor(r, q, in)
 	if err == nil {
-		err = source.CheckOrder(in, p.ties)
+		err = source.CheckOrder(in, p.order, p.ties)
 	}
 	return p, source.Unfit(s.namePrimaryKey(ctx, err, r, q))
 }
@@ -103,19 +100,13 @@ func (p *plan) add(w source.Statements, writers ...source.Writer) error {
 		text, parts := write(w)
 		w.Dialect = dialect{bounded: true}
 		bounded, _ := write(w)
-		args, err := p.args(w.In, parts)
+		args, err := source.Bounds(p.selection, w.In, parts, parseCursor, bindOf)
 		p.steps = append(p.steps, step{sql: text, bounded: bounded, args: args})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// args are the bounds of a statement, see [source.Writer].
-func (p plan) args(in observer.Range, parts []int) ([]any, error) {
-	key := func(c source.Column, part string) (any, bool) { return bindOf(c, part), true }
-	return source.Bounds(p.selection, in, parts, parseCursor, key)
 }
 
 // statements are those of the plan in no dialect yet.

@@ -92,7 +92,7 @@ func (s *Source) SQL(ctx context.Context, q observer.Query, in observer.Range) (
 	ctx, cancel := s.deadline(ctx)
 	defer cancel()
 	p, err := s.session.plan(ctx, q, in)
-	return p.text(), err
+	return source.Texts(p.steps, func(s step) string { return s.sql }), err
 }
 
 // deadline bounds a small statement.

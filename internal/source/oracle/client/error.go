@@ -70,7 +70,7 @@ func Refusal(code int, message string, position int) *Error {
 	}
 	said := ""
 	if quotable(code) && !strings.Contains(message, stack) {
-		said = strings.ToValidUTF8(firstLine(message), "?")
+		said = strings.ToValidUTF8(FirstLine(message), "?")
 	}
 	return e.saying(said)
 }
@@ -110,7 +110,8 @@ func enclosed(message string) (cause int) {
 	return cause
 }
 
-func firstLine(message string) string {
+// FirstLine is that of a message that may hold several.
+func FirstLine(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	return strings.TrimSpace(line)
 }

@@ -87,7 +87,7 @@ func refusalOf(e *network.OracleError) error {
 // known returns the driver's own words where they hold nothing but numbers of
 // the protocol, led by ": ".
 func known(err error) string {
-	text := firstLine(err.Error())
+	text := client.FirstLine(err.Error())
 	for _, harmless := range []string{
 		"TTC error: received code", "buffer under-run", "invalid size for GetInt64", "receive abnormal packet type",
 		"connection break", "closed connection", "attempt to",

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	go_ora "github.com/sijms/go-ora/v2"
@@ -146,10 +145,4 @@ var host = regexp.MustCompile(`(?i)\(\s*HOST\s*=`)
 // addresses is how many servers may have to be dialled within one timeout.
 func addresses(t client.Target) int {
 	return max(1, len(t.Servers), len(host.FindAllString(t.Descriptor, -1)))
-}
-
-// firstLine of a text of the driver that may hold several.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }
